@@ -586,9 +586,9 @@ fn a_reply_that_is_marked_to_be_queued_again_stays_a_dead_letter_and_loses_its_m
     let [letter] = &kit.dead_letters()[..] else { panic!("{:?}", kit.dead_letters()) };
     let journal = crash(&journal);
     let number = journal.lock().unwrap().recover().unwrap().letters[0].number;
-    assert!(journal.lock().unwrap().requeue(number));
+    assert!(journal.lock().unwrap().redrive(number));
     let kit = start(organism(&person, superseded), &journal);
     kit.settle();
     assert_eq!(kit.dead_letters()[0].id, letter.id);
-    assert!(journal.lock().unwrap().recover().unwrap().requeue.is_empty());
+    assert!(journal.lock().unwrap().recover().unwrap().redrive.is_empty());
 }

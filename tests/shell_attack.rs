@@ -84,7 +84,7 @@ fn check(kit: &Kit) {
     kit.run_until_idle();
     assert_eq!(kit.tree(), "");
     let counts = kit.counts();
-    let came = counts.injected + counts.emitted + counts.made + counts.requeued;
+    let came = counts.injected + counts.emitted + counts.made + counts.redriven;
     let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
     assert_eq!(came, went, "{counts:?}");
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use bytes::Bytes;
-use systole_core::core::{Answered, Blueprint, ClientId, Foreseen, ListenerId, Party, foresee, foresee_answer};
+use systole_core::core::{Answered, Blueprint, ClientId, ListenerId, Party, Prechecked, precheck, precheck_answer};
 use systole_core::vocab::{Fault, Name};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
@@ -59,10 +59,10 @@ impl Judge {
     }
 
     /// The verdict of the pump on a message of a client, in advance; `None` if the thread has ended.
-    pub(super) async fn message(&self, client: ClientId, bytes: Bytes) -> Option<Result<Foreseen, Fault>> {
+    pub(super) async fn message(&self, client: ClientId, bytes: Bytes) -> Option<Result<Prechecked, Fault>> {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
-            foresee(&Raw::new(bytes), client, blueprint, validator)
+            precheck(&Raw::new(bytes), client, blueprint, validator)
         };
         self.look(size, look).await
     }
@@ -79,7 +79,7 @@ impl Judge {
     pub(super) async fn answer(&self, listener: ListenerId, to: Answered, bytes: Bytes) -> Option<Result<(), Fault>> {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
-            foresee_answer(&Raw::new(bytes), to, listener, blueprint, validator)
+            precheck_answer(&Raw::new(bytes), to, listener, blueprint, validator)
         };
         self.look(size, look).await
     }

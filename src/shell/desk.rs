@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use systole_core::core::contain::Panicked;
-use systole_core::core::{Blueprint, CallId, Emission, Input, Join, ListenerId, Outcome, Settled, ShardId, TaskId};
+use systole_core::core::catch_panic::Panicked;
+use systole_core::core::{
+    Blueprint, CallId, Emission, Input, InvocationId, Join, ListenerId, Outcome, Settled, ShardId,
+};
 use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::schema::Catalog;
 
@@ -138,7 +140,7 @@ impl Desk {
     }
 
     /// Registers a handler, which its key finds from now on.
-    pub(super) fn enter(&self, origin: ShardId, task: TaskId, listener: ListenerId, place: Place) -> HandlerKey {
+    pub(super) fn enter(&self, origin: ShardId, task: InvocationId, listener: ListenerId, place: Place) -> HandlerKey {
         let can_park = self.blueprint.contract(listener).can_park;
         if matches!(place, Place::Host) {
             self.fresh.set(self.fresh.get() + 1);
@@ -269,7 +271,13 @@ impl Desk {
     }
 
     /// Passes the result of calls to a handler of this shard.
-    pub(super) fn resume(&self, origin: ShardId, task: TaskId, call: CallId, result: Result<Vec<Settled>, Fault>) {
+    pub(super) fn resume(
+        &self,
+        origin: ShardId,
+        task: InvocationId,
+        call: CallId,
+        result: Result<Vec<Settled>, Fault>,
+    ) {
         let key = self.key(origin, task);
         match self.with(key, |handler| handler.decide(call, result)).flatten() {
             Some(waker) => waker.wake(),
@@ -279,7 +287,7 @@ impl Desk {
     }
 
     /// Notes that a note of a handler of this shard is durable.
-    pub(super) fn noted(&self, origin: ShardId, task: TaskId, index: u32) {
+    pub(super) fn noted(&self, origin: ShardId, task: InvocationId, index: u32) {
         let key = self.key(origin, task);
         if let Some(waker) = self.with(key, |handler| handler.noted(index)).flatten() {
             waker.wake();
@@ -287,12 +295,12 @@ impl Desk {
     }
 
     /// Returns the key of a handler.
-    pub(super) fn key(&self, origin: ShardId, task: TaskId) -> HandlerKey {
+    pub(super) fn key(&self, origin: ShardId, task: InvocationId) -> HandlerKey {
         HandlerKey { desk: self.token, origin, task }
     }
 
     /// Returns the other shard that a handler of this shard's core runs in, if any.
-    pub(super) fn away(&self, task: TaskId) -> Option<ShardId> {
+    pub(super) fn away(&self, task: InvocationId) -> Option<ShardId> {
         match self.handlers.borrow_mut().get(self.shard, task)?.place {
             Place::Away(shard) => Some(shard),
             Place::Host | Place::Detached(_) => None,

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use systole_core::core::{CallId, ListenerId, Settled, ShardId, TaskId};
+use systole_core::core::{CallId, InvocationId, ListenerId, Settled, ShardId};
 use systole_core::vocab::Fault;
 
 /// Identity of a handler that has started and not finished.
@@ -14,7 +14,7 @@ pub(crate) struct HandlerKey {
     /// The shard of the handler's thread.
     pub(super) origin: ShardId,
     /// The handler's id in the core of that shard.
-    pub(super) task: TaskId,
+    pub(super) task: InvocationId,
 }
 
 /// All handlers that a shard knows: those that run in it, and those that run elsewhere for its own threads. Found by
@@ -26,7 +26,7 @@ pub(super) struct Handlers {
 
 /// State of one handler.
 pub(super) struct Handler {
-    pub(super) task: TaskId,
+    pub(super) task: InvocationId,
     pub(super) listener: ListenerId,
     pub(super) place: Place,
     /// True if the handler can await answers.
@@ -81,12 +81,12 @@ impl Handlers {
         tasks[index] = Some(handler);
     }
 
-    pub(super) fn get(&mut self, origin: ShardId, task: TaskId) -> Option<&mut Handler> {
+    pub(super) fn get(&mut self, origin: ShardId, task: InvocationId) -> Option<&mut Handler> {
         let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
         slot.as_mut().filter(|handler| handler.task == task)
     }
 
-    pub(super) fn remove(&mut self, origin: ShardId, task: TaskId) -> Option<Handler> {
+    pub(super) fn remove(&mut self, origin: ShardId, task: InvocationId) -> Option<Handler> {
         let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
         slot.take_if(|handler| handler.task == task)
     }
@@ -98,7 +98,7 @@ impl Handlers {
 }
 
 impl Handler {
-    pub(super) fn new(task: TaskId, listener: ListenerId, place: Place, can_park: bool) -> Self {
+    pub(super) fn new(task: InvocationId, listener: ListenerId, place: Place, can_park: bool) -> Self {
         let fresh = matches!(place, Place::Host);
         Self {
             task,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use systole_core::core::{
-    CallId, ClientId, Core, DeadLetterError, DeadLetterId, Input, ListenerId, Outcome, Settled, ShardId, Start, TaskId,
+    CallId, ClientId, Core, DeadLetterError, DeadLetterId, Input, InvocationId, ListenerId, Outcome, Settled, ShardId,
+    Start,
 };
 use systole_core::vocab::{Fault, ThreadId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -28,13 +29,13 @@ pub(super) enum Command {
     /// A message on a thread of another shard, for a listener that lives here.
     Start { origin: ShardId, start: Box<Start> },
     /// The result of calls of such a handler.
-    Resume { origin: ShardId, task: TaskId, call: CallId, result: Result<Vec<Settled>, Fault> },
+    Resume { origin: ShardId, task: InvocationId, call: CallId, result: Result<Vec<Settled>, Fault> },
     /// Aborts such a handler.
-    Abort { origin: ShardId, task: TaskId },
+    Abort { origin: ShardId, task: InvocationId },
     /// A note of such a handler is durable.
-    Noted { origin: ShardId, task: TaskId, index: u32 },
+    Noted { origin: ShardId, task: InvocationId, index: u32 },
     /// A handler that runs in another shard for a thread of this one has ended.
-    Finished { task: TaskId, outcome: Outcome },
+    Finished { task: InvocationId, outcome: Outcome },
     /// A handler of this shard that runs on a thread of its own has ended.
     Unblocked { listener: ListenerId, key: HandlerKey, outcome: Outcome },
     /// An input about a dead letter for its core; `tell` gets the result.

@@ -370,7 +370,7 @@ impl Organism {
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(DeadLetterError::Closed);
         }
-        self.shared.decide(letter, Input::Requeue { letter, root: self.shared.root() }).await
+        self.shared.decide(letter, Input::Redrive { letter, root: self.shared.root() }).await
     }
 
     /// Deletes a dead letter.
@@ -443,7 +443,7 @@ impl Shared {
             injected: sum.injected + of_shard.injected,
             emitted: sum.emitted + of_shard.emitted,
             made: sum.made + of_shard.made,
-            requeued: sum.requeued + of_shard.requeued,
+            redriven: sum.redriven + of_shard.redriven,
             recovered: sum.recovered + of_shard.recovered,
             delivered: sum.delivered + of_shard.delivered,
             faulted: sum.faulted + of_shard.faulted,

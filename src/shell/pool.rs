@@ -79,7 +79,7 @@ impl Pool {
                 std::mem::take(&mut state.queue)
             };
             threads.work.notify_all();
-            systole_core::core::contain::discard(dropped);
+            systole_core::core::catch_panic::discard(dropped);
         }
     }
 }

@@ -315,7 +315,7 @@ impl Shard {
         }
     }
 
-    fn abort(&self, origin: ShardId, task: systole_core::core::TaskId) {
+    fn abort(&self, origin: ShardId, task: systole_core::core::InvocationId) {
         let key = self.desk.key(origin, task);
         let found = match self.desk.handlers.borrow_mut().get(origin, task) {
             None => return,

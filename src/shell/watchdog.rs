@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use systole_core::core::contain::{Panicked, contain};
+use systole_core::core::catch_panic::{Panicked, catch_panic};
 use systole_core::core::{Blueprint, Event, EventKind, ListenerId, ShardId};
 use systole_core::vocab::{ThreadId, ThreadPath, Time};
 use tokio::sync::{broadcast, mpsc};
@@ -38,7 +38,7 @@ impl Pulse {
         let before = self.0.load(Ordering::Relaxed);
         let call = (before >> 32).wrapping_add(1) << 32;
         self.0.store(call | u64::from(listener.0 + 1), Ordering::Relaxed);
-        let result = contain(code);
+        let result = catch_panic(code);
         let after = self.0.load(Ordering::Relaxed);
         self.0.store((after >> 32) << 32 | before & LISTENER, Ordering::Relaxed);
         result

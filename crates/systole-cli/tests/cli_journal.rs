@@ -237,9 +237,9 @@ fn dead_letters_are_shown_dropped_and_queued_again() {
     assert_eq!((&json[0]["requeue"], &json[1]["requeue"]), (&true.into(), &false.into()));
     let mut journal = SqliteJournal::open(Path::new(&file), &Options::new([0; 32])).unwrap();
     let recovered = journal.recover().unwrap();
-    assert_eq!((recovered.requeue, recovered.letters.len(), recovered.epoch), (vec![20], 2, 2));
+    assert_eq!((recovered.redrive, recovered.letters.len(), recovered.epoch), (vec![20], 2, 2));
     journal.append(&[Step { ops: vec![Op::Unbury { letter: 20 }], at: Time::from_nanos(START) }]).unwrap();
-    assert!(journal.recover().unwrap().requeue.is_empty());
+    assert!(journal.recover().unwrap().redrive.is_empty());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
-use systole_core::core::{Answered, Foreseen, Party};
+use systole_core::core::{Answered, Party, Prechecked};
 use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{Input, Refused, Repeated, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
@@ -108,8 +108,8 @@ async fn judged(
 ) -> Result<(SubmissionRecord, Bytes), Problem> {
     gate.open()?;
     let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
-    let foreseen = judge(gate, &from, bytes).await?;
-    let (submission, envelope) = submission(from, foreseen, key, gate.mailboxes.now());
+    let prechecked = judge(gate, &from, bytes).await?;
+    let (submission, envelope) = submission(from, prechecked, key, gate.mailboxes.now());
     // Check the size as re-encoded.
     let (written, most) = (envelope.len(), gate.organism.blueprint().limits.xml.message_bytes);
     if written > most {
@@ -269,7 +269,7 @@ fn acknowledge(posted: &Posted) -> Response {
 }
 
 /// Refuses now what the pump would refuse later.
-async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Problem> {
+async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Prechecked, Problem> {
     let blueprint = gate.organism.blueprint();
     let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
     Ok(gate.judge.message(id, bytes).await.ok_or_else(Problem::stopping)??)
@@ -278,11 +278,11 @@ async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Pro
 /// Makes the submission and the re-encoded envelope: `from` is the principal of the token, whatever the bytes say.
 fn submission(
     from: Name,
-    foreseen: Foreseen,
+    prechecked: Prechecked,
     key: Option<(Arc<str>, [u8; 32])>,
     now: Time,
 ) -> (SubmissionRecord, Bytes) {
-    let Foreseen { to, claims, payload } = foreseen;
+    let Prechecked { to, claims, payload } = prechecked;
     let root = Entropy::Real.root(now);
     let id = MessageId::from_uuid(Entropy::Real.id(now));
     let meta = Meta {

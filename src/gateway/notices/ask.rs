@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use systole_core::core::contain::{contain, discard};
+use systole_core::core::catch_panic::{catch_panic, discard};
 
 use super::delegate::{BoxFuture, DelegateError};
 
@@ -27,7 +27,7 @@ pub(in crate::gateway) enum Trouble {
 
 /// Calls a delegate and awaits its answer, at most for [`TIME`].
 pub(super) async fn ask<'a, T>(begin: impl FnOnce() -> BoxFuture<'a, Result<T, DelegateError>>) -> Result<T, Trouble> {
-    let future = contain(begin).map_err(|_| Trouble::Panicked)?;
+    let future = catch_panic(begin).map_err(|_| Trouble::Panicked)?;
     match tokio::time::timeout(TIME, Contained(Some(future))).await {
         Ok(answer) => answer?.map_err(Trouble::Refused),
         Err(_) => Err(Trouble::Late),
@@ -42,7 +42,7 @@ impl<T> Future for Contained<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(future) = &mut self.0 else { return Poll::Ready(Err(Trouble::Panicked)) };
-        match contain(|| future.as_mut().poll(context)) {
+        match catch_panic(|| future.as_mut().poll(context)) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(answer)) => Poll::Ready(Ok(answer)),
             Err(_) => Poll::Ready(Err(Trouble::Panicked)),

@@ -10,7 +10,7 @@ use std::task::{Poll, Waker};
 
 use actix::dev::ContextFut;
 use actix::{Actor, AsyncContext, Context};
-use systole_core::core::contain::{Panicked, discard};
+use systole_core::core::catch_panic::{Panicked, discard};
 use systole_core::core::{ListenerId, Message, Outcome};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;

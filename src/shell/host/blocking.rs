@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use systole_core::core::contain::{contain, discard};
+use systole_core::core::catch_panic::{catch_panic, discard};
 use systole_core::core::{Failure, ListenerId, Message, Outcome};
 use systole_core::protocol::boot_qname;
 
@@ -88,7 +88,7 @@ impl Host for BlockingHost {
             if turn.taken.swap(true, Ordering::AcqRel) {
                 return;
             }
-            let outcome = contain(|| instance.run(key, message)).unwrap_or(Outcome::Panicked);
+            let outcome = catch_panic(|| instance.run(key, message)).unwrap_or(Outcome::Panicked);
             discard(instance);
             links.send(shard, Command::Unblocked { listener, key, outcome });
         };

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use systole_core::core::contain::discard;
+use systole_core::core::catch_panic::discard;
 use systole_core::core::{ListenerId, Outcome};
 use tokio::task::AbortHandle;
 

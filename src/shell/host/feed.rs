@@ -7,7 +7,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use actix::dev::MessageResponse;
 use actix::fut::ActorFuture;
 use actix::{Actor, AsyncContext, Context, ResponseActFuture};
-use systole_core::core::contain::{Panicked, discard};
+use systole_core::core::catch_panic::{Panicked, discard};
 use systole_core::core::{Failure, Outcome};
 use systole_core::vocab::Fault;
 use tokio::sync::oneshot;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use systole_core::core::ListenerId;
-use systole_core::core::contain::discard;
+use systole_core::core::catch_panic::discard;
 
 use super::restart::{COOL_DOWN, Restarts, Verdict};
 use crate::shell::desk::Desk;

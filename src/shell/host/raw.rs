@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use systole_core::core::contain::discard;
+use systole_core::core::catch_panic::discard;
 use systole_core::core::{ListenerId, Message, Outcome};
 
 use super::Host;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::prelude::*;
 use systole_core::core::{
-    Blueprint, Body, Contract, Emission, EmissionKind, Failure, Input, ListenerId, Message as Incoming, Outcome,
-    ShardId, TaskId,
+    Blueprint, Body, Contract, Emission, EmissionKind, Failure, Input, InvocationId, ListenerId, Message as Incoming,
+    Outcome, ShardId,
 };
 use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
 use tokio::task::yield_now;
@@ -68,8 +68,8 @@ impl Bench {
         })
     }
 
-    fn send(&mut self, text: &str) -> TaskId {
-        let task = TaskId::made_up(self.next);
+    fn send(&mut self, text: &str) -> InvocationId {
+        let task = InvocationId::made_up(self.next);
         self.next += 1;
         let id = uuid::Uuid::from_u128(u128::from(self.next));
         let message = Incoming {
@@ -90,7 +90,7 @@ impl Bench {
         task
     }
 
-    fn abort(&self, task: TaskId) {
+    fn abort(&self, task: InvocationId) {
         let key = self.desk.key(HERE, task);
         let detached = match &self.desk.handlers.borrow_mut().get(HERE, task).unwrap().place {
             Place::Detached(running) => Some(running.clone()),
@@ -133,7 +133,7 @@ impl Bench {
 }
 
 fn see(input: Input) -> Seen {
-    let index = |task: TaskId| u32::try_from(task.index()).unwrap();
+    let index = |task: InvocationId| u32::try_from(task.index()).unwrap();
     match input {
         Input::Finished { task, outcome } => match outcome {
             Outcome::Emitted(_) | Outcome::Wrote(_) => Seen::Said(index(task)),

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use systole_core::core::ShardId;
-use systole_core::core::contain::contain;
+use systole_core::core::catch_panic::catch_panic;
 use systole_core::journal::{Journal, JournalError, Step};
 use systole_core::vocab::Time;
 
@@ -242,7 +242,7 @@ impl Pen {
 
     fn act<T>(mut self, act: impl FnOnce(&mut Self) -> Result<T, JournalError>) -> Result<(Self, T), JournalError> {
         let panicked = |_| Err(JournalError { message: "the thread that writes it has panicked: see above".into() });
-        match contain(|| act(&mut self)).unwrap_or_else(panicked) {
+        match catch_panic(|| act(&mut self)).unwrap_or_else(panicked) {
             Ok(done) => Ok((self, done)),
             Err(error) => {
                 for shard in self.shards {

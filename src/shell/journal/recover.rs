@@ -42,7 +42,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         remembered: open.rows("WHERE ended IS NULL ORDER BY number")?,
         egress: open.rows("WHERE ended IS NULL ORDER BY number")?,
         letters: open.rows("ORDER BY number")?,
-        requeue: open.rows("ORDER BY letter")?.into_iter().map(|Requeue(letter)| letter).collect(),
+        redrive: open.rows("ORDER BY letter")?.into_iter().map(|Requeue(letter)| letter).collect(),
         tasks: open.rows("ORDER BY inbox, place")?,
         states: open.rows("ORDER BY listener")?,
         mail,

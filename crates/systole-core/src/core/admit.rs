@@ -8,10 +8,10 @@ use systole_xml::schema::{self, Catalog};
 use super::answer::{Recipient, Reply};
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::event::EventKind;
+use super::fan_out::protocol_index;
 use super::faults;
 use super::gauge::Permit;
 use super::io::{Attachment, Injected, Output, ShardId, ShardMessage};
-use super::join::protocol_index;
 use super::judge::{Refusal, Sound, Verdict};
 use super::key::ThreadKey;
 use super::machine::Core;
@@ -75,7 +75,7 @@ impl Core {
     pub(super) fn admit(&mut self, message: Injected) {
         let Injected { client, root, remote, last, .. } = message;
         let is_lane = message.permit.is_lane();
-        let read = if is_lane && !self.lane.take(client, self.now) {
+        let read = if is_lane && !self.rate_limit.take(client, self.now) {
             Err(faults::overload())
         } else {
             read_message(&message.raw, client, &self.blueprint, &self.catalog)

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use systole_xml::ladder::{Canonical, Element, Meta, Validated, write_envelope};
 
 use super::blueprint::{ClientId, ListenerId};
-use super::contain::{Value, contain};
+use super::catch_panic::{Value, catch_panic};
 use super::event::{Event, EventKind};
+use super::fan_out::{FanOutKind, protocol_index};
 use super::faults;
 use super::io::{Answer, Body, Egress, Output, Remembered};
-use super::join::{FanKind, protocol_index};
 use super::key::ThreadKey;
-use super::log::Waits;
 use super::machine::Core;
 use super::recover::stored;
 use super::thread::{Content, Origin, Owner, Queued, Sender, Thread};
+use super::write_ahead::Waits;
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, ThreadId, ThreadPath};
 
@@ -121,7 +121,7 @@ impl Core {
         if let Origin::Fan { fan, index } = origin {
             match self.fans.get(fan).map(|fan| &fan.kind) {
                 None => return self.counts.cancelled += 1,
-                Some(FanKind::Awaited { .. }) => {
+                Some(FanOutKind::Awaited { .. }) => {
                     self.counts.delivered += 1;
                     let from = self.sender_name(from);
                     self.remember_reply(key, listener, &from, &reply);
@@ -131,7 +131,7 @@ impl Core {
                     };
                     return self.settle_call(fan, index, outcome);
                 }
-                Some(FanKind::Mailbox { .. }) => {}
+                Some(FanOutKind::Mailbox { .. }) => {}
             }
         }
         let content = match reply {
@@ -172,7 +172,7 @@ impl Core {
         let Some(decode) = self.decoders.get(listener, payload.payload().root()) else {
             return Err(faults::undecodable(&"no decoder is registered for it"));
         };
-        let decoded = contain(|| decode(&payload)).map_err(|_| faults::panicked())?;
+        let decoded = catch_panic(|| decode(&payload)).map_err(|_| faults::panicked())?;
         let value = Value::new(decoded.map_err(|error| faults::undecodable(&error))?);
         Ok(Body::Payload { payload, value })
     }

@@ -4,7 +4,7 @@ use super::contract::Silence;
 use super::event::EventKind;
 use super::faults;
 use super::io::Output;
-use super::key::{FanKey, ThreadKey};
+use super::key::{FanOutKey, ThreadKey};
 use super::machine::Core;
 use super::thread::{Backlog, Origin, Owner, Turn};
 use super::timer::{Timer, TimerId};
@@ -80,7 +80,7 @@ impl Core {
     }
 
     /// Cancels the open children that belong to a group of calls.
-    pub(super) fn cancel_calls(&mut self, owner: ThreadKey, fan: FanKey) {
+    pub(super) fn cancel_calls(&mut self, owner: ThreadKey, fan: FanOutKey) {
         let mut next = self.threads[owner].children.first;
         while let Some(key) = next {
             let thread = &mut self.threads[key];

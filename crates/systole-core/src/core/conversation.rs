@@ -10,7 +10,7 @@ use super::contract::Scheduling;
 use super::gauge::Permit;
 use super::key::ThreadKey;
 use super::machine::Core;
-use super::ring::Ready;
+use super::run_queue::Ready;
 use super::thread::Thread;
 use crate::vocab::ThreadId;
 
@@ -32,10 +32,10 @@ pub struct Holding {
 pub(super) struct Conversation {
     messages: Cell<usize>,
     bytes: Cell<usize>,
-    /// The threads that can be dispatched at once; [`Ring`](super::ring::Ring) says when.
+    /// The threads that can be dispatched at once; [`RunQueue`](super::run_queue::RunQueue) says when.
     pub ready: RefCell<Ready>,
     /// Whether it stands in the ring.
-    pub in_ring: Cell<bool>,
+    pub is_queued: Cell<bool>,
 }
 
 /// The place of one message in its conversation and in the organism.
@@ -55,8 +55,8 @@ pub(super) struct Pile {
 
 impl Conversation {
     fn new(scheduling: Scheduling) -> Self {
-        let (messages, bytes, in_ring) = (Cell::new(0), Cell::new(0), Cell::new(false));
-        Self { messages, bytes, ready: RefCell::new(Ready::new(scheduling)), in_ring }
+        let (messages, bytes, is_queued) = (Cell::new(0), Cell::new(0), Cell::new(false));
+        Self { messages, bytes, ready: RefCell::new(Ready::new(scheduling)), is_queued }
     }
 
     /// Messages that it holds: in mailboxes and backlogs, delayed, and answers that handlers await.

@@ -10,7 +10,7 @@ use super::event::EventKind;
 use super::faults;
 use super::io::Remembered;
 use super::judge::{Refusal, Verdict};
-use super::key::{FanKey, ThreadKey};
+use super::key::{FanOutKey, ThreadKey};
 use super::machine::Core;
 use super::misroute::Misroute;
 use super::open::Call;
@@ -37,7 +37,7 @@ impl Core {
         thread: ThreadKey,
         listener: ListenerId,
         source: Source,
-        fan: Option<FanKey>,
+        fan: Option<FanOutKey>,
         verdicts: Vec<Verdict>,
     ) -> bool {
         let Source { message, index: first, .. } = source;

@@ -7,9 +7,9 @@
 //! meanwhile stand behind them. Stateless listeners have slots in each shard, and need none of this.
 
 use super::blueprint::ListenerId;
+use super::concurrency::Waiter;
 use super::io::{ShardId, ShardMessage};
 use super::machine::Core;
-use super::slots::Waiter;
 use crate::journal::Number;
 
 /// Wishes for slots that a shard collects at a start from a journal, before it grants any.

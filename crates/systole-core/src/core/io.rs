@@ -8,11 +8,11 @@ use systole_xml::ladder::{Canonical, Element, Raw, Validated};
 use systole_xml::schema::{DecodeError, Draft, IntoDraft, Payload, decode};
 
 use super::blueprint::{ClientId, ListenerId};
-use super::contain::Value;
-use super::dead::{DeadLetterError, DeadLetterId};
+use super::catch_panic::Value;
+use super::dead_letters::{DeadLetterError, DeadLetterId};
 use super::event::Event;
 use super::gauge::Permit;
-use super::key::{TaskId, ThreadKey};
+use super::key::{InvocationId, ThreadKey};
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
 use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, Time};
 
@@ -33,14 +33,14 @@ pub enum Input {
     /// A handler ended. Each `Output::Start` gets exactly one of these, also after an `Abort`.
     Finished {
         /// Which one.
-        task: TaskId,
+        task: InvocationId,
         /// How it ended.
         outcome: Outcome,
     },
     /// A handler awaits the answers to calls.
     Called {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
         /// Its number for this group of calls.
         call: CallId,
         /// What it calls; each is an [`EmissionKind::Call`].
@@ -51,7 +51,7 @@ pub enum Input {
     /// A handler dropped the future of a group of calls.
     CallDropped {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
         /// The group.
         call: CallId,
     },
@@ -59,7 +59,7 @@ pub enum Input {
     /// won't ask for it again.
     CallForgotten {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
         /// The group.
         call: CallId,
     },
@@ -67,7 +67,7 @@ pub enum Input {
     /// once where it is not consumed any more.
     Attached {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
         /// The attachment.
         attachment: Attachment,
     },
@@ -75,12 +75,12 @@ pub enum Input {
     /// before.
     Reattached {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
     },
     /// A handler waits for nothing but calls: it gives its slot back.
     Parked {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
     },
     /// A listener failed too often: its messages fault at once.
     ListenerDown {
@@ -104,7 +104,7 @@ pub enum Input {
     },
     /// A dead letter is queued again: judged from the start, as if its sender emitted it now, but
     /// below a root of its own that belongs to nobody.
-    Requeue {
+    Redrive {
         /// Which one.
         letter: DeadLetterId,
         /// The id of that root, from outside.
@@ -134,7 +134,7 @@ pub enum Input {
     /// A handler learned something that it must learn again if it is run again.
     Noted {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
         /// The place among its notes.
         index: u32,
         /// What it learned: a name.
@@ -159,7 +159,7 @@ pub enum Output {
     /// Hand a parked handler what it awaits.
     Resume {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
         /// The group of calls that is decided.
         call: CallId,
         /// The answers in order of index, or the fault that decided against.
@@ -168,7 +168,7 @@ pub enum Output {
     /// Drop a handler at its next await, and report [`Outcome::Aborted`].
     Abort {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
     },
     /// Something leaves the organism.
     Egress(Egress),
@@ -216,7 +216,7 @@ pub enum Output {
     /// What a handler noted is durable.
     Noted {
         /// The handler.
-        task: TaskId,
+        task: InvocationId,
         /// The place among its notes.
         index: u32,
     },
@@ -376,7 +376,7 @@ impl IntoDraft for Answer {
 #[derive(Debug)]
 pub struct Start {
     /// Its name from now on.
-    pub task: TaskId,
+    pub task: InvocationId,
     /// Whose handler.
     pub listener: ListenerId,
     /// What it gets.

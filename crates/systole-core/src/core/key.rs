@@ -7,10 +7,10 @@ new_key_type! {
     pub struct ThreadKey;
 
     /// A handler that runs or is parked, as the core and its shell name it. Never reused.
-    pub struct TaskId;
+    pub struct InvocationId;
 
     /// The calls of one response, or of one group of awaited calls.
-    pub(super) struct FanKey;
+    pub(super) struct FanOutKey;
 }
 
 /// Hashes keys that the core itself made: nobody outside can choose them to collide, so that a
@@ -47,7 +47,7 @@ impl Hasher for KeyHasher {
     }
 }
 
-impl TaskId {
+impl InvocationId {
     /// Its place among the tasks of its core: dense, so that a table can be indexed by it.
     pub fn index(self) -> usize {
         // The low half of the key is its slot, the high half its generation.

@@ -7,24 +7,24 @@ use slotmap::SlotMap;
 use systole_xml::schema::{Catalog, DecodeFn, Validator};
 
 use super::blueprint::{Blueprint, ListenerId};
-use super::dead::DeadLetters;
+use super::concurrency::{Concurrency, Waiter};
+use super::dead_letters::DeadLetters;
 use super::directory::Directory;
+use super::fan_out::FanOut;
 use super::faults;
 use super::gather::Gathering;
 use super::gauge::Gauge;
+use super::invocation::Invocation;
 use super::io::{Injected, Input, Outcome, Output, ShardId, ShardMessage};
-use super::join::Fan;
-use super::key::{FanKey, TaskId, ThreadKey};
-use super::lane::Lane;
-use super::log::Log;
+use super::key::{FanOutKey, InvocationId, ThreadKey};
+use super::rate_limit::RateLimit;
+use super::redrive::Redriven;
 use super::replay::Replay;
-use super::requeue::Requeued;
 use super::respond::{Calls, Response};
-use super::ring::Ring;
-use super::slots::{Slots, Waiter};
-use super::task::Task;
+use super::run_queue::RunQueue;
 use super::thread::{Owner, Thread};
 use super::timer::Timers;
+use super::write_ahead::Log;
 use crate::journal::{Number, Op, numbers_after};
 use crate::vocab::{IdKey, QName, ThreadId, ThreadPath, Time};
 
@@ -74,7 +74,7 @@ impl Decoders {
     }
 }
 
-/// What became of all messages so far. At any moment injected + emitted + made + requeued + recovered is
+/// What became of all messages so far. At any moment injected + emitted + made + redriven + recovered is
 /// delivered + faulted + dead + cancelled + [`Core::waiting`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -86,7 +86,7 @@ pub struct Counts {
     /// refused with a fault.
     pub made: u64,
     /// Dead letters that were queued again.
-    pub requeued: u64,
+    pub redriven: u64,
     /// Messages that the journal held at the start.
     pub recovered: u64,
     /// Given to a handler, to the core or to a client.
@@ -138,8 +138,8 @@ pub struct Core {
     pub(super) now: Time,
 
     pub(super) threads: SlotMap<ThreadKey, Thread>,
-    pub(super) tasks: SlotMap<TaskId, Task>,
-    pub(super) fans: SlotMap<FanKey, Fan>,
+    pub(super) tasks: SlotMap<InvocationId, Invocation>,
+    pub(super) fans: SlotMap<FanOutKey, FanOut>,
     pub(super) roots: HashMap<ThreadId, ThreadKey>,
     pub(super) spawned: HashMap<ThreadId, ThreadKey>,
     /// Lower bound of the numbers of this start, where the organism is durable.
@@ -154,12 +154,12 @@ pub struct Core {
     pub(super) replays: HashMap<Number, Replay>,
 
     pub(super) queue: VecDeque<Item>,
-    pub(super) ring: Ring,
-    pub(super) slots: Vec<Slots>,
+    pub(super) run_queue: RunQueue,
+    pub(super) slots: Vec<Concurrency>,
     /// Recovered threads that want a slot, until all shards have recovered.
     pub(super) gathering: Option<Gathering>,
     pub(super) down: Vec<bool>,
-    pub(super) lane: Lane,
+    pub(super) rate_limit: RateLimit,
     pub(super) timers: Timers,
     pub(super) outputs: VecDeque<Output>,
     pub(super) draining: bool,
@@ -184,8 +184,8 @@ pub(super) enum Item {
     Response(Response),
     Calls(Calls),
     /// What a handler called before it said so comes first.
-    Reattached(TaskId),
-    Requeued(Requeued),
+    Reattached(InvocationId),
+    Redriven(Redriven),
     /// What a client sent before it left comes first.
     Left(ThreadId),
     Cancel(ThreadId),
@@ -195,7 +195,7 @@ impl Item {
     /// Whether it is a message of its own in the books.
     pub(super) fn is_message(&self) -> bool {
         match self {
-            Self::Injected(_) | Self::Requeued(_) => true,
+            Self::Injected(_) | Self::Redriven(_) => true,
             Self::Response(_) | Self::Calls(_) | Self::Reattached(_) | Self::Left(_) | Self::Cancel(_) => false,
         }
     }
@@ -215,8 +215,8 @@ impl Core {
             shards,
             validator: Validator::new(catalog.clone()),
             context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(shards)),
-            ring: Ring::default(),
-            slots: blueprint.listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
+            run_queue: RunQueue::default(),
+            slots: blueprint.listeners().map(|(_, contract)| Concurrency::new(contract.concurrency)).collect(),
             gathering: (epoch.is_some() && shards > 1).then(|| Gathering::new(shards)),
             down: blueprint.listeners().map(|_| false).collect(),
             dead: DeadLetters::new(shard, limits),
@@ -240,7 +240,7 @@ impl Core {
             log: epoch.map(|_| Box::default()),
             replays: HashMap::new(),
             queue: VecDeque::new(),
-            lane: Lane::default(),
+            rate_limit: RateLimit::default(),
             timers: Timers::default(),
             outputs: VecDeque::new(),
             draining: false,
@@ -281,7 +281,7 @@ impl Core {
             Input::Unwritable => self.unwritable(),
             Input::Read { number } => self.log(|_| Op::Read { egress: number }),
             Input::Noted { task, index, name, value } => self.noted(task, index, name, value),
-            Input::Requeue { letter, root } => self.requeue(letter, root),
+            Input::Redrive { letter, root } => self.redrive(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),
             Input::Tick => {}
             Input::Drain => self.drain(),
@@ -332,7 +332,7 @@ impl Core {
     /// Whether a durable core that drains has nothing left but what its next start takes up: handlers of listeners that
     /// [outlive](super::Contract::outlives) the process, and what waits for those.
     fn rests(&self) -> bool {
-        let outlives = |task: &Task| self.blueprint.contract(task.listener).outlives;
+        let outlives = |task: &Invocation| self.blueprint.contract(task.listener).outlives;
         self.draining
             && self.logs()
             && self.tasks.values().all(|task| !task.is_running() || task.boot || outlives(task))
@@ -391,7 +391,7 @@ impl Core {
             Item::Response(response) => self.respond(response),
             Item::Calls(calls) => self.place_calls(calls),
             Item::Reattached(task) => self.reattached(task),
-            Item::Requeued(letter) => self.reissue(letter),
+            Item::Redriven(letter) => self.reissue(letter),
             Item::Left(root) => self.leave(root),
             Item::Cancel(root) => {
                 self.cancel_conversation(root);
@@ -432,7 +432,7 @@ impl Core {
         }
     }
 
-    fn finished(&mut self, id: TaskId, outcome: Outcome) {
+    fn finished(&mut self, id: InvocationId, outcome: Outcome) {
         let Some(task) = self.end_task(id) else { return };
         let emissions = match &outcome {
             Outcome::Emitted(emissions) => emissions.len(),

@@ -6,60 +6,60 @@
 mod admit;
 mod answer;
 mod blueprint;
+mod bounds;
+pub mod catch_panic;
+mod children;
 mod close;
-pub mod contain;
+mod concurrency;
 mod context;
 mod contract;
 mod conversation;
-mod dead;
+mod dead_letters;
 mod directory;
 mod effect;
 mod event;
+mod fan_out;
 mod faults;
-mod foresee;
 mod gather;
 mod gauge;
+mod invocation;
 mod io;
-mod join;
 mod judge;
 mod key;
-mod lane;
-mod log;
 mod machine;
 mod meta;
 mod misroute;
 mod open;
 mod outcomes;
+mod precheck;
+mod rate_limit;
 mod read;
 mod recover;
+mod redrive;
 mod refused;
 mod replay;
-mod requeue;
 mod respond;
-mod ring;
-mod room;
-mod siblings;
-mod slots;
+mod run_queue;
 mod stop;
-mod task;
 mod thread;
 mod timer;
 mod turn;
+mod write_ahead;
 
 pub use blueprint::{Blueprint, ClientId, ListenerId, Party, Problem};
-pub use contain::Value;
+pub use catch_panic::Value;
 pub use contract::{Access, Client, Contract, MetaFlags, Routing, Scheduling, Silence};
 pub use conversation::Holding;
-pub use dead::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
+pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind};
-#[doc(hidden)]
-pub use foresee::{Answered, Foreseen, foresee, foresee_answer};
 pub use gauge::{Gauge, Overloaded, Permit};
 pub use io::{
     Answer, Attachment, Body, CallId, Egress, Emission, EmissionKind, Failure, Injected, Input, Join, JoinPosition,
     Message, Outcome, Output, Remembered, Settled, ShardId, ShardMessage, Start,
 };
-pub use key::{TaskId, ThreadKey};
+pub use key::{InvocationId, ThreadKey};
 pub use machine::{Core, CoreConfig, Counts, Decoders, OpenThread, Snapshot};
 pub use misroute::Misroute;
+#[doc(hidden)]
+pub use precheck::{Answered, Prechecked, precheck, precheck_answer};

@@ -11,12 +11,12 @@ use super::faults;
 use super::gauge::Permit;
 use super::io::Body;
 use super::key::ThreadKey;
-use super::log::Waits;
 use super::machine::Core;
 use super::thread::{
     Backlog, Children, Content, Extra, Made, Mailbox, Origin, Owner, Queued, RootState, Sender, Thread, Turn,
 };
 use super::timer::Timer;
+use super::write_ahead::Waits;
 use crate::journal::Number;
 use crate::protocol::{self, Boot};
 use crate::vocab::{Fault, MessageId, ThreadId, Time};

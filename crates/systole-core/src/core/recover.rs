@@ -9,17 +9,17 @@ use uuid::Uuid;
 
 use super::blueprint::{ListenerId, Party};
 use super::conversation::Pile;
-use super::dead::DeadLetter;
+use super::dead_letters::DeadLetter;
+use super::fan_out::{FanOut, FanOutKind};
 use super::faults;
 use super::io::{Answer, Body, CallId, Egress, Output, Remembered, Settled};
-use super::join::{Fan, FanKind};
-use super::key::{FanKey, TaskId, ThreadKey};
-use super::log::join_of;
+use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::machine::Core;
 use super::outcomes::Outcomes;
-use super::replay::{Made, MadeState, Replay, TaskLog};
+use super::replay::{InvocationLog, Made, MadeState, Replay};
 use super::thread::{Backlog, Content, Origin, Owner, Queued, Sender};
 use super::timer::Timer;
+use super::write_ahead::join_of;
 use crate::journal::{
     self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord,
     MessageState, NoteRecord, Number, Op, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
@@ -30,7 +30,7 @@ use crate::vocab::{Fault, MessageId, Name, ThreadId, ThreadPath, XmlLimits};
 #[derive(Default)]
 struct Places {
     threads: HashMap<Number, ThreadKey>,
-    fans: HashMap<FanId, FanKey>,
+    fans: HashMap<FanId, FanOutKey>,
     /// Threads below an earlier `<boot>` that nobody takes up.
     over: HashSet<Number>,
     /// Threads whose listener or client is not registered any more, or that were below one of those.
@@ -44,7 +44,7 @@ impl Core {
     /// (`core::gather`). What is below `<boot>` is over: each start boots anew.
     /// Only a listener that [reattaches](super::contract::Contract::reattaches) has its thread again.
     pub(super) fn recover(&mut self, recovered: Recovered) {
-        let Recovered { crashed, threads, fans, messages, notes, remembered, egress, letters, requeue, .. } = recovered;
+        let Recovered { crashed, threads, fans, messages, notes, remembered, egress, letters, redrive, .. } = recovered;
         let mut places = Places::default();
         for letter in letters {
             self.recover_letter(letter);
@@ -100,10 +100,10 @@ impl Core {
         for (_, key) in keys {
             self.settle(key);
         }
-        for letter in requeue {
+        for letter in redrive {
             // Nobody can guess the id of its root, and it is the same at each start.
             let (_, root) = self.key.derive_entry(ThreadId::from_uuid(Uuid::from_u128(letter.into())), 0);
-            self.requeue_marked(self.dead.id_of(letter), root);
+            self.redrive_marked(self.dead.id_of(letter), root);
         }
     }
 
@@ -169,8 +169,8 @@ impl Core {
         let FanRecord { id, thread, source, total, delivered, counted_off, call } = record;
         let Some(&owner) = places.threads.get(&thread) else { return };
         let Some(CallRecord { requests, join, settled, outcome }) = call else {
-            let kind = FanKind::Mailbox { delivered, counted_off };
-            places.fans.insert(id, self.open_fan(Fan { id, owner, source, total, kind }));
+            let kind = FanOutKind::Mailbox { delivered, counted_off };
+            places.fans.insert(id, self.open_fan(FanOut { id, owner, source, total, kind }));
             return;
         };
         let Some(call) = id.call else { return };
@@ -183,9 +183,9 @@ impl Core {
                         held.add_outcome(outcome);
                     }
                 }
-                let (task, call, join) = (TaskId::null(), CallId(call), join_of(&join));
-                let kind = FanKind::Awaited { task, call, join, outcomes, held };
-                let fan = self.open_fan(Fan { id, owner, source, total, kind });
+                let (task, call, join) = (InvocationId::null(), CallId(call), join_of(&join));
+                let kind = FanOutKind::Awaited { task, call, join, outcomes, held };
+                let fan = self.open_fan(FanOut { id, owner, source, total, kind });
                 places.fans.insert(id, fan);
                 MadeState::Open(fan)
             }
@@ -404,7 +404,7 @@ impl Core {
     /// Tells a task what the journal says of its message; gives back what its handler noted before.
     pub(super) fn attach_log(
         &mut self,
-        task: TaskId,
+        task: InvocationId,
         number: Number,
         attempts: Option<u8>,
         answered: Option<(FanId, u32)>,
@@ -419,14 +419,14 @@ impl Core {
         let notes = std::mem::take(&mut replay.notes);
         for made in replay.calls.values() {
             if let MadeState::Open(fan) = made.state
-                && let Some(FanKind::Awaited { task: owner, .. }) = self.fans.get_mut(fan).map(|fan| &mut fan.kind)
+                && let Some(FanOutKind::Awaited { task: owner, .. }) = self.fans.get_mut(fan).map(|fan| &mut fan.kind)
             {
                 *owner = task;
             }
         }
         if let Some(task) = self.tasks.get_mut(task) {
             task.emitted = replay.emitted;
-            task.log = Some(Box::new(TaskLog { number, attempts, answered, replay, attachment: None }));
+            task.log = Some(Box::new(InvocationLog { number, attempts, answered, replay, attachment: None }));
         }
         notes
     }

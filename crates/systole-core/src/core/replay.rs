@@ -11,19 +11,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::fan_out::FanOutKind;
 use super::faults;
+use super::invocation::Invocation;
 use super::io::{Attachment, CallId, Emission, Settled};
-use super::join::FanKind;
-use super::key::{FanKey, TaskId, ThreadKey};
-use super::log::requests_record;
+use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::machine::{Core, Item};
-use super::task::Task;
+use super::write_ahead::requests_record;
 use crate::journal::{FanId, NoteRecord, Number, Op, Request};
 use crate::vocab::Fault;
 
 /// What the journal says of the message that a handler works on.
 #[derive(Debug, Default)]
-pub(super) struct TaskLog {
+pub(super) struct InvocationLog {
     /// The number of the message.
     pub number: Number,
     /// How often it was dispatched after a crash and did not end.
@@ -77,7 +77,7 @@ impl Made {
 
 #[derive(Debug)]
 pub(super) enum MadeState {
-    Open(FanKey),
+    Open(FanOutKey),
     Decided(Result<Vec<Settled>, Fault>),
     /// The handler gave it up, and will again.
     Dropped,
@@ -85,7 +85,7 @@ pub(super) enum MadeState {
 
 impl Core {
     /// Takes a group of calls that a handler made before, and asks for again; `false` if it is a new one.
-    pub(super) fn repeat_calls(&mut self, task: TaskId, call: CallId, requests: &[Emission]) -> bool {
+    pub(super) fn repeat_calls(&mut self, task: InvocationId, call: CallId, requests: &[Emission]) -> bool {
         let Some(waiting) = self.tasks.get_mut(task).filter(|task| task.thread.is_some()) else { return false };
         let Some(log) = &mut waiting.log else { return false };
         if log.replay.calls.is_empty() {
@@ -109,7 +109,7 @@ impl Core {
         match made.state {
             MadeState::Open(fan) => {
                 waiting.calls.push((call, fan));
-                if let Some(FanKind::Awaited { call: waits, .. }) = self.fans.get_mut(fan).map(|fan| &mut fan.kind) {
+                if let Some(FanOutKind::Awaited { call: waits, .. }) = self.fans.get_mut(fan).map(|fan| &mut fan.kind) {
                     *waits = call;
                 }
             }
@@ -133,7 +133,7 @@ impl Core {
     pub(super) fn keep_result(
         &mut self,
         fan: FanId,
-        task: TaskId,
+        task: InvocationId,
         order: Number,
         result: Result<Vec<Settled>, Fault>,
     ) -> Option<Result<Vec<Settled>, Fault>> {
@@ -163,7 +163,7 @@ impl Core {
     }
 
     /// What came of a group need not be known any longer.
-    pub(super) fn forget_call(&mut self, task: TaskId, call: CallId) {
+    pub(super) fn forget_call(&mut self, task: InvocationId, call: CallId) {
         let Some(task) = self.tasks.get_mut(task) else { return };
         let fan = task.fan_id(call);
         let Some(replay) = task.log.as_mut().map(|log| &mut log.replay).filter(|replay| replay.reattaches) else {
@@ -174,14 +174,14 @@ impl Core {
     }
 
     /// Handlers ask on Queue 1, so what they say of that stands behind it there.
-    pub(super) fn reattached_later(&mut self, task: TaskId) {
+    pub(super) fn reattached_later(&mut self, task: InvocationId) {
         if self.tasks.get(task).is_some_and(|task| task.thread.is_some()) {
             self.queue.push_back(Item::Reattached(task));
         }
     }
 
     /// The handler wants none of the groups that it has not found again.
-    pub(super) fn reattached(&mut self, task: TaskId) {
+    pub(super) fn reattached(&mut self, task: InvocationId) {
         let Some(log) = self.tasks.get_mut(task).and_then(|task| task.log.as_mut()) else { return };
         if !log.replay.reattaches {
             return;
@@ -200,7 +200,7 @@ impl Core {
     }
 
     /// Hands over the results that are next in the order of decisions.
-    pub(super) fn hand_over(&mut self, id: TaskId) {
+    pub(super) fn hand_over(&mut self, id: InvocationId) {
         loop {
             let Some(task) = self.tasks.get_mut(id) else { return };
             let Some(log) = &mut task.log else { return };
@@ -214,7 +214,7 @@ impl Core {
 
     /// A handler waits. If it waits for a result that came, before, after one that it has not asked for, it does
     /// not do what it did.
-    pub(super) fn check_replay(&mut self, id: TaskId) {
+    pub(super) fn check_replay(&mut self, id: InvocationId) {
         let Some(task) = self.tasks.get(id) else { return };
         let Some(log) = &task.log else { return };
         if task.is_running() || !task.ready.is_empty() || task.is_asking() {
@@ -227,7 +227,7 @@ impl Core {
         }
     }
 
-    fn diverge(&mut self, task: TaskId, before: &str, now: &str) {
+    fn diverge(&mut self, task: InvocationId, before: &str, now: &str) {
         if let Some(thread) = self.tasks.get(task).and_then(|task| task.thread) {
             self.fail_shown(thread, faults::diverged(before, now));
         }
@@ -261,7 +261,7 @@ impl Replay {
     }
 }
 
-impl Task {
+impl Invocation {
     /// Whether it asked for all that it had asked for before.
     pub(super) fn repeats_all(&self) -> bool {
         self.log.as_ref().is_none_or(|log| log.replay.reattaches || log.replay.calls.is_empty())

@@ -4,18 +4,18 @@ use super::answer::Reply;
 use super::blueprint::ListenerId;
 use super::conversation::Pile;
 use super::event::EventKind;
+use super::fan_out::{FanOut, FanOutKind};
 use super::faults;
+use super::invocation::Invocation;
 use super::io::{CallId, Emission, EmissionKind, Join, Outcome};
-use super::join::{Fan, FanKind};
 use super::judge::{Refusal, Verdict};
-use super::key::{TaskId, ThreadKey};
-use super::log::{join_word, requests_record};
+use super::key::{InvocationId, ThreadKey};
 use super::machine::{Core, Item};
 use super::outcomes::Outcomes;
 use super::refused::written;
-use super::replay::TaskLog;
-use super::task::Task;
+use super::replay::InvocationLog;
 use super::thread::{Origin, Sender};
+use super::write_ahead::{join_word, requests_record};
 use crate::journal::{self, CallRecord, FanId, Number};
 use crate::vocab::MessageId;
 
@@ -26,7 +26,7 @@ pub(super) struct Response {
     pub answers: MessageId,
     pub source: Source,
     /// What the journal says of the message that was handled.
-    pub log: Option<Box<TaskLog>>,
+    pub log: Option<Box<InvocationLog>>,
     pub outcome: Outcome,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Source {
 /// What a handler waits for.
 pub(super) struct Calls {
     pub thread: ThreadKey,
-    pub task: TaskId,
+    pub task: InvocationId,
     pub call: CallId,
     pub requests: Vec<Emission>,
     pub join: Join,
@@ -61,14 +61,14 @@ impl Response {
 }
 
 impl Core {
-    pub(super) fn called(&mut self, task: TaskId, call: CallId, requests: Vec<Emission>, join: Join) {
+    pub(super) fn called(&mut self, task: InvocationId, call: CallId, requests: Vec<Emission>, join: Join) {
         let thread = self.tasks.get(task).and_then(|task| task.thread);
         let Some(thread) = thread.filter(|&thread| self.threads.contains_key(thread)) else {
             self.counts.emitted += requests.len() as u64;
             self.counts.cancelled += requests.len() as u64;
             return;
         };
-        let groups = self.tasks.get(task).map_or(0, Task::groups);
+        let groups = self.tasks.get(task).map_or(0, Invocation::groups);
         if let Err(fault) = self.room_for_group(groups) {
             self.counts.emitted += requests.len() as u64;
             self.counts.faulted += requests.len() as u64;
@@ -155,8 +155,8 @@ impl Core {
         }
         let outcomes = Outcomes::new(total);
         let held = Pile::new(self.conversation_of(key));
-        let (id, kind) = (self.tasks[task].fan_id(call), FanKind::Awaited { task, call, join, outcomes, held });
-        let fan = self.open_fan(Fan { id, owner: key, source: message, total: total as u32, kind });
+        let (id, kind) = (self.tasks[task].fan_id(call), FanOutKind::Awaited { task, call, join, outcomes, held });
+        let fan = self.open_fan(FanOut { id, owner: key, source: message, total: total as u32, kind });
         self.log_fan(fan, || {
             let (requests, join) = (requests_record(&calls.requests), join_word(join));
             Some(CallRecord { requests, join, settled: Vec::new(), outcome: journal::Outcome::Open })
@@ -170,7 +170,7 @@ impl Core {
     }
 
     /// A group of calls was made before: nothing of it has an effect again.
-    fn calls_repeated(&mut self, key: ThreadKey, task: TaskId) {
+    fn calls_repeated(&mut self, key: ThreadKey, task: InvocationId) {
         if let Some(thread) = self.threads.get_mut(key) {
             thread.judging -= 1;
         }
@@ -197,9 +197,9 @@ impl Core {
             return self.note_mistake(key);
         }
         let fan = (total > 1).then(|| {
-            let kind = FanKind::Mailbox { delivered: 0, counted_off: 0 };
+            let kind = FanOutKind::Mailbox { delivered: 0, counted_off: 0 };
             let id = FanId { message: number, call: None };
-            let fan = self.open_fan(Fan { id, owner: key, source: message, total: total as u32, kind });
+            let fan = self.open_fan(FanOut { id, owner: key, source: message, total: total as u32, kind });
             self.log_fan(fan, || None);
             fan
         });

@@ -3,9 +3,9 @@
 use systole_xml::ladder::Canonical;
 
 use super::answer::{Recipient, Reply};
+use super::fan_out::protocol_index;
 use super::faults;
 use super::io::{Emission, Injected, Outcome, Output};
-use super::join::protocol_index;
 use super::key::ThreadKey;
 use super::machine::{Core, Item};
 use super::respond::Response;
@@ -98,7 +98,7 @@ impl Core {
             }
             Item::Calls(calls) => self.bury_emissions(calls.thread, calls.requests),
             Item::Reattached(..) => {}
-            Item::Requeued(letter) => self.bury_again(letter, fault.clone()),
+            Item::Redriven(letter) => self.bury_again(letter, fault.clone()),
             Item::Left(root) | Item::Cancel(root) => self.outputs.push_back(Output::Gone { root }),
         }
     }

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use super::blueprint::{ClientId, ListenerId};
 use super::conversation::{Conversation, Share};
 use super::io::Body;
-use super::key::{FanKey, TaskId, ThreadKey};
-use super::ring::Ticket;
+use super::key::{FanOutKey, InvocationId, ThreadKey};
+use super::run_queue::Ticket;
 use super::timer::TimerId;
 use crate::journal::Number;
 use crate::vocab::{Fault, MessageId, ThreadId, Time};
@@ -32,7 +32,7 @@ pub(super) struct Thread {
     pub sequence: u64,
     pub mailbox: Mailbox,
     /// The handler of the message in flight, running or parked.
-    pub task: Option<TaskId>,
+    pub task: Option<InvocationId>,
     pub children: Children,
     /// Of the listener that it called first, which for most threads is the only one; the others
     /// stand in `extra`.
@@ -67,7 +67,7 @@ pub(super) enum Origin {
     /// To the parent, as the answer to its only call.
     Single,
     /// To the parent, as one of several answers or to an awaited call.
-    Fan { fan: FanKey, index: u32 },
+    Fan { fan: FanOutKey, index: u32 },
 }
 
 /// Whether the thread stands in a queue for its turn.
@@ -78,7 +78,7 @@ pub(super) enum Turn {
     /// It waits for a slot of its listener.
     Waiting,
     /// In the ring; `slot` says whether it holds one of its listener's.
-    Ring { slot: bool, ticket: Ticket },
+    RunQueue { slot: bool, ticket: Ticket },
 }
 
 /// The messages of a thread: allocated only while there are any.
@@ -86,7 +86,7 @@ pub(super) enum Turn {
 #[expect(clippy::box_collection, reason = "an idle thread pays for a pointer, not for a queue")]
 pub(super) struct Mailbox(Option<Box<VecDeque<Queued>>>);
 
-/// The open children of a thread, and its own place among those of its parent: `siblings` keeps it.
+/// The open children of a thread, and its own place among those of its parent: `children` keeps it.
 #[derive(Debug, Default)]
 pub(super) struct Children {
     pub first: Option<ThreadKey>,
@@ -119,7 +119,7 @@ pub(super) struct Extra {
     /// By listener.
     pub made: Vec<Made>,
     /// The fan-outs of this thread that are not over.
-    pub fans: Vec<FanKey>,
+    pub fans: Vec<FanOutKey>,
     pub root: Option<RootState>,
     /// Calls that a spawned thread has not started; it is one if this is there.
     pub spawned: Option<VecDeque<Backlog>>,
@@ -236,7 +236,7 @@ impl Thread {
         self.extra.as_ref().and_then(|extra| extra.spawned.as_ref()).map_or(0, VecDeque::len)
     }
 
-    /// Slots of its mailbox that are taken: queued messages and those that are promised.
+    /// Concurrency of its mailbox that are taken: queued messages and those that are promised.
     pub(super) fn reserved(&self) -> usize {
         self.children.open as usize + self.mailbox.len() + self.pending_continues() + self.backlog_len()
     }

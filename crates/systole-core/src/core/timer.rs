@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::key::{TaskId, ThreadKey};
+use super::key::{InvocationId, ThreadKey};
 use super::thread::Queued;
 use crate::vocab::Time;
 
@@ -17,7 +17,7 @@ pub(super) struct TimerId {
 #[derive(Debug)]
 pub(super) enum Timer {
     /// A handler has run too long.
-    Handler(TaskId),
+    Handler(InvocationId),
     /// A thread has reached its deadline.
     Deadline(ThreadKey),
     /// A root has been idle too long.

@@ -1,13 +1,13 @@
 //! Turns: which thread is ready, who has a slot, who is dispatched next.
 
 use super::blueprint::ListenerId;
+use super::concurrency::Waiter;
 use super::faults;
+use super::invocation::Invocation;
 use super::io::{Body, JoinPosition, Message, Output, Remembered, ShardId, ShardMessage, Start};
-use super::key::{TaskId, ThreadKey};
+use super::key::{InvocationId, ThreadKey};
 use super::machine::Core;
 use super::recover::stored;
-use super::slots::Waiter;
-use super::task::Task;
 use super::thread::{Content, Origin, Owner, Queued, Sender, Thread, Turn};
 use crate::core::event::EventKind;
 use crate::journal::{FanId, Number};
@@ -47,14 +47,14 @@ impl Core {
 
     /// Dispatches the next thread of the ring; `false` if it is empty.
     pub(super) fn dispatch(&mut self) -> bool {
-        let Self { ring, threads, .. } = self;
+        let Self { run_queue: ring, threads, .. } = self;
         let stands = |key, place| {
             let turn = threads.get(key).map(|thread: &Thread| thread.turn);
-            matches!(turn, Some(Turn::Ring { ticket, .. }) if ticket == place)
+            matches!(turn, Some(Turn::RunQueue { ticket, .. }) if ticket == place)
         };
         let Some(key) = ring.pop(stands) else { return false };
         let thread = &mut threads[key];
-        let slot = matches!(std::mem::replace(&mut thread.turn, Turn::None), Turn::Ring { slot: true, .. });
+        let slot = matches!(std::mem::replace(&mut thread.turn, Turn::None), Turn::RunQueue { slot: true, .. });
         let task = thread.task;
         match task {
             Some(task) => self.resume(key, task, slot),
@@ -90,8 +90,8 @@ impl Core {
         let turn = std::mem::replace(&mut self.threads[key].turn, Turn::None);
         let Some(listener) = self.threads[key].listener() else { return };
         match turn {
-            Turn::None | Turn::Ring { slot: false, .. } => {}
-            Turn::Ring { slot: true, .. } => self.release_slot(listener),
+            Turn::None | Turn::RunQueue { slot: false, .. } => {}
+            Turn::RunQueue { slot: true, .. } => self.release_slot(listener),
             Turn::Waiting => match self.home(listener) {
                 home if home == self.shard => self.slot_declined(listener, self.shard, key),
                 home => self.send(home, ShardMessage::SlotDeclined { from: self.shard, listener, thread: key }),
@@ -184,7 +184,7 @@ impl Core {
     fn enter_ring(&mut self, key: ThreadKey, slot: bool) {
         let conversation = self.conversation_of(key);
         let thread = &mut self.threads[key];
-        thread.turn = Turn::Ring { slot, ticket: self.ring.push(conversation, key, thread.sequence) };
+        thread.turn = Turn::RunQueue { slot, ticket: self.run_queue.push(conversation, key, thread.sequence) };
     }
 
     /// Whether the next message of a thread is for its listener, rather than the end of the thread.
@@ -199,7 +199,7 @@ impl Core {
         }
     }
 
-    fn resume(&mut self, key: ThreadKey, id: TaskId, slot: bool) {
+    fn resume(&mut self, key: ThreadKey, id: InvocationId, slot: bool) {
         let Some(task) = self.tasks.get_mut(id) else { return };
         let (listener, running, boot) = (task.listener, task.is_running(), task.boot);
         // Either it went on without its answer, or it parked again after it had entered the ring.
@@ -256,7 +256,7 @@ impl Core {
             }
         };
         let left = self.blueprint.contract(listener).timeout.filter(|_| !boot);
-        let task = Task::new(key, listener, id, left, boot);
+        let task = Invocation::new(key, listener, id, left, boot);
         self.running += usize::from(self.is_work(&task));
         let task = self.tasks.insert(task);
         self.threads[key].task = Some(task);
@@ -270,7 +270,13 @@ impl Core {
     }
 
     /// The message as the handler gets it; its context remembers it.
-    fn message(&mut self, key: ThreadKey, (listener, task): (ListenerId, TaskId), head: Head, body: Body) -> Message {
+    fn message(
+        &mut self,
+        key: ThreadKey,
+        (listener, task): (ListenerId, InvocationId),
+        head: Head,
+        body: Body,
+    ) -> Message {
         let Head { id, from, in_reply_to, join } = head;
         self.event(key, || EventKind::Delivered {
             message: id,

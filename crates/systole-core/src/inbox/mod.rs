@@ -9,7 +9,6 @@
 //! cancels it or answers a question, and neither is ever taken from what a body claims. Every text is one that XML can
 //! carry and within its limit. No clock, no randomness: the time and the ids come in from outside.
 
-mod acts;
 mod change;
 mod checks;
 mod context;
@@ -28,8 +27,8 @@ mod status;
 mod store;
 mod submit;
 mod task;
+mod transitions;
 
-pub use acts::ArtifactPart;
 pub use change::Change;
 pub use context::{Entry, TaskContext, Xml};
 pub use error::{Field, InboxError, InboxProblem};
@@ -44,3 +43,4 @@ pub use status::{Act, Status};
 pub use store::TaskInbox;
 pub use submit::{Submission, Submitted};
 pub use task::{Artifact, Exchange, Progress, Source, Task};
+pub use transitions::ArtifactPart;

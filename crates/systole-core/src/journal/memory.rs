@@ -24,7 +24,7 @@ pub struct MemoryJournal {
     letters: BTreeMap<Number, LetterRecord>,
     tasks: BTreeMap<(Name, TaskId), TaskRecord>,
     states: BTreeMap<Name, StateRecord>,
-    requeue: BTreeSet<Number>,
+    redrive: BTreeSet<Number>,
     mail: BTreeMap<Number, (MailRecord, MailStatus)>,
     last_mail: Number,
     agents: BTreeMap<Name, AgentRecord>,
@@ -38,9 +38,9 @@ impl MemoryJournal {
     }
 
     /// Marks a dead letter, as an operator does while the organism is stopped; `false` if there is none.
-    pub fn requeue(&mut self, letter: Number) -> bool {
+    pub fn redrive(&mut self, letter: Number) -> bool {
         self.letters.contains_key(&letter) && {
-            self.requeue.insert(letter);
+            self.redrive.insert(letter);
             true
         }
     }
@@ -110,10 +110,10 @@ impl MemoryJournal {
             }
             Op::Unbury { letter } => {
                 self.letters.remove(letter);
-                self.requeue.remove(letter);
+                self.redrive.remove(letter);
             }
             Op::Unmark { letter } => {
-                self.requeue.remove(letter);
+                self.redrive.remove(letter);
             }
             Op::Task(task) => {
                 self.tasks.insert((task.inbox.clone(), task.id), task.clone());
@@ -216,7 +216,7 @@ impl Journal for MemoryJournal {
             letters: self.letters.values().cloned().collect(),
             tasks,
             states: self.states.values().cloned().collect(),
-            requeue: self.requeue.iter().copied().collect(),
+            redrive: self.redrive.iter().copied().collect(),
             mail: self.mail.values().filter(|(_, status)| !status.state.is_over()).map(open_mail).collect(),
             last_mail: self.last_mail,
             agents: self.agents.values().cloned().collect(),

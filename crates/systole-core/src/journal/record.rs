@@ -507,7 +507,7 @@ pub struct Recovered {
     pub letters: Vec<LetterRecord>,
     /// Those of them that an operator wants queued again, in order of number; [`Op::Unbury`] and [`Op::Unmark`]
     /// strike them out.
-    pub requeue: Vec<Number>,
+    pub redrive: Vec<Number>,
     /// The tasks of all inboxes, in order of inbox, then of place.
     pub tasks: Vec<TaskRecord>,
     /// The states of listeners, in order of name.
@@ -537,7 +537,7 @@ impl Recovered {
             remembered,
             egress,
             letters,
-            requeue,
+            redrive,
             tasks,
             states,
             mail: _,
@@ -572,7 +572,7 @@ impl Recovered {
             parts[home(&entry.thread)].remembered.push(entry);
         }
         // Their conversations have nobody who reads yet: any shard can hand them out, and one keeps their order.
-        (parts[0].egress, parts[0].letters, parts[0].requeue) = (egress, letters, requeue);
+        (parts[0].egress, parts[0].letters, parts[0].redrive) = (egress, letters, redrive);
         (parts[0].tasks, parts[0].states) = (tasks, states);
         parts
     }

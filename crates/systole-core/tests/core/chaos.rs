@@ -24,7 +24,7 @@ enum Op {
     Leave { conversation: u8 },
     Cancel { conversation: u8 },
     Down { listener: u8, down: bool },
-    Requeue { shard: u8, letter: u8 },
+    Redrive { shard: u8, letter: u8 },
     Discard { shard: u8, letter: u8 },
 }
 
@@ -42,7 +42,7 @@ fn ops() -> impl Strategy<Value = Op> {
         1 => any::<u8>().prop_map(|conversation| Op::Leave { conversation }),
         1 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
         2 => (any::<u8>(), any::<bool>()).prop_map(|(listener, down)| Op::Down { listener, down }),
-        5 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Requeue { shard, letter }),
+        5 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Redrive { shard, letter }),
         1 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Discard { shard, letter }),
     ]
 }
@@ -136,9 +136,9 @@ impl Chaos {
                     self.everywhere(|| Input::ListenerUp { listener });
                 }
             }
-            Op::Requeue { shard, letter } => {
+            Op::Redrive { shard, letter } => {
                 let root = self.world.fresh_root();
-                self.letter(*shard, *letter, |letter| Input::Requeue { letter, root });
+                self.letter(*shard, *letter, |letter| Input::Redrive { letter, root });
             }
             Op::Discard { shard, letter } => self.letter(*shard, *letter, |letter| Input::Discard { letter }),
         }

@@ -43,7 +43,7 @@ fn superseded(call: Emission) -> World {
 fn a_letter_that_is_queued_again_goes_to_its_listener_and_its_answer_to_nobody() {
     for (emission, receiver) in [(call("ping", 7), "first"), (to("second", call("ping", 7)), "second")] {
         let mut world = superseded(emission);
-        assert_eq!(world.requeue(world.last_letter(0)), Ok(()));
+        assert_eq!(world.redrive(world.last_letter(0)), Ok(()));
         assert_eq!(world.dead(), [""; 0], "it is on its way");
         assert_eq!(world.take_started(), [format!("{receiver} <- boss: ping 7")]);
         assert_eq!(world.paths()[1..], ["root".to_owned(), format!("root/{receiver}")]);
@@ -51,7 +51,7 @@ fn a_letter_that_is_queued_again_goes_to_its_listener_and_its_answer_to_nobody()
         world.finish(world.task(receiver), vec![reply("pong", 7)]);
         assert_eq!((world.dead(), world.said()), (vec!["pong 7".to_owned()], vec![]));
         assert_eq!(world.paths(), ["root"], "the conversation of alice");
-        assert_eq!(world.counts().requeued, 1);
+        assert_eq!(world.counts().redriven, 1);
     }
 }
 
@@ -59,12 +59,12 @@ fn a_letter_that_is_queued_again_goes_to_its_listener_and_its_answer_to_nobody()
 fn its_handler_has_a_timeout_and_its_silence_just_ends_it() {
     let mut world = superseded(call("ping", 7));
     let letter = world.last_letter(0);
-    assert_eq!(world.requeue(letter), Ok(()));
-    assert_eq!(world.requeue(letter), Err(DeadLetterError::Unknown), "it is queued once");
+    assert_eq!(world.redrive(letter), Ok(()));
+    assert_eq!(world.redrive(letter), Err(DeadLetterError::Unknown), "it is queued once");
     world.sleep(secs(30));
     assert_eq!(world.dead(), ["!timeout"]);
     let mut world = superseded(call("ping", 7));
-    assert_eq!(world.requeue(world.last_letter(0)), Ok(()));
+    assert_eq!(world.redrive(world.last_letter(0)), Ok(()));
     world.finish(world.task("first"), vec![]);
     assert_eq!(world.dead(), [""; 0]);
 }
@@ -75,12 +75,12 @@ fn what_is_refused_again_is_a_dead_letter_again() {
     world.send("alice", letter("job", 1));
     world.said();
     let first = world.last_letter(0);
-    assert_eq!(world.requeue(first), Ok(()));
+    assert_eq!(world.redrive(first), Ok(()));
     assert_eq!((world.dead(), world.said()), (vec!["job 1".to_owned()], vec![]), "alice has had her answer");
     let second = world.last_letter(0);
     assert!(second > first, "under a new number");
-    assert_eq!(world.requeue(first), Err(DeadLetterError::Unknown));
-    assert_eq!(world.counts().requeued, 1);
+    assert_eq!(world.redrive(first), Err(DeadLetterError::Unknown));
+    assert_eq!(world.counts().redriven, 1);
 }
 
 #[test]
@@ -90,14 +90,14 @@ fn what_its_sender_may_not_call_stays_where_it_is_and_the_operator_is_told_why()
     world.send("alice", letter("ask", 2));
     world.finish(world.task("boss"), vec![reply("told", 1), reply("told", 2)]);
     let told = world.last_letter(0);
-    let refused = world.requeue(told).unwrap_err();
+    let refused = world.redrive(told).unwrap_err();
     assert!(refused.to_string().starts_with("boss may not call {urn:test}told: a reply or a question"), "{refused}");
     assert_eq!(world.last_letter(0), told);
     // And the core speaks to whoever asks.
     world.send("alice", letter_xml(&format!("<close-thread xmlns=\"{}\"/>", systole_core::vocab::ns::META)));
-    assert!(matches!(world.requeue(world.last_letter(0)), Err(DeadLetterError::NotACall { .. })));
+    assert!(matches!(world.redrive(world.last_letter(0)), Err(DeadLetterError::NotACall { .. })));
     assert_eq!(world.dead(), ["told 2", "close-thread"]);
-    assert_eq!(world.counts().requeued, 0);
+    assert_eq!(world.counts().redriven, 0);
 }
 
 #[test]
@@ -108,10 +108,10 @@ fn a_letter_stays_where_it_is_while_there_is_no_room_for_it() {
     world.send("alice", letter("ask", 1));
     world.finish(world.task("boss"), vec![reply("told", 1), call("ping", 7)]);
     let full = world.gauge.count(0);
-    assert!(matches!(world.requeue(world.last_letter(0)), Err(DeadLetterError::Overloaded(_))));
+    assert!(matches!(world.redrive(world.last_letter(0)), Err(DeadLetterError::Overloaded(_))));
     drop(full);
     world.tell(|| Input::Drain);
-    assert_eq!(world.requeue(world.last_letter(0)), Err(DeadLetterError::Closed));
+    assert_eq!(world.redrive(world.last_letter(0)), Err(DeadLetterError::Closed));
     assert_eq!(world.dead(), ["ping 7"]);
 }
 
@@ -126,7 +126,7 @@ fn a_fault_and_what_could_not_be_read_hold_nothing_to_send() {
     world.run();
     world.fail(world.task("a"), "no");
     let fault = world.last_letter(0);
-    assert_eq!(world.requeue(fault), Err(DeadLetterError::NoPayload));
+    assert_eq!(world.redrive(fault), Err(DeadLetterError::NoPayload));
     assert_eq!(world.dead(), ["!failed"]);
     for expected in [Ok(()), Err(DeadLetterError::Unknown)] {
         world.handle(0, Input::Discard { letter: fault });
@@ -140,7 +140,7 @@ fn a_fault_and_what_could_not_be_read_hold_nothing_to_send() {
 fn a_stop_buries_what_was_queued_again() {
     let mut world = superseded(call("ping", 7));
     let (letter, root) = (world.last_letter(0), world.fresh_root());
-    world.handle(0, Input::Requeue { letter, root });
+    world.handle(0, Input::Redrive { letter, root });
     world.handle(0, Input::Stop);
     world.run();
     assert_eq!((world.dead(), world.paths()), (vec!["ping 7".to_owned()], vec![]));

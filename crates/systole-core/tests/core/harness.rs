@@ -53,7 +53,7 @@ pub(crate) enum Seen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Task {
     pub(crate) shard: usize,
-    pub(crate) id: TaskId,
+    pub(crate) id: InvocationId,
 }
 
 pub(crate) struct World {
@@ -532,7 +532,7 @@ impl World {
             sum.injected += counts.injected;
             sum.emitted += counts.emitted;
             sum.made += counts.made;
-            sum.requeued += counts.requeued;
+            sum.redriven += counts.redriven;
             sum.delivered += counts.delivered;
             sum.faulted += counts.faulted;
             sum.dead += counts.dead;
@@ -554,9 +554,9 @@ impl World {
     }
 
     /// Queues a dead letter again and lets everything run; gives back what came of the wish.
-    pub(crate) fn requeue(&mut self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+    pub(crate) fn redrive(&mut self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
         let root = self.fresh_root();
-        self.handle(usize::from(letter.shard().0), Input::Requeue { letter, root });
+        self.handle(usize::from(letter.shard().0), Input::Redrive { letter, root });
         self.run();
         self.letters.pop().expect("it is answered")
     }
@@ -565,12 +565,12 @@ impl World {
     pub(crate) fn check_books(&self) {
         let counts = self.counts();
         let waiting: u64 = self.cores.iter().map(Core::waiting).sum();
-        let came = counts.injected + counts.emitted + counts.made + counts.requeued;
+        let came = counts.injected + counts.emitted + counts.made + counts.redriven;
         let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
         assert_eq!(came, went + waiting, "{counts:?}, {waiting} waiting");
         let kept = |core: &Core| core.dead_letters().len() as u64 + core.dead_letters().dropped();
         let letters: u64 = self.cores.iter().map(kept).sum();
-        assert_eq!(counts.dead, letters + counts.requeued + self.discarded, "{counts:?}, {letters} dead letters");
+        assert_eq!(counts.dead, letters + counts.redriven + self.discarded, "{counts:?}, {letters} dead letters");
     }
 
     /// Nothing is left but open roots; and nothing at all once the clients have left.

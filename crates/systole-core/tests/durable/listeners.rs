@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use systole_core::core::{Body, CallId, Emission, EmissionKind, Failure, Join, Message, Outcome, Settled, TaskId};
+use systole_core::core::{
+    Body, CallId, Emission, EmissionKind, Failure, InvocationId, Join, Message, Outcome, Settled,
+};
 use systole_core::vocab::{Fault, MessageId, ThreadId};
 
 use crate::payloads::{call, call_xml, emission, number, reply, spawn, xml};
@@ -12,7 +14,7 @@ pub(crate) const LISTENERS: usize = 4;
 
 /// A handler that runs.
 pub(crate) struct Handler {
-    pub(crate) task: TaskId,
+    pub(crate) task: InvocationId,
     pub(crate) message: MessageId,
     pub(crate) thread: ThreadId,
     pub(crate) listener: usize,
@@ -72,7 +74,7 @@ enum Ending {
 
 impl Handler {
     /// `greedy`: it may answer anything with more than it may have.
-    pub(crate) fn new(task: TaskId, listener: usize, message: &Message, greedy: bool) -> Self {
+    pub(crate) fn new(task: InvocationId, listener: usize, message: &Message, greedy: bool) -> Self {
         let (n, is_request) = match &message.body {
             Body::Payload { payload, .. } => {
                 let payload = payload.payload();

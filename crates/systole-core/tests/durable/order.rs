@@ -24,7 +24,7 @@ struct Organism {
     /// Messages between shards, in order for each pair.
     links: VecDeque<(usize, ShardMessage)>,
     /// The handlers of each listener, with their shards and numbers.
-    running: Vec<(usize, usize, TaskId, i64)>,
+    running: Vec<(usize, usize, InvocationId, i64)>,
     /// What came in for each listener and has not ended, in order.
     expected: Vec<VecDeque<i64>>,
     conversations: Vec<ThreadId>,

@@ -346,7 +346,7 @@ impl Simulation {
         assert!(left.messages.is_empty() && left.fans.is_empty() && left.notes.is_empty(), "{left:?}");
         assert!(left.egress.is_empty() && left.remembered.is_empty(), "{left:?}");
         let counts = self.core.counts();
-        let came = counts.injected + counts.emitted + counts.made + counts.requeued + counts.recovered;
+        let came = counts.injected + counts.emitted + counts.made + counts.redriven + counts.recovered;
         let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
         assert_eq!(came, went, "{counts:?}");
     }

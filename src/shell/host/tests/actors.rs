@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use actix::fut::wrap_future;
 use actix::prelude::*;
-use systole_core::core::{CallId, TaskId};
+use systole_core::core::{CallId, InvocationId};
 use systole_core::vocab::{Fault, FaultCode};
 
 use super::{Bench, HERE, Seen, counted, obey, test};
@@ -115,7 +115,7 @@ fn futures_that_need_no_actor_survive_it() {
         bench.send("panic");
         assert_eq!(bench.reports(1).await, [Seen::Panicked(1)]);
         bench.settle().await;
-        bench.desk.resume(HERE, TaskId::made_up(0), CallId(0), Err(Fault::new(FaultCode::Silent, "nobody")));
+        bench.desk.resume(HERE, InvocationId::made_up(0), CallId(0), Err(Fault::new(FaultCode::Silent, "nobody")));
         assert_eq!(bench.reports(1).await, [Seen::Failed(0, "silent: nobody".into())]);
     });
 }

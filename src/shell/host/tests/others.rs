@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use systole_core::core::{Body, Join, Message as Incoming, Outcome, TaskId};
+use systole_core::core::{Body, InvocationId, Join, Message as Incoming, Outcome};
 use systole_core::vocab::Fault;
 use tokio::task::yield_now;
 
@@ -65,7 +65,7 @@ fn a_listener_that_is_no_actor_is_contained_too() {
         for expected in [Seen::Panicked(2), Seen::Said(3), Seen::Called(0), Seen::Parked(0)] {
             assert!(seen.contains(&expected), "{seen:?}");
         }
-        bench.abort(TaskId::made_up(0));
+        bench.abort(InvocationId::made_up(0));
         assert_eq!(bench.reports(1).await, [Seen::Aborted(0)]);
     });
 }

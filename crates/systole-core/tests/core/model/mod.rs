@@ -33,7 +33,7 @@ enum Op {
     Cancel { conversation: u8 },
     Down { listener: u8 },
     Up { listener: u8 },
-    Requeue { letter: u8 },
+    Redrive { letter: u8 },
     Drain,
 }
 
@@ -73,7 +73,7 @@ fn ops() -> impl Strategy<Value = Op> {
         3 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
         2 => any::<u8>().prop_map(|listener| Op::Down { listener }),
         3 => any::<u8>().prop_map(|listener| Op::Up { listener }),
-        6 => any::<u8>().prop_map(|letter| Op::Requeue { letter }),
+        6 => any::<u8>().prop_map(|letter| Op::Redrive { letter }),
         1 => Just(Op::Drain),
     ]
 }
@@ -194,7 +194,7 @@ impl Pair {
             }
             Op::Down { listener } => self.set_down(*listener, true),
             Op::Up { listener } => self.set_down(*listener, false),
-            Op::Requeue { letter } => self.requeue(*letter),
+            Op::Redrive { letter } => self.redrive(*letter),
             Op::Drain => {
                 self.world.handle(0, Input::Drain);
                 self.model.drain();
@@ -234,14 +234,14 @@ impl Pair {
     }
 
     /// Queues a dead letter again. The model keeps none: it reads what the world shows of them.
-    fn requeue(&mut self, number: u8) {
+    fn redrive(&mut self, number: u8) {
         let letters: Vec<_> = self.world.cores[0].dead_letters().iter().cloned().collect();
         if letters.is_empty() {
             return;
         }
         let DeadLetter { id, from, to, payload, .. } = letters[usize::from(number) % letters.len()].clone();
         let root = self.world.fresh_root();
-        self.world.handle(0, Input::Requeue { letter: id, root });
+        self.world.handle(0, Input::Redrive { letter: id, root });
         self.world.run();
         let expected = match &payload {
             None => Err(DeadLetterError::NoPayload),
@@ -259,7 +259,7 @@ impl Pair {
             let target = (0..=self.model.plan.count()).find(|&at| self.model.plan.local(at) == payload.root().local());
             let number = payload.as_str().split_once("<n>").and_then(|(_, rest)| rest.split_once('<')?.0.parse().ok());
             if let (Some(target), Some(n)) = (target, number) {
-                self.model.requeue(from.as_str(), to.as_ref().map(|to| to.as_str()), target, n);
+                self.model.redrive(from.as_str(), to.as_ref().map(|to| to.as_str()), target, n);
             }
         }
     }

@@ -219,7 +219,7 @@ impl Model {
     }
 
     /// A dead letter whose payload keeps its schema is queued again.
-    pub(crate) fn requeue(&mut self, from: &str, to: Option<&str>, target: usize, n: i64) {
+    pub(crate) fn redrive(&mut self, from: &str, to: Option<&str>, target: usize, n: i64) {
         let may = match from {
             "alice" => true,
             "bob" => target != 0,

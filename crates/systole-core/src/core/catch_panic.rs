@@ -12,7 +12,7 @@ pub struct Panicked;
 ///
 /// What it leaves behind is thrown away after a panic (the instance, the future), so nothing sees
 /// it half changed.
-pub fn contain<R>(code: impl FnOnce() -> R) -> Result<R, Panicked> {
+pub fn catch_panic<R>(code: impl FnOnce() -> R) -> Result<R, Panicked> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
         // Dropping what was thrown may throw again; it is the listener's too.
         if let Err(second) = catch_unwind(AssertUnwindSafe(move || drop(payload))) {
@@ -25,7 +25,7 @@ pub fn contain<R>(code: impl FnOnce() -> R) -> Result<R, Panicked> {
 /// Drops a value of a listener, whose `Drop` may panic.
 pub fn discard<T>(value: T) {
     // A panic here has no message to fail: whatever this belonged to has ended already.
-    let _ = contain(move || drop(value));
+    let _ = catch_panic(move || drop(value));
 }
 
 /// A decoded value on its way to its listener, which alone knows the type.
@@ -71,7 +71,7 @@ mod tests {
     fn a_value_that_panics_when_it_is_dropped_hurts_nobody() {
         drop(Value::new(Box::new(Bomb)));
         let value = Value::new(Box::new(Bomb)).into_inner();
-        assert!(contain(move || drop(value)).is_err(), "whoever took it takes what it does");
-        assert!(contain(|| std::panic::resume_unwind(Box::new(Bomb))).is_err());
+        assert!(catch_panic(move || drop(value)).is_err(), "whoever took it takes what it does");
+        assert!(catch_panic(|| std::panic::resume_unwind(Box::new(Bomb))).is_err());
     }
 }

@@ -7,7 +7,7 @@ use crate::vocab::Time;
 
 /// A token bucket for each client.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct RateLimit {
     buckets: Vec<Option<Bucket>>,
 }
 
@@ -23,7 +23,7 @@ const BURST: u32 = 16;
 /// How long it takes until it may send one more.
 const REFILL: Duration = Duration::from_millis(100);
 
-impl Lane {
+impl RateLimit {
     /// Takes a token of the client; `false` if it has none left.
     pub(super) fn take(&mut self, client: ClientId, now: Time) -> bool {
         let index = client.0 as usize;
@@ -57,13 +57,13 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    fn burst(lane: &mut Lane, client: ClientId, now: Time) -> usize {
+    fn burst(lane: &mut RateLimit, client: ClientId, now: Time) -> usize {
         std::iter::from_fn(|| lane.take(client, now).then_some(())).take(1000).count()
     }
 
     #[test]
     fn each_client_has_a_burst_and_gets_more_with_time() {
-        let mut lane = Lane::default();
+        let mut lane = RateLimit::default();
         assert_eq!(burst(&mut lane, ClientId(3), at(1000)), 16);
         assert_eq!(burst(&mut lane, ClientId(0), at(1000)), 16);
         assert_eq!(burst(&mut lane, ClientId(3), at(1099)), 0);

@@ -12,7 +12,7 @@ use crate::protocol::{MetaProblem, MetaRequest};
 use crate::vocab::{Fault, MessageId, Name, ThreadId, ns};
 
 /// A message of a client that the pump will let in, unless it is full.
-pub struct Foreseen {
+pub struct Prechecked {
     /// Whom it names.
     pub to: Option<Name>,
     /// What it says of itself.
@@ -31,12 +31,12 @@ pub struct Answered {
 }
 
 /// Looks at the bytes of a message as the core will. What is asked of the core itself is left to it.
-pub fn foresee(
+pub fn precheck(
     raw: &Raw,
     client: ClientId,
     blueprint: &Blueprint,
     validator: &mut Validator,
-) -> Result<Foreseen, Fault> {
+) -> Result<Prechecked, Fault> {
     let (mut claims, payload) = read_message(raw, client, blueprint, validator.catalog())?;
     claims.traceparent = claims.traceparent.filter(|text| text.len() <= LABEL);
     if is_for_threads(payload.root()) {
@@ -46,7 +46,7 @@ pub fn foresee(
     if payload.root().namespace() != ns::META {
         may_call(&payload, to.as_ref(), Party::Client(client), blueprint, validator)?;
     }
-    Ok(Foreseen { to, claims, payload })
+    Ok(Prechecked { to, claims, payload })
 }
 
 /// Looks at the bytes with which a listener answers a message, as the core will. Bytes with a valid reply in them are
@@ -55,7 +55,7 @@ pub fn foresee(
 ///
 /// # Errors
 /// The fault of the first payload that the core would refuse.
-pub fn foresee_answer(
+pub fn precheck_answer(
     raw: &Raw,
     to: Answered,
     listener: ListenerId,

@@ -11,7 +11,7 @@
 use systole_xml::ladder::{Canonical, Element, Validated};
 
 use super::blueprint::{Blueprint, ListenerId, Party};
-use super::dead::{DeadLetter, DeadLetterError, DeadLetterId};
+use super::dead_letters::{DeadLetter, DeadLetterError, DeadLetterId};
 use super::event::EventKind;
 use super::faults;
 use super::gauge::Permit;
@@ -25,7 +25,7 @@ use crate::protocol::refused_qname;
 use crate::vocab::{Fault, Name, QName, ThreadId, ThreadPath, Time, ns};
 
 /// A dead letter on Queue 1.
-pub(super) struct Requeued {
+pub(super) struct Redriven {
     from: Name,
     to: Option<Name>,
     payload: Canonical,
@@ -41,7 +41,7 @@ impl Blueprint {
     ///
     /// # Errors
     /// [`DeadLetterError::NotACall`] if not.
-    pub fn may_requeue(&self, from: &Name, payload: &QName) -> Result<(), DeadLetterError> {
+    pub fn may_redrive(&self, from: &Name, payload: &QName) -> Result<(), DeadLetterError> {
         let caller = self.party(from.as_str());
         match payload.namespace() != ns::META && caller.is_some_and(|caller| self.may_call(caller, payload)) {
             true => Ok(()),
@@ -52,13 +52,13 @@ impl Blueprint {
 
 impl Core {
     /// Puts a dead letter on Queue 1.
-    pub(super) fn requeue(&mut self, letter: DeadLetterId, root: ThreadId) {
+    pub(super) fn redrive(&mut self, letter: DeadLetterId, root: ThreadId) {
         let result = self.put_back(letter, root);
         self.outputs.push_back(Output::Letter { letter, result });
     }
 
     /// The same for one that was marked in the journal. One that can't be sent loses its mark.
-    pub(super) fn requeue_marked(&mut self, letter: DeadLetterId, root: ThreadId) {
+    pub(super) fn redrive_marked(&mut self, letter: DeadLetterId, root: ThreadId) {
         let result = self.put_back(letter, root);
         if let Err(DeadLetterError::NotACall { .. } | DeadLetterError::NoPayload) = result {
             self.log(|_| Op::Unmark { letter: letter.number() });
@@ -67,9 +67,9 @@ impl Core {
     }
 
     fn put_back(&mut self, letter: DeadLetterId, root: ThreadId) -> Result<(), DeadLetterError> {
-        let requeued = self.take_up(letter, root)?;
-        self.counts.requeued += 1;
-        self.queue.push_back(Item::Requeued(requeued));
+        let redriven = self.take_up(letter, root)?;
+        self.counts.redriven += 1;
+        self.queue.push_back(Item::Redriven(redriven));
         Ok(())
     }
 
@@ -82,21 +82,21 @@ impl Core {
         self.outputs.push_back(Output::Letter { letter, result });
     }
 
-    fn take_up(&mut self, id: DeadLetterId, root: ThreadId) -> Result<Requeued, DeadLetterError> {
+    fn take_up(&mut self, id: DeadLetterId, root: ThreadId) -> Result<Redriven, DeadLetterError> {
         let letter = self.dead.get(id).ok_or(DeadLetterError::Unknown)?;
         let payload = letter.payload.clone().filter(|payload| *payload.root() != refused_qname());
         let payload = payload.ok_or(DeadLetterError::NoPayload)?;
-        self.blueprint.may_requeue(&letter.from, payload.root())?;
+        self.blueprint.may_redrive(&letter.from, payload.root())?;
         if self.draining {
             return Err(DeadLetterError::Closed);
         }
         let permit = self.gauge.admit(payload.bytes().len())?;
         let DeadLetter { from, to, .. } = self.dead.take(id).ok_or(DeadLetterError::Unknown)?;
-        Ok(Requeued { from, to, payload, number: id.number(), root, permit })
+        Ok(Redriven { from, to, payload, number: id.number(), root, permit })
     }
 
     /// Judges a letter from the start.
-    pub(super) fn reissue(&mut self, letter: Requeued) {
+    pub(super) fn reissue(&mut self, letter: Redriven) {
         let number = letter.number;
         self.log(|_| Op::Unbury { letter: number });
         let caller = self.blueprint.party(letter.from.as_str());
@@ -122,15 +122,15 @@ impl Core {
     }
 
     /// Keeps a letter that is given to nobody once more.
-    pub(super) fn bury_again(&mut self, letter: Requeued, reason: Fault) {
-        let Requeued { from, to, payload, root, .. } = letter;
+    pub(super) fn bury_again(&mut self, letter: Redriven, reason: Fault) {
+        let Redriven { from, to, payload, root, .. } = letter;
         self.root_event(root, || EventKind::DeadLetter { payload: Some(payload.root().clone()), reason: reason.code });
         self.keep((from, to), ThreadPath::new(Vec::new()), Some(payload), reason);
     }
 
     fn open_again(
         &mut self,
-        letter: Requeued,
+        letter: Redriven,
         from: Sender,
         (first, others): (ListenerId, Vec<ListenerId>),
         payload: Validated<Element>,
@@ -138,7 +138,7 @@ impl Core {
         if let Err(fault) = self.room_in_organism() {
             return self.bury_again(letter, fault);
         }
-        let Requeued { to, root, permit, .. } = letter;
+        let Redriven { to, root, permit, .. } = letter;
         let opened_by = self.key.derive_entry(root, 0).0;
         let parent = self.open_root(root, Owner::Nobody, opened_by);
         self.counts.made += others.len() as u64;

@@ -1,120 +1,25 @@
-//! What the core writes down, and what it holds back until that is durable.
-//!
-//! A step is one input, one timer, one item of Queue 1 or one turn. Where the organism is durable, each step that
-//! changed something goes out as [`Output::Append`], and no output of it or of a later step before the shell has
-//! said [`Input::Appended`](super::Input::Appended): nobody hears of what a crash could undo.
-
-use std::collections::VecDeque;
+//! Changes as the journal has them.
 
 use systole_xml::schema::Draft;
 
-use super::io::{Attachment, Emission, Join, Output, Remembered, Settled};
-use super::join::Fan;
-use super::key::{FanKey, TaskId, ThreadKey};
+use super::fan_out::FanOut;
+use super::io::{Attachment, Emission, Join, Remembered, Settled};
+use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::machine::Core;
-use super::replay::TaskLog;
+use super::replay::InvocationLog;
 use super::thread::{Content, Origin, Owner, Queued};
 use crate::journal::{
     self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord,
-    MessageState, Number, Op, RememberedRecord, Request, SettledRecord, Step, ThreadRecord,
+    MessageState, Number, Op, RememberedRecord, Request, SettledRecord, ThreadRecord,
 };
 use crate::vocab::{Fault, Time};
 
-/// The log of a durable core.
-#[derive(Debug, Default)]
-pub(super) struct Log {
-    /// What the step under way has changed so far.
-    ops: Vec<Op>,
-    /// Steps that were given out to be written.
-    appended: u64,
-    /// Outputs of steps that are not durable yet, or come after one that isn't.
-    held: VecDeque<(u64, VecDeque<Output>)>,
-    /// Outputs that may go.
-    ready: VecDeque<Output>,
-    /// Nothing is written any more: the organism ends, and what is left waits for its next start.
-    sealed: bool,
-    /// Nothing can be written any more.
-    broken: bool,
-}
-
 impl Core {
-    /// Ends a step: what it changed is to be written, what it says waits for that.
-    pub(super) fn end_step(&mut self) {
-        let Some(log) = &mut self.log else { return };
-        let outputs = &mut self.outputs;
-        if log.ops.is_empty() || log.broken {
-            match log.held.back_mut() {
-                Some((_, later)) => later.append(outputs),
-                None => log.ready.append(outputs),
-            }
-            return;
-        }
-        log.appended += 1;
-        let step = Step { ops: std::mem::take(&mut log.ops), at: self.now };
-        log.ready.push_back(Output::Append { number: log.appended, step });
-        log.held.push_back((log.appended, std::mem::take(outputs)));
-    }
-
-    /// Everything up to a step is durable.
-    pub(super) fn appended(&mut self, number: u64) {
-        let Some(log) = &mut self.log else { return };
-        while log.held.front().is_some_and(|(held, _)| *held <= number) {
-            let Some((_, mut outputs)) = log.held.pop_front() else { return };
-            log.ready.append(&mut outputs);
-        }
-    }
-
-    /// The next output that may go.
-    pub(super) fn next_output(&mut self) -> Option<Output> {
-        match &mut self.log {
-            Some(log) => log.ready.pop_front(),
-            None => self.outputs.pop_front(),
-        }
-    }
-
-    /// Outputs that have not gone.
-    pub(super) fn unsaid(&self) -> usize {
-        let held = self.log.as_ref().map_or(0, |log| log.ready.len() + log.held.len());
-        held + self.outputs.len()
-    }
-
-    /// From now on nothing is written: what is there stays in the journal for the next start.
-    pub(super) fn seal(&mut self) {
-        if let Some(log) = &mut self.log {
-            log.sealed = true;
-        }
-    }
-
-    /// The journal can't be written: what is held will never be durable, so nobody may hear of it.
-    pub(super) fn give_up_log(&mut self) {
-        if let Some(log) = &mut self.log {
-            (log.sealed, log.broken) = (true, true);
-            log.ops.clear();
-            log.held.clear();
-        }
-    }
-
-    /// Whether changes are to be written.
-    pub(super) fn logs(&self) -> bool {
-        self.log.as_ref().is_some_and(|log| !log.sealed)
-    }
-
-    pub(super) fn log(&mut self, op: impl FnOnce(&Self) -> Op) {
-        if self.logs() {
+    fn log(&mut self, op: impl FnOnce(&Self) -> Op) {
+        if self.out.writes() {
             let op = op(self);
-            if let Some(log) = &mut self.log {
-                log.ops.push(op);
-            }
+            self.out.write(|| op);
         }
-    }
-
-    /// A number that no record had before.
-    pub(super) fn next_number(&mut self) -> Number {
-        if let Some(first) = self.first {
-            return first + self.directory.next_number();
-        }
-        self.sequence += 1;
-        self.sequence
     }
 
     /// A thread has opened.
@@ -131,10 +36,10 @@ impl Core {
 
     /// A message waits. It takes the last place of its mailbox.
     pub(super) fn log_put(&mut self, key: ThreadKey, message: &mut Queued, state: Waits) {
-        if !self.logs() {
+        if !self.out.writes() {
             return;
         }
-        let place = self.next_number();
+        let place = self.out.next_number();
         if message.number == 0 {
             message.number = place;
         }
@@ -145,7 +50,7 @@ impl Core {
                 place,
                 thread: core.threads[key].sequence,
                 id: message.id,
-                from: core.sender_name(message.from),
+                from: core.setup.name_of(message.from),
                 in_reply_to: message.in_reply_to,
                 answers: core.origin_record(message.answers),
                 state: match state {
@@ -171,68 +76,58 @@ impl Core {
         if message == 0 {
             return;
         }
-        self.log(|_| Op::Done { message });
+        self.out.write(|| Op::Done { message });
         if let Some((fan, count)) = answered {
-            self.log(|_| Op::Delivered { fan, count });
+            self.out.write(|| Op::Delivered { fan, count });
         }
     }
 
     /// The message of a handler that has ended was consumed.
-    pub(super) fn log_consumed(&mut self, log: Option<&mut TaskLog>) {
+    pub(super) fn log_consumed(&mut self, log: Option<&mut InvocationLog>) {
         if let Some(log) = log {
             self.log_done(log.number, log.answered);
-            self.taken(log.attachment.take(), true);
+            self.out.take(log.attachment.take(), true);
         }
     }
 
     /// A handler that attached something is over, also where its message is not consumed any more.
-    pub(super) fn log_attached(&mut self, log: Option<Box<TaskLog>>) {
-        self.taken(log.and_then(|log| log.attachment), true);
+    pub(super) fn log_attached(&mut self, log: Option<Box<InvocationLog>>) {
+        self.out.take(log.and_then(|log| log.attachment), true);
     }
 
     /// A handler attaches changes to its end. One that is over already has them written at once.
-    pub(super) fn attach(&mut self, task: TaskId, attachment: Attachment) {
+    pub(super) fn attach(&mut self, task: InvocationId, attachment: Attachment) {
         match self.tasks.get_mut(task).and_then(|task| task.log.as_mut()) {
             Some(log) => log.attachment = Some(attachment),
-            None => self.taken(Some(attachment), true),
+            None => self.out.take(Some(attachment), true),
         }
-    }
-
-    /// Whether what happens from now on is only in memory, since the next start takes everything up.
-    pub(super) fn leaves(&self) -> bool {
-        self.log.as_ref().is_some_and(|log| log.sealed && !log.broken)
-    }
-
-    /// Whether nothing is written any more, because the organism ends.
-    pub(super) fn is_sealed(&self) -> bool {
-        self.log.as_ref().is_some_and(|log| log.sealed)
     }
 
     /// A message was discarded, though its thread stays.
     pub(super) fn log_cancelled(&mut self, message: Number) {
         if message != 0 {
-            self.log(|_| Op::Cancelled { message });
+            self.out.write(|| Op::Cancelled { message });
         }
     }
 
     /// A spawned thread is emptied between two calls.
     pub(super) fn log_cleared(&mut self, key: ThreadKey) {
-        if !self.logs() {
+        if !self.out.writes() {
             return;
         }
         let thread = &self.threads[key];
         let task = thread.task.and_then(|task| self.tasks.get(task)).map_or(0, |task| task.number());
         let continues = thread.extra.iter().flat_map(|extra| &extra.continues);
-        let continues = continues.filter_map(|timer| self.timers.continued(*timer)).map(|message| message.number);
+        let continues = continues.filter_map(|timer| self.clock.continued(*timer)).map(|message| message.number);
         let waiting = thread.mailbox.iter().map(|message| message.number).chain(continues).chain([task]);
         let waiting: Vec<_> = waiting.collect();
         waiting.into_iter().for_each(|number| self.log_cancelled(number));
     }
 
     /// Calls were made together.
-    pub(super) fn log_fan(&mut self, key: FanKey, call: impl FnOnce() -> Option<CallRecord>) {
+    pub(super) fn log_fan(&mut self, key: FanOutKey, call: impl FnOnce() -> Option<CallRecord>) {
         self.log(|core| {
-            let Fan { id, owner, source, total, .. } = &core.fans[key];
+            let FanOut { id, owner, source, total, .. } = &core.fans[key];
             Op::Fan(FanRecord {
                 id: *id,
                 thread: core.threads[*owner].sequence,
@@ -263,14 +158,14 @@ impl Core {
 
     /// Something waits for a client; its number, if it is written.
     pub(super) fn log_egress(&mut self, egress: &super::io::Egress) -> Number {
-        if !self.logs() {
+        if !self.out.writes() {
             return 0;
         }
-        let number = self.next_number();
+        let number = self.out.next_number();
         self.log(|core| {
             Op::Leave(EgressRecord {
                 number,
-                client: core.blueprint.principal(egress.client).name.clone(),
+                client: core.setup.blueprint.principal(egress.client).name.clone(),
                 root: egress.root,
                 from: egress.from.clone(),
                 in_reply_to: egress.in_reply_to.clone(),
@@ -282,8 +177,8 @@ impl Core {
         number
     }
 
-    pub(super) fn log_letter(&mut self, letter: &super::dead::DeadLetter) {
-        self.log(|_| {
+    pub(super) fn log_letter(&mut self, letter: &super::dead_letters::DeadLetter) {
+        self.out.write(|| {
             Op::Bury(LetterRecord {
                 number: letter.id.number(),
                 at: letter.at,
@@ -306,8 +201,8 @@ impl Core {
             parent,
             root: self.threads[thread.root].sequence,
             owner: match thread.owner {
-                Owner::Listener(listener) => journal::Owner::Listener(self.blueprint.contract(listener).name.clone()),
-                Owner::Client(client) => journal::Owner::Client(self.blueprint.principal(client).name.clone()),
+                Owner::Listener(listener) => journal::Owner::Listener(self.setup.blueprint.contract(listener).name.clone()),
+                Owner::Client(client) => journal::Owner::Client(self.setup.blueprint.principal(client).name.clone()),
                 Owner::Nobody if root.is_some_and(|root| root.boot) => journal::Owner::Boot,
                 Owner::Nobody => journal::Owner::Nobody,
             },

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::blueprint::ListenerId;
 use super::conversation::Pile;
 use super::io::{CallId, Outcome, Output, Settled};
-use super::key::{FanKey, TaskId, ThreadKey};
+use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::machine::{Core, Item};
-use super::replay::TaskLog;
+use super::replay::InvocationLog;
 use super::respond::{Response, Source};
 use super::thread::Turn;
 use super::timer::{Timer, TimerId};
@@ -19,7 +19,7 @@ use crate::vocab::{Fault, MessageId, Time};
 
 /// A handler that runs or is parked.
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct Invocation {
     /// `None` once its thread is closed.
     pub thread: Option<ThreadKey>,
     pub listener: ListenerId,
@@ -34,11 +34,11 @@ pub(super) struct Task {
     /// Groups of calls that are on Queue 1.
     pub asked: Vec<CallId>,
     /// Groups of calls that it awaits.
-    pub calls: Vec<(CallId, FanKey)>,
+    pub calls: Vec<(CallId, FanOutKey)>,
     /// Groups that are decided and wait for their turn.
     pub ready: VecDeque<(CallId, Result<Vec<Settled>, Fault>, Pile)>,
     /// What the journal says of its message, if there is one.
-    pub log: Option<Box<TaskLog>>,
+    pub log: Option<Box<InvocationLog>>,
 }
 
 /// What a handler does at the moment.
@@ -51,7 +51,7 @@ pub(super) enum Phase {
     Parked,
 }
 
-impl Task {
+impl Invocation {
     pub(super) fn new(
         thread: ThreadKey,
         listener: ListenerId,
@@ -109,7 +109,7 @@ impl Task {
 
 impl Core {
     /// Starts the clock of a handler.
-    pub(super) fn run_task(&mut self, id: TaskId, slot: bool) {
+    pub(super) fn run_task(&mut self, id: InvocationId, slot: bool) {
         let now = self.now;
         let Some(task) = self.tasks.get_mut(id) else { return };
         let timer = task.left.map(|left| self.timers.set(now.after(left), Timer::Handler(id)));
@@ -117,12 +117,12 @@ impl Core {
     }
 
     /// Whether the organism isn't idle while a handler runs: not that of `<boot>`, unless all that it says is yet to come.
-    pub(super) fn is_work(&self, task: &Task) -> bool {
+    pub(super) fn is_work(&self, task: &Invocation) -> bool {
         !task.boot || self.blueprint.contract(task.listener).speaks_at_end
     }
 
     /// Takes the slot of a handler back, and stops its clock.
-    fn rest_task(&mut self, id: TaskId) {
+    fn rest_task(&mut self, id: InvocationId) {
         let Some(task) = self.tasks.get_mut(id) else { return };
         let Phase::Running { since, timer, slot } = task.phase else { return };
         task.phase = Phase::Parked;
@@ -136,9 +136,9 @@ impl Core {
         }
     }
 
-    pub(super) fn parked(&mut self, id: TaskId) {
+    pub(super) fn parked(&mut self, id: InvocationId) {
         // A handler that awaits nothing has been resumed in the meantime: it runs.
-        if !self.tasks.get(id).is_some_and(Task::awaits) {
+        if !self.tasks.get(id).is_some_and(Invocation::awaits) {
             return;
         }
         self.rest_task(id);
@@ -150,7 +150,7 @@ impl Core {
     }
 
     /// Forgets a handler: its slot is free, its calls are cancelled.
-    pub(super) fn end_task(&mut self, id: TaskId) -> Option<Task> {
+    pub(super) fn end_task(&mut self, id: InvocationId) -> Option<Invocation> {
         self.rest_task(id);
         let task = self.tasks.remove(id)?;
         self.running -= usize::from(self.is_work(&task));
@@ -165,7 +165,7 @@ impl Core {
     }
 
     /// Asks the shell to drop a handler whose thread is over. It keeps its slot until it ends.
-    pub(super) fn abort_task(&mut self, id: TaskId) {
+    pub(super) fn abort_task(&mut self, id: InvocationId) {
         let Some(task) = self.tasks.get_mut(id) else { return };
         task.thread = None;
         task.asked.clear();
@@ -183,7 +183,7 @@ impl Core {
     }
 
     /// A handler ended whose thread is open.
-    pub(super) fn thread_finished(&mut self, key: ThreadKey, mut task: Task, outcome: Outcome) {
+    pub(super) fn thread_finished(&mut self, key: ThreadKey, mut task: Invocation, outcome: Outcome) {
         // A resume that stood in a queue for the ended handler has lost its purpose.
         if self.threads[key].turn != Turn::None {
             self.leave_turn(key);
@@ -209,9 +209,9 @@ impl Core {
     }
 
     /// A handler learned something. It goes on when that is durable.
-    pub(super) fn noted(&mut self, id: TaskId, index: u32, name: Arc<str>, value: Arc<str>) {
+    pub(super) fn noted(&mut self, id: InvocationId, index: u32, name: Arc<str>, value: Arc<str>) {
         // A closed thread needs no notes: its handler is not run again.
-        let message = self.tasks.get(id).filter(|task| task.thread.is_some()).map_or(0, Task::number);
+        let message = self.tasks.get(id).filter(|task| task.thread.is_some()).map_or(0, Invocation::number);
         if message != 0 {
             self.log(|_| Op::Note(NoteRecord { message, index, name, value }));
         }
@@ -219,14 +219,16 @@ impl Core {
     }
 
     /// The context of the thread has the message of a task from a number on.
-    pub(super) fn log_seen(&mut self, task: TaskId, number: Number) {
-        let Some(message) = self.tasks.get(task).map(Task::number).filter(|message| *message != 0) else { return };
+    pub(super) fn log_seen(&mut self, task: InvocationId, number: Number) {
+        let Some(message) = self.tasks.get(task).map(Invocation::number).filter(|message| *message != 0) else {
+            return;
+        };
         let (index, name, value) = (NoteRecord::CONTEXT, "context".into(), number.to_string().into());
         self.log(|_| Op::Note(NoteRecord { message, index, name, value }));
     }
 
     /// A handler that waits has not brought the process down.
-    pub(super) fn survived(&mut self, id: TaskId) {
+    pub(super) fn survived(&mut self, id: InvocationId) {
         let Some(log) = self.tasks.get_mut(id).and_then(|task| task.log.as_mut()) else { return };
         if log.attempts.is_some_and(|attempts| attempts > 0) {
             log.attempts = Some(0);
@@ -236,7 +238,7 @@ impl Core {
     }
 
     /// Notes that a group of awaited calls has its result.
-    pub(super) fn call_ready(&mut self, id: TaskId, call: CallId, result: Result<Vec<io::Settled>, Fault>) {
+    pub(super) fn call_ready(&mut self, id: InvocationId, call: CallId, result: Result<Vec<io::Settled>, Fault>) {
         let Some(task) = self.tasks.get_mut(id) else { return };
         task.calls.retain(|(other, _)| *other != call);
         let Some(thread) = task.thread else { return };
@@ -248,7 +250,7 @@ impl Core {
         self.make_ready(thread);
     }
 
-    pub(super) fn call_dropped(&mut self, id: TaskId, call: CallId) {
+    pub(super) fn call_dropped(&mut self, id: InvocationId, call: CallId) {
         let Some(task) = self.tasks.get_mut(id) else { return };
         if let Some(at) = task.ready.iter().position(|(other, ..)| *other == call) {
             task.ready.remove(at);

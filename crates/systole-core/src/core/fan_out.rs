@@ -1,39 +1,39 @@
-//! Fan-outs: the calls of one response, or of one group of awaited calls, and their answers.
+//! FanOut-outs: the calls of one response, or of one group of awaited calls, and their answers.
 
 use super::conversation::Pile;
 use super::io::{Answer, CallId, Join, JoinPosition, Settled};
-use super::key::{FanKey, TaskId, ThreadKey};
-use super::log::{result_record, settled_record};
+use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::machine::Core;
 use super::outcomes::Outcomes;
 use super::thread::{Content, Origin, Queued, Sender};
+use super::write_ahead::{result_record, settled_record};
 use crate::journal::{FanId, Op};
 use crate::protocol;
 use crate::vocab::{Fault, FaultCode, MessageId};
 
 /// The calls that were made together. Every index gets exactly one answer, fault or count-off.
 #[derive(Debug)]
-pub(super) struct Fan {
+pub(super) struct FanOut {
     /// Its name in the journal.
     pub id: FanId,
     pub owner: ThreadKey,
     /// The message whose handler made the calls.
     pub source: MessageId,
     pub total: u32,
-    pub kind: FanKind,
+    pub kind: FanOutKind,
 }
 
 /// Where the answers go.
 #[derive(Debug)]
-pub(super) enum FanKind {
+pub(super) enum FanOutKind {
     /// To the mailbox, one by one.
     Mailbox { delivered: u32, counted_off: u32 },
     /// To a handler that waits.
-    Awaited { task: TaskId, call: CallId, join: Join, outcomes: Outcomes, held: Pile },
+    Awaited { task: InvocationId, call: CallId, join: Join, outcomes: Outcomes, held: Pile },
 }
 
 impl Core {
-    pub(super) fn open_fan(&mut self, fan: Fan) -> FanKey {
+    pub(super) fn open_fan(&mut self, fan: FanOut) -> FanOutKey {
         let owner = fan.owner;
         let key = self.fans.insert(fan);
         self.threads[owner].extra().fans.push(key);
@@ -41,10 +41,10 @@ impl Core {
     }
 
     /// The answer of `index` goes to its handler now; the fan is over with the last one.
-    pub(super) fn deliver_index(&mut self, key: FanKey, index: u32) -> Option<(JoinPosition, FanId, u32)> {
+    pub(super) fn deliver_index(&mut self, key: FanOutKey, index: u32) -> Option<(JoinPosition, FanId, u32)> {
         let fan = self.fans.get_mut(key)?;
         let (id, total) = (fan.id, fan.total);
-        let FanKind::Mailbox { delivered, counted_off } = &mut fan.kind else { return None };
+        let FanOutKind::Mailbox { delivered, counted_off } = &mut fan.kind else { return None };
         *delivered += 1;
         let count = *delivered;
         let remaining = total.saturating_sub(*delivered + *counted_off);
@@ -65,11 +65,11 @@ impl Core {
         let Some(fan) = self.fans.get_mut(key) else { return };
         let (id, total, source) = (fan.id, fan.total, fan.source);
         match &mut fan.kind {
-            FanKind::Awaited { .. } => {
+            FanOutKind::Awaited { .. } => {
                 let silent = Fault::new(FaultCode::Silent, "a listener ended without an answer");
                 self.settle_call(key, index, Err(silent));
             }
-            FanKind::Mailbox { delivered, counted_off } => {
+            FanOutKind::Mailbox { delivered, counted_off } => {
                 *counted_off += 1;
                 let (count, over) = (*counted_off, *delivered + *counted_off == total);
                 self.log(|_| Op::CountedOff { fan: id, count });
@@ -100,11 +100,11 @@ impl Core {
     }
 
     /// The outcome of one awaited call is there; maybe it decides the group.
-    pub(super) fn settle_call(&mut self, key: FanKey, index: u32, outcome: Result<Answer, Fault>) {
+    pub(super) fn settle_call(&mut self, key: FanOutKey, index: u32, outcome: Result<Answer, Fault>) {
         let durable = self.logs();
         let Some(fan) = self.fans.get_mut(key) else { return };
         let id = fan.id;
-        let FanKind::Awaited { outcomes, held, .. } = &mut fan.kind else { return };
+        let FanOutKind::Awaited { outcomes, held, .. } = &mut fan.kind else { return };
         let Some(outcome) = outcomes.settle(index, outcome) else { return };
         held.add_outcome(outcome);
         let kept = durable.then(|| Settled { index, outcome: outcome.clone() });
@@ -125,9 +125,9 @@ impl Core {
     }
 
     /// Ends a group of awaited calls if its outcome is fixed; the losers are cancelled. Whether it is.
-    pub(super) fn decide(&mut self, key: FanKey) -> bool {
+    pub(super) fn decide(&mut self, key: FanOutKey) -> bool {
         let Some(fan) = self.fans.get_mut(key) else { return false };
-        let FanKind::Awaited { task, call, join, outcomes, .. } = &mut fan.kind else { return false };
+        let FanOutKind::Awaited { task, call, join, outcomes, .. } = &mut fan.kind else { return false };
         let Some(result) = outcomes.decide(*join) else { return false };
         let (id, task, call) = (fan.id, *task, *call);
         let order = if self.logs() { self.next_number() } else { 0 };
@@ -143,7 +143,7 @@ impl Core {
     }
 
     /// A handler gave a group of calls up.
-    pub(super) fn drop_fan(&mut self, key: FanKey) {
+    pub(super) fn drop_fan(&mut self, key: FanOutKey) {
         if let Some(fan) = self.fans.get(key) {
             let (fan, reattaches) = (fan.id, self.reattaches(fan.owner));
             self.log(|_| if reattaches { Op::Forgotten { fan } } else { Op::Dropped { fan } });
@@ -152,7 +152,7 @@ impl Core {
     }
 
     /// Forgets a group of calls and cancels those that are still open.
-    pub(super) fn abandon_fan(&mut self, key: FanKey) {
+    pub(super) fn abandon_fan(&mut self, key: FanOutKey) {
         let Some(fan) = self.fans.get(key) else { return };
         let owner = fan.owner;
         self.remove_fan(key);
@@ -161,7 +161,7 @@ impl Core {
         }
     }
 
-    fn remove_fan(&mut self, key: FanKey) {
+    fn remove_fan(&mut self, key: FanOutKey) {
         let Some(fan) = self.fans.remove(key) else { return };
         if let Some(extra) = self.threads.get_mut(fan.owner).and_then(|thread| thread.extra.as_mut()) {
             extra.fans.retain(|&other| other != key);

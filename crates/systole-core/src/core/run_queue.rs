@@ -14,7 +14,7 @@ use super::key::ThreadKey;
 
 /// The conversations that have threads which can be dispatched at once.
 #[derive(Debug, Default)]
-pub(super) struct Ring {
+pub(super) struct RunQueue {
     conversations: VecDeque<Rc<Conversation>>,
     issued: u32,
 }
@@ -33,12 +33,12 @@ pub(super) enum Ready {
     DepthFirst(BinaryHeap<(u64, ThreadKey, Ticket)>),
 }
 
-impl Ring {
+impl RunQueue {
     pub(super) fn push(&mut self, conversation: Rc<Conversation>, thread: ThreadKey, sequence: u64) -> Ticket {
         self.issued = self.issued.wrapping_add(1);
         let ticket = Ticket(self.issued);
         conversation.ready.borrow_mut().push(thread, sequence, ticket);
-        if !conversation.in_ring.replace(true) {
+        if !conversation.is_queued.replace(true) {
             self.conversations.push_back(conversation);
         }
         ticket
@@ -52,7 +52,7 @@ impl Ring {
             let is_empty = ready.is_empty();
             drop(ready);
             if is_empty {
-                conversation.in_ring.set(false);
+                conversation.is_queued.set(false);
             } else {
                 self.conversations.push_back(conversation);
             }

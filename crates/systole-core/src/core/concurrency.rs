@@ -21,7 +21,7 @@ pub(super) struct Waiter {
 
 /// The slots of one listener, kept in its home shard.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct Concurrency {
     free: u32,
     /// The conversations that have a line, in the order of their turns.
     ring: VecDeque<Place>,
@@ -45,7 +45,7 @@ struct Line {
     starts: VecDeque<(ThreadKey, u64)>,
 }
 
-impl Slots {
+impl Concurrency {
     pub(super) fn new(concurrency: u32) -> Self {
         let (lines, waiting) = (Table::default(), Table::default());
         Self { free: concurrency, ring: VecDeque::new(), lines, waiting, standing: 0, issued: 0 }
@@ -143,14 +143,14 @@ mod tests {
         Waiter { shard: ShardId(0), thread: key(n), root: key(root) }
     }
 
-    fn given(slots: &mut Slots, times: usize) -> Vec<Option<u64>> {
+    fn given(slots: &mut Concurrency, times: usize) -> Vec<Option<u64>> {
         let number = |(_, thread)| (0..1 << 20).find(|&n| key(n) == thread).expect("one of ours");
         (0..times).map(|_| slots.give_back().map(number)).collect()
     }
 
     #[test]
     fn resumes_of_a_conversation_go_first_and_closed_threads_are_skipped() {
-        let mut slots = Slots::new(1);
+        let mut slots = Concurrency::new(1);
         assert!(slots.take(of(9, 1), false));
         for n in 2..5 {
             assert!(!slots.take(of(9, n), false));
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn who_leaves_the_line_and_comes_back_stands_at_the_end_of_its_conversation() {
         for together in [true, false] {
-            let mut slots = Slots::new(0);
+            let mut slots = Concurrency::new(0);
             let waiter = |n: u64| of(if together { 9 } else { 10 + n }, n);
             for n in 1..4 {
                 slots.take(waiter(n), false);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn conversations_take_turns_however_many_of_each_wait() {
-        let mut slots = Slots::new(0);
+        let mut slots = Concurrency::new(0);
         for n in 0..1000 {
             slots.take(of(2000, n), n % 2 == 0);
         }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_line_of_closed_threads_does_not_grow() {
-        let mut slots = Slots::new(0);
+        let mut slots = Concurrency::new(0);
         for n in 0..10_000 {
             slots.take(of(n % 100 + 20_000, n), false);
             slots.decline(ShardId(0), key(n));
