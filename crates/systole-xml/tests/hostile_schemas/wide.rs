@@ -176,6 +176,28 @@ fn texts() -> Vec<Hostile> {
                 schema(&format!(" targetNamespace='urn:{}'", "x".repeat(1_000)), &named(1_000, "")),
             )],
         ),
+        one("1,000 elements of a type whose child has a name of 50,000 characters", {
+            complex("t", &sequence(&format!("<xs:element name='{}' type='xs:int'/>", "x".repeat(50_000))))
+                + &many(1_000, |i| format!("<xs:element name='e{i}' type='t'/>"))
+        }),
+        one("1,000 elements of a type with a value of 50,000 characters", {
+            restricted("t", "xs:string", &format!("<xs:enumeration value='{}'/>", "x".repeat(50_000)))
+                + &many(1_000, |i| format!("<xs:element name='e{i}' type='t'/>"))
+        }),
+        one("1,000 elements of a type with a documentation of 50,000 characters", {
+            complex("t", &(noted(&"x".repeat(50_000)) + &sequence("<xs:element name='a' type='xs:int'/>")))
+                + &many(1_000, |i| format!("<xs:element name='e{i}' type='t'/>"))
+        }),
+        one("1,000 elements of a type with a name of 50,000 characters", {
+            let name = "t".repeat(50_000);
+            restricted(&name, "xs:string", "")
+                + &many(1_000, |i| {
+                    format!(
+                        "<xs:element name='e{i}'><xs:complexType><xs:sequence/><xs:attribute name='a'/></xs:complexType></xs:element><xs:element name='f{i}' default='1'/>"
+                    )
+                })
+                + &format!("<xs:element name='r' type='{name}'/>")
+        }),
         Hostile::of(
             "a namespace of 5 MB",
             vec![(

@@ -405,10 +405,11 @@ impl Document {
         }
     }
 
-    /// The first name, or target namespace, of more than `most` bytes: each payload repeats its own in its prompt, its
-    /// example and more.
+    /// The first name of a payload, or target namespace, of more than `most` bytes: each payload repeats its own in its
+    /// prompt, its example and more.
     fn long_name(&self, most: usize) -> Option<(NodeId, &'static str)> {
-        let names = self.tree.parts(0).map(|part| (part, "name"));
+        let payloads = self.tree.parts(0).filter(|part| self.tree.node(*part).local == "element");
+        let names = payloads.map(|part| (part, "name"));
         let mut all = std::iter::once((0, "targetNamespace")).chain(names);
         all.find(|(node, name)| self.tree.get(*node, name).is_some_and(|name| name.len() > most))
     }

@@ -124,6 +124,12 @@ struct Projection<'c, 'r, 'a> {
     left: usize,
 }
 
+/// The bytes of a text that count as one part: names stand ten times in a payload's schema, example and prompt, values
+/// six times, documentation three times.
+const NAME: usize = 24;
+const VALUE: usize = 40;
+const DOC: usize = 100;
+
 impl Projection<'_, '_, '_> {
     /// The declaration of a global element. Projects all types that it leads to.
     fn whole(&mut self, element: ElementId) -> Option<model::Element> {
@@ -141,25 +147,22 @@ impl Projection<'_, '_, '_> {
         self.spend(1)?;
         let grammar = &self.components.grammar;
         let element = &grammar.elements[id.index()];
-        let (namespace, local) = self.name(&grammar.names[element.name.index()]);
-        let fixed = element.value.as_ref().filter(|value| value.fixed);
-        Some(model::Element {
-            namespace,
-            local,
-            doc: docs.cloned().unwrap_or_else(|| self.components.docs(&self.components.declared[id.index()])),
-            ty: self.refer(element.ty)?,
-            fixed: fixed.map(|value| value.text.to_string()),
-            hints: Vec::new(),
-        })
+        let (namespace, local) = self.name(&grammar.names[element.name.index()])?;
+        let fixed = element.value.as_ref().filter(|value| value.fixed).map(|value| value.text.to_string());
+        let doc = docs.cloned().unwrap_or_else(|| self.components.docs(&self.components.declared[id.index()]));
+        self.spend_on_text(&doc, DOC)?;
+        self.spend_on_text(fixed.as_deref().unwrap_or_default(), VALUE)?;
+        Some(model::Element { namespace, local, doc, ty: self.refer(element.ty)?, fixed, hints: Vec::new() })
     }
 
-    fn name(&mut self, name: &Name) -> (Arc<str>, String) {
+    fn name(&mut self, name: &Name) -> Option<(Arc<str>, String)> {
+        self.spend_on_text(&name.local, NAME)?;
         let namespaces = &self.components.grammar.namespaces;
         let (_, namespace) = match self.namespace.take().filter(|(last, _)| *last == name.namespace) {
             Some(last) => self.namespace.insert(last),
             None => self.namespace.insert((name.namespace, namespaces.name(name.namespace).into())),
         };
-        (namespace.clone(), name.local.to_string())
+        Some((namespace.clone(), name.local.to_string()))
     }
 
     /// The id of a type in the model.
@@ -182,17 +185,20 @@ impl Projection<'_, '_, '_> {
     }
 
     /// The name of a type, if it has one, and its documentation.
-    fn title(&self, id: TypeId) -> (Option<String>, String) {
-        let Some(place) = &self.components.types[id.index()].place else { return (None, String::new()) };
-        let tree = &self.components.reader.document(place).tree;
-        (tree.get(place.node, "name").map(str::to_owned), self.components.docs(place))
+    fn title(&mut self, id: TypeId) -> Option<(Option<String>, String)> {
+        let Some(place) = &self.components.types[id.index()].place else { return Some((None, String::new())) };
+        let name = self.components.reader.document(place).tree.get(place.node, "name");
+        let doc = self.components.docs(place);
+        self.spend_on_text(name.unwrap_or_default(), NAME)?;
+        self.spend_on_text(&doc, DOC)?;
+        Some((name.map(str::to_owned), doc))
     }
 
     fn simple(&mut self, id: TypeId) -> Option<Simple> {
         let mut facets = Facets::default();
         let variety = self.variety(id, &mut facets)?;
         facets.patterns.reverse();
-        let (name, doc) = self.title(id);
+        let (name, doc) = self.title(id)?;
         Some(Simple { name, doc, variety, facets })
     }
 
@@ -227,6 +233,9 @@ impl Projection<'_, '_, '_> {
         // Spends for all of them before any is kept, so that too many never take memory.
         self.spend(tree.parts(restriction.node).count())?;
         for node in tree.parts(restriction.node) {
+            self.spend_on_text(tree.untrimmed(node, "value").unwrap_or_default(), VALUE)?;
+        }
+        for node in tree.parts(restriction.node) {
             let Some(value) = tree.untrimmed(node, "value") else { continue };
             let bound = |exclusive| Bound { value: value.trim().to_owned(), exclusive };
             let number = || value.trim().parse().ok();
@@ -243,7 +252,9 @@ impl Projection<'_, '_, '_> {
                 "maxExclusive" => drop(facets.max.get_or_insert_with(|| bound(true))),
                 "pattern" => patterns.push(value),
                 "enumeration" if !is_enumerated => {
-                    values.push(Enumerator { value: value.to_owned(), doc: tree.documentation(node) });
+                    let doc = tree.documentation(node);
+                    self.spend_on_text(&doc, DOC)?;
+                    values.push(Enumerator { value: value.to_owned(), doc });
                 }
                 _ => {}
             }
@@ -279,7 +290,7 @@ impl Projection<'_, '_, '_> {
                 }
             }
         };
-        let (name, doc) = self.title(id);
+        let (name, doc) = self.title(id)?;
         Some(Complex { name, doc, attributes, content, beside })
     }
 
@@ -302,14 +313,18 @@ impl Projection<'_, '_, '_> {
 
     fn attribute(&mut self, used: &AttributeUse) -> Option<model::Attribute> {
         self.spend(1)?;
-        let (namespace, local) = self.name(&used.name);
+        let (namespace, local) = self.name(&used.name)?;
+        let doc = used.doc.as_deref().unwrap_or_default();
+        let fixed = used.attribute.fixed();
+        self.spend_on_text(doc, DOC)?;
+        self.spend_on_text(fixed.unwrap_or_default(), VALUE)?;
         Some(model::Attribute {
             namespace,
             local,
-            doc: used.doc.as_deref().unwrap_or_default().to_owned(),
+            doc: doc.to_owned(),
             ty: self.refer(used.attribute.id)?,
             required: used.required,
-            fixed: used.attribute.fixed().map(str::to_owned),
+            fixed: fixed.map(str::to_owned),
             hints: Vec::new(),
         })
     }
@@ -354,6 +369,11 @@ impl Projection<'_, '_, '_> {
             alternatives.push(model::Particle::once(model::Term::Element(Box::new(member))));
         }
         Some(model::Term::Group(model::Order::Choice, alternatives))
+    }
+
+    /// Counts a text as one part for each `bytes` of it.
+    fn spend_on_text(&mut self, text: &str, bytes: usize) -> Option<()> {
+        self.spend(text.len() / bytes)
     }
 
     fn spend(&mut self, parts: usize) -> Option<()> {
