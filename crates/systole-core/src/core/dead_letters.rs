@@ -3,16 +3,9 @@ use std::fmt;
 
 use systole_xml::ladder::Canonical;
 
-use super::answer::Reply;
-use super::blueprint::ClientId;
-use super::event::EventKind;
-use super::faults;
 use super::gauge::Overloaded;
 use super::io::ShardId;
-use super::key::ThreadKey;
-use super::machine::Core;
-use super::thread::Sender;
-use crate::journal::{Number, Op};
+use crate::journal::Number;
 use crate::vocab::{Fault, Limits, Name, QName, ThreadPath, Time};
 
 /// A message that nobody could be given.
@@ -114,7 +107,7 @@ impl DeadLetters {
         Self { shard, letters: VecDeque::new(), bytes: 0, max_letters, max_bytes, buried: 0, dropped: 0 }
     }
 
-    fn next_id(&mut self) -> DeadLetterId {
+    pub(super) fn next_id(&mut self) -> DeadLetterId {
         self.buried += 1;
         self.id_of(self.buried)
     }
@@ -170,64 +163,6 @@ impl DeadLetters {
     /// Letters that the bounds pushed out.
     pub fn dropped(&self) -> u64 {
         self.dropped
-    }
-}
-
-impl Core {
-    pub(super) fn bury_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply) {
-        let (payload, reason) = match reply {
-            Reply::Payload(payload) => (Some(payload.payload().clone()), faults::nobody_asked()),
-            Reply::Fault(fault) => (None, fault),
-        };
-        self.bury(key, (from, None), payload, reason);
-    }
-
-    /// Keeps a message that nobody could be given: who sent it, and to whom.
-    pub(super) fn bury(
-        &mut self,
-        key: ThreadKey,
-        (from, to): (Sender, Option<Name>),
-        payload: Option<Canonical>,
-        reason: Fault,
-    ) {
-        let qname = payload.as_ref().map(|payload| payload.root().clone());
-        self.event(key, || EventKind::DeadLetter { payload: qname, reason: reason.code });
-        let (from, path) = (self.sender_name(from), self.path(key));
-        self.keep((from, to), path, payload, reason);
-    }
-
-    /// Keeps a client's message that has no target.
-    pub(super) fn bury_entry(&mut self, client: ClientId, to: Option<Name>, payload: Option<Canonical>, reason: Fault) {
-        let from = self.blueprint.principal(client).name.clone();
-        self.keep((from, to), ThreadPath::new(Vec::new()), payload, reason);
-    }
-
-    /// Keeps the note that a message came from nobody who could be answered.
-    pub(super) fn bury_stranger(&mut self) {
-        self.keep((Name::system(), None), ThreadPath::new(Vec::new()), None, faults::stranger());
-    }
-
-    /// Keeps a message as a dead letter, and counts it as one.
-    pub(super) fn keep(
-        &mut self,
-        (from, to): (Name, Option<Name>),
-        path: ThreadPath,
-        payload: Option<Canonical>,
-        reason: Fault,
-    ) {
-        self.counts.dead += 1;
-        let id = match self.logs() {
-            true => {
-                let number = self.next_number();
-                self.dead.id_of(number)
-            }
-            false => self.dead.next_id(),
-        };
-        let letter = DeadLetter { id, at: self.now, from, to, path, payload, reason };
-        self.log_letter(&letter);
-        for letter in self.dead.push(letter) {
-            self.log(|_| Op::Unbury { letter: letter.number() });
-        }
     }
 }
 

@@ -3,11 +3,11 @@
 use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, climb_fragment};
 use systole_xml::schema::{self, Validator};
 
-use super::admit::{LABEL, read_message};
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
 use super::judge::route;
 use super::meta::is_for_threads;
+use super::read::{LABEL, read_message};
 use crate::protocol::{MetaProblem, MetaRequest};
 use crate::vocab::{Fault, MessageId, Name, ThreadId, ns};
 
