@@ -46,7 +46,7 @@ impl Core {
         let Calls { thread: key, task, call, requests, join } = calls;
         if self.repeat_calls(task, call, &requests) {
             self.tree.end_judging(key);
-            self.settle(key);
+            self.tree.touch(key);
             return self.check_replay(task);
         }
         let listener = self.tree.get(key).and_then(|thread| thread.listener());
@@ -63,7 +63,7 @@ impl Core {
         self.tree.end_judging(key);
         let Some((listener, (source, id))) = place else {
             self.books.cancelled(entries);
-            return self.settle(key);
+            return self.tree.touch(key);
         };
         self.invocations.take_asked(task, call);
         let total = verdicts.iter().map(Verdict::width).sum::<usize>();

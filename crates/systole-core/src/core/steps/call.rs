@@ -60,7 +60,7 @@ impl Core {
                 Err(fault) => self.bury(parent, (Sender::System, None), None, fault, entry),
             }
         }
-        self.settle(parent);
+        self.tree.touch(parent);
     }
 
     /// The payload of `<boot>` at this start.

@@ -161,6 +161,6 @@ impl Core {
                 self.bury(parent, (from, to.clone()), Some(payload.payload().clone()), fault, entry);
             }
         }
-        self.settle(parent);
+        self.tree.touch(parent);
     }
 }

@@ -235,7 +235,7 @@ impl Core {
         if last {
             self.tree.mark_left(key, &mut self.out);
         }
-        self.settle(key);
+        self.tree.touch(key);
     }
 
     fn entry_events(&mut self, entered: &Entered) {

@@ -1,7 +1,7 @@
 //! The steps of the core: how its parts work together. No other module sees more than one of them.
 //!
-//! A step is one input, one timer, one item of Queue 1 or one turn. It ends by [`Core::end_step`], in which the books are
-//! checked and the operations of the step go out to be written.
+//! A step is one input, one timer, one item of Queue 1 or one turn. It ends by [`Core::end_step`]: the threads that it
+//! touched are settled, the books are checked, and the operations of the step go out to be written.
 
 mod answer;
 mod awaited;
@@ -187,6 +187,7 @@ impl Core {
     }
 
     fn end_step(&mut self) {
+        self.settle_touched();
         debug_assert_eq!(self.books.open(), self.waiting(), "a message is lost or doubled: {:?}", self.books);
         self.out.end_step(self.clock.now());
     }

@@ -85,15 +85,14 @@ impl Core {
         for (place, thread) in arrivals {
             if let Some(&key) = places.threads.get(&thread) {
                 self.turns.arrives(place);
-                self.settle(key);
+                self.tree.touch(key);
+                self.settle_touched();
             }
         }
         self.all_recovered();
         let mut keys: Vec<_> = places.threads.into_iter().collect();
         keys.sort_unstable();
-        for (_, key) in keys {
-            self.settle(key);
-        }
+        keys.into_iter().for_each(|(_, key)| self.tree.touch(key));
         for letter in redrive {
             // The id of its root can't be guessed, and it is the same at each start.
             let (_, root) = self.setup.key.derive_entry(ThreadId::from_uuid(Uuid::from_u128(letter.into())), 0);

@@ -84,7 +84,7 @@ impl Core {
         self.consume(ended.log);
         match (diverged, outcome) {
             (Some(fault), _) => self.fail_shown(key, fault),
-            (None, Outcome::Emitted(_) | Outcome::Wrote(_)) => self.settle(key),
+            (None, Outcome::Emitted(_) | Outcome::Wrote(_)) => self.tree.touch(key),
             (None, Outcome::Failed(failure)) => self.fail(key, faults::failed(failure)),
             (None, Outcome::Panicked) => self.fail(key, faults::panicked()),
             (None, Outcome::Discarded | Outcome::Aborted) => self.fail(key, faults::discarded()),
@@ -121,7 +121,7 @@ impl Core {
             let emitted = self.books.emitted(outcome.emissions());
             self.books.cancelled(emitted);
             self.consume(log);
-            return self.settle(key);
+            return self.tree.touch(key);
         };
         let (wrote, emissions) = match outcome {
             Outcome::Wrote(raw) => (Some(raw.clone()), self.read(key, listener, &raw)),
@@ -144,7 +144,7 @@ impl Core {
                 self.refuse_response(key, source, fault);
             }
         }
-        self.settle(key);
+        self.tree.touch(key);
     }
 
     /// Reads what a handler wrote as bytes: emissions.

@@ -11,8 +11,15 @@ use crate::protocol;
 use crate::vocab::{MessageId, ThreadId};
 
 impl Core {
+    /// Settles the threads that the step has touched, and those that this touches in turn.
+    pub(super) fn settle_touched(&mut self) {
+        while let Some(key) = self.tree.next_touched() {
+            self.settle(key);
+        }
+    }
+
     /// Looks at what a thread has left to do; if nothing, it is silent.
-    pub(super) fn settle(&mut self, key: ThreadKey) {
+    fn settle(&mut self, key: ThreadKey) {
         let Some(thread) = self.tree.get(key) else { return };
         if thread.is_busy() {
             return self.make_ready(key);
@@ -49,7 +56,7 @@ impl Core {
             self.tree.owed_less(parent);
         }
         self.next_call(key);
-        self.settle(parent);
+        self.tree.touch(parent);
     }
 
     /// Ends what a thread does for its call: it closes, or a spawned one is emptied.
@@ -76,7 +83,7 @@ impl Core {
         if owed {
             self.tree.owed_less(parent);
         }
-        self.settle(parent);
+        self.tree.touch(parent);
     }
 
     /// A call ends without an answer and without a fault.
@@ -183,7 +190,7 @@ impl Core {
     pub(super) fn leave(&mut self, root: ThreadId) {
         let Some(key) = self.tree.root(root) else { return self.out.say(Output::Gone { root }) };
         self.tree.mark_left(key, &mut self.out);
-        self.settle(key);
+        self.tree.touch(key);
     }
 
     /// Closes a conversation at the wish of its client.

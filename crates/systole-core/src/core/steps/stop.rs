@@ -27,7 +27,7 @@ impl Core {
                     self.end_child(key);
                 }
             } else if self.tree.drain(key, &mut self.clock, &mut self.books, &self.out) {
-                self.settle(key);
+                self.tree.touch(key);
             }
         }
     }
@@ -37,6 +37,7 @@ impl Core {
     /// A durable core leaves them to its next start instead, and says nothing.
     pub(super) fn stop(&mut self) {
         self.drain();
+        self.settle_touched();
         self.entrance.stop();
         if !self.out.writes() {
             return self.end_all(&faults::cancelled());

@@ -14,7 +14,7 @@ mod recording;
 mod recover;
 mod thread;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Index;
 use std::rc::Rc;
 
@@ -58,6 +58,8 @@ pub(super) struct Tree {
     queued: usize,
     /// Messages that wait for their delay.
     delayed: usize,
+    /// Threads of which the step under way may have ended the work.
+    touched: VecDeque<ThreadKey>,
 }
 
 /// The open threads of a shard at one moment.
@@ -102,6 +104,7 @@ impl Tree {
             dead: DeadLetters::new(setup.shard, limits),
             queued: 0,
             delayed: 0,
+            touched: VecDeque::new(),
             setup,
         }
     }
@@ -183,6 +186,18 @@ impl Tree {
     /// Whether a thread stands right below a root of nobody, as those of boot do.
     pub(super) fn is_below_boot(&self, key: ThreadKey) -> bool {
         self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody)
+    }
+
+    /// Lets a thread be settled at the end of the step: it may have nothing left to do.
+    pub(super) fn touch(&mut self, key: ThreadKey) {
+        if self.touched.back() != Some(&key) {
+            self.touched.push_back(key);
+        }
+    }
+
+    /// Takes the thread that was touched first.
+    pub(super) fn next_touched(&mut self) -> Option<ThreadKey> {
+        self.touched.pop_front()
     }
 
     /// Sets the place of a thread in the queues for its turn; the place that it had.
