@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_xml::ladder::{Canonical, Element, Raw, Validated};
+use systole_xml::ladder::{Canonical, Claims, Element, Raw, Validated};
 use systole_xml::schema::{DecodeError, Draft, IntoDraft, Payload, decode};
 
 use super::blueprint::{ClientId, ListenerId};
@@ -229,8 +229,8 @@ pub enum Output {
 pub struct Injected {
     /// The principal that the entrance knows.
     pub client: ClientId,
-    /// The bytes of one envelope.
-    pub raw: Raw,
+    /// One envelope.
+    pub message: Arrival,
     /// The id of the conversation that it opens, unless it continues one.
     pub root: ThreadId,
     /// Whether it came over a network.
@@ -241,6 +241,33 @@ pub struct Injected {
     pub attachment: Option<Attachment>,
     /// Its place on Queue 1.
     pub permit: Permit,
+}
+
+/// A message at an entrance, as far as the entrance has read it.
+#[derive(Debug)]
+pub enum Arrival {
+    /// The bytes of an envelope.
+    Raw(Raw),
+    /// What the entrance, or another shard, made of them: the core does not parse them again.
+    Read(Box<Result<ReadMessage, Fault>>),
+}
+
+/// A message of a client that has been parsed.
+#[derive(Debug)]
+pub struct ReadMessage {
+    /// The claims of its envelope.
+    pub claims: Claims,
+    /// The payload.
+    pub payload: Canonical,
+    /// The proof that the payload keeps its schema, where [`precheck`](super::precheck) has judged it: the core does
+    /// not judge it again.
+    pub proof: Option<Validated<Element>>,
+}
+
+impl From<Raw> for Arrival {
+    fn from(raw: Raw) -> Self {
+        Self::Raw(raw)
+    }
 }
 
 /// Changes of a machine beside the core that become durable in the same step as an input takes effect, or not at all.

@@ -39,13 +39,13 @@ pub use directory::Directory;
 pub use event::{Event, EventKind};
 pub use gauge::{Gauge, Overloaded, Permit};
 pub use io::{
-    Answer, Attachment, Body, CallId, Egress, Emission, EmissionKind, Failure, Injected, Input, Join, JoinPosition,
-    Message, Outcome, Output, Remembered, Settled, ShardId, ShardMessage, Start,
+    Answer, Arrival, Attachment, Body, CallId, Egress, Emission, EmissionKind, Failure, Injected, Input, Join,
+    JoinPosition, Message, Outcome, Output, ReadMessage, Remembered, Settled, ShardId, ShardMessage, Start,
 };
 pub use key::{InvocationId, ThreadKey};
 pub use misroute::Misroute;
 #[doc(hidden)]
-pub use precheck::{Answered, Prechecked, precheck, precheck_answer};
+pub use precheck::{Answered, precheck, precheck_answer};
 pub use setup::{CoreConfig, Decoders};
 pub use steps::Core;
 pub use tree::{Holding, OpenThread, Snapshot};

@@ -1,10 +1,11 @@
 //! Messages of clients, parsed at an entrance.
 
-use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, climb};
+use systole_xml::ladder::{Claims, Envelope, Raw, climb};
 use systole_xml::schema::{self, Catalog};
 
 use super::blueprint::{Blueprint, ClientId, Party};
 use super::faults;
+use super::io::ReadMessage;
 use crate::vocab::{Fault, ns};
 
 /// Bytes of the label that a client may give a message: it is kept until the answer leaves.
@@ -20,7 +21,7 @@ pub(super) fn read_message(
     client: ClientId,
     blueprint: &Blueprint,
     catalog: &Catalog,
-) -> Result<(Claims, Canonical), Fault> {
+) -> Result<ReadMessage, Fault> {
     let (id, client) = (client, blueprint.principal(client));
     let document = climb(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
     let complete = |payload| schema::guide(payload, client.calls.iter(), catalog);
@@ -29,11 +30,11 @@ pub(super) fn read_message(
         let envelope =
             envelope.map_err(|error| faults::envelope(&error, &client.name, client.calls.iter(), catalog))?;
         let (claims, payload) = envelope.into_parts();
-        return Ok((claims, complete(payload)));
+        return Ok(ReadMessage { claims, payload: complete(payload), proof: None });
     }
     let payload = complete(document);
     if blueprint.may_call(Party::Client(id), payload.root()) || payload.root().namespace() == ns::META {
-        Ok((Claims::default(), payload))
+        Ok(ReadMessage { claims: Claims::default(), payload, proof: None })
     } else {
         Err(faults::no_message(&payload, client, catalog))
     }

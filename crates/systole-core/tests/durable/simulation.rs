@@ -125,7 +125,7 @@ impl Simulation {
         let last = self.random.once_in(2);
         self.input(Input::Injected(Injected {
             client: ClientId::clone(&self.client()),
-            raw: Raw::new(envelope),
+            message: Raw::new(envelope).into(),
             root,
             remote: false,
             last,

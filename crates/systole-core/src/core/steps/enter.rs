@@ -13,7 +13,7 @@ use crate::core::entrance::Item;
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::gauge::Permit;
-use crate::core::io::{Injected, Output, ShardId, ShardMessage};
+use crate::core::io::{Arrival, Injected, Output, ReadMessage, ShardId, ShardMessage};
 use crate::core::judge::{Refusal, Sound, Verdict};
 use crate::core::key::ThreadKey;
 use crate::core::meta::is_for_threads;
@@ -53,33 +53,34 @@ impl Core {
 
     /// Takes one message of a client up the ladder and into its conversation.
     pub(super) fn admit(&mut self, message: Injected, entry: Entry) {
-        let Injected { client, root, remote, last, .. } = message;
-        let is_lane = message.permit.is_lane();
-        let read = if is_lane && !self.entrance.allows(client, self.clock.now()) {
-            Err(faults::overload())
-        } else {
-            read_message(&message.raw, client, &self.setup.blueprint, self.judge.catalog())
+        let Injected { client, root, remote, last, message, permit, attachment } = message;
+        let read = match message {
+            _ if permit.is_lane() && !self.entrance.allows(client, self.clock.now()) => Err(faults::overload()),
+            Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.judge.catalog()),
+            Arrival::Read(read) => *read,
         };
-        let claimed = read.as_ref().ok().and_then(|(claims, _)| claims.thread.as_deref()?.parse().ok());
+        let claimed = read.as_ref().ok().and_then(|read| read.claims.thread.as_deref()?.parse().ok());
         let root = match self.conversation_for(client, claimed, root) {
             Ok(root) => root,
             Err(shard) => {
                 self.books.forwarded(entry);
+                let message = Arrival::Read(Box::new(read));
+                let message = Injected { client, root, remote, last, message, permit, attachment };
                 return self.out.send(shard, ShardMessage::Injected(Box::new(message)));
             }
         };
         let ids = self.entrance.next_ids(root);
-        let (claims, payload) = match read {
-            Ok((claims, payload)) => (claims, Ok(payload)),
-            Err(fault) => (Claims::default(), Err(fault)),
+        let (claims, payload, proof) = match read {
+            Ok(ReadMessage { claims, payload, proof }) => (claims, Ok(payload), proof),
+            Err(fault) => (Claims::default(), Err(fault), None),
         };
         let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
-        let entered = Entered { client, root, remote, ids, claims, label, payload, permit: Some(message.permit) };
+        let entered = Entered { client, root, remote, ids, claims, label, payload, permit: Some(permit) };
         self.entry_events(&entered);
-        let verdict = self.judge_entered(&entered);
+        let verdict = self.judge_entered(&entered, proof);
         self.let_in(entered, verdict, entry);
         self.conclude_entry(client, root, last);
-        self.out.take(message.attachment, true);
+        self.out.take(attachment, true);
     }
 
     /// The conversation of a client that a message belongs to: the one that it names, if it is
@@ -103,11 +104,12 @@ impl Core {
         Ok(if taken { self.entrance.next_ids(given).1 } else { given })
     }
 
-    fn judge_entered(&mut self, entered: &Entered) -> Result<Verdict, Fault> {
+    fn judge_entered(&mut self, entered: &Entered, proof: Option<Validated<Element>>) -> Result<Verdict, Fault> {
         let payload = entered.payload.as_ref().map_err(Clone::clone)?;
         may_enter(entered, payload)?;
         let caller = Some(Party::Client(entered.client));
-        Ok(self.judge.call(entered.to().as_ref(), caller, Sound::Unproved(payload.clone())))
+        let sound = proof.map_or_else(|| Sound::Unproved(payload.clone()), Sound::Proved);
+        Ok(self.judge.call(entered.to().as_ref(), caller, sound))
     }
 
     fn let_in(&mut self, entered: Entered, verdict: Result<Verdict, Fault>, entry: Entry) {
