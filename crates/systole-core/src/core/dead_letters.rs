@@ -8,22 +8,22 @@ use super::io::ShardId;
 use crate::journal::Number;
 use crate::vocab::{Fault, Limits, Name, QName, ThreadPath, Time};
 
-/// A message that nobody could be given.
+/// An undeliverable message.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
-    /// Its number, never given twice.
+    /// The number of the letter, never given twice.
     pub id: DeadLetterId,
-    /// When it was given up.
+    /// The time at which it became a dead letter.
     pub at: Time,
-    /// Who sent it.
+    /// The sender.
     pub from: Name,
     /// The listener that it was for, where there was one.
     pub to: Option<Name>,
     /// The thread that it came from or was meant for.
     pub path: ThreadPath,
-    /// Its payload, if it got that far.
+    /// The payload, if the message got that far.
     pub payload: Option<Canonical>,
-    /// Why nobody got it.
+    /// The reason.
     pub reason: Fault,
 }
 
@@ -34,24 +34,24 @@ pub struct DeadLetterId {
     number: u64,
 }
 
-/// Why nothing becomes of a dead letter; it stays where it is.
+/// The reason why a dead letter is neither redriven nor discarded; it stays where it is.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeadLetterError {
-    /// It was queued again, discarded, or pushed out by newer ones.
+    /// The letter was redriven, discarded, or pushed out by newer ones.
     #[error("there is no such dead letter any more: list them again")]
     Unknown,
-    /// Its sender may not call it: it is a reply, a question to the core, or the sender's contract has changed.
+    /// The sender may not call it: it is a reply, a question to the core, or the sender's contract has changed.
     #[error(
         "{from} may not call {payload}: a reply or a question to the core can't be queued again, since its conversation \
          goes on without it; discard this dead letter, or, if it was a call, add the payload to the calls of {from}"
     )]
     NotACall {
-        /// Its sender.
+        /// The sender.
         from: Name,
-        /// Its payload.
+        /// The payload.
         payload: QName,
     },
-    /// It is a fault, or what was sent could not be read.
+    /// The letter holds a fault, or bytes that could not be parsed.
     #[error("this dead letter holds no payload that could be sent again: discard it")]
     NoPayload,
     /// The organism is full.
@@ -64,7 +64,7 @@ pub enum DeadLetterError {
 
 crate::vocab::debug_is_display!(DeadLetterError);
 
-/// The last dead letters of a shard; past a bound, in number or in bytes, the oldest go.
+/// The last dead letters of a shard; past a bound, in number or in bytes, the oldest are dropped.
 #[derive(Debug)]
 pub struct DeadLetters {
     shard: ShardId,
@@ -78,7 +78,7 @@ pub struct DeadLetters {
 }
 
 impl DeadLetterId {
-    /// Its number in the journal, where there is one.
+    /// The number of the letter in the journal, where there is one.
     pub(super) fn number(self) -> Number {
         self.number
     }
@@ -116,7 +116,7 @@ impl DeadLetters {
         DeadLetterId { shard: self.shard, number }
     }
 
-    /// Keeps a letter; those that it pushes out are given back.
+    /// Keeps a letter, and returns those that it pushes out.
     pub(super) fn push(&mut self, letter: DeadLetter) -> Vec<DeadLetterId> {
         let mut pushed_out = Vec::new();
         self.bytes += letter.held();
@@ -130,7 +130,7 @@ impl DeadLetters {
         pushed_out
     }
 
-    /// One of them, if it is still there.
+    /// A dead letter, if it is still there.
     pub fn get(&self, id: DeadLetterId) -> Option<&DeadLetter> {
         self.letters.get(self.place(id)?)
     }
@@ -155,7 +155,7 @@ impl DeadLetters {
         self.letters.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
     }

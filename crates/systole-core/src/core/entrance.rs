@@ -37,7 +37,7 @@ pub(super) enum Item {
     Cancel(ThreadId),
 }
 
-/// How far the end of the organism is.
+/// The phase of the organism's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Open,
@@ -86,7 +86,7 @@ impl Entrance {
         self.messages
     }
 
-    /// Whether a client may use the lane of the core once more.
+    /// Returns whether a client may use the lane of the core once more.
     pub(super) fn allows(&mut self, client: ClientId, now: Time) -> bool {
         self.rate_limit.take(client, now)
     }
@@ -117,7 +117,7 @@ impl Entrance {
 }
 
 impl Item {
-    /// Whether it is a message of its own in the books.
+    /// Returns whether it is a message of its own in the books.
     pub(super) fn is_message(&self) -> bool {
         match self {
             Self::Injected(..) | Self::Redriven(..) => true,

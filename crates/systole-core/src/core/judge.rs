@@ -393,7 +393,7 @@ fn refuse_spawn(request: Canonical, first: &QName, misroute: Misroute) -> Verdic
     Verdict::Refused(Refusal { to: None, payload, fault, misroute: Some(misroute), width: SPAWN_WIDTH })
 }
 
-/// What the core doesn't know has no target, like anything else that nobody takes.
+/// Refuses a request that the core doesn't know: like any payload without a target.
 fn refuse_meta(payload: Canonical, error: &MetaError) -> Verdict {
     match error.problem {
         MetaProblem::Unknown { .. } => refuse_route(Sound::Unproved(payload), Misroute::NoRequest),

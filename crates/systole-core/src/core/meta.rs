@@ -70,7 +70,7 @@ impl Judge {
     }
 }
 
-/// Whether a request to the core makes sense only on a thread of a listener.
+/// Returns whether a request to the core makes sense only on a thread of a listener.
 pub(super) fn is_for_threads(request: &QName) -> bool {
     request.namespace() == ns::META && matches!(request.local(), "spawn-thread" | "close-thread" | "clear-context")
 }

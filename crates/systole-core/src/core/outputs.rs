@@ -19,7 +19,7 @@ pub(super) struct Outputs {
     /// Outputs of the step under way, or of all steps where nothing is written.
     said: VecDeque<Output>,
     write_ahead: Option<Box<WriteAhead>>,
-    /// Whether operators get events.
+    /// States whether operators get events.
     events: bool,
     directory: Directory,
     /// Lower bound of the numbers of this start, where the organism is durable.
@@ -132,7 +132,7 @@ impl Outputs {
         }
     }
 
-    /// Whether all outputs have gone.
+    /// Returns whether all outputs have gone.
     pub(super) fn is_empty(&self) -> bool {
         self.said.is_empty() && self.write_ahead.as_ref().is_none_or(|log| log.ready.is_empty() && log.held.is_empty())
     }
@@ -153,17 +153,17 @@ impl Outputs {
         }
     }
 
-    /// Whether changes are written.
+    /// Returns whether changes are written.
     pub(super) fn writes(&self) -> bool {
         self.write_ahead.as_ref().is_some_and(|log| !log.sealed)
     }
 
-    /// Whether what happens from now on is only in memory, since the next start takes everything up.
+    /// Returns whether changes stay in memory from now on, since the next start takes everything up.
     pub(super) fn leaves(&self) -> bool {
         self.write_ahead.as_ref().is_some_and(|log| log.sealed && !log.broken)
     }
 
-    /// Whether nothing is written any more, because the organism ends.
+    /// Returns whether nothing is written any more, because the organism ends.
     fn is_sealed(&self) -> bool {
         self.write_ahead.as_ref().is_some_and(|log| log.sealed)
     }

@@ -1,4 +1,4 @@
-//! What an entrance can say of a message before the pump takes it: what is refused in any case need not be kept first.
+//! Messages judged at an entrance before the pump takes them: a message that would be refused is not stored first.
 
 use systole_xml::ladder::{Canonical, Element, Envelope, Raw, Validated, climb_fragment};
 use systole_xml::schema::{self, Validator};
@@ -17,12 +17,12 @@ use crate::vocab::{Fault, MessageId, Name, ThreadId, ns};
 pub struct Answered {
     /// The message.
     pub message: MessageId,
-    /// Its thread.
+    /// The thread of the message.
     pub thread: ThreadId,
 }
 
-/// Looks at the bytes of a message as the core will; the message is for [`Arrival::Read`](super::Arrival::Read). What is
-/// asked of the core itself is left to it.
+/// Judges the bytes of a client's message as the core will; the message is for [`Arrival::Read`](super::Arrival::Read). Requests
+/// to the core are left to the core.
 ///
 /// # Errors
 /// The fault with which the core would refuse the message.
@@ -45,7 +45,7 @@ pub fn precheck(
     Ok(ReadMessage { claims, payload, proof })
 }
 
-/// Looks at the bytes with which a listener answers a message, as the core will. Bytes with a valid reply in them are
+/// Judges the bytes with which a listener answers a message, as the core will. Bytes with a valid reply in them are
 /// good, whatever stands beside it; otherwise, each payload must be one that the listener may send. What depends on the
 /// threads that the listener has spawned is left to the core.
 ///

@@ -30,7 +30,7 @@ pub struct CoreConfig {
     pub gauge: Gauge,
     /// The shards of conversations, and the number of threads in all shards.
     pub directory: Directory,
-    /// Whether to make events for operators.
+    /// States whether operators get events.
     pub events: bool,
     /// The start of the organism, for `<boot>`.
     pub started: Time,

@@ -27,7 +27,7 @@ use crate::vocab::{Fault, MessageId, Time};
 pub(super) struct Invocations {
     setup: Rc<Setup>,
     invocations: SlotMap<InvocationId, Invocation>,
-    /// What handlers of recovered messages did before, until they run again.
+    /// The past of handlers of recovered messages, until they run again.
     replays: HashMap<Number, Replay>,
     /// Handlers that keep the core from being idle.
     working: usize,
@@ -58,21 +58,21 @@ pub(super) struct Invocation {
     calls: Vec<(CallId, FanOutKey)>,
     /// Groups that are decided and wait for their turn.
     ready: VecDeque<(CallId, GroupResult, Pile)>,
-    /// What the journal says of its message, if there is one.
+    /// The journal's knowledge of its message, if there is a journal.
     pub log: Option<Box<InvocationLog>>,
 }
 
-/// What a handler does at the moment.
+/// The state of a handler.
 #[derive(Debug, Clone, Copy)]
 enum Phase {
-    /// It runs. `slot`: it holds one, as all do but boot handlers, and those that went on, while
+    /// The handler runs. `slot`: it holds one, as all do but boot handlers, and those that went on, while
     /// they were parked, without the answer that they waited for.
     Running { since: Time, timer: Option<TimerId>, slot: bool },
-    /// It awaits calls and holds none.
+    /// The handler awaits calls and holds no slot.
     Parked,
 }
 
-/// What the journal says of the message that a handler works on.
+/// The journal's knowledge of the message that a handler works on.
 #[derive(Debug, Default)]
 pub(super) struct InvocationLog {
     /// The number of the message.
@@ -81,13 +81,13 @@ pub(super) struct InvocationLog {
     pub answered: Option<(FanId, u32)>,
     /// Operations that are written in the step that consumes the message.
     pub attachment: Option<Attachment>,
-    /// How often it was dispatched after a crash and did not end.
+    /// The number of dispatches after a crash that did not end.
     attempts: Option<u8>,
-    /// What the handler did before.
+    /// The past of the handler.
     replay: Replay,
 }
 
-/// What a handler gave up when it dropped the future of a group of calls.
+/// The calls that a handler gave up when it dropped the future of a group.
 pub(super) enum GivenUp {
     /// Calls that are open.
     Calls(FanOutKey),
@@ -125,12 +125,12 @@ impl Invocation {
         matches!(self.phase, Phase::Running { .. })
     }
 
-    /// Whether results wait to be handed to it.
+    /// Returns whether results wait to be handed to it.
     pub(super) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Whether a group of calls of it is on Queue 1.
+    /// Returns whether a group of calls of it is on Queue 1.
     pub(super) fn has_asked(&self, call: CallId) -> bool {
         self.asked.contains(&call)
     }
@@ -141,7 +141,7 @@ impl Invocation {
         self.asked.len() + self.ready.len() + repeated
     }
 
-    /// Whether an answer is still to be handed to it.
+    /// Returns whether an answer is still to be handed to it.
     fn awaits(&self) -> bool {
         let repeats = self.log.as_ref().is_some_and(|log| !log.replay.repeated.is_empty());
         repeats || !(self.asked.is_empty() && self.calls.is_empty() && self.ready.is_empty())
@@ -183,7 +183,7 @@ impl Invocations {
         self.invocations.get(id)?.thread
     }
 
-    /// Whether no handler works, and no result waits for one.
+    /// Returns whether no handler keeps the core from being idle.
     pub(super) fn are_idle(&self) -> bool {
         self.working == 0
     }
@@ -193,13 +193,13 @@ impl Invocations {
         self.resumes
     }
 
-    /// Whether all that runs is left to the next start.
+    /// Returns whether all that runs is left to the next start.
     pub(super) fn rest(&self) -> bool {
         let outlives = |invocation: &Invocation| self.setup.blueprint.contract(invocation.listener).outlives;
         self.invocations.values().all(|one| !one.is_running() || one.boot || outlives(one))
     }
 
-    /// Whether the organism isn't idle while a handler runs: not that of `<boot>`, unless it speaks at its end.
+    /// Returns whether the organism isn't idle while a handler runs: not that of `<boot>`, unless it speaks at its end.
     fn is_work(&self, invocation: &Invocation) -> bool {
         !invocation.boot || self.setup.blueprint.contract(invocation.listener).speaks_at_end
     }

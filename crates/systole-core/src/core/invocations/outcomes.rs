@@ -15,7 +15,7 @@ pub(in crate::core) struct Outcomes {
 }
 
 impl Outcomes {
-    /// Of so many calls, none of which has an outcome.
+    /// Makes the outcomes of so many calls, none of which has one.
     pub(in crate::core) fn new(calls: usize) -> Self {
         Self { places: vec![None; calls], replies: 0, open: calls }
     }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is counted as it comes decides as a look at all outcomes would.
+        /// Counts decide as a look at all outcomes would.
         #[test]
         fn counts_decide_as_a_look_at_all_does(
             join in prop_oneof![Just(Join::All), Just(Join::First), (0u32..6).prop_map(Join::Quorum), Just(Join::Settled)],

@@ -20,7 +20,7 @@ use crate::core::records::requests_record;
 use crate::journal::{FanId, NoteRecord, Number, Op, Request};
 use crate::vocab::Fault;
 
-/// What a handler did before, as far as it has not done it again.
+/// The past of a handler, as far as it has not repeated it.
 #[derive(Debug, Default)]
 pub(in crate::core) struct Replay {
     /// The groups of calls that it made, and has not asked for again.
@@ -29,7 +29,7 @@ pub(in crate::core) struct Replay {
     pub decided: BTreeMap<Number, CallId>,
     /// The notes of the handler.
     pub notes: Vec<NoteRecord>,
-    /// Where its context has the message already: what comes from there on it had not seen when it began.
+    /// The number that its message has in the context: the handler had not seen later entries when it began.
     pub remembered: Option<Number>,
     /// Indices that its calls took.
     pub emitted: u64,
@@ -37,7 +37,7 @@ pub(in crate::core) struct Replay {
     results: HashMap<CallId, GroupResult>,
     /// Groups that were asked for again: their results wait for those before them, or never come.
     pub(super) repeated: Vec<CallId>,
-    /// It finds groups by what it asked, in any order.
+    /// The handler finds groups by their requests, in any order.
     reattaches: bool,
     /// The numbers below are those of groups that were made before it was run again.
     pub(super) before: u32,
@@ -63,18 +63,18 @@ pub(in crate::core) enum MadeState {
 
 /// A group of calls that a handler asks for again.
 pub(in crate::core) enum Repeated {
-    /// It is another one than before.
+    /// The group differs from the earlier one.
     Diverged(Fault),
-    /// Its fan-out is open.
+    /// The fan-out of the group is open.
     Open(FanOutKey),
-    /// Its result is handed over at once.
+    /// The result is handed over at once.
     Decided(GroupResult),
-    /// Its result waits for those before it, or never comes.
+    /// The result waits for those before it, or never comes.
     Waits,
 }
 
 impl Invocations {
-    /// What the handler of a recovered message did before.
+    /// The past of the handler of a recovered message.
     pub(in crate::core) fn recall(&mut self, message: Number) -> &mut Replay {
         self.replays.entry(message).or_default()
     }
@@ -263,7 +263,7 @@ impl Replay {
 }
 
 impl Invocation {
-    /// Whether it asked for all that it had asked for before.
+    /// Returns whether it asked for all that it had asked for before.
     pub(in crate::core) fn repeats_all(&self) -> bool {
         self.log.as_ref().is_none_or(|log| log.replay.reattaches || log.replay.calls.is_empty())
     }

@@ -17,13 +17,13 @@ use crate::journal::{EgressRecord, Op};
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, ThreadId, ThreadPath};
 
-/// What travels up.
+/// An answer: a payload or a fault.
 pub(super) enum Reply {
     Payload(Validated<Element>),
     Fault(Fault),
 }
 
-/// Where an answer to a listener comes from, and what it answers.
+/// The head of an answer to a listener.
 pub(super) struct Head {
     pub id: MessageId,
     pub in_reply_to: MessageId,
@@ -128,7 +128,7 @@ impl Core {
         }
     }
 
-    /// Puts an answer where a listener's thread expects it.
+    /// Puts an answer to where a listener's thread expects it.
     pub(super) fn answer_listener(
         &mut self,
         key: ThreadKey,
@@ -180,7 +180,7 @@ impl Core {
         self.make_ready(key);
     }
 
-    /// Something leaves for a client.
+    /// Sends an answer to a client.
     pub(super) fn leave_for(&mut self, to: Recipient, from: Sender, id: MessageId, reply: Reply, entry: Entry) {
         let from = match (&reply, from) {
             (_, Sender::Client(_)) => Name::system(),

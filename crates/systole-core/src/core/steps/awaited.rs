@@ -130,7 +130,7 @@ impl Core {
         }
     }
 
-    /// Whether the handlers of a thread reattach.
+    /// Returns whether the handlers of a thread reattach.
     pub(super) fn reattaches(&self, key: ThreadKey) -> bool {
         let listener = self.tree.get(key).and_then(|thread| thread.listener());
         listener.is_some_and(|listener| self.setup.blueprint.contract(listener).reattaches)

@@ -32,7 +32,7 @@ pub(super) struct Call {
     pub traceparent: Option<Arc<str>>,
     pub deadline: Time,
     pub spawned: bool,
-    /// Its place among what waits, if it has one already.
+    /// The place among the messages that wait, if it has one already.
     pub permit: Option<Permit>,
 }
 
@@ -190,7 +190,7 @@ impl Core {
     }
 }
 
-/// Whether a listener may change something on its own threads.
+/// Checks that a listener may change something on its own threads.
 fn may_touch(access: Access, request: &QName) -> Result<(), Fault> {
     match access {
         Access::Peers | Access::Authenticated => Ok(()),

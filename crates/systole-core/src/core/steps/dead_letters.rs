@@ -39,7 +39,7 @@ pub(in crate::core) struct Redriven {
 }
 
 impl Blueprint {
-    /// Whether a dead letter of that sender and payload can be redriven: whether its sender may call it today.
+    /// Checks that a dead letter can be redriven: its sender may call the payload today.
     ///
     /// # Errors
     /// [`DeadLetterError::NotACall`] if not.

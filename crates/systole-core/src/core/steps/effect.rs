@@ -19,14 +19,14 @@ use crate::core::misroute::Misroute;
 use crate::core::tree::{Content, Origin, Queued, Sender};
 use crate::vocab::{FaultCode, MessageId, ThreadId, Time};
 
-/// Where one call comes from.
+/// The place that an emission comes from.
 pub(super) struct Site {
     pub thread: ThreadKey,
     pub listener: ListenerId,
     message: MessageId,
     /// The index for derived ids.
     index: u64,
-    /// Where its answer goes; one more for each further index of the same emission.
+    /// The destination of its answer; one more for each further index of the same emission.
     origin: Origin,
 }
 

@@ -27,12 +27,12 @@ struct Entered {
     client: ClientId,
     root: ThreadId,
     remote: bool,
-    /// Its id, and that of the thread that it opens.
+    /// The id of the message, and that of the thread that it opens.
     ids: (MessageId, ThreadId),
     claims: Claims,
     label: Option<Arc<str>>,
     payload: Result<Canonical, Fault>,
-    /// Its place on Queue 1, until the thread that it opens has it.
+    /// The place on Queue 1, until the thread that it opens has it.
     permit: Option<Permit>,
 }
 

@@ -38,7 +38,7 @@ use crate::vocab::Time;
 
 /// A deterministic message pump: threads, mailboxes, turns, fan-outs, faults.
 ///
-/// It belongs to one OS thread, because compiled schemas do.
+/// A core belongs to one OS thread, because compiled schemas do.
 pub struct Core {
     setup: Rc<Setup>,
     clock: Clock,
@@ -146,7 +146,7 @@ impl Core {
         self.clock.next()
     }
 
-    /// Whether nothing is queued, running or parked. Delayed continues don't count, nor do handlers
+    /// Returns whether nothing is queued, running or parked. Delayed continues don't count, nor do handlers
     /// of `<boot>`, unless they [speak at their end](super::Contract::speaks_at_end).
     pub fn is_idle(&self) -> bool {
         self.entrance.is_empty()
@@ -155,7 +155,7 @@ impl Core {
             && (self.tree.queued() == 0 && self.invocations.are_idle() || self.rests())
     }
 
-    /// Whether a durable core that drains has nothing left but what its next start takes up: handlers of listeners that
+    /// Returns whether a durable core that drains has nothing left but what its next start takes up: handlers of listeners that
     /// [outlive](super::Contract::outlives) the process, and what waits for those.
     fn rests(&self) -> bool {
         self.entrance.is_draining() && self.out.writes() && self.invocations.rest()
@@ -192,7 +192,7 @@ impl Core {
         self.out.end_step(self.clock.now());
     }
 
-    /// One item of Queue 1; `false` if there is none.
+    /// Processes one item of Queue 1; `false` if there is none.
     fn process(&mut self) -> bool {
         let Some(item) = self.entrance.pop() else { return false };
         match item {

@@ -1,4 +1,4 @@
-//! The start from a journal: what it holds becomes threads, mailboxes and timers again.
+//! The start from a journal: its records become threads, mailboxes and timers again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ use crate::journal::{
 };
 use crate::vocab::{Fault, MessageId, Name, ThreadId};
 
-/// Where the records of a journal are now.
+/// The places of records in the tree.
 #[derive(Default)]
 struct Places {
     threads: HashMap<Number, ThreadKey>,

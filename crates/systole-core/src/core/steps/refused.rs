@@ -1,4 +1,4 @@
-//! Refused outputs of listeners: kept, so that operators and the listener itself can see them.
+//! Refused outputs of listeners, kept for operators and for the listener itself.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ const KEPT: usize = 64 << 10;
 const SHOWN: usize = 4 << 10;
 
 impl Core {
-    /// Keeps what was refused of a response: all that the listener wrote, or the payload that it made.
+    /// Keeps the refused part of a response: all that the listener wrote, or the payload that it made.
     ///
-    /// To be called before the message counts as done: the journal keeps it with that.
+    /// Must be called before the message counts as done: the journal keeps the output with that.
     pub(super) fn keep_refused(
         &mut self,
         key: ThreadKey,
@@ -47,7 +47,7 @@ impl Core {
         self.keep_output(key, listener, message, (output, wrote.is_some()), fault);
     }
 
-    /// Keeps an output in which there is nothing that can be read.
+    /// Keeps an output that can't be parsed.
     pub(super) fn keep_unreadable(
         &mut self,
         key: ThreadKey,

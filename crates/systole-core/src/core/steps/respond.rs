@@ -18,23 +18,23 @@ use crate::core::tree::{FanOut, FanOutKind, Origin, Sender, Turn};
 use crate::journal::{FanId, Number, Op};
 use crate::vocab::{Fault, MessageId, Name, ThreadId, ns};
 
-/// What a handler ended with, on Queue 1.
+/// The response of a handler, on Queue 1.
 pub(in crate::core) struct Response {
     pub thread: ThreadKey,
     /// The call that the thread owed an answer to.
     pub answers: MessageId,
     pub source: Source,
-    /// What the journal says of the message that was handled.
+    /// The journal's knowledge of the message that was handled.
     pub log: Option<Box<InvocationLog>>,
     pub outcome: Outcome,
 }
 
-/// What emissions come from.
+/// The source of emissions.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::core) struct Source {
     /// The message that was handled.
     pub message: MessageId,
-    /// Its number in the journal.
+    /// The number of that message in the journal.
     pub number: Number,
     /// The index of the first emission: awaited calls went before.
     pub index: u64,

@@ -14,7 +14,7 @@ use crate::journal::{Number, Op};
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, Time};
 
-/// What a message says about itself.
+/// The head of a message, as its handler gets it.
 struct Head {
     id: MessageId,
     from: Name,
@@ -149,20 +149,20 @@ impl Core {
         }
     }
 
-    /// This shard has taken up what is its own of the journal.
+    /// Grants slots once all shards have recovered: this one has.
     pub(super) fn all_recovered(&mut self) {
         let wants = self.turns.all_recovered(&mut self.out);
         wants.into_iter().for_each(|want| self.grant(want));
     }
 
-    /// Another shard has taken up what is its own of the journal.
+    /// Grants slots once all shards have recovered: another one has.
     pub(super) fn shard_recovered(&mut self) {
         // A thread that no longer wants a slot gives it back when it comes.
         let wants = self.turns.shard_recovered();
         wants.into_iter().for_each(|want| self.grant(want));
     }
 
-    /// Whether the next message of a thread is for its listener, rather than the end of the thread.
+    /// Returns whether the next message of a thread is for its listener, rather than the end of the thread.
     fn needs_handler(&self, key: ThreadKey) -> bool {
         let thread = &self.tree[key];
         let Some((listener, message)) = thread.listener().zip(thread.mailbox.front()) else { return false };
@@ -174,7 +174,7 @@ impl Core {
         }
     }
 
-    /// Whether a thread below the root of boot has not come further than `<boot>` itself.
+    /// Returns whether a thread below the root of boot has not come further than `<boot>` itself.
     pub(super) fn is_booting(&self, key: ThreadKey) -> bool {
         let thread = &self.tree[key];
         // The only payload that the system sends of its own accord.

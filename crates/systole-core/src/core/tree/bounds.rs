@@ -1,6 +1,6 @@
 //! The bounds on what threads and conversations hold, and what becomes of a thread that goes past them.
 //!
-//! Whatever an emission makes is one message for each of its indices: the request in the mailbox of a child, the answer
+//! An emission makes one message for each of its indices: the request in the mailbox of a child, the answer
 //! of the core, a continue, or the fault that refuses one of these. [`Tree::room_for`] asks for the places of all
 //! indices before an emission takes effect, also for what the core makes. Where there are none, the thread that emitted
 //! fails, once, with one fault, and nothing more of its response takes effect. The bounds:
@@ -34,7 +34,7 @@ use crate::core::key::ThreadKey;
 use crate::vocab::Fault;
 
 impl Tree {
-    /// Whether an emission of a thread may take effect; the fault is that of the thread, which ends with it.
+    /// Checks that an emission of a thread may take effect; the fault ends the thread.
     pub(in crate::core) fn room_for(&self, key: ThreadKey, verdict: &Verdict) -> Result<(), Fault> {
         let (messages, threads) = match verdict {
             // What ends something needs no room.
@@ -51,7 +51,7 @@ impl Tree {
         self.room_in_conversation(key, messages, threads)
     }
 
-    /// Whether so many messages fit into the mailbox of a thread and the room for refusals beyond it.
+    /// Checks that so many messages fit into the mailbox of a thread and the room for refusals beyond it.
     fn room_over_mailbox(&self, key: ThreadKey, messages: usize) -> Result<(), Fault> {
         let limits = &self.setup.blueprint.limits;
         match self.threads[key].reserved() + messages > limits.mailbox.saturating_add(limits.fanout) {
@@ -60,7 +60,7 @@ impl Tree {
         }
     }
 
-    /// Whether a handler may ask for one more group of calls, beside those that wait to be judged or handed over.
+    /// Checks that a handler may ask for one more group of calls, beside those that wait to be judged or handed over.
     pub(in crate::core) fn room_for_group(&self, groups: usize) -> Result<(), Fault> {
         let limits = &self.setup.blueprint.limits;
         match groups >= limits.mailbox.saturating_add(limits.fanout) {
@@ -69,7 +69,7 @@ impl Tree {
         }
     }
 
-    /// Whether the conversation of a thread may hold so many more messages and threads.
+    /// Checks that the conversation of a thread may hold so many more messages and threads.
     pub(in crate::core) fn room_in_conversation(
         &self,
         key: ThreadKey,
@@ -90,7 +90,7 @@ impl Tree {
         self.room_for_bytes(key)
     }
 
-    /// Whether the conversation of a thread may hold more bytes.
+    /// Checks that the conversation of a thread may hold more bytes.
     pub(in crate::core) fn room_for_bytes(&self, key: ThreadKey) -> Result<(), Fault> {
         let limit = self.setup.blueprint.limits.conversation_bytes;
         let root = &self.threads[self.threads[key].root];
@@ -102,7 +102,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether a thread may make one more call.
+    /// Checks that a thread may make one more call.
     pub(in crate::core) fn room_for_call(&self, parent: ThreadKey) -> Result<(), Fault> {
         let limits = &self.setup.blueprint.limits;
         let thread = &self.threads[parent];
@@ -115,7 +115,7 @@ impl Tree {
         self.room_in_mailbox(parent)
     }
 
-    /// Whether one more message may come to a thread, or be promised to it.
+    /// Checks that one more message may come to a thread, or be promised to it.
     pub(in crate::core) fn room_in_mailbox(&self, key: ThreadKey) -> Result<(), Fault> {
         let limit = self.setup.blueprint.limits.mailbox;
         if self.threads[key].reserved() >= limit {
@@ -124,7 +124,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether the organism may have one more thread.
+    /// Checks that the organism may have one more thread.
     pub(in crate::core) fn room_in_organism(&self) -> Result<(), Fault> {
         let limit = self.setup.blueprint.limits.threads;
         if self.directory.threads() >= limit {
@@ -135,7 +135,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// Whether a thread may open one more child.
+    /// Checks that a thread may open one more child.
     pub(in crate::core) fn room_for_child(&self, parent: ThreadKey) -> Result<(), Fault> {
         self.room_for_call(parent)?;
         self.room_in_conversation(parent, 1, 1)?;

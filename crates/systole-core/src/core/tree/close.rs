@@ -13,7 +13,7 @@ use crate::core::outputs::Outputs;
 use crate::journal::Op;
 use crate::vocab::{MessageId, Time};
 
-/// What a thread owed when it gave its answer.
+/// The debt of a thread at the moment of its answer.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::core) struct Owed {
     pub parent: Option<ThreadKey>,
@@ -32,7 +32,7 @@ impl Tree {
         owed
     }
 
-    /// One of the answers that a thread waits for is there, or will never come.
+    /// Counts off one of the answers that a thread waits for: it came, or never will.
     pub(in crate::core) fn owed_less(&mut self, key: ThreadKey) {
         if let Some(thread) = self.threads.get_mut(key) {
             thread.children.open = thread.children.open.saturating_sub(1);

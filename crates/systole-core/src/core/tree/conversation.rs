@@ -34,7 +34,7 @@ pub(in crate::core) struct Conversation {
     bytes: Cell<usize>,
     /// The threads that can be dispatched at once; `RunQueue` says when.
     pub ready: RefCell<Ready>,
-    /// Whether it stands in the run queue.
+    /// States whether it stands in the run queue.
     pub is_queued: Cell<bool>,
 }
 

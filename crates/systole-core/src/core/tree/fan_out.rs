@@ -12,7 +12,7 @@ use crate::vocab::{Fault, FaultCode, MessageId};
 /// The calls that were made together. Every index gets exactly one answer, fault or count-off.
 #[derive(Debug)]
 pub(in crate::core) struct FanOut {
-    /// Its name in the journal.
+    /// The name of the fan-out in the journal.
     pub id: FanId,
     pub owner: ThreadKey,
     /// The message whose handler made the calls.
@@ -21,12 +21,12 @@ pub(in crate::core) struct FanOut {
     pub kind: FanOutKind,
 }
 
-/// Where the answers go.
+/// The destination of the answers.
 #[derive(Debug)]
 pub(in crate::core) enum FanOutKind {
-    /// To the mailbox, one by one.
+    /// The mailbox of the owner, one by one.
     Mailbox { delivered: u32, counted_off: u32 },
-    /// To a handler that waits.
+    /// A handler that waits.
     Awaited { invocation: InvocationId, call: CallId, join: Join, outcomes: Outcomes, held: Pile },
 }
 
@@ -35,7 +35,7 @@ pub(in crate::core) struct Decided {
     pub id: FanId,
     pub invocation: InvocationId,
     pub call: CallId,
-    /// Its place in the order of decisions.
+    /// The place of the group in the order of decisions.
     pub order: Number,
     pub result: GroupResult,
 }
@@ -75,7 +75,7 @@ impl Tree {
         self.fan_outs.get(key)
     }
 
-    /// Whether a call belongs to a group that has its result already.
+    /// Returns whether a call belongs to a group that has its result already.
     pub(in crate::core) fn is_decided(&self, origin: Origin) -> bool {
         matches!(origin, Origin::Fan { fan, .. } if !self.fan_outs.contains_key(fan))
     }

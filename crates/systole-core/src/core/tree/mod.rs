@@ -183,7 +183,7 @@ impl Tree {
         }
     }
 
-    /// Whether a thread stands right below a root of nobody, as those of boot do.
+    /// Returns whether a thread stands right below a root without an owner, as those of boot do.
     pub(super) fn is_below_boot(&self, key: ThreadKey) -> bool {
         self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody)
     }
@@ -211,12 +211,12 @@ impl Tree {
         std::mem::replace(&mut thread.invocation, invocation)
     }
 
-    /// One more response or group of calls of a thread is on Queue 1.
+    /// Counts a response or group of calls of a thread on Queue 1.
     pub(super) fn begin_judging(&mut self, key: ThreadKey) {
         self.threads[key].judging += 1;
     }
 
-    /// One response or group of calls of a thread is no longer on Queue 1. The thread, if it is open.
+    /// Counts off a response or group of calls that was on Queue 1. The thread, if it is open.
     pub(super) fn end_judging(&mut self, key: ThreadKey) -> Option<&Thread> {
         let thread = self.threads.get_mut(key)?;
         thread.judging -= 1;

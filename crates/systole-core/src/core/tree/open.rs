@@ -18,7 +18,7 @@ pub(in crate::core) struct Child {
     pub listener: ListenerId,
     /// The id of the call that opens it, and that of the thread.
     pub ids: (MessageId, ThreadId),
-    /// Where its answer goes.
+    /// The destination of its answer.
     pub origin: Origin,
     pub label: Option<Arc<str>>,
     pub traceparent: Option<Arc<str>>,

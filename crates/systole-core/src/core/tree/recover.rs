@@ -1,4 +1,4 @@
-//! What the journal holds of the tree, put back where it was.
+//! Records of the journal, put back into the tree.
 
 use super::thread::Backlog;
 use super::{FanOut, Origin, Owner, Queued, Tree};
@@ -14,11 +14,11 @@ use crate::vocab::Time;
 /// The time at which a recovered message has its turn.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::core) enum Turned {
-    /// When the messages before it in the mailbox have had theirs.
+    /// After the messages before it in the mailbox.
     Queued,
     /// At that moment, at the earliest.
     Delayed(Time),
-    /// When the call before it on a spawned thread is answered; its own answer goes there.
+    /// After the answer to the call before it on a spawned thread; its own answer goes there.
     Backlog(Origin),
 }
 

@@ -18,7 +18,7 @@ use crate::core::turns::Ticket;
 use crate::journal::Number;
 use crate::vocab::{Fault, MessageId, ThreadId, Time};
 
-/// One step of a conversation.
+/// A thread: one step of a conversation.
 #[derive(Debug)]
 pub(in crate::core) struct Thread {
     pub id: ThreadId,
@@ -27,20 +27,20 @@ pub(in crate::core) struct Thread {
     pub root: ThreadKey,
     /// The message whose answer it owes; for a root, nothing.
     pub opened_by: MessageId,
-    /// Where the answer that it owes goes.
+    /// The destination of the answer that it owes.
     pub origin: Origin,
     /// The end of the thread; `Time::MAX` for none.
     pub deadline: Time,
-    /// Its number, in the order of opening: depth-first runs the newest first.
+    /// The number of the thread, in the order of opening: depth-first runs the newest first.
     pub sequence: u64,
     pub mailbox: Mailbox,
     /// The handler of the message in flight, running or parked.
     pub invocation: Option<InvocationId>,
     pub children: Children,
-    /// Of the listener that it called first, which for most threads is the only one; the others
+    /// The children of the listener that it called first, which for most threads is the only one; the others
     /// stand in `extra`.
     pub made: Made,
-    /// Which child of the same listener it is among those of its parent.
+    /// The place among the children of the same listener and parent.
     pub ordinal: u32,
     pub depth: u16,
     pub turn: Turn,
@@ -53,34 +53,34 @@ pub(in crate::core) struct Thread {
 
 const _: () = assert!(size_of::<Thread>() <= 168, "the bar is 200 bytes, with a place in the tables that lead to it");
 
-/// Whose thread it is.
+/// The owner of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) enum Owner {
     Listener(ListenerId),
     Client(ClientId),
-    /// The root of boot, or of a dead letter that was queued again: what reaches it is for nobody.
+    /// No owner: the root of boot, or of a redriven dead letter. Answers to it are dead letters.
     Nobody,
 }
 
-/// Where an answer goes.
+/// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) enum Origin {
-    /// Nowhere: a root, a boot thread, or a spawned thread that owes nothing.
+    /// None: a root, a boot thread, or a spawned thread that owes nothing.
     None,
-    /// To the parent, as the answer to its only call.
+    /// The parent, as the answer to its only call.
     Single,
-    /// To the parent, as one of several answers or to an awaited call.
+    /// The parent, as one of several answers or to an awaited call.
     Fan { fan: FanOutKey, index: u32 },
 }
 
-/// Whether the thread stands in a queue for its turn.
+/// The place of a thread in the queues for its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) enum Turn {
-    /// It doesn't.
+    /// The thread stands in none.
     None,
-    /// It waits for a slot of its listener.
+    /// The thread waits for a slot of its listener.
     Waiting,
-    /// In the ring; `slot` says whether it holds one of its listener's.
+    /// The thread stands in the run queue; `slot` says whether it holds one of its listener's.
     Queued { slot: bool, ticket: Ticket },
 }
 
@@ -93,21 +93,21 @@ pub(in crate::core) struct Mailbox(Option<Box<VecDeque<Queued>>>);
 #[derive(Debug, Default)]
 pub(in crate::core) struct Children {
     pub first: Option<ThreadKey>,
-    /// Of the first child, the last one: no thread needs a pointer to its last child.
+    /// The child before it; of the first child, the last one: no thread needs a pointer to its last child.
     pub previous: Option<ThreadKey>,
     pub next: Option<ThreadKey>,
     /// Children that owe an answer.
     pub open: u32,
 }
 
-/// How many children of a listener a thread has opened so far: their ordinals.
+/// The number of children of a listener that a thread has opened so far: their ordinals.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::core) struct Made {
     pub listener: ListenerId,
     pub count: u32,
 }
 
-/// What few threads need.
+/// State that few threads need.
 #[derive(Debug, Default)]
 pub(in crate::core) struct Extra {
     /// The label that the client gave the message which opened this child of a root.
@@ -116,10 +116,10 @@ pub(in crate::core) struct Extra {
     /// The timer of a deadline of its own, or of an idle root.
     pub timer: Option<TimerId>,
     pub continues: Vec<TimerId>,
-    /// Whether a drain cancelled one: it is not the listener's fault if the thread gives no answer.
+    /// States whether a drain cancelled one: it is not the listener's fault if the thread gives no answer.
     pub drained: bool,
     pub(super) history: Option<super::context::History>,
-    /// By listener.
+    /// The children of each listener, by listener.
     pub made: Vec<Made>,
     /// The fan-outs of this thread that are not over.
     pub fans: Vec<FanOutKey>,
@@ -128,14 +128,14 @@ pub(in crate::core) struct Extra {
     pub spawned: Option<VecDeque<Backlog>>,
 }
 
-/// What only roots have.
+/// State of roots.
 #[derive(Debug, Default)]
 pub(in crate::core) struct RootState {
     pub live_threads: u32,
-    /// There while anything happens in it.
+    /// The conversation, while anything happens in it.
     pub conversation: Option<Rc<Conversation>>,
     pub left: bool,
-    /// Whether it is that of `<boot>`.
+    /// States whether it is the root of `<boot>`.
     pub boot: bool,
 }
 
@@ -152,22 +152,22 @@ pub(in crate::core) struct Queued {
     pub id: MessageId,
     /// The number of its record; 0 for none.
     pub number: Number,
-    /// How often it was dispatched after a crash and did not end; `None` if no crash can have been its doing.
+    /// The number of dispatches after a crash that did not end; `None` if it can't have caused a crash.
     pub attempts: Option<u8>,
     pub from: Sender,
     pub in_reply_to: Option<MessageId>,
     pub content: Content,
-    /// Which fan-out and which of its indices it answers.
+    /// The fan-out and the index that it answers.
     pub answers: Origin,
-    /// Its place among what waits.
+    /// The place of the message among those that wait.
     pub share: Share,
     pub entry: Entry,
 }
 
-/// What a queued message says.
+/// The content of a queued message.
 #[derive(Debug)]
 pub(in crate::core) enum Content {
-    /// For the listener's handler.
+    /// A body for the listener's handler.
     Body(Body),
     /// A payload out of the journal, to be checked and decoded when its turn comes.
     Stored(Bytes),
@@ -175,7 +175,7 @@ pub(in crate::core) enum Content {
     Fatal(Fault),
 }
 
-/// Who sent a message.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) enum Sender {
     Listener(ListenerId),
@@ -196,7 +196,7 @@ impl Owner {
 }
 
 impl Content {
-    /// Its payload, if it has one that can be read.
+    /// The payload, if there is one that can be parsed.
     pub(in crate::core) fn payload(self) -> Option<Canonical> {
         match self {
             Self::Body(Body::Payload { payload, .. }) => Some(payload.payload().clone()),
@@ -216,7 +216,7 @@ impl Content {
 }
 
 impl Thread {
-    /// Whether it is the root of `<boot>`.
+    /// Returns whether it is the root of `<boot>`.
     pub(in crate::core) fn is_boot(&self) -> bool {
         self.extra.as_ref().and_then(|extra| extra.root.as_ref()).is_some_and(|root| root.boot)
     }
@@ -235,7 +235,7 @@ impl Thread {
         *count
     }
 
-    /// A child of a listener has this ordinal: none that opens later gets it too.
+    /// Reserves the ordinal of a child of a listener: no child that opens later gets it.
     pub(in crate::core) fn reserve_ordinal(&mut self, listener: ListenerId, ordinal: u32) {
         if self.made.count == 0 {
             self.made.listener = listener;
@@ -281,7 +281,7 @@ impl Thread {
         self.children.open as usize + self.mailbox.len() + self.pending_continues() + self.backlog_len()
     }
 
-    /// Whether something can still happen on it without a message from outside.
+    /// Returns whether something can still happen on it without a message from outside.
     pub(in crate::core) fn is_busy(&self) -> bool {
         self.invocation.is_some()
             || self.judging > 0
@@ -307,7 +307,7 @@ impl Made {
 }
 
 impl Queued {
-    /// A message that was not there before.
+    /// Makes a message that was not there before.
     pub(in crate::core) fn new(id: MessageId, from: Sender, content: Content, share: Share, entry: Entry) -> Self {
         Self { id, number: 0, attempts: None, from, in_reply_to: None, content, answers: Origin::None, share, entry }
     }

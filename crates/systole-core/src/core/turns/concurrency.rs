@@ -1,6 +1,6 @@
-//! The slots of listeners: how many of their handlers may run at once, and who waits for one.
+//! Concurrency slots of listeners: the number of handlers that may run at once, and the threads that wait.
 //!
-//! Those who wait stand in a line of their conversation, and the conversations in a ring: a slot that comes free goes to
+//! Threads that wait stand in a line of their conversation, and the conversations in a ring: a slot that comes free goes to
 //! the conversation at the head, which then goes to the tail if it has more. So a thread that is the only one of its
 //! conversation waits for as many slots as there are conversations in the ring, however many threads these have.
 
@@ -71,7 +71,7 @@ impl Concurrency {
         false
     }
 
-    /// Takes a slot back; whoever is first in line gets it.
+    /// Takes a slot back; the thread that is first in line gets it.
     pub(super) fn give_back(&mut self) -> Option<Place> {
         while let Some(conversation) = self.ring.pop_front() {
             let Some(line) = self.lines.get_mut(&conversation) else { continue };
@@ -95,13 +95,13 @@ impl Concurrency {
         None
     }
 
-    /// Takes somebody out of the line.
+    /// Takes a thread out of the line.
     pub(super) fn decline(&mut self, shard: ShardId, thread: ThreadKey) {
         self.waiting.remove(&(shard, thread));
         self.tidy();
     }
 
-    /// Places that were given up don't pile up.
+    /// Removes places that were given up, so that they don't pile up.
     fn tidy(&mut self) {
         if self.standing <= 2 * self.waiting.len() + 64 {
             return;

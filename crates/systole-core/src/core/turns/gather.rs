@@ -29,7 +29,7 @@ pub(in crate::core) struct Want {
     pub at: Number,
     pub listener: ListenerId,
     pub waiter: Waiter,
-    /// Whether it resumes a parked handler.
+    /// States whether it resumes a parked handler.
     pub resume: bool,
 }
 

@@ -25,11 +25,11 @@ use crate::journal::Number;
 pub(super) struct Turns {
     setup: Rc<Setup>,
     run_queue: RunQueue,
-    /// By listener.
+    /// The slots of each listener.
     slots: Vec<Concurrency>,
     /// Recovered threads that want a slot, until all shards have recovered.
     gathering: Option<Gathering>,
-    /// Whether each listener is down: its messages fault at once.
+    /// States whether each listener is down: its messages fault at once.
     down: Vec<bool>,
     of_run_queue: bool,
 }
@@ -48,7 +48,7 @@ impl Turns {
         }
     }
 
-    /// Whether it is the turn of the run queue, rather than that of Queue 1: they alternate.
+    /// Returns whether it is the turn of the run queue, rather than that of Queue 1: they alternate.
     pub(super) fn alternate(&mut self) -> bool {
         self.of_run_queue = !self.of_run_queue;
         self.of_run_queue

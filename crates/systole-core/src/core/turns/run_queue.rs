@@ -1,9 +1,9 @@
 //! Ready threads in the order of their turns: conversations first, the threads of each within.
 //!
-//! Conversations stand in one FIFO ring. Each turn takes one thread of the conversation at the head, which then goes to
-//! the tail if it has more. So with N conversations in the ring, the next thread of each waits for N dispatches at
-//! most, however many threads the others have; and with N threads in the ring, none waits more than N dispatches in a
-//! ring of one conversation.
+//! Conversations stand in one FIFO run queue. Each turn takes one thread of the conversation at the head, which then goes to
+//! the tail if it has more. So with N conversations in the run queue, the next thread of each waits for N dispatches at
+//! most, however many threads the others have; and with N threads in the run queue, none waits more than N dispatches in a
+//! run queue of one conversation.
 
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
@@ -19,7 +19,7 @@ pub(super) struct RunQueue {
     issued: u32,
 }
 
-/// The number of a place in the ring. A thread that leaves its place takes a new one at the tail
+/// The number of a place in the run queue. A thread that leaves its place takes a new one at the tail
 /// when it comes back: the old place must not bring it forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::core) struct Ticket(u32);
