@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use bytes::Bytes;
-use systole_core::core::{Answered, Blueprint, ClientId, ListenerId, Party, Prechecked, precheck, precheck_answer};
+use systole_core::core::{Answered, Blueprint, ClientId, ListenerId, Party, ReadMessage, precheck, precheck_answer};
 use systole_core::vocab::{Fault, Name};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
@@ -59,7 +59,7 @@ impl Judge {
     }
 
     /// The verdict of the pump on a message of a client, in advance; `None` if the thread has ended.
-    pub(super) async fn message(&self, client: ClientId, bytes: Bytes) -> Option<Result<Prechecked, Fault>> {
+    pub(super) async fn message(&self, client: ClientId, bytes: Bytes) -> Option<Result<ReadMessage, Fault>> {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
             precheck(&Raw::new(bytes), client, blueprint, validator)

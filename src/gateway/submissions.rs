@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_core::core::Egress;
+use systole_core::core::{Egress, ReadMessage};
 use systole_core::journal::{MailRecord, Number, SubmissionRecord};
 use systole_core::mailbox::Input;
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId};
@@ -62,6 +62,9 @@ pub(super) struct Kept {
     /// Root of the conversation.
     pub(super) root: ThreadId,
 }
+
+/// An envelope as its client wrote it, or as the gateway re-encoded it, and the message that the gateway read in it.
+pub(super) type Envelope = (Bytes, Option<ReadMessage>);
 
 /// Effect of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +128,7 @@ impl Submissions {
             let (id, client) = (submission.id, submission.client.clone());
             let mut pause = RETRY.0;
             let failed = loop {
-                match self.hand_over(submission.clone(), envelope.clone()).await {
+                match self.hand_over(submission.clone(), (envelope.clone(), None)).await {
                     Ok(_) => break None,
                     Err(SubmitError::Send(SendError::Overloaded(_) | SendError::Unread)) => {
                         tokio::time::sleep(pause).await;
@@ -151,14 +154,14 @@ impl Submissions {
     pub(super) async fn submit(
         self: &Arc<Self>,
         submission: SubmissionRecord,
-        envelope: Bytes,
+        envelope: Envelope,
     ) -> Result<Submitted, SubmitError> {
         let whole = tokio::spawn(self.clone().take(submission, envelope));
         // The task ends early only with its runtime.
         whole.await.unwrap_or(Err(SubmitError::Send(SendError::Closed)))
     }
 
-    async fn take(self: Arc<Self>, submission: SubmissionRecord, envelope: Bytes) -> Result<Submitted, SubmitError> {
+    async fn take(self: Arc<Self>, submission: SubmissionRecord, envelope: Envelope) -> Result<Submitted, SubmitError> {
         let Some((key, digest)) = submission.key.clone() else {
             return self.hand_over(submission, envelope).await.map(Submitted::Kept);
         };
@@ -188,7 +191,7 @@ impl Submissions {
         Ok(Submitted::Kept(kept))
     }
 
-    async fn hand_over(&self, submission: SubmissionRecord, envelope: Bytes) -> Result<Kept, SubmitError> {
+    async fn hand_over(&self, submission: SubmissionRecord, envelope: Envelope) -> Result<Kept, SubmitError> {
         let client = self.clients.get(&submission.client);
         let client = client.ok_or_else(|| SubmitError::Stranger(submission.client.clone()))?;
         let kept = Kept { id: submission.id, root: submission.root };

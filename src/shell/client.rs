@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_core::core::{Answer, Attachment, ClientId, Egress, Injected, Input, Overloaded, ShardId};
+use systole_core::core::{
+    Answer, Arrival, Attachment, ClientId, Egress, Injected, Input, Overloaded, ReadMessage, ShardId,
+};
 #[cfg(feature = "gateway")]
 use systole_core::journal::{Op, SubmissionRecord};
 use systole_core::vocab::{Fault, Name, ThreadId};
@@ -74,11 +76,13 @@ pub enum AskError {
 
 systole_core::vocab::debug_is_display!(AskError);
 
-/// Options of an injected message: the outlet of its answers, and the operations that are written with it.
+/// Options of an injected message: the sender of its answers, the operations that are written with it, and the message as
+/// its entrance has read it.
 #[derive(Default)]
 struct Way {
     outlet: Option<Outlet>,
     attachment: Option<Attachment>,
+    read: Option<ReadMessage>,
 }
 
 impl Client {
@@ -150,7 +154,7 @@ impl Client {
     pub async fn post(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
         let (ticket, taken) = self.shared.tickets.issue();
-        let way = Way { outlet: None, attachment: Some(Attachment { ops: Vec::new(), ticket }) };
+        let way = Way { attachment: Some(Attachment { ops: Vec::new(), ticket }), ..Way::default() };
         let sent =
             self.write(request).and_then(|envelope| self.inject(self.shared.next_shard(), root, envelope, true, way));
         if let Err(error) = sent {
@@ -161,21 +165,17 @@ impl Client {
         Ok(root)
     }
 
-    /// Sends the bytes of one envelope as the only message of a conversation of that id. The future is done when they
-    /// are durable: in the journal, if there is one, or refused by a fault that is on its way back.
-    ///
-    /// # Errors
-    /// [`SendError`] if the bytes were not taken. After [`SendError::Closed`] they may still have been taken.
-    #[cfg(feature = "gateway")]
+    /// Sends one envelope, parsed or not, as the only message of a conversation of that id. The future is done when it
+    /// is durable: in the journal, if there is one, or refused by a fault that is on its way back.
     pub(crate) fn hand_over(
         &self,
         root: ThreadId,
-        envelope: Bytes,
+        (envelope, read): (Bytes, Option<ReadMessage>),
         submission: Option<SubmissionRecord>,
     ) -> Result<impl Future<Output = Result<(), SendError>> + Send + use<>, SendError> {
         let (ticket, taken) = self.shared.tickets.issue();
         let ops = submission.map(Op::Submitted).into_iter().collect();
-        let way = Way { outlet: None, attachment: Some(Attachment { ops, ticket }) };
+        let way = Way { attachment: Some(Attachment { ops, ticket }), read, ..Way::default() };
         if let Err(error) = self.inject(self.shared.next_shard(), root, envelope, true, way) {
             self.shared.tickets.punch(ticket, false);
             return Err(error);
@@ -251,15 +251,15 @@ impl Client {
     }
 
     fn inject(&self, shard: ShardId, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {
-        let Way { outlet, attachment } = way;
+        let Way { outlet, attachment, read } = way;
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(SendError::Closed);
         }
         self.shared.unread[self.id.0 as usize].admit(0).map_err(|_| SendError::Unread)?;
         let permit = self.shared.gauge.admit_entry(&envelope)?;
         let (client, remote) = (self.id, self.remote);
-        let input =
-            Input::Injected(Injected { client, raw: Raw::new(envelope), root, remote, last, attachment, permit });
+        let message = read.map_or_else(|| Raw::new(envelope).into(), |read| Arrival::Read(Box::new(Ok(read))));
+        let input = Input::Injected(Injected { client, message, root, remote, last, attachment, permit });
         let command = match outlet {
             Some(outlet) => Command::Open { root, client, outlet, input },
             None => Command::Core(input),
@@ -335,7 +335,8 @@ impl Conversation {
 
     fn put(&mut self, envelope: Bytes, last: bool) -> Result<(), SendError> {
         let outlet = self.unopened.clone().or_else(|| self.outlet.upgrade()).ok_or(SendError::Closed)?;
-        self.client.inject(self.shard, self.root, envelope, last, Way { outlet: Some(outlet), attachment: None })?;
+        let way = Way { outlet: Some(outlet), ..Way::default() };
+        self.client.inject(self.shard, self.root, envelope, last, way)?;
         self.unopened = None;
         Ok(())
     }

@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
-use systole_core::core::{Answered, Party, Prechecked};
+use systole_core::core::{Answered, Party, ReadMessage};
 use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{Input, Refused, Repeated, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
@@ -23,7 +23,7 @@ use super::view::Reading;
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
-use crate::gateway::submissions::{Kept, Submitted};
+use crate::gateway::submissions::{Envelope, Kept, Submitted};
 use crate::gateway::{Kind, Principal};
 use crate::shell::entropy::Entropy;
 use crate::shell::journal::SentAnswer;
@@ -105,20 +105,20 @@ async fn judged(
     from: Name,
     bytes: Bytes,
     key: Option<String>,
-) -> Result<(SubmissionRecord, Bytes), Problem> {
+) -> Result<(SubmissionRecord, Envelope), Problem> {
     gate.open()?;
     let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
-    let prechecked = judge(gate, &from, bytes).await?;
-    let (submission, envelope) = submission(from, prechecked, key, gate.mailboxes.now());
+    let read = judge(gate, &from, bytes).await?;
+    let (submission, envelope) = submission(from, read, key, gate.mailboxes.now());
     // Check the size as re-encoded.
-    let (written, most) = (envelope.len(), gate.organism.blueprint().limits.xml.message_bytes);
+    let (written, most) = (envelope.0.len(), gate.organism.blueprint().limits.xml.message_bytes);
     if written > most {
         return Err(Problem::too_large_as_written(written, most));
     }
     Ok((submission, envelope))
 }
 
-async fn hand_over(gate: &Gate, submission: SubmissionRecord, envelope: Bytes) -> Result<Kept, Problem> {
+async fn hand_over(gate: &Gate, submission: SubmissionRecord, envelope: Envelope) -> Result<Kept, Problem> {
     match gate.submissions.submit(submission, envelope).await? {
         Submitted::Kept(kept) => Ok(kept),
         Submitted::KeyReused => {
@@ -269,7 +269,7 @@ fn acknowledge(posted: &Posted) -> Response {
 }
 
 /// Refuses now what the pump would refuse later.
-async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Prechecked, Problem> {
+async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<ReadMessage, Problem> {
     let blueprint = gate.organism.blueprint();
     let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
     Ok(gate.judge.message(id, bytes).await.ok_or_else(Problem::stopping)??)
@@ -278,21 +278,27 @@ async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Prechecked, P
 /// Makes the submission and the re-encoded envelope: `from` is the principal of the token, whatever the bytes say.
 fn submission(
     from: Name,
-    prechecked: Prechecked,
+    mut read: ReadMessage,
     key: Option<(Arc<str>, [u8; 32])>,
     now: Time,
-) -> (SubmissionRecord, Bytes) {
-    let Prechecked { to, claims, payload } = prechecked;
+) -> (SubmissionRecord, Envelope) {
+    let claims = &mut read.claims;
     let root = Entropy::Real.root(now);
     let id = MessageId::from_uuid(Entropy::Real.id(now));
     let meta = Meta {
         from: from.clone(),
-        to,
+        to: claims.to.as_deref().and_then(|to| Name::parse(to).ok()),
         thread: root,
         id,
         in_reply_to: None,
         deadline: claims.deadline,
-        traceparent: claims.traceparent.map(|text| text.to_string()),
+        traceparent: claims.traceparent.as_deref().map(str::to_owned),
     };
-    (SubmissionRecord { id, client: from, root, key }, write_envelope(&meta, &payload))
+    let envelope = write_envelope(&meta, &read.payload);
+    // The claims of that envelope.
+    claims.from = from.to_string().into();
+    claims.thread = Some(root.to_string().into());
+    claims.id = Some(id.to_string().into());
+    claims.in_reply_to = None;
+    (SubmissionRecord { id, client: from, root, key }, (envelope, Some(read)))
 }

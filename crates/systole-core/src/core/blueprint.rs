@@ -5,7 +5,7 @@ use crate::inbox::payload;
 use crate::protocol::boot_qname;
 use crate::vocab::{Limits, Name, QName, ns};
 
-/// The organism as it was registered: who is there, and who may say what to whom. Immutable.
+/// The organism as it was registered: listeners, clients, and the payloads that each may send and take. Immutable.
 #[derive(Debug)]
 pub struct Blueprint {
     /// The name of the organism.
@@ -43,7 +43,7 @@ pub struct ListenerId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u32);
 
-/// Whoever has a name.
+/// A client or listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Party {
     /// A client.
@@ -52,7 +52,7 @@ pub enum Party {
     Listener(ListenerId),
 }
 
-/// What keeps an organism from starting, or what `check` warns of.
+/// A mistake of a blueprint that keeps the organism from starting, or that `check` warns of.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// Two parties share a name.
@@ -71,7 +71,7 @@ pub enum Problem {
         /// The payload.
         payload: QName,
     },
-    /// Nobody accepts what a party may call.
+    /// No listener accepts a payload that a party may call.
     #[error("'{caller}' may call {payload}, which no listener accepts")]
     Unanswered {
         /// The listener or client that lists the call.
@@ -100,16 +100,16 @@ pub enum Problem {
         "'{caller}' calls {call}, but the reply {reply} of '{callee}' is not in its returns: it would fail the thread"
     )]
     Unreturned {
-        /// Who calls.
+        /// The caller.
         caller: Name,
-        /// What it calls.
+        /// The payload of the call.
         call: QName,
-        /// Who answers.
+        /// The callee.
         callee: Name,
         /// The reply.
         reply: QName,
     },
-    /// A listener that can't answer what others call.
+    /// A listener that can't answer the calls of others.
     #[error(
         "'{caller}' calls {payload} and waits for an answer, but '{listener}', which accepts it, has no replies: each such call ends in the fault `silent`"
     )]
@@ -127,7 +127,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether the organism can run in spite of it.
+    /// Returns whether the organism can run in spite of it.
     pub fn is_warning(&self) -> bool {
         matches!(self, Self::Unreturned { .. } | Self::Replyless { .. } | Self::NoSpeaker)
     }
@@ -172,7 +172,7 @@ impl Blueprint {
         }
     }
 
-    /// Whether a message can come in from within: there is a client, or a listener that accepts `<boot>`.
+    /// Returns whether messages can come in: there is a client, or a listener that accepts `<boot>`.
     pub fn has_speaker(&self) -> bool {
         !self.clients.is_empty() || self.listeners.iter().any(|listener| listener.accepts.contains(&boot_qname()))
     }
@@ -192,7 +192,7 @@ impl Blueprint {
         self.listeners.get(id.0 as usize)
     }
 
-    /// What is known of a client; `None` for an id of another organism, which has more of them.
+    /// The client of an id; `None` for an id of another organism, which has more of them.
     pub fn client(&self, id: ClientId) -> Option<&Client> {
         self.clients.get(id.0 as usize)
     }
@@ -207,12 +207,12 @@ impl Blueprint {
         &self.clients[id.0 as usize]
     }
 
-    /// Who has a name.
+    /// The party of a name.
     pub fn party(&self, name: &str) -> Option<Party> {
         self.parties.get(name).copied()
     }
 
-    /// Who accepts a payload, in the order of registration, whatever its routing.
+    /// The listeners that accept a payload, in the order of registration, whatever their routing.
     pub fn accepting(&self, payload: &QName) -> &[ListenerId] {
         &self.ends(payload).accepting
     }
@@ -230,12 +230,12 @@ impl Blueprint {
         }
     }
 
-    /// Whether a party lists a payload among its calls.
+    /// Returns whether a party lists a payload among its calls.
     pub fn may_call(&self, party: Party, payload: &QName) -> bool {
         self.ends(payload).has_caller(party)
     }
 
-    /// Everything that is wrong, errors and warnings, in the order of registration.
+    /// All mistakes, errors and warnings, in the order of registration.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         self.check_names(&mut problems);
@@ -332,7 +332,7 @@ impl Blueprint {
         }
     }
 
-    /// Each listener without replies is told once for each payload, with the first of its callers.
+    /// Finds each listener without replies once for each payload, with the first of its callers.
     fn check_replies(&self, problems: &mut Vec<Problem>) {
         let mute = self.listeners.iter().filter(|listener| listener.replies.is_empty());
         for listener in mute.filter(|listener| listener.silence == Silence::Error) {
@@ -361,12 +361,12 @@ struct Firsts {
 }
 
 impl Ends {
-    /// Whether a party lists the payload among its calls.
+    /// Returns whether a party lists the payload among its calls.
     pub(super) fn has_caller(&self, party: Party) -> bool {
         self.callers.binary_search(&party).is_ok()
     }
 
-    /// Whether a listener accepts the payload.
+    /// Returns whether a listener accepts the payload.
     pub(super) fn has_acceptor(&self, listener: ListenerId) -> bool {
         self.accepting.binary_search(&listener).is_ok()
     }

@@ -10,8 +10,7 @@ pub struct Panicked;
 
 /// Runs code of a listener.
 ///
-/// What it leaves behind is thrown away after a panic (the instance, the future), so nothing sees
-/// it half changed.
+/// The instance and the future of the listener are dropped after a panic, so no code sees them half changed.
 pub fn catch_panic<R>(code: impl FnOnce() -> R) -> Result<R, Panicked> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
         // Dropping what was thrown may throw again; it is the listener's too.
@@ -30,18 +29,17 @@ pub fn discard<T>(value: T) {
 
 /// A decoded value on its way to its listener, which alone knows the type.
 ///
-/// It may be dropped anywhere in the pump, when nobody takes its message any more: a panic in its
-/// `Drop` is contained.
+/// The pump may drop it anywhere, when its message is cancelled: a panic in its `Drop` is caught.
 #[derive(Debug)]
 pub struct Value(Option<Decoded>);
 
 impl Value {
-    /// Takes care of a value.
+    /// Wraps a value.
     pub fn new(value: Decoded) -> Self {
         Self(Some(value))
     }
 
-    /// The value, in the care of whoever takes it.
+    /// Takes the value out: a panic in its `Drop` is no longer caught.
     pub fn into_inner(mut self) -> Decoded {
         self.0.take().expect("it is taken once, here")
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::key::{InvocationId, ThreadKey};
-use super::thread::Queued;
+use super::tree::Queued;
 use crate::vocab::Time;
 
 /// The name of a timer that is set.

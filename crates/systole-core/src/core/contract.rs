@@ -2,12 +2,12 @@ use std::time::Duration;
 
 use crate::vocab::{Name, QName};
 
-/// What a listener promises and may do. Everything that it doesn't list is refused.
+/// The payloads that a listener takes and may send, and its bounds. Everything that it doesn't list is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
     /// The name under which it is registered.
     pub name: Name,
-    /// One line for people and models.
+    /// A line for people and models.
     pub description: String,
     /// Payloads it takes as requests.
     pub accepts: Vec<QName>,
@@ -17,29 +17,29 @@ pub struct Contract {
     pub calls: Vec<QName>,
     /// Answers that it takes as messages on its own threads.
     pub returns: Vec<QName>,
-    /// Whether faults reach it as messages, rather than passing on to whoever called it.
+    /// States whether faults reach it as messages, rather than passing on to its caller.
     pub accepts_faults: bool,
-    /// Whether the pump keeps a history of each of its threads.
+    /// States whether the pump keeps a history of each of its threads.
     pub context: bool,
-    /// What it means when one of its threads ends without an answer.
+    /// The effect of a thread that ends without an answer.
     pub silence: Silence,
-    /// How payloads that name no target find it.
+    /// The routing of payloads that name no target.
     pub routing: Routing,
-    /// How long one of its handlers may run; `None`: for ever.
+    /// The time that one of its handlers may run; `None`: for ever.
     pub timeout: Option<Duration>,
-    /// How many of its handlers may run at once, at least 1. That of `<boot>` doesn't count.
+    /// The number of its handlers that may run at once, at least 1. That of `<boot>` doesn't count.
     pub concurrency: u32,
-    /// Whether a handler can wait for an answer (`false`: it has no `call`).
+    /// States whether a handler can wait for an answer (`false`: it has no `call`).
     pub can_park: bool,
-    /// Whether each shard has an instance of its own.
+    /// States whether each shard has an instance of its own.
     pub stateless: bool,
-    /// Whether its handlers, run again after a crash, need not do all that they did, nor in that order: a call is the
+    /// States whether its handlers, run again after a crash, need not do all that they did, nor in that order: a call is the
     /// one that was made before if it asks the same. That of `<boot>` keeps its thread, and what it called goes on.
     pub reattaches: bool,
-    /// Whether its handlers wait for something that may take days, as for an agent elsewhere: a durable organism that
+    /// States whether its handlers wait for something that may take days, as for an agent elsewhere: a durable organism that
     /// ends leaves them to its next start, rather than waiting for them.
     pub outlives: bool,
-    /// Whether its handlers say all that they say at their end, as programs do: an organism is not idle before, even if
+    /// States whether its handlers say all that they say at their end, as programs do: an organism is not idle before, even if
     /// it is that of `<boot>`.
     pub speaks_at_end: bool,
 }
@@ -74,7 +74,7 @@ impl Contract {
     }
 }
 
-/// What it means when a thread ends without an answer.
+/// The effect of a thread that ends without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Silence {
     /// The caller gets an `agent-error` with code `silent`.
@@ -84,19 +84,19 @@ pub enum Silence {
     Idle,
 }
 
-/// How a payload that names no target finds the listener.
+/// The routing of a payload that names no target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Routing {
-    /// By its QName; nobody else may accept the same one.
+    /// Reached by QName; no other listener may accept the same one.
     #[default]
     Unique,
-    /// By its QName, together with everybody else who accepts it.
+    /// Reached by QName, together with all other listeners that accept it.
     Broadcast,
-    /// Not at all: only `to` reaches it.
+    /// Reached only by name, in `to`.
     Addressed,
 }
 
-/// In which order the ready threads of one conversation get their turn. Conversations take turns in any case.
+/// The order in which the ready threads of one conversation get their turn. Conversations take turns in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scheduling {
     /// One message from each ready thread in turn.
@@ -106,23 +106,23 @@ pub enum Scheduling {
     DepthFirst,
 }
 
-/// Somebody outside who may speak through an entrance.
+/// A principal outside that may send messages through an entrance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
     /// The name that `from` is stamped with.
     pub name: Name,
     /// Payloads that it may send.
     pub calls: Vec<QName>,
-    /// Whether requests that need an operator are granted.
+    /// States whether requests that need an operator are granted.
     pub admin: bool,
 }
 
-/// Who may make one kind of request to the core.
+/// The parties that may make one kind of request to the core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Nobody.
+    /// No party.
     None,
-    /// Everybody, about what they may call; a listener also about what it may reply with, because
+    /// All parties, about what they may call; a listener also about what it may reply with, because
     /// one that is backed by a model must learn the shape of its own answers.
     #[default]
     Peers,
@@ -147,6 +147,6 @@ pub struct MetaFlags {
     pub spawn_thread: Access,
     /// `<clear-context/>`
     pub clear_context: Access,
-    /// Whether principals that come over a network may ask at all.
+    /// States whether principals that come over a network may ask at all.
     pub remote: bool,
 }

@@ -3,34 +3,27 @@ use std::fmt;
 
 use systole_xml::ladder::Canonical;
 
-use super::answer::Reply;
-use super::blueprint::ClientId;
-use super::event::EventKind;
-use super::faults;
 use super::gauge::Overloaded;
 use super::io::ShardId;
-use super::key::ThreadKey;
-use super::machine::Core;
-use super::thread::Sender;
-use crate::journal::{Number, Op};
+use crate::journal::Number;
 use crate::vocab::{Fault, Limits, Name, QName, ThreadPath, Time};
 
-/// A message that nobody could be given.
+/// An undeliverable message.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
-    /// Its number, never given twice.
+    /// The number of the letter, never given twice.
     pub id: DeadLetterId,
-    /// When it was given up.
+    /// The time at which it became a dead letter.
     pub at: Time,
-    /// Who sent it.
+    /// The sender.
     pub from: Name,
     /// The listener that it was for, where there was one.
     pub to: Option<Name>,
     /// The thread that it came from or was meant for.
     pub path: ThreadPath,
-    /// Its payload, if it got that far.
+    /// The payload, if the message got that far.
     pub payload: Option<Canonical>,
-    /// Why nobody got it.
+    /// The reason.
     pub reason: Fault,
 }
 
@@ -41,24 +34,24 @@ pub struct DeadLetterId {
     number: u64,
 }
 
-/// Why nothing becomes of a dead letter; it stays where it is.
+/// The reason why a dead letter is neither redriven nor discarded; it stays where it is.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeadLetterError {
-    /// It was queued again, discarded, or pushed out by newer ones.
+    /// The letter was redriven, discarded, or pushed out by newer ones.
     #[error("there is no such dead letter any more: list them again")]
     Unknown,
-    /// Its sender may not call it: it is a reply, a question to the core, or the sender's contract has changed.
+    /// The sender may not call it: it is a reply, a question to the core, or the sender's contract has changed.
     #[error(
         "{from} may not call {payload}: a reply or a question to the core can't be queued again, since its conversation \
          goes on without it; discard this dead letter, or, if it was a call, add the payload to the calls of {from}"
     )]
     NotACall {
-        /// Its sender.
+        /// The sender.
         from: Name,
-        /// Its payload.
+        /// The payload.
         payload: QName,
     },
-    /// It is a fault, or what was sent could not be read.
+    /// The letter holds a fault, or bytes that could not be parsed.
     #[error("this dead letter holds no payload that could be sent again: discard it")]
     NoPayload,
     /// The organism is full.
@@ -71,7 +64,7 @@ pub enum DeadLetterError {
 
 crate::vocab::debug_is_display!(DeadLetterError);
 
-/// The last dead letters of a shard; past a bound, in number or in bytes, the oldest go.
+/// The last dead letters of a shard; past a bound, in number or in bytes, the oldest are dropped.
 #[derive(Debug)]
 pub struct DeadLetters {
     shard: ShardId,
@@ -85,7 +78,7 @@ pub struct DeadLetters {
 }
 
 impl DeadLetterId {
-    /// Its number in the journal, where there is one.
+    /// The number of the letter in the journal, where there is one.
     pub(super) fn number(self) -> Number {
         self.number
     }
@@ -114,7 +107,7 @@ impl DeadLetters {
         Self { shard, letters: VecDeque::new(), bytes: 0, max_letters, max_bytes, buried: 0, dropped: 0 }
     }
 
-    fn next_id(&mut self) -> DeadLetterId {
+    pub(super) fn next_id(&mut self) -> DeadLetterId {
         self.buried += 1;
         self.id_of(self.buried)
     }
@@ -123,7 +116,7 @@ impl DeadLetters {
         DeadLetterId { shard: self.shard, number }
     }
 
-    /// Keeps a letter; those that it pushes out are given back.
+    /// Keeps a letter, and returns those that it pushes out.
     pub(super) fn push(&mut self, letter: DeadLetter) -> Vec<DeadLetterId> {
         let mut pushed_out = Vec::new();
         self.bytes += letter.held();
@@ -137,7 +130,7 @@ impl DeadLetters {
         pushed_out
     }
 
-    /// One of them, if it is still there.
+    /// A dead letter, if it is still there.
     pub fn get(&self, id: DeadLetterId) -> Option<&DeadLetter> {
         self.letters.get(self.place(id)?)
     }
@@ -162,7 +155,7 @@ impl DeadLetters {
         self.letters.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
     }
@@ -170,64 +163,6 @@ impl DeadLetters {
     /// Letters that the bounds pushed out.
     pub fn dropped(&self) -> u64 {
         self.dropped
-    }
-}
-
-impl Core {
-    pub(super) fn bury_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply) {
-        let (payload, reason) = match reply {
-            Reply::Payload(payload) => (Some(payload.payload().clone()), faults::nobody_asked()),
-            Reply::Fault(fault) => (None, fault),
-        };
-        self.bury(key, (from, None), payload, reason);
-    }
-
-    /// Keeps a message that nobody could be given: who sent it, and to whom.
-    pub(super) fn bury(
-        &mut self,
-        key: ThreadKey,
-        (from, to): (Sender, Option<Name>),
-        payload: Option<Canonical>,
-        reason: Fault,
-    ) {
-        let qname = payload.as_ref().map(|payload| payload.root().clone());
-        self.event(key, || EventKind::DeadLetter { payload: qname, reason: reason.code });
-        let (from, path) = (self.sender_name(from), self.path(key));
-        self.keep((from, to), path, payload, reason);
-    }
-
-    /// Keeps a client's message that has no target.
-    pub(super) fn bury_entry(&mut self, client: ClientId, to: Option<Name>, payload: Option<Canonical>, reason: Fault) {
-        let from = self.blueprint.principal(client).name.clone();
-        self.keep((from, to), ThreadPath::new(Vec::new()), payload, reason);
-    }
-
-    /// Keeps the note that a message came from nobody who could be answered.
-    pub(super) fn bury_stranger(&mut self) {
-        self.keep((Name::system(), None), ThreadPath::new(Vec::new()), None, faults::stranger());
-    }
-
-    /// Keeps a message as a dead letter, and counts it as one.
-    pub(super) fn keep(
-        &mut self,
-        (from, to): (Name, Option<Name>),
-        path: ThreadPath,
-        payload: Option<Canonical>,
-        reason: Fault,
-    ) {
-        self.counts.dead += 1;
-        let id = match self.logs() {
-            true => {
-                let number = self.next_number();
-                self.dead.id_of(number)
-            }
-            false => self.dead.next_id(),
-        };
-        let letter = DeadLetter { id, at: self.now, from, to, path, payload, reason };
-        self.log_letter(&letter);
-        for letter in self.dead.push(letter) {
-            self.log(|_| Op::Unbury { letter: letter.number() });
-        }
     }
 }
 

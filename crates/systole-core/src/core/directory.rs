@@ -7,8 +7,8 @@ use super::blueprint::ClientId;
 use super::io::ShardId;
 use crate::vocab::ThreadId;
 
-/// Shared knowledge of shards and entrances: where each conversation of a client lives, how many threads are open,
-/// and how many numbers were given in this start, so that those of all shards are in the order of what happened.
+/// Knowledge that shards and entrances share: the shard of each conversation of a client, the number of open threads,
+/// and the numbers given in this start, so that those of all shards are in the order of events.
 #[derive(Debug, Clone, Default)]
 pub struct Directory {
     roots: Arc<DashMap<ThreadId, (ClientId, ShardId)>>,

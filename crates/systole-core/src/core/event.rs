@@ -6,18 +6,18 @@ use systole_xml::ladder::Repair;
 use super::misroute::Misroute;
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath};
 
-/// Something that operators may see: thread paths included, so never for listeners.
+/// An event for operators: it holds thread paths, so it is never for listeners.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// The conversation; nil for what belongs to none.
     pub root: ThreadId,
     /// The thread; the listener alone where it belongs to no conversation.
     pub path: ThreadPath,
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
 }
 
-/// What happened on a thread.
+/// The kind of an event.
 #[derive(Debug, Clone)]
 pub enum EventKind {
     /// A client's message was taken.
@@ -33,9 +33,9 @@ pub enum EventKind {
     Delivered {
         /// The message.
         message: MessageId,
-        /// Its sender.
+        /// The sender.
         from: Name,
-        /// Its payload; `None` for a fault.
+        /// The payload; `None` for a fault.
         payload: Option<QName>,
     },
     /// A handler emitted a payload.
@@ -43,19 +43,19 @@ pub enum EventKind {
         /// The payload.
         payload: QName,
     },
-    /// What somebody wrote had to be repaired.
+    /// The bytes of a client or listener had to be repaired.
     Repaired {
-        /// Who wrote it.
+        /// The client or listener that wrote the bytes.
         by: Name,
-        /// What was changed.
+        /// The changes.
         repairs: Vec<Repair>,
     },
     /// An envelope that a listener wrote names another sender, or a thread that isn't its own;
     /// the claims are ignored.
     Forged {
-        /// Who wrote it.
+        /// The client or listener that wrote the bytes.
         by: Name,
-        /// Who it says it is from, where that is somebody else.
+        /// The sender that it names, where that is another one.
         claimed: Option<String>,
         /// The thread that it names, where that is not one of its own.
         thread: Option<String>,
@@ -79,12 +79,12 @@ pub enum EventKind {
     },
     /// A thread opened.
     Opened {
-        /// Its id.
+        /// The id of the thread.
         thread: ThreadId,
     },
     /// A thread closed.
     Closed {
-        /// Its id.
+        /// The id of the thread.
         thread: ThreadId,
         /// Messages that were queued on it and are discarded as cancelled.
         cancelled: usize,
@@ -96,11 +96,11 @@ pub enum EventKind {
         /// The code, if it is a fault.
         fault: Option<FaultCode>,
     },
-    /// A message that nobody could be given.
+    /// A message is undeliverable.
     DeadLetter {
-        /// Its payload, if it got that far.
+        /// The payload, if the message got that far.
         payload: Option<QName>,
-        /// Why.
+        /// The reason.
         reason: FaultCode,
     },
     /// A listener keeps the thread of its shard without an await: nothing else runs there, and no timeout can stop it.

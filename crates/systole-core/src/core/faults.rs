@@ -198,13 +198,12 @@ pub(super) fn unwritable() -> Fault {
     Fault { retryable: true, ..fault }
 }
 
-/// An entrance speaks for nobody that is known.
+/// An entrance named a client that the organism does not have.
 pub(super) fn stranger() -> Fault {
     Fault::new(FaultCode::Internal, "an entrance named a client of another organism")
 }
 
-/// Whether a fault says that whoever got it can't speak properly, rather than that there was no
-/// room or no luck.
+/// Returns whether a fault says that its receiver made a mistake, rather than that there was no room.
 pub(super) fn is_mistake(fault: &Fault) -> bool {
     match fault.code {
         FaultCode::Malformed | FaultCode::Envelope | FaultCode::Payload | FaultCode::Route => true,

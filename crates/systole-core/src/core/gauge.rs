@@ -5,7 +5,7 @@ use memchr::memmem;
 
 use crate::vocab::ns;
 
-/// What waits in the organism, over all shards: messages and bytes on Queue 1 and in mailboxes.
+/// Counts of the messages and bytes that wait in all shards, on Queue 1 and in mailboxes.
 ///
 /// Entrances and calls are refused above the bounds; answers are only counted.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ struct Inner {
     lane: AtomicUsize,
 }
 
-/// A place among what waits; given back when it is dropped.
+/// The place of a message in a [`Gauge`]; its drop gives the place back.
 #[derive(Debug)]
 pub struct Permit {
     inner: Arc<Inner>,
@@ -31,7 +31,7 @@ pub struct Permit {
     lane: bool,
 }
 
-/// The organism is full: nothing was taken, try again later.
+/// The organism is full: the message was not taken and can be sent again later.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the organism is full ({messages} messages, {bytes} bytes wait): try again later")]
 pub struct Overloaded {

@@ -1,10 +1,10 @@
-//! Everything that goes into the core and everything that comes out of it: one closed enum each.
+//! Inputs and outputs of the core: one closed enum each.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_xml::ladder::{Canonical, Element, Raw, Validated};
+use systole_xml::ladder::{Canonical, Claims, Element, Raw, Validated};
 use systole_xml::schema::{DecodeError, Draft, IntoDraft, Payload, decode};
 
 use super::blueprint::{ClientId, ListenerId};
@@ -16,36 +16,36 @@ use super::key::{InvocationId, ThreadKey};
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
 use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, Time};
 
-/// One of the shards of an organism.
+/// A shard of an organism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShardId(pub u16);
 
-/// Everything that can move the core.
+/// Inputs of the core.
 #[derive(Debug)]
 pub enum Input {
     /// The organism starts: `<boot>` goes to each listener that accepts it, below a root of its own.
     Boot {
-        /// The id of that root, from outside.
+        /// The id of that root, given from outside.
         root: ThreadId,
     },
     /// A message came in at an entrance.
     Injected(Injected),
     /// A handler ended. Each `Output::Start` gets exactly one of these, also after an `Abort`.
     Finished {
-        /// Which one.
+        /// The handler.
         task: InvocationId,
-        /// How it ended.
+        /// The end of the handler.
         outcome: Outcome,
     },
     /// A handler awaits the answers to calls.
     Called {
         /// The handler.
         task: InvocationId,
-        /// Its number for this group of calls.
+        /// The handler's number for this group of calls.
         call: CallId,
-        /// What it calls; each is an [`EmissionKind::Call`].
+        /// The calls; each is an [`EmissionKind::Call`].
         requests: Vec<Emission>,
-        /// When the waiting ends.
+        /// The rule by which the waiting ends.
         join: Join,
     },
     /// A handler dropped the future of a group of calls.
@@ -55,7 +55,7 @@ pub enum Input {
         /// The group.
         call: CallId,
     },
-    /// What came of a group of calls is kept elsewhere: its handler, which [reattaches](super::Contract::reattaches),
+    /// The result of a group of calls is stored elsewhere: its handler, which [reattaches](super::Contract::reattaches),
     /// won't ask for it again.
     CallForgotten {
         /// The handler.
@@ -71,8 +71,7 @@ pub enum Input {
         /// The attachment.
         attachment: Attachment,
     },
-    /// A handler that [reattaches](super::Contract::reattaches) has asked for all that it still wants of what it called
-    /// before.
+    /// A handler that [reattaches](super::Contract::reattaches) has asked for all earlier calls that it still wants.
     Reattached {
         /// The handler.
         task: InvocationId,
@@ -84,74 +83,74 @@ pub enum Input {
     },
     /// A listener failed too often: its messages fault at once.
     ListenerDown {
-        /// Which one.
+        /// The listener.
         listener: ListenerId,
     },
-    /// Its cool-down passed.
+    /// The cool-down of a listener passed.
     ListenerUp {
-        /// Which one.
+        /// The listener.
         listener: ListenerId,
     },
-    /// Nobody will read what this conversation still has to say: it closes when it has no open child.
+    /// The client of a conversation has left: the conversation closes when it has no open child.
     Left {
         /// The root of the conversation.
         root: ThreadId,
     },
-    /// A conversation is given up: everything in it is cancelled.
+    /// The client of a conversation cancels it, with everything in it.
     Cancel {
         /// The root of the conversation.
         root: ThreadId,
     },
-    /// A dead letter is queued again: judged from the start, as if its sender emitted it now, but
-    /// below a root of its own that belongs to nobody.
+    /// An operator redrives a dead letter: it is judged from the start, as if its sender emitted it now, but
+    /// below a root of its own without an owner.
     Redrive {
-        /// Which one.
+        /// The dead letter.
         letter: DeadLetterId,
-        /// The id of that root, from outside.
+        /// The id of that root, given from outside.
         root: ThreadId,
     },
-    /// A dead letter is forgotten.
+    /// An operator discards a dead letter.
     Discard {
-        /// Which one.
+        /// The dead letter.
         letter: DeadLetterId,
     },
-    /// Another shard has something to say.
+    /// A message of another shard.
     Shard(ShardMessage),
-    /// What the journal holds of the conversations that live in this shard. Comes before everything else.
+    /// The records of the conversations that live in this shard. Comes before all other inputs.
     Recovered(Box<Recovered>),
-    /// Everything up to this [`Output::Append`] is durable.
+    /// All steps up to that of an [`Output::Append`] are durable.
     Appended {
-        /// Its number.
+        /// The number of the step.
         number: u64,
     },
     /// The journal can't be written any more.
     Unwritable,
-    /// A client has read what left the organism.
+    /// A client has read a message that left the organism.
     Read {
-        /// Its number: [`Egress::number`].
+        /// The number of the message: [`Egress::number`].
         number: Number,
     },
-    /// A handler learned something that it must learn again if it is run again.
+    /// A handler learned a value that it must learn again if it is run again.
     Noted {
         /// The handler.
         task: InvocationId,
         /// The place among its notes.
         index: u32,
-        /// What it learned: a name.
+        /// The name of the value.
         name: Arc<str>,
-        /// As JSON.
+        /// The value as JSON.
         value: Arc<str>,
     },
     /// Time has passed.
     Tick,
     /// The organism stops: pending continues and boot handlers are cancelled, the rest goes on.
     Drain,
-    /// The drain's deadline passed: a `cancelled` fault for each open conversation, the rest to
+    /// The deadline of the drain passed: a `cancelled` fault for each open conversation, the rest to
     /// the dead letters.
     Stop,
 }
 
-/// Everything that the core asks of its shell.
+/// Outputs of the core: requests to its shell.
 #[derive(Debug)]
 pub enum Output {
     /// Run a handler.
@@ -170,57 +169,57 @@ pub enum Output {
         /// The handler.
         task: InvocationId,
     },
-    /// Something leaves the organism.
+    /// A message leaves the organism.
     Egress(Egress),
     /// A conversation of a client has closed; nothing more will leave it.
     Closed {
         /// The client that owned it.
         client: ClientId,
-        /// Its root.
+        /// The root of the conversation.
         root: ThreadId,
     },
-    /// Whether a dead letter was queued again or forgotten, as it was asked for. Each such input gets one.
+    /// The result of [`Input::Redrive`] or [`Input::Discard`]. Each of them gets one.
     Letter {
-        /// Which one.
+        /// The dead letter.
         letter: DeadLetterId,
-        /// If not, why.
+        /// The reason if it had no effect.
         result: Result<(), DeadLetterError>,
     },
-    /// A conversation that its client left, or gave up, is not open here, nor will be: it may
+    /// A conversation that its client left or cancelled is not open in this shard, nor will be: it may
     /// never have been.
     Gone {
-        /// What would be its root.
+        /// The root of the conversation.
         root: ThreadId,
     },
-    /// Something for another shard.
+    /// A message for another shard.
     Shard {
-        /// Which shard.
+        /// The receiving shard.
         to: ShardId,
-        /// What.
+        /// The message.
         message: ShardMessage,
     },
-    /// Write down what a step changed; [`Input::Appended`] says when it is durable.
+    /// Append the changes of a step to the journal; [`Input::Appended`] says when they are durable.
     Append {
         /// The number of the step, from 1.
         number: u64,
-        /// What it changed.
+        /// The changes.
         step: Step,
     },
-    /// Whether the step that an [`Attachment`] waited for was made: then it will not be forgotten.
+    /// The step that an [`Attachment`] waited for is durable, or will not be made.
     Taken {
         /// Ticket of the attachment.
         ticket: u64,
-        /// `false`: the organism ends, and leaves it.
+        /// `false`: the organism ends, and drops the attachment.
         kept: bool,
     },
-    /// What a handler noted is durable.
+    /// A note of a handler is durable.
     Noted {
         /// The handler.
         task: InvocationId,
         /// The place among its notes.
         index: u32,
     },
-    /// Something that operators may see.
+    /// An event for operators.
     Event(Event),
 }
 
@@ -229,21 +228,48 @@ pub enum Output {
 pub struct Injected {
     /// The principal that the entrance knows.
     pub client: ClientId,
-    /// The bytes of one envelope.
-    pub raw: Raw,
+    /// The envelope.
+    pub message: Arrival,
     /// The id of the conversation that it opens, unless it continues one.
     pub root: ThreadId,
-    /// Whether it came over a network.
+    /// States whether it came over a network.
     pub remote: bool,
-    /// Whether the client sends nothing else: the conversation closes once it has no open child.
+    /// States whether the client sends nothing else: then the conversation closes once it has no open child.
     pub last: bool,
     /// Operations that are written in the step that takes the message, and answered by [`Output::Taken`].
     pub attachment: Option<Attachment>,
-    /// Its place on Queue 1.
+    /// The place of the message on Queue 1.
     pub permit: Permit,
 }
 
-/// Changes of a machine beside the core that become durable in the same step as an input takes effect, or not at all.
+/// A message at an entrance, as far as the entrance has read it.
+#[derive(Debug)]
+pub enum Arrival {
+    /// The bytes of an envelope.
+    Raw(Raw),
+    /// The message that the entrance or another shard parsed, or its fault: the core does not parse it again.
+    Read(Box<Result<ReadMessage, Fault>>),
+}
+
+/// A message of a client that has been parsed.
+#[derive(Debug)]
+pub struct ReadMessage {
+    /// The claims of its envelope.
+    pub claims: Claims,
+    /// The payload.
+    pub payload: Canonical,
+    /// The proof that the payload keeps its schema, where [`precheck`](super::precheck) has judged it: the core does
+    /// not judge it again.
+    pub proof: Option<Validated<Element>>,
+}
+
+impl From<Raw> for Arrival {
+    fn from(raw: Raw) -> Self {
+        Self::Raw(raw)
+    }
+}
+
+/// Changes of a machine beside the core that become durable in the step in which an input takes effect, or not at all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attachment {
     /// The changes.
@@ -256,34 +282,34 @@ pub struct Attachment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u32);
 
-/// How a handler ended.
+/// The end of a handler.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It returned; these are its emissions, maybe none.
+    /// The handler returned emissions, maybe none.
     Emitted(Vec<Emission>),
-    /// It wrote bytes: none, one or several payloads, maybe dirty.
+    /// The handler wrote bytes: none, one or several payloads, maybe dirty.
     Wrote(Raw),
-    /// It returned an error.
+    /// The handler returned an error.
     Failed(Failure),
-    /// It panicked.
+    /// The handler panicked.
     Panicked,
-    /// Its actor was rebuilt under it.
+    /// The actor of the handler was rebuilt meanwhile.
     Discarded,
-    /// It was dropped because the core asked for it.
+    /// The handler was dropped after [`Output::Abort`].
     Aborted,
 }
 
 /// The error of a handler.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// What went wrong, for whoever called.
+    /// The reason, for the caller.
     pub message: Arc<str>,
     /// A fault that passes on unchanged.
     pub fault: Option<Fault>,
 }
 
 impl Failure {
-    /// A failure in a sentence, for whoever called.
+    /// Makes a failure from a sentence for the caller.
     pub fn new(message: impl Into<Arc<str>>) -> Self {
         Self { message: message.into(), fault: None }
     }
@@ -296,10 +322,10 @@ impl<E: std::error::Error + 'static> From<E> for Failure {
     }
 }
 
-/// One thing that a handler says.
+/// An emission of a handler.
 #[derive(Debug, Clone)]
 pub struct Emission {
-    /// What it is.
+    /// The kind of the emission.
     pub kind: EmissionKind,
     /// The listener that it names; only for calls.
     pub to: Option<Name>,
@@ -309,50 +335,50 @@ pub struct Emission {
     pub payload: Draft,
 }
 
-/// What an emission is meant as.
+/// The kind of an emission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmissionKind {
-    /// The answer to whoever called.
+    /// The answer to the caller.
     Reply,
     /// A request to another listener.
     Call,
-    /// Whatever the contract makes of its QName.
+    /// A reply or a call, as the contract says of its QName.
     Inferred,
     /// A message to the tail of the thread's own mailbox.
     Continue {
-        /// After how long.
+        /// The delay.
         after: Duration,
     },
 }
 
-/// When the waiting for several answers ends.
+/// The rule by which the waiting for several answers ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
-    /// With the last reply, or the first fault.
+    /// Ends with the last reply, or the first fault.
     All,
-    /// With the first reply; a fault only if none replied.
+    /// Ends with the first reply; with a fault only if no callee replied.
     First,
-    /// With the n-th reply; a fault once that is out of reach.
+    /// Ends with the n-th reply; with a fault once that is out of reach.
     Quorum(u32),
-    /// When every call has an outcome.
+    /// Ends when every call has an outcome.
     Settled,
 }
 
 /// The outcome of one awaited call.
 #[derive(Debug, Clone)]
 pub struct Settled {
-    /// Its index among the calls of its group.
+    /// The index of the call in its group.
     pub index: u32,
-    /// The reply, or what went wrong.
+    /// The reply, or the fault.
     pub outcome: Result<Answer, Fault>,
 }
 
 /// A reply to an awaited call.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Who replied.
+    /// The callee.
     pub from: Name,
-    /// With what.
+    /// The payload of the reply.
     pub payload: Validated<Element>,
 }
 
@@ -375,51 +401,51 @@ impl IntoDraft for Answer {
 /// A handler to run.
 #[derive(Debug)]
 pub struct Start {
-    /// Its name from now on.
+    /// The id of the handler from now on.
     pub task: InvocationId,
-    /// Whose handler.
+    /// The listener of the handler.
     pub listener: ListenerId,
-    /// What it gets.
+    /// The message that it handles.
     pub message: Message,
 }
 
 /// A processed message, as its receiver gets it.
 #[derive(Debug)]
 pub struct Message {
-    /// Its id.
+    /// The id of the message.
     pub id: MessageId,
     /// The thread that it is on: the receiver's own.
     pub thread: ThreadId,
-    /// Who sent it, as stamped by the pump.
+    /// The sender, as stamped by the pump.
     pub from: Name,
     /// The message that it answers.
     pub in_reply_to: Option<MessageId>,
     /// Payload or fault.
     pub body: Body,
-    /// Its place in the fan-out that it answers.
+    /// The place of the message in the fan-out that it answers.
     pub join: Option<JoinPosition>,
-    /// When the thread ends at the latest.
+    /// The time at which the thread ends at the latest.
     pub deadline: Option<Time>,
     /// W3C trace context, passed on down the tree.
     pub traceparent: Option<Arc<str>>,
     /// The canonical payloads of the thread before this one, oldest first; for contracts with context.
     pub history: Vec<Remembered>,
-    /// Its number in the journal; 0 if there is none.
+    /// The number of the message in the journal; 0 if there is none.
     pub number: Number,
-    /// What its handler noted when it ran before a crash, in order.
+    /// The notes of its handler from before a crash, in order.
     pub notes: Vec<NoteRecord>,
 }
 
 /// A message that the context of a thread remembers.
 #[derive(Debug, Clone)]
 pub struct Remembered {
-    /// Who sent it.
+    /// The sender.
     pub from: Name,
-    /// What it said.
+    /// The payload.
     pub payload: Canonical,
 }
 
-/// What a message carries.
+/// The content of a message.
 #[derive(Debug)]
 pub enum Body {
     /// A payload that keeps its contract, decoded for its receiver.
@@ -429,31 +455,31 @@ pub enum Body {
         /// The value that the receiver's decoder made.
         value: Value,
     },
-    /// Something went wrong.
+    /// A fault.
     Fault(Fault),
 }
 
 /// The place of an answer in its fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JoinPosition {
-    /// Which call of the fan-out, from 0.
+    /// The index of the call in the fan-out, from 0.
     pub index: u32,
-    /// How many calls there were.
+    /// The number of calls.
     pub total: u32,
-    /// How many answers are still to come.
+    /// The number of answers that are still to come.
     pub remaining: u32,
 }
 
-/// Something for a client.
+/// A message for a client.
 #[derive(Debug)]
 pub struct Egress {
-    /// Its number in the journal; 0 if there is none.
+    /// The number of the message in the journal; 0 if there is none.
     pub number: Number,
     /// The client.
     pub client: ClientId,
     /// The root of the conversation.
     pub root: ThreadId,
-    /// Who answers.
+    /// The sender of the answer.
     pub from: Name,
     /// The label of the message that is answered, if the client gave one.
     pub in_reply_to: Option<Arc<str>>,
@@ -467,13 +493,13 @@ pub struct Egress {
     pub proof: Option<Validated<Element>>,
 }
 
-/// What shards say to each other. A conversation lives wholly in one shard; only slots of
+/// Messages between shards. A conversation lives wholly in one shard; only slots of
 /// singletons and messages that continue a conversation cross. Between two of them messages keep their order.
 #[derive(Debug)]
 pub enum ShardMessage {
     /// A thread wants a slot of a listener whose home is the receiving shard.
     SlotWanted {
-        /// Where the thread lives.
+        /// The shard of the thread.
         from: ShardId,
         /// The listener.
         listener: ListenerId,
@@ -481,7 +507,7 @@ pub enum ShardMessage {
         thread: ThreadKey,
         /// The root of its conversation, which shares the slots with the others.
         root: ThreadKey,
-        /// Whether it resumes a parked handler.
+        /// States whether it resumes a parked handler.
         resume: bool,
         /// The place of its message in the journal at the start; the greatest number if it came later.
         at: Number,
@@ -498,23 +524,23 @@ pub enum ShardMessage {
         /// The listener.
         listener: ListenerId,
     },
-    /// The thread doesn't want it any more.
+    /// The thread no longer wants the slot.
     SlotDeclined {
-        /// Where the thread lived.
+        /// The shard of the thread.
         from: ShardId,
         /// The listener.
         listener: ListenerId,
         /// The thread.
         thread: ThreadKey,
     },
-    /// The sending shard has taken up what the journal holds of it: it wants no more slots for that.
+    /// The sending shard has recovered from the journal: it wants no more slots for that.
     Recovered,
     /// A message for a conversation that lives in the receiving shard.
     Injected(Box<Injected>),
 }
 
 impl Emission {
-    /// Whether it may be meant as one of these replies. A name may still lack its namespace.
+    /// Returns whether it may be meant as one of these replies. A name may still lack its namespace.
     pub(super) fn may_be_one_of(&self, replies: &[QName]) -> bool {
         let local = match &self.payload {
             Draft::Canonical(payload) => payload.root().local(),
@@ -529,7 +555,7 @@ impl Emission {
 }
 
 impl ShardMessage {
-    /// The listener whose slots it is about.
+    /// The listener whose slots the message is about.
     pub(super) fn listener(&self) -> Option<ListenerId> {
         match self {
             Self::SlotWanted { listener, .. }

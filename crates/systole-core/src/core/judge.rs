@@ -1,23 +1,36 @@
 //! The judgement of one emission: what it is, who gets it, whether it keeps its contract.
 //! Nothing takes effect here.
 
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use systole_xml::ladder::{Canonical, Element, Validated};
-use systole_xml::schema;
-use systole_xml::schema::Draft;
+use systole_xml::schema::{self, Catalog, Draft, SchemaError, Validator};
 
 use super::blueprint::{Blueprint, ListenerId, Party};
+use super::catch_panic::{Value, catch_panic};
 use super::contract::Contract;
 use super::faults;
-use super::io::{Emission, EmissionKind};
+use super::io::{Body, Emission, EmissionKind};
 use super::key::ThreadKey;
-use super::machine::Core;
 use super::misroute::Misroute;
+use super::records::stored;
+use super::setup::{Decoders, Setup};
+use super::tree::Content;
 use crate::protocol::{MetaError, MetaProblem, MetaRequest};
-use crate::vocab::{Fault, Name, QName, ns};
+use crate::vocab::{Fault, Name, QName, ThreadId, ns};
 
-/// What becomes of an emission.
+/// The part of the core that judges payloads: what they are, who gets them, and whether they keep their contracts.
+pub(super) struct Judge {
+    setup: Rc<Setup>,
+    catalog: Arc<Catalog>,
+    decoders: Arc<Decoders>,
+    validator: Validator,
+}
+
+/// The effect that an emission is to have.
 pub(super) enum Verdict {
     Reply(Validated<Element>),
     Continue {
@@ -120,12 +133,31 @@ impl Verdict {
 /// One index for `<thread-spawned>`, one for the answer to the first payload.
 const SPAWN_WIDTH: usize = 2;
 
-impl Core {
-    /// Judges what the listener of a thread emits.
-    pub(super) fn judge(&mut self, thread: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
+impl Judge {
+    /// A judge; compiles the schemas.
+    pub(super) fn new(setup: Rc<Setup>, catalog: Arc<Catalog>, decoders: Arc<Decoders>) -> Self {
+        Self { setup, validator: Validator::new(catalog.clone()), catalog, decoders }
+    }
+
+    pub(super) fn blueprint(&self) -> &Blueprint {
+        &self.setup.blueprint
+    }
+
+    /// The schemas of all payloads.
+    pub(super) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Judges what a listener emits. `owned`: the spawned thread of that id, if it belongs to the emitting thread.
+    pub(super) fn emission(
+        &mut self,
+        listener: ListenerId,
+        emission: &Emission,
+        owned: impl FnOnce(ThreadId) -> Option<(ThreadKey, ListenerId)>,
+    ) -> Verdict {
         let Emission { kind, to, thread: address, payload } = emission;
-        let blueprint = self.blueprint.clone();
-        let contract = blueprint.contract(listener);
+        let setup = self.setup.clone();
+        let contract = setup.blueprint.contract(listener);
         let draft = match payload {
             Draft::Unencodable(error) => {
                 let is_call = matches!(kind, EmissionKind::Call | EmissionKind::Inferred);
@@ -141,38 +173,33 @@ impl Core {
             }
             Draft::Proved(payload) => Sound::Proved(payload.clone()),
         };
-        let qname = draft.root().clone();
+        let own = (&*contract.replies, Misroute::NotInReplies);
         match *kind {
             EmissionKind::Continue { after } => {
-                self.judge_own(draft, (&contract.accepts, Misroute::NotContinued), |payload| Verdict::Continue {
-                    payload,
-                    after,
-                })
+                let own = (&*contract.accepts, Misroute::NotContinued);
+                self.own(draft, own, |payload| Verdict::Continue { payload, after })
             }
-            EmissionKind::Reply => self.judge_own(draft, (&contract.replies, Misroute::NotInReplies), Verdict::Reply),
-            EmissionKind::Inferred if to.is_none() && address.is_none() && contract.replies.contains(&qname) => {
-                self.judge_own(draft, (&contract.replies, Misroute::NotInReplies), Verdict::Reply)
+            EmissionKind::Reply => self.own(draft, own, Verdict::Reply),
+            EmissionKind::Inferred if to.is_none() && address.is_none() && contract.replies.contains(draft.root()) => {
+                self.own(draft, own, Verdict::Reply)
             }
             EmissionKind::Call | EmissionKind::Inferred => match address {
-                Some(id) => {
-                    let child = self.spawned.get(id).copied();
-                    match child.filter(|&child| self.threads[child].parent == Some(thread)) {
-                        Some(child) => self.judge_addressed(child, contract, draft),
-                        None => refuse_route(draft, Misroute::UnknownThread),
-                    }
-                }
-                None => self.judge_call(to.as_ref(), Some(Party::Listener(listener)), draft),
+                Some(id) => match owned(*id) {
+                    Some(child) => self.addressed(child, contract, draft),
+                    None => refuse_route(draft, Misroute::UnknownThread),
+                },
+                None => self.call(to.as_ref(), Some(Party::Listener(listener)), draft),
             },
         }
     }
 
-    /// Judges a request, whoever makes it.
-    pub(super) fn judge_call(&mut self, to: Option<&Name>, caller: Option<Party>, draft: Sound) -> Verdict {
+    /// Judges a request of a caller.
+    pub(super) fn call(&mut self, to: Option<&Name>, caller: Option<Party>, draft: Sound) -> Verdict {
         let qname = draft.root().clone();
         if qname.namespace() == ns::META {
-            return self.judge_meta(caller, draft);
+            return self.meta(caller, draft);
         }
-        match route(&self.blueprint, &qname, to, caller) {
+        match route(&self.setup.blueprint, &qname, to, caller) {
             Err(misroute) => match refuse_route(draft, misroute) {
                 Verdict::Refused(refusal) => Verdict::Refused(Refusal { to: to.cloned(), ..refusal }),
                 other => other,
@@ -181,7 +208,7 @@ impl Core {
         }
     }
 
-    fn judge_meta(&mut self, caller: Option<Party>, draft: Sound) -> Verdict {
+    fn meta(&mut self, caller: Option<Party>, draft: Sound) -> Verdict {
         let payload = draft.into_canonical();
         let request = match MetaRequest::read(&payload) {
             Ok(request) => request,
@@ -192,7 +219,7 @@ impl Core {
             return refuse_spawn(payload, first.root(), Misroute::NoRequest);
         }
         let asked = first.root().clone();
-        match self.judge_call(None, caller, Sound::Unproved(first)) {
+        match self.call(None, caller, Sound::Unproved(first)) {
             Verdict::Call { first: target, others, payload: first } if others.is_empty() => {
                 Verdict::Spawn { target, first, payload }
             }
@@ -204,7 +231,7 @@ impl Core {
         }
     }
 
-    fn judge_addressed(&mut self, child: ThreadKey, contract: &Contract, draft: Sound) -> Verdict {
+    fn addressed(&mut self, (child, target): (ThreadKey, ListenerId), contract: &Contract, draft: Sound) -> Verdict {
         let qname = draft.root().clone();
         if qname.namespace() == ns::META {
             let payload = draft.into_canonical();
@@ -214,10 +241,7 @@ impl Core {
                 Err(error) => refuse_meta(payload, &error),
             };
         }
-        let Some(target) = self.threads[child].listener() else {
-            return refuse_route(draft, Misroute::UnknownThread);
-        };
-        let target = self.blueprint.contract(target);
+        let target = self.setup.blueprint.contract(target);
         if !target.accepts.contains(&qname) {
             let misroute = Misroute::NotAcceptedBy(target.name.clone());
             return refuse_route(draft, misroute);
@@ -229,7 +253,7 @@ impl Core {
     }
 
     /// Judges a payload that goes no further than its own thread or its parent.
-    fn judge_own(
+    fn own(
         &mut self,
         draft: Sound,
         (allowed, otherwise): (&[QName], Misroute),
@@ -241,7 +265,7 @@ impl Core {
         self.prove(draft, 0, verdict)
     }
 
-    /// The verdict on a payload that keeps its schema; a refusal of that width for one that doesn't.
+    /// The verdict on a payload that keeps its schema; a refusal of that width for one that breaks it.
     fn prove(&mut self, draft: Sound, width: usize, verdict: impl FnOnce(Validated<Element>) -> Verdict) -> Verdict {
         let payload = match draft {
             Sound::Proved(payload) => return verdict(payload),
@@ -254,6 +278,51 @@ impl Core {
                 refuse(Some(payload), fault, width)
             }
         }
+    }
+
+    /// Proves that a payload keeps its schema.
+    pub(super) fn validate(&mut self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
+        self.validator.validate(payload)
+    }
+
+    /// Decodes a payload for a listener. A panic of its type is the listener's failure.
+    pub(super) fn decode(&self, listener: ListenerId, payload: Validated<Element>) -> Result<Body, Fault> {
+        let Some(decode) = self.decoders.get(listener, payload.payload().root()) else {
+            return Err(faults::undecodable(&"no decoder is registered for it"));
+        };
+        let decoded = catch_panic(|| decode(&payload)).map_err(|_| faults::panicked())?;
+        let value = Value::new(decoded.map_err(|error| faults::undecodable(&error))?);
+        Ok(Body::Payload { payload, value })
+    }
+
+    /// Decodes a payload that the pump wrote itself for a listener.
+    pub(super) fn own_payload(&mut self, listener: ListenerId, payload: Canonical) -> Result<Body, Fault> {
+        let payload = self.validate(payload).map_err(|error| faults::internal(&error))?;
+        self.decode(listener, payload)
+    }
+
+    /// An answer as the listener takes it, or the end of a thread that takes no such answer.
+    pub(super) fn returned(&self, listener: ListenerId, payload: Validated<Element>) -> Content {
+        let qname = payload.payload().root();
+        if !self.setup.blueprint.contract(listener).returns.contains(qname) {
+            return Content::Fatal(faults::unreturned(qname));
+        }
+        match self.decode(listener, payload) {
+            Ok(body) => Content::Body(body),
+            Err(fault) => Content::Body(Body::Fault(fault)),
+        }
+    }
+
+    /// A payload of the journal, as its listener takes it. Schemas may have changed since it was written.
+    pub(super) fn restore(&mut self, listener: ListenerId, payload: Bytes) -> Result<Body, Fault> {
+        let payload = self.prove_stored(payload)?;
+        self.decode(listener, payload)
+    }
+
+    /// Proves that a payload of the journal keeps its schema.
+    pub(super) fn prove_stored(&mut self, payload: Bytes) -> Result<Validated<Element>, Fault> {
+        let payload = stored(payload)?;
+        self.validate(payload.clone()).map_err(|error| faults::payload(payload.root(), &error, &self.catalog))
     }
 }
 
@@ -324,7 +393,7 @@ fn refuse_spawn(request: Canonical, first: &QName, misroute: Misroute) -> Verdic
     Verdict::Refused(Refusal { to: None, payload, fault, misroute: Some(misroute), width: SPAWN_WIDTH })
 }
 
-/// What the core doesn't know has no target, like anything else that nobody takes.
+/// Refuses a request that the core doesn't know: like any payload without a target.
 fn refuse_meta(payload: Canonical, error: &MetaError) -> Verdict {
     match error.problem {
         MetaProblem::Unknown { .. } => refuse_route(Sound::Unproved(payload), Misroute::NoRequest),

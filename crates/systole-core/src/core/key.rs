@@ -48,13 +48,13 @@ impl Hasher for KeyHasher {
 }
 
 impl InvocationId {
-    /// Its place among the tasks of its core: dense, so that a table can be indexed by it.
+    /// The slot of the handler in its core: dense, so that a table can be indexed by it.
     pub fn index(self) -> usize {
         // The low half of the key is its slot, the high half its generation.
         (self.data().as_ffi() & u64::from(u32::MAX)) as usize
     }
 
-    /// A task that a test made up.
+    /// An id that a test made up.
     #[doc(hidden)]
     pub fn made_up(index: u32) -> Self {
         Self::from(slotmap::KeyData::from_ffi(1 << 32 | u64::from(index)))

@@ -5,10 +5,10 @@ use crate::vocab::Name;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misroute {
-    /// Nobody takes the payload.
+    /// No listener accepts the payload.
     #[error("no listener accepts it")]
     NotAccepted,
-    /// Listeners take it by name alone.
+    /// Only `addressed` listeners accept the payload, and none is named.
     #[error("the listeners that accept it are `addressed`: name one in <to>")]
     NotAddressed,
     /// `<to>` names no listener.

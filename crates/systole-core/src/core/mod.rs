@@ -3,63 +3,49 @@
 //! [`Core::handle`] takes an [`Input`] and the time, [`Core::poll`] gives one [`Output`] after the
 //! other. No clock, no I/O, no async: the same inputs give the same outputs.
 
-mod admit;
-mod answer;
 mod blueprint;
-mod bounds;
+mod books;
 pub mod catch_panic;
-mod children;
-mod close;
-mod concurrency;
-mod context;
+mod clock;
 mod contract;
-mod conversation;
 mod dead_letters;
 mod directory;
-mod effect;
+mod entrance;
 mod event;
-mod fan_out;
 mod faults;
-mod gather;
 mod gauge;
-mod invocation;
+mod invocations;
 mod io;
 mod judge;
 mod key;
-mod machine;
 mod meta;
 mod misroute;
-mod open;
-mod outcomes;
+mod outputs;
 mod precheck;
 mod rate_limit;
 mod read;
-mod recover;
-mod redrive;
-mod refused;
-mod replay;
-mod respond;
-mod run_queue;
-mod stop;
-mod thread;
-mod timer;
-mod turn;
-mod write_ahead;
+mod records;
+mod setup;
+mod steps;
+mod tree;
+mod turns;
 
 pub use blueprint::{Blueprint, ClientId, ListenerId, Party, Problem};
+pub use books::Counts;
 pub use catch_panic::Value;
 pub use contract::{Access, Client, Contract, MetaFlags, Routing, Scheduling, Silence};
-pub use conversation::Holding;
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind};
 pub use gauge::{Gauge, Overloaded, Permit};
 pub use io::{
-    Answer, Attachment, Body, CallId, Egress, Emission, EmissionKind, Failure, Injected, Input, Join, JoinPosition,
-    Message, Outcome, Output, Remembered, Settled, ShardId, ShardMessage, Start,
+    Answer, Arrival, Attachment, Body, CallId, Egress, Emission, EmissionKind, Failure, Injected, Input, Join,
+    JoinPosition, Message, Outcome, Output, ReadMessage, Remembered, Settled, ShardId, ShardMessage, Start,
 };
 pub use key::{InvocationId, ThreadKey};
-pub use machine::{Core, CoreConfig, Counts, Decoders, OpenThread, Snapshot};
 pub use misroute::Misroute;
 #[doc(hidden)]
-pub use precheck::{Answered, Prechecked, precheck, precheck_answer};
+pub use precheck::{Answered, precheck, precheck_answer};
+pub use setup::{CoreConfig, Decoders};
+pub use steps::Core;
+pub use tree::{Holding, OpenThread, Snapshot};

@@ -1,55 +1,51 @@
-//! What an entrance can say of a message before the pump takes it: what is refused in any case need not be kept first.
+//! Messages judged at an entrance before the pump takes them: a message that would be refused is not stored first.
 
-use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, climb_fragment};
+use systole_xml::ladder::{Canonical, Element, Envelope, Raw, Validated, climb_fragment};
 use systole_xml::schema::{self, Validator};
 
-use super::admit::{LABEL, read_message};
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
+use super::io::ReadMessage;
 use super::judge::route;
 use super::meta::is_for_threads;
+use super::read::{LABEL, read_message};
 use crate::protocol::{MetaProblem, MetaRequest};
 use crate::vocab::{Fault, MessageId, Name, ThreadId, ns};
-
-/// A message of a client that the pump will let in, unless it is full.
-pub struct Prechecked {
-    /// Whom it names.
-    pub to: Option<Name>,
-    /// What it says of itself.
-    pub claims: Claims,
-    /// What it carries.
-    pub payload: Canonical,
-}
 
 /// A message that is answered.
 #[derive(Debug, Clone, Copy)]
 pub struct Answered {
     /// The message.
     pub message: MessageId,
-    /// Its thread.
+    /// The thread of the message.
     pub thread: ThreadId,
 }
 
-/// Looks at the bytes of a message as the core will. What is asked of the core itself is left to it.
+/// Judges the bytes of a client's message as the core will; the message is for [`Arrival::Read`](super::Arrival::Read). Requests
+/// to the core are left to the core.
+///
+/// # Errors
+/// The fault with which the core would refuse the message.
 pub fn precheck(
     raw: &Raw,
     client: ClientId,
     blueprint: &Blueprint,
     validator: &mut Validator,
-) -> Result<Prechecked, Fault> {
-    let (mut claims, payload) = read_message(raw, client, blueprint, validator.catalog())?;
+) -> Result<ReadMessage, Fault> {
+    let ReadMessage { mut claims, payload, .. } = read_message(raw, client, blueprint, validator.catalog())?;
     claims.traceparent = claims.traceparent.filter(|text| text.len() <= LABEL);
     if is_for_threads(payload.root()) {
         return Err(faults::route(payload.root()));
     }
     let to = claims.to.as_deref().map(Name::parse).transpose().map_err(|_| faults::route(payload.root()))?;
-    if payload.root().namespace() != ns::META {
-        may_call(&payload, to.as_ref(), Party::Client(client), blueprint, validator)?;
-    }
-    Ok(Prechecked { to, claims, payload })
+    let proof = match payload.root().namespace() {
+        ns::META => None,
+        _ => Some(may_call(&payload, to.as_ref(), Party::Client(client), blueprint, validator)?),
+    };
+    Ok(ReadMessage { claims, payload, proof })
 }
 
-/// Looks at the bytes with which a listener answers a message, as the core will. Bytes with a valid reply in them are
+/// Judges the bytes with which a listener answers a message, as the core will. Bytes with a valid reply in them are
 /// good, whatever stands beside it; otherwise, each payload must be one that the listener may send. What depends on the
 /// threads that the listener has spawned is left to the core.
 ///
@@ -99,9 +95,9 @@ pub fn precheck_answer(
         }
         let verdict = match addressee.map(Name::parse).transpose() {
             Err(_) => Err(faults::route(payload.root())),
-            Ok(_) if is_reply => keeps_schema(&payload, validator),
+            Ok(_) if is_reply => keeps_schema(&payload, validator).map(drop),
             // The thread may be one that the listener has spawned, and says whom it is for.
-            Ok(None) if thread.is_some() && is_call => keeps_schema(&payload, validator),
+            Ok(None) if thread.is_some() && is_call => keeps_schema(&payload, validator).map(drop),
             Ok(to) => may_ask(payload, to.as_ref(), party, blueprint, validator),
         };
         match verdict {
@@ -122,10 +118,10 @@ fn may_ask(
     validator: &mut Validator,
 ) -> Result<(), Fault> {
     if payload.root().namespace() != ns::META {
-        return may_call(&payload, to, caller, blueprint, validator);
+        return may_call(&payload, to, caller, blueprint, validator).map(drop);
     }
     match MetaRequest::read(&payload) {
-        Ok(MetaRequest::SpawnThread { first }) => may_call(&first, None, caller, blueprint, validator),
+        Ok(MetaRequest::SpawnThread { first }) => may_call(&first, None, caller, blueprint, validator).map(drop),
         Ok(_) => Ok(()),
         Err(error) if matches!(error.problem, MetaProblem::Unknown { .. }) => Err(faults::route(payload.root())),
         Err(error) => Err(faults::meta(&error)),
@@ -139,13 +135,13 @@ fn may_call(
     caller: Party,
     blueprint: &Blueprint,
     validator: &mut Validator,
-) -> Result<(), Fault> {
+) -> Result<Validated<Element>, Fault> {
     let near = |_| faults::with_near(faults::route(payload.root()), payload.root(), blueprint.calls(caller));
     route(blueprint, payload.root(), to, Some(caller)).map_err(near)?;
     keeps_schema(payload, validator)
 }
 
-fn keeps_schema(payload: &Canonical, validator: &mut Validator) -> Result<(), Fault> {
+fn keeps_schema(payload: &Canonical, validator: &mut Validator) -> Result<Validated<Element>, Fault> {
     let proof = validator.validate(payload.clone());
-    proof.map(drop).map_err(|error| faults::payload(payload.root(), &error, validator.catalog()))
+    proof.map_err(|error| faults::payload(payload.root(), &error, validator.catalog()))
 }

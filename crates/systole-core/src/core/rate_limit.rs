@@ -1,4 +1,4 @@
-//! The lane of the core: how often a client may use it while the organism is overloaded.
+//! The rate limit of each client in the lane of the core, which is used while the organism is overloaded.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ pub(super) struct RateLimit {
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     tokens: u32,
-    /// Up to when time has been turned into tokens.
+    /// The time up to which tokens were filled in.
     filled: Time,
 }
 
 /// Messages that a client may send through the lane at once.
 const BURST: u32 = 16;
-/// How long it takes until it may send one more.
+/// The time until it may send one more.
 const REFILL: Duration = Duration::from_millis(100);
 
 impl RateLimit {

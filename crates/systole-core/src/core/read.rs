@@ -1,74 +1,41 @@
-//! What a handler wrote as bytes, read as emissions.
+//! Messages of clients, parsed at an entrance.
 
-use systole_xml::ladder::{Canonical, Claim, Envelope, Raw, climb_fragment};
-use systole_xml::schema;
-use systole_xml::schema::Draft;
+use systole_xml::ladder::{Claims, Envelope, Raw, climb};
+use systole_xml::schema::{self, Catalog};
 
-use super::blueprint::ListenerId;
-use super::event::EventKind;
+use super::blueprint::{Blueprint, ClientId, Party};
 use super::faults;
-use super::io::{Emission, EmissionKind, Outcome};
-use super::key::ThreadKey;
-use super::machine::Core;
-use crate::vocab::{Fault, Name, ThreadId, ns};
+use super::io::ReadMessage;
+use crate::vocab::{Fault, ns};
 
-impl Core {
-    /// The emissions of a handler, out of what it returned or wrote.
-    pub(super) fn read(
-        &mut self,
-        key: ThreadKey,
-        listener: ListenerId,
-        outcome: Outcome,
-    ) -> Result<Vec<Emission>, Fault> {
-        match outcome {
-            Outcome::Emitted(emissions) => Ok(emissions),
-            Outcome::Wrote(raw) => self.read_fragment(key, listener, &raw),
-            Outcome::Failed(_) | Outcome::Panicked | Outcome::Discarded | Outcome::Aborted => Ok(Vec::new()),
-        }
+/// Bytes of the label that a client may give a message: it is kept until the answer leaves.
+pub(super) const LABEL: usize = 256;
+
+/// Takes what a client sends up the ladder to its claims and its payload.
+///
+/// An entrance completes what the pump knows better than the client: an envelope may leave out `<meta>` or its `<from>`,
+/// and a document may be a payload alone, if the client may call it or it is a request to the core. A root without a
+/// namespace is the call that has its local name, as in what listeners write.
+pub(super) fn read_message(
+    raw: &Raw,
+    client: ClientId,
+    blueprint: &Blueprint,
+    catalog: &Catalog,
+) -> Result<ReadMessage, Fault> {
+    let (id, client) = (client, blueprint.principal(client));
+    let document = climb(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
+    let complete = |payload| schema::guide(payload, client.calls.iter(), catalog);
+    if document.root().namespace() == ns::ENVELOPE && document.root().local() == "message" {
+        let envelope = Envelope::open_entered(document);
+        let envelope =
+            envelope.map_err(|error| faults::envelope(&error, &client.name, client.calls.iter(), catalog))?;
+        let (claims, payload) = envelope.into_parts();
+        return Ok(ReadMessage { claims, payload: complete(payload), proof: None });
     }
-
-    fn read_fragment(&mut self, key: ThreadKey, listener: ListenerId, raw: &Raw) -> Result<Vec<Emission>, Fault> {
-        if raw.bytes().trim_ascii().is_empty() {
-            return Ok(Vec::new());
-        }
-        let limits = &self.blueprint.limits;
-        let contract = self.blueprint.contract(listener);
-        let sent = || schema::vocabulary(contract.replies.iter().chain(&contract.calls), &self.catalog);
-        let fragment = climb_fragment(raw, &limits.xml, sent).map_err(|error| faults::malformed(&error))?;
-        if !fragment.repairs.is_empty() {
-            let by = self.blueprint.contract(listener).name.clone();
-            self.event(key, || EventKind::Repaired { by, repairs: fragment.repairs });
-        }
-        Ok(fragment.elements.into_iter().map(|element| self.unwrap(key, listener, element)).collect())
-    }
-
-    /// A top-level `<message>` counts for its `to`, its `thread` and its payload only.
-    fn unwrap(&mut self, key: ThreadKey, listener: ListenerId, element: Canonical) -> Emission {
-        let kind = EmissionKind::Inferred;
-        if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
-            return Emission { kind, to: None, thread: None, payload: Draft::Canonical(element) };
-        }
-        let (claims, payload) = match Envelope::open_emitted(element) {
-            Ok(envelope) => envelope.into_parts(),
-            Err(error) => return Emission { kind, to: None, thread: None, payload: Draft::NoEnvelope(error) },
-        };
-        let own = &self.blueprint.contract(listener).name;
-        let own_id = self.threads.get(key).map(|thread| thread.id);
-        let is_own = |id: &ThreadId| {
-            let child = self.spawned.get(id).and_then(|&child| self.threads.get(child));
-            child.is_some_and(|child| child.parent == Some(key))
-        };
-        let named = claims.thread.as_deref().and_then(|thread| thread.parse::<ThreadId>().ok());
-        let thread = named.filter(is_own);
-        let foreign = claims.thread.filter(|_| thread.is_none() && (named.is_none() || named != own_id));
-        let pretended = Some(claims.from).filter(|from| !from.is_empty() && **from != *own.as_str());
-        if pretended.is_some() || foreign.is_some() {
-            let by = own.clone();
-            let text = |claim: Option<Claim>| claim.map(|claim| claim.to_string());
-            self.event(key, || EventKind::Forged { by, claimed: text(pretended), thread: text(foreign) });
-        }
-        // A text that is no name is nobody's name: routed like any other unknown one.
-        let to = claims.to.map(|to| Name::parse(&to).unwrap_or_else(|_| Name::root()));
-        Emission { kind, to, thread, payload: Draft::Canonical(payload) }
+    let payload = complete(document);
+    if blueprint.may_call(Party::Client(id), payload.root()) || payload.root().namespace() == ns::META {
+        Ok(ReadMessage { claims: Claims::default(), payload, proof: None })
+    } else {
+        Err(faults::no_message(&payload, client, catalog))
     }
 }

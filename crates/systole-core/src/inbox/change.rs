@@ -1,11 +1,11 @@
 use super::event::Event;
 use crate::vocab::{Name, TaskId};
 
-/// What a method of an inbox changed: what happened, and which tasks have to be written down.
+/// The changes of a method of an inbox: events, and the tasks that have to be written down.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[must_use = "whoever keeps a journal writes it down, whoever wants to know hears the events"]
 pub struct Change {
-    /// What happened, in order. Nobody is ever told again.
+    /// The events, in order. They are never told again.
     pub events: Vec<Event>,
     /// The tasks that are not what they were, by inbox and id.
     pub saved: Vec<(Name, TaskId)>,
@@ -14,7 +14,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether nothing changed.
+    /// Returns whether nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

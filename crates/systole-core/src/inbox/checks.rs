@@ -1,4 +1,4 @@
-//! What a text must be before it is taken.
+//! Checks of texts before they are taken.
 
 use systole_xml::schema::escape::uncarriable;
 

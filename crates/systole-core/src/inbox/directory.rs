@@ -24,7 +24,7 @@ struct Directory {
 struct Entry {
     #[serde(with = "display")]
     name: Name,
-    /// Who has it, or had it last.
+    /// The owner, or the last one.
     #[serde(default, with = "display_option", skip_serializing_if = "Option::is_none")]
     owner: Option<Name>,
     /// Nothing while the job isn't there.
@@ -45,7 +45,7 @@ impl Jobs {
         self.revision
     }
 
-    /// Who is registered, and which names tasks wait for, as JSON: what [`recover`](Self::recover) needs beside the
+    /// The registrations, and the names that tasks wait for, as JSON: what [`recover`](Self::recover) needs beside the
     /// records of the tasks.
     ///
     /// # Panics

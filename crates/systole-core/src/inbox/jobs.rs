@@ -17,7 +17,7 @@ use crate::vocab::{Name, TaskId, Time};
 pub struct Jobs {
     absent: Absent,
     limits: JobsLimits,
-    /// Names that nobody can register: their inboxes are elsewhere.
+    /// Names that no principal can register: their inboxes are elsewhere.
     reserved: BTreeSet<Name>,
     /// Names that only those who are called so can register: others would pose as them.
     parties: BTreeSet<Name>,
@@ -26,24 +26,24 @@ pub struct Jobs {
     pub(super) revision: u64,
 }
 
-/// What a job can do, for those who look for one.
+/// The abilities of a job, for principals that look for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobCard {
-    /// Its name.
+    /// The name of the job.
     pub name: Name,
-    /// One line for people and models.
+    /// A line for people and models.
     pub description: String,
-    /// What it can do, in words of the organism's own choice.
+    /// The abilities of the job, in words of the organism's own choice.
     pub skills: BTreeSet<String>,
 }
 
-/// What becomes of a task for a job that isn't there.
+/// The fate of a task for a job that isn't there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Absent {
-    /// It waits for the job.
+    /// The task waits for the job.
     #[default]
     Keep,
-    /// It is refused.
+    /// The task is refused.
     Refuse,
 }
 
@@ -72,12 +72,12 @@ impl Default for JobsLimits {
 /// Why a registry refuses. Nothing has changed then.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
-    /// The name belongs to somebody else, who has registered it or left tasks behind.
+    /// The name belongs to another principal, which has registered it or left tasks behind.
     #[error("{actor} may not use the name {job}: it belongs to somebody else; choose another one")]
     Taken {
         /// The name.
         job: Name,
-        /// Who tried.
+        /// The principal that tried.
         actor: Principal,
     },
     /// The name is not for jobs that register.
@@ -98,10 +98,10 @@ pub enum JobError {
     /// There is no room for another job.
     #[error("{limit} jobs are there or waited for, and no more may be: remove one first")]
     Full {
-        /// How many may be.
+        /// The limit.
         limit: usize,
     },
-    /// Its inbox, or a text, is refused.
+    /// The inbox of the job, or a text, is refused.
     #[error(transparent)]
     Inbox(#[from] InboxError),
 }
@@ -112,7 +112,7 @@ crate::vocab::debug_is_display!(JobError);
 struct Slot {
     /// `None` while the job isn't there.
     card: Option<JobCard>,
-    /// Who had it last: the only one who may take over what waits in it.
+    /// The last owner: the only principal that may take over the waiting tasks.
     heir: Option<Principal>,
     inbox: TaskInbox,
 }
@@ -131,19 +131,20 @@ impl Jobs {
         }
     }
 
-    /// The same with other limits.
+    /// Makes the same with other limits.
     #[must_use]
     pub fn with_limits(mut self, limits: JobsLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Nobody can register the first names, whose inboxes are elsewhere; each of the second ones, who is called so alone.
+    /// Makes jobs of which no principal can register the first names, whose inboxes are elsewhere; each of the second
+    /// names can be registered only by the principal of that name.
     pub fn reserve(&mut self, names: BTreeSet<Name>, parties: BTreeSet<Name>) {
         (self.reserved, self.parties) = (names, parties);
     }
 
-    /// Its bounds.
+    /// The bounds.
     pub const fn limits(&self) -> &JobsLimits {
         &self.limits
     }
@@ -173,7 +174,7 @@ impl Jobs {
     }
 
     /// A job is there no longer. What was accepted is pending again, and waits for its owner to register it anew: until
-    /// it has no open task, nobody else can have its name.
+    /// it has no open task, no other principal can have its name.
     ///
     /// # Errors
     /// [`JobError::Unknown`], [`JobError::Taken`].
@@ -240,7 +241,7 @@ impl Jobs {
         self.slots.get(job).map(|slot| &slot.inbox)
     }
 
-    /// The same, to act on its tasks.
+    /// Returns the same, to act on its tasks.
     pub fn inbox_mut(&mut self, job: &Name) -> Option<&mut TaskInbox> {
         self.slots.get_mut(job).map(|slot| &mut slot.inbox)
     }
@@ -258,7 +259,7 @@ impl Jobs {
         self.inboxes().find(|inbox| inbox.get(id).is_ok()).ok_or(InboxError::Unknown { id })
     }
 
-    /// The same, to act on its tasks.
+    /// Returns the same, to act on its tasks.
     ///
     /// # Errors
     /// [`InboxError::Unknown`].
@@ -274,7 +275,7 @@ impl Jobs {
         change
     }
 
-    /// What a journal writes down of a change to tasks; who is registered stands in
+    /// The records of a change to tasks; the registrations stand in
     /// [`directory`](Self::directory).
     pub fn ops(&self, change: &Change) -> Vec<Op> {
         let gone = change.removed.iter().filter(|(inbox, _)| !self.slots.contains_key(inbox));
@@ -287,7 +288,7 @@ impl Jobs {
         self.slots.iter().map(|(name, slot)| (name, slot.heir.as_ref(), slot.card.as_ref()))
     }
 
-    /// The same without jobs and tasks.
+    /// Makes the same without jobs and tasks.
     pub(super) fn emptied(&self) -> Self {
         Self { slots: BTreeMap::new(), ..self.clone() }
     }
@@ -309,7 +310,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Whether a card keeps to the limits.
+    /// Checks that a card keeps to the limits.
     fn judge(&self, card: &JobCard) -> Result<(), JobError> {
         checks::text(Field::Description, &card.description, self.limits.description_bytes)?;
         if card.skills.len() > self.limits.skills {
@@ -355,7 +356,7 @@ impl Jobs {
 }
 
 impl TaskInbox {
-    /// Somebody owns it from now on: tasks that waited for that are routed.
+    /// Sets the owner: tasks that waited for one are routed.
     fn claim(&mut self, owner: &Principal, now: Time) -> Change {
         self.owner = Some(owner.clone());
         let waiting = self.tasks().filter(|task| !task.routed && task.status == Status::Pending);

@@ -5,7 +5,7 @@
 //! down ([`TaskInbox::ops`]). [`Jobs`] is the registry beside it: jobs by name and by skill, and tasks for jobs that
 //! aren't there yet. [`payload`] is the same in XML, `urn:systole:task:v1`.
 //!
-//! What always holds: only the [`Principal`] that owns an inbox moves its tasks, only the one that submitted a task
+//! Invariants: only the [`Principal`] that owns an inbox moves its tasks, only the one that submitted a task
 //! cancels it or answers a question, and neither is ever taken from what a body claims. Every text is one that XML can
 //! carry and within its limit. No clock, no randomness: the time and the ids come in from outside.
 

@@ -1,6 +1,6 @@
 use std::iter::Peekable;
 
-/// As many from the front as there may be in a page, of which the first always fits into its bytes; and those behind.
+/// Splits off a page from the front, of which the first item always fits into its bytes; and the items behind.
 pub fn page<I: Iterator>(
     items: I,
     most: usize,

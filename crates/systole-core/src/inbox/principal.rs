@@ -3,17 +3,17 @@ use std::fmt;
 use super::error::{Field, InboxError};
 use crate::vocab::Name;
 
-/// Whoever acts on an inbox, as the pump or the caller knows it; never what a body claims.
+/// The principal that acts on an inbox, as the pump or the caller knows it; never what a body claims.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Principal(Name);
 
 impl Principal {
-    /// Somebody of that name.
+    /// Makes the principal of a name.
     pub const fn new(name: Name) -> Self {
         Self(name)
     }
 
-    /// Somebody whose name is a text.
+    /// Makes a principal whose name is a text.
     ///
     /// # Errors
     /// [`InboxError::Empty`] and [`InboxError::Name`] if it is none.

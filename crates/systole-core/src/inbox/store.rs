@@ -36,7 +36,7 @@ pub struct TaskInbox {
     tasks: BTreeMap<u64, Kept>,
     places: HashMap<TaskId, u64>,
     keys: HashMap<(Name, String), TaskId>,
-    /// Of tasks that have not ended.
+    /// The tasks that have not ended.
     deadlines: BTreeSet<(Time, u64)>,
     /// The tasks that are over, by when the last thing happened to them.
     over: BTreeSet<(Time, u64)>,
@@ -51,7 +51,7 @@ struct Kept {
     bytes: usize,
 }
 
-/// What is said of a change to a task.
+/// The text of a change to a task.
 pub(super) struct Said<'a> {
     pub(super) kind: EventKind,
     pub(super) percent: Option<u8>,
@@ -72,7 +72,7 @@ impl TaskInbox {
         Self::unclaimed(job, InboxLimits::default()).owned_by(Some(owner))
     }
 
-    /// The same with other limits.
+    /// Makes the same with other limits.
     #[must_use]
     pub fn with_limits(mut self, limits: InboxLimits) -> Self {
         self.limits = limits;
@@ -105,7 +105,7 @@ impl TaskInbox {
         &self.job
     }
 
-    /// Who moves its tasks; nobody while the job isn't there.
+    /// The owner, which moves its tasks; none while the job isn't there.
     pub const fn owner(&self) -> Option<&Principal> {
         self.owner.as_ref()
     }
@@ -128,12 +128,12 @@ impl TaskInbox {
         self.tasks.values().map(|kept| &kept.task)
     }
 
-    /// The tasks that nobody has taken on, in order of arrival.
+    /// The pending tasks, in order of arrival.
     pub fn pending(&self) -> impl Iterator<Item = &Task> {
         self.tasks().filter(|task| task.status == Status::Pending)
     }
 
-    /// Whether somebody owns the inbox or submitted the task: to anybody else it isn't there.
+    /// Returns whether a principal owns the inbox or submitted the task: to any other one it isn't there.
     pub fn concerns(&self, task: &Task, who: &Name) -> bool {
         self.owner().is_some_and(|owner| owner.name() == who) || task.source.agent == *who
     }
@@ -143,12 +143,12 @@ impl TaskInbox {
         self.tasks.len() - self.over.len()
     }
 
-    /// When [`expire`](Self::expire) has something to do.
+    /// The time at which [`expire`](Self::expire) has something to do.
     pub fn next_deadline(&self) -> Option<Time> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// What submitters of detached tasks have yet to be told: the first event of each task that has one, in order of
+    /// The events that submitters of detached tasks have not got: the first event of each task that has one, in order of
     /// arrival. [`acknowledge`](Self::acknowledge) says that one was told.
     pub fn owed(&self) -> impl Iterator<Item = (&Task, &Event)> {
         self.tasks().filter_map(|task| Some((task, task.outbox.front()?)))
@@ -171,13 +171,13 @@ impl TaskInbox {
         self.deadlines.range(..=(now, u64::MAX)).map(|(_, place)| *place).collect()
     }
 
-    /// Whether a task may grow by so much.
+    /// Checks that a task may grow by so much.
     pub(super) fn may_grow(&self, task: &Task, more: usize) -> Result<(), InboxError> {
         super::checks::within(Field::Task, task.size() + more, self.limits.task_bytes)?;
         self.has_room(self.open(), more)
     }
 
-    /// Whether there may be one more task.
+    /// Checks that there may be one more task.
     pub(super) fn may_open(&self, task: &Task) -> Result<(), InboxError> {
         super::checks::within(Field::Task, task.size(), self.limits.task_bytes)?;
         self.has_room(self.open() + 1, task.size())
@@ -191,7 +191,7 @@ impl TaskInbox {
         Ok(())
     }
 
-    /// Whether the owner may add to what the submitter has not been told.
+    /// Checks that the owner may add to the events that the submitter has not got.
     pub(super) fn may_tell(&self, task: &Task) -> Result<(), InboxError> {
         let waiting = task.outbox.len();
         if waiting >= self.limits.outbox { Err(InboxProblem::Outbox { waiting }.into()) } else { Ok(()) }
@@ -221,17 +221,17 @@ impl TaskInbox {
         Change { events: event.into_iter().collect(), ..self.saved(id) }
     }
 
-    /// The change of a task of which nobody hears.
+    /// Makes the change of a task that is no event.
     pub(super) fn saved(&self, id: TaskId) -> Change {
         Change { saved: vec![(self.job.clone(), id)], ..Change::default() }
     }
 
-    /// The change of all that it holds, of which nobody hears.
+    /// Makes the change of all tasks that is no event.
     pub fn all(&self) -> Change {
         Change { saved: self.tasks().map(|task| (self.job.clone(), task.id)).collect(), ..Change::default() }
     }
 
-    /// Nobody waits for its tasks any more: what comes of them is sent.
+    /// Detaches all tasks: their submitters no longer wait, and results are sent.
     pub fn detach_all(&mut self) {
         let waited: Vec<_> = self.tasks().filter(|task| !task.detached).map(|task| task.place).collect();
         for place in waited {

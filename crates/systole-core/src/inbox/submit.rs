@@ -9,22 +9,22 @@ use super::store::{Said, TaskInbox, note};
 use super::task::{Source, Task};
 use crate::vocab::{TaskId, Time};
 
-/// What somebody asks a job to do.
+/// A submission to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submission {
     /// The name of the job for which it is asked.
     pub job: String,
-    /// What is to be done.
+    /// The work.
     pub description: String,
-    /// What helps to do it.
+    /// The context of the work.
     pub context: TaskContext,
-    /// When it fails at the latest.
+    /// The time at which it fails at the latest.
     pub deadline: Option<Time>,
     /// A text by which the submitter knows a task again: the same one with the same body gives the same task.
     pub key: Option<String>,
-    /// Whether the submitter doesn't wait: what comes of it is sent.
+    /// States whether the submitter doesn't wait: the result is sent.
     pub detached: bool,
-    /// Whether everything that happens is sent, rather than questions and the end alone; for a detached one.
+    /// States whether all events are sent, rather than questions and the end alone; for a detached one.
     pub watched: bool,
 }
 
@@ -32,11 +32,11 @@ pub struct Submission {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Submitted {
-    /// Its id: the one that was given, or that of the task which has the key.
+    /// The id of the task: the one that was given, or that of the task which has the key.
     pub id: TaskId,
-    /// Whether it is a new task.
+    /// States whether it is a new task.
     pub new: bool,
-    /// What changed; nothing if it isn't.
+    /// The changes; none if it isn't.
     pub change: Change,
 }
 
@@ -56,7 +56,7 @@ impl Submission {
 }
 
 impl TaskInbox {
-    /// Takes a task under an id that nobody else has; the same submission of the same id or key gives the same task,
+    /// Takes a task under a fresh id; the same submission of the same id or key gives the same task,
     /// for as long as it is known.
     ///
     /// # Errors

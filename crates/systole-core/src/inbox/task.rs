@@ -9,63 +9,63 @@ use super::status::Status;
 use crate::protocol::{display, display_option};
 use crate::vocab::{Name, TaskId, Time};
 
-/// Something that somebody asked a job to do.
+/// A task of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Task {
-    /// Its id.
+    /// The id of the task.
     #[serde(with = "display")]
     pub id: TaskId,
-    /// Its place in the order of arrival.
+    /// The place in the order of arrival.
     pub place: u64,
-    /// Who submitted it.
+    /// The submitter.
     pub source: Source,
     /// The job that is to do it.
     #[serde(with = "display")]
     pub target: Name,
-    /// What is to be done.
+    /// The work.
     pub description: String,
-    /// What helps to do it.
+    /// The context of the work.
     pub context: TaskContext,
     /// The idempotency key, of which each submitter has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// When it fails at the latest.
+    /// The time at which it fails at the latest.
     #[serde(default, with = "display_option", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
-    /// Whether the submitter doesn't wait for it: what comes of it is sent.
+    /// States whether the submitter doesn't wait for it: the result is sent.
     pub detached: bool,
-    /// Whether everything that happens is sent, rather than questions and the end alone.
+    /// States whether all events are sent, rather than questions and the end alone.
     pub watched: bool,
-    /// Whether its job was ever there.
+    /// States whether its job was ever there.
     pub routed: bool,
-    /// How far it has come.
+    /// The state of the task.
     pub status: Status,
-    /// When it was submitted.
+    /// The time of the submission.
     #[serde(with = "display")]
     pub created: Time,
-    /// When the last thing happened to it.
+    /// The time of the last event.
     #[serde(with = "display")]
     pub changed: Time,
-    /// How often it was accepted.
+    /// The number of times that it was accepted.
     pub attempts: u32,
-    /// How far the owner says it is.
+    /// The progress, as the owner reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
     /// The pieces of the result, in order of their first parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
-    /// What the owner asked, in order.
+    /// The questions of the owner, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Exchange>,
-    /// What came of it, for a completed one.
+    /// The result of a completed task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// Why it failed, was rejected or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How many events there were.
+    /// The number of events.
     pub events: u32,
     /// The events that its submitter has yet to be told, in order; for a detached one.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
@@ -75,7 +75,7 @@ pub struct Task {
     pub undelivered: Option<String>,
 }
 
-/// Who submitted a task.
+/// The submitter of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -87,16 +87,16 @@ pub struct Source {
     pub agent: Name,
 }
 
-/// How far the owner says a task is.
+/// The progress of a task, as the owner reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// How much is done, 0 to 100.
+    /// The percentage that is done, 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,
     /// In words; may be empty.
     pub text: String,
-    /// When it was said.
+    /// The time of the report.
     #[serde(with = "display")]
     pub at: Time,
 }
@@ -105,11 +105,11 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
-    /// Its name; no two of one task have the same.
+    /// The name; no two of one task have the same.
     pub name: String,
     /// All parts so far.
     pub text: String,
-    /// Whether it had its last part.
+    /// States whether it had its last part.
     pub ended: bool,
 }
 
@@ -119,12 +119,12 @@ pub struct Artifact {
 pub struct Exchange {
     /// The number of the event by which it was asked.
     pub number: u32,
-    /// What the owner asked.
+    /// The question of the owner.
     pub question: String,
-    /// When.
+    /// The time of the question.
     #[serde(with = "display")]
     pub asked: Time,
-    /// What the submitter answered, if it has.
+    /// The answer of the submitter, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
@@ -135,7 +135,7 @@ impl Task {
         self.questions.last().filter(|exchange| exchange.answer.is_none())
     }
 
-    /// Whether nothing remains to be done for it: it has ended, and its submitter was told what it is to be told.
+    /// Returns whether nothing remains to be done for it: it has ended, and its submitter has got its events.
     pub fn is_over(&self) -> bool {
         self.status.is_ended() && self.outbox.is_empty()
     }

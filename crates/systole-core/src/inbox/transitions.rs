@@ -1,4 +1,4 @@
-//! What moves a task once it is there.
+//! Transitions of a task that an inbox holds.
 
 use super::change::Change;
 use super::checks;
@@ -199,7 +199,7 @@ impl TaskInbox {
     }
 
     /// The job was removed or registered anew: what was accepted is pending again, at its old place, without its
-    /// progress and without a question that nobody answered. Whoever keeps the job says so, not a principal.
+    /// progress and without an open question. The keeper of the job says so, not a principal.
     pub fn release(&mut self, now: Time) -> Change {
         let accepted = self.tasks().filter(|task| task.status.after(Act::Release).is_some());
         let places: Vec<_> = accepted.map(|task| task.place).collect();
@@ -295,13 +295,13 @@ impl TaskInbox {
     }
 }
 
-/// What an event says; nothing if the text is empty.
+/// The text of an event; none if it is empty.
 fn said(kind: EventKind, text: &str) -> Said<'_> {
     Said { kind, percent: None, text: (!text.is_empty()).then_some(text) }
 }
 
 fn end(task: &mut Task, status: Status) {
     task.status = status;
-    // A question that nobody will answer any more is none.
+    // A question that will never be answered is none.
     task.questions.retain(|exchange| exchange.answer.is_some());
 }

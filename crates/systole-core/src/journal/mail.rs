@@ -92,12 +92,12 @@ impl MailState {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
-    /// Whether an answer can still come.
+    /// Returns whether an answer can still come.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Waiting | Self::Redriven)
     }
 
-    /// Whether the message has ended for good: its rows are kept for the retention alone.
+    /// Returns whether the message has ended for good: its rows are kept for the retention alone.
     pub const fn is_over(self) -> bool {
         !matches!(self, Self::Waiting | Self::Redriven | Self::Dead)
     }
@@ -112,7 +112,7 @@ pub struct OpenMail {
     pub mailbox: Name,
     /// Id of the message in the pump.
     pub id: MessageId,
-    /// Its thread.
+    /// The thread of the message.
     pub thread: ThreadId,
     /// Sender.
     pub from: Name,

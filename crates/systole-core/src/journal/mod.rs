@@ -1,4 +1,4 @@
-//! Layer 1, the journal: what an organism writes down so that it survives its process.
+//! The journal: the records that an organism writes so that it survives its process.
 //!
 //! A [`Step`] is what one step of the core changed: the message that was consumed, what it emitted, the threads that
 //! opened and closed. A [`Journal`] writes whole steps, in order, and never a part of one; what it holds comes back as
@@ -37,14 +37,14 @@ pub trait Journal: Send {
     /// [`JournalError`]: nothing of them was written, and nothing more can be.
     fn append(&mut self, steps: &[Step]) -> Result<(), JournalError>;
 
-    /// Everything that is not over.
+    /// Reads all records that are not over.
     ///
     /// # Errors
     /// [`JournalError`] if that can't be read, or can't be as it was written.
     fn recover(&mut self) -> Result<Recovered, JournalError>;
 
-    /// Deletes some of what is over and has had its time at a moment, while there is nothing to write; whether more may
-    /// have. A store that keeps nothing of the past has nothing to do.
+    /// Deletes some expired records, while there is nothing to write; whether there may be more. A store that keeps
+    /// nothing of the past has nothing to do.
     ///
     /// # Errors
     /// [`JournalError`] if that can't be written: nothing more can be.
@@ -60,7 +60,7 @@ pub trait Journal: Send {
     fn close(&mut self) -> Result<(), JournalError>;
 }
 
-/// One that several hands share: a test looks at what an organism writes.
+/// A journal behind a lock: a test reads the records that an organism writes.
 impl<J: Journal> Journal for Arc<Mutex<J>> {
     fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
         self.lock().unwrap_or_else(PoisonError::into_inner).append(steps)
@@ -79,10 +79,10 @@ impl<J: Journal> Journal for Arc<Mutex<J>> {
     }
 }
 
-/// Why a journal can't be written or read.
+/// The reason why a journal can't be written or read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalError {
-    /// What failed, why, and what to do.
+    /// The failure, its cause, and the remedy.
     pub message: String,
 }
 

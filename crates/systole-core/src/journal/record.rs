@@ -13,7 +13,7 @@ use crate::vocab::{Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, 
 /// number among those of its thread.
 pub type Number = u64;
 
-/// So many shards can count what enters on their own.
+/// The number of shards that can count their entries on their own.
 pub const SHARDS: u16 = 1024;
 
 /// Lower bound of the numbers of a start, for shard 0; for a shard below [`SHARDS`], of the numbers of its entries.
@@ -21,16 +21,16 @@ pub fn numbers_after(epoch: u16, shard: u16) -> Number {
     u64::from(epoch) << 48 | u64::from(shard) << 38
 }
 
-/// What one step of a core changed. It is written whole or not at all.
+/// The changes of one step of a core. It is written whole or not at all.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// The changes, in order.
     pub ops: Vec<Op>,
-    /// When the step was made.
+    /// The time of the step.
     pub at: Time,
 }
 
-/// One change.
+/// An operation: one change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     /// A thread opened.
@@ -41,10 +41,10 @@ pub enum Op {
         thread: Number,
         /// The message whose answer it owes.
         opened_by: MessageId,
-        /// Where that goes.
+        /// The destination of that answer.
         origin: Origin,
     },
-    /// Nobody sends anything else into a root.
+    /// The client of a root sends nothing else.
     Left {
         /// The root.
         thread: Number,
@@ -70,37 +70,37 @@ pub enum Op {
     Attempt {
         /// The message.
         message: Number,
-        /// How often.
+        /// The number of dispatches.
         attempts: u32,
     },
     /// Calls were made together.
     Fan(FanRecord),
-    /// So many answers of a fan-out were consumed.
+    /// Answers of a fan-out were consumed.
     Delivered {
         /// The fan-out.
         fan: FanId,
-        /// How many.
+        /// The number of them, in all.
         count: u32,
     },
-    /// So many calls of a fan-out ended without an answer.
+    /// Calls of a fan-out ended without an answer.
     CountedOff {
         /// The fan-out.
         fan: FanId,
-        /// How many.
+        /// The number of them, in all.
         count: u32,
     },
-    /// One of the answers that a handler awaits came.
+    /// An answer that a handler awaits came.
     Settled {
         /// The group of calls.
         fan: FanId,
-        /// What came.
+        /// The outcome of the call.
         settled: SettledRecord,
     },
     /// A group of awaited calls was decided.
     Decided {
         /// The group of calls.
         fan: FanId,
-        /// Its place in the order in which groups were decided.
+        /// The place of the group in the order of decisions.
         order: Number,
         /// The result that the handler gets.
         result: Result<Vec<SettledRecord>, Fault>,
@@ -110,7 +110,7 @@ pub enum Op {
         /// The group of calls.
         fan: FanId,
     },
-    /// What came of a group of awaited calls need not be known any longer: a re-run does not ask for it.
+    /// The result of a group of awaited calls is no longer needed: a re-run does not ask for it.
     Forgotten {
         /// The group of calls.
         fan: FanId,
@@ -135,12 +135,12 @@ pub enum Op {
     },
     /// A dead letter is kept.
     Bury(LetterRecord),
-    /// A dead letter is not kept any more: it was queued again, discarded or pushed out.
+    /// A dead letter is not kept any more: it was redriven, discarded or pushed out.
     Unbury {
         /// The letter.
         letter: Number,
     },
-    /// A dead letter that was to be queued again can't be: it stays.
+    /// A dead letter that was to be redriven can't be: it stays.
     Unmark {
         /// The letter.
         letter: Number,
@@ -190,31 +190,31 @@ pub enum Op {
 /// An open thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadRecord {
-    /// Its number.
+    /// The number of the thread.
     pub number: Number,
-    /// Its opaque id.
+    /// The opaque id of the thread.
     pub id: ThreadId,
     /// The thread that opened it; none for a root.
     pub parent: Option<Number>,
     /// The root of its conversation; its own number for a root.
     pub root: Number,
-    /// Whose it is.
+    /// The owner of the thread.
     pub owner: Owner,
-    /// Which child of the same listener it is among those of its parent.
+    /// The place among the children of the same listener and parent.
     pub ordinal: u32,
     /// Threads above it.
     pub depth: u16,
     /// The message whose answer it owes.
     pub opened_by: MessageId,
-    /// Where that answer goes.
+    /// The destination of that answer.
     pub origin: Origin,
-    /// When it ends at the latest.
+    /// The time at which the thread ends at the latest.
     pub deadline: Time,
-    /// Whether that is a deadline of its own, rather than one from above.
+    /// States whether that is a deadline of its own, rather than one from above.
     pub own_deadline: bool,
-    /// Whether its owner addresses it by id.
+    /// States whether its owner addresses it by id.
     pub spawned: bool,
-    /// Whether nothing else will be sent into it: for roots.
+    /// States whether its client sends nothing else: for roots.
     pub left: bool,
     /// The label that the client gave the message which opened it.
     pub label: Option<Arc<str>>,
@@ -222,16 +222,16 @@ pub struct ThreadRecord {
     pub traceparent: Option<Arc<str>>,
 }
 
-/// Whose a thread is.
+/// The owner of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
-    /// A listener's.
+    /// A listener.
     Listener(Name),
-    /// A client's: a root.
+    /// A client, of a root.
     Client(Name),
     /// A root of `<boot>`: the next start boots anew, so that nothing below it is taken up.
     Boot,
-    /// A root of a dead letter that was queued again.
+    /// None: the root of a redriven dead letter.
     Nobody,
 }
 
@@ -244,46 +244,46 @@ pub struct FanId {
     pub call: Option<u32>,
 }
 
-/// Where an answer goes.
+/// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Nowhere.
     None,
-    /// To the parent, as the answer to its only call.
+    /// The parent, as the answer to its only call.
     Single,
-    /// To the parent, as one of several, or to an awaited call.
+    /// The parent, as one of several, or to an awaited call.
     Fan(FanId, u32),
 }
 
 /// A message that waits in a mailbox, or is in the hands of its handler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageRecord {
-    /// Its number. The messages of a mailbox are in order of `place`.
+    /// The number of the message. The messages of a mailbox are in order of `place`.
     pub number: Number,
-    /// Its place in the mailbox.
+    /// The place of the message in the mailbox.
     pub place: Number,
     /// The thread.
     pub thread: Number,
-    /// Its id.
+    /// The id of the message.
     pub id: MessageId,
-    /// Who sent it: a listener, a client, `core` or `system`.
+    /// The sender: a listener, a client, `core` or `system`.
     pub from: Name,
     /// The message that it answers.
     pub in_reply_to: Option<MessageId>,
-    /// Which fan-out and which of its indices it answers.
+    /// The fan-out and the index that it answers.
     pub answers: Origin,
-    /// What it waits for.
+    /// The event that the message waits for.
     pub state: MessageState,
-    /// What it says.
+    /// The content of the message.
     pub body: BodyRecord,
-    /// How often it was dispatched after a crash, and did not end.
+    /// The number of dispatches after a crash that did not end.
     pub attempts: u32,
 }
 
-/// What a message waits for.
+/// The event that a message waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageState {
-    /// Its turn.
+    /// The turn of its thread.
     Queued,
     /// A moment.
     Delayed(Time),
@@ -291,7 +291,7 @@ pub enum MessageState {
     Backlog(Origin),
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BodyRecord {
     /// A canonical payload.
@@ -305,59 +305,59 @@ pub enum BodyRecord {
 /// Calls that were made together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FanRecord {
-    /// Its name.
+    /// The name of the fan-out.
     pub id: FanId,
     /// The thread that made them.
     pub thread: Number,
     /// The message whose handler made them.
     pub source: MessageId,
-    /// How many.
+    /// The number of calls.
     pub total: u32,
     /// Answers that were consumed.
     pub delivered: u32,
     /// Calls that ended without one.
     pub counted_off: u32,
-    /// What is known of awaited calls.
+    /// The state of awaited calls.
     pub call: Option<CallRecord>,
 }
 
 /// A group of awaited calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRecord {
-    /// What was asked, to be compared with what a re-run asks.
+    /// The requests, to be compared with those of a re-run.
     pub requests: Vec<Request>,
-    /// When the waiting ends: `all`, `first`, `settled`, or a number of replies.
+    /// The rule by which the waiting ends: `all`, `first`, `settled`, or a number of replies.
     pub join: String,
     /// Answers so far.
     pub settled: Vec<SettledRecord>,
-    /// What came of it.
+    /// The result of the group.
     pub outcome: Outcome,
 }
 
-/// What came of a group of awaited calls.
+/// The result of a group of awaited calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It is open.
+    /// The group is open.
     Open,
-    /// It was decided.
+    /// The group is decided.
     Decided {
-        /// Its place in the order of decisions.
+        /// The place of the group in the order of decisions.
         order: Number,
-        /// What the handler got.
+        /// The result for the handler.
         result: Result<Vec<SettledRecord>, Fault>,
     },
     /// The handler gave it up.
     Dropped,
 }
 
-/// One request, as far as a re-run must repeat it.
+/// A request, as far as a re-run must repeat it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The listener that it names.
     pub to: Option<Name>,
     /// The spawned thread that it addresses.
     pub thread: Option<ThreadId>,
-    /// The payload, or why there is none; cut to 1 KiB.
+    /// The payload, or the reason why there is none; cut to 1 KiB.
     pub text: String,
     /// BLAKE3 of the whole payload.
     pub digest: [u8; 32],
@@ -366,31 +366,31 @@ pub struct Request {
 /// The outcome of one awaited call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettledRecord {
-    /// Its index in its group.
+    /// The index of the call in its group.
     pub index: u32,
-    /// The reply, or what went wrong.
+    /// The reply, or the fault.
     pub outcome: Result<AnswerRecord, Fault>,
 }
 
 /// A reply to an awaited call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerRecord {
-    /// Who replied.
+    /// The callee.
     pub from: Name,
     /// The canonical payload.
     pub payload: Bytes,
 }
 
-/// Something that a handler learned.
+/// A value that a handler learned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteRecord {
-    /// The message that it worked on.
+    /// The message that the handler worked on.
     pub message: Number,
-    /// Its place among the notes of that message.
+    /// The place among the notes of that message.
     pub index: u32,
-    /// What was learned: `now`, or the name that the handler gave.
+    /// The name of the value: `now`, or the name that the handler gave.
     pub name: Arc<str>,
-    /// As JSON.
+    /// The value as JSON.
     pub value: Arc<str>,
 }
 
@@ -408,11 +408,11 @@ impl NoteRecord {
 /// A message that the context of a thread remembers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RememberedRecord {
-    /// Its number.
+    /// The number of the entry.
     pub number: Number,
     /// The thread.
     pub thread: Number,
-    /// Who sent it.
+    /// The sender.
     pub from: Name,
     /// The canonical payload.
     pub payload: Bytes,
@@ -421,13 +421,13 @@ pub struct RememberedRecord {
 /// A message for a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EgressRecord {
-    /// Its number.
+    /// The number of the message.
     pub number: Number,
     /// The client.
     pub client: Name,
     /// The conversation.
     pub root: ThreadId,
-    /// Who answers.
+    /// The sender of the answer.
     pub from: Name,
     /// The label of the message that is answered.
     pub in_reply_to: Option<Arc<str>>,
@@ -442,19 +442,19 @@ pub struct EgressRecord {
 /// A dead letter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LetterRecord {
-    /// Its number.
+    /// The number of the letter.
     pub number: Number,
-    /// When it was given up.
+    /// The time at which it became a dead letter.
     pub at: Time,
-    /// Who sent it.
+    /// The sender.
     pub from: Name,
     /// The listener that it was for.
     pub to: Option<Name>,
     /// The thread that it came from or was meant for, for people.
     pub path: ThreadPath,
-    /// Its payload.
+    /// The payload.
     pub payload: Option<(QName, Bytes)>,
-    /// Why nobody got it.
+    /// The reason.
     pub reason: Fault,
 }
 
@@ -463,17 +463,17 @@ pub struct LetterRecord {
 pub struct TaskRecord {
     /// The listener whose inbox it is in.
     pub inbox: Name,
-    /// Its id.
+    /// The id of the task.
     pub id: TaskId,
-    /// Its place in the order of arrival; no two tasks of one inbox have the same.
+    /// The place in the order of arrival; no two tasks of one inbox have the same.
     pub place: u64,
-    /// How far it has come, for people who look into the store: `pending`, `accepted` and so on.
+    /// The state of the task, for people who look into the store: `pending`, `accepted` and so on.
     pub state: Arc<str>,
-    /// The whole of it, as JSON.
+    /// The whole task, as JSON.
     pub body: Arc<str>,
 }
 
-/// What a listener handed in to be kept with its inbox.
+/// The state of a listener, kept with its inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateRecord {
     /// The listener.
@@ -482,14 +482,14 @@ pub struct StateRecord {
     pub blob: Bytes,
 }
 
-/// What a journal holds that is not over.
+/// The records of a journal that are not over.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recovered {
     /// The secret of derived ids: made at the first start, the same ever after.
     pub key: [u8; 32],
-    /// Which start this is, from 1; at most 32,767.
+    /// The number of this start, from 1; at most 32,767.
     pub epoch: u16,
-    /// Whether the last one ended without [`close`](super::Journal::close): messages may have been running.
+    /// States whether the last one ended without [`close`](super::Journal::close): messages may have been running.
     pub crashed: bool,
     /// Open threads, in order of number.
     pub threads: Vec<ThreadRecord>,
@@ -501,11 +501,11 @@ pub struct Recovered {
     pub notes: Vec<NoteRecord>,
     /// The history of open threads, in order of number.
     pub remembered: Vec<RememberedRecord>,
-    /// What clients have not read, in order of number.
+    /// Messages that clients have not read, in order of number.
     pub egress: Vec<EgressRecord>,
     /// The dead letters, in order of number.
     pub letters: Vec<LetterRecord>,
-    /// Those of them that an operator wants queued again, in order of number; [`Op::Unbury`] and [`Op::Unmark`]
+    /// The dead letters that an operator wants redriven, in order of number; [`Op::Unbury`] and [`Op::Unmark`]
     /// strike them out.
     pub redrive: Vec<Number>,
     /// The tasks of all inboxes, in order of inbox, then of place.
@@ -523,7 +523,7 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// What each of `shards` shards gets: whole conversations, and of the rest what is its own.
+    /// Splits the records among `shards` shards: whole conversations, and of the rest what is their own.
     pub fn into_shards(self, shards: u16) -> Vec<Self> {
         let shards = shards.max(1);
         let Self {

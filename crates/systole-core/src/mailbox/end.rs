@@ -27,7 +27,7 @@ impl Repeated {
     }
 }
 
-/// Whether an action agrees with how a message has ended: who replied may acknowledge.
+/// Returns whether an action agrees with the end of a message: a listener that replied may acknowledge.
 pub(super) fn repeats(status: &MailStatus, action: &Action) -> bool {
     match action {
         Action::Ack | Action::Hold => matches!(status.state, MailState::Replied | MailState::Acked),

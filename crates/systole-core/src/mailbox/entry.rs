@@ -1,4 +1,4 @@
-//! One message of a mailbox.
+//! A message of a mailbox.
 
 use super::io::Settlement;
 use crate::journal::{MailState, MailStatus};
@@ -11,13 +11,13 @@ pub(super) struct Entry {
     pub(super) thread: ThreadId,
     pub(super) bytes: u64,
     pub(super) status: MailStatus,
-    /// Whether the pump waits for its end.
+    /// States whether the pump waits for its end.
     pub(super) awaited: bool,
     /// Session and token that have it.
     pub(super) reserved: Option<Reservation>,
     /// Time in the index of due times.
     pub(super) indexed: Option<Time>,
-    /// Whether it is among the open messages of its mailbox.
+    /// States whether it is among the open messages of its mailbox.
     pub(super) counted: bool,
 }
 
@@ -33,19 +33,19 @@ impl Entry {
         self.status.state.is_open()
     }
 
-    /// Whether it is to be delivered, now or when it is due: it is open, and no session has it.
+    /// Returns whether it is to be delivered, now or when it is due: it is open, and no session has it.
     pub(super) fn is_wanted(&self) -> bool {
         let wanted = self.awaited || self.status.state == MailState::Redriven;
         self.is_open() && wanted && self.reserved.is_none()
     }
 
-    /// Whether its state is the one that a settlement leads to.
+    /// Returns whether its state is the one that a settlement leads to.
     pub(super) fn is_settled_with(&self, settlement: &Settlement) -> bool {
         settled_with(&self.status, settlement)
     }
 }
 
-/// Whether a message with that status ended with a settlement.
+/// Returns whether a message with that status ended with a settlement.
 pub(super) fn settled_with(status: &MailStatus, settlement: &Settlement) -> bool {
     let answer = status.answer.as_deref();
     match settlement {

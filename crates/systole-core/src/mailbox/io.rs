@@ -17,7 +17,7 @@ pub enum Delivery {
     Pushed,
 }
 
-/// Everything that can move the machine.
+/// Inputs of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// Time has passed: leases end.
@@ -92,14 +92,14 @@ pub enum Input {
     Redrive {
         /// The mailbox.
         mailbox: Name,
-        /// One dead letter; all without it.
+        /// A dead letter; all of them if it is absent.
         id: Option<MessageId>,
     },
     /// Dead letters of a mailbox are deleted.
     Bury {
         /// The mailbox.
         mailbox: Name,
-        /// One dead letter; all without it.
+        /// A dead letter; all of them if it is absent.
         id: Option<MessageId>,
     },
     /// A session takes the oldest free messages, until it confirms or releases them.
@@ -126,7 +126,7 @@ pub enum Input {
     Release {
         /// The session.
         session: [u8; 16],
-        /// One token; all without it.
+        /// A token; all of them if it is absent.
         token: Option<[u8; 16]>,
     },
     /// An attempt to push a message begins.
@@ -164,7 +164,7 @@ pub enum Input {
         /// The listener.
         name: Name,
     },
-    /// A listener answers somebody without saying whom: it is that person, from now on and for good.
+    /// A listener answers a person without naming one: its answers are for that person, from now on and for good.
     Address {
         /// The mailbox.
         mailbox: Name,
@@ -210,7 +210,7 @@ pub enum Action {
     },
     /// The reader keeps the message without a time limit, and answers later.
     Hold,
-    /// Nobody shall have it again; without a reply.
+    /// Terminates the message: it is never delivered again, and ends without a reply.
     Term {
         /// Reason.
         error: Option<Arc<str>>,
@@ -239,7 +239,7 @@ pub struct Change {
     pub withdrawn: Vec<(Name, MessageId)>,
     /// Pushed messages that are not to be tried again after the attempt that runs.
     pub answered: Vec<(Name, MessageId)>,
-    /// Whether the input had taken effect before.
+    /// States whether the input had taken effect before.
     pub repeated: bool,
 }
 

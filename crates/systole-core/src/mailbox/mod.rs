@@ -15,7 +15,7 @@
 //!            +-- abandoned by the pump --> gone          \--- bury ------> deleted
 //! ```
 //!
-//! What always holds:
+//! Invariants:
 //! - A message is in its mailbox once, under the id of the pump, and ends once. The first end counts; the same end again
 //!   is no mistake, another one is refused.
 //! - The end of a message that the pump waits for is not written by itself: its operations travel with the answer into
@@ -84,7 +84,7 @@ struct Mailbox {
     delivery: Delivery,
     paused: Option<Time>,
     registered: Option<Registration>,
-    /// Whom answers without an addressee are for, once that is fixed: somebody, or nobody.
+    /// The addressee of answers that name none, once that is fixed: a person, or none.
     addressee: Option<Option<Name>>,
     /// Messages that have not ended, or whose end is not durable yet; in order of arrival.
     entries: BTreeMap<Number, Entry>,
@@ -190,7 +190,7 @@ impl Mailboxes {
         Some((name, self.boxes.get(name)?.entries.get(seq)?.thread))
     }
 
-    /// Whether a mailbox has a message that can be delivered now.
+    /// Returns whether a mailbox has a message that can be delivered now.
     pub fn has_free(&self, mailbox: &Name) -> bool {
         self.boxes.get(mailbox).is_some_and(|mailbox| !mailbox.free.is_empty())
     }
@@ -253,7 +253,7 @@ impl Mailboxes {
 }
 
 impl Mailbox {
-    /// The oldest messages that nobody has: as many as that, and with so many bytes together, unless the first has more.
+    /// The oldest free messages: at most that many, with at most so many bytes together, unless the first has more.
     fn fitting(&self, rows: usize, bytes: u64) -> Vec<Number> {
         let mut room = bytes;
         let mut fitting = Vec::new();

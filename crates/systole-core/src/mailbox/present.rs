@@ -6,7 +6,7 @@ use crate::journal::{AddresseeRecord, AgentRecord, MailStatus, Number, Op, Regis
 use crate::vocab::Time;
 
 impl Mailboxes {
-    /// Whether an operator has a listener paused.
+    /// Returns whether an operator has a listener paused.
     pub fn is_paused(&self, name: &Name) -> bool {
         self.boxes.get(name).is_some_and(|mailbox| mailbox.paused.is_some())
     }
@@ -63,7 +63,7 @@ impl Mailboxes {
         Ok(())
     }
 
-    /// Whom the answers of a listener without an addressee are for, once that is fixed: somebody, or nobody.
+    /// The addressee of a listener's answers that name none, once that is fixed: a person, or none.
     pub fn addressee(&self, mailbox: &Name) -> Option<&Option<Name>> {
         self.boxes.get(mailbox)?.addressee.as_ref()
     }

@@ -26,13 +26,13 @@ pub struct Limits {
     pub conversation_bytes: usize,
     /// Live threads of the organism (1,000,000).
     pub threads: usize,
-    /// How long a handler may run without awaiting a call (30 s).
+    /// The time that a handler may run without awaiting a call (30 s).
     pub handler_timeout: Duration,
     /// Responses in a row without one valid emission after which a thread fails (3; at most 255).
     pub invalid_responses: u32,
-    /// How often a message is dispatched after a crash that it may have caused, before it is a dead letter (5).
+    /// The number of dispatches of a message after crashes that it may have caused, before it is a dead letter (5).
     pub max_attempts: u32,
-    /// How long a root without an open child stays after its last message (15 min).
+    /// The time that a root without an open child stays after its last message (15 min).
     pub root_idle: Duration,
     /// Messages that a client may leave unread before its conversations are cancelled (65,536).
     pub egress: usize,

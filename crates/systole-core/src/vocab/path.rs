@@ -4,7 +4,7 @@ use super::Name;
 
 /// The listeners from the root to a thread, such as `root/researcher/calculator#2`.
 ///
-/// For operators only: a listener never sees one. The ordinal counts the threads of one listener
+/// Paths are for operators only: a listener never sees one. The ordinal counts the threads of one listener
 /// that one parent has opened, whether or not they are still open; the first is not written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ThreadPath(Vec<(Name, u32)>);

@@ -128,7 +128,15 @@ fn a_given_root_that_is_taken_opens_nobody_elses_door() {
     let (client, raw) = (world.client_id("alice"), systole_xml::ladder::Raw::new(letter("ask", 2).bytes()));
     world.handle(
         0,
-        Input::Injected(Injected { client, raw, root: bobs, remote: false, last: false, attachment: None, permit }),
+        Input::Injected(Injected {
+            client,
+            message: raw.into(),
+            root: bobs,
+            remote: false,
+            last: false,
+            attachment: None,
+            permit,
+        }),
     );
     world.run();
     assert_eq!(world.egress.len(), 2);
@@ -251,7 +259,8 @@ fn ids_of_another_organism_open_no_door_and_break_nothing() {
     let (bytes, root) = (letter("ping", 1).bytes(), world.fresh_root());
     let permit = world.gauge.admit(bytes.len()).unwrap();
     let raw = systole_xml::ladder::Raw::new(bytes);
-    let injected = Injected { client: stranger, raw, root, remote: false, last: true, attachment: None, permit };
+    let injected =
+        Injected { client: stranger, message: raw.into(), root, remote: false, last: true, attachment: None, permit };
     world.handle(0, Input::Injected(injected));
     world.handle(0, Input::ListenerDown { listener });
     world.handle(0, Input::Shard(ShardMessage::SlotReturned { listener }));

@@ -304,7 +304,8 @@ impl World {
         let root = self.fresh_root();
         let client = self.client_id(client);
         let (last, remote) = (like.last, like.remote);
-        let injected = Injected { client, raw: Raw::new(bytes), root, remote, last, attachment: None, permit };
+        let injected =
+            Injected { client, message: Raw::new(bytes).into(), root, remote, last, attachment: None, permit };
         self.handle(like.shard, Input::Injected(injected));
         root
     }

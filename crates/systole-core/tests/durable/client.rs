@@ -19,15 +19,18 @@ pub(crate) struct Clients {
 }
 
 pub(crate) struct Sent {
+    /// The conversation that it opens.
     pub(crate) root: ThreadId,
+    /// The conversation that it continues instead, if that is open.
+    pub(crate) continues: Option<ThreadId>,
     pub(crate) confirmed: bool,
 }
 
 impl Clients {
-    pub(crate) fn send(&mut self, root: ThreadId) -> (String, u64) {
+    pub(crate) fn send(&mut self, root: ThreadId, continues: Option<ThreadId>) -> (String, u64) {
         self.next += 1;
         let label = format!("m{}", self.next);
-        self.sent.insert(label.clone(), Sent { root, confirmed: false });
+        self.sent.insert(label.clone(), Sent { root, continues, confirmed: false });
         (label, self.next)
     }
 

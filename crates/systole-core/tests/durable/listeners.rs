@@ -14,6 +14,7 @@ pub(crate) const LISTENERS: usize = 4;
 
 /// A handler that runs.
 pub(crate) struct Handler {
+    pub(crate) shard: usize,
     pub(crate) task: InvocationId,
     pub(crate) message: MessageId,
     pub(crate) thread: ThreadId,
@@ -74,7 +75,7 @@ enum Ending {
 
 impl Handler {
     /// `greedy`: it may answer anything with more than it may have.
-    pub(crate) fn new(task: InvocationId, listener: usize, message: &Message, greedy: bool) -> Self {
+    pub(crate) fn new((shard, task): (usize, InvocationId), listener: usize, message: &Message, greedy: bool) -> Self {
         let (n, is_request) = match &message.body {
             Body::Payload { payload, .. } => {
                 let payload = payload.payload();
@@ -90,6 +91,7 @@ impl Handler {
             false => answer(n, last, &mut random),
         };
         Self {
+            shard,
             task,
             message: message.id,
             thread: message.thread,

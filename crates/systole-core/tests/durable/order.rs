@@ -152,9 +152,9 @@ impl Organism {
             xml(&format!("q{listener}"), n)
         );
         let permit = Gauge::new(1, usize::MAX).admit(0).expect("there is room");
-        let (raw, attachment) = (Raw::new(envelope), Some(Attachment { ops: Vec::new(), ticket }));
+        let (message, attachment) = (Raw::new(envelope).into(), Some(Attachment { ops: Vec::new(), ticket }));
         let client = self.blueprint.clients().next().expect("there is one").0;
-        let message = Injected { client, raw, root, remote: false, last: true, attachment, permit };
+        let message = Injected { client, message, root, remote: false, last: true, attachment, permit };
         self.expected[listener].push_back(n);
         self.conversations.push(root);
         self.cores[shard].handle(Input::Injected(message), self.now);

@@ -1,6 +1,6 @@
 //! One history: what happens next is decided by the seed, and it crashes where the seed says.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,13 @@ pub(crate) struct Simulation {
     random: Random,
     show: bool,
     pub(crate) store: Store,
-    pub(crate) core: Core,
+    pub(crate) cores: Vec<Core>,
+    /// Messages between shards, in order.
+    links: VecDeque<(usize, ShardMessage)>,
+    /// Whether the journal can't be written.
+    broken: bool,
+    /// Conversations that their client has given up.
+    cancelled: HashSet<ThreadId>,
     blueprint: Arc<Blueprint>,
     pub(crate) handlers: Vec<Handler>,
     pub(crate) clients: Clients,
@@ -36,7 +42,8 @@ pub(crate) struct Simulation {
     pub(crate) now: Time,
     roots: u128,
     pub(crate) crashes: u64,
-    told: u64,
+    /// The last step of each shard that it knows to be written.
+    told: Vec<u64>,
     /// Handlers that may still be greedy.
     greed: u32,
 }
@@ -47,13 +54,14 @@ impl Simulation {
         let greed = if random.once_in(3) { 40 } else { 0 };
         let blueprint = Arc::new(blueprint(&mut random, greed > 0));
         let now: Time = "2030-01-01T00:00:00Z".parse().expect("a time");
-        let mut store = Store::new();
-        let core = start(&blueprint, &mut store, now);
-        Self {
+        let mut simulation = Self {
             random,
             show,
-            store,
-            core,
+            store: Store::new(),
+            cores: Vec::new(),
+            links: VecDeque::new(),
+            broken: false,
+            cancelled: HashSet::new(),
             blueprint,
             handlers: Vec::new(),
             clients: Clients::default(),
@@ -62,9 +70,11 @@ impl Simulation {
             now,
             roots: 0,
             crashes: 0,
-            told: 0,
+            told: Vec::new(),
             greed,
-        }
+        };
+        simulation.start_shards();
+        simulation
     }
 
     /// Plays the history to its end; the number of crashes in it.
@@ -78,10 +88,11 @@ impl Simulation {
     }
 
     fn event(&mut self) {
-        match self.random.below(40) {
+        match self.random.below(48) {
             0..4 => self.send(),
             4..18 => {
-                self.poll();
+                let shard = self.random.below(self.cores.len());
+                self.poll(shard);
             }
             18..24 => {
                 let steps = 1 + self.random.below(4);
@@ -95,7 +106,14 @@ impl Simulation {
             35 | 36 => self.read(),
             37 => self.now = self.now.after(Duration::from_secs(self.random.next() % 4)),
             38 => self.crash(),
-            _ if self.random.once_in(3) => self.stop(),
+            39 if self.random.once_in(3) => self.stop(),
+            40..44 => {
+                self.carry();
+            }
+            44 => self.give_up(),
+            45 | 46 => self.letter(),
+            47 if self.random.once_in(4) => self.unwritable(),
+            47 if self.random.once_in(4) => self.everywhere(|| Input::Drain),
             _ => {}
         }
     }
@@ -106,40 +124,109 @@ impl Simulation {
         }
     }
 
-    pub(crate) fn send(&mut self) {
+    fn fresh_root(&mut self) -> ThreadId {
         self.roots += 1;
-        let fresh = ThreadId::from_uuid(Uuid::from_u128(0xabc_0000 + self.roots));
+        ThreadId::from_uuid(Uuid::from_u128(0xabc_0000 + self.roots))
+    }
+
+    /// A conversation that was opened.
+    fn some_root(&mut self) -> Option<ThreadId> {
         let mut open: Vec<_> = self.clients.sent.values().map(|sent| sent.root).collect();
         open.sort_unstable();
-        let root = if open.is_empty() || self.random.once_in(2) { fresh } else { open[self.random.below(open.len())] };
-        let (label, ticket) = self.clients.send(root);
+        (!open.is_empty()).then(|| open[self.random.below(open.len())])
+    }
+
+    /// A client sends a message to any shard: it may continue a conversation of another one.
+    pub(crate) fn send(&mut self) {
+        let root = self.fresh_root();
+        let continues = self.some_root().filter(|_| self.random.once_in(2));
+        let (label, ticket) = self.clients.send(root, continues);
         let n = self.random.below(3) as i64;
         let payload = xml(&format!("q{}", self.random.below(LISTENERS)), n);
+        let thread = continues.map_or_else(String::new, |root| format!("<thread>{root}</thread>"));
         let envelope = format!(
-            "<message xmlns=\"{}\" xmlns:s=\"{}\"><meta><from>a</from><s:id>{label}</s:id></meta>{payload}</message>",
+            "<message xmlns=\"{}\" xmlns:s=\"{}\"><meta><from>a</from>{thread}<s:id>{label}</s:id></meta>{payload}</message>",
             ns::ENVELOPE,
             ns::SYSTOLE_META
         );
-        self.say(|| format!("send {label}: {payload} in {root}"));
+        self.say(|| format!("send {label}: {payload} in {root}, or {continues:?}"));
         let permit = Gauge::new(1, usize::MAX).admit(0).expect("there is room");
         let last = self.random.once_in(2);
-        self.input(Input::Injected(Injected {
-            client: ClientId::clone(&self.client()),
-            raw: Raw::new(envelope),
+        let shard = self.random.below(self.cores.len());
+        let message = Injected {
+            client: self.client(),
+            message: Raw::new(envelope).into(),
             root,
             remote: false,
             last,
             attachment: Some(Attachment { ops: Vec::new(), ticket }),
             permit,
-        }));
+        };
+        self.input(shard, Input::Injected(message));
+    }
+
+    /// A client leaves a conversation, or cancels it.
+    fn give_up(&mut self) {
+        let Some(root) = self.some_root() else { return };
+        if self.random.once_in(2) {
+            self.say(|| format!("leave {root}"));
+            return self.everywhere(|| Input::Left { root });
+        }
+        self.say(|| format!("cancel {root}"));
+        self.cancelled.insert(root);
+        self.everywhere(|| Input::Cancel { root });
+    }
+
+    /// An operator redrives or discards a dead letter.
+    fn letter(&mut self) {
+        let shard = self.random.below(self.cores.len());
+        let letters: Vec<_> = self.cores[shard].dead_letters().iter().map(|letter| letter.id).collect();
+        if letters.is_empty() {
+            return;
+        }
+        let letter = letters[self.random.below(letters.len())];
+        let (root, redrive) = (self.fresh_root(), !self.random.once_in(3));
+        self.say(|| format!("letter {letter}: redrive {redrive}"));
+        self.input(shard, if redrive { Input::Redrive { letter, root } } else { Input::Discard { letter } });
     }
 
     fn client(&self) -> ClientId {
         self.blueprint.clients().next().expect("there is one").0
     }
 
-    fn input(&mut self, input: Input) {
-        self.core.handle(input, self.now);
+    fn input(&mut self, shard: usize, input: Input) {
+        self.cores[shard].handle(input, self.now);
+    }
+
+    fn everywhere(&mut self, input: impl Fn() -> Input) {
+        for shard in 0..self.cores.len() {
+            self.input(shard, input());
+        }
+    }
+
+    /// Carries the message that has been on its way between shards longest; `false` if there is none.
+    fn carry(&mut self) -> bool {
+        let Some((to, message)) = self.links.pop_front() else { return false };
+        self.input(to, Input::Shard(message));
+        true
+    }
+
+    /// Lets all shards run until nothing is left to do.
+    fn poll_all(&mut self) {
+        loop {
+            let mut worked = false;
+            for shard in 0..self.cores.len() {
+                while self.poll(shard) {
+                    worked = true;
+                }
+            }
+            while self.carry() {
+                worked = true;
+            }
+            if !worked {
+                return;
+            }
+        }
     }
 
     /// Nobody holds more than it may, whoever made the messages.
@@ -147,31 +234,35 @@ impl Simulation {
         /// More than any message here.
         const MESSAGE: usize = 1000;
         let limits = &self.blueprint.limits;
-        for held in self.core.holdings() {
+        for held in self.cores.iter().flat_map(Core::holdings) {
             let threads = limits.conversation_threads;
             assert!(held.threads <= threads, "{held:?} of {limits:?}");
             assert!(held.messages <= limits.conversation_messages + threads, "{held:?} of {limits:?}");
             assert!(held.bytes <= limits.conversation_bytes + MESSAGE + 200 * threads, "{held:?} of {limits:?}");
         }
-        for thread in self.core.snapshot().threads {
+        for thread in self.cores.iter().flat_map(|core| core.snapshot().threads) {
             assert!(thread.queued <= limits.mailbox + limits.fanout, "{thread:?} of {limits:?}");
         }
     }
 
-    /// One output of the core; `false` if there is none.
-    pub(crate) fn poll(&mut self) -> bool {
+    /// One output of a shard; `false` if there is none.
+    pub(crate) fn poll(&mut self, shard: usize) -> bool {
         if self.greed > 0 {
             self.check_holdings();
         }
-        let Some(output) = self.core.poll(self.now) else { return false };
+        let Some(output) = self.cores[shard].poll(self.now) else { return false };
         match output {
             Output::Append { number, step } => {
-                self.say(|| format!("append {number}: {:?}", step.ops));
-                self.store.ask(number, step);
+                self.say(|| format!("append {number} of {shard}: {:?}", step.ops));
+                if !self.broken {
+                    self.store.ask(shard, number, step);
+                }
             }
-            Output::Start(start) => self.start(start),
+            Output::Start(start) => self.start(shard, start),
             Output::Resume { task, call, result } => {
-                if let Some(handler) = self.handlers.iter_mut().find(|handler| handler.task == task) {
+                if let Some(handler) =
+                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
+                {
                     handler.resume(call, &result);
                     let (id, listener, resumed) = (handler.message, handler.listener, handler.resumed.clone());
                     self.say(|| format!("resume {id} with {call:?}: {result:?}"));
@@ -183,9 +274,11 @@ impl Simulation {
                 }
             }
             Output::Abort { task } => {
-                if let Some(at) = self.handlers.iter().position(|handler| handler.task == task) {
+                if let Some(at) =
+                    self.handlers.iter().position(|handler| (handler.shard, handler.task) == (shard, task))
+                {
                     self.handlers.remove(at);
-                    self.input(Input::Finished { task, outcome: Outcome::Aborted });
+                    self.input(shard, Input::Finished { task, outcome: Outcome::Aborted });
                 }
             }
             Output::Egress(egress) => {
@@ -201,18 +294,20 @@ impl Simulation {
                 }
             }
             Output::Noted { task, .. } => {
-                if let Some(handler) = self.handlers.iter_mut().find(|handler| handler.task == task) {
+                if let Some(handler) =
+                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
+                {
                     handler.noting = false;
                 }
             }
             Output::Event(event) => self.say(|| format!("event at {}: {:?}", event.path, event.kind)),
-            Output::Closed { .. } | Output::Gone { .. } => {}
-            Output::Letter { .. } | Output::Shard { .. } => unreachable!("nobody asked for it"),
+            Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
+            Output::Closed { .. } | Output::Gone { .. } | Output::Letter { .. } => {}
         }
         true
     }
 
-    fn start(&mut self, start: Start) {
+    fn start(&mut self, shard: usize, start: Start) {
         let Start { task, listener, message } = start;
         self.say(|| format!("start {listener:?}: {} on {}", message.id, message.thread));
         assert!(!self.store.done.contains(&message.id), "{} is done, and starts again", message.id);
@@ -226,15 +321,17 @@ impl Simulation {
         let listener = self.blueprint.listeners().position(|(id, _)| id == listener).expect("the core names its own");
         let greedy = self.greed > 0;
         self.greed = self.greed.saturating_sub(1);
-        self.handlers.push(Handler::new(task, listener, &message, greedy));
+        self.handlers.push(Handler::new((shard, task), listener, &message, greedy));
     }
 
     /// Says how far the journal is.
     pub(crate) fn tell(&mut self) {
-        let written = self.store.written();
-        if written > self.told {
-            self.told = written;
-            self.input(Input::Appended { number: written });
+        for shard in 0..self.cores.len() {
+            let number = self.store.written(shard);
+            if number > self.told[shard] {
+                self.told[shard] = number;
+                self.input(shard, Input::Appended { number });
+            }
         }
     }
 
@@ -242,23 +339,23 @@ impl Simulation {
     pub(crate) fn act(&mut self, at: usize) -> bool {
         let fresh = self.random.next() % 1000;
         let handler = &mut self.handlers[at];
-        let task = handler.task;
+        let (shard, task) = (handler.shard, handler.task);
         match handler.act(fresh) {
-            Act::Call { call, requests, join } => self.input(Input::Called { task, call, requests, join }),
+            Act::Call { call, requests, join } => self.input(shard, Input::Called { task, call, requests, join }),
             Act::Park => {
-                self.input(Input::Parked { task });
+                self.input(shard, Input::Parked { task });
                 return false;
             }
-            Act::Drop(call) => self.input(Input::CallDropped { task, call }),
+            Act::Drop(call) => self.input(shard, Input::CallDropped { task, call }),
             Act::Note { index, name, value: Some(value) } => {
-                self.input(Input::Noted { task, index, name: name.into(), value: value.into() });
+                self.input(shard, Input::Noted { task, index, name: name.into(), value: value.into() });
             }
             Act::Note { value: None, .. } => {}
             Act::Wait => return false,
             Act::End(outcome) => {
                 let handler = self.handlers.remove(at);
                 self.say(|| format!("end {}: {outcome:?}", handler.message));
-                self.input(Input::Finished { task, outcome });
+                self.input(shard, Input::Finished { task, outcome });
             }
         }
         true
@@ -268,7 +365,7 @@ impl Simulation {
         if !self.clients.inbox.is_empty() {
             let at = self.random.below(self.clients.inbox.len());
             let number = self.clients.read(at);
-            self.input(Input::Read { number });
+            self.input(0, Input::Read { number });
         }
     }
 
@@ -280,11 +377,25 @@ impl Simulation {
         self.restart();
     }
 
+    /// The journal can't be written: the organism ends with a fault for each client that waits, and starts again. What
+    /// was not written is lost.
+    fn unwritable(&mut self) {
+        self.say(|| "unwritable".to_owned());
+        self.crashes += 1;
+        self.store.crash();
+        self.broken = true;
+        self.everywhere(|| Input::Unwritable);
+        self.poll_all();
+        let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
+        assert!(open.is_empty(), "the organism has ended, and these are open: {open:?}");
+        self.restart();
+    }
+
     /// The organism stops in order, and starts again.
     fn stop(&mut self) {
         self.say(|| "stop".to_owned());
-        self.input(Input::Stop);
-        while self.poll() {}
+        self.everywhere(|| Input::Stop);
+        self.poll_all();
         self.store.write(usize::MAX);
         self.store.close();
         self.restart();
@@ -293,9 +404,22 @@ impl Simulation {
     fn restart(&mut self) {
         self.handlers.clear();
         self.clients.inbox.clear();
-        self.told = 0;
+        self.links.clear();
+        self.broken = false;
         self.recorded = self.store.decided.clone();
-        self.core = start(&self.blueprint, &mut self.store, self.now);
+        self.start_shards();
+    }
+
+    /// Starts with one to three shards, which take up what the journal holds.
+    fn start_shards(&mut self) {
+        let shards = 1 + self.random.below(3) as u16;
+        let directory = Directory::default();
+        let parts = (0..).zip(self.store.recover().into_shards(shards));
+        let start = |(shard, recovered)| {
+            start_shard(&self.blueprint, recovered, (ShardId(shard), shards), &directory, self.now)
+        };
+        self.cores = parts.map(start).collect();
+        self.told = vec![0; self.cores.len()];
     }
 
     /// Lets everything end.
@@ -303,8 +427,9 @@ impl Simulation {
         let mut rounds = 0;
         loop {
             rounds += 1;
-            assert!(rounds < 2_000, "it does not come to an end: {:?}", self.core.snapshot());
-            while self.poll() {}
+            let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
+            assert!(rounds < 2_000, "it does not come to an end: {open:?}");
+            self.poll_all();
             if self.store.is_behind() {
                 self.store.write(usize::MAX);
                 self.tell();
@@ -315,14 +440,14 @@ impl Simulation {
                 self.read();
             }
             let acted = (0..self.handlers.len()).rev().filter(|&at| self.act(at)).count();
-            while self.poll() {}
-            let open = self.core.snapshot().threads;
+            self.poll_all();
+            let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
             if acted > 0 || self.store.is_behind() || !self.clients.inbox.is_empty() {
                 continue;
             } else if open.is_empty() {
-                assert!(self.core.is_idle(), "nothing is open, but the core isn't idle");
+                assert!(self.cores.iter().all(Core::is_idle), "nothing is open, but a core isn't idle");
                 return;
-            } else if let Some(wake) = self.core.next_wake() {
+            } else if let Some(wake) = self.cores.iter().filter_map(Core::next_wake).min() {
                 self.now = self.now.max(wake);
             } else {
                 panic!("nothing can happen, but these are open: {open:?}");
@@ -336,8 +461,10 @@ impl Simulation {
         for (label, sent) in &self.clients.sent {
             let answers = self.clients.answers.get(label).map_or(&[][..], Vec::as_slice);
             assert!(answers.len() <= 1, "{label} has {} answers: {answers:?}", answers.len());
+            let cancelled =
+                [Some(sent.root), sent.continues].iter().flatten().any(|root| self.cancelled.contains(root));
             assert!(
-                !sent.confirmed || !everybody_answers || answers.len() == 1,
+                !sent.confirmed || !everybody_answers || cancelled || answers.len() == 1,
                 "{label} was taken, and never answered"
             );
         }
@@ -345,10 +472,11 @@ impl Simulation {
         assert!(left.threads.is_empty(), "{:?}", left.threads);
         assert!(left.messages.is_empty() && left.fans.is_empty() && left.notes.is_empty(), "{left:?}");
         assert!(left.egress.is_empty() && left.remembered.is_empty(), "{left:?}");
-        let counts = self.core.counts();
-        let came = counts.injected + counts.emitted + counts.made + counts.redriven + counts.recovered;
-        let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
-        assert_eq!(came, went, "{counts:?}");
+        for counts in self.cores.iter().map(Core::counts) {
+            let came = counts.injected + counts.emitted + counts.made + counts.redriven + counts.recovered;
+            let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
+            assert_eq!(came, went, "{counts:?}");
+        }
     }
 }
 
@@ -385,12 +513,6 @@ fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
         limits.conversation_bytes = 100 + random.below(4000);
     }
     blueprint
-}
-
-/// A core that takes up what the journal holds.
-fn start(blueprint: &Arc<Blueprint>, store: &mut Store, now: Time) -> Core {
-    let recovered = store.recover();
-    start_shard(blueprint, recovered, (ShardId(0), 1), &Directory::default(), now)
 }
 
 /// The core of one shard of so many.

@@ -8,10 +8,10 @@ use systole_core::vocab::MessageId;
 #[derive(Default)]
 pub(crate) struct Store {
     journal: MemoryJournal,
-    /// Steps that are not written yet.
-    queue: VecDeque<(u64, Step)>,
-    /// The last step of this start that is written.
-    written: u64,
+    /// Steps of shards that are not written yet.
+    queue: VecDeque<(usize, u64, Step)>,
+    /// The last step of this start that is written, by shard.
+    written: HashMap<usize, u64>,
     ids: HashMap<Number, MessageId>,
     /// Messages whose consumption is durable.
     pub(crate) done: HashSet<MessageId>,
@@ -28,8 +28,8 @@ impl Store {
         Self { journal: MemoryJournal::new([7; 32]), ..Self::default() }
     }
 
-    pub(crate) fn ask(&mut self, number: u64, step: Step) {
-        self.queue.push_back((number, step));
+    pub(crate) fn ask(&mut self, shard: usize, number: u64, step: Step) {
+        self.queue.push_back((shard, number, step));
     }
 
     pub(crate) fn is_behind(&self) -> bool {
@@ -39,16 +39,16 @@ impl Store {
     /// Writes up to so many steps.
     pub(crate) fn write(&mut self, steps: usize) {
         for _ in 0..steps {
-            let Some((number, step)) = self.queue.pop_front() else { return };
+            let Some((shard, number, step)) = self.queue.pop_front() else { return };
             step.ops.iter().for_each(|op| self.note(op));
             self.journal.append(&[step]).expect("it is memory");
-            self.written = number;
+            self.written.insert(shard, number);
         }
     }
 
-    /// The last step that is written.
-    pub(crate) fn written(&self) -> u64 {
-        self.written
+    /// The last step of a shard that is written.
+    pub(crate) fn written(&self, shard: usize) -> u64 {
+        self.written.get(&shard).copied().unwrap_or(0)
     }
 
     /// What is not written is lost.
@@ -62,7 +62,7 @@ impl Store {
     }
 
     pub(crate) fn recover(&mut self) -> Recovered {
-        self.written = 0;
+        self.written.clear();
         self.journal.recover().expect("it is memory")
     }
 

@@ -1,0 +1,127 @@
+//! The entrance: Queue 1, the rate limit of the core's lane, and whether the organism still takes messages.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::blueprint::ClientId;
+use super::books::Entry;
+use super::io::Injected;
+use super::key::InvocationId;
+use super::rate_limit::RateLimit;
+use super::setup::Setup;
+use super::steps::{Calls, Redriven, Response};
+use crate::vocab::{MessageId, ThreadId, Time};
+
+/// The items that wait to be judged.
+pub(super) struct Entrance {
+    setup: Rc<Setup>,
+    queue: VecDeque<Item>,
+    /// Messages on Queue 1.
+    messages: usize,
+    rate_limit: RateLimit,
+    /// Messages that entered from outside so far.
+    entries: u64,
+    phase: Phase,
+}
+
+/// One item of Queue 1.
+pub(super) enum Item {
+    Injected(Injected, Entry),
+    Response(Response),
+    Calls(Calls),
+    /// The calls of the handler come first: they stand before this.
+    Reattached(InvocationId),
+    Redriven(Redriven, Entry),
+    /// The messages that the client sent before it left come first.
+    Left(ThreadId),
+    Cancel(ThreadId),
+}
+
+/// The phase of the organism's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Open,
+    Draining,
+    Stopped,
+}
+
+impl Entrance {
+    /// An entrance after so many entries.
+    pub(super) fn new(setup: Rc<Setup>, entries: u64) -> Self {
+        Self {
+            setup,
+            queue: VecDeque::new(),
+            messages: 0,
+            rate_limit: RateLimit::default(),
+            entries,
+            phase: Phase::Open,
+        }
+    }
+
+    /// Puts an item at the end of Queue 1.
+    pub(super) fn push(&mut self, item: Item) {
+        self.messages += usize::from(item.is_message());
+        self.queue.push_back(item);
+    }
+
+    /// Takes the first item of Queue 1.
+    pub(super) fn pop(&mut self) -> Option<Item> {
+        let item = self.queue.pop_front()?;
+        self.messages -= usize::from(item.is_message());
+        Some(item)
+    }
+
+    /// Takes all items of Queue 1.
+    pub(super) fn take_all(&mut self) -> VecDeque<Item> {
+        self.messages = 0;
+        std::mem::take(&mut self.queue)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Messages on Queue 1.
+    pub(super) fn messages(&self) -> usize {
+        self.messages
+    }
+
+    /// Returns whether a client may use the lane of the core once more.
+    pub(super) fn allows(&mut self, client: ClientId, now: Time) -> bool {
+        self.rate_limit.take(client, now)
+    }
+
+    /// The ids of the next message that enters from outside.
+    pub(super) fn next_ids(&mut self, root: ThreadId) -> (MessageId, ThreadId) {
+        self.entries += 1;
+        self.setup.key.derive_entry(root, self.entries)
+    }
+
+    /// The organism takes no continues and no dead letters any more.
+    pub(super) fn drain(&mut self) {
+        self.phase = self.phase.max(Phase::Draining);
+    }
+
+    /// The organism takes nothing any more.
+    pub(super) fn stop(&mut self) {
+        self.phase = Phase::Stopped;
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.phase >= Phase::Draining
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.phase == Phase::Stopped
+    }
+}
+
+impl Item {
+    /// Returns whether it is a message of its own in the books.
+    pub(super) fn is_message(&self) -> bool {
+        match self {
+            Self::Injected(..) | Self::Redriven(..) => true,
+            Self::Response(_) | Self::Calls(_) | Self::Reattached(_) | Self::Left(_) | Self::Cancel(_) => false,
+        }
+    }
+}

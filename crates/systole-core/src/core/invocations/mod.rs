@@ -1,0 +1,401 @@
+//! Handlers in flight: running, parked, and what they did before a crash.
+
+mod outcomes;
+mod replay;
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) use outcomes::Outcomes;
+pub(super) use replay::{Made, MadeState, Repeated, Replay};
+use slotmap::SlotMap;
+
+use super::blueprint::ListenerId;
+use super::clock::{Clock, Timer, TimerId};
+use super::faults;
+use super::io::{Attachment, CallId, Output, Settled};
+use super::key::{FanOutKey, InvocationId, ThreadKey};
+use super::outputs::Outputs;
+use super::setup::Setup;
+use super::tree::Pile;
+use crate::journal::{FanId, NoteRecord, Number, Op};
+use crate::vocab::{Fault, MessageId, Time};
+
+/// The handlers of a core that run or are parked.
+pub(super) struct Invocations {
+    setup: Rc<Setup>,
+    invocations: SlotMap<InvocationId, Invocation>,
+    /// The past of handlers of recovered messages, until they run again.
+    replays: HashMap<Number, Replay>,
+    /// Handlers that keep the core from being idle.
+    working: usize,
+    /// Results that wait until it is the turn of the handlers which await them.
+    resumes: usize,
+}
+
+/// The result of a group of awaited calls.
+pub(super) type GroupResult = Result<Vec<Settled>, Fault>;
+
+/// A handler that runs or is parked.
+#[derive(Debug)]
+pub(super) struct Invocation {
+    /// `None` once its thread is closed.
+    pub thread: Option<ThreadKey>,
+    pub listener: ListenerId,
+    pub message: MessageId,
+    /// Emissions of this message so far: the next one's index.
+    pub emitted: u64,
+    /// A handler of `<boot>`: it holds no slot, and may run for ever.
+    pub boot: bool,
+    phase: Phase,
+    /// Time that its timeout leaves it; `None` for ever.
+    left: Option<Duration>,
+    /// Groups of calls that are on Queue 1.
+    asked: Vec<CallId>,
+    /// Groups of calls that it awaits.
+    calls: Vec<(CallId, FanOutKey)>,
+    /// Groups that are decided and wait for their turn.
+    ready: VecDeque<(CallId, GroupResult, Pile)>,
+    /// The journal's knowledge of its message, if there is a journal.
+    pub log: Option<Box<InvocationLog>>,
+}
+
+/// The state of a handler.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// The handler runs. `slot`: it holds one, as all do but boot handlers, and those that went on, while
+    /// they were parked, without the answer that they waited for.
+    Running { since: Time, timer: Option<TimerId>, slot: bool },
+    /// The handler awaits calls and holds no slot.
+    Parked,
+}
+
+/// The journal's knowledge of the message that a handler works on.
+#[derive(Debug, Default)]
+pub(super) struct InvocationLog {
+    /// The number of the message.
+    pub number: Number,
+    /// The fan-out that the message answers, and how many of its answers were consumed with it.
+    pub answered: Option<(FanId, u32)>,
+    /// Operations that are written in the step that consumes the message.
+    pub attachment: Option<Attachment>,
+    /// The number of dispatches after a crash that did not end.
+    attempts: Option<u8>,
+    /// The past of the handler.
+    replay: Replay,
+}
+
+/// The calls that a handler gave up when it dropped the future of a group.
+pub(super) enum GivenUp {
+    /// Calls that are open.
+    Calls(FanOutKey),
+    /// A group that it asked for again after a restart.
+    Repeated,
+    /// Nothing that has an effect.
+    Nothing,
+}
+
+impl Invocation {
+    /// A handler that is about to start on a message.
+    pub(super) fn new(
+        thread: ThreadKey,
+        listener: ListenerId,
+        message: MessageId,
+        left: Option<Duration>,
+        boot: bool,
+    ) -> Self {
+        Self {
+            thread: Some(thread),
+            listener,
+            message,
+            emitted: 0,
+            boot,
+            phase: Phase::Parked,
+            left,
+            asked: Vec::new(),
+            calls: Vec::new(),
+            ready: VecDeque::new(),
+            log: None,
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running { .. })
+    }
+
+    /// Returns whether results wait to be handed to it.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Returns whether a group of calls of it is on Queue 1.
+    pub(super) fn has_asked(&self, call: CallId) -> bool {
+        self.asked.contains(&call)
+    }
+
+    /// Groups of calls that wait to be judged or handed over.
+    pub(super) fn groups(&self) -> usize {
+        let repeated = self.log.as_ref().map_or(0, |log| log.replay.repeated.len());
+        self.asked.len() + self.ready.len() + repeated
+    }
+
+    /// Returns whether an answer is still to be handed to it.
+    fn awaits(&self) -> bool {
+        let repeats = self.log.as_ref().is_some_and(|log| !log.replay.repeated.is_empty());
+        repeats || !(self.asked.is_empty() && self.calls.is_empty() && self.ready.is_empty())
+    }
+
+    /// The fan-outs that it awaits.
+    pub(super) fn fan_outs(&self) -> impl Iterator<Item = FanOutKey> {
+        self.calls.iter().map(|&(_, fan)| fan)
+    }
+
+    /// The name of a group of its calls in the journal.
+    pub(super) fn fan_id(&self, call: CallId) -> FanId {
+        let before = self.log.as_ref().map_or(0, |log| log.replay.before);
+        FanId { message: self.number(), call: Some(before + call.0) }
+    }
+
+    /// The number of its message in the journal; 0 if there is none.
+    pub(super) fn number(&self) -> Number {
+        self.log.as_ref().map_or(0, |log| log.number)
+    }
+
+    /// From where on the context of its thread has what it had not seen when it first ran.
+    pub(super) fn remembered(&self) -> Option<Number> {
+        self.log.as_ref().and_then(|log| log.replay.remembered)
+    }
+}
+
+impl Invocations {
+    pub(super) fn new(setup: Rc<Setup>) -> Self {
+        Self { setup, invocations: SlotMap::with_key(), replays: HashMap::new(), working: 0, resumes: 0 }
+    }
+
+    pub(super) fn get(&self, id: InvocationId) -> Option<&Invocation> {
+        self.invocations.get(id)
+    }
+
+    /// The open thread of a handler.
+    pub(super) fn thread(&self, id: InvocationId) -> Option<ThreadKey> {
+        self.invocations.get(id)?.thread
+    }
+
+    /// Returns whether no handler keeps the core from being idle.
+    pub(super) fn are_idle(&self) -> bool {
+        self.working == 0
+    }
+
+    /// Results that wait for the turn of their handlers.
+    pub(super) fn resumes(&self) -> usize {
+        self.resumes
+    }
+
+    /// Returns whether all that runs is left to the next start.
+    pub(super) fn rest(&self) -> bool {
+        let outlives = |invocation: &Invocation| self.setup.blueprint.contract(invocation.listener).outlives;
+        self.invocations.values().all(|one| !one.is_running() || one.boot || outlives(one))
+    }
+
+    /// Returns whether the organism isn't idle while a handler runs: not that of `<boot>`, unless it speaks at its end.
+    fn is_work(&self, invocation: &Invocation) -> bool {
+        !invocation.boot || self.setup.blueprint.contract(invocation.listener).speaks_at_end
+    }
+
+    /// Adds a handler and starts its time.
+    pub(super) fn start(&mut self, invocation: Invocation, slot: bool, clock: &mut Clock) -> InvocationId {
+        self.working += usize::from(self.is_work(&invocation));
+        let id = self.invocations.insert(invocation);
+        self.run(id, slot, clock);
+        id
+    }
+
+    /// Starts the time of a handler.
+    pub(super) fn run(&mut self, id: InvocationId, slot: bool, clock: &mut Clock) {
+        let Some(invocation) = self.invocations.get_mut(id) else { return };
+        let now = clock.now();
+        let timer = invocation.left.map(|left| clock.set(now.after(left), Timer::Handler(id)));
+        invocation.phase = Phase::Running { since: now, timer, slot };
+    }
+
+    /// Stops the time of a handler. The listener to which it gives a slot back, if it held one.
+    fn stop(&mut self, id: InvocationId, clock: &mut Clock) -> Option<ListenerId> {
+        let invocation = self.invocations.get_mut(id)?;
+        let Phase::Running { since, timer, slot } = invocation.phase else { return None };
+        invocation.phase = Phase::Parked;
+        invocation.left = invocation.left.map(|left| left.saturating_sub(clock.now().since(since)));
+        if let Some(timer) = timer {
+            clock.cancel(timer);
+        }
+        slot.then_some(invocation.listener)
+    }
+
+    /// Parks a handler. `None` if it awaits nothing: it was resumed in the meantime, and runs. Otherwise the listener to
+    /// which it gives a slot back, if it held one.
+    pub(super) fn park(&mut self, id: InvocationId, clock: &mut Clock) -> Option<Option<ListenerId>> {
+        self.invocations.get(id).filter(|invocation| invocation.awaits())?;
+        Some(self.stop(id, clock))
+    }
+
+    /// Removes a handler that ended, with the listener to which it gives a slot back.
+    pub(super) fn end(&mut self, id: InvocationId, clock: &mut Clock) -> (Option<Invocation>, Option<ListenerId>) {
+        let freed = self.stop(id, clock);
+        let ended = self.invocations.remove(id);
+        if let Some(ended) = &ended {
+            self.working -= usize::from(self.is_work(ended));
+            self.resumes -= ended.ready.len();
+        }
+        (ended, freed)
+    }
+
+    /// Tells a handler whose thread is over to end. It keeps its slot until it does.
+    pub(super) fn abort(&mut self, id: InvocationId, clock: &mut Clock, out: &mut Outputs) {
+        let Some(invocation) = self.invocations.get_mut(id) else { return };
+        invocation.thread = None;
+        invocation.asked.clear();
+        invocation.calls.clear();
+        if let Some(log) = &mut invocation.log {
+            log.replay.repeated.clear();
+        }
+        self.resumes -= std::mem::take(&mut invocation.ready).len();
+        if let Phase::Running { timer, .. } = &mut invocation.phase
+            && let Some(timer) = timer.take()
+        {
+            clock.cancel(timer);
+        }
+        out.say(Output::Abort { task: id });
+    }
+
+    /// A group of calls of a handler is on Queue 1 from now on.
+    pub(super) fn ask(&mut self, id: InvocationId, call: CallId) {
+        if let Some(invocation) = self.invocations.get_mut(id) {
+            invocation.asked.push(call);
+        }
+    }
+
+    /// A group of calls of a handler is no longer on Queue 1.
+    pub(super) fn take_asked(&mut self, id: InvocationId, call: CallId) {
+        if let Some(invocation) = self.invocations.get_mut(id) {
+            invocation.asked.retain(|&asked| asked != call);
+        }
+    }
+
+    /// A handler awaits a fan-out of so many calls.
+    pub(super) fn wait_for(&mut self, id: InvocationId, call: CallId, fan: FanOutKey, calls: usize) {
+        if let Some(invocation) = self.invocations.get_mut(id) {
+            invocation.emitted += calls as u64;
+            invocation.calls.push((call, fan));
+        }
+    }
+
+    /// Keeps the result of a group until it is its handler's turn. The thread that wants a turn.
+    pub(super) fn decided(
+        &mut self,
+        id: InvocationId,
+        call: CallId,
+        result: GroupResult,
+        pile: impl FnOnce(ThreadKey) -> Pile,
+    ) -> Option<ThreadKey> {
+        let invocation = self.invocations.get_mut(id)?;
+        invocation.calls.retain(|(other, _)| *other != call);
+        let thread = invocation.thread?;
+        let mut held = pile(thread);
+        held.add_result(&result);
+        invocation.ready.push_back((call, result, held));
+        self.resumes += 1;
+        Some(thread)
+    }
+
+    /// Takes the next result for a handler.
+    pub(super) fn take_ready(&mut self, id: InvocationId) -> Option<(CallId, GroupResult)> {
+        let (call, result, _) = self.invocations.get_mut(id)?.ready.pop_front()?;
+        self.resumes -= 1;
+        Some((call, result))
+    }
+
+    /// A handler dropped the future of a group of calls.
+    pub(super) fn give_up(&mut self, id: InvocationId, call: CallId) -> GivenUp {
+        let Some(invocation) = self.invocations.get_mut(id) else { return GivenUp::Nothing };
+        if let Some(at) = invocation.ready.iter().position(|(other, ..)| *other == call) {
+            invocation.ready.remove(at);
+            self.resumes -= 1;
+        } else if let Some(at) = invocation.calls.iter().position(|(other, _)| *other == call) {
+            return GivenUp::Calls(invocation.calls.remove(at).1);
+        } else if invocation.log.as_mut().is_some_and(|log| log.replay.gives_up(call)) {
+            return GivenUp::Repeated;
+        } else {
+            invocation.asked.retain(|other| *other != call);
+        }
+        GivenUp::Nothing
+    }
+
+    /// Runs a handler of an open thread that waits for nothing any more, without a slot.
+    pub(super) fn go_on(&mut self, id: InvocationId, clock: &mut Clock) {
+        let waits = |one: &&Invocation| one.thread.is_some() && !one.is_running() && !one.awaits();
+        if self.invocations.get(id).filter(waits).is_some() {
+            self.run(id, false, clock);
+        }
+    }
+
+    /// Attaches changes to the end of a handler; gives them back if that is over already.
+    pub(super) fn attach(&mut self, id: InvocationId, attachment: Attachment) -> Option<Attachment> {
+        match self.invocations.get_mut(id).and_then(|invocation| invocation.log.as_mut()) {
+            Some(log) => {
+                log.attachment = Some(attachment);
+                None
+            }
+            None => Some(attachment),
+        }
+    }
+
+    /// Writes what a handler learned. It goes on when that is durable.
+    pub(super) fn note(&self, id: InvocationId, index: u32, (name, value): (Arc<str>, Arc<str>), out: &mut Outputs) {
+        // A closed thread needs no notes: its handler is not run again.
+        let open = self.invocations.get(id).filter(|invocation| invocation.thread.is_some());
+        let message = open.map_or(0, Invocation::number);
+        if message != 0 {
+            out.write(|| Op::Note(NoteRecord { message, index, name, value }));
+        }
+        out.say(Output::Noted { task: id, index });
+    }
+
+    /// Writes from which number on the context of the thread has the message of a handler.
+    pub(super) fn note_seen(&self, id: InvocationId, number: Number, out: &mut Outputs) {
+        let message = self.invocations.get(id).map_or(0, Invocation::number);
+        if message != 0 {
+            let (index, name, value) = (NoteRecord::CONTEXT, "context".into(), number.to_string().into());
+            out.write(|| Op::Note(NoteRecord { message, index, name, value }));
+        }
+    }
+
+    /// A handler that waits has not brought the process down.
+    pub(super) fn survived(&mut self, id: InvocationId, out: &mut Outputs) {
+        let Some(log) = self.invocations.get_mut(id).and_then(|invocation| invocation.log.as_mut()) else { return };
+        if log.attempts.is_some_and(|attempts| attempts > 0) {
+            log.attempts = Some(0);
+            out.write(|| Op::Attempt { message: log.number, attempts: 0 });
+        }
+    }
+
+    /// Counts the attempt at a message that may have been running at a crash; its fault if it was tried too often.
+    pub(super) fn count_attempt(
+        &self,
+        listener: ListenerId,
+        message: Number,
+        attempts: Option<u8>,
+        out: &mut Outputs,
+    ) -> Result<Option<u8>, Fault> {
+        let blueprint = &self.setup.blueprint;
+        // A handler that waits for a person does not bring the process down.
+        let Some(attempts) = attempts.filter(|_| blueprint.contract(listener).timeout.is_some()) else {
+            return Ok(None);
+        };
+        if u32::from(attempts) >= blueprint.limits.max_attempts {
+            return Err(faults::too_many_attempts(u32::from(attempts)));
+        }
+        out.write(|| Op::Attempt { message, attempts: u32::from(attempts) + 1 });
+        Ok(Some(attempts + 1))
+    }
+}

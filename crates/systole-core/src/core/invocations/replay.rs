@@ -1,0 +1,287 @@
+//! Handlers that run again after a crash: the core hands them the same results as before, in the same order.
+//!
+//! A handler of a recovered message starts from the beginning. A group of calls that it makes is not made again where
+//! the journal has it: its result is handed over in the order in which results were decided, so that whatever the
+//! handler did with them it does again; one that is still open is attached to the children that it has. A handler that
+//! asks for something else than before fails with both sides shown: it is not deterministic, and what it asked then
+//! has had its effect.
+//!
+//! A handler that reattaches goes on from what it keeps elsewhere, and is not held to an order: it finds a group that it
+//! made before by what it asked, and says when it wants none of the others, and which result it need not have again.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{GroupResult, Invocation, InvocationLog, Invocations};
+use crate::core::faults;
+use crate::core::io::{CallId, Emission};
+use crate::core::key::{FanOutKey, InvocationId};
+use crate::core::outputs::Outputs;
+use crate::core::records::requests_record;
+use crate::journal::{FanId, NoteRecord, Number, Op, Request};
+use crate::vocab::Fault;
+
+/// The past of a handler, as far as it has not repeated it.
+#[derive(Debug, Default)]
+pub(in crate::core) struct Replay {
+    /// The groups of calls that it made, and has not asked for again.
+    pub calls: HashMap<u32, Made>,
+    /// The groups that were decided, in that order, as far as their results were not handed over.
+    pub decided: BTreeMap<Number, CallId>,
+    /// The notes of the handler.
+    pub notes: Vec<NoteRecord>,
+    /// The number that its message has in the context: the handler had not seen later entries when it began.
+    pub remembered: Option<Number>,
+    /// Indices that its calls took.
+    pub emitted: u64,
+    /// Results that were asked for again, and wait for those before them.
+    results: HashMap<CallId, GroupResult>,
+    /// Groups that were asked for again: their results wait for those before them, or never come.
+    pub(super) repeated: Vec<CallId>,
+    /// The handler finds groups by their requests, in any order.
+    reattaches: bool,
+    /// The numbers below are those of groups that were made before it was run again.
+    pub(super) before: u32,
+    /// The groups made before that it found again.
+    found: HashMap<CallId, FanId>,
+}
+
+/// A group of calls that a handler made before.
+#[derive(Debug)]
+pub(in crate::core) struct Made {
+    pub requests: Vec<Request>,
+    pub state: MadeState,
+}
+
+/// The state of a group of calls that a handler made before.
+#[derive(Debug)]
+pub(in crate::core) enum MadeState {
+    Open(FanOutKey),
+    Decided(GroupResult),
+    /// The handler gave it up, and will again.
+    Dropped,
+}
+
+/// A group of calls that a handler asks for again.
+pub(in crate::core) enum Repeated {
+    /// The group differs from the earlier one.
+    Diverged(Fault),
+    /// The fan-out of the group is open.
+    Open(FanOutKey),
+    /// The result is handed over at once.
+    Decided(GroupResult),
+    /// The result waits for those before it, or never comes.
+    Waits,
+}
+
+impl Invocations {
+    /// The past of the handler of a recovered message.
+    pub(in crate::core) fn recall(&mut self, message: Number) -> &mut Replay {
+        self.replays.entry(message).or_default()
+    }
+
+    /// Forgets the calls of a recovered message, but not the notes: its open fan-outs, in the order of the calls.
+    pub(in crate::core) fn forget_calls(&mut self, message: Number) -> Vec<FanOutKey> {
+        let Some(replay) = self.replays.get_mut(&message) else { return Vec::new() };
+        let Replay { calls, notes, remembered, .. } = std::mem::take(replay);
+        (replay.notes, replay.remembered) = (notes, remembered);
+        let mut calls: Vec<_> = calls.into_iter().collect();
+        calls.sort_unstable_by_key(|(call, _)| *call);
+        let open = |(_, made): (u32, Made)| match made.state {
+            MadeState::Open(fan) => Some(fan),
+            MadeState::Decided(_) | MadeState::Dropped => None,
+        };
+        calls.into_iter().filter_map(open).collect()
+    }
+
+    /// Tells a handler what the journal says of its message. What it noted before, and the open fan-outs that it has
+    /// from now on.
+    pub(in crate::core) fn attach_log(
+        &mut self,
+        id: InvocationId,
+        number: Number,
+        attempts: Option<u8>,
+        answered: Option<(FanId, u32)>,
+    ) -> (Vec<NoteRecord>, Vec<FanOutKey>) {
+        let Some(invocation) = self.invocations.get_mut(id).filter(|_| number != 0) else { return Default::default() };
+        let mut replay = self.replays.remove(&number).unwrap_or_default();
+        if self.setup.blueprint.contract(invocation.listener).reattaches {
+            replay.reattach();
+        }
+        let notes = std::mem::take(&mut replay.notes);
+        let open = replay.calls.values().filter_map(|made| match made.state {
+            MadeState::Open(fan) => Some(fan),
+            MadeState::Decided(_) | MadeState::Dropped => None,
+        });
+        let open = open.collect();
+        invocation.emitted = replay.emitted;
+        invocation.log = Some(Box::new(InvocationLog { number, attempts, answered, replay, attachment: None }));
+        (notes, open)
+    }
+
+    /// Takes a group of calls that a handler of an open thread made before; `None` if it is a new one. With it, whether
+    /// the handler still wants it.
+    pub(in crate::core) fn repeat(
+        &mut self,
+        id: InvocationId,
+        call: CallId,
+        requests: &[Emission],
+    ) -> Option<(Repeated, bool)> {
+        let invocation = self.invocations.get_mut(id).filter(|invocation| invocation.thread.is_some())?;
+        let log = invocation.log.as_mut().filter(|log| !log.replay.calls.is_empty())?;
+        let asked = requests_record(requests);
+        let (fan, made) = log.replay.take(log.number, call, &asked)?;
+        let asked_at = invocation.asked.iter().position(|&asked| asked == call);
+        asked_at.map(|at| invocation.asked.swap_remove(at));
+        if asked != made.requests {
+            let fault = faults::diverged(&describe(&made.requests), &describe(&asked));
+            return Some((Repeated::Diverged(fault), true));
+        }
+        if log.replay.reattaches {
+            log.replay.found.insert(call, fan);
+        }
+        let repeated = match made.state {
+            MadeState::Open(fan) => {
+                invocation.calls.push((call, fan));
+                Repeated::Open(fan)
+            }
+            MadeState::Decided(result) if log.replay.reattaches => Repeated::Decided(result),
+            MadeState::Decided(result) => {
+                log.replay.results.insert(call, result);
+                log.replay.repeated.push(call);
+                Repeated::Waits
+            }
+            MadeState::Dropped => {
+                log.replay.repeated.push(call);
+                Repeated::Waits
+            }
+        };
+        Some((repeated, asked_at.is_some()))
+    }
+
+    /// Keeps the result of a group for a handler that runs again; gives it back if nothing has to come before it.
+    pub(in crate::core) fn keep_result(
+        &mut self,
+        fan: FanId,
+        id: InvocationId,
+        order: Number,
+        result: GroupResult,
+    ) -> Option<GroupResult> {
+        let Some(call) = fan.call else { return Some(result) };
+        let replay = match self.invocations.get_mut(id) {
+            Some(invocation) => invocation.log.as_mut().map(|log| &mut log.replay),
+            None => self.replays.get_mut(&fan.message),
+        };
+        let Some(replay) = replay else { return Some(result) };
+        match replay.calls.get_mut(&call) {
+            Some(made) => made.state = MadeState::Decided(result),
+            None if replay.decided.is_empty() => return Some(result),
+            None => {
+                replay.results.insert(CallId(call), result);
+            }
+        }
+        if !replay.reattaches {
+            replay.decided.insert(order, CallId(call));
+        }
+        None
+    }
+
+    /// Takes the result that is next in the order of decisions, if the handler has asked for it.
+    pub(in crate::core) fn next_result(&mut self, id: InvocationId) -> Option<(CallId, GroupResult)> {
+        let replay = &mut self.invocations.get_mut(id)?.log.as_mut()?.replay;
+        let (&order, &call) = replay.decided.first_key_value()?;
+        let result = replay.results.remove(&call)?;
+        replay.decided.remove(&order);
+        replay.repeated.retain(|other| *other != call);
+        Some((call, result))
+    }
+
+    /// The result of a group need not be known any longer.
+    pub(in crate::core) fn forget_call(&mut self, id: InvocationId, call: CallId, out: &mut Outputs) {
+        let Some(invocation) = self.invocations.get_mut(id) else { return };
+        let fan = invocation.fan_id(call);
+        let Some(replay) = invocation.log.as_mut().map(|log| &mut log.replay).filter(|replay| replay.reattaches) else {
+            return;
+        };
+        let fan = replay.found.remove(&call).unwrap_or(fan);
+        out.write(|| Op::Forgotten { fan });
+    }
+
+    /// The groups that a handler which reattaches has not found again, in the order of the calls, with their fan-outs
+    /// where they are open: it wants none of them.
+    pub(in crate::core) fn unwanted(&mut self, id: InvocationId) -> Vec<(FanId, Option<FanOutKey>)> {
+        let log = self.invocations.get_mut(id).and_then(|invocation| invocation.log.as_mut());
+        let Some(log) = log.filter(|log| log.replay.reattaches) else { return Vec::new() };
+        let message = log.number;
+        let group = |(call, made): (u32, Made)| match made.state {
+            MadeState::Open(fan) => (FanId { message, call: Some(call) }, Some(fan)),
+            MadeState::Decided(_) | MadeState::Dropped => (FanId { message, call: Some(call) }, None),
+        };
+        let mut left: Vec<_> = log.replay.calls.drain().map(group).collect();
+        left.sort_unstable_by_key(|(fan, _)| fan.call);
+        left
+    }
+
+    /// The fault of a handler that waits for a result which came, before, after one that it has not asked for.
+    pub(in crate::core) fn divergence(&self, id: InvocationId) -> Option<Fault> {
+        let invocation = self.invocations.get(id)?;
+        let log = invocation.log.as_ref()?;
+        if invocation.is_running() || invocation.is_ready() || !invocation.asked.is_empty() {
+            return None;
+        }
+        let next = log.replay.decided.values().next()?;
+        let made = log.replay.calls.get(&next.0)?;
+        Some(faults::diverged(&describe(&made.requests), "nothing: it waits for others"))
+    }
+}
+
+impl Replay {
+    /// From now on groups are found by what they asked.
+    fn reattach(&mut self) {
+        self.reattaches = true;
+        self.before = self.calls.keys().max().map_or(0, |last| last + 1);
+        self.decided.clear();
+    }
+
+    /// The group that was made before, if this is it.
+    fn take(&mut self, message: Number, call: CallId, asked: &[Request]) -> Option<(FanId, Made)> {
+        let same = |made: &Made| made.requests == asked && !matches!(made.state, MadeState::Dropped);
+        let call = match self.reattaches {
+            true => *self.calls.iter().filter(|(_, made)| same(made)).map(|(call, _)| call).min()?,
+            false => call.0,
+        };
+        Some((FanId { message, call: Some(call) }, self.calls.remove(&call)?))
+    }
+
+    /// The handler gives up a group that it asked for again; `false` if that is none.
+    pub(super) fn gives_up(&mut self, call: CallId) -> bool {
+        let Some(at) = self.repeated.iter().position(|other| *other == call) else { return false };
+        self.repeated.remove(at);
+        self.results.remove(&call);
+        self.decided.retain(|_, other| *other != call);
+        true
+    }
+}
+
+impl Invocation {
+    /// Returns whether it asked for all that it had asked for before.
+    pub(in crate::core) fn repeats_all(&self) -> bool {
+        self.log.as_ref().is_none_or(|log| log.replay.reattaches || log.replay.calls.is_empty())
+    }
+
+    /// The fault of a handler that ended without asking for all that it had asked for before.
+    pub(in crate::core) fn unrepeated(&self) -> Fault {
+        let calls = self.log.iter().flat_map(|log| &log.replay.calls);
+        let first = calls.min_by_key(|(call, _)| **call).map(|(_, made)| describe(&made.requests));
+        faults::diverged(&first.unwrap_or_default(), "nothing: it ended")
+    }
+}
+
+/// The requests of a group, in words.
+fn describe(requests: &[Request]) -> String {
+    let one = |request: &Request| match (&request.to, &request.thread) {
+        (Some(to), _) => format!("{} to '{to}'", request.text),
+        (None, Some(thread)) => format!("{} on {thread}", request.text),
+        (None, None) => request.text.clone(),
+    };
+    requests.iter().map(one).collect::<Vec<_>>().join(", ")
+}

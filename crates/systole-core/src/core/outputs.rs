@@ -1,0 +1,179 @@
+//! The outputs of the core, and the write-ahead: the operations of a step, and the outputs held back until they are
+//! durable.
+//!
+//! A step is one input, one timer, one item of Queue 1 or one turn. Where the organism is durable, each step that
+//! changed something goes out as [`Output::Append`], and no output of it or of a later step before the shell has
+//! said [`Input::Appended`](super::Input::Appended): no client and no handler learns what a crash could undo.
+
+use std::collections::VecDeque;
+
+use super::directory::Directory;
+use super::event::{Event, EventKind};
+use super::io::{Attachment, Output, ShardId, ShardMessage};
+use crate::journal::{Number, Op, Step, numbers_after};
+use crate::vocab::{ThreadId, ThreadPath, Time};
+
+/// The outputs of the step under way and of the steps before it, and the numbers of records.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    /// Outputs of the step under way, or of all steps where nothing is written.
+    said: VecDeque<Output>,
+    write_ahead: Option<Box<WriteAhead>>,
+    /// States whether operators get events.
+    events: bool,
+    directory: Directory,
+    /// Lower bound of the numbers of this start, where the organism is durable.
+    first: Option<Number>,
+    /// The last number that was given, where it is not.
+    sequence: Number,
+}
+
+/// The write-ahead of a durable core.
+#[derive(Debug, Default)]
+struct WriteAhead {
+    /// Operations of the step under way.
+    ops: Vec<Op>,
+    /// Steps that were given out to be written.
+    appended: u64,
+    /// Outputs of steps that are not durable yet, or come after one that isn't.
+    held: VecDeque<(u64, VecDeque<Output>)>,
+    /// Outputs that may go.
+    ready: VecDeque<Output>,
+    /// The organism ends and writes no more; its next start takes up what is left.
+    sealed: bool,
+    /// The journal can't be written.
+    broken: bool,
+}
+
+impl Outputs {
+    /// Outputs of a core; `epoch`: the start, of a durable organism.
+    pub(super) fn new(epoch: Option<u16>, events: bool, directory: Directory) -> Self {
+        Self {
+            said: VecDeque::new(),
+            write_ahead: epoch.map(|_| Box::default()),
+            events,
+            directory,
+            first: epoch.map(|epoch| numbers_after(epoch, 0)),
+            sequence: 0,
+        }
+    }
+
+    /// Adds an output to the step.
+    pub(super) fn say(&mut self, output: Output) {
+        self.said.push_back(output);
+    }
+
+    /// Adds a message for another shard.
+    pub(super) fn send(&mut self, to: ShardId, message: ShardMessage) {
+        self.say(Output::Shard { to, message });
+    }
+
+    /// Adds an event on a thread. What a durable core leaves to its next start when it ends is no event.
+    pub(super) fn event(&mut self, event: impl FnOnce() -> Event) {
+        if self.events && !self.leaves() {
+            self.say(Output::Event(event()));
+        }
+    }
+
+    /// Adds an event at the root of a conversation, which need not be open.
+    pub(super) fn root_event(&mut self, root: ThreadId, kind: impl FnOnce() -> EventKind) {
+        if self.events {
+            self.say(Output::Event(Event { root, path: ThreadPath::new(Vec::new()), kind: kind() }));
+        }
+    }
+
+    /// Adds an operation to the step, where changes are written.
+    pub(super) fn write(&mut self, op: impl FnOnce() -> Op) {
+        if let Some(log) = self.write_ahead.as_mut().filter(|log| !log.sealed) {
+            log.ops.push(op());
+        }
+    }
+
+    /// Writes the operations of an attachment, if its input took effect, and reports which of both it was.
+    pub(super) fn take(&mut self, attachment: Option<Attachment>, kept: bool) {
+        let Some(Attachment { ops, ticket }) = attachment else { return };
+        let kept = kept && !self.is_sealed();
+        if kept {
+            ops.into_iter().for_each(|op| self.write(|| op));
+        }
+        self.say(Output::Taken { ticket, kept });
+    }
+
+    /// Ends a step: its operations go out to be written, and its outputs wait for that.
+    pub(super) fn end_step(&mut self, at: Time) {
+        let Some(log) = &mut self.write_ahead else { return };
+        if log.ops.is_empty() || log.broken {
+            match log.held.back_mut() {
+                Some((_, later)) => later.append(&mut self.said),
+                None => log.ready.append(&mut self.said),
+            }
+            return;
+        }
+        log.appended += 1;
+        let step = Step { ops: std::mem::take(&mut log.ops), at };
+        log.ready.push_back(Output::Append { number: log.appended, step });
+        log.held.push_back((log.appended, std::mem::take(&mut self.said)));
+    }
+
+    /// Releases the outputs of all steps up to one that is durable.
+    pub(super) fn appended(&mut self, number: u64) {
+        let Some(log) = &mut self.write_ahead else { return };
+        while log.held.front().is_some_and(|(held, _)| *held <= number) {
+            let Some((_, mut outputs)) = log.held.pop_front() else { return };
+            log.ready.append(&mut outputs);
+        }
+    }
+
+    /// The next output that may go.
+    pub(super) fn next(&mut self) -> Option<Output> {
+        match &mut self.write_ahead {
+            Some(log) => log.ready.pop_front(),
+            None => self.said.pop_front(),
+        }
+    }
+
+    /// Returns whether all outputs have gone.
+    pub(super) fn is_empty(&self) -> bool {
+        self.said.is_empty() && self.write_ahead.as_ref().is_none_or(|log| log.ready.is_empty() && log.held.is_empty())
+    }
+
+    /// Writes nothing from now on: the next start takes up what is in the journal.
+    pub(super) fn seal(&mut self) {
+        if let Some(log) = &mut self.write_ahead {
+            log.sealed = true;
+        }
+    }
+
+    /// Drops what waits to be written: the journal can't be, so it will never be durable.
+    pub(super) fn give_up(&mut self) {
+        if let Some(log) = &mut self.write_ahead {
+            (log.sealed, log.broken) = (true, true);
+            log.ops.clear();
+            log.held.clear();
+        }
+    }
+
+    /// Returns whether changes are written.
+    pub(super) fn writes(&self) -> bool {
+        self.write_ahead.as_ref().is_some_and(|log| !log.sealed)
+    }
+
+    /// Returns whether changes stay in memory from now on, since the next start takes everything up.
+    pub(super) fn leaves(&self) -> bool {
+        self.write_ahead.as_ref().is_some_and(|log| log.sealed && !log.broken)
+    }
+
+    /// Returns whether nothing is written any more, because the organism ends.
+    fn is_sealed(&self) -> bool {
+        self.write_ahead.as_ref().is_some_and(|log| log.sealed)
+    }
+
+    /// A number that no record had before.
+    pub(super) fn next_number(&mut self) -> Number {
+        if let Some(first) = self.first {
+            return first + self.directory.next_number();
+        }
+        self.sequence += 1;
+        self.sequence
+    }
+}

@@ -1,0 +1,83 @@
+//! The values that a core is made from.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use systole_xml::schema::{Catalog, DecodeFn};
+
+use super::blueprint::{Blueprint, ListenerId};
+use super::directory::Directory;
+use super::gauge::Gauge;
+use super::io::ShardId;
+use super::tree::Sender;
+use crate::vocab::{IdKey, Name, QName, Time};
+
+/// The values that a core is made from.
+pub struct CoreConfig {
+    /// The shard of the core.
+    pub shard: ShardId,
+    /// The number of shards, at least 1. The home of listener n is shard n modulo this.
+    pub shards: u16,
+    /// The listeners and clients.
+    pub blueprint: Arc<Blueprint>,
+    /// The schemas of all payloads.
+    pub catalog: Arc<Catalog>,
+    /// The decoders of payloads, by listener.
+    pub decoders: Arc<Decoders>,
+    /// The secret of derived ids.
+    pub key: IdKey,
+    /// The messages that wait in all shards.
+    pub gauge: Gauge,
+    /// The shards of conversations, and the number of threads in all shards.
+    pub directory: Directory,
+    /// States whether operators get events.
+    pub events: bool,
+    /// The start of the organism, for `<boot>`.
+    pub started: Time,
+    /// The number of this start, where the organism is durable: then [`Output::Append`](super::Output::Append) says
+    /// what is to be written, and the outputs of a step wait until it is.
+    pub epoch: Option<u16>,
+}
+
+/// The decoder of each payload that a listener takes; by listener, so that a look-up makes no key.
+#[derive(Clone, Default)]
+pub struct Decoders(Vec<HashMap<QName, DecodeFn>>);
+
+/// The values of [`CoreConfig`] that never change and that several parts read.
+pub(super) struct Setup {
+    pub shard: ShardId,
+    /// The number of shards, at least 1.
+    pub shards: u16,
+    pub blueprint: Arc<Blueprint>,
+    /// The secret of derived ids.
+    pub key: IdKey,
+    /// The start of the organism.
+    pub started: Time,
+}
+
+impl Decoders {
+    /// Sets the decoder of a payload for a listener.
+    pub fn insert(&mut self, listener: ListenerId, payload: QName, decode: DecodeFn) {
+        let listener = listener.0 as usize;
+        if self.0.len() <= listener {
+            self.0.resize_with(listener + 1, HashMap::new);
+        }
+        self.0[listener].insert(payload, decode);
+    }
+
+    pub(super) fn get(&self, listener: ListenerId, payload: &QName) -> Option<&DecodeFn> {
+        self.0.get(listener.0 as usize)?.get(payload)
+    }
+}
+
+impl Setup {
+    /// The name of a sender, as the pump stamps it.
+    pub(super) fn name_of(&self, sender: Sender) -> Name {
+        match sender {
+            Sender::Listener(id) => self.blueprint.contract(id).name.clone(),
+            Sender::Client(id) => self.blueprint.principal(id).name.clone(),
+            Sender::Core => Name::core(),
+            Sender::System => Name::system(),
+        }
+    }
+}

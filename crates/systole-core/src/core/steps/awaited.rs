@@ -1,0 +1,191 @@
+//! Groups of calls that handlers await: asked, decided, given up, and asked again after a restart.
+
+use super::Core;
+use crate::core::entrance::Item;
+use crate::core::faults;
+use crate::core::invocations::{Invocation, Outcomes, Repeated};
+use crate::core::io::{Answer, CallId, Emission, EmissionKind, Join};
+use crate::core::judge::Verdict;
+use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
+use crate::core::records::{join_word, requests_record};
+use crate::core::steps::respond::Source;
+use crate::core::tree::{Decided, FanOut, FanOutKind, Pile};
+use crate::journal::{self, CallRecord, Op};
+use crate::vocab::Fault;
+
+/// A group of calls that a handler awaits, on Queue 1.
+pub(in crate::core) struct Calls {
+    pub thread: ThreadKey,
+    pub task: InvocationId,
+    pub call: CallId,
+    pub requests: Vec<Emission>,
+    pub join: Join,
+}
+
+impl Core {
+    /// A handler awaits the answers to calls.
+    pub(super) fn called(&mut self, task: InvocationId, call: CallId, requests: Vec<Emission>, join: Join) {
+        let Some(thread) = self.invocations.thread(task).filter(|&thread| self.tree.contains(thread)) else {
+            let emitted = self.books.emitted(requests.len());
+            return self.books.cancelled(emitted);
+        };
+        let groups = self.invocations.get(task).map_or(0, Invocation::groups);
+        if let Err(fault) = self.tree.room_for_group(groups) {
+            let emitted = self.books.emitted(requests.len());
+            self.books.faulted(emitted);
+            return self.fail(thread, fault);
+        }
+        self.tree.begin_judging(thread);
+        self.invocations.ask(task, call);
+        let requests = requests.into_iter().map(|request| Emission { kind: EmissionKind::Call, ..request }).collect();
+        self.entrance.push(Item::Calls(Calls { thread, task, call, requests, join }));
+    }
+
+    /// Judges a group of calls as a whole, then places them.
+    pub(super) fn place_calls(&mut self, calls: Calls) {
+        let Calls { thread: key, task, call, requests, join } = calls;
+        if self.repeat_calls(task, call, &requests) {
+            self.tree.end_judging(key);
+            self.tree.touch(key);
+            return self.check_replay(task);
+        }
+        let listener = self.tree.get(key).and_then(|thread| thread.listener());
+        let asked = self.invocations.get(task).filter(|invocation| invocation.has_asked(call));
+        let asked = asked
+            .map(|one| (Source { message: one.message, number: one.number(), index: one.emitted }, one.fan_id(call)));
+        let place = listener.zip(asked);
+        let can_park = listener.is_some_and(|listener| self.setup.blueprint.contract(listener).can_park);
+        let verdicts = match place.filter(|_| can_park) {
+            Some((listener, _)) => self.judge_each(key, listener, &requests),
+            None => Vec::new(),
+        };
+        let entries = self.books.emitted(requests.len());
+        self.tree.end_judging(key);
+        let Some((listener, (source, id))) = place else {
+            self.books.cancelled(entries);
+            return self.tree.touch(key);
+        };
+        self.invocations.take_asked(task, call);
+        let total = verdicts.iter().map(Verdict::width).sum::<usize>();
+        let blueprint = &self.setup.blueprint;
+        if !can_park || total > blueprint.limits.fanout {
+            self.books.faulted(entries);
+            let fault = if can_park { faults::too_many(total, blueprint) } else { faults::cannot_park() };
+            return self.call_ready(task, call, Err(fault));
+        }
+        let (outcomes, held) = (Outcomes::new(total), Pile::new(self.tree.conversation(key)));
+        let kind = FanOutKind::Awaited { invocation: task, call, join, outcomes, held };
+        let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
+        let record = || {
+            let (requests, join) = (requests_record(&requests), join_word(join));
+            Some(CallRecord { requests, join, settled: Vec::new(), outcome: journal::Outcome::Open })
+        };
+        let fan = self.tree.open_fan_out(fan_out, record, &mut self.out);
+        self.invocations.wait_for(task, call, fan, total);
+        self.take_effect(key, listener, source, Some(fan), verdicts, entries);
+        let decided = self.tree.decide(fan, &mut self.out);
+        self.call_decided(fan, decided);
+    }
+
+    /// The outcome of one awaited call is there; maybe it decides the group.
+    pub(super) fn settle_call(&mut self, fan: FanOutKey, index: u32, outcome: Result<Answer, Fault>) {
+        let decided = self.tree.settle_call(fan, index, outcome, &mut self.out);
+        self.call_decided(fan, decided);
+    }
+
+    /// Ends a group of awaited calls that has its result; the losers are cancelled.
+    fn call_decided(&mut self, fan: FanOutKey, decided: Option<Decided>) {
+        let Some(Decided { id, invocation, call, order, result }) = decided else { return };
+        self.invocations.survived(invocation, &mut self.out);
+        self.abandon_fan_out(fan);
+        match self.invocations.keep_result(id, invocation, order, result) {
+            Some(result) => self.call_ready(invocation, call, result),
+            None => self.hand_over(invocation),
+        }
+    }
+
+    /// Lets the result of a group wait for its handler's turn.
+    fn call_ready(&mut self, task: InvocationId, call: CallId, result: crate::core::invocations::GroupResult) {
+        let tree = &mut self.tree;
+        let thread = self.invocations.decided(task, call, result, |thread| Pile::new(tree.conversation(thread)));
+        if let Some(thread) = thread {
+            self.make_ready(thread);
+        }
+    }
+
+    /// A handler gave a group of calls up.
+    pub(super) fn drop_fan_out(&mut self, key: FanOutKey) {
+        if let Some(fan_out) = self.tree.fan_out(key) {
+            let (fan, owner) = (fan_out.id, fan_out.owner);
+            let reattaches = self.reattaches(owner);
+            self.out.write(|| if reattaches { Op::Forgotten { fan } } else { Op::Dropped { fan } });
+        }
+        self.abandon_fan_out(key);
+    }
+
+    /// Forgets a group of calls and cancels those that are still open.
+    fn abandon_fan_out(&mut self, key: FanOutKey) {
+        if let Some(owner) = self.tree.remove_fan_out(key) {
+            self.cancel_calls(owner, key);
+        }
+    }
+
+    /// Returns whether the handlers of a thread reattach.
+    pub(super) fn reattaches(&self, key: ThreadKey) -> bool {
+        let listener = self.tree.get(key).and_then(|thread| thread.listener());
+        listener.is_some_and(|listener| self.setup.blueprint.contract(listener).reattaches)
+    }
+
+    /// Takes a group of calls that a handler made before, and asks for again; `false` if it is a new one.
+    fn repeat_calls(&mut self, task: InvocationId, call: CallId, requests: &[Emission]) -> bool {
+        let Some((repeated, is_wanted)) = self.invocations.repeat(task, call, requests) else { return false };
+        let emitted = self.books.emitted(requests.len());
+        self.books.cancelled(emitted);
+        match repeated {
+            Repeated::Diverged(fault) => {
+                self.diverge(task, fault);
+                return true;
+            }
+            Repeated::Open(fan) => self.tree.rename_call(fan, call),
+            Repeated::Decided(result) => self.call_ready(task, call, result),
+            Repeated::Waits => {}
+        }
+        // It gave the group up before this was its turn.
+        if !is_wanted {
+            self.call_dropped(task, call);
+        }
+        self.hand_over(task);
+        true
+    }
+
+    /// Hands over the results that are next in the order of decisions.
+    pub(super) fn hand_over(&mut self, task: InvocationId) {
+        while let Some((call, result)) = self.invocations.next_result(task) {
+            self.call_ready(task, call, result);
+        }
+    }
+
+    /// A handler that reattaches wants none of the groups that it has not found again.
+    pub(super) fn reattached(&mut self, task: InvocationId) {
+        for (fan, open) in self.invocations.unwanted(task) {
+            match open {
+                Some(key) => self.drop_fan_out(key),
+                None => self.out.write(|| Op::Forgotten { fan }),
+            }
+        }
+    }
+
+    /// A handler waits. If it waits for a result that came, before, after one that it has not asked for, it does
+    /// not do what it did.
+    pub(super) fn check_replay(&mut self, task: InvocationId) {
+        if let Some(fault) = self.invocations.divergence(task) {
+            self.diverge(task, fault);
+        }
+    }
+
+    fn diverge(&mut self, task: InvocationId, fault: Fault) {
+        if let Some(thread) = self.invocations.thread(task) {
+            self.fail_shown(thread, fault);
+        }
+    }
+}

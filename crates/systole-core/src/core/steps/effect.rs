@@ -1,0 +1,230 @@
+//! Effects of emissions that are judged: calls are placed, questions to the core answered,
+//! the rest refused.
+
+use std::time::Duration;
+
+use systole_xml::ladder::{Canonical, Element, Validated};
+
+use super::Core;
+use super::call::Call;
+use super::respond::Source;
+use crate::core::blueprint::ListenerId;
+use crate::core::books::{Entries, Entry};
+use crate::core::event::EventKind;
+use crate::core::faults;
+use crate::core::io::Remembered;
+use crate::core::judge::{Refusal, Verdict};
+use crate::core::key::{FanOutKey, ThreadKey};
+use crate::core::misroute::Misroute;
+use crate::core::tree::{Content, Origin, Queued, Sender};
+use crate::vocab::{FaultCode, MessageId, ThreadId, Time};
+
+/// The place that an emission comes from.
+pub(super) struct Site {
+    pub thread: ThreadKey,
+    pub listener: ListenerId,
+    message: MessageId,
+    /// The index for derived ids.
+    index: u64,
+    /// The destination of its answer; one more for each further index of the same emission.
+    origin: Origin,
+}
+
+/// Indices of emissions that are no calls.
+const OWN: u64 = 1 << 32;
+
+impl Core {
+    /// Lets emissions take effect, one by one; whether any of them was valid. The first that finds no room fails the
+    /// thread.
+    pub(super) fn take_effect(
+        &mut self,
+        thread: ThreadKey,
+        listener: ListenerId,
+        source: Source,
+        fan: Option<FanOutKey>,
+        verdicts: Vec<Verdict>,
+        mut entries: Entries,
+    ) -> bool {
+        let Source { message, index: first, .. } = source;
+        let (mut next, mut valid) = (0, false);
+        for (position, verdict) in (0..).zip(verdicts) {
+            let origin = match fan {
+                _ if verdict.width() == 0 => Origin::None,
+                Some(fan) => Origin::Fan { fan, index: next },
+                None => Origin::Single,
+            };
+            // What is no call takes no index of the fan-out: its ids come from a range of their own.
+            let index = if verdict.width() == 0 { OWN + first + position } else { first + u64::from(next) };
+            next += verdict.width() as u32;
+            let entry = entries.one();
+            if self.tree.is_decided(origin) {
+                self.books.cancelled(entry);
+                continue;
+            }
+            if let Err(fault) = self.tree.room_for(thread, &verdict) {
+                self.books.faulted(entry);
+                self.books.cancelled(entries);
+                self.fail(thread, fault);
+                return true;
+            }
+            valid |= self.effect(Site { thread, listener, message, index, origin }, verdict, entry);
+        }
+        self.books.cancelled(entries);
+        valid
+    }
+
+    /// Lets one emission take effect; `false` if its emitter should not have made it.
+    fn effect(&mut self, site: Site, verdict: Verdict, entry: Entry) -> bool {
+        let key = site.thread;
+        match verdict {
+            // Replies are answers, and awaited calls are none.
+            Verdict::Reply(payload) => {
+                let way = (Sender::Listener(site.listener), None);
+                self.bury(key, way, Some(payload.payload().clone()), faults::nobody_asked(), entry);
+                false
+            }
+            Verdict::Continue { payload, after } => self.go_on(&site, payload, after, entry),
+            Verdict::Call { first, others, payload } => {
+                self.emitted(key, site.listener, payload.payload());
+                let (mut valid, mut entry) = (false, Some(entry));
+                for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
+                    let (ids, origin) = self.copy(&site, copy);
+                    let entry = entry.take().unwrap_or_else(|| self.books.made());
+                    // A copy that was refused may have decided the group.
+                    if self.tree.is_decided(origin) {
+                        self.books.cancelled(entry);
+                        continue;
+                    }
+                    let call = self.call_of(&site, target, payload.clone(), ids, origin);
+                    valid |= match self.place(call, entry) {
+                        Ok(_) => true,
+                        Err((fault, entry)) => self.refuse_call(key, origin, ids.0, fault, None, entry),
+                    };
+                }
+                valid
+            }
+            Verdict::Addressed { thread, payload } => {
+                self.emitted(key, site.listener, payload.payload());
+                let (ids, origin) = self.copy(&site, 0);
+                let Some(target) = self.tree.get(thread).and_then(|thread| thread.listener()) else {
+                    let fault = faults::route(payload.payload().root());
+                    return self.refuse_call(key, origin, ids.0, fault, Some(Misroute::UnknownThread), entry);
+                };
+                let call = self.call_of(&site, target, payload, ids, origin);
+                match self.place_on(thread, call, entry) {
+                    Ok(()) => true,
+                    Err((fault, entry)) => self.refuse_call(key, origin, ids.0, fault, None, entry),
+                }
+            }
+            Verdict::CloseThread { thread, payload } => {
+                self.emitted(key, site.listener, &payload);
+                self.books.delivered(entry);
+                self.close_spawned(key, thread);
+                let (ids, origin) = self.copy(&site, 0);
+                self.count_off(key, origin, ids.0);
+                true
+            }
+            Verdict::Core { request, payload } => {
+                self.emitted(key, site.listener, &payload);
+                let (ids, origin) = self.copy(&site, 0);
+                self.ask_core(&site, origin, ids.0, request, entry)
+            }
+            Verdict::Spawn { target, first, payload } => {
+                self.emitted(key, site.listener, &payload);
+                let (spawned, told) = self.copy(&site, 0);
+                let (ids, origin) = self.copy(&site, 1);
+                let call = Call { spawned: true, ..self.call_of(&site, target, first, (ids.0, spawned.1), origin) };
+                self.spawn(&site, told, spawned, call, payload.root(), entry)
+            }
+            Verdict::Refused(refusal) => self.refuse(&site, refusal, entry),
+        }
+    }
+
+    /// Refuses an emission: a fault for each index that it holds.
+    fn refuse(&mut self, site: &Site, refusal: Refusal, entry: Entry) -> bool {
+        let Refusal { to, payload, fault, misroute, width } = refusal;
+        if payload.is_some() || fault.code == FaultCode::Route {
+            let dead = self.books.made();
+            self.bury(site.thread, (Sender::Listener(site.listener), to), payload, fault.clone(), dead);
+        }
+        let (mut excused, mut entry) = (true, Some(entry));
+        for copy in 0..width.max(1) as u32 {
+            let (ids, origin) = self.copy(site, copy);
+            let entry = entry.take().unwrap_or_else(|| self.books.made());
+            excused &= self.refuse_call(site.thread, origin, ids.0, fault.clone(), misroute.clone(), entry);
+        }
+        excused
+    }
+
+    fn go_on(&mut self, site: &Site, payload: Validated<Element>, after: Duration, entry: Entry) -> bool {
+        let key = site.thread;
+        let (id, _) = self.setup.key.derive(site.message, site.index);
+        self.emitted(key, site.listener, payload.payload());
+        let body = self.tree.room_in_mailbox(key).and_then(|()| self.judge.decode(site.listener, payload));
+        match body {
+            Ok(body) => {
+                let content = Content::Body(body);
+                let share = self.tree.count(key, content.size());
+                let message = Queued::new(id, Sender::Listener(site.listener), content, share, entry);
+                self.place_continue(key, message, after);
+                true
+            }
+            Err(fault) => self.refuse_call(key, Origin::None, id, fault, None, entry),
+        }
+    }
+
+    /// Puts a message at the tail of the thread's own mailbox.
+    fn place_continue(&mut self, key: ThreadKey, message: Queued, after: Duration) {
+        if after.is_zero() {
+            self.enqueue(key, message);
+        } else if self.entrance.is_draining() {
+            self.books.cancelled(message.entry);
+            self.tree.mark_drained(key);
+        } else {
+            self.tree.delay(key, message, after, &mut self.clock, &mut self.out);
+        }
+    }
+
+    fn call_of(
+        &self,
+        site: &Site,
+        target: ListenerId,
+        payload: Validated<Element>,
+        ids: (MessageId, ThreadId),
+        origin: Origin,
+    ) -> Call {
+        Call {
+            parent: site.thread,
+            target,
+            payload,
+            origin,
+            ids,
+            from: Sender::Listener(site.listener),
+            label: None,
+            traceparent: self.tree[site.thread].traceparent().cloned(),
+            deadline: Time::MAX,
+            spawned: false,
+            permit: None,
+        }
+    }
+
+    /// Notes what a handler said: for operators, and for the context of its thread.
+    pub(super) fn emitted(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical) {
+        self.tree.event(key, &mut self.out, || EventKind::Emitted { payload: payload.root().clone() });
+        let contract = self.setup.blueprint.contract(listener);
+        if contract.context {
+            let from = contract.name.clone();
+            self.tree.remember(key, Remembered { from, payload: payload.clone() }, &mut self.out);
+        }
+    }
+
+    /// Ids and origin of the n-th index of one emission.
+    fn copy(&self, site: &Site, n: u32) -> ((MessageId, ThreadId), Origin) {
+        let ids = self.setup.key.derive(site.message, site.index + u64::from(n));
+        let origin = match site.origin {
+            Origin::Fan { fan, index } => Origin::Fan { fan, index: index + n },
+            other => other,
+        };
+        (ids, origin)
+    }
+}

@@ -1,0 +1,287 @@
+//! Messages of clients, taken from Queue 1.
+
+use std::sync::Arc;
+
+use systole_xml::ladder::{Canonical, Claims, Element, Validated};
+
+use super::answer::{Recipient, Reply};
+use super::call::Call;
+use super::{Core, own_index};
+use crate::core::blueprint::{ClientId, ListenerId, Party};
+use crate::core::books::Entry;
+use crate::core::entrance::Item;
+use crate::core::event::EventKind;
+use crate::core::faults;
+use crate::core::gauge::Permit;
+use crate::core::io::{Arrival, Injected, Output, ReadMessage, ShardId, ShardMessage};
+use crate::core::judge::{Refusal, Sound, Verdict};
+use crate::core::key::ThreadKey;
+use crate::core::meta::is_for_threads;
+use crate::core::misroute::Misroute;
+use crate::core::read::{LABEL, read_message};
+use crate::core::tree::{Origin, Sender};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, ns};
+
+/// A message of a client that has been read.
+struct Entered {
+    client: ClientId,
+    root: ThreadId,
+    remote: bool,
+    /// The id of the message, and that of the thread that it opens.
+    ids: (MessageId, ThreadId),
+    claims: Claims,
+    label: Option<Arc<str>>,
+    payload: Result<Canonical, Fault>,
+    /// The place on Queue 1, until the thread that it opens has it.
+    permit: Option<Permit>,
+}
+
+impl Core {
+    /// Puts a message of a client on Queue 1.
+    pub(super) fn inject(&mut self, message: Injected) {
+        let entry = self.books.injected();
+        if self.setup.blueprint.client(message.client).is_none() {
+            self.out.take(message.attachment, false);
+            return self.bury_outside((Name::system(), None), None, faults::stranger(), entry);
+        }
+        let item = Item::Injected(message, entry);
+        match self.entrance.is_stopped() {
+            true => self.abandon(item, &faults::cancelled()),
+            false => self.entrance.push(item),
+        }
+    }
+
+    /// Takes one message of a client up the ladder and into its conversation.
+    pub(super) fn admit(&mut self, message: Injected, entry: Entry) {
+        let Injected { client, root, remote, last, message, permit, attachment } = message;
+        let read = match message {
+            _ if permit.is_lane() && !self.entrance.allows(client, self.clock.now()) => Err(faults::overload()),
+            Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.judge.catalog()),
+            Arrival::Read(read) => *read,
+        };
+        let claimed = read.as_ref().ok().and_then(|read| read.claims.thread.as_deref()?.parse().ok());
+        let root = match self.conversation_for(client, claimed, root) {
+            Ok(root) => root,
+            Err(shard) => {
+                self.books.forwarded(entry);
+                let message = Arrival::Read(Box::new(read));
+                let message = Injected { client, root, remote, last, message, permit, attachment };
+                return self.out.send(shard, ShardMessage::Injected(Box::new(message)));
+            }
+        };
+        let ids = self.entrance.next_ids(root);
+        let (claims, payload, proof) = match read {
+            Ok(ReadMessage { claims, payload, proof }) => (claims, Ok(payload), proof),
+            Err(fault) => (Claims::default(), Err(fault), None),
+        };
+        let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
+        let entered = Entered { client, root, remote, ids, claims, label, payload, permit: Some(permit) };
+        self.entry_events(&entered);
+        let verdict = self.judge_entered(&entered, proof);
+        self.let_in(entered, verdict, entry);
+        self.conclude_entry(client, root, last);
+        self.out.take(attachment, true);
+    }
+
+    /// The conversation of a client that a message belongs to: the one that it names, if it is
+    /// the client's own, else the one that the entrance gave it. An error is the shard of it.
+    fn conversation_for(
+        &mut self,
+        client: ClientId,
+        claimed: Option<ThreadId>,
+        given: ThreadId,
+    ) -> Result<ThreadId, ShardId> {
+        let directory = self.tree.directory();
+        for id in claimed.into_iter().chain([given]) {
+            match directory.owned_by(id, client) {
+                Some(shard) if shard == self.setup.shard => return Ok(id),
+                Some(shard) => return Err(shard),
+                None => {}
+            }
+        }
+        // Ids that entrances give are fresh. One that isn't must not open the conversation of another client.
+        let taken = directory.shard_of(given).is_some();
+        Ok(if taken { self.entrance.next_ids(given).1 } else { given })
+    }
+
+    fn judge_entered(&mut self, entered: &Entered, proof: Option<Validated<Element>>) -> Result<Verdict, Fault> {
+        let payload = entered.payload.as_ref().map_err(Clone::clone)?;
+        may_enter(entered, payload)?;
+        let caller = Some(Party::Client(entered.client));
+        let sound = proof.map_or_else(|| Sound::Unproved(payload.clone()), Sound::Proved);
+        Ok(self.judge.call(entered.to().as_ref(), caller, sound))
+    }
+
+    fn let_in(&mut self, entered: Entered, verdict: Result<Verdict, Fault>, entry: Entry) {
+        let about = entered.ids.0;
+        match verdict {
+            Err(fault) => {
+                let payload = entered.payload.as_ref().ok().cloned();
+                self.refuse_entry(&entered, about, fault, payload, None, entry);
+            }
+            Ok(Verdict::Call { first, others, payload }) => self.open_calls(entered, first, others, payload, entry),
+            Ok(Verdict::Core { request, .. }) => match self.ask_as_client(entered.client, entered.remote, request) {
+                Ok(answer) => self.tell_client(&entered, answer, entry),
+                Err(fault) => self.refuse_entry(&entered, about, fault, None, None, entry),
+            },
+            Ok(Verdict::Refused(Refusal { payload, fault, misroute, .. })) => {
+                let calls = &self.setup.blueprint.principal(entered.client).calls;
+                let fault = match &payload {
+                    Some(payload) if misroute.is_some() => faults::with_near(fault, payload.root(), calls),
+                    _ => fault,
+                };
+                self.refuse_entry(&entered, about, fault, payload, misroute, entry);
+            }
+            // A client has no thread that could reply, continue, or own another one.
+            Ok(
+                other @ (Verdict::Reply(_)
+                | Verdict::Continue { .. }
+                | Verdict::Addressed { .. }
+                | Verdict::CloseThread { .. }
+                | Verdict::Spawn { .. }),
+            ) => {
+                let payload = other.into_payload();
+                let fault = payload.as_ref().map_or_else(faults::nobody_asked, |payload| faults::route(payload.root()));
+                self.refuse_entry(&entered, about, fault, payload, None, entry);
+            }
+        }
+    }
+
+    /// Opens a child of the conversation's root for each receiver.
+    fn open_calls(
+        &mut self,
+        mut entered: Entered,
+        first: ListenerId,
+        others: Vec<ListenerId>,
+        payload: Validated<Element>,
+        entry: Entry,
+    ) {
+        let parent = match self.client_root(entered.root, entered.client) {
+            Ok(parent) => parent,
+            Err(fault) => return self.refuse_entry(&entered, entered.ids.0, fault, None, None, entry),
+        };
+        let mut entry = Some(entry);
+        for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
+            let ids = if copy == 0 { entered.ids } else { self.entrance.next_ids(entered.root) };
+            let entry = entry.take().unwrap_or_else(|| self.books.made());
+            let call = Call {
+                parent,
+                target,
+                payload: payload.clone(),
+                origin: Origin::Single,
+                ids,
+                from: Sender::Client(entered.client),
+                label: entered.label.clone(),
+                traceparent: entered.traceparent(),
+                deadline: entered.claims.deadline.unwrap_or(Time::MAX),
+                spawned: false,
+                permit: entered.permit.take(),
+            };
+            if let Err((fault, entry)) = self.place(call, entry) {
+                self.refuse_entry(&entered, ids.0, fault, None, None, entry);
+            }
+        }
+    }
+
+    /// The root of a client's conversation, opened if it isn't there.
+    fn client_root(&mut self, root: ThreadId, client: ClientId) -> Result<ThreadKey, Fault> {
+        if let Some(key) = self.tree.root(root) {
+            return Ok(key);
+        }
+        self.tree.room_in_organism()?;
+        Ok(self.tree.open_client_root(root, client, &mut self.out))
+    }
+
+    fn tell_client(&mut self, entered: &Entered, answer: Canonical, entry: Entry) {
+        self.books.delivered(entry);
+        let entry = self.books.made();
+        let (id, _) = self.setup.key.derive(entered.ids.0, own_index::ANSWER);
+        let (from, reply) = match self.judge.validate(answer) {
+            Ok(payload) => (Sender::Core, Reply::Payload(payload)),
+            Err(error) => (Sender::System, Reply::Fault(faults::internal(&error))),
+        };
+        self.leave_for(entered.recipient(), from, id, reply, entry);
+    }
+
+    /// Answers a client's message with a fault.
+    fn refuse_entry(
+        &mut self,
+        entered: &Entered,
+        about: MessageId,
+        fault: Fault,
+        payload: Option<Canonical>,
+        misroute: Option<Misroute>,
+        entry: Entry,
+    ) {
+        self.books.faulted(entry);
+        let answer = self.books.made();
+        self.out.root_event(entered.root, || EventKind::Faulted { fault: fault.clone(), misroute });
+        if fault.code == FaultCode::Route {
+            let qname = payload.as_ref().map(|payload| payload.root().clone());
+            self.out.root_event(entered.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
+            let dead = self.books.made();
+            let from = self.setup.blueprint.principal(entered.client).name.clone();
+            self.bury_outside((from, entered.to()), payload, fault.clone(), dead);
+        }
+        let (id, _) = self.setup.key.derive(about, own_index::FAULT);
+        self.leave_for(entered.recipient(), Sender::System, id, Reply::Fault(fault), answer);
+    }
+
+    /// The effect of a message on its conversation, whatever became of the message. One that was
+    /// never opened is closed: nothing more will leave it.
+    fn conclude_entry(&mut self, client: ClientId, root: ThreadId, last: bool) {
+        let Some(key) = self.tree.root(root) else {
+            return self.out.say(Output::Closed { client, root });
+        };
+        self.tree.touch_root(key, &mut self.clock);
+        if last {
+            self.tree.mark_left(key, &mut self.out);
+        }
+        self.tree.touch(key);
+    }
+
+    fn entry_events(&mut self, entered: &Entered) {
+        let Ok(payload) = &entered.payload else { return };
+        let client = &self.setup.blueprint.principal(entered.client).name;
+        let claimed = || Some(&*entered.claims.from).filter(|&from| !from.is_empty() && from != client.as_str());
+        self.out.root_event(entered.root, || EventKind::Injected {
+            message: entered.ids.0,
+            from: client.clone(),
+            claimed: claimed().map(str::to_owned),
+        });
+        if !payload.repairs().is_empty() {
+            let repairs = || payload.repairs().to_vec();
+            self.out.root_event(entered.root, || EventKind::Repaired { by: client.clone(), repairs: repairs() });
+        }
+    }
+}
+
+impl Entered {
+    fn recipient(&self) -> Recipient {
+        Recipient { client: self.client, root: self.root, label: self.label.clone(), traceparent: self.traceparent() }
+    }
+
+    /// The listener that it names. A text that is no name is routed like any other unknown one.
+    fn to(&self) -> Option<Name> {
+        self.claims.to.as_deref().map(|to| Name::parse(to).unwrap_or_else(|_| Name::root()))
+    }
+
+    /// A longer one is none (W3C Trace Context, section 3.2.2), and would be kept with the thread.
+    fn traceparent(&self) -> Option<Arc<str>> {
+        self.claims.traceparent.as_deref().filter(|text| text.len() <= LABEL).map(Arc::from)
+    }
+}
+
+/// Refuses what may not enter, whatever it is for.
+fn may_enter(entered: &Entered, payload: &Canonical) -> Result<(), Fault> {
+    if entered.permit.as_ref().is_some_and(Permit::is_lane) && payload.root().namespace() != ns::META {
+        return Err(faults::overload());
+    }
+    if entered.claims.id.as_deref().is_some_and(|label| label.len() > LABEL) {
+        return Err(faults::limit(format_args!("the id of a message may have {LABEL} bytes")));
+    }
+    if is_for_threads(payload.root()) {
+        return Err(faults::route(payload.root()));
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! The steps of the core: how its parts work together. No other module sees more than one of them.
+//!
+//! A step is one input, one timer, one item of Queue 1 or one turn. It ends by [`Core::end_step`]: the threads that it
+//! touched are settled, the books are checked, and the operations of the step go out to be written.
+
+mod answer;
+mod awaited;
+mod call;
+mod dead_letters;
+mod effect;
+mod enter;
+mod recover;
+mod refused;
+mod respond;
+mod settle;
+mod stop;
+mod turn;
+
+use std::rc::Rc;
+
+pub(super) use awaited::Calls;
+pub(super) use dead_letters::Redriven;
+pub(super) use respond::Response;
+
+use super::books::{Books, Counts};
+use super::clock::Clock;
+use super::dead_letters::DeadLetters;
+use super::entrance::{Entrance, Item};
+use super::invocations::Invocations;
+use super::io::{Input, Output, ShardMessage};
+use super::judge::Judge;
+use super::outputs::Outputs;
+use super::setup::{CoreConfig, Setup};
+use super::tree::{Holding, Snapshot, Tree};
+use super::turns::Turns;
+use crate::journal::{Op, numbers_after};
+use crate::vocab::Time;
+
+/// A deterministic message pump: threads, mailboxes, turns, fan-outs, faults.
+///
+/// A core belongs to one OS thread, because compiled schemas do.
+pub struct Core {
+    setup: Rc<Setup>,
+    clock: Clock,
+    books: Books,
+    out: Outputs,
+    entrance: Entrance,
+    judge: Judge,
+    tree: Tree,
+    turns: Turns,
+    invocations: Invocations,
+}
+
+impl Core {
+    /// An empty core; compiles the schemas.
+    pub fn new(config: CoreConfig) -> Self {
+        let CoreConfig { shard, shards, blueprint, catalog, decoders, key, gauge, directory, events, started, epoch } =
+            config;
+        let setup = Rc::new(Setup { shard, shards: shards.max(1), blueprint, key, started });
+        // The ids of an earlier start must not come again.
+        let entries = epoch.map_or(0, |epoch| numbers_after(epoch, shard.0));
+        Self {
+            clock: Clock::new(started),
+            books: Books::default(),
+            out: Outputs::new(epoch, events, directory.clone()),
+            entrance: Entrance::new(setup.clone(), entries),
+            judge: Judge::new(setup.clone(), catalog, decoders),
+            tree: Tree::new(setup.clone(), directory, gauge),
+            turns: Turns::new(setup.clone(), epoch.is_some()),
+            invocations: Invocations::new(setup.clone()),
+            setup,
+        }
+    }
+
+    /// Takes one input. Its effects come out of [`Core::poll`].
+    pub fn handle(&mut self, input: Input, now: Time) {
+        self.clock.advance(now);
+        match input {
+            Input::Boot { root } => self.boot(root),
+            Input::Injected(message) => self.inject(message),
+            Input::Finished { task, outcome } => self.finished(task, outcome),
+            Input::Called { task, call, requests, join } => self.called(task, call, requests, join),
+            Input::CallDropped { task, call } => self.call_dropped(task, call),
+            Input::CallForgotten { task, call } => self.invocations.forget_call(task, call, &mut self.out),
+            Input::Attached { task, attachment } => {
+                let late = self.invocations.attach(task, attachment);
+                self.out.take(late, true);
+            }
+            // Handlers ask on Queue 1, so what they say of that stands behind it there.
+            Input::Reattached { task } if self.invocations.thread(task).is_some() => {
+                self.entrance.push(Item::Reattached(task));
+            }
+            Input::Reattached { .. } | Input::Tick => {}
+            Input::Parked { task } => self.parked(task),
+            Input::ListenerDown { listener } => self.set_down(listener, true),
+            Input::ListenerUp { listener } => self.set_down(listener, false),
+            Input::Left { root } => self.entrance.push(Item::Left(root)),
+            Input::Cancel { root } => {
+                self.cancel_conversation(root);
+                // The message that opens it may still be on Queue 1.
+                self.entrance.push(Item::Cancel(root));
+            }
+            Input::Shard(message) => self.hear(message),
+            Input::Recovered(recovered) => self.recover(*recovered),
+            Input::Appended { number } => self.out.appended(number),
+            Input::Unwritable => self.unwritable(),
+            Input::Read { number } => self.out.write(|| Op::Read { egress: number }),
+            Input::Noted { task, index, name, value } => {
+                self.invocations.note(task, index, (name, value), &mut self.out);
+            }
+            Input::Redrive { letter, root } => self.redrive(letter, root),
+            Input::Discard { letter } => self.discard_letter(letter),
+            Input::Drain => self.drain(),
+            Input::Stop => self.stop(),
+        }
+        self.end_step();
+    }
+
+    /// Takes steps until there is an output; `None` if there is nothing to do before the next input or
+    /// [`Core::next_wake`].
+    ///
+    /// Queue 1 and the run queue take turns, so that neither starves the other.
+    pub fn poll(&mut self, now: Time) -> Option<Output> {
+        self.clock.advance(now);
+        loop {
+            if let Some(output) = self.out.next() {
+                return Some(output);
+            }
+            let worked = match self.clock.due() {
+                Some((id, timer)) => {
+                    self.expire(id, timer);
+                    true
+                }
+                None if self.turns.alternate() => self.dispatch() || self.process(),
+                None => self.process() || self.dispatch(),
+            };
+            if !worked {
+                return None;
+            }
+            self.end_step();
+        }
+    }
+
+    /// The time at which [`Core::poll`] has something to do even if no input comes.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.clock.next()
+    }
+
+    /// Returns whether nothing is queued, running or parked. Delayed continues don't count, nor do handlers
+    /// of `<boot>`, unless they [speak at their end](super::Contract::speaks_at_end).
+    pub fn is_idle(&self) -> bool {
+        self.entrance.is_empty()
+            && self.invocations.resumes() == 0
+            && self.out.is_empty()
+            && (self.tree.queued() == 0 && self.invocations.are_idle() || self.rests())
+    }
+
+    /// Returns whether a durable core that drains has nothing left but what its next start takes up: handlers of listeners that
+    /// [outlive](super::Contract::outlives) the process, and what waits for those.
+    fn rests(&self) -> bool {
+        self.entrance.is_draining() && self.out.writes() && self.invocations.rest()
+    }
+
+    /// The fate of all messages so far.
+    pub fn counts(&self) -> Counts {
+        self.books.counts()
+    }
+
+    /// Messages that have not ended.
+    pub fn waiting(&self) -> u64 {
+        (self.entrance.messages() + self.tree.waiting()) as u64
+    }
+
+    /// The dead letters, oldest first.
+    pub fn dead_letters(&self) -> &DeadLetters {
+        self.tree.dead_letters()
+    }
+
+    /// The open threads, in order of opening.
+    pub fn snapshot(&self) -> Snapshot {
+        self.tree.snapshot()
+    }
+
+    /// The amounts that each open conversation holds, in no order.
+    pub fn holdings(&self) -> Vec<Holding> {
+        self.tree.holdings()
+    }
+
+    fn end_step(&mut self) {
+        self.settle_touched();
+        debug_assert_eq!(self.books.open(), self.waiting(), "a message is lost or doubled: {:?}", self.books);
+        self.out.end_step(self.clock.now());
+    }
+
+    /// Processes one item of Queue 1; `false` if there is none.
+    fn process(&mut self) -> bool {
+        let Some(item) = self.entrance.pop() else { return false };
+        match item {
+            Item::Injected(message, entry) => self.admit(message, entry),
+            Item::Response(response) => self.respond(response),
+            Item::Calls(calls) => self.place_calls(calls),
+            Item::Reattached(task) => self.reattached(task),
+            Item::Redriven(letter, entry) => self.reissue(letter, entry),
+            Item::Left(root) => self.leave(root),
+            Item::Cancel(root) => {
+                self.cancel_conversation(root);
+                self.out.say(Output::Gone { root });
+            }
+        }
+        true
+    }
+
+    fn hear(&mut self, message: ShardMessage) {
+        // One of another organism has no slots here.
+        if message.listener().is_some_and(|listener| self.setup.blueprint.listener(listener).is_none()) {
+            return;
+        }
+        match message {
+            ShardMessage::SlotWanted { from, listener, thread, root, resume, at } => {
+                self.slot_wanted(from, listener, (thread, root), resume, at);
+            }
+            ShardMessage::SlotGranted { listener, thread } => self.slot_granted(listener, thread),
+            ShardMessage::SlotReturned { listener } => self.slot_returned(listener),
+            ShardMessage::SlotDeclined { from, listener, thread } => self.turns.declined(listener, from, thread),
+            ShardMessage::Recovered => self.shard_recovered(),
+            ShardMessage::Injected(message) => self.inject(*message),
+        }
+    }
+}
+
+/// Indices of the pump's own messages among those derived from one message; emissions count from 0.
+mod own_index {
+    pub(super) const FAULT: u64 = 1 << 62;
+    pub(super) const FAN_OUT_ENDED: u64 = 2 << 62;
+    pub(super) const ANSWER: u64 = 3 << 62;
+}

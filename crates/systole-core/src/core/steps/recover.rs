@@ -1,0 +1,308 @@
+//! The start from a journal: its records become threads, mailboxes and timers again.
+
+use std::collections::{HashMap, HashSet};
+
+use slotmap::Key;
+use systole_xml::ladder::{Element, Validated};
+use uuid::Uuid;
+
+use super::Core;
+use crate::core::blueprint::Party;
+use crate::core::faults;
+use crate::core::invocations::{Made, MadeState, Outcomes};
+use crate::core::io::{Answer, Body, CallId, Egress, Output, Remembered, Settled};
+use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
+use crate::core::records::{join_of, stored};
+use crate::core::tree::{Content, FanOut, FanOutKind, Origin, Owner, Pile, Queued, Sender, Turned};
+use crate::journal::{
+    self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, MessageRecord, MessageState,
+    NoteRecord, Number, Op, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
+};
+use crate::vocab::{Fault, MessageId, Name, ThreadId};
+
+/// The places of records in the tree.
+#[derive(Default)]
+struct Places {
+    threads: HashMap<Number, ThreadKey>,
+    fans: HashMap<FanId, FanOutKey>,
+    /// Threads below an earlier `<boot>` that are not taken up.
+    over: HashSet<Number>,
+    /// Threads whose listener or client is not registered any more, or that were below one of those.
+    lost: Vec<ThreadRecord>,
+}
+
+impl Core {
+    /// Takes up what the journal holds of the conversations of this shard.
+    ///
+    /// Every message that was not done is queued again, in the order in which it came, over all shards
+    /// (`core::turns::gather`). What is below `<boot>` is over: each start boots anew.
+    /// Only a listener that [reattaches](crate::core::Contract::reattaches) has its thread again.
+    pub(super) fn recover(&mut self, recovered: Recovered) {
+        let Recovered { crashed, threads, fans, messages, notes, remembered, egress, letters, redrive, .. } = recovered;
+        let mut places = Places::default();
+        for letter in letters {
+            self.tree.recover_letter(letter, &mut self.out);
+        }
+        let mut origins = Vec::new();
+        for thread in threads {
+            origins.push((thread.number, thread.origin));
+            self.recover_thread(thread, &mut places);
+        }
+        for fan in fans {
+            self.recover_fan(fan, &mut places);
+        }
+        for (number, origin) in origins {
+            let origin = places.origin(origin);
+            if let Some(&key) = places.threads.get(&number).filter(|_| origin != Origin::None) {
+                self.tree.recover_origin(key, origin);
+            }
+        }
+        for RememberedRecord { number, thread, from, payload } in remembered {
+            if let (Some(&key), Ok(payload)) = (places.threads.get(&thread), stored(payload)) {
+                self.tree.recover_context(key, number, Remembered { from, payload });
+            }
+        }
+        let mut arrivals = Vec::with_capacity(messages.len());
+        for record in messages {
+            arrivals.push((record.place, record.thread));
+            self.recover_message(record, crashed, &places);
+        }
+        for note in notes {
+            let replay = self.invocations.recall(note.message);
+            match note.index {
+                NoteRecord::CONTEXT => replay.remembered = note.value.parse().ok(),
+                _ => replay.notes.push(note),
+            }
+        }
+        self.forget_calls_of_people(&places);
+        for record in std::mem::take(&mut places.lost) {
+            self.give_up_thread(&record, &places);
+        }
+        for record in egress {
+            self.recover_egress(record);
+        }
+        // Threads with messages wait for their turns as those came; the rest has nothing that could run.
+        for (place, thread) in arrivals {
+            if let Some(&key) = places.threads.get(&thread) {
+                self.turns.arrives(place);
+                self.tree.touch(key);
+                self.settle_touched();
+            }
+        }
+        self.all_recovered();
+        let mut keys: Vec<_> = places.threads.into_iter().collect();
+        keys.sort_unstable();
+        keys.into_iter().for_each(|(_, key)| self.tree.touch(key));
+        for letter in redrive {
+            // The id of its root can't be guessed, and it is the same at each start.
+            let (_, root) = self.setup.key.derive_entry(ThreadId::from_uuid(Uuid::from_u128(letter.into())), 0);
+            self.redrive_marked(self.tree.letter_id(letter), root);
+        }
+    }
+
+    fn recover_thread(&mut self, record: ThreadRecord, places: &mut Places) {
+        let party = |name: &Name| self.setup.blueprint.party(name.as_str());
+        let owner = match &record.owner {
+            journal::Owner::Listener(name) => match party(name) {
+                Some(Party::Listener(id)) => Some(Owner::Listener(id)),
+                Some(Party::Client(_)) | None => None,
+            },
+            journal::Owner::Client(name) => match party(name) {
+                Some(Party::Client(id)) => Some(Owner::Client(id)),
+                Some(Party::Listener(_)) | None => None,
+            },
+            journal::Owner::Nobody | journal::Owner::Boot => Some(Owner::Nobody),
+        };
+        if self.is_over(&record, owner, places) {
+            self.out.write(|| Op::Close { thread: record.number });
+            places.over.insert(record.number);
+            return;
+        }
+        let parent = record.parent.map(|parent| places.threads.get(&parent).copied());
+        let (Some(owner), None | Some(Some(_))) = (owner, parent) else { return places.lost.push(record) };
+        let number = record.number;
+        let key = self.tree.recover_thread(record, owner, parent.flatten(), &mut self.clock);
+        places.threads.insert(number, key);
+    }
+
+    fn is_over(&self, record: &ThreadRecord, owner: Option<Owner>, places: &Places) -> bool {
+        let Some(parent) = record.parent else { return false };
+        let below_boot = places.threads.get(&parent).is_some_and(|&parent| self.tree[parent].is_boot());
+        let kept = matches!(owner, Some(Owner::Listener(id)) if self.setup.blueprint.contract(id).reattaches);
+        places.over.contains(&parent) || below_boot && !kept
+    }
+
+    fn recover_fan(&mut self, record: FanRecord, places: &mut Places) {
+        let FanRecord { id, thread, source, total, delivered, counted_off, call } = record;
+        let Some(&owner) = places.threads.get(&thread) else { return };
+        let Some(CallRecord { requests, join, settled, outcome }) = call else {
+            let kind = FanOutKind::Mailbox { delivered, counted_off };
+            let key = self.tree.recover_fan_out(FanOut { id, owner, source, total, kind });
+            places.fans.insert(id, key);
+            return;
+        };
+        let Some(call) = id.call else { return };
+        let state = match outcome {
+            journal::Outcome::Open => {
+                let mut outcomes = Outcomes::new(total as usize);
+                let mut held = Pile::new(self.tree.conversation(owner));
+                for settled in settled {
+                    if let Some(outcome) = outcomes.settle(settled.index, self.recover_answer(settled.outcome)) {
+                        held.add_outcome(outcome);
+                    }
+                }
+                let (invocation, join) = (InvocationId::null(), join_of(&join));
+                let kind = FanOutKind::Awaited { invocation, call: CallId(call), join, outcomes, held };
+                let fan = self.tree.recover_fan_out(FanOut { id, owner, source, total, kind });
+                places.fans.insert(id, fan);
+                MadeState::Open(fan)
+            }
+            journal::Outcome::Decided { order, result } => {
+                self.invocations.recall(id.message).decided.insert(order, CallId(call));
+                MadeState::Decided(result.map(|settled| self.recover_settled(settled)))
+            }
+            journal::Outcome::Dropped => MadeState::Dropped,
+        };
+        let replay = self.invocations.recall(id.message);
+        replay.emitted += u64::from(total);
+        replay.calls.insert(call, Made { requests, state });
+    }
+
+    fn recover_settled(&mut self, settled: Vec<SettledRecord>) -> Vec<Settled> {
+        let settled = settled.into_iter();
+        settled.map(|one| Settled { index: one.index, outcome: self.recover_answer(one.outcome) }).collect()
+    }
+
+    fn recover_answer(&mut self, outcome: Result<AnswerRecord, Fault>) -> Result<Answer, Fault> {
+        let AnswerRecord { from, payload } = outcome?;
+        let payload: Validated<Element> = self.judge.prove_stored(payload)?;
+        Ok(Answer { from, payload })
+    }
+
+    /// Puts a message where it waited.
+    fn recover_message(&mut self, record: MessageRecord, crashed: bool, places: &Places) {
+        let MessageRecord { number, thread, id, in_reply_to, answers, state, attempts, .. } = record;
+        let Some(&key) = places.threads.get(&thread) else {
+            if !places.over.contains(&thread) {
+                self.bury_record(record, faults::unregistered());
+            }
+            return;
+        };
+        let from = self.sender_named(&record.from);
+        if from == Sender::System && self.tree.is_below_boot(key) && matches!(record.body, BodyRecord::Payload(_)) {
+            return self.boot_again(key, number, id);
+        }
+        let content = match record.body {
+            BodyRecord::Payload(payload) => Content::Stored(payload),
+            BodyRecord::Fault(fault) => Content::Body(Body::Fault(fault)),
+            BodyRecord::Fatal(fault) => Content::Fatal(fault),
+        };
+        let share = self.tree.count(key, content.size());
+        // The first message may have been running.
+        let suspect = crashed && state == MessageState::Queued && self.tree[key].mailbox.len() == 0;
+        let attempts = suspect.then(|| u8::try_from(attempts).unwrap_or(u8::MAX));
+        let answers = places.origin(answers);
+        let entry = self.books.recovered();
+        let message = Queued { number, attempts, in_reply_to, answers, ..Queued::new(id, from, content, share, entry) };
+        let turn = match state {
+            MessageState::Queued => Turned::Queued,
+            MessageState::Delayed(due) => Turned::Delayed(due),
+            MessageState::Backlog(origin) => Turned::Backlog(places.origin(origin)),
+        };
+        self.tree.recover_message(key, message, turn, &mut self.clock);
+    }
+
+    /// `<boot>` comes to a thread that it had come to before, under an id of its own: what is called in this start has
+    /// other ids than what was called before.
+    fn boot_again(&mut self, key: ThreadKey, number: Number, before: MessageId) {
+        let entry = self.books.recovered();
+        let index = self.out.next_number();
+        let (id, _) = self.setup.key.derive(before, index);
+        let body = self.tree[key].listener().map(|listener| self.boot_body(listener));
+        let Some(Ok(body)) = body else { return self.books.cancelled(entry) };
+        let share = self.tree.count(key, 0);
+        let message = Queued { number, ..Queued::new(id, Sender::System, Content::Body(body), share, entry) };
+        self.tree.recover_message(key, message, Turned::Queued, &mut self.clock);
+    }
+
+    /// A person who is asked again may answer anything: what was called at the last answer does not count, and is
+    /// cancelled. What the person's handler noted stays: that it has done.
+    fn forget_calls_of_people(&mut self, places: &Places) {
+        let mut people: Vec<_> = places.threads.values().copied().collect();
+        people.retain(|&key| {
+            let listener = self.tree.get(key).and_then(|thread| thread.listener());
+            let contract = listener.map(|listener| self.setup.blueprint.contract(listener));
+            contract.is_some_and(|contract| contract.timeout.is_none() && !contract.reattaches)
+        });
+        people.sort_unstable();
+        for key in people {
+            let first = self.tree.get(key).and_then(|thread| thread.mailbox.front()).map(|message| message.number);
+            let open = first.map(|message| self.invocations.forget_calls(message));
+            open.into_iter().flatten().for_each(|fan| self.drop_fan_out(fan));
+        }
+    }
+
+    /// Ends a thread that no listener works on any more: its parent gets a fault.
+    fn give_up_thread(&mut self, record: &ThreadRecord, places: &Places) {
+        self.out.write(|| Op::Close { thread: record.number });
+        let origin = places.origin(record.origin);
+        let parent = record.parent.and_then(|parent| places.threads.get(&parent)).copied();
+        if let Some(parent) = parent.filter(|&parent| origin != Origin::None && self.tree.contains(parent)) {
+            let label = record.label.clone();
+            self.fault_to(parent, origin, record.opened_by, label, faults::unregistered());
+        }
+    }
+
+    fn recover_egress(&mut self, record: EgressRecord) {
+        let EgressRecord { number, client, root, from, in_reply_to, envelope, fault, payload } = record;
+        // It waits for a start at which the client is there.
+        let Some(Party::Client(client)) = self.setup.blueprint.party(client.as_str()) else { return };
+        let Ok(payload) = stored(payload) else { return };
+        let proof = match fault {
+            Some(_) => None,
+            None => self.judge.validate(payload.clone()).ok(),
+        };
+        self.out.say(Output::Egress(Egress {
+            number,
+            client,
+            root,
+            from,
+            in_reply_to,
+            envelope,
+            fault,
+            payload,
+            proof,
+        }));
+    }
+
+    fn bury_record(&mut self, record: MessageRecord, reason: Fault) {
+        let payload = match record.body {
+            BodyRecord::Payload(payload) => stored(payload).ok(),
+            BodyRecord::Fault(_) | BodyRecord::Fatal(_) => None,
+        };
+        let entry = self.books.recovered();
+        self.bury_outside((record.from, None), payload, reason, entry);
+    }
+
+    fn sender_named(&self, name: &Name) -> Sender {
+        match self.setup.blueprint.party(name.as_str()) {
+            Some(Party::Listener(id)) => Sender::Listener(id),
+            Some(Party::Client(id)) => Sender::Client(id),
+            None if *name == Name::core() => Sender::Core,
+            None => Sender::System,
+        }
+    }
+}
+
+impl Places {
+    /// An origin; that of a fan-out which is over leads nowhere.
+    fn origin(&self, origin: journal::Origin) -> Origin {
+        match origin {
+            journal::Origin::None => Origin::None,
+            journal::Origin::Single => Origin::Single,
+            journal::Origin::Fan(fan, index) => {
+                self.fans.get(&fan).map_or(Origin::None, |&fan| Origin::Fan { fan, index })
+            }
+        }
+    }
+}

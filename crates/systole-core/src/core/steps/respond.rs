@@ -1,0 +1,305 @@
+//! Responses of handlers: read, judged as a whole, and then let take effect.
+
+use systole_xml::ladder::{Canonical, Claim, Envelope, Raw, climb_fragment};
+use systole_xml::schema::{self, Draft};
+
+use super::Core;
+use super::answer::Reply;
+use crate::core::blueprint::ListenerId;
+use crate::core::books::Entries;
+use crate::core::entrance::Item;
+use crate::core::event::EventKind;
+use crate::core::faults;
+use crate::core::invocations::{Invocation, InvocationLog};
+use crate::core::io::{Emission, EmissionKind, Outcome};
+use crate::core::judge::{Refusal, Verdict};
+use crate::core::key::{InvocationId, ThreadKey};
+use crate::core::tree::{FanOut, FanOutKind, Origin, Sender, Turn};
+use crate::journal::{FanId, Number, Op};
+use crate::vocab::{Fault, MessageId, Name, ThreadId, ns};
+
+/// The response of a handler, on Queue 1.
+pub(in crate::core) struct Response {
+    pub thread: ThreadKey,
+    /// The call that the thread owed an answer to.
+    pub answers: MessageId,
+    pub source: Source,
+    /// The journal's knowledge of the message that was handled.
+    pub log: Option<Box<InvocationLog>>,
+    pub outcome: Outcome,
+}
+
+/// The source of emissions.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::core) struct Source {
+    /// The message that was handled.
+    pub message: MessageId,
+    /// The number of that message in the journal.
+    pub number: Number,
+    /// The index of the first emission: awaited calls went before.
+    pub index: u64,
+}
+
+impl Outcome {
+    /// Payloads in it, as far as that is known before it is parsed.
+    fn emissions(&self) -> usize {
+        match self {
+            Self::Emitted(emissions) => emissions.len(),
+            Self::Wrote(_) => 1,
+            Self::Failed(_) | Self::Panicked | Self::Discarded | Self::Aborted => 0,
+        }
+    }
+}
+
+impl Core {
+    /// A handler ended.
+    pub(super) fn finished(&mut self, id: InvocationId, outcome: Outcome) {
+        let Some(ended) = self.end_invocation(id) else { return };
+        match ended.thread.filter(|&thread| self.tree.contains(thread)) {
+            Some(thread) => self.thread_finished(thread, ended, outcome),
+            None => {
+                self.release_log(ended.log);
+                let emitted = self.books.emitted(outcome.emissions());
+                self.books.cancelled(emitted);
+            }
+        }
+    }
+
+    /// A handler ended whose thread is open.
+    fn thread_finished(&mut self, key: ThreadKey, ended: Invocation, outcome: Outcome) {
+        // A resume that stood in a queue for the ended handler has lost its purpose.
+        if self.tree[key].turn != Turn::None {
+            self.leave_turn(key);
+        }
+        let silent = matches!(&outcome, Outcome::Emitted(emissions) if emissions.is_empty());
+        let ended_well = matches!(outcome, Outcome::Emitted(_) | Outcome::Wrote(_));
+        let diverged = (ended_well && !ended.repeats_all()).then(|| ended.unrepeated());
+        if ended_well && !silent && diverged.is_none() {
+            self.tree.begin_judging(key);
+            let answers = self.tree[key].opened_by;
+            let source = Source { message: ended.message, number: ended.number(), index: ended.emitted };
+            let response = Response { thread: key, answers, source, log: ended.log, outcome };
+            return self.entrance.push(Item::Response(response));
+        }
+        self.consume(ended.log);
+        match (diverged, outcome) {
+            (Some(fault), _) => self.fail_shown(key, fault),
+            (None, Outcome::Emitted(_) | Outcome::Wrote(_)) => self.tree.touch(key),
+            (None, Outcome::Failed(failure)) => self.fail(key, faults::failed(failure)),
+            (None, Outcome::Panicked) => self.fail(key, faults::panicked()),
+            (None, Outcome::Discarded | Outcome::Aborted) => self.fail(key, faults::discarded()),
+        }
+    }
+
+    /// Writes that the message of a handler was consumed, the answer of a fan-out that it was, and what the handler
+    /// attached.
+    fn consume(&mut self, log: Option<Box<InvocationLog>>) {
+        let Some(log) = log else { return };
+        self.write_done(log.number);
+        if let Some((fan, count)) = log.answered {
+            self.out.write(|| Op::Delivered { fan, count });
+        }
+        self.out.take(log.attachment, true);
+    }
+
+    /// A handler that attached something is over, and its message is not consumed any more.
+    pub(super) fn release_log(&mut self, log: Option<Box<InvocationLog>>) {
+        self.out.take(log.and_then(|log| log.attachment), true);
+    }
+
+    /// Judges a response as a whole, then lets it take effect.
+    pub(super) fn respond(&mut self, response: Response) {
+        let Response { thread: key, answers, source, log, outcome } = response;
+        let Some(thread) = self.tree.end_judging(key) else {
+            let emitted = self.books.emitted(outcome.emissions());
+            self.books.cancelled(emitted);
+            return self.release_log(log);
+        };
+        // A spawned thread goes on after its answer, but what was said before it is over.
+        let is_late = thread.opened_by != answers || thread.is_spawned() && thread.origin == Origin::None;
+        let Some(listener) = thread.listener().filter(|_| !is_late) else {
+            let emitted = self.books.emitted(outcome.emissions());
+            self.books.cancelled(emitted);
+            self.consume(log);
+            return self.tree.touch(key);
+        };
+        let (wrote, emissions) = match outcome {
+            Outcome::Wrote(raw) => (Some(raw.clone()), self.read(key, listener, &raw)),
+            Outcome::Emitted(emissions) => (None, Ok(emissions)),
+            Outcome::Failed(_) | Outcome::Panicked | Outcome::Discarded | Outcome::Aborted => (None, Ok(Vec::new())),
+        };
+        match emissions {
+            Ok(emissions) => {
+                let verdicts = self.judge_all(key, listener, &emissions);
+                self.keep_refused(key, listener, source.number, wrote.as_ref(), &verdicts);
+                self.consume(log);
+                self.respond_with(key, listener, source, verdicts);
+            }
+            Err(fault) => {
+                let emitted = self.books.emitted(1);
+                self.books.faulted(emitted);
+                self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
+                self.keep_unreadable(key, listener, source.number, wrote.as_ref(), &fault);
+                self.consume(log);
+                self.refuse_response(key, source, fault);
+            }
+        }
+        self.tree.touch(key);
+    }
+
+    /// Reads what a handler wrote as bytes: emissions.
+    fn read(&mut self, key: ThreadKey, listener: ListenerId, raw: &Raw) -> Result<Vec<Emission>, Fault> {
+        if raw.bytes().trim_ascii().is_empty() {
+            return Ok(Vec::new());
+        }
+        let contract = self.setup.blueprint.contract(listener);
+        let sent = || schema::vocabulary(contract.replies.iter().chain(&contract.calls), self.judge.catalog());
+        let fragment = climb_fragment(raw, &self.setup.blueprint.limits.xml, sent);
+        let fragment = fragment.map_err(|error| faults::malformed(&error))?;
+        if !fragment.repairs.is_empty() {
+            let repairs = fragment.repairs;
+            self.tree.event(key, &mut self.out, || EventKind::Repaired { by: contract.name.clone(), repairs });
+        }
+        Ok(fragment.elements.into_iter().map(|element| self.unwrap(key, listener, element)).collect())
+    }
+
+    /// Takes a payload out of a top-level `<message>`, which counts for its `to`, its `thread` and its payload only.
+    fn unwrap(&mut self, key: ThreadKey, listener: ListenerId, element: Canonical) -> Emission {
+        let kind = EmissionKind::Inferred;
+        if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
+            return Emission { kind, to: None, thread: None, payload: Draft::Canonical(element) };
+        }
+        let (claims, payload) = match Envelope::open_emitted(element) {
+            Ok(envelope) => envelope.into_parts(),
+            Err(error) => return Emission { kind, to: None, thread: None, payload: Draft::NoEnvelope(error) },
+        };
+        let own = &self.setup.blueprint.contract(listener).name;
+        let own_id = self.tree.get(key).map(|thread| thread.id);
+        let named = claims.thread.as_deref().and_then(|thread| thread.parse::<ThreadId>().ok());
+        let thread = named.filter(|&id| self.tree.spawned_by(key, id).is_some());
+        let foreign = claims.thread.filter(|_| thread.is_none() && (named.is_none() || named != own_id));
+        let pretended = Some(claims.from).filter(|from| !from.is_empty() && **from != *own.as_str());
+        if pretended.is_some() || foreign.is_some() {
+            let text = |claim: Option<Claim>| claim.map(|claim| claim.to_string());
+            let (claimed, thread) = (text(pretended), text(foreign));
+            self.tree.event(key, &mut self.out, || EventKind::Forged { by: own.clone(), claimed, thread });
+        }
+        // A text that is no name is routed like any other unknown one.
+        let to = claims.to.map(|to| Name::parse(&to).unwrap_or_else(|_| Name::root()));
+        Emission { kind, to, thread, payload: Draft::Canonical(payload) }
+    }
+
+    /// Judges the emissions of a response. Where there are too many, only those are looked at that
+    /// may be the answer, and no more than a fan-out of them: the rest comes to nothing in any case.
+    fn judge_all(&mut self, key: ThreadKey, listener: ListenerId, emissions: &[Emission]) -> Vec<Verdict> {
+        let setup = self.setup.clone();
+        let limit = setup.blueprint.limits.fanout;
+        if emissions.len() <= limit {
+            return self.judge_each(key, listener, emissions);
+        }
+        let replies = &setup.blueprint.contract(listener).replies;
+        let fault = faults::too_many(emissions.len(), &setup.blueprint);
+        let mut judged = 0;
+        let verdicts = emissions.iter().map(|emission| {
+            if judged < limit && emission.may_be_one_of(replies) {
+                judged += 1;
+                return self.judge_one(key, listener, emission);
+            }
+            let (to, payload, fault) = (emission.to.clone(), emission.payload.clone().into_payload(), fault.clone());
+            Verdict::Refused(Refusal { to, payload, fault, misroute: None, width: 1 })
+        });
+        verdicts.collect()
+    }
+
+    /// Judges emissions, or awaited calls.
+    pub(super) fn judge_each(&mut self, key: ThreadKey, listener: ListenerId, emissions: &[Emission]) -> Vec<Verdict> {
+        emissions.iter().map(|emission| self.judge_one(key, listener, emission)).collect()
+    }
+
+    fn judge_one(&mut self, key: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
+        let tree = &self.tree;
+        self.judge.emission(listener, emission, |id| {
+            let child = tree.spawned_by(key, id)?;
+            Some((child, tree[child].listener()?))
+        })
+    }
+
+    fn respond_with(&mut self, key: ThreadKey, listener: ListenerId, source: Source, verdicts: Vec<Verdict>) {
+        if verdicts.is_empty() {
+            return;
+        }
+        let entries = self.books.emitted(verdicts.len());
+        if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
+            return self.answer_with(key, listener, source, verdicts, entries);
+        }
+        let total = verdicts.iter().map(Verdict::width).sum::<usize>();
+        if total.max(verdicts.len()) > self.setup.blueprint.limits.fanout {
+            self.books.faulted(entries);
+            let fault = faults::too_many(total.max(verdicts.len()), &self.setup.blueprint);
+            self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
+            return self.refuse_response(key, source, fault);
+        }
+        let fan = (total > 1).then(|| {
+            let (id, kind) =
+                (FanId { message: source.number, call: None }, FanOutKind::Mailbox { delivered: 0, counted_off: 0 });
+            let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
+            self.tree.open_fan_out(fan_out, || None, &mut self.out)
+        });
+        if !self.take_effect(key, listener, source, fan, verdicts, entries) {
+            self.note_mistake(key);
+        } else {
+            self.tree.forget_mistakes(key);
+        }
+    }
+
+    /// The first valid reply is the answer; everything beside it is undeliverable.
+    fn answer_with(
+        &mut self,
+        key: ThreadKey,
+        listener: ListenerId,
+        source: Source,
+        verdicts: Vec<Verdict>,
+        mut entries: Entries,
+    ) {
+        let mut answer = None;
+        for verdict in verdicts {
+            let entry = entries.one();
+            match verdict {
+                Verdict::Reply(payload) if answer.is_none() => {
+                    self.emitted(key, listener, payload.payload());
+                    answer = Some((payload, entry));
+                }
+                other => {
+                    let way = (Sender::Listener(listener), other.addressee(&self.setup.blueprint));
+                    self.bury(key, way, other.into_payload(), faults::superseded(), entry);
+                }
+            }
+        }
+        let (id, _) = self.setup.key.derive(source.message, source.index);
+        let Some((payload, entry)) = answer else { return };
+        let parent = self.tree[key].parent;
+        if parent.is_some_and(|parent| self.tree[parent].listener().is_some())
+            && let Err(fault) = self.tree.room_for_bytes(key)
+        {
+            self.books.faulted(entry);
+            return self.fail(key, fault);
+        }
+        self.tree.forget_mistakes(key);
+        self.answer(key, id, Reply::Payload(payload), entry);
+    }
+
+    /// Refuses a response as a whole: a fault to its thread.
+    fn refuse_response(&mut self, key: ThreadKey, source: Source, fault: Fault) {
+        let (about, _) = self.setup.key.derive(source.message, source.index);
+        self.fault_to(key, Origin::None, about, None, fault);
+        self.note_mistake(key);
+    }
+
+    /// Counts a response without a valid emission; the thread fails after too many in a row.
+    fn note_mistake(&mut self, key: ThreadKey) {
+        let limit = self.setup.blueprint.limits.invalid_responses.min(u8::MAX.into());
+        if self.tree.count_mistake(key, limit) {
+            self.fail(key, faults::quarrel(limit));
+        }
+    }
+}

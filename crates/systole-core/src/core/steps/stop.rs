@@ -1,0 +1,150 @@
+//! The end of the organism: drain, then stop.
+
+use systole_xml::ladder::Canonical;
+
+use super::answer::{Recipient, Reply};
+use super::respond::Response;
+use super::{Core, own_index};
+use crate::core::books::Entry;
+use crate::core::entrance::Item;
+use crate::core::faults;
+use crate::core::io::{Emission, Injected, Outcome, Output};
+use crate::core::key::ThreadKey;
+use crate::core::tree::{Owner, Queued, Sender, Thread};
+use crate::vocab::{Fault, MessageId, Name};
+
+impl Core {
+    /// Stops what would go on for ever: pending continues and boot handlers, but those that the next start takes up.
+    /// A thread that has nothing but such a continue to wait for ends as `cancelled`, unless its silence is `idle`.
+    pub(super) fn drain(&mut self) {
+        self.entrance.drain();
+        for key in self.tree.in_order(|_| true) {
+            if !self.tree.contains(key) {
+                continue;
+            }
+            if self.is_booting(key) {
+                if !(self.out.writes() && self.reattaches(key)) {
+                    self.end_child(key);
+                }
+            } else if self.tree.drain(key, &mut self.clock, &mut self.books, &self.out) {
+                self.tree.touch(key);
+            }
+        }
+    }
+
+    /// Ends every conversation: one fault each where an answer is owed, the rest to the dead letters.
+    ///
+    /// A durable core leaves them to its next start instead, and says nothing.
+    pub(super) fn stop(&mut self) {
+        self.drain();
+        self.settle_touched();
+        self.entrance.stop();
+        if !self.out.writes() {
+            return self.end_all(&faults::cancelled());
+        }
+        self.out.seal();
+        // What was not taken in is not in the journal.
+        for item in self.entrance.take_all().into_iter().filter(Item::is_message) {
+            self.abandon(item, &faults::cancelled());
+        }
+        for key in self.tree.in_order(is_root) {
+            self.close(key);
+        }
+    }
+
+    /// The journal can't be written: clients that wait get a fault, and what is confirmed waits for the next start.
+    pub(super) fn unwritable(&mut self) {
+        self.out.give_up();
+        self.entrance.stop();
+        self.end_all(&faults::unwritable());
+    }
+
+    fn end_all(&mut self, fault: &Fault) {
+        for item in self.entrance.take_all() {
+            self.abandon(item, fault);
+        }
+        for key in self.tree.in_order(is_root) {
+            let thread = &self.tree[key];
+            if let (Owner::Client(client), true) = (thread.owner, thread.children.open > 0) {
+                let about = thread.opened_by;
+                let recipient = Recipient { client, root: thread.id, label: None, traceparent: None };
+                self.last_fault(recipient, about, fault);
+            }
+            self.bury_queued(key);
+            self.close(key);
+        }
+    }
+
+    /// Ends an item of Queue 1 that will not be processed.
+    pub(super) fn abandon(&mut self, item: Item, fault: &Fault) {
+        match item {
+            Item::Injected(Injected { client, root, attachment, .. }, entry) => {
+                self.out.take(attachment, false);
+                self.books.faulted(entry);
+                let about = self.entrance.next_ids(root).0;
+                self.last_fault(Recipient { client, root, label: None, traceparent: None }, about, fault);
+                if self.tree.root(root).is_none() {
+                    self.out.say(Output::Closed { client, root });
+                }
+            }
+            Item::Response(Response { thread, log, outcome: Outcome::Emitted(emissions), .. }) => {
+                self.release_log(log);
+                self.bury_emissions(thread, emissions);
+            }
+            Item::Response(Response { thread, log, .. }) => {
+                self.release_log(log);
+                let entry = self.books.emitted(1).one();
+                self.bury_emission(thread, None, None, entry);
+            }
+            Item::Calls(calls) => self.bury_emissions(calls.thread, calls.requests),
+            Item::Reattached(..) => {}
+            Item::Redriven(letter, entry) => self.bury_again(letter, fault.clone(), entry),
+            Item::Left(root) | Item::Cancel(root) => self.out.say(Output::Gone { root }),
+        }
+    }
+
+    /// Moves what is queued below a root to the dead letters.
+    fn bury_queued(&mut self, root: ThreadKey) {
+        let mut subtree = vec![root];
+        let mut read = 0;
+        while let Some(&key) = subtree.get(read) {
+            read += 1;
+            self.tree.children_of(key, &mut subtree);
+            for message in self.tree.take_queued(key) {
+                self.bury_message(key, message);
+            }
+        }
+    }
+
+    fn bury_message(&mut self, key: ThreadKey, message: Queued) {
+        // A request is for the thread's listener; an answer is for the thread alone.
+        let to = self.tree[key].listener().filter(|_| message.in_reply_to.is_none());
+        let to = to.map(|listener| self.setup.blueprint.contract(listener).name.clone());
+        self.bury(key, (message.from, to), message.content.payload(), faults::cancelled(), message.entry);
+    }
+
+    fn bury_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
+        let mut entries = self.books.emitted(emissions.len());
+        for emission in emissions {
+            self.bury_emission(thread, emission.to, emission.payload.into_payload(), entries.one());
+        }
+        self.books.cancelled(entries);
+    }
+
+    fn bury_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>, entry: Entry) {
+        match self.tree.get(key).and_then(|thread| thread.listener()) {
+            Some(listener) => self.bury(key, (Sender::Listener(listener), to), payload, faults::cancelled(), entry),
+            None => self.books.cancelled(entry),
+        }
+    }
+
+    fn last_fault(&mut self, recipient: Recipient, about: MessageId, fault: &Fault) {
+        let (id, _) = self.setup.key.derive(about, own_index::FAULT);
+        let entry = self.books.made();
+        self.leave_for(recipient, Sender::System, id, Reply::Fault(fault.clone()), entry);
+    }
+}
+
+fn is_root(thread: &Thread) -> bool {
+    thread.parent.is_none()
+}

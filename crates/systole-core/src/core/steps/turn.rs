@@ -1,0 +1,371 @@
+//! Turns: which thread is ready, which has a slot, which is dispatched next.
+
+use super::Core;
+use crate::core::blueprint::ListenerId;
+use crate::core::event::EventKind;
+use crate::core::faults;
+use crate::core::invocations::{GivenUp, Invocation};
+use crate::core::io::{Body, CallId, JoinPosition, Message, Output, Remembered, ShardId, Start};
+use crate::core::key::{InvocationId, ThreadKey};
+use crate::core::records::stored;
+use crate::core::tree::{Content, Queued, Sender, Thread, Turn};
+use crate::core::turns::{Waiter, Want};
+use crate::journal::{Number, Op};
+use crate::protocol;
+use crate::vocab::{Fault, MessageId, Name, Time};
+
+/// The head of a message, as its handler gets it.
+struct Head {
+    id: MessageId,
+    from: Name,
+    in_reply_to: Option<MessageId>,
+    join: Option<JoinPosition>,
+}
+
+impl Core {
+    /// Lets a thread that has something to do wait for its turn.
+    pub(super) fn make_ready(&mut self, key: ThreadKey) {
+        let thread = &self.tree[key];
+        let Some(listener) = thread.listener().filter(|_| thread.turn == Turn::None) else { return };
+        let resume = match thread.invocation.and_then(|id| self.invocations.get(id)) {
+            Some(invocation) if !invocation.is_ready() => return,
+            Some(invocation) if invocation.is_running() || invocation.boot => return self.enter_run_queue(key, false),
+            Some(_) => true,
+            None if thread.judging > 0 || thread.mailbox.len() == 0 => return,
+            None if !self.needs_handler(key) || self.is_booting(key) => return self.enter_run_queue(key, false),
+            None => false,
+        };
+        let root = thread.root;
+        if self.turns.want(listener, (key, root), resume, &mut self.out) {
+            self.enter_run_queue(key, true);
+        } else {
+            self.tree.set_turn(key, Turn::Waiting);
+        }
+    }
+
+    fn enter_run_queue(&mut self, key: ThreadKey, slot: bool) {
+        let conversation = self.tree.conversation(key);
+        let ticket = self.turns.push(conversation, key, self.tree[key].sequence);
+        self.tree.set_turn(key, Turn::Queued { slot, ticket });
+    }
+
+    /// Dispatches the next thread of the run queue; `false` if it is empty.
+    pub(super) fn dispatch(&mut self) -> bool {
+        let tree = &self.tree;
+        let stands = |key, place| {
+            let turn = tree.get(key).map(|thread| thread.turn);
+            matches!(turn, Some(Turn::Queued { ticket, .. }) if ticket == place)
+        };
+        let Some(key) = self.turns.pop(stands) else { return false };
+        let slot = matches!(self.tree.set_turn(key, Turn::None), Turn::Queued { slot: true, .. });
+        match self.tree[key].invocation {
+            Some(invocation) => self.resume(key, invocation, slot),
+            None if !self.needs_handler(key) => self.end_by_message(key, slot),
+            None if slot || self.is_booting(key) => self.start(key, slot),
+            None => self.make_ready(key),
+        }
+        true
+    }
+
+    /// The messages of a listener that is down fault at once, also those that wait for a slot.
+    pub(super) fn set_down(&mut self, listener: ListenerId, down: bool) {
+        self.turns.set_down(listener, down);
+        if !down {
+            return;
+        }
+        let waits = |thread: &Thread| {
+            thread.listener() == Some(listener) && thread.turn == Turn::Waiting && thread.invocation.is_none()
+        };
+        for key in self.tree.in_order(waits) {
+            self.leave_turn(key);
+            self.make_ready(key);
+        }
+    }
+
+    /// Takes a thread out of the queues that it stands in.
+    pub(super) fn leave_turn(&mut self, key: ThreadKey) {
+        let turn = self.tree.set_turn(key, Turn::None);
+        let Some(listener) = self.tree[key].listener() else { return };
+        match turn {
+            Turn::None | Turn::Queued { slot: false, .. } => {}
+            Turn::Queued { slot: true, .. } => self.release_slot(listener),
+            Turn::Waiting => self.turns.decline(listener, key, &mut self.out),
+        }
+    }
+
+    /// Gives a slot back. Once the organism ends no thread gets it: what waits in shards that have not ended yet is
+    /// for the next start.
+    fn release_slot(&mut self, listener: ListenerId) {
+        let granted = match self.entrance.is_stopped() {
+            true => None,
+            false => self.turns.release(listener, &mut self.out),
+        };
+        if let Some(key) = granted {
+            self.slot_granted(listener, key);
+        }
+    }
+
+    fn leave_slot(&mut self, listener: ListenerId, slot: bool) {
+        if slot {
+            self.release_slot(listener);
+        }
+    }
+
+    /// A thread wants a slot of a listener whose home is this shard.
+    pub(super) fn slot_wanted(
+        &mut self,
+        shard: ShardId,
+        listener: ListenerId,
+        (thread, root): (ThreadKey, ThreadKey),
+        resume: bool,
+        at: Number,
+    ) {
+        self.grant(Want { at, listener, waiter: Waiter { shard, thread, root }, resume });
+    }
+
+    fn grant(&mut self, want: Want) {
+        let listener = want.listener;
+        if let Some(key) = self.turns.wanted(want, &mut self.out) {
+            self.slot_granted(listener, key);
+        }
+    }
+
+    /// A thread has the slot that it waited for; if it no longer waits, another one gets it.
+    pub(super) fn slot_granted(&mut self, listener: ListenerId, key: ThreadKey) {
+        if self.tree.get(key).is_some_and(|thread| thread.turn == Turn::Waiting) {
+            self.enter_run_queue(key, true);
+        } else {
+            self.release_slot(listener);
+        }
+    }
+
+    /// A slot of a listener whose home is this shard comes back.
+    pub(super) fn slot_returned(&mut self, listener: ListenerId) {
+        if self.entrance.is_stopped() {
+            return;
+        }
+        if let Some(key) = self.turns.returned(listener, &mut self.out) {
+            self.slot_granted(listener, key);
+        }
+    }
+
+    /// Grants slots once all shards have recovered: this one has.
+    pub(super) fn all_recovered(&mut self) {
+        let wants = self.turns.all_recovered(&mut self.out);
+        wants.into_iter().for_each(|want| self.grant(want));
+    }
+
+    /// Grants slots once all shards have recovered: another one has.
+    pub(super) fn shard_recovered(&mut self) {
+        // A thread that no longer wants a slot gives it back when it comes.
+        let wants = self.turns.shard_recovered();
+        wants.into_iter().for_each(|want| self.grant(want));
+    }
+
+    /// Returns whether the next message of a thread is for its listener, rather than the end of the thread.
+    fn needs_handler(&self, key: ThreadKey) -> bool {
+        let thread = &self.tree[key];
+        let Some((listener, message)) = thread.listener().zip(thread.mailbox.front()) else { return false };
+        match &message.content {
+            _ if self.turns.is_down(listener) => false,
+            Content::Fatal(_) => false,
+            Content::Body(Body::Fault(_)) => self.setup.blueprint.contract(listener).accepts_faults,
+            Content::Body(Body::Payload { .. }) | Content::Stored(_) => true,
+        }
+    }
+
+    /// Returns whether a thread below the root of boot has not come further than `<boot>` itself.
+    pub(super) fn is_booting(&self, key: ThreadKey) -> bool {
+        let thread = &self.tree[key];
+        // The only payload that the system sends of its own accord.
+        let waits = || match thread.mailbox.front().map(|message| (message.from, &message.content)) {
+            Some((from, Content::Body(Body::Payload { .. }))) => from == Sender::System,
+            Some((_, Content::Body(Body::Fault(_)) | Content::Stored(_) | Content::Fatal(_))) | None => false,
+        };
+        self.tree.is_below_boot(key)
+            && thread.invocation.map_or_else(waits, |id| self.invocations.get(id).is_some_and(|one| one.boot))
+    }
+
+    fn resume(&mut self, key: ThreadKey, id: InvocationId, slot: bool) {
+        let Some(invocation) = self.invocations.get(id) else { return };
+        let (listener, running, boot) = (invocation.listener, invocation.is_running(), invocation.boot);
+        // Either it went on without its answer, or it parked again after it had entered the run queue.
+        if slot && (running || !invocation.is_ready()) {
+            self.release_slot(listener);
+            return self.make_ready(key);
+        }
+        if !slot && !running && !boot {
+            return self.make_ready(key);
+        }
+        let Some((call, result)) = self.invocations.take_ready(id) else { return };
+        if !running {
+            self.invocations.run(id, slot, &mut self.clock);
+        }
+        self.out.say(Output::Resume { task: id, call, result });
+        self.make_ready(key);
+    }
+
+    /// Starts the handler of the next message. `slot`: the thread holds one, as all do but those
+    /// whose message is `<boot>`: its handler may run for ever, and must not keep one from others.
+    fn start(&mut self, key: ThreadKey, slot: bool) {
+        let Some(listener) = self.tree[key].listener() else { return };
+        let boot = self.is_booting(key);
+        let Some(queued) = self.tree.take(key) else { return self.leave_slot(listener, slot) };
+        let (number, attempts) = (queued.number, queued.attempts);
+        let attempts = match self.invocations.count_attempt(listener, number, attempts, &mut self.out) {
+            Ok(attempts) => attempts,
+            Err(fault) => {
+                self.leave_slot(listener, slot);
+                return self.give_up_message(key, listener, queued, fault);
+            }
+        };
+        let Queued { id, from, in_reply_to, content, answers, share, entry, .. } = queued;
+        drop(share);
+        let body = match content {
+            Content::Body(body) => Ok(body),
+            Content::Stored(payload) => {
+                self.judge.restore(listener, payload.clone()).map_err(|fault| (Some(payload), fault))
+            }
+            Content::Fatal(fault) => Err((None, fault)),
+        };
+        let body = match body {
+            Ok(body) => body,
+            Err((payload, fault)) => {
+                self.leave_slot(listener, slot);
+                self.write_done(number);
+                match payload {
+                    // The contract has changed since it was sent.
+                    Some(payload) => {
+                        let to = Some(self.setup.blueprint.contract(listener).name.clone());
+                        self.bury(key, (from, to), stored(payload).ok(), fault.clone(), entry);
+                    }
+                    None => self.books.faulted(entry),
+                }
+                return self.fail(key, fault);
+            }
+        };
+        let left = self.setup.blueprint.contract(listener).timeout.filter(|_| !boot);
+        let task = self.invocations.start(Invocation::new(key, listener, id, left, boot), slot, &mut self.clock);
+        self.tree.set_invocation(key, Some(task));
+        let (join, answered) = self.tree.deliver(answers);
+        let (notes, open) = self.invocations.attach_log(task, number, attempts, answered);
+        open.into_iter().for_each(|fan| self.tree.attach(fan, task));
+        let head = Head { id, from: self.setup.name_of(from), in_reply_to, join };
+        let message = Message { number, notes, ..self.message(key, (listener, task), head, body) };
+        self.books.delivered(entry);
+        self.out.say(Output::Start(Start { task, listener, message }));
+    }
+
+    /// The message as the handler gets it; its context remembers it.
+    fn message(
+        &mut self,
+        key: ThreadKey,
+        (listener, task): (ListenerId, InvocationId),
+        head: Head,
+        body: Body,
+    ) -> Message {
+        let Head { id, from, in_reply_to, join } = head;
+        self.tree.event(key, &mut self.out, || EventKind::Delivered {
+            message: id,
+            from: from.clone(),
+            payload: match &body {
+                Body::Payload { payload, .. } => Some(payload.payload().root().clone()),
+                Body::Fault(_) => None,
+            },
+        });
+        let mut history = Vec::new();
+        if self.setup.blueprint.contract(listener).context {
+            let remembered = self.invocations.get(task).and_then(Invocation::remembered);
+            history = self.tree.history(key, remembered.unwrap_or(Number::MAX));
+            if remembered.is_none() {
+                let payload = match &body {
+                    Body::Payload { payload, .. } => payload.payload().clone(),
+                    Body::Fault(fault) => protocol::write_fault(fault),
+                };
+                let number = self.tree.remember(key, Remembered { from: from.clone(), payload }, &mut self.out);
+                self.invocations.note_seen(task, number, &mut self.out);
+            }
+        }
+        let thread = &self.tree[key];
+        Message {
+            id,
+            thread: thread.id,
+            from,
+            in_reply_to,
+            body,
+            join,
+            deadline: Some(thread.deadline).filter(|&deadline| deadline != Time::MAX),
+            traceparent: thread.traceparent().cloned(),
+            history,
+            number: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// A message that seems to end the process is not tried once more.
+    fn give_up_message(&mut self, key: ThreadKey, listener: ListenerId, message: Queued, fault: Fault) {
+        self.write_done(message.number);
+        let to = Some(self.setup.blueprint.contract(listener).name.clone());
+        self.bury(key, (message.from, to), message.content.payload(), fault.clone(), message.entry);
+        self.fail(key, fault);
+    }
+
+    /// The next message ends its thread: a fault that passes on, or a listener that is down.
+    fn end_by_message(&mut self, key: ThreadKey, slot: bool) {
+        let Some(listener) = self.tree[key].listener() else { return };
+        self.leave_slot(listener, slot);
+        let Some(queued) = self.tree.take(key) else { return };
+        self.books.faulted(queued.entry);
+        self.write_done(queued.number);
+        let fault = match queued.content {
+            Content::Fatal(fault) | Content::Body(Body::Fault(fault)) => fault,
+            Content::Body(Body::Payload { .. }) | Content::Stored(_) => faults::down(),
+        };
+        self.fail(key, fault);
+    }
+
+    /// Writes that a message was consumed.
+    pub(super) fn write_done(&mut self, message: Number) {
+        if message != 0 {
+            self.out.write(|| Op::Done { message });
+        }
+    }
+
+    /// A handler waits for nothing but calls.
+    pub(super) fn parked(&mut self, id: InvocationId) {
+        let Some(freed) = self.invocations.park(id, &mut self.clock) else { return };
+        if let Some(listener) = freed {
+            self.release_slot(listener);
+        }
+        self.invocations.survived(id, &mut self.out);
+        if let Some(thread) = self.invocations.thread(id) {
+            self.make_ready(thread);
+        }
+        self.check_replay(id);
+    }
+
+    /// Forgets a handler that ended: its slot is free, its calls are cancelled.
+    pub(super) fn end_invocation(&mut self, id: InvocationId) -> Option<Invocation> {
+        let (ended, freed) = self.invocations.end(id, &mut self.clock);
+        if let Some(listener) = freed {
+            self.release_slot(listener);
+        }
+        let ended = ended?;
+        if let Some(thread) = ended.thread {
+            self.tree.set_invocation(thread, None);
+        }
+        ended.fan_outs().for_each(|fan| self.drop_fan_out(fan));
+        Some(ended)
+    }
+
+    /// A handler dropped the future of a group of calls.
+    pub(super) fn call_dropped(&mut self, id: InvocationId, call: CallId) {
+        match self.invocations.give_up(id, call) {
+            GivenUp::Calls(fan) => self.drop_fan_out(fan),
+            GivenUp::Repeated => self.hand_over(id),
+            GivenUp::Nothing => {}
+        }
+        self.invocations.forget_call(id, call, &mut self.out);
+        self.invocations.go_on(id, &mut self.clock);
+    }
+}

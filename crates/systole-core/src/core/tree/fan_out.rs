@@ -1,0 +1,189 @@
+//! Fan-outs: the calls of one response, or of one group of awaited calls, and their answers.
+
+use super::{Origin, Pile, Tree};
+use crate::core::invocations::{GroupResult, Outcomes};
+use crate::core::io::{Answer, CallId, Join, JoinPosition, Settled};
+use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
+use crate::core::outputs::Outputs;
+use crate::core::records::{result_record, settled_record};
+use crate::journal::{CallRecord, FanId, Number, Op};
+use crate::vocab::{Fault, FaultCode, MessageId};
+
+/// The calls that were made together. Every index gets exactly one answer, fault or count-off.
+#[derive(Debug)]
+pub(in crate::core) struct FanOut {
+    /// The name of the fan-out in the journal.
+    pub id: FanId,
+    pub owner: ThreadKey,
+    /// The message whose handler made the calls.
+    pub source: MessageId,
+    pub total: u32,
+    pub kind: FanOutKind,
+}
+
+/// The destination of the answers.
+#[derive(Debug)]
+pub(in crate::core) enum FanOutKind {
+    /// The mailbox of the owner, one by one.
+    Mailbox { delivered: u32, counted_off: u32 },
+    /// A handler that waits.
+    Awaited { invocation: InvocationId, call: CallId, join: Join, outcomes: Outcomes, held: Pile },
+}
+
+/// A group of awaited calls that has its result.
+pub(in crate::core) struct Decided {
+    pub id: FanId,
+    pub invocation: InvocationId,
+    pub call: CallId,
+    /// The place of the group in the order of decisions.
+    pub order: Number,
+    pub result: GroupResult,
+}
+
+/// The effect of a call that ends without an answer and without a fault.
+pub(in crate::core) enum CountedOff {
+    /// An awaited call, which has that outcome.
+    Awaited(Fault),
+    /// The last of so many calls of a message.
+    Over { total: u32, source: MessageId },
+    /// Others are still open.
+    Open,
+}
+
+impl Tree {
+    /// Opens a fan-out.
+    pub(in crate::core) fn open_fan_out(
+        &mut self,
+        fan_out: FanOut,
+        call: impl FnOnce() -> Option<CallRecord>,
+        out: &mut Outputs,
+    ) -> FanOutKey {
+        let key = self.link_fan_out(fan_out);
+        self.write_fan_out(key, call, out);
+        key
+    }
+
+    /// Puts a fan-out where it belongs, whether it is new or comes out of the journal.
+    pub(super) fn link_fan_out(&mut self, fan_out: FanOut) -> FanOutKey {
+        let owner = fan_out.owner;
+        let key = self.fan_outs.insert(fan_out);
+        self.threads[owner].extra().fans.push(key);
+        key
+    }
+
+    pub(in crate::core) fn fan_out(&self, key: FanOutKey) -> Option<&FanOut> {
+        self.fan_outs.get(key)
+    }
+
+    /// Returns whether a call belongs to a group that has its result already.
+    pub(in crate::core) fn is_decided(&self, origin: Origin) -> bool {
+        matches!(origin, Origin::Fan { fan, .. } if !self.fan_outs.contains_key(fan))
+    }
+
+    /// The handler that awaits a fan-out is that one from now on.
+    pub(in crate::core) fn attach(&mut self, key: FanOutKey, to: InvocationId) {
+        if let Some(FanOutKind::Awaited { invocation, .. }) = self.fan_outs.get_mut(key).map(|fan| &mut fan.kind) {
+            *invocation = to;
+        }
+    }
+
+    /// The handler that awaits a fan-out knows it by that number from now on.
+    pub(in crate::core) fn rename_call(&mut self, key: FanOutKey, to: CallId) {
+        if let Some(FanOutKind::Awaited { call, .. }) = self.fan_outs.get_mut(key).map(|fan| &mut fan.kind) {
+            *call = to;
+        }
+    }
+
+    /// The place of an answer that goes to its handler now, and how much of its fan-out is consumed with it. The fan-out
+    /// is over with the last one.
+    pub(in crate::core) fn deliver(&mut self, answers: Origin) -> (Option<JoinPosition>, Option<(FanId, u32)>) {
+        let (key, index) = match answers {
+            Origin::None => return (None, None),
+            Origin::Single => return (Some(JoinPosition { index: 0, total: 1, remaining: 0 }), None),
+            Origin::Fan { fan, index } => (fan, index),
+        };
+        let Some(fan) = self.fan_outs.get_mut(key) else { return (None, None) };
+        let (id, total) = (fan.id, fan.total);
+        let FanOutKind::Mailbox { delivered, counted_off } = &mut fan.kind else { return (None, None) };
+        *delivered += 1;
+        let count = *delivered;
+        let remaining = total.saturating_sub(*delivered + *counted_off);
+        if remaining == 0 {
+            self.remove_fan_out(key);
+        }
+        (Some(JoinPosition { index, total, remaining }), Some((id, count)))
+    }
+
+    /// A call ends without an answer and without a fault.
+    pub(in crate::core) fn count_off(&mut self, key: FanOutKey, out: &mut Outputs) -> CountedOff {
+        let Some(fan) = self.fan_outs.get_mut(key) else { return CountedOff::Open };
+        let (id, total, source) = (fan.id, fan.total, fan.source);
+        match &mut fan.kind {
+            FanOutKind::Awaited { .. } => {
+                CountedOff::Awaited(Fault::new(FaultCode::Silent, "a listener ended without an answer"))
+            }
+            FanOutKind::Mailbox { delivered, counted_off } => {
+                *counted_off += 1;
+                let (count, over) = (*counted_off, *delivered + *counted_off == total);
+                out.write(|| Op::CountedOff { fan: id, count });
+                if !over {
+                    return CountedOff::Open;
+                }
+                self.remove_fan_out(key);
+                CountedOff::Over { total, source }
+            }
+        }
+    }
+
+    /// Keeps the outcome of one awaited call. The result of the group, if that decides it.
+    pub(in crate::core) fn settle_call(
+        &mut self,
+        key: FanOutKey,
+        index: u32,
+        outcome: Result<Answer, Fault>,
+        out: &mut Outputs,
+    ) -> Option<Decided> {
+        let fan = self.fan_outs.get_mut(key)?;
+        let id = fan.id;
+        let FanOutKind::Awaited { outcomes, held, .. } = &mut fan.kind else { return None };
+        let outcome = outcomes.settle(index, outcome)?;
+        held.add_outcome(outcome);
+        let is_fault = outcome.is_err();
+        let kept = out.writes().then(|| Settled { index, outcome: outcome.clone() });
+        let write = |out: &mut Outputs| {
+            if let Some(settled) = kept {
+                out.write(|| Op::Settled { fan: id, settled: settled_record(&settled) });
+            }
+        };
+        // A reply that decides is written with the decision; a fault that does need not be in its result.
+        if is_fault {
+            write(out);
+            return self.decide(key, out);
+        }
+        let decided = self.decide(key, out);
+        if decided.is_none() {
+            write(out);
+        }
+        decided
+    }
+
+    /// The result of a group of awaited calls, if it is fixed.
+    pub(in crate::core) fn decide(&mut self, key: FanOutKey, out: &mut Outputs) -> Option<Decided> {
+        let fan = self.fan_outs.get_mut(key)?;
+        let FanOutKind::Awaited { invocation, call, join, outcomes, .. } = &mut fan.kind else { return None };
+        let result = outcomes.decide(*join)?;
+        let order = if out.writes() { out.next_number() } else { 0 };
+        out.write(|| Op::Decided { fan: fan.id, order, result: result_record(&result) });
+        Some(Decided { id: fan.id, invocation: *invocation, call: *call, order, result })
+    }
+
+    /// Removes a fan-out; its owner, if that is open.
+    pub(in crate::core) fn remove_fan_out(&mut self, key: FanOutKey) -> Option<ThreadKey> {
+        let owner = self.fan_outs.remove(key)?.owner;
+        let thread = self.threads.get_mut(owner)?;
+        if let Some(extra) = &mut thread.extra {
+            extra.fans.retain(|&other| other != key);
+        }
+        Some(owner)
+    }
+}

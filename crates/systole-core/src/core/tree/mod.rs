@@ -1,0 +1,352 @@
+//! The tree of threads: their mailboxes, their fan-outs, what conversations hold, and the dead letters.
+//!
+//! Each change is recorded where it is made: a method that changes what the journal holds takes the outputs, and writes
+//! its operation there. Other parts read threads by [`Tree::get`] or by index, and never change one.
+
+mod bounds;
+mod children;
+mod close;
+mod context;
+mod conversation;
+mod fan_out;
+mod open;
+mod recording;
+mod recover;
+mod thread;
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Index;
+use std::rc::Rc;
+
+use slotmap::SlotMap;
+
+pub use conversation::Holding;
+pub(super) use conversation::{Conversation, Pile};
+pub(super) use fan_out::{CountedOff, Decided, FanOut, FanOutKind};
+pub(super) use open::Child;
+pub(super) use recover::Turned;
+pub(super) use thread::{Content, Origin, Owner, Queued, Sender, Thread, Turn};
+
+use super::clock::{Clock, TimerId};
+use super::dead_letters::{DeadLetter, DeadLetterId, DeadLetters};
+use super::directory::Directory;
+use super::event::{Event, EventKind};
+use super::gauge::{Gauge, Overloaded, Permit};
+use super::io::Remembered;
+use super::key::{FanOutKey, InvocationId, ThreadKey};
+use super::outputs::Outputs;
+use super::setup::Setup;
+use crate::journal::{Number, Op};
+use crate::vocab::{Fault, Name, ThreadId, ThreadPath};
+use systole_xml::ladder::Canonical;
+
+/// The threads of a core, and all that hangs on them.
+pub(super) struct Tree {
+    setup: Rc<Setup>,
+    directory: Directory,
+    /// The messages that wait in all shards.
+    gauge: Gauge,
+    /// The bytes that the contexts of this shard remember.
+    context: Gauge,
+    threads: SlotMap<ThreadKey, Thread>,
+    fan_outs: SlotMap<FanOutKey, FanOut>,
+    /// The roots of clients.
+    roots: HashMap<ThreadId, ThreadKey>,
+    spawned: HashMap<ThreadId, ThreadKey>,
+    dead: DeadLetters,
+    /// Messages in mailboxes and backlogs.
+    queued: usize,
+    /// Messages that wait for their delay.
+    delayed: usize,
+    /// Threads of which the step under way may have ended the work.
+    touched: VecDeque<ThreadKey>,
+}
+
+/// The open threads of a shard at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Snapshot {
+    /// The threads, in order of opening.
+    pub threads: Vec<OpenThread>,
+}
+
+/// An open thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenThread {
+    /// The root of its conversation.
+    pub root: ThreadId,
+    /// The id of the thread.
+    pub id: ThreadId,
+    /// The listeners from the root to it.
+    pub path: ThreadPath,
+    /// Messages in its mailbox.
+    pub queued: usize,
+}
+
+impl Index<ThreadKey> for Tree {
+    type Output = Thread;
+
+    fn index(&self, key: ThreadKey) -> &Thread {
+        &self.threads[key]
+    }
+}
+
+impl Tree {
+    pub(super) fn new(setup: Rc<Setup>, directory: Directory, gauge: Gauge) -> Self {
+        let limits = &setup.blueprint.limits;
+        Self {
+            directory,
+            gauge,
+            context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(setup.shards)),
+            threads: SlotMap::with_key(),
+            fan_outs: SlotMap::with_key(),
+            roots: HashMap::new(),
+            spawned: HashMap::new(),
+            dead: DeadLetters::new(setup.shard, limits),
+            queued: 0,
+            delayed: 0,
+            touched: VecDeque::new(),
+            setup,
+        }
+    }
+
+    pub(super) fn get(&self, key: ThreadKey) -> Option<&Thread> {
+        self.threads.get(key)
+    }
+
+    pub(super) fn contains(&self, key: ThreadKey) -> bool {
+        self.threads.contains_key(key)
+    }
+
+    /// The root of a client's conversation, if it is open in this shard.
+    pub(super) fn root(&self, id: ThreadId) -> Option<ThreadKey> {
+        self.roots.get(&id).copied()
+    }
+
+    /// A spawned thread, if it is a child of that owner.
+    pub(super) fn spawned_by(&self, owner: ThreadKey, id: ThreadId) -> Option<ThreadKey> {
+        let child = *self.spawned.get(&id)?;
+        self.threads.get(child).filter(|thread| thread.parent == Some(owner)).map(|_| child)
+    }
+
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Messages in mailboxes and backlogs.
+    pub(super) fn queued(&self) -> usize {
+        self.queued
+    }
+
+    /// Messages that wait: in mailboxes and backlogs, and for their delay.
+    pub(super) fn waiting(&self) -> usize {
+        self.queued + self.delayed
+    }
+
+    /// The threads that are asked for, in order of opening.
+    pub(super) fn in_order(&self, wanted: impl Fn(&Thread) -> bool) -> Vec<ThreadKey> {
+        let threads = self.threads.iter().filter(|(_, thread)| wanted(thread));
+        let mut threads: Vec<_> = threads.map(|(key, thread)| (thread.sequence, key)).collect();
+        threads.sort_unstable();
+        threads.into_iter().map(|(_, key)| key).collect()
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let describe = |key| {
+            let thread = &self.threads[key];
+            let root = self.threads[thread.root].id;
+            OpenThread { root, id: thread.id, path: self.path(key), queued: thread.mailbox.len() }
+        };
+        Snapshot { threads: self.in_order(|_| true).into_iter().map(describe).collect() }
+    }
+
+    /// The listeners from the root to a thread.
+    pub(super) fn path(&self, mut key: ThreadKey) -> ThreadPath {
+        let mut segments = Vec::new();
+        while let Some(thread) = self.threads.get(key) {
+            if let Owner::Listener(listener) = thread.owner {
+                segments.push((self.setup.blueprint.contract(listener).name.clone(), thread.ordinal));
+            }
+            let Some(parent) = thread.parent else { break };
+            key = parent;
+        }
+        segments.reverse();
+        ThreadPath::new(segments)
+    }
+
+    /// Makes an event on an open thread.
+    pub(super) fn event(&self, key: ThreadKey, out: &mut Outputs, kind: impl FnOnce() -> EventKind) {
+        if let Some(thread) = self.threads.get(key) {
+            out.event(|| {
+                let root = self.threads.get(thread.root).unwrap_or(thread).id;
+                Event { root, path: self.path(key), kind: kind() }
+            });
+        }
+    }
+
+    /// Returns whether a thread stands right below a root without an owner, as those of boot do.
+    pub(super) fn is_below_boot(&self, key: ThreadKey) -> bool {
+        self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody)
+    }
+
+    /// Lets a thread be settled at the end of the step: it may have nothing left to do.
+    pub(super) fn touch(&mut self, key: ThreadKey) {
+        if self.touched.back() != Some(&key) {
+            self.touched.push_back(key);
+        }
+    }
+
+    /// Takes the thread that was touched first.
+    pub(super) fn next_touched(&mut self) -> Option<ThreadKey> {
+        self.touched.pop_front()
+    }
+
+    /// Sets the place of a thread in the queues for its turn; the place that it had.
+    pub(super) fn set_turn(&mut self, key: ThreadKey, turn: Turn) -> Turn {
+        std::mem::replace(&mut self.threads[key].turn, turn)
+    }
+
+    /// Sets the handler of the message in flight; the one that it had.
+    pub(super) fn set_invocation(&mut self, key: ThreadKey, invocation: Option<InvocationId>) -> Option<InvocationId> {
+        let thread = self.threads.get_mut(key)?;
+        std::mem::replace(&mut thread.invocation, invocation)
+    }
+
+    /// Counts a response or group of calls of a thread on Queue 1.
+    pub(super) fn begin_judging(&mut self, key: ThreadKey) {
+        self.threads[key].judging += 1;
+    }
+
+    /// Counts off a response or group of calls that was on Queue 1. The thread, if it is open.
+    pub(super) fn end_judging(&mut self, key: ThreadKey) -> Option<&Thread> {
+        let thread = self.threads.get_mut(key)?;
+        thread.judging -= 1;
+        Some(thread)
+    }
+
+    /// Counts one more response of a thread without a valid emission, up to a limit; whether that is reached.
+    pub(super) fn count_mistake(&mut self, key: ThreadKey, limit: u32) -> bool {
+        let Some(thread) = self.threads.get_mut(key) else { return false };
+        thread.invalid = thread.invalid.saturating_add(1);
+        u32::from(thread.invalid) >= limit
+    }
+
+    /// Forgets the responses of a thread without a valid emission.
+    pub(super) fn forget_mistakes(&mut self, key: ThreadKey) {
+        if let Some(thread) = self.threads.get_mut(key) {
+            thread.invalid = 0;
+        }
+    }
+
+    /// Puts a message at the end of a thread's mailbox.
+    pub(super) fn put(&mut self, key: ThreadKey, mut message: Queued, out: &mut Outputs) {
+        self.write_put(key, &mut message, recording::Waits::Turn, out);
+        self.threads[key].mailbox.push(message);
+        self.queued += 1;
+    }
+
+    /// Takes the next message of a thread.
+    pub(super) fn take(&mut self, key: ThreadKey) -> Option<Queued> {
+        let message = self.threads[key].mailbox.pop()?;
+        self.queued -= 1;
+        Some(message)
+    }
+
+    /// Puts a message into the mailbox of its own thread after a delay.
+    pub(super) fn delay(
+        &mut self,
+        key: ThreadKey,
+        mut message: Queued,
+        after: std::time::Duration,
+        clock: &mut Clock,
+        out: &mut Outputs,
+    ) {
+        let due = clock.now().after(after);
+        self.write_put(key, &mut message, recording::Waits::Moment(due), out);
+        self.set_delay(key, message, due, clock);
+    }
+
+    /// The delay of a message is over.
+    pub(super) fn end_delay(&mut self, key: ThreadKey, id: TimerId) {
+        self.threads[key].extra().continues.retain(|&other| other != id);
+        self.delayed -= 1;
+    }
+
+    /// Notes that a drain cancelled a delayed message of a thread.
+    pub(super) fn mark_drained(&mut self, key: ThreadKey) {
+        self.threads[key].extra().drained = true;
+    }
+
+    /// Adds to the context of a thread; the number that it has there.
+    pub(super) fn remember(&mut self, key: ThreadKey, message: Remembered, out: &mut Outputs) -> Number {
+        let (number, kept) = if out.writes() { (out.next_number(), Some(message.clone())) } else { (0, None) };
+        let Self { threads, setup, context, .. } = self;
+        let history = threads[key].extra().history.get_or_insert_default();
+        history.remember((number, message), &setup.blueprint.limits, context);
+        let before = history.oldest();
+        if let Some(message) = kept {
+            let thread = threads[key].sequence;
+            out.write(|| recording::remembered(number, thread, &message));
+            write_forgotten(thread, before, out);
+        }
+        number
+    }
+
+    /// The messages that the context of a thread remembers from before a number.
+    pub(super) fn history(&mut self, key: ThreadKey, before: Number) -> Vec<Remembered> {
+        self.threads[key].extra().history.get_or_insert_default().messages(before)
+    }
+
+    /// Clears the context of a thread.
+    pub(super) fn clear_history(&mut self, key: ThreadKey, out: &mut Outputs) {
+        if let Some(extra) = &mut self.threads[key].extra {
+            extra.history = None;
+        }
+        write_forgotten(self.threads[key].sequence, Number::MAX, out);
+    }
+
+    /// Takes a place for a message of so many bytes among those that wait in all shards.
+    pub(super) fn admit(&self, bytes: usize) -> Result<Permit, Overloaded> {
+        self.gauge.admit(bytes)
+    }
+
+    pub(super) fn dead_letters(&self) -> &DeadLetters {
+        &self.dead
+    }
+
+    /// Keeps an undeliverable message as a dead letter.
+    pub(super) fn bury(
+        &mut self,
+        (from, to): (Name, Option<Name>),
+        path: ThreadPath,
+        payload: Option<Canonical>,
+        reason: Fault,
+        clock: &Clock,
+        out: &mut Outputs,
+    ) {
+        let id = match out.writes() {
+            true => self.dead.id_of(out.next_number()),
+            false => self.dead.next_id(),
+        };
+        let letter = DeadLetter { id, at: clock.now(), from, to, path, payload, reason };
+        out.write(|| recording::letter(&letter));
+        self.keep_letter(letter, out);
+    }
+
+    /// Takes a dead letter out, without a record of it.
+    pub(super) fn take_letter(&mut self, letter: DeadLetterId) -> Option<DeadLetter> {
+        self.dead.take(letter)
+    }
+
+    fn keep_letter(&mut self, letter: DeadLetter, out: &mut Outputs) {
+        for letter in self.dead.push(letter) {
+            out.write(|| Op::Unbury { letter: letter.number() });
+        }
+    }
+}
+
+/// Writes that the context of a thread has forgotten what is older than a number.
+fn write_forgotten(thread: Number, before: Number, out: &mut Outputs) {
+    if before > 0 {
+        out.write(|| Op::Forget { thread, before });
+    }
+}

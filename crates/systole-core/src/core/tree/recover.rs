@@ -1,0 +1,129 @@
+//! Records of the journal, put back into the tree.
+
+use super::thread::Backlog;
+use super::{FanOut, Origin, Owner, Queued, Tree};
+use crate::core::clock::{Clock, Timer};
+use crate::core::dead_letters::{DeadLetter, DeadLetterId};
+use crate::core::io::Remembered;
+use crate::core::key::{FanOutKey, ThreadKey};
+use crate::core::outputs::Outputs;
+use crate::core::records::stored;
+use crate::journal::{self, LetterRecord, Number, ThreadRecord};
+use crate::vocab::Time;
+
+/// The time at which a recovered message has its turn.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::core) enum Turned {
+    /// After the messages before it in the mailbox.
+    Queued,
+    /// At that moment, at the earliest.
+    Delayed(Time),
+    /// After the answer to the call before it on a spawned thread; its own answer goes there.
+    Backlog(Origin),
+}
+
+impl Tree {
+    /// Puts a thread back below its parent; a root has none.
+    pub(in crate::core) fn recover_thread(
+        &mut self,
+        record: ThreadRecord,
+        owner: Owner,
+        parent: Option<ThreadKey>,
+        clock: &mut Clock,
+    ) -> ThreadKey {
+        let key = match (parent, owner) {
+            (Some(parent), Owner::Listener(listener)) => {
+                self.threads[parent].reserve_ordinal(listener, record.ordinal);
+                self.link_thread(parent, listener, record.number, (record.opened_by, record.id), record.ordinal)
+            }
+            _ => self.link_root(record.number, record.id, owner, record.opened_by),
+        };
+        if record.parent.is_none() {
+            let root = self.threads[key].extra().root.get_or_insert_default();
+            (root.left, root.boot) = (record.left, record.owner == journal::Owner::Boot);
+        }
+        if let Owner::Client(client) = owner {
+            self.enter_root(record.id, client, key);
+        }
+        let thread = &mut self.threads[key];
+        thread.deadline = record.deadline;
+        if record.own_deadline {
+            thread.extra().timer = Some(clock.set(record.deadline, Timer::Deadline(key)));
+        }
+        if record.spawned || record.label.is_some() || record.traceparent.is_some() {
+            let extra = thread.extra();
+            (extra.label, extra.traceparent) = (record.label, record.traceparent);
+            extra.spawned = record.spawned.then(Default::default);
+        }
+        if record.spawned {
+            self.spawned.insert(record.id, key);
+        }
+        key
+    }
+
+    /// Lets a recovered thread owe its answer again.
+    pub(in crate::core) fn recover_origin(&mut self, key: ThreadKey, origin: Origin) {
+        let thread = &mut self.threads[key];
+        thread.origin = origin;
+        if let Some(parent) = thread.parent {
+            self.threads[parent].children.open += 1;
+        }
+    }
+
+    /// Puts a fan-out back.
+    pub(in crate::core) fn recover_fan_out(&mut self, fan_out: FanOut) -> FanOutKey {
+        self.link_fan_out(fan_out)
+    }
+
+    /// Lets the context of a thread remember a message again.
+    pub(in crate::core) fn recover_context(&mut self, key: ThreadKey, number: Number, message: Remembered) {
+        let Self { threads, setup, context, .. } = self;
+        let history = threads[key].extra().history.get_or_insert_default();
+        history.remember((number, message), &setup.blueprint.limits, context);
+    }
+
+    /// Puts a message back where it waited.
+    pub(in crate::core) fn recover_message(
+        &mut self,
+        key: ThreadKey,
+        message: Queued,
+        turn: Turned,
+        clock: &mut Clock,
+    ) {
+        match turn {
+            Turned::Queued => {
+                self.queued += 1;
+                self.threads[key].mailbox.push(message);
+            }
+            Turned::Delayed(due) => self.set_delay(key, message, due, clock),
+            Turned::Backlog(origin) => {
+                self.queued += 1;
+                if let Some(parent) = self.threads[key].parent.filter(|_| origin != Origin::None) {
+                    self.threads[parent].children.open += 1;
+                }
+                let backlog = self.threads[key].extra().spawned.get_or_insert_default();
+                backlog.push_back(Backlog { message, origin });
+            }
+        }
+    }
+
+    /// Lets a message wait until a moment.
+    pub(super) fn set_delay(&mut self, key: ThreadKey, message: Queued, due: Time, clock: &mut Clock) {
+        let timer = clock.set(due, Timer::Continue(key, Box::new(message)));
+        self.delayed += 1;
+        self.threads[key].extra().continues.push(timer);
+    }
+
+    /// Keeps a dead letter again.
+    pub(in crate::core) fn recover_letter(&mut self, record: LetterRecord, out: &mut Outputs) {
+        let LetterRecord { number, at, from, to, path, payload, reason } = record;
+        let payload = payload.and_then(|(_, payload)| stored(payload).ok());
+        let id = self.letter_id(number);
+        self.keep_letter(DeadLetter { id, at, from, to, path, payload, reason }, out);
+    }
+
+    /// The id of the dead letter with that number in the journal.
+    pub(in crate::core) fn letter_id(&self, number: Number) -> DeadLetterId {
+        self.dead.id_of(number)
+    }
+}

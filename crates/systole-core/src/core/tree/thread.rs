@@ -1,0 +1,342 @@
+//! The state of one thread. An idle thread is what an organism has most of, so this is small.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use systole_xml::ladder::Canonical;
+
+use super::conversation::{Conversation, Share};
+use crate::core::blueprint::{ClientId, ListenerId};
+use crate::core::books::Entry;
+use crate::core::clock::TimerId;
+use crate::core::io::Body;
+use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
+use crate::core::records::stored;
+use crate::core::turns::Ticket;
+use crate::journal::Number;
+use crate::vocab::{Fault, MessageId, ThreadId, Time};
+
+/// A thread: one step of a conversation.
+#[derive(Debug)]
+pub(in crate::core) struct Thread {
+    pub id: ThreadId,
+    pub owner: Owner,
+    pub parent: Option<ThreadKey>,
+    pub root: ThreadKey,
+    /// The message whose answer it owes; for a root, nothing.
+    pub opened_by: MessageId,
+    /// The destination of the answer that it owes.
+    pub origin: Origin,
+    /// The end of the thread; `Time::MAX` for none.
+    pub deadline: Time,
+    /// The number of the thread, in the order of opening: depth-first runs the newest first.
+    pub sequence: u64,
+    pub mailbox: Mailbox,
+    /// The handler of the message in flight, running or parked.
+    pub invocation: Option<InvocationId>,
+    pub children: Children,
+    /// The children of the listener that it called first, which for most threads is the only one; the others
+    /// stand in `extra`.
+    pub made: Made,
+    /// The place among the children of the same listener and parent.
+    pub ordinal: u32,
+    pub depth: u16,
+    pub turn: Turn,
+    /// Responses in a row without one valid emission.
+    pub invalid: u8,
+    /// Responses and awaited calls of this thread on Queue 1.
+    pub judging: u32,
+    pub extra: Option<Box<Extra>>,
+}
+
+const _: () = assert!(size_of::<Thread>() <= 168, "the bar is 200 bytes, with a place in the tables that lead to it");
+
+/// The owner of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::core) enum Owner {
+    Listener(ListenerId),
+    Client(ClientId),
+    /// No owner: the root of boot, or of a redriven dead letter. Answers to it are dead letters.
+    Nobody,
+}
+
+/// The destination of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::core) enum Origin {
+    /// None: a root, a boot thread, or a spawned thread that owes nothing.
+    None,
+    /// The parent, as the answer to its only call.
+    Single,
+    /// The parent, as one of several answers or to an awaited call.
+    Fan { fan: FanOutKey, index: u32 },
+}
+
+/// The place of a thread in the queues for its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::core) enum Turn {
+    /// The thread stands in none.
+    None,
+    /// The thread waits for a slot of its listener.
+    Waiting,
+    /// The thread stands in the run queue; `slot` says whether it holds one of its listener's.
+    Queued { slot: bool, ticket: Ticket },
+}
+
+/// The messages of a thread: allocated only while there are any.
+#[derive(Debug, Default)]
+#[expect(clippy::box_collection, reason = "an idle thread pays for a pointer, not for a queue")]
+pub(in crate::core) struct Mailbox(Option<Box<VecDeque<Queued>>>);
+
+/// The open children of a thread, and its own place among those of its parent: `children` keeps it.
+#[derive(Debug, Default)]
+pub(in crate::core) struct Children {
+    pub first: Option<ThreadKey>,
+    /// The child before it; of the first child, the last one: no thread needs a pointer to its last child.
+    pub previous: Option<ThreadKey>,
+    pub next: Option<ThreadKey>,
+    /// Children that owe an answer.
+    pub open: u32,
+}
+
+/// The number of children of a listener that a thread has opened so far: their ordinals.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::core) struct Made {
+    pub listener: ListenerId,
+    pub count: u32,
+}
+
+/// State that few threads need.
+#[derive(Debug, Default)]
+pub(in crate::core) struct Extra {
+    /// The label that the client gave the message which opened this child of a root.
+    pub label: Option<Arc<str>>,
+    pub traceparent: Option<Arc<str>>,
+    /// The timer of a deadline of its own, or of an idle root.
+    pub timer: Option<TimerId>,
+    pub continues: Vec<TimerId>,
+    /// States whether a drain cancelled one: it is not the listener's fault if the thread gives no answer.
+    pub drained: bool,
+    pub(super) history: Option<super::context::History>,
+    /// The children of each listener, by listener.
+    pub made: Vec<Made>,
+    /// The fan-outs of this thread that are not over.
+    pub fans: Vec<FanOutKey>,
+    pub root: Option<RootState>,
+    /// Calls that a spawned thread has not started; it is one if this is there.
+    pub spawned: Option<VecDeque<Backlog>>,
+}
+
+/// State of roots.
+#[derive(Debug, Default)]
+pub(in crate::core) struct RootState {
+    pub live_threads: u32,
+    /// The conversation, while anything happens in it.
+    pub conversation: Option<Rc<Conversation>>,
+    pub left: bool,
+    /// States whether it is the root of `<boot>`.
+    pub boot: bool,
+}
+
+/// A call on a spawned thread that waits for the one before it.
+#[derive(Debug)]
+pub(in crate::core) struct Backlog {
+    pub message: Queued,
+    pub origin: Origin,
+}
+
+/// A processed message in a mailbox.
+#[derive(Debug)]
+pub(in crate::core) struct Queued {
+    pub id: MessageId,
+    /// The number of its record; 0 for none.
+    pub number: Number,
+    /// The number of dispatches after a crash that did not end; `None` if it can't have caused a crash.
+    pub attempts: Option<u8>,
+    pub from: Sender,
+    pub in_reply_to: Option<MessageId>,
+    pub content: Content,
+    /// The fan-out and the index that it answers.
+    pub answers: Origin,
+    /// The place of the message among those that wait.
+    pub share: Share,
+    pub entry: Entry,
+}
+
+/// The content of a queued message.
+#[derive(Debug)]
+pub(in crate::core) enum Content {
+    /// A body for the listener's handler.
+    Body(Body),
+    /// A payload out of the journal, to be checked and decoded when its turn comes.
+    Stored(Bytes),
+    /// A fault which ends the thread when its turn comes, whatever the contract says.
+    Fatal(Fault),
+}
+
+/// The sender of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::core) enum Sender {
+    Listener(ListenerId),
+    Client(ClientId),
+    Core,
+    System,
+}
+
+impl Owner {
+    /// The owner as the sender of what its thread says.
+    pub(in crate::core) fn sender(self) -> Sender {
+        match self {
+            Self::Listener(listener) => Sender::Listener(listener),
+            Self::Client(client) => Sender::Client(client),
+            Self::Nobody => Sender::System,
+        }
+    }
+}
+
+impl Content {
+    /// The payload, if there is one that can be parsed.
+    pub(in crate::core) fn payload(self) -> Option<Canonical> {
+        match self {
+            Self::Body(Body::Payload { payload, .. }) => Some(payload.payload().clone()),
+            Self::Stored(payload) => stored(payload).ok(),
+            Self::Body(Body::Fault(_)) | Self::Fatal(_) => None,
+        }
+    }
+
+    /// Bytes that it holds.
+    pub(in crate::core) fn size(&self) -> usize {
+        match self {
+            Self::Body(Body::Payload { payload, .. }) => payload.payload().bytes().len(),
+            Self::Stored(payload) => payload.len(),
+            Self::Body(Body::Fault(fault)) | Self::Fatal(fault) => fault.message.len(),
+        }
+    }
+}
+
+impl Thread {
+    /// Returns whether it is the root of `<boot>`.
+    pub(in crate::core) fn is_boot(&self) -> bool {
+        self.extra.as_ref().and_then(|extra| extra.root.as_ref()).is_some_and(|root| root.boot)
+    }
+
+    pub(in crate::core) fn extra(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
+
+    /// The ordinal of the child that it opens next, of a listener.
+    pub(in crate::core) fn next_ordinal(&mut self, listener: ListenerId) -> u32 {
+        if self.made.count == 0 {
+            self.made.listener = listener;
+        }
+        let count = if self.made.listener == listener { &mut self.made.count } else { self.extra().made(listener) };
+        *count = count.saturating_add(1);
+        *count
+    }
+
+    /// Reserves the ordinal of a child of a listener: no child that opens later gets it.
+    pub(in crate::core) fn reserve_ordinal(&mut self, listener: ListenerId, ordinal: u32) {
+        if self.made.count == 0 {
+            self.made.listener = listener;
+        }
+        let count = if self.made.listener == listener { &mut self.made.count } else { self.extra().made(listener) };
+        *count = ordinal.max(*count);
+    }
+
+    /// The listener whose thread it is.
+    pub(in crate::core) fn listener(&self) -> Option<ListenerId> {
+        match self.owner {
+            Owner::Listener(listener) => Some(listener),
+            Owner::Client(_) | Owner::Nobody => None,
+        }
+    }
+
+    pub(in crate::core) fn traceparent(&self) -> Option<&Arc<str>> {
+        self.extra.as_ref()?.traceparent.as_ref()
+    }
+
+    pub(in crate::core) fn label(&self) -> Option<&Arc<str>> {
+        self.extra.as_ref()?.label.as_ref()
+    }
+
+    pub(in crate::core) fn is_spawned(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.spawned.is_some())
+    }
+
+    fn pending_continues(&self) -> usize {
+        self.extra.as_ref().map_or(0, |extra| extra.continues.len())
+    }
+
+    pub(in crate::core) fn was_drained(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.drained)
+    }
+
+    pub(in crate::core) fn backlog_len(&self) -> usize {
+        self.extra.as_ref().and_then(|extra| extra.spawned.as_ref()).map_or(0, VecDeque::len)
+    }
+
+    /// Concurrency of its mailbox that are taken: queued messages and those that are promised.
+    pub(in crate::core) fn reserved(&self) -> usize {
+        self.children.open as usize + self.mailbox.len() + self.pending_continues() + self.backlog_len()
+    }
+
+    /// Returns whether something can still happen on it without a message from outside.
+    pub(in crate::core) fn is_busy(&self) -> bool {
+        self.invocation.is_some()
+            || self.judging > 0
+            || self.children.open > 0
+            || self.mailbox.len() > 0
+            || self.pending_continues() > 0
+    }
+}
+
+impl Extra {
+    fn made(&mut self, listener: ListenerId) -> &mut u32 {
+        let at = self.made.binary_search_by_key(&listener, |made| made.listener).unwrap_or_else(|at| {
+            self.made.insert(at, Made { listener, count: 0 });
+            at
+        });
+        &mut self.made[at].count
+    }
+}
+
+impl Made {
+    /// None of any.
+    pub(in crate::core) const NONE: Self = Self { listener: ListenerId(0), count: 0 };
+}
+
+impl Queued {
+    /// Makes a message that was not there before.
+    pub(in crate::core) fn new(id: MessageId, from: Sender, content: Content, share: Share, entry: Entry) -> Self {
+        Self { id, number: 0, attempts: None, from, in_reply_to: None, content, answers: Origin::None, share, entry }
+    }
+}
+
+impl Mailbox {
+    pub(in crate::core) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |queue| queue.len())
+    }
+
+    pub(in crate::core) fn push(&mut self, message: Queued) {
+        // Most hold one message: room for more comes with the second.
+        self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(message);
+    }
+
+    pub(in crate::core) fn iter(&self) -> impl Iterator<Item = &Queued> {
+        self.0.iter().flat_map(|queue| queue.iter())
+    }
+
+    pub(in crate::core) fn front(&self) -> Option<&Queued> {
+        self.0.as_ref()?.front()
+    }
+
+    pub(in crate::core) fn pop(&mut self) -> Option<Queued> {
+        let queue = self.0.as_mut()?;
+        let message = queue.pop_front();
+        if queue.is_empty() {
+            self.0 = None;
+        }
+        message
+    }
+}

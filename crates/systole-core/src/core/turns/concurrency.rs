@@ -1,0 +1,201 @@
+//! Concurrency slots of listeners: the number of handlers that may run at once, and the threads that wait.
+//!
+//! Threads that wait stand in a line of their conversation, and the conversations in a ring: a slot that comes free goes to
+//! the conversation at the head, which then goes to the tail if it has more. So a thread that is the only one of its
+//! conversation waits for as many slots as there are conversations in the ring, however many threads these have.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
+
+use crate::core::io::ShardId;
+use crate::core::key::{KeyHasher, ThreadKey};
+
+/// A thread somewhere in the organism.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::core) struct Waiter {
+    pub shard: ShardId,
+    pub thread: ThreadKey,
+    /// The root of its conversation.
+    pub root: ThreadKey,
+}
+
+/// The slots of one listener, kept in its home shard.
+#[derive(Debug)]
+pub(super) struct Concurrency {
+    free: u32,
+    /// The conversations that have a line, in the order of their turns.
+    ring: VecDeque<Place>,
+    lines: Table<Line>,
+    /// The threads that still wait, with their numbers. Other entries of the lines are given up.
+    waiting: Table<u64>,
+    /// Numbers in all lines.
+    standing: usize,
+    issued: u64,
+}
+
+/// A thread of a shard.
+type Place = (ShardId, ThreadKey);
+type Table<T> = HashMap<Place, T, BuildHasherDefault<KeyHasher>>;
+
+/// The threads of one conversation that wait.
+#[derive(Debug, Default)]
+struct Line {
+    /// Resumed handlers: before messages that have not started.
+    resumes: VecDeque<(ThreadKey, u64)>,
+    starts: VecDeque<(ThreadKey, u64)>,
+}
+
+impl Concurrency {
+    pub(super) fn new(concurrency: u32) -> Self {
+        let (lines, waiting) = (Table::default(), Table::default());
+        Self { free: concurrency, ring: VecDeque::new(), lines, waiting, standing: 0, issued: 0 }
+    }
+
+    /// Takes a free slot, or stands in line.
+    pub(super) fn take(&mut self, waiter: Waiter, resume: bool) -> bool {
+        if self.free > 0 {
+            self.free -= 1;
+            return true;
+        }
+        let Waiter { shard, thread, root } = waiter;
+        self.issued += 1;
+        self.standing += 1;
+        self.waiting.insert((shard, thread), self.issued);
+        let line = self.lines.entry((shard, root)).or_insert_with(|| {
+            self.ring.push_back((shard, root));
+            Line::default()
+        });
+        let line = if resume { &mut line.resumes } else { &mut line.starts };
+        line.push_back((thread, self.issued));
+        self.tidy();
+        false
+    }
+
+    /// Takes a slot back; the thread that is first in line gets it.
+    pub(super) fn give_back(&mut self) -> Option<Place> {
+        while let Some(conversation) = self.ring.pop_front() {
+            let Some(line) = self.lines.get_mut(&conversation) else { continue };
+            let (shard, before) = (conversation.0, line.len());
+            let next = std::iter::from_fn(|| line.pop()).find_map(|(thread, number)| {
+                let place = (shard, thread);
+                (self.waiting.get(&place) == Some(&number)).then_some(place)
+            });
+            self.standing -= before - line.len();
+            if line.len() == 0 {
+                self.lines.remove(&conversation);
+            } else {
+                self.ring.push_back(conversation);
+            }
+            if let Some(place) = next {
+                self.waiting.remove(&place);
+                return Some(place);
+            }
+        }
+        self.free += 1;
+        None
+    }
+
+    /// Takes a thread out of the line.
+    pub(super) fn decline(&mut self, shard: ShardId, thread: ThreadKey) {
+        self.waiting.remove(&(shard, thread));
+        self.tidy();
+    }
+
+    /// Removes places that were given up, so that they don't pile up.
+    fn tidy(&mut self) {
+        if self.standing <= 2 * self.waiting.len() + 64 {
+            return;
+        }
+        let Self { ring, lines, waiting, .. } = self;
+        lines.retain(|(shard, _), line| {
+            let holds = |(thread, number): &(ThreadKey, u64)| waiting.get(&(*shard, *thread)) == Some(number);
+            line.resumes.retain(holds);
+            line.starts.retain(holds);
+            line.len() > 0
+        });
+        ring.retain(|conversation| lines.contains_key(conversation));
+        self.standing = waiting.len();
+    }
+}
+
+impl Line {
+    fn len(&self) -> usize {
+        self.resumes.len() + self.starts.len()
+    }
+
+    fn pop(&mut self) -> Option<(ThreadKey, u64)> {
+        self.resumes.pop_front().or_else(|| self.starts.pop_front())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slotmap::KeyData;
+
+    use super::*;
+
+    fn key(n: u64) -> ThreadKey {
+        ThreadKey::from(KeyData::from_ffi(1 << 32 | n))
+    }
+
+    /// A thread of a conversation.
+    fn of(root: u64, n: u64) -> Waiter {
+        Waiter { shard: ShardId(0), thread: key(n), root: key(root) }
+    }
+
+    fn given(slots: &mut Concurrency, times: usize) -> Vec<Option<u64>> {
+        let number = |(_, thread)| (0..1 << 20).find(|&n| key(n) == thread).expect("one of ours");
+        (0..times).map(|_| slots.give_back().map(number)).collect()
+    }
+
+    #[test]
+    fn resumes_of_a_conversation_go_first_and_closed_threads_are_skipped() {
+        let mut slots = Concurrency::new(1);
+        assert!(slots.take(of(9, 1), false));
+        for n in 2..5 {
+            assert!(!slots.take(of(9, n), false));
+        }
+        assert!(!slots.take(of(9, 5), true));
+        slots.decline(ShardId(0), key(2));
+        assert_eq!(given(&mut slots, 4), [Some(5), Some(3), Some(4), None]);
+        assert!(slots.take(of(9, 6), false));
+    }
+
+    #[test]
+    fn who_leaves_the_line_and_comes_back_stands_at_the_end_of_its_conversation() {
+        for together in [true, false] {
+            let mut slots = Concurrency::new(0);
+            let waiter = |n: u64| of(if together { 9 } else { 10 + n }, n);
+            for n in 1..4 {
+                slots.take(waiter(n), false);
+            }
+            slots.decline(ShardId(0), key(1));
+            slots.take(waiter(1), false);
+            let expected = if together { [Some(2), Some(3), Some(1), None] } else { [Some(1), Some(2), Some(3), None] };
+            assert_eq!(given(&mut slots, 4), expected);
+        }
+    }
+
+    #[test]
+    fn conversations_take_turns_however_many_of_each_wait() {
+        let mut slots = Concurrency::new(0);
+        for n in 0..1000 {
+            slots.take(of(2000, n), n % 2 == 0);
+        }
+        slots.take(of(2001, 1001), false);
+        slots.take(of(2002, 1002), false);
+        slots.take(of(2002, 1003), true);
+        assert_eq!(given(&mut slots, 7), [0, 1001, 1003, 2, 1002, 4, 6].map(Some));
+    }
+
+    #[test]
+    fn a_line_of_closed_threads_does_not_grow() {
+        let mut slots = Concurrency::new(0);
+        for n in 0..10_000 {
+            slots.take(of(n % 100 + 20_000, n), false);
+            slots.decline(ShardId(0), key(n));
+        }
+        assert!(slots.standing < 100 && slots.ring.len() < 100 && slots.lines.len() < 100);
+        assert_eq!(given(&mut slots, 1), [None]);
+    }
+}

@@ -1,0 +1,85 @@
+//! The slots of listeners at a start from a journal: given in the order of the messages' numbers, across shards.
+//!
+//! Each shard takes up its own part of the journal and knows nothing of the others'. So the home shard of a listener
+//! grants no slot before all shards have said that they are done, with [`ShardMessage::Recovered`]: what they want for
+//! recovered messages comes before that, because messages between two shards keep their order. Then the threads that
+//! want a slot wait in the order in which their messages came, which numbers of all shards tell. Messages that come in
+//! meanwhile wait behind them. Stateless listeners have slots in each shard, and need none of this.
+
+use super::{Turns, Waiter};
+use crate::core::blueprint::ListenerId;
+use crate::core::io::{ShardId, ShardMessage};
+use crate::core::outputs::Outputs;
+use crate::journal::Number;
+
+/// The slots that are wanted at a start from a journal, before any is granted.
+#[derive(Debug)]
+pub(super) struct Gathering {
+    /// Shards that have not taken up all that is theirs.
+    missing: u16,
+    wants: Vec<Want>,
+    /// The place of the message for which a thread of this shard is about to want a slot.
+    at: Number,
+}
+
+/// A slot that is wanted.
+#[derive(Debug)]
+pub(in crate::core) struct Want {
+    /// The place of its message in the journal at the start; the greatest number if it came later.
+    pub at: Number,
+    pub listener: ListenerId,
+    pub waiter: Waiter,
+    /// States whether it resumes a parked handler.
+    pub resume: bool,
+}
+
+impl Gathering {
+    /// The place of a message that was not in the journal at the start.
+    const LATER: Number = Number::MAX;
+
+    pub(super) fn new(shards: u16) -> Self {
+        Self { missing: shards, wants: Vec::new(), at: Self::LATER }
+    }
+
+    pub(super) fn add(&mut self, want: Want) {
+        self.wants.push(want);
+    }
+}
+
+impl Turns {
+    /// The place of the message for which a thread wants a slot.
+    pub(super) fn arrival(&self) -> Number {
+        self.gathering.as_ref().map_or(Gathering::LATER, |gathering| gathering.at)
+    }
+
+    /// Notes the place of a recovered message that is about to want a slot.
+    pub(in crate::core) fn arrives(&mut self, place: Number) {
+        if let Some(gathering) = &mut self.gathering {
+            gathering.at = place;
+        }
+    }
+
+    /// Tells the other shards that this one has taken up what is its own. The slots that are wanted, if it was the last.
+    pub(in crate::core) fn all_recovered(&mut self, out: &mut Outputs) -> Vec<Want> {
+        let Some(gathering) = &mut self.gathering else { return Vec::new() };
+        gathering.at = Gathering::LATER;
+        let own = self.setup.shard;
+        for shard in (0..self.setup.shards).map(ShardId).filter(|&shard| shard != own) {
+            out.send(shard, ShardMessage::Recovered);
+        }
+        self.shard_recovered()
+    }
+
+    /// A shard has taken up what is its own. The slots that are wanted, in the order of their messages, if it was the
+    /// last.
+    pub(in crate::core) fn shard_recovered(&mut self) -> Vec<Want> {
+        let Some(gathering) = &mut self.gathering else { return Vec::new() };
+        gathering.missing = gathering.missing.saturating_sub(1);
+        if gathering.missing > 0 {
+            return Vec::new();
+        }
+        let mut wants = self.gathering.take().map_or(Vec::new(), |gathering| gathering.wants);
+        wants.sort_by_key(|want| want.at);
+        wants
+    }
+}

@@ -1,0 +1,162 @@
+//! Turns: which thread is dispatched next, and which handlers of a listener may run at once.
+
+mod concurrency;
+mod gather;
+mod run_queue;
+
+use std::rc::Rc;
+
+use concurrency::Concurrency;
+pub(super) use concurrency::Waiter;
+use gather::Gathering;
+pub(super) use gather::Want;
+use run_queue::RunQueue;
+pub(super) use run_queue::{Ready, Ticket};
+
+use super::blueprint::ListenerId;
+use super::io::{ShardId, ShardMessage};
+use super::key::ThreadKey;
+use super::outputs::Outputs;
+use super::setup::Setup;
+use super::tree::Conversation;
+use crate::journal::Number;
+
+/// The run queue of a core, and the concurrency slots of the listeners whose home it is.
+pub(super) struct Turns {
+    setup: Rc<Setup>,
+    run_queue: RunQueue,
+    /// The slots of each listener.
+    slots: Vec<Concurrency>,
+    /// Recovered threads that want a slot, until all shards have recovered.
+    gathering: Option<Gathering>,
+    /// States whether each listener is down: its messages fault at once.
+    down: Vec<bool>,
+    of_run_queue: bool,
+}
+
+impl Turns {
+    /// Turns of a core. `durable`: no slot is granted before all shards have recovered.
+    pub(super) fn new(setup: Rc<Setup>, durable: bool) -> Self {
+        let listeners = || setup.blueprint.listeners();
+        Self {
+            run_queue: RunQueue::default(),
+            slots: listeners().map(|(_, contract)| Concurrency::new(contract.concurrency)).collect(),
+            gathering: (durable && setup.shards > 1).then(|| Gathering::new(setup.shards)),
+            down: listeners().map(|_| false).collect(),
+            of_run_queue: false,
+            setup,
+        }
+    }
+
+    /// Returns whether it is the turn of the run queue, rather than that of Queue 1: they alternate.
+    pub(super) fn alternate(&mut self) -> bool {
+        self.of_run_queue = !self.of_run_queue;
+        self.of_run_queue
+    }
+
+    /// Puts a thread at the end of the run queue of its conversation.
+    pub(super) fn push(&mut self, conversation: Rc<Conversation>, thread: ThreadKey, sequence: Number) -> Ticket {
+        self.run_queue.push(conversation, thread, sequence)
+    }
+
+    /// Takes the next thread whose ticket `stands`.
+    pub(super) fn pop(&mut self, stands: impl Fn(ThreadKey, Ticket) -> bool) -> Option<ThreadKey> {
+        self.run_queue.pop(stands)
+    }
+
+    pub(super) fn set_down(&mut self, listener: ListenerId, down: bool) {
+        if let Some(flag) = self.down.get_mut(listener.0 as usize) {
+            *flag = down;
+        }
+    }
+
+    pub(super) fn is_down(&self, listener: ListenerId) -> bool {
+        self.down[listener.0 as usize]
+    }
+
+    /// Takes a slot for a thread of this shard, or lets it wait for one.
+    pub(super) fn want(
+        &mut self,
+        listener: ListenerId,
+        (thread, root): (ThreadKey, ThreadKey),
+        resume: bool,
+        out: &mut Outputs,
+    ) -> bool {
+        let (home, from, at) = (self.home(listener), self.setup.shard, self.arrival());
+        if home != from {
+            out.send(home, ShardMessage::SlotWanted { from, listener, thread, root, resume, at });
+            return false;
+        }
+        let want = Want { at, listener, waiter: Waiter { shard: home, thread, root }, resume };
+        let stateless = self.setup.blueprint.contract(listener).stateless;
+        match &mut self.gathering {
+            Some(gathering) if !stateless => gathering.add(want),
+            _ => return self.slots[listener.0 as usize].take(want.waiter, resume),
+        }
+        false
+    }
+
+    /// Grants a slot to a thread of any shard, or lets it wait for one. The thread, if it is one of this shard and has it.
+    pub(super) fn wanted(&mut self, want: Want, out: &mut Outputs) -> Option<ThreadKey> {
+        if let Some(gathering) = &mut self.gathering {
+            gathering.add(want);
+            return None;
+        }
+        let Want { listener, waiter, resume, .. } = want;
+        let taken = self.slots[listener.0 as usize].take(waiter, resume);
+        if taken { self.grant(listener, waiter.shard, waiter.thread, out) } else { None }
+    }
+
+    /// Gives a slot back. The thread of this shard that gets it, if one does.
+    pub(super) fn release(&mut self, listener: ListenerId, out: &mut Outputs) -> Option<ThreadKey> {
+        match self.home(listener) {
+            home if home == self.setup.shard => self.returned(listener, out),
+            home => {
+                out.send(home, ShardMessage::SlotReturned { listener });
+                None
+            }
+        }
+    }
+
+    /// Takes a slot back. The thread of this shard that gets it, if one does.
+    pub(super) fn returned(&mut self, listener: ListenerId, out: &mut Outputs) -> Option<ThreadKey> {
+        let (shard, thread) = self.slots[listener.0 as usize].give_back()?;
+        self.grant(listener, shard, thread, out)
+    }
+
+    /// A thread of this shard no longer waits for a slot.
+    pub(super) fn decline(&mut self, listener: ListenerId, thread: ThreadKey, out: &mut Outputs) {
+        let from = self.setup.shard;
+        match self.home(listener) {
+            home if home == from => self.declined(listener, from, thread),
+            home => out.send(home, ShardMessage::SlotDeclined { from, listener, thread }),
+        }
+    }
+
+    /// A thread of any shard no longer waits for a slot.
+    pub(super) fn declined(&mut self, listener: ListenerId, shard: ShardId, thread: ThreadKey) {
+        self.slots[listener.0 as usize].decline(shard, thread);
+    }
+
+    fn grant(
+        &mut self,
+        listener: ListenerId,
+        shard: ShardId,
+        thread: ThreadKey,
+        out: &mut Outputs,
+    ) -> Option<ThreadKey> {
+        if shard == self.setup.shard {
+            return Some(thread);
+        }
+        out.send(shard, ShardMessage::SlotGranted { listener, thread });
+        None
+    }
+
+    /// The shard that keeps the slots of a listener.
+    fn home(&self, listener: ListenerId) -> ShardId {
+        if self.setup.blueprint.contract(listener).stateless {
+            return self.setup.shard;
+        }
+        ShardId((listener.0 % u32::from(self.setup.shards)) as u16)
+    }
+}
