@@ -43,6 +43,10 @@ macro_rules! payloads {
 }
 payloads! { Ask "ask" Tick "tick" Told "told" }
 
+impl Request for Ask {
+    type Reply = Told;
+}
+
 /// Somebody who takes his time: what he says, if it has been said.
 #[derive(Clone, Default)]
 struct Person(Arc<Mutex<Option<&'static str>>>);
@@ -128,8 +132,8 @@ fn answers(kit: &Kit) -> Vec<String> {
 }
 
 async fn pass_on(question: Delivery<Question>) -> Response {
-    let told: Told = question.thread().call(Ask::from(&question.text)).returning().await?;
-    Ok(reply(answered(told.text)))
+    let told = question.thread().call(Ask::from(&question.text)).await?;
+    Ok(question.reply(answered(told.text)))
 }
 
 #[test]
@@ -247,12 +251,12 @@ fn a_handler_that_comes_further_each_time_is_not_given_up() {
             let furthest = furthest.clone();
             async move {
                 for n in 1..=8 {
-                    let _: Told = question.thread().call(Ask::from(n.to_string())).returning().await?;
+                    question.thread().call(Ask::from(n.to_string())).await?;
                     if furthest.fetch_max(n, Ordering::Relaxed) < n {
                         std::future::pending::<()>().await;
                     }
                 }
-                Ok(reply(answered("there at last")))
+                Ok(question.reply(answered("there at last")))
             }
         }
     };
@@ -285,8 +289,8 @@ fn a_handler_that_runs_again_has_the_context_that_it_had() {
                 let thread = question.thread();
                 let texts = thread.history().iter().map(|entry| entry.payload.as_str().len()).collect::<Vec<_>>();
                 seen.lock().unwrap().push(texts);
-                let _: Told = thread.call(Ask::from("first")).returning().await?;
-                let _: Told = thread.call(Ask::from("second")).returning().await?;
+                thread.call(Ask::from("first")).await?;
+                thread.call(Ask::from("second")).await?;
                 std::future::pending().await
             }
         };
@@ -350,13 +354,13 @@ fn what_was_answered_is_not_asked_again() {
             let (asked, held) = (asked.clone(), held.clone());
             async move {
                 let thread = question.thread();
-                let first: Told = thread.call(Ask::from("first")).returning().await?;
+                let first = thread.call(Ask::from("first")).await?;
                 let drawn = thread.record("drawn", async { asked.fetch_add(1, Ordering::Relaxed) }).await?;
                 let (at, bits) = (thread.now().await?, thread.random().await?);
                 while held.load(Ordering::Relaxed) > 0 {
                     actix::clock::sleep(Duration::from_secs(1)).await;
                 }
-                Ok(reply(answered(format!("{} {drawn} {at} {bits}", first.text))))
+                Ok(question.reply(answered(format!("{} {drawn} {at} {bits}", first.text))))
             }
         }
     };
@@ -384,7 +388,7 @@ fn a_handler_that_asks_for_something_else_fails_with_both_sides_shown() {
         move |question: Delivery<Question>| {
             let run = runs.fetch_add(1, Ordering::Relaxed);
             async move {
-                let _: Told = question.thread().call(Ask::from(format!("run {run}"))).returning().await?;
+                question.thread().call(Ask::from(format!("run {run}"))).await?;
                 std::future::pending().await
             }
         }
@@ -439,7 +443,7 @@ impl Handler<Delivery<Tick>> for Clock {
             self.0.fetch_add(1, Ordering::Relaxed);
             return Ok(continue_with(Tick::from("boot"), Duration::from_secs(10)));
         }
-        Ok(reply(answered(&tick.text)))
+        Ok(reply_any(answered(&tick.text)))
     }
 }
 
@@ -576,7 +580,7 @@ fn a_stored_message_that_a_changed_schema_refuses_is_a_dead_letter() {
 fn a_reply_that_is_marked_to_be_queued_again_stays_a_dead_letter_and_loses_its_mark() {
     let (person, journal) = (Person(Arc::new(Mutex::new(Some("twice")))), fresh());
     let superseded = |_: Delivery<Question>| async {
-        let both = [answered("one"), answered("two")].map(reply);
+        let both = [answered("one"), answered("two")].map(reply_any);
         let [one, two] = both;
         Ok(one.and(two))
     };

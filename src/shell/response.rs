@@ -15,7 +15,7 @@ pub type Response = Result<Emit, Failure>;
 /// What a handler says: nothing, one payload, or several, each on a thread of its own.
 ///
 /// ```ignore
-/// Ok(reply(Sum { value: 3 }))
+/// Ok(add.reply(Sum { value: 3 }))
 /// Ok(call(Add { a: 1, b: 2 }).and(call_to("notary", Note { text })))
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -25,8 +25,9 @@ pub struct Emit {
     refused: Option<Failure>,
 }
 
-/// The answer to whoever called.
-pub fn reply(payload: impl IntoDraft) -> Emit {
+/// The answer to whoever called, of any type that the contract lists as a reply:
+/// [`Delivery::reply`](super::Delivery::reply) takes the one that the request names.
+pub fn reply_any(payload: impl IntoDraft) -> Emit {
     Emit::one(EmissionKind::Reply, payload.into_draft())
 }
 

@@ -340,11 +340,11 @@ pub enum Join {
 
 /// The outcome of one awaited call.
 #[derive(Debug, Clone)]
-pub struct Settled {
+pub struct Settled<T = Answer> {
     /// Its index among the calls of its group.
     pub index: u32,
     /// The reply, or what went wrong.
-    pub outcome: Result<Answer, Fault>,
+    pub outcome: Result<T, Fault>,
 }
 
 /// A reply to an awaited call.
