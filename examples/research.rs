@@ -78,7 +78,8 @@ impl Handler<Delivery<Question>> for Researcher {
                 call_to(&format!("calculator-{n}"), add)
             });
             let opinion = call(Opinion { about: question.text.clone() });
-            let answers = question.thread().call_all_any(additions.chain([opinion]), Join::All).await?;
+            let asked = question.thread().call_all_any(additions.chain([opinion]), Join::All);
+            let answers = asked.within(Duration::from_secs(10)).await?;
 
             let answers: Vec<&Answer> = answers.replies().collect();
             let [sums @ .., view] = &answers[..] else { return Err(Failure::new("nobody answered")) };

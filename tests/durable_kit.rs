@@ -345,6 +345,46 @@ fn a_deadline_is_the_same_after_a_crash() {
 }
 
 #[test]
+fn the_time_of_a_call_goes_on_through_a_crash_and_its_outcome_stays() {
+    let (person, journal) = (Person::default(), fresh());
+    let held = Arc::new(AtomicU32::new(1));
+    let patient = {
+        let held = held.clone();
+        move |question: Delivery<Question>| {
+            let held = held.clone();
+            async move {
+                let asked = [Ask::from("first"), Ask::from("second")];
+                let told = question.thread().call_all(asked, Join::Settled).within(Duration::from_secs(60)).await?;
+                let codes = told.into_iter().map(|settled| match settled.outcome {
+                    Ok(told) => told.text,
+                    Err(fault) => fault.code.to_string(),
+                });
+                let codes: Vec<_> = codes.collect();
+                while held.load(Ordering::Relaxed) > 0 {
+                    actix::clock::sleep(Duration::from_secs(1)).await;
+                }
+                Ok(question.reply(answered(codes.join(" "))))
+            }
+        }
+    };
+    let kit = start(organism(&person, patient.clone()), &journal);
+    kit.client("alice").tell(question("?")).unwrap();
+    kit.advance(Duration::from_secs(30));
+    // The clock of the next start begins where the one before began.
+    let waiting = crash(&journal);
+    let kit = start(organism(&person, patient.clone()), &waiting);
+    kit.advance(Duration::from_secs(59));
+    assert_eq!(kit.tree(), "root\n  front\n    person\n    person#2\n");
+    kit.advance(Duration::from_secs(2));
+    assert_eq!(kit.tree(), "root\n  front\n", "what was asked is cancelled");
+    // A re-run gets what came, though the person would answer now.
+    *person.0.lock().unwrap() = Some("yes");
+    held.store(0, Ordering::Relaxed);
+    let kit = start(organism(&person, patient), &crash(&waiting));
+    assert_eq!(answers(&kit), ["timeout timeout"]);
+}
+
+#[test]
 fn what_was_answered_is_not_asked_again() {
     let (person, journal) = (Person(Arc::new(Mutex::new(Some("yes")))), fresh());
     let (asked, held) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(1)));

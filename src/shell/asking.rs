@@ -4,6 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use systole_core::core::{Answer, Egress, Emission, Failure};
 use systole_core::vocab::{Fault, Name};
@@ -59,6 +60,16 @@ enum State {
 impl<T> Asking<T> {
     pub(super) fn new(client: Client, requests: Result<Vec<Emission>, Failure>, read: Read<T>) -> Self {
         Self { state: State::New(client, requests), read }
+    }
+
+    /// Waits so long at most, by the clock of the organism: then all that was asked for is cancelled, and a fault
+    /// [`Timeout`](systole_core::vocab::FaultCode::Timeout) is the answer. The time counts from the first poll.
+    pub fn within(self, time: Duration) -> Self {
+        let state = match self.state {
+            State::New(client, requests) => State::New(client.with_deadline(time), requests),
+            state => state,
+        };
+        Self { state, ..self }
     }
 }
 

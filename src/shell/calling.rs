@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use systole_core::core::{Answer, CallId, Emission, Input, Join, Settled};
 use systole_core::vocab::{Fault, FaultCode};
@@ -22,6 +23,12 @@ pub struct Calling<T>(CallingAll<T>);
 impl<T> Calling<T> {
     pub(super) fn new(key: HandlerKey, requests: Result<Vec<Emission>, Fault>, read: Read<T>) -> Self {
         Self(CallingAll::new(key, requests, Join::All, read))
+    }
+
+    /// Waits so long at most, by the clock of the organism: then the call is cancelled, and its outcome is a fault
+    /// [`Timeout`](FaultCode::Timeout). The time counts from the first poll, and goes on while the organism is down.
+    pub fn within(self, time: Duration) -> Self {
+        Self(self.0.within(time))
     }
 
     /// Says that what came of it is kept elsewhere, durable before anything that comes later. For listeners that
@@ -51,6 +58,7 @@ impl<T> Future for Calling<T> {
 pub struct CallingAll<T> {
     key: HandlerKey,
     join: Join,
+    within: Option<Duration>,
     read: Read<T>,
     state: Stage,
 }
@@ -65,7 +73,15 @@ enum Stage {
 
 impl<T> CallingAll<T> {
     pub(super) fn new(key: HandlerKey, requests: Result<Vec<Emission>, Fault>, join: Join, read: Read<T>) -> Self {
-        Self { key, join, read, state: requests.map_or_else(Stage::Refused, Stage::New) }
+        Self { key, join, within: None, read, state: requests.map_or_else(Stage::Refused, Stage::New) }
+    }
+
+    /// Waits so long at most, by the clock of the organism: then each call without an outcome is cancelled, and has a fault
+    /// [`Timeout`](FaultCode::Timeout) for one. [`Join::Settled`] gives back what came, those faults beside it; to the
+    /// other joins they count as any fault. The time counts from the first poll, and goes on while the organism is down.
+    pub fn within(mut self, time: Duration) -> Self {
+        self.within = Some(time);
+        self
     }
 
     /// The outcomes as the caller wants them. A reply that can't be read is a fault, which decides against all joins but
@@ -89,7 +105,7 @@ impl<T> Future for CallingAll<T> {
             Stage::Refused(fault) => return Poll::Ready(Err(fault)),
             Stage::New(requests) if requests.is_empty() => return Poll::Ready(Ok(Answers(Vec::new()))),
             Stage::New(requests) => {
-                let call = Desk::here(key.desk).ok_or_else(gone)?.call(key, requests, self.join)?;
+                let call = Desk::here(key.desk).ok_or_else(gone)?.call(key, requests, self.join, self.within)?;
                 self.state = Stage::Waiting(call);
             }
             waiting => self.state = waiting,

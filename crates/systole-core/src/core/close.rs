@@ -205,7 +205,7 @@ impl Core {
                 cancelled += 1;
             }
             for fan in fans {
-                self.fans.remove(fan);
+                self.discard_fan(fan);
             }
         }
         self.counts.cancelled += cancelled as u64;
@@ -270,6 +270,7 @@ impl Core {
                     self.close(key);
                 }
             }
+            Timer::Calls(key) => self.expire_calls(key),
             Timer::Continue(key, message) => {
                 let Some(thread) = self.threads.get_mut(key) else { return };
                 thread.extra().continues.retain(|&other| other != id);

@@ -47,6 +47,8 @@ pub enum Input {
         requests: Vec<Emission>,
         /// When the waiting ends.
         join: Join,
+        /// How long it lasts at most: then each call without an outcome has a fault for one, and the join decides.
+        within: Option<Duration>,
     },
     /// A handler dropped the future of a group of calls.
     CallDropped {

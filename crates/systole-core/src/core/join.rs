@@ -1,15 +1,17 @@
 //! Fan-outs: the calls of one response, or of one group of awaited calls, and their answers.
 
 use super::conversation::Pile;
+use super::faults;
 use super::io::{Answer, CallId, Join, JoinPosition, Settled};
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::log::{result_record, settled_record};
 use super::machine::Core;
 use super::outcomes::Outcomes;
 use super::thread::{Content, Origin, Queued, Sender};
+use super::timer::{Timer, TimerId};
 use crate::journal::{FanId, Op};
 use crate::protocol;
-use crate::vocab::{Fault, FaultCode, MessageId};
+use crate::vocab::{Fault, FaultCode, MessageId, Time};
 
 /// The calls that were made together. Every index gets exactly one answer, fault or count-off.
 #[derive(Debug)]
@@ -29,7 +31,15 @@ pub(super) enum FanKind {
     /// To the mailbox, one by one.
     Mailbox { delivered: u32, counted_off: u32 },
     /// To a handler that waits.
-    Awaited { task: TaskId, call: CallId, join: Join, outcomes: Outcomes, held: Pile },
+    Awaited {
+        task: TaskId,
+        call: CallId,
+        join: Join,
+        outcomes: Outcomes,
+        held: Pile,
+        /// When the waiting ends at the latest.
+        expires: Option<TimerId>,
+    },
 }
 
 impl Core {
@@ -142,6 +152,23 @@ impl Core {
         true
     }
 
+    /// Ends the waiting for a group of calls at a moment, if there is one.
+    pub(super) fn expire_at(&mut self, key: FanKey, until: Option<Time>) {
+        if let (Some(until), Some(Fan { kind: FanKind::Awaited { expires, .. }, .. })) = (until, self.fans.get_mut(key))
+        {
+            *expires = Some(self.timers.set(until, Timer::Calls(key)));
+        }
+    }
+
+    /// A group of awaited calls has had its time: those without an outcome are faults.
+    pub(super) fn expire_calls(&mut self, key: FanKey) {
+        let Some(Fan { kind: FanKind::Awaited { expires, .. }, total, .. }) = self.fans.get_mut(key) else { return };
+        *expires = None;
+        for index in 0..*total {
+            self.settle_call(key, index, Err(faults::unanswered()));
+        }
+    }
+
     /// A handler gave a group of calls up.
     pub(super) fn drop_fan(&mut self, key: FanKey) {
         if let Some(fan) = self.fans.get(key) {
@@ -161,8 +188,17 @@ impl Core {
         }
     }
 
+    /// Takes a fan-out away, with its timer.
+    pub(super) fn discard_fan(&mut self, key: FanKey) -> Option<Fan> {
+        let fan = self.fans.remove(key)?;
+        if let FanKind::Awaited { expires: Some(timer), .. } = fan.kind {
+            self.timers.cancel(timer);
+        }
+        Some(fan)
+    }
+
     fn remove_fan(&mut self, key: FanKey) {
-        let Some(fan) = self.fans.remove(key) else { return };
+        let Some(fan) = self.discard_fan(key) else { return };
         if let Some(extra) = self.threads.get_mut(fan.owner).and_then(|thread| thread.extra.as_mut()) {
             extra.fans.retain(|&other| other != key);
         }

@@ -168,7 +168,7 @@ impl Core {
     fn recover_fan(&mut self, record: FanRecord, places: &mut Places) {
         let FanRecord { id, thread, source, total, delivered, counted_off, call } = record;
         let Some(&owner) = places.threads.get(&thread) else { return };
-        let Some(CallRecord { requests, join, settled, outcome }) = call else {
+        let Some(CallRecord { requests, join, until, settled, outcome }) = call else {
             let kind = FanKind::Mailbox { delivered, counted_off };
             places.fans.insert(id, self.open_fan(Fan { id, owner, source, total, kind }));
             return;
@@ -184,8 +184,9 @@ impl Core {
                     }
                 }
                 let (task, call, join) = (TaskId::null(), CallId(call), join_of(&join));
-                let kind = FanKind::Awaited { task, call, join, outcomes, held };
+                let kind = FanKind::Awaited { task, call, join, outcomes, held, expires: None };
                 let fan = self.open_fan(Fan { id, owner, source, total, kind });
+                self.expire_at(fan, until);
                 places.fans.insert(id, fan);
                 MadeState::Open(fan)
             }

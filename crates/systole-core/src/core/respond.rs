@@ -1,5 +1,7 @@
 //! What handlers say, taken from Queue 1: responses and awaited calls.
 
+use std::time::Duration;
+
 use super::answer::Reply;
 use super::blueprint::ListenerId;
 use super::conversation::Pile;
@@ -48,6 +50,7 @@ pub(super) struct Calls {
     pub call: CallId,
     pub requests: Vec<Emission>,
     pub join: Join,
+    pub within: Option<Duration>,
 }
 
 impl Response {
@@ -61,7 +64,13 @@ impl Response {
 }
 
 impl Core {
-    pub(super) fn called(&mut self, task: TaskId, call: CallId, requests: Vec<Emission>, join: Join) {
+    pub(super) fn called(
+        &mut self,
+        task: TaskId,
+        call: CallId,
+        requests: Vec<Emission>,
+        (join, within): (Join, Option<Duration>),
+    ) {
         let thread = self.tasks.get(task).and_then(|task| task.thread);
         let Some(thread) = thread.filter(|&thread| self.threads.contains_key(thread)) else {
             self.counts.emitted += requests.len() as u64;
@@ -79,7 +88,7 @@ impl Core {
             task.asked.push(call);
         }
         let requests = requests.into_iter().map(|request| Emission { kind: EmissionKind::Call, ..request }).collect();
-        self.queue.push_back(Item::Calls(Calls { thread, task, call, requests, join }));
+        self.queue.push_back(Item::Calls(Calls { thread, task, call, requests, join, within }));
     }
 
     /// Judges a response as a whole, then lets it take effect.
@@ -128,7 +137,7 @@ impl Core {
         if self.repeat_calls(calls.task, calls.call, &calls.requests) {
             return self.calls_repeated(calls.thread, calls.task);
         }
-        let Calls { thread: key, task, call, join, .. } = calls;
+        let Calls { thread: key, task, call, join, within, .. } = calls;
         let listener = self.threads.get(key).and_then(|thread| thread.listener());
         let asked = self.tasks.get(task).filter(|task| task.asked.contains(&call));
         let place = listener.zip(asked.map(|task| (task.message, task.number(), task.emitted)));
@@ -155,11 +164,14 @@ impl Core {
         }
         let outcomes = Outcomes::new(total);
         let held = Pile::new(self.conversation_of(key));
-        let (id, kind) = (self.tasks[task].fan_id(call), FanKind::Awaited { task, call, join, outcomes, held });
+        let id = self.tasks[task].fan_id(call);
+        let kind = FanKind::Awaited { task, call, join, outcomes, held, expires: None };
         let fan = self.open_fan(Fan { id, owner: key, source: message, total: total as u32, kind });
+        let until = within.map(|within| self.now.after(within));
+        self.expire_at(fan, until);
         self.log_fan(fan, || {
             let (requests, join) = (requests_record(&calls.requests), join_word(join));
-            Some(CallRecord { requests, join, settled: Vec::new(), outcome: journal::Outcome::Open })
+            Some(CallRecord { requests, join, until, settled: Vec::new(), outcome: journal::Outcome::Open })
         });
         if let Some(waiting) = self.tasks.get_mut(task) {
             waiting.emitted += total as u64;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::key::{TaskId, ThreadKey};
+use super::key::{FanKey, TaskId, ThreadKey};
 use super::thread::Queued;
 use crate::vocab::Time;
 
@@ -22,6 +22,8 @@ pub(super) enum Timer {
     Deadline(ThreadKey),
     /// A root has been idle too long.
     Idle(ThreadKey),
+    /// A group of awaited calls has had its time.
+    Calls(FanKey),
     /// A delayed continue is due.
     Continue(ThreadKey, Box<Queued>),
 }
@@ -49,7 +51,7 @@ impl Timers {
     pub(super) fn continued(&self, id: TimerId) -> Option<&Queued> {
         match self.queue.get(&id)? {
             Timer::Continue(_, message) => Some(message),
-            Timer::Handler(_) | Timer::Deadline(_) | Timer::Idle(_) => None,
+            Timer::Handler(_) | Timer::Deadline(_) | Timer::Idle(_) | Timer::Calls(_) => None,
         }
     }
 

@@ -244,7 +244,9 @@ impl Simulation {
         let handler = &mut self.handlers[at];
         let task = handler.task;
         match handler.act(fresh) {
-            Act::Call { call, requests, join } => self.input(Input::Called { task, call, requests, join }),
+            Act::Call { call, requests, join, within } => {
+                self.input(Input::Called { task, call, requests, join, within });
+            }
             Act::Park => {
                 self.input(Input::Parked { task });
                 return false;
