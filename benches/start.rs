@@ -13,7 +13,7 @@ fn main() {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema, Payload)]
-#[payload(namespace = "urn:example:numbers:v1")]
+#[payload(namespace = "urn:example:numbers:v1", reply = Add)]
 struct Add {
     a: i64,
     b: i64,
@@ -66,5 +66,5 @@ fn ask_the_last(bencher: divan::Bencher<'_, '_>, listeners: usize) {
     let organism = of_one_type(listeners).start().expect("it starts");
     let client = organism.client("cli").expect("there is one");
     let last = format!("listener-{}", listeners - 1);
-    bencher.bench_local(|| block_on(client.ask(call_to(&last, Add { a: 1, b: 2 }))).expect("it answers"));
+    bencher.bench_local(|| block_on(client.ask_to(&last, Add { a: 1, b: 2 })).expect("it answers"));
 }

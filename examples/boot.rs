@@ -6,15 +6,11 @@ use std::time::Duration;
 use systole::prelude::*;
 
 /// One beat of the clock.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:clock:v1")]
 struct Tick {
     /// The number of this beat, from 1.
     beat: u32,
-}
-
-impl Payload for Tick {
-    const NAMESPACE: &'static str = "urn:example:clock:v1";
-    const ROOT: &'static str = "tick";
 }
 
 const PERIOD: Duration = Duration::from_millis(50);

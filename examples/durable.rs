@@ -17,42 +17,36 @@ use systole::shell::human::{Console, HumanListener};
 use systole::shell::journal::Durability;
 
 /// Asks for leave.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:leave:v1", reply = Decision)]
 struct Leave {
     /// First and last day.
     when: String,
 }
 
 /// The decision on a leave.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:leave:v1")]
 struct Decision {
     /// The decision, in words.
     text: String,
 }
 
 /// Asks a manager.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:leave:v1", reply = Verdict)]
 struct Approve {
     /// The request to decide on.
     what: String,
 }
 
 /// The verdict of a manager.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:leave:v1")]
 struct Verdict {
     /// The verdict, in words.
     text: String,
 }
-
-macro_rules! payloads {
-    ($($type:ident $root:literal)*) => {
-        $(impl Payload for $type {
-            const NAMESPACE: &'static str = "urn:example:leave:v1";
-            const ROOT: &'static str = $root;
-        })*
-    };
-}
-payloads! { Leave "leave" Decision "decision" Approve "approve" Verdict "verdict" }
 
 struct Clerk;
 
@@ -70,8 +64,8 @@ impl Handler<Delivery<Leave>> for Clerk {
             let number = leave.thread().record("number", async { std::process::id() }).await?;
             println!("clerk: case {number} is about {}", leave.when);
             let request = Approve { what: format!("leave {}", leave.when) };
-            let verdict: Verdict = leave.thread().call(request).returning().await?;
-            Ok(reply(Decision { text: format!("case {number}: {}", verdict.text) }))
+            let verdict = leave.thread().call(request).await?;
+            Ok(leave.reply(Decision { text: format!("case {number}: {}", verdict.text) }))
         })
     }
 }
@@ -88,7 +82,7 @@ fn serve(journal: &Path, ask: bool) -> Result<(), Box<dyn Error>> {
     manager.replies = vec!["{urn:example:leave:v1}verdict".parse()?];
     manager.timeout = None;
     let organism = Organism::builder("office")
-        .listener("clerk", || Clerk, |c| c.accepts::<Leave>().replies::<Decision>().calls::<Approve>())
+        .listener("clerk", || Clerk, |c| c.answers::<Leave>().calls::<Approve>())
         .raw_listener(manager, move || HumanListener::new(console.clone()))
         .schemas([PayloadSchema::of::<Approve>()?, PayloadSchema::of::<Verdict>()?])
         .client("customer", |c| c.calls::<Leave>())

@@ -12,15 +12,11 @@ use systole::shell::inbox::Job;
 use systole::shell::journal::Durability;
 
 /// Tells the reviewer to go on.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:review:v1", reply = Self)]
 struct Read {
     /// The page to read up to.
     page: u32,
-}
-
-impl Payload for Read {
-    const NAMESPACE: &'static str = "urn:example:review:v1";
-    const ROOT: &'static str = "read";
 }
 
 /// Owns the inbox; its state is the page that it has read.
@@ -50,7 +46,7 @@ impl Handler<Delivery<Read>> for Reviewer {
         });
         Box::pin(async move {
             moved.await?;
-            Ok(reply(Read { page }))
+            Ok(read.reply(Read { page }))
         })
     }
 }
@@ -60,7 +56,7 @@ fn office(journal: &Path) -> Result<(Organism, Job), Box<dyn std::error::Error>>
     let job = reviews.clone();
     let organism = reviews
         .install(Organism::builder("office"))
-        .listener("reviewer", move || Reviewer(job.clone()), |c| c.accepts::<Read>().replies::<Read>())
+        .listener("reviewer", move || Reviewer(job.clone()), |c| c.answers::<Read>())
         .client("writer", |c| c.calls::<Submit>())
         .client("cli", |c| c.calls::<Read>())
         .durable(journal, Durability::Process)

@@ -5,42 +5,37 @@ use std::time::Duration;
 
 use systole::prelude::*;
 
-macro_rules! payload {
-    ($(#[$doc:meta])* $type:ident, $root:literal) => {
-        $(#[$doc])*
-        #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-        struct $type {
-            /// The subject.
-            what: String,
-        }
-
-        impl Payload for $type {
-            const NAMESPACE: &'static str = "urn:example:faults:v1";
-            const ROOT: &'static str = $root;
-        }
-    };
+/// Tells the stuntman what to do.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:faults:v1", reply = Applause)]
+struct Stunt {
+    /// What is wanted.
+    what: String,
 }
 
-payload!(
-    /// Tells the stuntman what to do.
-    Stunt,
-    "stunt"
-);
-payload!(
-    /// The reply of a stunt that went well.
-    Applause,
-    "applause"
-);
-payload!(
-    /// Opens the vault. Only the banker may be called, and not by the stuntman.
-    OpenVault,
-    "open-vault"
-);
-payload!(
-    /// An undeclared payload.
-    Gibberish,
-    "gibberish"
-);
+/// Says that it went well.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:faults:v1")]
+struct Applause {
+    /// What went well.
+    what: String,
+}
+
+/// Opens the vault. Only the banker may be asked, and not by the stuntman.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:faults:v1", reply = Applause)]
+struct OpenVault {
+    /// What is wanted from it.
+    what: String,
+}
+
+/// A payload that no listener accepts.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:faults:v1")]
+struct Gibberish {
+    /// Any text.
+    what: String,
+}
 
 struct Stuntman;
 
@@ -58,8 +53,8 @@ impl Handler<Delivery<Stunt>> for Stuntman {
                 "error" => Err("ten".parse::<u8>().unwrap_err().into()),
                 "silence" => Ok(none()),
                 "timeout" => std::future::pending().await,
-                "forbidden" => Ok(reply(stunt.thread().call(OpenVault { what: "gold".into() }).await?)),
-                _ => Ok(reply(Applause { what: stunt.what.clone() })),
+                "forbidden" => Ok(stunt.reply(stunt.thread().call(OpenVault { what: "gold".into() }).await?)),
+                _ => Ok(stunt.reply(Applause { what: stunt.what.clone() })),
             }
         })
     }
@@ -82,12 +77,8 @@ impl Handler<Delivery<OpenVault>> for Banker {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::panic::set_hook(Box::new(|panic| println!("  (a handler panics: {panic})")));
     let organism = Organism::builder("faults")
-        .listener(
-            "stuntman",
-            || Stuntman,
-            |c| c.accepts::<Stunt>().replies::<Applause>().timeout(Duration::from_millis(100)),
-        )
-        .listener("banker", || Banker, |c| c.accepts::<OpenVault>().replies::<Applause>())
+        .listener("stuntman", || Stuntman, |c| c.answers::<Stunt>().timeout(Duration::from_millis(100)))
+        .listener("banker", || Banker, |c| c.answers::<OpenVault>())
         .client("audience", |c| c.calls::<Stunt>())
         .start()?;
     let audience = organism.client("audience")?;
@@ -105,7 +96,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     expect(&audience, "unknown", Gibberish { what: "?".into() }, "system", FaultCode::Route)?;
 
     let applause = block_on(audience.ask(Stunt { what: "a simple one".into() }))?;
-    println!("and after all that: {:?}", applause.decode::<Applause>()?);
+    println!("and after all that: {applause:?}");
     Ok(())
 }
 

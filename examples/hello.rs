@@ -3,7 +3,7 @@
 use systole::prelude::*;
 
 #[derive(Serialize, Deserialize, JsonSchema, Payload)]
-#[payload(namespace = "urn:example:hello:v1")]
+#[payload(namespace = "urn:example:hello:v1", reply = Hello)]
 struct Hello {
     name: String,
 }
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .on("greeter", async |hello: Delivery<Hello>| Ok(Hello { name: format!("{} from the greeter", hello.name) }))
         .client("cli", |c| c.calls::<Hello>())
         .start()?;
-    let answer: Hello = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?.decode()?;
+    let answer = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?;
     println!("Hello, {}!", answer.name);
     assert_eq!(answer.name, "world from the greeter");
     Ok(())

@@ -8,7 +8,8 @@ use systole::prelude::*;
 use systole::shell::Observed;
 
 /// A question about the price of something.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:research:v1", reply = Finding)]
 struct Question {
     /// The question, in words.
     text: String,
@@ -18,7 +19,8 @@ struct Question {
 }
 
 /// The finding of the researcher.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:research:v1")]
 struct Finding {
     /// The answer, in words.
     text: String,
@@ -27,7 +29,8 @@ struct Finding {
 }
 
 /// Adds two integers and returns their sum.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:calculator:v1", reply = Sum)]
 struct Add {
     /// Left operand.
     a: i64,
@@ -36,42 +39,27 @@ struct Add {
 }
 
 /// The sum of two integers.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:calculator:v1")]
 struct Sum {
     /// The sum.
     value: i64,
 }
 
 /// Asks a person for an opinion.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:research:v1", reply = View)]
 struct Opinion {
     /// The subject.
     about: String,
 }
 
 /// The view of a person.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:research:v1")]
 struct View {
     /// The view, in words.
     text: String,
-}
-
-macro_rules! payload {
-    ($($type:ident $namespace:literal $root:literal)*) => {
-        $(impl Payload for $type {
-            const NAMESPACE: &'static str = $namespace;
-            const ROOT: &'static str = $root;
-        })*
-    };
-}
-
-payload! {
-    Question "urn:example:research:v1" "question"
-    Finding "urn:example:research:v1" "finding"
-    Opinion "urn:example:research:v1" "opinion"
-    View "urn:example:research:v1" "view"
-    Add "urn:example:calculator:v1" "add"
-    Sum "urn:example:calculator:v1" "sum"
 }
 
 struct Researcher;
@@ -90,14 +78,15 @@ impl Handler<Delivery<Question>> for Researcher {
                 call_to(&format!("calculator-{n}"), add)
             });
             let opinion = call(Opinion { about: question.text.clone() });
-            let answers = question.thread().call_all(additions.chain([opinion]), Join::All).await?;
+            let asked = question.thread().call_all_any(additions.chain([opinion]), Join::All);
+            let answers = asked.within(Duration::from_secs(10)).await?;
 
             let answers: Vec<&Answer> = answers.replies().collect();
             let [sums @ .., view] = &answers[..] else { return Err(Failure::new("nobody answered")) };
             let view: View = view.decode()?;
             let sums: Vec<Sum> = sums.iter().map(|sum| sum.decode()).collect::<Result<_, _>>()?;
             let total = sums.iter().map(|sum| sum.value).sum();
-            Ok(reply(Finding { text: view.text, total }))
+            Ok(question.reply(Finding { text: view.text, total }))
         })
     }
 }
@@ -112,7 +101,7 @@ impl Handler<Delivery<Add>> for Calculator {
     type Result = Response;
 
     fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Sum { value: add.a + add.b }))
+        Ok(add.reply(Sum { value: add.a + add.b }))
     }
 }
 
@@ -129,7 +118,7 @@ impl Handler<Delivery<Opinion>> for Human {
     fn handle(&mut self, opinion: Delivery<Opinion>, _: &mut Context<Self>) -> Self::Result {
         Box::pin(async move {
             actix::clock::sleep(Duration::from_millis(20)).await;
-            Ok(reply(View { text: format!("'{}' Too much.", opinion.about) }))
+            Ok(opinion.reply(View { text: format!("'{}' Too much.", opinion.about) }))
         })
     }
 }
@@ -137,31 +126,21 @@ impl Handler<Delivery<Opinion>> for Human {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calculators = ["calculator-1", "calculator-2", "calculator-3"];
     let mut builder = calculators.into_iter().fold(Organism::builder("research"), |builder, name| {
-        builder.listener(
-            name,
-            || Calculator,
-            |c| c.accepts::<Add>().replies::<Sum>().routing(Routing::Addressed).stateless(),
-        )
+        builder.listener(name, || Calculator, |c| c.answers::<Add>().routing(Routing::Addressed).stateless())
     });
     builder = builder
         .listener(
             "researcher",
             || Researcher,
-            |c| {
-                c.description("Finds out what things cost.")
-                    .accepts::<Question>()
-                    .replies::<Finding>()
-                    .calls::<Add>()
-                    .calls::<Opinion>()
-            },
+            |c| c.description("Finds out what things cost.").answers::<Question>().calls::<Add>().calls::<Opinion>(),
         )
-        .listener("human", || Human, |c| c.accepts::<Opinion>().replies::<View>().no_timeout())
+        .listener("human", || Human, |c| c.answers::<Opinion>().no_timeout())
         .client("cli", |c| c.calls::<Question>());
     let mut events = builder.events();
     let organism = builder.start()?;
 
     let question = Question { text: "What is lunch?".into(), prices: vec![450, 320, 199, 280, 1] };
-    let finding: Finding = block_on(organism.client("cli")?.ask(question))?.decode()?;
+    let finding = block_on(organism.client("cli")?.ask(question))?;
     println!("{} ({} cents)", finding.text, finding.total);
     assert_eq!(finding.total, 1250);
 

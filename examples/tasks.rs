@@ -4,8 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use systole::inbox::payload::{
-    Accept, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress, Question, ResultPayload,
-    Submit, TaskPayload, Tasks,
+    Accept, Cancel, Complete, Fail, Get, Input, InputRequired, List, Progress, Question, ResultPayload, Submit,
 };
 use systole::inbox::{Event, TaskContext};
 use systole::prelude::*;
@@ -13,7 +12,8 @@ use systole::shell::inbox::Job;
 use systole::vocab::TaskId;
 
 /// The book to review.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:office:v1", reply = Outcome)]
 struct Book {
     /// The chapters, by title.
     #[serde(default)]
@@ -21,7 +21,8 @@ struct Book {
 }
 
 /// The outcome of a review.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:office:v1")]
 struct Outcome {
     /// A line for each chapter.
     #[serde(default)]
@@ -29,19 +30,9 @@ struct Outcome {
 }
 
 /// Tells the reviewer to handle its inbox.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:office:v1", reply = Work)]
 struct Work;
-
-macro_rules! payload {
-    ($($type:ident $root:literal)*) => {
-        $(impl Payload for $type {
-            const NAMESPACE: &'static str = "urn:example:office:v1";
-            const ROOT: &'static str = $root;
-        })*
-    };
-}
-
-payload! { Book "book" Outcome "outcome" Work "work" }
 
 /// Submits a task for each chapter, and waits for all of them.
 struct Writer;
@@ -60,9 +51,9 @@ impl Handler<Delivery<Book>> for Writer {
                 let submit = Submit { key: Some(title.clone()), ..Submit::new(format!("Review '{title}'.")) };
                 call_to("reviews", submit.with_context(&context))
             });
-            let results = book.thread().call_all(tasks, Join::All).await?.decode::<ResultPayload>()?;
+            let results = book.thread().call_all_any(tasks, Join::All).await?.decode::<ResultPayload>()?;
             let line = results.iter().map(|result| format!("{}: {}", result.status, result.text)).collect();
-            Ok(reply(Outcome { line }))
+            Ok(book.reply(Outcome { line }))
         })
     }
 }
@@ -72,7 +63,7 @@ impl Handler<Delivery<Question>> for Writer {
 
     fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Response {
         println!("writer is asked: {}", question.text);
-        Ok(reply(Input { id: question.id, text: "British".into() }))
+        Ok(question.reply(Input { id: question.id, text: "British".into() }))
     }
 }
 
@@ -81,7 +72,7 @@ impl Handler<Delivery<Cancel>> for Writer {
     type Result = ResponseFuture<Response>;
 
     fn handle(&mut self, cancel: Delivery<Cancel>, _: &mut Context<Self>) -> Self::Result {
-        Box::pin(async move { Ok(reply(cancel.thread().call(cancel.forward_to("reviews")).await?)) })
+        Box::pin(async move { Ok(reply_any(cancel.thread().call_any(cancel.forward_to("reviews")).await?)) })
     }
 }
 
@@ -98,7 +89,7 @@ impl Handler<Delivery<Work>> for Reviewer {
     fn handle(&mut self, work: Delivery<Work>, _: &mut Context<Self>) -> Self::Result {
         Box::pin(async move {
             let thread = work.thread();
-            let tasks: Tasks = thread.call_to("reviews", List::default()).returning().await?;
+            let tasks = thread.call_to("reviews", List::default()).await?;
             for task in tasks.brief {
                 let id = task.id;
                 if task.description.contains("Winter") {
@@ -116,14 +107,14 @@ impl Handler<Delivery<Work>> for Reviewer {
                 }
                 thread.call_to("reviews", Complete { id, text: "two typos".into() }).await?;
             }
-            Ok(reply(Work))
+            Ok(work.reply(Work))
         })
     }
 }
 
 /// The answer to the last question about a task, once there is one.
 async fn answer(thread: &Thread, id: TaskId) -> Result<Option<String>, Fault> {
-    let task: TaskPayload = thread.call_to("reviews", Get { id }).returning().await?;
+    let task = thread.call_to("reviews", Get { id }).await?;
     Ok(task.exchange.into_iter().next_back().and_then(|exchange| exchange.answer))
 }
 
@@ -139,23 +130,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .listener(
             "writer",
             || Writer,
-            |c| {
-                c.accepts::<Book>()
-                    .replies::<Outcome>()
-                    .accepts::<Question>()
-                    .replies::<Input>()
-                    .accepts::<Cancel>()
-                    .replies::<Changed>()
-                    .calls::<Submit>()
-                    .calls::<Cancel>()
-            },
+            |c| c.answers::<Book>().answers::<Question>().answers::<Cancel>().calls::<Submit>().calls::<Cancel>(),
         )
         .listener(
             "reviewer",
             || Reviewer,
             |c| {
-                c.accepts::<Work>()
-                    .replies::<Work>()
+                c.answers::<Work>()
                     .calls::<List>()
                     .calls::<Get>()
                     .calls::<Accept>()
@@ -170,7 +151,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cli = organism.client("cli")?;
     let book = Book { chapter: vec!["Summer".into(), "Autumn".into(), "Winter".into()] };
 
-    let outcome: Outcome = block_on(async {
+    let outcome = block_on(async {
         let written = async { cli.ask(book).await };
         let reviewed = async {
             while reviews.read(|inbox| inbox.pending().count()) < 3 {
@@ -181,13 +162,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let autumn = reviews
                 .read(|inbox| inbox.tasks().find(|task| task.description.contains("Autumn")).map(|task| task.id));
             let cancel = Cancel { id: autumn.expect("it was submitted"), text: "it was cut".into() };
-            cli.ask(call_to("writer", cancel)).await
+            cli.ask_to("writer", cancel).await
         };
         let (outcome, changed) = tokio::join!(written, reviewed);
         changed?;
         outcome
-    })?
-    .decode()?;
+    })?;
 
     for line in &outcome.line {
         println!("{line}");

@@ -25,7 +25,7 @@
 //! use systole::prelude::*;
 //!
 //! #[derive(Serialize, Deserialize, JsonSchema, Payload)]
-//! #[payload(namespace = "urn:example:hello:v1")]
+//! #[payload(namespace = "urn:example:hello:v1", reply = Hello)]
 //! struct Hello {
 //!     name: String,
 //! }
@@ -35,7 +35,7 @@
 //!     .on("greeter", async |hello: Delivery<Hello>| Ok(Hello { name: format!("{} from the greeter", hello.name) }))
 //!     .client("cli", |c| c.calls::<Hello>())
 //!     .start()?;
-//! let answer: Hello = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?.decode()?;
+//! let answer = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?;
 //! assert_eq!(answer.name, "world from the greeter");
 //! # Ok(())
 //! # }

@@ -16,10 +16,11 @@ pub use self::traits::*;
 
 pub use crate::shell::{
     Answers, AskError, AtomicResponse, BlockingHandler, Client, Conversation, Delivery, Emit, Organism, Response,
-    SendError, StartError, Thread, block_on, call, call_on, call_to, continue_with, none, reply, spawn_thread, write,
+    SendError, StartError, Thread, block_on, call, call_on, call_to, continue_with, none, reply_any, spawn_thread,
+    write,
 };
 pub use systole_core::core::{Answer, Egress, Failure, Join, JoinPosition, Routing, Scheduling, Silence};
-pub use systole_core::protocol::Boot;
+pub use systole_core::protocol::{Boot, Request};
 pub use systole_core::vocab::{Fault, FaultCode, Limits};
 pub use systole_xml::ladder::Element;
 pub use systole_xml::schema::Payload;

@@ -43,6 +43,10 @@ macro_rules! payloads {
 }
 payloads! { Ask "ask" Tick "tick" Told "told" }
 
+impl Request for Ask {
+    type Reply = Told;
+}
+
 /// A person who answers later: the answer, once it is given.
 #[derive(Clone, Default)]
 struct Person(Arc<Mutex<Option<&'static str>>>);
@@ -128,8 +132,8 @@ fn answers(kit: &Kit) -> Vec<String> {
 }
 
 async fn pass_on(question: Delivery<Question>) -> Response {
-    let told: Told = question.thread().call(Ask::from(&question.text)).returning().await?;
-    Ok(reply(answered(told.text)))
+    let told = question.thread().call(Ask::from(&question.text)).await?;
+    Ok(question.reply(answered(told.text)))
 }
 
 #[test]
@@ -247,12 +251,12 @@ fn a_handler_that_comes_further_each_time_is_not_given_up() {
             let furthest = furthest.clone();
             async move {
                 for n in 1..=8 {
-                    let _: Told = question.thread().call(Ask::from(n.to_string())).returning().await?;
+                    question.thread().call(Ask::from(n.to_string())).await?;
                     if furthest.fetch_max(n, Ordering::Relaxed) < n {
                         std::future::pending::<()>().await;
                     }
                 }
-                Ok(reply(answered("there at last")))
+                Ok(question.reply(answered("there at last")))
             }
         }
     };
@@ -285,8 +289,8 @@ fn a_handler_that_runs_again_has_the_context_that_it_had() {
                 let thread = question.thread();
                 let texts = thread.history().iter().map(|entry| entry.payload.as_str().len()).collect::<Vec<_>>();
                 seen.lock().unwrap().push(texts);
-                let _: Told = thread.call(Ask::from("first")).returning().await?;
-                let _: Told = thread.call(Ask::from("second")).returning().await?;
+                thread.call(Ask::from("first")).await?;
+                thread.call(Ask::from("second")).await?;
                 std::future::pending().await
             }
         };
@@ -341,6 +345,46 @@ fn a_deadline_is_the_same_after_a_crash() {
 }
 
 #[test]
+fn the_time_of_a_call_goes_on_through_a_crash_and_its_outcome_stays() {
+    let (person, journal) = (Person::default(), fresh());
+    let held = Arc::new(AtomicU32::new(1));
+    let patient = {
+        let held = held.clone();
+        move |question: Delivery<Question>| {
+            let held = held.clone();
+            async move {
+                let asked = [Ask::from("first"), Ask::from("second")];
+                let told = question.thread().call_all(asked, Join::Settled).within(Duration::from_secs(60)).await?;
+                let codes = told.into_iter().map(|settled| match settled.outcome {
+                    Ok(told) => told.text,
+                    Err(fault) => fault.code.to_string(),
+                });
+                let codes: Vec<_> = codes.collect();
+                while held.load(Ordering::Relaxed) > 0 {
+                    actix::clock::sleep(Duration::from_secs(1)).await;
+                }
+                Ok(question.reply(answered(codes.join(" "))))
+            }
+        }
+    };
+    let kit = start(organism(&person, patient.clone()), &journal);
+    kit.client("alice").tell(question("?")).unwrap();
+    kit.advance(Duration::from_secs(30));
+    // The clock of the next start begins where the one before began.
+    let waiting = crash(&journal);
+    let kit = start(organism(&person, patient.clone()), &waiting);
+    kit.advance(Duration::from_secs(59));
+    assert_eq!(kit.tree(), "root\n  front\n    person\n    person#2\n");
+    kit.advance(Duration::from_secs(2));
+    assert_eq!(kit.tree(), "root\n  front\n", "what was asked is cancelled");
+    // A re-run gets what came, though the person would answer now.
+    *person.0.lock().unwrap() = Some("yes");
+    held.store(0, Ordering::Relaxed);
+    let kit = start(organism(&person, patient), &crash(&waiting));
+    assert_eq!(answers(&kit), ["timeout timeout"]);
+}
+
+#[test]
 fn what_was_answered_is_not_asked_again() {
     let (person, journal) = (Person(Arc::new(Mutex::new(Some("yes")))), fresh());
     let (asked, held) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(1)));
@@ -350,13 +394,13 @@ fn what_was_answered_is_not_asked_again() {
             let (asked, held) = (asked.clone(), held.clone());
             async move {
                 let thread = question.thread();
-                let first: Told = thread.call(Ask::from("first")).returning().await?;
+                let first = thread.call(Ask::from("first")).await?;
                 let drawn = thread.record("drawn", async { asked.fetch_add(1, Ordering::Relaxed) }).await?;
                 let (at, bits) = (thread.now().await?, thread.random().await?);
                 while held.load(Ordering::Relaxed) > 0 {
                     actix::clock::sleep(Duration::from_secs(1)).await;
                 }
-                Ok(reply(answered(format!("{} {drawn} {at} {bits}", first.text))))
+                Ok(question.reply(answered(format!("{} {drawn} {at} {bits}", first.text))))
             }
         }
     };
@@ -384,7 +428,7 @@ fn a_handler_that_asks_for_something_else_fails_with_both_sides_shown() {
         move |question: Delivery<Question>| {
             let run = runs.fetch_add(1, Ordering::Relaxed);
             async move {
-                let _: Told = question.thread().call(Ask::from(format!("run {run}"))).returning().await?;
+                question.thread().call(Ask::from(format!("run {run}"))).await?;
                 std::future::pending().await
             }
         }
@@ -439,7 +483,7 @@ impl Handler<Delivery<Tick>> for Clock {
             self.0.fetch_add(1, Ordering::Relaxed);
             return Ok(continue_with(Tick::from("boot"), Duration::from_secs(10)));
         }
-        Ok(reply(answered(&tick.text)))
+        Ok(reply_any(answered(&tick.text)))
     }
 }
 
@@ -576,7 +620,7 @@ fn a_stored_message_that_a_changed_schema_refuses_is_a_dead_letter() {
 fn a_reply_that_is_marked_to_be_queued_again_stays_a_dead_letter_and_loses_its_mark() {
     let (person, journal) = (Person(Arc::new(Mutex::new(Some("twice")))), fresh());
     let superseded = |_: Delivery<Question>| async {
-        let both = [answered("one"), answered("two")].map(reply);
+        let both = [answered("one"), answered("two")].map(reply_any);
         let [one, two] = both;
         Ok(one.and(two))
     };

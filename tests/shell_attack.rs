@@ -27,6 +27,14 @@ payload!(Told, "told");
 payload!(Job, "job");
 payload!(Done, "done");
 
+impl Request for Ask {
+    type Reply = Told;
+}
+
+impl Request for Job {
+    type Reply = Done;
+}
+
 fn ask(text: &str) -> Ask {
     Ask { text: text.to_owned() }
 }
@@ -47,8 +55,8 @@ impl Handler<Delivery<Ask>> for Boss {
             let job = Job { text: "x".repeat(size.parse()?) };
             actix::clock::sleep(Duration::from_secs(1)).await;
             let done = ask.thread().call_all(vec![job; count.parse()?], Join::All).await?;
-            let length: usize = done.decode::<Done>()?.iter().map(|done| done.text.len()).sum();
-            Ok(reply(Told { text: length.to_string() }))
+            let length: usize = done.replies().map(|done| done.text.len()).sum();
+            Ok(ask.reply(Told { text: length.to_string() }))
         })
     }
 }
@@ -65,7 +73,7 @@ impl Handler<Delivery<Job>> for Worker {
     fn handle(&mut self, job: Delivery<Job>, _: &mut Context<Self>) -> Self::Result {
         Box::pin(async move {
             actix::clock::sleep(Duration::from_secs(1)).await;
-            Ok(reply(Done { text: job.text.clone() }))
+            Ok(job.reply(Done { text: job.text.clone() }))
         })
     }
 }
@@ -144,7 +152,7 @@ fn the_time_that_a_client_gives_may_be_none_or_endless() {
         assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Timeout), "{asked:?}");
     }
     for patience in [Duration::from_secs(3), Duration::from_secs(300 * 365 * 86_400), Duration::MAX] {
-        assert_eq!(timed(patience).unwrap().decode::<Told>().unwrap().text, "1", "{patience:?}");
+        assert_eq!(timed(patience).unwrap().text, "1", "{patience:?}");
     }
     check(&kit);
 }
@@ -186,7 +194,7 @@ fn limits_of_zero_refuse_and_hang_nothing() {
 #[test]
 fn a_fan_out_of_the_largest_size_is_joined() {
     let kit = factory(Limits::default());
-    let told = kit.ask("cli", ask("256*65536")).unwrap().decode::<Told>().unwrap();
+    let told = kit.ask("cli", ask("256*65536")).unwrap();
     assert_eq!(told.text, (256 * 65_536).to_string());
     let asked = kit.ask("cli", ask("257*1"));
     assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Limit), "{asked:?}");
@@ -222,7 +230,7 @@ fn names_and_concurrency_have_their_limits() {
         Kit::start(builder)
     };
     let kit = start(&longest, u32::MAX).unwrap();
-    let answer = kit.ask("cli", call_to(&longest, Job { text: String::new() })).unwrap();
+    let answer = kit.ask_any("cli", call_to(&longest, Job { text: String::new() })).unwrap();
     assert_eq!(answer.from.as_str(), longest);
     for (name, concurrency) in [(format!("{longest}n"), 1), (longest.clone(), 0), ("core".to_owned(), 1)] {
         assert!(matches!(start(&name, concurrency), Err(StartError::Refused(_))), "{name} {concurrency}");

@@ -6,35 +6,23 @@ use systole::core::EventKind;
 use systole::prelude::*;
 use systole::testing::{Kit, Probe};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:calculator:v1", reply = Sum)]
 struct Add {
     a: i64,
     b: i64,
 }
 
-impl Payload for Add {
-    const NAMESPACE: &'static str = "urn:example:calculator:v1";
-    const ROOT: &'static str = "add";
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:calculator:v1")]
 struct Sum {
     value: i64,
 }
 
-impl Payload for Sum {
-    const NAMESPACE: &'static str = "urn:example:calculator:v1";
-    const ROOT: &'static str = "sum";
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:research:v1", reply = Sum)]
 struct Question {
     text: String,
-}
-
-impl Payload for Question {
-    const NAMESPACE: &'static str = "urn:example:research:v1";
-    const ROOT: &'static str = "question";
 }
 
 /// A listener that asks for two sums at once, and sleeps in between.
@@ -51,7 +39,7 @@ impl Handler<Delivery<Question>> for Researcher {
         Box::pin(async move {
             actix::clock::sleep(Duration::from_secs(5)).await;
             let sums = question.thread().call_all([Add { a: 1, b: 2 }, Add { a: 3, b: 4 }], Join::All).await?;
-            Ok(reply(Sum { value: sums.decode::<Sum>()?.iter().map(|sum| sum.value).sum() }))
+            Ok(question.reply(Sum { value: sums.replies().map(|sum| sum.value).sum() }))
         })
     }
 }
@@ -95,16 +83,16 @@ fn a_probe_answers_by_hand_or_by_closure() {
     kit.advance(Duration::from_secs(5));
     let first = calculator.take().expect("it holds two");
     assert_eq!((first.payload.clone(), first.from.as_str()), (Add { a: 1, b: 2 }, "researcher"));
-    first.answer(Ok(reply(Sum { value: 10 })));
-    calculator.take().expect("it holds another").answer(Ok(reply(Sum { value: 20 })));
+    first.reply(Sum { value: 10 });
+    calculator.take().expect("it holds another").reply(Sum { value: 20 });
     assert!(calculator.take().is_none());
     kit.settle();
     let egress = client.try_receive().expect("the researcher answered");
     assert!(egress.payload.as_str().contains("30"), "{}", egress.payload.as_str());
 
-    calculator.answer_with(|add| Ok(reply(Sum { value: add.a * add.b })));
+    calculator.reply_with(|add| Sum { value: add.a * add.b });
     let answer = kit.ask("cli", question()).unwrap();
-    assert_eq!(answer.decode::<Sum>().unwrap(), Sum { value: 14 }, "and five seconds passed by themselves");
+    assert_eq!(answer, Sum { value: 14 }, "and five seconds passed by themselves");
     assert_eq!(kit.tree(), "");
     let opened = kit.events().into_iter().filter(|event| matches!(event.kind, EventKind::Opened { .. })).count();
     assert_eq!(opened, 8, "two roots, two researchers, four calculators");
@@ -125,11 +113,11 @@ fn a_handler_that_hangs_times_out_on_the_simulated_clock() {
 fn a_listener_that_panics_comes_back_and_one_that_keeps_panicking_after_its_cool_down() {
     let calculator = Probe::<Add>::new();
     let kit = kit(&calculator);
-    calculator.answer_with(|add| if add.a == 13 { panic!("as told") } else { Ok(reply(Sum { value: add.a })) });
+    calculator.reply_with(|add| if add.a == 13 { panic!("as told") } else { Sum { value: add.a } });
     for _ in 0..6 {
         kit.ask("cli", Add { a: 13, b: 0 }).unwrap_err();
     }
-    let retryable = |asked: Result<Answer, AskError>| match asked {
+    let retryable = |asked: Result<Sum, AskError>| match asked {
         Err(AskError::Fault { fault, .. }) => fault.retryable,
         other => panic!("{other:?}"),
     };
@@ -137,7 +125,7 @@ fn a_listener_that_panics_comes_back_and_one_that_keeps_panicking_after_its_cool
     kit.advance(Duration::from_secs(59));
     assert!(retryable(kit.ask("cli", Add { a: 1, b: 0 })), "still");
     kit.advance(Duration::from_secs(1));
-    assert_eq!(kit.ask("cli", Add { a: 1, b: 0 }).unwrap().decode::<Sum>().unwrap(), Sum { value: 1 });
+    assert_eq!(kit.ask("cli", Add { a: 1, b: 0 }).unwrap(), Sum { value: 1 });
 }
 
 #[test]
@@ -159,7 +147,7 @@ fn an_organism_drains_on_the_simulated_clock() {
 fn two_runs_are_the_same() {
     let run = || {
         let calculator = Probe::<Add>::new();
-        calculator.answer_with(|add| Ok(reply(Sum { value: add.a + add.b })));
+        calculator.reply_with(|add| Sum { value: add.a + add.b });
         let mut kit = kit(&calculator);
         for _ in 0..3 {
             kit.client("cli").tell(question()).unwrap();
@@ -196,14 +184,14 @@ impl Handler<Delivery<Add>> for Scheduler {
     type Result = Response;
 
     fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Sum { value: add.a + add.b }))
+        Ok(add.reply(Sum { value: add.a + add.b }))
     }
 }
 
 #[test]
 fn a_boot_handler_that_never_ends_starves_nobody() {
     let questions = Probe::<Question>::new();
-    questions.answer_with(|_| Ok(reply(Sum { value: 0 })));
+    questions.reply_with(|_| Sum { value: 0 });
     let builder = Organism::builder("scheduled")
         .listener(
             "scheduler",
@@ -215,7 +203,7 @@ fn a_boot_handler_that_never_ends_starves_nobody() {
     let mut kit = Kit::start(builder).unwrap();
     for minute in 0..10 {
         assert_eq!(questions.received().len(), minute, "it ticks in spite of the questions");
-        let sum = kit.ask("cli", Add { a: 1, b: 2 }).unwrap().decode::<Sum>().unwrap();
+        let sum = kit.ask("cli", Add { a: 1, b: 2 }).unwrap();
         assert_eq!(sum.value, 3, "and they are answered in spite of the ticks");
         kit.advance(Duration::from_secs(60));
     }

@@ -148,13 +148,13 @@ impl OrganismBuilder {
     }
 
     /// Registers an async function as a listener: it accepts the payload that the function takes, and replies with the one
-    /// that it returns.
+    /// that it returns, which the payload names as its reply.
     ///
     /// ```
     /// use systole::prelude::*;
     ///
     /// # #[derive(Serialize, Deserialize, JsonSchema, Payload)]
-    /// # #[payload(namespace = "urn:example:numbers:v1")]
+    /// # #[payload(namespace = "urn:example:numbers:v1", reply = Sum)]
     /// # struct Add { a: i64, b: i64 }
     /// # #[derive(Serialize, Deserialize, JsonSchema, Payload)]
     /// # #[payload(namespace = "urn:example:numbers:v1")]
@@ -164,7 +164,7 @@ impl OrganismBuilder {
     ///     .on("calculator", async |add: Delivery<Add>| Ok(Sum { value: add.a + add.b }))
     ///     .client("cli", |c| c.calls::<Add>())
     ///     .start()?;
-    /// # let sum: Sum = block_on(organism.client("cli")?.ask(Add { a: 1, b: 2 }))?.decode()?;
+    /// # let sum = block_on(organism.client("cli")?.ask(Add { a: 1, b: 2 }))?;
     /// # assert_eq!(sum.value, 3);
     /// # Ok(())
     /// # }
@@ -177,7 +177,7 @@ impl OrganismBuilder {
     pub fn on<T, R, F, H>(self, name: &str, function: H) -> Self
     where
         T: Payload,
-        R: FunctionAnswer,
+        R: FunctionAnswer<T>,
         F: Future<Output = Result<R, Failure>> + 'static,
         H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
     {
@@ -191,7 +191,7 @@ impl OrganismBuilder {
     pub fn on_with<T, R, F, H, C>(mut self, name: &str, function: H, contract: C) -> Self
     where
         T: Payload,
-        R: FunctionAnswer,
+        R: FunctionAnswer<T>,
         F: Future<Output = Result<R, Failure>> + 'static,
         H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
         C: FnOnce(ContractBuilder<Functions, AsFunctions>) -> ContractBuilder<Functions, AsFunctions>,

@@ -7,18 +7,21 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use systole_core::core::{
-    Answer, Arrival, Attachment, ClientId, Egress, Injected, Input, Overloaded, ReadMessage, ShardId,
+    Answer, Arrival, Attachment, ClientId, Egress, Emission, Failure, Injected, Input, Overloaded, ReadMessage, ShardId,
 };
 #[cfg(feature = "gateway")]
 use systole_core::journal::{Op, SubmissionRecord};
-use systole_core::vocab::{Fault, Name, ThreadId};
+use systole_core::protocol::Request;
+use systole_core::vocab::{Name, ThreadId};
 use systole_xml::ladder::Raw;
 use tokio::sync::mpsc::WeakUnboundedSender;
 
+use super::asking::{Asking, returned};
 use super::exit::{Inlet, Outlet, Unread, way};
 use super::letter::Letter;
 use super::link::Command;
 use super::organism::Shared;
+use super::response::call_to;
 use super::thread::IntoRequest;
 
 /// A client of an organism, under its name.
@@ -54,27 +57,6 @@ pub enum SendError {
 }
 
 systole_core::vocab::debug_is_display!(SendError);
-
-/// Failure of a request.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
-    /// The request was not taken.
-    #[error(transparent)]
-    Send(#[from] SendError),
-    /// The answer is a fault.
-    #[error("{from}: {fault}")]
-    Fault {
-        /// The listener, or the part of the pump that refused the request.
-        from: Name,
-        /// The fault.
-        fault: Fault,
-    },
-    /// The conversation closed without an answer.
-    #[error("the conversation closed without an answer")]
-    Ended,
-}
-
-systole_core::vocab::debug_is_display!(AskError);
 
 /// Options of an injected message: the sender of its answers, the operations that are written with it, and the message as
 /// its entrance has read it.
@@ -138,7 +120,7 @@ impl Client {
     /// [`SendError`] if the request was not taken.
     pub fn tell(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
-        self.inject(self.shared.next_shard(), root, self.write(request)?, true, Way::default())?;
+        self.inject(self.shared.next_shard(), root, self.write(request.into_request())?, true, Way::default())?;
         Ok(root)
     }
 
@@ -155,8 +137,9 @@ impl Client {
         let root = self.shared.root();
         let (ticket, taken) = self.shared.tickets.issue();
         let way = Way { attachment: Some(Attachment { ops: Vec::new(), ticket }), ..Way::default() };
-        let sent =
-            self.write(request).and_then(|envelope| self.inject(self.shared.next_shard(), root, envelope, true, way));
+        let sent = self
+            .write(request.into_request())
+            .and_then(|envelope| self.inject(self.shared.next_shard(), root, envelope, true, way));
         if let Err(error) = sent {
             self.shared.tickets.punch(ticket, false);
             return Err(error);
@@ -188,26 +171,32 @@ impl Client {
         self.shared.inlets[self.id.0 as usize].lock().await.next_unread().await
     }
 
-    /// Sends a request in a conversation of its own and waits for its first answer.
+    /// Sends a request in a conversation of its own and waits for its reply.
     ///
     /// # Errors
-    /// [`AskError`]: the fault that came as the answer, or the reason why none can come.
+    /// [`AskError`](super::AskError): the fault that came as the answer, or why none could come.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the conversation.
-    pub async fn ask(&self, request: impl IntoRequest) -> Result<Answer, AskError> {
-        let mut conversation = self.converse();
-        conversation.give_up = true;
-        let envelope = self.write(request)?;
-        conversation.put(envelope, true)?;
-        let answer = conversation.receive().await;
-        conversation.give_up = false;
-        let Egress { from, fault, proof, .. } = answer.ok_or(AskError::Ended)?;
-        match (fault, proof) {
-            (Some(fault), _) => Err(AskError::Fault { from, fault }),
-            (None, Some(payload)) => Ok(Answer { from, payload }),
-            (None, None) => Err(AskError::Ended),
-        }
+    /// Nothing is sent before the first poll. Dropping the future cancels the conversation.
+    pub fn ask<R: Request>(&self, request: R) -> Asking<R::Reply> {
+        Asking::new(self.clone(), request.into_request(), returned)
+    }
+
+    /// Asks one listener, by name, as [`ask`](Self::ask) does.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn ask_to<R: Request>(&self, listener: &str, request: R) -> Asking<R::Reply> {
+        Asking::new(self.clone(), call_to(listener, request).into_request(), returned)
+    }
+
+    /// Sends a request as [`ask`](Self::ask) does and waits for its first answer, whatever its type: for payloads that are
+    /// no [`Request`], and for what [`call_to`](super::call_to()) makes of them.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn ask_any(&self, request: impl IntoRequest) -> Asking<Answer> {
+        Asking::new(self.clone(), request.into_request(), Ok)
     }
 
     /// Makes a conversation, which opens with its first message.
@@ -245,9 +234,9 @@ impl Client {
         self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next_unread()
     }
 
-    fn write(&self, request: impl IntoRequest) -> Result<Bytes, SendError> {
+    fn write(&self, requests: Result<Vec<Emission>, Failure>) -> Result<Bytes, SendError> {
         let deadline = self.patience.map(|patience| self.shared.clock.now().after(patience));
-        Letter { from: self.name(), deadline }.write(request)
+        Letter { from: self.name(), deadline }.write(requests)
     }
 
     fn inject(&self, shard: ShardId, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {
@@ -300,8 +289,20 @@ impl Conversation {
     /// [`SendError`] if the request was not taken; [`SendError::Closed`] also if the conversation has closed, 15
     /// minutes after its last message.
     pub fn send(&mut self, request: impl IntoRequest) -> Result<(), SendError> {
-        let envelope = self.client.write(request)?;
+        let envelope = self.client.write(request.into_request())?;
         self.put(envelope, false)
+    }
+
+    /// Sends the one request of the conversation, which is given up if it is dropped before [`keep`](Self::keep).
+    pub(super) fn send_only(&mut self, requests: Result<Vec<Emission>, Failure>) -> Result<(), SendError> {
+        self.give_up = true;
+        let envelope = self.client.write(requests)?;
+        self.put(envelope, true)
+    }
+
+    /// Says that the conversation goes on when this is dropped.
+    pub(super) fn keep(&mut self) {
+        self.give_up = false;
     }
 
     /// Sends the bytes of one envelope, dirty or not.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use systole_core::core::{Client, Contract, Routing, Silence};
-use systole_core::protocol::{Boot, boot_qname};
+use systole_core::protocol::{Boot, Request, boot_qname};
 use systole_core::vocab::{Fault, Name, QName, ns};
 use systole_xml::ladder::Element;
 use systole_xml::schema::{DecodeFn, Payload, PayloadSchema, decoder};
@@ -59,6 +59,15 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
     pub fn replies<T: Payload>(mut self) -> Self {
         self.contract.replies.extend(self.words.typed::<T>(&self.contract.name));
         self
+    }
+
+    /// Takes `T` as a request and answers with the reply that it names.
+    #[must_use]
+    pub fn answers<T: Request>(self) -> Self
+    where
+        L: Accepts<T, K>,
+    {
+        self.accepts::<T>().replies::<T::Reply>()
     }
 
     /// Allows calls with `T`.

@@ -5,13 +5,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use systole_core::core::{Body, JoinPosition, Message};
+use systole_core::protocol::Request;
 use systole_core::vocab::{Fault, MessageId, Name, Time};
 use systole_xml::ladder::{Element, Repair, Validated};
 use systole_xml::schema::{Decoded, Proven};
 
 use super::Thread;
 use super::handler::HandlerKey;
-use super::response::{Emit, Response, call, call_to, reply};
+use super::response::{Emit, Response, call, call_to, reply_any};
 
 /// A message as a handler receives it: the payload, by `Deref`, and the metadata of the pump.
 ///
@@ -108,6 +109,13 @@ impl<T> Delivery<T> {
     }
 }
 
+impl<T: Request> Delivery<T> {
+    /// The reply. Another payload than the request names is [`reply_any`]'s.
+    pub fn reply(&self, reply: T::Reply) -> Emit {
+        reply_any(reply)
+    }
+}
+
 impl<T: Proven> Delivery<T> {
     /// Returns the canonical payload with the proof of its validity.
     pub fn proof(&self) -> &Validated<Element> {
@@ -126,7 +134,7 @@ impl<T: Proven> Delivery<T> {
 
     /// Makes a reply with the same payload.
     pub fn send_back(&self) -> Emit {
-        reply(self.proof().clone())
+        reply_any(self.proof().clone())
     }
 }
 

@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use systole_core::core::catch_panic::Panicked;
 use systole_core::core::{
@@ -225,14 +226,20 @@ impl Desk {
     }
 
     /// Sends calls that a handler awaits.
-    pub(super) fn call(&self, key: HandlerKey, requests: Vec<Emission>, join: Join) -> Result<CallId, Fault> {
+    pub(super) fn call(
+        &self,
+        key: HandlerKey,
+        requests: Vec<Emission>,
+        join: Join,
+        within: Option<Duration>,
+    ) -> Result<CallId, Fault> {
         let call = self.with(key, |handler| handler.can_park.then(|| handler.open()));
         let refused = |message: &str| Fault::new(FaultCode::Failed, message);
         let call =
             call.ok_or_else(|| refused("this handler has ended: it can't await an answer"))?.ok_or_else(|| {
                 refused("this handler can't await an answer: it holds its actor or its thread exclusively")
             })?;
-        self.tell(key.origin, Input::Called { task: key.task, call, requests, join });
+        self.tell(key.origin, Input::Called { task: key.task, call, requests, join, within });
         Ok(call)
     }
 

@@ -5,13 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use systole_core::core::{Failure, Message, Outcome};
+use systole_core::protocol::Request;
 use systole_xml::schema::{Decoded, Payload};
 
 use super::accepts::{Kind, deliver};
 use super::contract::ContractBuilder;
 use super::delivery::{Delivery, Parcel};
 use super::raw::{LocalBoxFuture, RawListener, RunContext};
-use super::response::{Emit, outcome_of, reply};
+use super::response::{Emit, outcome_of, reply_any};
 
 /// The kind of listeners that are functions.
 #[derive(Debug, Clone, Copy)]
@@ -34,13 +35,14 @@ impl Kind<Functions> for AsFunctions {
     type Route = FunctionRoute;
 }
 
-/// The success of a function: the payload of its reply, or an [`Emit`], whose payloads its contract must list.
+/// The success of a function that takes `T`: the reply that the request names, or an [`Emit`], whose payloads its contract
+/// has to list.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no answer of a function",
-    label = "no payload, and no `Emit`",
-    note = "return `Ok(payload)` to reply with it, or an `Emit`: `Ok(reply(payload))`, `Ok(call(payload))`, `Ok(none())`"
+    message = "a function that takes `{T}` can't answer with `{Self}`",
+    label = "not the reply to `{T}`, and no `Emit`",
+    note = "return `Ok(payload)` of the type that `{T}` names as its reply, or an `Emit`: `Ok(reply_any(payload))`, `Ok(call(payload))`, `Ok(none())`"
 )]
-pub trait FunctionAnswer: 'static {
+pub trait FunctionAnswer<T>: 'static {
     /// Converts the answer to an emission.
     #[doc(hidden)]
     fn into_emit(self) -> Emit;
@@ -52,9 +54,9 @@ pub trait FunctionAnswer: 'static {
     }
 }
 
-impl<R: Payload> FunctionAnswer for R {
+impl<T: Request<Reply = R>, R: Payload> FunctionAnswer<T> for R {
     fn into_emit(self) -> Emit {
-        reply(self)
+        reply_any(self)
     }
 
     fn declare(contract: ContractBuilder<Functions, AsFunctions>) -> ContractBuilder<Functions, AsFunctions> {
@@ -62,7 +64,7 @@ impl<R: Payload> FunctionAnswer for R {
     }
 }
 
-impl FunctionAnswer for Emit {
+impl<T> FunctionAnswer<T> for Emit {
     fn into_emit(self) -> Emit {
         self
     }
@@ -74,7 +76,7 @@ impl ContractBuilder<Functions, AsFunctions> {
     pub fn on<T, R, F, H>(self, function: H) -> Self
     where
         T: Payload,
-        R: FunctionAnswer,
+        R: FunctionAnswer<T>,
         F: Future<Output = Result<R, Failure>> + 'static,
         H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
     {

@@ -1,12 +1,11 @@
 //! The envelope of a client's request.
 
 use bytes::Bytes;
-use systole_core::core::Emission;
+use systole_core::core::{Emission, Failure};
 use systole_core::vocab::{Name, Time, ns};
 use systole_xml::schema::Draft;
 
 use super::client::SendError;
-use super::thread::IntoRequest;
 
 /// Metadata that a client adds to a request.
 pub(super) struct Letter<'a> {
@@ -16,9 +15,9 @@ pub(super) struct Letter<'a> {
 
 impl Letter<'_> {
     /// Writes the envelope; the pump parses it like that of any other sender.
-    pub(super) fn write(&self, request: impl IntoRequest) -> Result<Bytes, SendError> {
+    pub(super) fn write(&self, requests: Result<Vec<Emission>, Failure>) -> Result<Bytes, SendError> {
         let unwritable = |reason: &dyn ToString| SendError::Unwritable { reason: reason.to_string().into() };
-        let mut requests = request.into_request().map_err(|failure| unwritable(&failure.message))?;
+        let mut requests = requests.map_err(|failure| unwritable(&failure.message))?;
         let (Some(Emission { to, thread: None, payload, .. }), true) = (requests.pop(), requests.is_empty()) else {
             return Err(unwritable(&"a client sends one request at a time, to no thread of a listener"));
         };

@@ -5,9 +5,11 @@
 //! host feeds, so nothing depends on an actix mailbox or supervisor.
 
 mod accepts;
+mod asking;
 mod block_on;
 mod breakdown;
 mod builder;
+mod calling;
 mod client;
 #[doc(hidden)]
 pub mod clock;
@@ -54,10 +56,12 @@ mod watchdog;
 pub mod worker;
 
 pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, Kind};
+pub use asking::{AskError, Asking};
 pub use block_on::block_on;
 pub use breakdown::Breakdown;
 pub use builder::OrganismBuilder;
-pub use client::{AskError, Client, Conversation, SendError};
+pub use calling::{Answers, Calling, CallingAll};
+pub use client::{Client, Conversation, SendError};
 pub use contract::{ClientBuilder, ContractBuilder};
 pub use delivery::Delivery;
 pub use drain::Drained;
@@ -68,10 +72,10 @@ pub use function::{AsFunctions, FunctionAnswer, Functions};
 pub(crate) use ledger::{Following, Ledger, Resident};
 pub use organism::{NoSuchClient, Organism};
 pub use raw::{LocalBoxFuture, RawListener, RunContext};
-pub use response::{Emit, Response, call, call_on, call_to, continue_with, none, reply, spawn_thread, write};
+pub use response::{Emit, Response, call, call_on, call_to, continue_with, none, reply_any, spawn_thread, write};
 pub use result::{AtomicResponse, HandlerResult};
 pub use start::{Refusal, StartError};
 pub use systole_xml::schema::{IntoDraft, Proven};
-pub use thread::{Answers, Calling, CallingAll, IntoRequest, Thread};
+pub use thread::{IntoRequest, Thread};
 #[cfg(feature = "gateway")]
 pub use token::Token;

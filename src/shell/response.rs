@@ -17,7 +17,7 @@ pub type Response = Result<Emit, Failure>;
 /// Emissions of a handler: none, one payload, or several, each on a thread of its own.
 ///
 /// ```ignore
-/// Ok(reply(Sum { value: 3 }))
+/// Ok(add.reply(Sum { value: 3 }))
 /// Ok(call(Add { a: 1, b: 2 }).and(call_to("notary", Note { text })))
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -27,8 +27,9 @@ pub struct Emit {
     refused: Option<Failure>,
 }
 
-/// Makes the reply to the caller.
-pub fn reply(payload: impl IntoDraft) -> Emit {
+/// The answer to whoever called, of any type that the contract lists as a reply:
+/// [`Delivery::reply`](super::Delivery::reply) takes the one that the request names.
+pub fn reply_any(payload: impl IntoDraft) -> Emit {
     Emit::one(EmissionKind::Reply, payload.into_draft())
 }
 

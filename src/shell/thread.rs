@@ -1,18 +1,17 @@
-//! Threads as handlers use them: calls, notes, time.
-
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 #[cfg(feature = "gateway")]
 use systole_core::core::Attachment;
-use systole_core::core::{Answer, CallId, Emission, EmissionKind, Failure, Input, Join, Message, Remembered, Settled};
+use systole_core::core::{Answer, Emission, EmissionKind, Failure, Input, Join, Message, Remembered};
 use systole_core::journal::{NoteRecord, Number};
+use systole_core::protocol::Request;
 use systole_core::vocab::{Fault, FaultCode, ThreadId, Time};
-use systole_xml::schema::{DecodeError, Draft, IntoDraft, Payload};
+use systole_xml::schema::{Draft, IntoDraft, Payload};
 
+use super::calling::{Calling, CallingAll, Read};
 use super::clock::Clock;
 use super::desk::Desk;
 use super::entropy::Entropy;
@@ -137,53 +136,67 @@ impl Thread {
         Desk::here(self.key.desk).map(|desk| desk.clock.clone())
     }
 
-    /// Awaits the answer to one call: its reply, or the fault that came instead.
+    /// Awaits the reply to a request.
     ///
     /// Nothing is sent before the first poll. While the handler waits, it is parked: it holds no slot and its timeout
     /// is suspended.
     ///
-    /// The fault that came as the answer. An immediate fault if the handler can't wait: it holds its actor exclusively,
-    /// runs on a blocking pool, or has ended.
+    /// # Errors
+    /// The fault that came as the answer; a reply of another type is a fault too. At once, if the handler can't wait: it
+    /// holds its actor exclusively, runs on a blocking pool, or has ended.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the child.
-    pub fn call(&self, request: impl IntoRequest) -> Calling {
-        let requests = collect([request]).and_then(|requests| match requests.len() {
-            1 => Ok(requests),
-            count => Err(failed(format!("call awaits one request, not {count}: use call_all"))),
-        });
-        Calling(self.await_all(requests, Join::All))
+    pub fn call<R: Request>(&self, request: R) -> Calling<R::Reply> {
+        self.await_one(request, returned)
     }
 
-    /// Awaits the answer of one listener, by name.
+    /// Awaits the reply of one listener, by name.
     ///
     /// # Errors
     /// As [`Thread::call`].
-    pub fn call_to(&self, listener: &str, payload: impl IntoDraft) -> Calling {
-        self.call(call_to(listener, payload))
+    pub fn call_to<R: Request>(&self, listener: &str, request: R) -> Calling<R::Reply> {
+        self.await_one(call_to(listener, request), returned)
     }
 
-    /// Awaits the answer to a message on a thread that was spawned with `<spawn-thread>`.
+    /// Awaits the reply to a request on a thread that was spawned with `<spawn-thread>`.
     ///
     /// # Errors
     /// As [`Thread::call`].
-    pub fn call_on(&self, thread: ThreadId, payload: impl IntoDraft) -> Calling {
-        self.call(call_on(thread, payload))
+    pub fn call_on<R: Request>(&self, thread: ThreadId, request: R) -> Calling<R::Reply> {
+        self.await_one(call_on(thread, request), returned)
     }
 
-    /// Awaits the answers to several calls, until `join` is decided; the remaining calls are cancelled.
+    /// Awaits the answer to one call, whatever its type: for payloads that are no [`Request`], and for what
+    /// [`call_to`](super::call_to()) and its kin make of them.
+    ///
+    /// # Errors
+    /// As [`Thread::call`].
+    pub fn call_any(&self, request: impl IntoRequest) -> Calling<Answer> {
+        self.await_one(request, Ok)
+    }
+
+    /// Awaits the replies to several requests of one type, until `join` is decided; losers are cancelled.
     ///
     /// # Errors
     /// The fault that decided the join; an immediate one as in [`Thread::call`].
     ///
     /// # Cancel safety
     /// Dropping the future cancels the children.
-    pub fn call_all<I>(&self, requests: I, join: Join) -> CallingAll
+    pub fn call_all<R: Request>(&self, requests: impl IntoIterator<Item = R>, join: Join) -> CallingAll<R::Reply> {
+        CallingAll::new(self.key, collect(requests), join, returned)
+    }
+
+    /// Awaits the answers to several calls, whatever their types, as [`call_all`](Self::call_all) does.
+    ///
+    /// # Errors
+    /// As [`Thread::call_all`].
+    pub fn call_all_any<I>(&self, requests: I, join: Join) -> CallingAll<Answer>
     where
         I: IntoIterator,
         I::Item: IntoRequest,
     {
-        self.await_all(collect(requests), join)
+        CallingAll::new(self.key, collect(requests), join, Ok)
     }
 
     /// Reports that all calls from before a crash that are still wanted have been made again; the others are dropped.
@@ -194,13 +207,18 @@ impl Thread {
         }
     }
 
-    fn await_all(&self, requests: Result<Vec<Emission>, Fault>, join: Join) -> CallingAll {
-        let state = match requests {
-            Ok(requests) => Stage::New { requests, join },
-            Err(fault) => Stage::Refused(fault),
-        };
-        CallingAll { key: self.key, state }
+    fn await_one<T>(&self, request: impl IntoRequest, read: Read<T>) -> Calling<T> {
+        let requests = collect([request]).and_then(|requests| match requests.len() {
+            1 => Ok(requests),
+            count => Err(failed(format!("a call awaits one request, not {count}: use call_all or call_all_any"))),
+        });
+        Calling::new(self.key, requests, read)
     }
+}
+
+/// The reply as a value.
+fn returned<T: Payload>(answer: Answer) -> Result<T, Fault> {
+    answer.decode().map_err(|error| failed(error.to_string()))
 }
 
 /// A request that a handler can await: a payload, or the result of [`super::call`] and its relatives.
@@ -274,127 +292,6 @@ fn gone() -> Fault {
     failed("a value can only be recorded by its handler, on its own thread and while it runs")
 }
 
-fn failed(message: impl Into<Arc<str>>) -> Fault {
+pub(super) fn failed(message: impl Into<Arc<str>>) -> Fault {
     Fault::new(FaultCode::Failed, message)
-}
-
-/// The future of an awaited call.
-#[derive(Debug)]
-#[must_use = "nothing is sent unless it is awaited"]
-pub struct Calling(CallingAll);
-
-impl Calling {
-    /// Awaits the reply as a value.
-    ///
-    /// # Errors
-    /// The errors of the call itself; a reply of another type is a fault, too.
-    pub async fn returning<T: Payload>(self) -> Result<T, Fault> {
-        self.await?.decode().map_err(|error| failed(error.to_string()))
-    }
-
-    /// Reports that the outcome is stored elsewhere, durable before any later change. For listeners that
-    /// [reattach](systole_core::core::Contract::reattaches).
-    pub(super) fn forget(self) {
-        let CallingAll { key, state } = &self.0;
-        if let (Stage::Done(Some(call)), Some(desk)) = (state, Desk::here(key.desk)) {
-            desk.tell(key.origin, Input::CallForgotten { task: key.task, call: *call });
-        }
-    }
-}
-
-impl Future for Calling {
-    type Output = Result<Answer, Fault>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(cx).map(|answers| {
-            let first = answers?.0.into_iter().next();
-            first.map_or_else(|| Err(Fault::new(FaultCode::Internal, "a call without an outcome")), |one| one.outcome)
-        })
-    }
-}
-
-/// The future of several awaited calls.
-#[derive(Debug)]
-#[must_use = "nothing is sent unless it is awaited"]
-pub struct CallingAll {
-    key: HandlerKey,
-    state: Stage,
-}
-
-#[derive(Debug)]
-enum Stage {
-    Refused(Fault),
-    New { requests: Vec<Emission>, join: Join },
-    Waiting(CallId),
-    Done(Option<CallId>),
-}
-
-impl Future for CallingAll {
-    type Output = Result<Answers, Fault>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let key = self.key;
-        let gone = || failed("an answer can only be awaited by its handler, on its own thread and while it runs");
-        match std::mem::replace(&mut self.state, Stage::Done(None)) {
-            Stage::Refused(fault) => return Poll::Ready(Err(fault)),
-            Stage::New { requests, .. } if requests.is_empty() => return Poll::Ready(Ok(Answers(Vec::new()))),
-            Stage::New { requests, join } => {
-                let call = Desk::here(key.desk).ok_or_else(gone)?.call(key, requests, join)?;
-                self.state = Stage::Waiting(call);
-            }
-            waiting => self.state = waiting,
-        }
-        let Stage::Waiting(call) = self.state else { panic!("a call was polled after its end") };
-        let answered = match Desk::here(key.desk) {
-            Some(desk) => desk.poll_call(key, call, cx).map(|answered| answered.unwrap_or_else(|| Err(gone()))),
-            None => Poll::Ready(Err(gone())),
-        };
-        answered.map(|answered| {
-            self.state = Stage::Done(Some(call));
-            answered.map(Answers)
-        })
-    }
-}
-
-impl Drop for CallingAll {
-    fn drop(&mut self) {
-        if let Stage::Waiting(call) = self.state
-            && let Some(desk) = Desk::here(self.key.desk)
-        {
-            desk.drop_call(self.key, call);
-        }
-    }
-}
-
-/// The outcomes of several awaited calls, in order of index.
-#[derive(Debug, Clone)]
-pub struct Answers(Vec<Settled>);
-
-impl Answers {
-    /// Returns the outcomes; with any join but [`Join::Settled`] all of them are replies.
-    pub fn outcomes(&self) -> &[Settled] {
-        &self.0
-    }
-
-    /// Returns the replies.
-    pub fn replies(&self) -> impl Iterator<Item = &Answer> {
-        self.0.iter().filter_map(|settled| settled.outcome.as_ref().ok())
-    }
-
-    /// Decodes the replies as values of one type.
-    ///
-    /// # Errors
-    /// [`DecodeError`] for the first reply of another type.
-    pub fn decode<T: Payload>(&self) -> Result<Vec<T>, DecodeError> {
-        self.replies().map(Answer::decode).collect()
-    }
-}
-
-impl IntoIterator for Answers {
-    type Item = Settled;
-    type IntoIter = std::vec::IntoIter<Settled>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actix::{System, SystemRunner};
 use systole_core::core::{Answer, Counts, DeadLetter, Event, OpenThread, Snapshot};
+use systole_core::protocol::Request;
 use systole_core::vocab::{Name, Time};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
@@ -144,8 +145,19 @@ impl Kit {
     ///
     /// # Panics
     /// Panics if no client has that name.
-    pub fn ask(&self, client: &str, request: impl IntoRequest) -> Result<Answer, AskError> {
+    pub fn ask<R: Request>(&self, client: &str, request: R) -> Result<R::Reply, AskError> {
         self.block_on(self.client(client).ask(request))
+    }
+
+    /// Asks a question as a client and waits for the answer, whatever its type; time passes as it must.
+    ///
+    /// # Errors
+    /// As [`Client::ask_any`].
+    ///
+    /// # Panics
+    /// If there is no client of that name.
+    pub fn ask_any(&self, client: &str, request: impl IntoRequest) -> Result<Answer, AskError> {
+        self.block_on(self.client(client).ask_any(request))
     }
 
     /// Returns the open threads.

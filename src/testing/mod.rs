@@ -10,16 +10,16 @@
 //! use systole::prelude::*;
 //! use systole::testing::{Kit, Probe};
 //!
-//! # #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+//! # #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+//! # #[payload(namespace = "urn:example:calculator:v1", reply = Sum)]
 //! # struct Add { a: i64, b: i64 }
-//! # #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+//! # #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+//! # #[payload(namespace = "urn:example:calculator:v1")]
 //! # struct Sum { value: i64 }
-//! # impl Payload for Add { const NAMESPACE: &'static str = "urn:example:calculator:v1"; const ROOT: &'static str = "add"; }
-//! # impl Payload for Sum { const NAMESPACE: &'static str = "urn:example:calculator:v1"; const ROOT: &'static str = "sum"; }
 //! let calculator = Probe::<Add>::new();
 //! let mut kit = Kit::start(
 //!     Organism::builder("tested")
-//!         .listener("calculator", calculator.factory(), |c| c.accepts::<Add>().replies::<Sum>())
+//!         .listener("calculator", calculator.factory(), |c| c.answers::<Add>())
 //!         .client("cli", |c| c.calls::<Add>()),
 //! )?;
 //! kit.client("cli").tell(Add { a: 1, b: 2 })?;
@@ -32,9 +32,8 @@
 //! let fault = kit.client("cli").try_receive().and_then(|egress| egress.fault);
 //! assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::Timeout));
 //!
-//! calculator.answer_with(|add| Ok(reply(Sum { value: add.a + add.b })));
-//! let sum = kit.ask("cli", Add { a: 1, b: 2 })?.decode::<Sum>()?;
-//! assert_eq!(sum, Sum { value: 3 });
+//! calculator.reply_with(|add| Sum { value: add.a + add.b });
+//! assert_eq!(kit.ask("cli", Add { a: 1, b: 2 })?, Sum { value: 3 });
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

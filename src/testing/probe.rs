@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 use systole_core::core::Failure;
+use systole_core::protocol::Request;
 use systole_core::vocab::{MessageId, Name};
 use systole_xml::schema::Payload;
 use tokio::sync::oneshot;
 
-use crate::shell::{Delivery, Response};
+use crate::shell::{Delivery, Response, reply_any};
 
 /// A listener that a test controls: it records its messages, and answers as the test decides.
 ///
@@ -60,6 +61,14 @@ impl<T: Payload + Clone> Probe<T> {
         self.lock().answer = Some(Arc::new(answer));
     }
 
+    /// Replies to each message from now on with what a closure makes of it.
+    pub fn reply_with(&self, reply: impl Fn(&T) -> T::Reply + Send + Sync + 'static)
+    where
+        T: Request,
+    {
+        self.answer_with(move |payload| Ok(reply_any(reply(payload))));
+    }
+
     /// Holds each message from now on.
     pub fn hold(&self) {
         self.lock().answer = None;
@@ -86,6 +95,14 @@ impl<T> Probe<T> {
 }
 
 impl<T> Held<T> {
+    /// Replies to it.
+    pub fn reply(self, reply: T::Reply)
+    where
+        T: Request,
+    {
+        self.answer(Ok(reply_any(reply)));
+    }
+
     /// Answers the message.
     pub fn answer(self, response: Response) {
         // The thread may have been cancelled in the meantime.

@@ -62,8 +62,9 @@ impl Handler<Delivery<Assignment>> for Writer {
         }
         Box::pin(async move {
             let Assignment { text, detached, watched, .. } = (*given).clone();
-            let answer = given.thread().call_to("reviews", Submit { detached, watched, ..Submit::new(text) }).await?;
-            Ok(reply(answer))
+            let answer =
+                given.thread().call_any(call_to("reviews", Submit { detached, watched, ..Submit::new(text) })).await?;
+            Ok(reply_any(answer))
         })
     }
 }
@@ -75,7 +76,7 @@ impl Handler<Delivery<Question>> for Writer {
         self.note(format!("{} asks: {}", question.from(), question.text));
         match &*question.text {
             "hard" => Err(Failure::new("I don't know")),
-            _ => Ok(reply(Input { id: question.id, text: "British".into() })),
+            _ => Ok(question.reply(Input { id: question.id, text: "British".into() })),
         }
     }
 }
@@ -85,7 +86,7 @@ impl Handler<Delivery<ResultPayload>> for Writer {
 
     fn handle(&mut self, result: Delivery<ResultPayload>, _: &mut Context<Self>) -> Response {
         self.note(format!("{}: {}", result.status, result.text));
-        Ok(reply(Noted { id: result.id }))
+        Ok(result.reply(Noted { id: result.id }))
     }
 }
 
@@ -161,7 +162,7 @@ fn office(hear: impl Fn(&Event) + Send + Sync + 'static) -> Office {
 impl Office {
     /// Sends a payload to the job as a client, and decodes the answer.
     fn ask<T: Payload>(&self, client: &str, request: impl Payload) -> Result<T, Fault> {
-        match self.kit.ask(client, call_to("reviews", request)) {
+        match self.kit.ask_any(client, call_to("reviews", request)) {
             Ok(answer) => Ok(answer.decode().unwrap_or_else(|error| panic!("{error}: {answer:?}"))),
             Err(AskError::Fault { fault, .. }) => Err(fault),
             Err(error) => panic!("{error}"),
@@ -379,7 +380,7 @@ fn those_who_wait_leave_slots_for_those_who_work() {
     assert_eq!(refused.len(), 197);
     assert!(refused.iter().all(|fault| fault.retryable && fault.message.contains("submit detached")), "{refused:?}");
     let id = job.read(|inbox| inbox.pending().next().unwrap().id);
-    kit.ask("reviewer", call_to("reviews", Complete { id, text: "done".into() })).unwrap();
+    kit.ask_any("reviewer", call_to("reviews", Complete { id, text: "done".into() })).unwrap();
     let results = std::iter::from_fn(|| kit.client("editor").try_receive()).filter(|egress| egress.fault.is_none());
     assert_eq!(results.count(), 3);
 }
@@ -388,7 +389,7 @@ fn those_who_wait_leave_slots_for_those_who_work() {
 fn a_detached_result_opens_a_new_conversation_at_its_submitter() {
     let office = office(|_| ());
     let given = Assignment { detached: true, ..assignment("Read.") };
-    let submitted: Submitted = office.kit.ask("editor", given).unwrap().decode().unwrap();
+    let submitted: Submitted = office.kit.ask_any("editor", given).unwrap().decode().unwrap();
     assert_eq!((submitted.status, submitted.new), (Status::Pending, true));
     assert_eq!(office.tree(), "", "nobody waits");
     let id = submitted.id;
@@ -409,7 +410,7 @@ fn a_detached_result_opens_a_new_conversation_at_its_submitter() {
 fn a_watched_task_sends_each_event_once_and_in_order() {
     let office = office(|_| ());
     let given = Assignment { detached: true, watched: true, ..assignment("Read.") };
-    let id = office.kit.ask("editor", given).unwrap().decode::<Submitted>().unwrap().id;
+    let id = office.kit.ask_any("editor", given).unwrap().decode::<Submitted>().unwrap().id;
     let _: Changed = office.ask("reviewer", Accept { id }).unwrap();
     for percent in [10, 20, 30] {
         let _: Changed = office.ask("reviewer", Progress { id, percent: Some(percent), text: String::new() }).unwrap();
@@ -449,9 +450,9 @@ fn a_question_goes_to_the_thread_that_waits() {
 fn a_submitter_that_is_down_gets_its_result_once_it_is_back() {
     let office = office(|_| ());
     let given = Assignment { detached: true, ..assignment("Read.") };
-    let id = office.kit.ask("editor", given).unwrap().decode::<Submitted>().unwrap().id;
+    let id = office.kit.ask_any("editor", given).unwrap().decode::<Submitted>().unwrap().id;
     for _ in 0..6 {
-        office.kit.ask("editor", Assignment { panic: true, ..assignment("") }).unwrap_err();
+        office.kit.ask_any("editor", Assignment { panic: true, ..assignment("") }).unwrap_err();
     }
     let _: Changed = office.ask("reviewer", Complete { id, text: "Two typos.".into() }).unwrap();
     office.kit.advance(Duration::from_secs(30));
@@ -486,7 +487,7 @@ fn a_context_of_any_element_reaches_the_owner() {
     office.kit.settle();
     let id = office.last();
     assert_eq!(office.job.read(|inbox| inbox.get(id).unwrap().context.clone()), context);
-    let answer = office.kit.ask("reviewer", call_to("reviews", Get { id })).unwrap();
+    let answer = office.kit.ask_any("reviewer", call_to("reviews", Get { id })).unwrap();
     let task: TaskPayload = answer.decode().unwrap();
     let task = task.read_context(answer.payload.payload()).unwrap();
     let expected: Option<systole::inbox::payload::ContextPayload> = (&context).into();
@@ -541,7 +542,7 @@ fn an_exported_inbox_starts_another_organism() {
     let builder = job.install(Organism::builder("office")).client("reviewer", |c| c.calls::<Complete>());
     let kit = Kit::start(builder).unwrap();
     let complete = Complete { id: submitted.id, text: "done".into() };
-    let changed: Changed = kit.ask("reviewer", call_to("reviews", complete)).unwrap().decode().unwrap();
+    let changed: Changed = kit.ask_any("reviewer", call_to("reviews", complete)).unwrap().decode().unwrap();
     assert_eq!(changed.status, Status::Completed);
     assert!(job.read(|inbox| inbox.get(submitted.id).unwrap().is_over()), "nobody there takes results");
 }

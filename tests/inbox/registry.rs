@@ -34,7 +34,7 @@ fn start(jobs: &JobRegistry) -> Kit {
 }
 
 fn ask<T: Payload>(kit: &Kit, who: &str, request: impl Payload) -> Result<T, String> {
-    match kit.ask(who, call_to("jobs", request)) {
+    match kit.ask_any(who, call_to("jobs", request)) {
         Ok(answer) => Ok(answer.decode().unwrap_or_else(|error| panic!("{error}: {answer:?}"))),
         Err(error) => Err(error.to_string()),
     }
@@ -132,7 +132,7 @@ fn what_a_registry_refuses_says_why() {
     assert!(register(&kit, "reviewer", "editor", &[]).unwrap_err().contains("belongs to somebody else"));
     register(&kit, "reviewer", "reviews", &[]).unwrap();
     assert!(register(&kit, "reviewer", "more", &[]).unwrap_err().contains("1 jobs are there"));
-    let error = kit.ask("editor", call_to("drafts", detached("Read."))).unwrap_err().to_string();
+    let error = kit.ask_any("editor", call_to("drafts", detached("Read."))).unwrap_err().to_string();
     assert!(error.contains("there is no job 'reviews'"), "a job that is a listener has one inbox: {error}");
 }
 

@@ -49,6 +49,10 @@ payloads! {
     Marked: "marked";
 }
 
+impl Request for Mark {
+    type Reply = Marked;
+}
+
 /// The messages that were heard, by their texts. A handler that runs again has the same message.
 #[derive(Clone, Default)]
 struct Heard {
@@ -109,8 +113,8 @@ impl Handler<Delivery<Assignment>> for Writer {
     fn handle(&mut self, given: Delivery<Assignment>, _: &mut Context<Self>) -> Self::Result {
         Box::pin(async move {
             let task = Submit { detached: given.detached, watched: given.detached, ..Submit::new("Read.") };
-            let answer = given.thread().call_to("reviews", task).await?;
-            Ok(reply(answer))
+            let answer = given.thread().call_any(call_to("reviews", task)).await?;
+            Ok(reply_any(answer))
         })
     }
 }
@@ -120,7 +124,7 @@ impl Handler<Delivery<EventPayload>> for Writer {
 
     fn handle(&mut self, event: Delivery<EventPayload>, _: &mut Context<Self>) -> Self::Result {
         let (id, what) = (event.id, format!("{} {}", event.number, event.kind));
-        self.hear(what, event, move || Ok(reply(Noted { id })))
+        self.hear(what, event, move || Ok(reply_any(Noted { id })))
     }
 }
 
@@ -129,7 +133,7 @@ impl Handler<Delivery<Question>> for Writer {
 
     fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Self::Result {
         let (id, what) = (question.id, format!("{} question", question.number));
-        self.hear(what, question, move || Ok(reply(Input { id, text: "British".into() })))
+        self.hear(what, question, move || Ok(reply_any(Input { id, text: "British".into() })))
     }
 }
 
@@ -159,7 +163,7 @@ impl Handler<Delivery<Mark>> for Log {
             if held {
                 std::future::pending::<()>().await;
             }
-            Ok(reply(Marked {}))
+            Ok(mark.reply(Marked {}))
         })
     }
 }

@@ -305,6 +305,7 @@ fn fan_record(id: FanId, thread: Number, n: usize) -> FanRecord {
             digest: [n as u8; 32],
         }],
         join: ["all", "first", "settled", "2"][n % 4].into(),
+        until: n.is_multiple_of(3).then(|| Time::from_nanos(1_900_000_000_123_456_789 + n as u64)),
         settled: (0..n % 3).map(settled).collect(),
         outcome: if n.is_multiple_of(13) { Outcome::Dropped } else { Outcome::Open },
     });

@@ -56,6 +56,14 @@ macro_rules! payload {
 }
 payload! { Order "order" Made "made" Part "part" Piece "piece" }
 
+impl Request for Order {
+    type Reply = Made;
+}
+
+impl Request for Part {
+    type Reply = Piece;
+}
+
 /// Returns the answer to an order.
 pub(crate) fn answer(n: i64) -> i64 {
     let first = 2 * n + 1;
@@ -79,15 +87,16 @@ impl Handler<Delivery<Order>> for Front {
     fn handle(&mut self, order: Delivery<Order>, _: &mut Context<Self>) -> Self::Result {
         Box::pin(async move {
             let thread = order.thread().clone();
-            let first: Piece = thread.call(Part { n: order.n }).returning().await?;
+            let first = thread.call(Part { n: order.n }).await?;
             let seen = thread.record("seen", async { first.n }).await?;
             assert_eq!(seen, first.n, "what was recorded belongs to the same run");
             let parts = [Part { n: first.n + 1 }, Part { n: first.n + 2 }];
-            let others = thread.call_all(parts, Join::All).await?.decode::<Piece>()?;
-            let review: ResultPayload = thread.call_to("reviews", Submit::new(order.n.to_string())).returning().await?;
+            let others = thread.call_all(parts, Join::All).await?;
+            let submit = call_to("reviews", Submit::new(order.n.to_string()));
+            let review: ResultPayload = thread.call_any(submit).await?.decode()?;
             let review: i64 = review.text.parse().map_err(|_| Failure::new(format!("a review is {review:?}")))?;
-            let sum = first.n + others.iter().map(|piece| piece.n).sum::<i64>() + review;
-            Ok(reply(Made { n: order.n, sum }))
+            let sum = first.n + others.replies().map(|piece| piece.n).sum::<i64>() + review;
+            Ok(order.reply(Made { n: order.n, sum }))
         })
     }
 }
@@ -102,7 +111,7 @@ impl Handler<Delivery<Part>> for Worker {
     type Result = Response;
 
     fn handle(&mut self, part: Delivery<Part>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Piece { n: 2 * part.n + 1 }))
+        Ok(part.reply(Piece { n: 2 * part.n + 1 }))
     }
 }
 

@@ -15,6 +15,10 @@ impl Payload for Question {
     const ROOT: &'static str = "question";
 }
 
+impl Request for Question {
+    type Reply = Answered;
+}
+
 /// Says something, in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Answered {

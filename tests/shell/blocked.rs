@@ -33,7 +33,7 @@ async fn a_listener_that_blocks_its_shard_is_reported_while_it_lasts() {
         async move {
             // No await: neither the timeout nor anything else on this thread can run.
             gate.lock().unwrap().recv()?;
-            Ok(reply(answered(&*q.text)))
+            Ok(q.reply(answered(&*q.text)))
         }
     };
     let mut builder = Organism::builder("blocked")

@@ -46,6 +46,15 @@ pub(crate) struct Order {
 }
 payload!(Order, "order");
 
+macro_rules! answered_by {
+    ($($request:ident $reply:ident)*) => {
+        $(impl Request for $request {
+            type Reply = $reply;
+        })*
+    };
+}
+answered_by! { Add Sum Count Sum Order Answered }
+
 pub(crate) fn order(what: &str) -> Order {
     Order { what: what.to_owned() }
 }
@@ -63,7 +72,7 @@ impl Handler<Delivery<Add>> for Calculator {
         if add.a == 13 {
             panic!("as told");
         }
-        Ok(reply(Sum { value: add.a + add.b }))
+        Ok(add.reply(Sum { value: add.a + add.b }))
     }
 }
 
@@ -89,7 +98,7 @@ pub(crate) fn held_back(
         let _ = begin.send(q.text.clone());
         async move {
             gate.acquire().await?.forget();
-            Ok(reply(answered(&*q.text)))
+            Ok(q.reply(answered(&*q.text)))
         }
     };
     let oracle = move || Oracle(wait.clone());

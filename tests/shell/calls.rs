@@ -12,8 +12,8 @@ use crate::calculator::*;
 async fn ten_thousand_conversations_get_their_own_answers() {
     let adder = async |question: Delivery<Question>| {
         let n: i64 = question.text.parse()?;
-        let sum: Sum = question.thread().call(Add { a: n, b: 1_000_000 }).returning().await?;
-        Ok(reply(answered(sum.value.to_string())))
+        let sum = question.thread().call(Add { a: n, b: 1_000_000 }).await?;
+        Ok(question.reply(answered(sum.value.to_string())))
     };
     for shards in [1, 2] {
         let organism = Organism::builder("many")
@@ -32,7 +32,7 @@ async fn ten_thousand_conversations_get_their_own_answers() {
         within(async {
             while let Some(asked) = asks.join_next().await {
                 let (n, answer) = asked.unwrap();
-                let text = answer.unwrap().decode::<Answered>().unwrap().text;
+                let text = answer.unwrap().text;
                 assert_eq!(text, (n + 1_000_000).to_string(), "{shards} shards");
             }
             organism.run_until_idle().await;
@@ -58,10 +58,10 @@ impl Handler<Delivery<Count>> for Diver {
         let dive = async move {
             let left = count.left;
             if left == 0 {
-                return Ok(reply(Sum { value: 0 }));
+                return Ok(count.reply(Sum { value: 0 }));
             }
-            let below: Sum = count.thread().call(Count { left: left - 1 }).returning().await?;
-            Ok(reply(Sum { value: below.value + 1 }))
+            let below = count.thread().call(Count { left: left - 1 }).await?;
+            Ok(count.reply(Sum { value: below.value + 1 }))
         };
         Box::pin(dive.into_actor(self))
     }
@@ -78,14 +78,14 @@ async fn waiting_handlers_hold_no_slot_however_deep_or_many() {
             .unwrap();
         let client = organism.client("cli").unwrap();
         let answer = within(client.ask(Count { left: 60 })).await.unwrap();
-        assert_eq!(answer.decode::<Sum>().unwrap().value, 60, "60 deep with 4 slots");
+        assert_eq!(answer.value, 60, "60 deep with 4 slots");
         let mut asks = JoinSet::new();
         for _ in 0..1_000 {
             let client = client.clone();
             asks.spawn(async move { client.ask(Count { left: 5 }).await });
         }
         let answers = within(asks.join_all()).await;
-        assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|sum| sum.decode::<Sum>().unwrap().value == 5)));
+        assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|sum| sum.value == 5)));
     }
 }
 
@@ -124,7 +124,7 @@ impl Handler<Delivery<Order>> for Servant {
                 "never" => std::future::pending().await,
                 "broken" => Err(systole::core::Failure::new("broken")),
                 "mute" => Ok(none()),
-                what => Ok(reply(answered(what))),
+                what => Ok(order.reply(answered(what))),
             }
         })
     }
@@ -149,7 +149,7 @@ where
     within(organism.run_until_idle()).await;
     assert_eq!(organism.snapshot().await.threads, []);
     let answer = match asked {
-        Ok(answer) => Ok(answer.decode::<Answered>().unwrap().text),
+        Ok(answer) => Ok(answer.text),
         Err(AskError::Fault { fault, .. }) => Err(fault),
         Err(other) => panic!("{other}"),
     };
@@ -160,8 +160,8 @@ where
 async fn all_gives_the_replies_in_order_or_the_first_fault() {
     let (answer, _) = answer_to(async |q: Delivery<Question>| {
         let replies = q.thread().call_all(["a", "b", "c"].map(order), Join::All).await?;
-        let texts: Vec<_> = replies.decode::<Answered>()?.into_iter().map(|reply| reply.text).collect();
-        Ok(reply(answered(texts.join(" "))))
+        let texts: Vec<_> = replies.into_replies().map(|reply| reply.text).collect();
+        Ok(q.reply(answered(texts.join(" "))))
     })
     .await;
     assert_eq!(answer.unwrap(), "a b c");
@@ -179,8 +179,8 @@ async fn all_gives_the_replies_in_order_or_the_first_fault() {
 async fn first_takes_the_first_reply_and_cancels_the_others() {
     let (answer, ended) = answer_to(async |q: Delivery<Question>| {
         let replies = q.thread().call_all(["never", "broken", "quick"].map(order), Join::First).await?;
-        let first: Vec<Answered> = replies.decode()?;
-        Ok(reply(answered(&*first[0].text)))
+        let first = replies.into_replies().next().ok_or_else(|| Failure::new("no reply"))?;
+        Ok(q.reply(first))
     })
     .await;
     assert_eq!((answer.unwrap().as_str(), ended), ("quick", 3));
@@ -197,7 +197,7 @@ async fn a_quorum_needs_its_number_and_settled_takes_everything() {
     let (answer, _) = answer_to(async |q: Delivery<Question>| {
         let orders = ["a", "never", "b"].map(order);
         let replies = q.thread().call_all(orders, Join::Quorum(2)).await?;
-        Ok(reply(answered(replies.outcomes().len().to_string())))
+        Ok(q.reply(answered(replies.outcomes().len().to_string())))
     })
     .await;
     assert_eq!(answer.unwrap(), "2");
@@ -207,7 +207,7 @@ async fn a_quorum_needs_its_number_and_settled_takes_everything() {
             Ok(_) => "replied".to_owned(),
             Err(fault) => fault.code.to_string(),
         });
-        Ok(reply(answered(texts.collect::<Vec<_>>().join(" "))))
+        Ok(q.reply(answered(texts.collect::<Vec<_>>().join(" "))))
     })
     .await;
     assert_eq!(answer.unwrap(), "replied failed silent");
@@ -223,8 +223,8 @@ async fn a_call_that_is_given_up_is_cancelled_and_the_handler_goes_on() {
             // Its turn comes after that of the other call.
             _ = other.call(order("quick")) => {}
         }
-        let second = q.thread().call(order("second")).returning::<Answered>().await?;
-        Ok(reply(second))
+        let second = q.thread().call(order("second")).await?;
+        Ok(q.reply(second))
     })
     .await;
     assert_eq!((answer.unwrap().as_str(), ended), ("second", 3));
@@ -234,11 +234,11 @@ async fn a_call_that_is_given_up_is_cancelled_and_the_handler_goes_on() {
 async fn calls_in_one_handler_may_run_side_by_side() {
     let (answer, _) = answer_to(async |q: Delivery<Question>| {
         let (thread, other) = (q.thread().clone(), q.thread().clone());
-        let (a, b) = tokio::join!(async { thread.call(order("a")).returning::<Answered>().await }, async {
+        let (a, b) = tokio::join!(async { thread.call(order("a")).await }, async {
             other.call(order("b1")).await?;
-            other.call(order("b2")).returning::<Answered>().await
+            other.call(order("b2")).await
         });
-        Ok(reply(answered(a?.text + &b?.text)))
+        Ok(q.reply(answered(a?.text + &b?.text)))
     })
     .await;
     assert_eq!(answer.unwrap(), "ab2");
@@ -247,7 +247,7 @@ async fn calls_in_one_handler_may_run_side_by_side() {
 #[tokio::test]
 async fn what_is_no_call_cannot_be_awaited() {
     let (answer, _) = answer_to(async |q: Delivery<Question>| {
-        q.thread().call(reply(order("a"))).await?;
+        q.thread().call_any(reply_any(order("a"))).await?;
         Ok(none())
     })
     .await;

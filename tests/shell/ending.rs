@@ -111,7 +111,7 @@ impl Handler<Delivery<Count>> for Clockwork {
 
     fn handle(&mut self, count: Delivery<Count>, _: &mut Context<Self>) -> Response {
         match count.left {
-            0 => Ok(reply(answered("done"))),
+            0 => Ok(reply_any(answered("done"))),
             left => Ok(continue_with(Count { left: left - 1 }, Duration::ZERO)),
         }
     }

@@ -11,9 +11,9 @@ async fn add(add: Delivery<Add>) -> Result<Sum, Failure> {
     Ok(Sum { value: add.a + add.b })
 }
 
-async fn ask(organism: &Organism, request: impl systole::shell::IntoRequest) -> Result<i64, Fault> {
+async fn ask(organism: &Organism, request: impl Request<Reply = Sum>) -> Result<i64, Fault> {
     match within(organism.client("cli").unwrap().ask(request)).await {
-        Ok(answer) => Ok(answer.decode::<Sum>().unwrap().value),
+        Ok(sum) => Ok(sum.value),
         Err(AskError::Fault { fault, .. }) => Err(fault),
         Err(other) => panic!("{other}"),
     }
@@ -38,7 +38,7 @@ async fn a_function_shares_state_and_awaits_calls_that_its_contract_lists() {
     let count = move |count: Delivery<Count>| {
         let total = summed.clone();
         async move {
-            let sum: Sum = count.thread().call(Add { a: count.left, b: 1 }).returning().await?;
+            let sum = count.thread().call(Add { a: count.left, b: 1 }).await?;
             Ok(Sum { value: total.fetch_add(sum.value, Ordering::SeqCst) + sum.value })
         }
     };
@@ -85,7 +85,7 @@ async fn errors_and_panics_of_a_function_are_faults_of_its_message() {
 async fn an_emission_of_a_function_is_held_to_its_contract() {
     let emit = async |add: Delivery<Add>| match add.a {
         0 => Ok(none()),
-        _ => Ok(reply(Sum { value: add.a })),
+        _ => Ok(add.reply(Sum { value: add.a })),
     };
     let lists_nothing = Organism::builder("functions").on("emits", emit).client("cli", |c| c.calls::<Add>()).start();
     let organism = lists_nothing.unwrap();

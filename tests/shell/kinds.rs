@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use systole::core::{Body, Contract, Message, Outcome};
 use systole::ladder::Raw;
 use systole::prelude::*;
-use systole::protocol::{Capabilities, CloseThread, ListCapabilities, ThreadSpawned};
+use systole::protocol::{CloseThread, ListCapabilities, ThreadSpawned};
 use systole::schema::PayloadSchema;
 use systole::shell::{LocalBoxFuture, Observed, RawListener, RunContext};
 
@@ -30,7 +30,7 @@ impl Handler<Delivery<Count>> for Counter {
         let work =
             tokio::task::yield_now().into_actor(self).map(move |(), counter: &mut Self, _: &mut Context<Self>| {
                 counter.total += count.left;
-                Ok(reply(Sum { value: counter.total }))
+                Ok(count.reply(Sum { value: counter.total }))
             });
         AtomicResponse::of(work)
     }
@@ -57,7 +57,7 @@ async fn one_instance_serves_all_shards_unless_it_has_no_state() {
         let client = organism.client("cli").unwrap();
         let mut totals = Vec::new();
         for _ in 0..6 {
-            totals.push(within(client.ask(Count { left: 1 })).await.unwrap().decode::<Sum>().unwrap().value);
+            totals.push(within(client.ask(Count { left: 1 })).await.unwrap().value);
         }
         assert_eq!(made.load(Ordering::SeqCst), instances);
         let expected = if stateless { [1, 1, 2, 2, 3, 3] } else { [1, 2, 3, 4, 5, 6] };
@@ -73,8 +73,8 @@ impl BlockingHandler<Question> for Blocking {
         let thread = std::thread::current().name().unwrap_or_default().to_owned();
         match &*question.text {
             "panic" => panic!("as told"),
-            "call" => Ok(reply(block_on(question.thread().call(order("?")))?)),
-            _ => Ok(reply(answered(thread))),
+            "call" => Ok(question.reply(block_on(question.thread().call(order("?")))?)),
+            _ => Ok(question.reply(answered(thread))),
         }
     }
 }
@@ -88,7 +88,7 @@ async fn a_blocking_listener_has_threads_of_its_own_and_cannot_await() {
         .start()
         .unwrap();
     let client = organism.client("cli").unwrap();
-    let text = async || within(client.ask(question("?"))).await.unwrap().decode::<Answered>().unwrap().text;
+    let text = async || within(client.ask(question("?"))).await.unwrap().text;
     assert_eq!(text().await, "systole-blocking");
     for (kind, code) in [("panic", FaultCode::ListenerFailed), ("call", FaultCode::Failed)] {
         let asked = within(client.ask(question(kind))).await;
@@ -110,7 +110,7 @@ impl BlockingHandler<Boot> for Waiting {
 impl BlockingHandler<Question> for Waiting {
     fn handle(&self, question: Delivery<Question>) -> Response {
         self.0.wait();
-        Ok(reply(answered(&*question.text)))
+        Ok(question.reply(answered(&*question.text)))
     }
 }
 
@@ -138,7 +138,7 @@ impl RawListener for Model {
             let Body::Payload { payload, .. } = &message.body else { return Outcome::Emitted(Vec::new()) };
             assert!(payload.payload().as_str().contains("question"));
             assert_eq!(context.contract().name.as_str(), "model");
-            let sum: Sum = match context.thread().call(Add { a: 1, b: 1 }).returning().await {
+            let sum = match context.thread().call(Add { a: 1, b: 1 }).await {
                 Ok(sum) => sum,
                 Err(fault) => return Outcome::Failed(fault.into()),
             };
@@ -166,7 +166,7 @@ async fn a_raw_listener_writes_bytes_and_may_await() {
         .client("cli", |c| c.calls::<Question>())
         .start()
         .unwrap();
-    let answer = within(organism.client("cli").unwrap().ask(question("?"))).await.unwrap();
+    let answer = within(organism.client("cli").unwrap().ask_any(question("?"))).await.unwrap();
     assert_eq!((answer.from.as_str(), answer.decode::<Answered>().unwrap().text), ("model", "2".to_owned()));
 }
 
@@ -230,7 +230,7 @@ impl Handler<Delivery<Count>> for Forgetful {
 
     fn handle(&mut self, count: Delivery<Count>, _: &mut Context<Self>) -> Response {
         match count.left {
-            0 => Ok(reply(Sum { value: count.thread().history().len() as i64 })),
+            0 => Ok(count.reply(Sum { value: count.thread().history().len() as i64 })),
             left => Ok(continue_with(Count { left: left - 1 }, std::time::Duration::ZERO)),
         }
     }
@@ -252,19 +252,19 @@ async fn a_contract_with_context_has_a_history() {
             .start()
             .unwrap();
         let answer = within(organism.client("cli").unwrap().ask(Count { left: 3 })).await.unwrap();
-        let remembered = answer.decode::<Sum>().unwrap().value;
+        let remembered = answer.value;
         assert_eq!(remembered > 0, context, "{remembered} messages");
     }
 }
 
 #[tokio::test]
 async fn a_broadcast_reaches_everybody_who_accepts_it() {
-    let echo = async |order: Delivery<Order>| Ok::<_, systole::core::Failure>(reply(answered(&*order.what)));
+    let echo = async |order: Delivery<Order>| Ok::<_, systole::core::Failure>(order.reply(answered(&*order.what)));
     let ask = async |question: Delivery<Question>| {
-        let answers = question.thread().call_all([order("all")], Join::All).await?;
+        let answers = question.thread().call_all_any([order("all")], Join::All).await?;
         let mut names: Vec<_> = answers.replies().map(|answer| answer.from.to_string()).collect();
         names.sort_unstable();
-        Ok(reply(answered(names.join(" "))))
+        Ok(question.reply(answered(names.join(" "))))
     };
     let builder = ["one", "two", "three"].into_iter().fold(Organism::builder("chorus"), |builder, name| {
         builder.listener(
@@ -279,7 +279,7 @@ async fn a_broadcast_reaches_everybody_who_accepts_it() {
         .start()
         .unwrap();
     let answer = within(organism.client("cli").unwrap().ask(question("?"))).await.unwrap();
-    assert_eq!(answer.decode::<Answered>().unwrap().text, "one three two");
+    assert_eq!(answer.text, "one three two");
 }
 
 /// A listener that answers orders with a closure.
@@ -305,16 +305,16 @@ where
 async fn a_listener_may_ask_the_core() {
     let ask = async |question: Delivery<Question>| {
         let thread = question.thread();
-        let capabilities: Capabilities = thread.call(ListCapabilities).returning().await?;
+        let capabilities = thread.call(ListCapabilities).await?;
         let names: Vec<_> = capabilities.capability.iter().map(|one| one.payload.to_string()).collect();
-        let spawned = thread.call_all([spawn_thread(Add { a: 1, b: 2 })], Join::All).await?;
+        let spawned = thread.call_all_any([spawn_thread(Add { a: 1, b: 2 })], Join::All).await?;
         let [told, first] = spawned.outcomes() else { return Ok(none()) };
         let ThreadSpawned(id) = told.outcome.clone()?.decode()?;
         let first: Sum = first.outcome.clone()?.decode()?;
-        let second: Sum = thread.call_on(id, Add { a: 3, b: 4 }).returning().await?;
+        let second = thread.call_on(id, Add { a: 3, b: 4 }).await?;
         let texts = [names.join(" "), first.value.to_string(), second.value.to_string()];
-        drop(thread.call_on(id, CloseThread));
-        Ok(reply(answered(texts.join(" "))))
+        drop(thread.call_any(call_on(id, CloseThread)));
+        Ok(question.reply(answered(texts.join(" "))))
     };
     let organism = Organism::builder("curious")
         .listener("asker", move || Oracle(ask), |c| c.accepts::<Question>().replies::<Answered>().calls::<Add>())
@@ -323,7 +323,7 @@ async fn a_listener_may_ask_the_core() {
         .start()
         .unwrap();
     let answer = within(organism.client("cli").unwrap().ask(question("?"))).await.unwrap();
-    assert_eq!(answer.decode::<Answered>().unwrap().text, "{urn:example:test:v1}add 3 7");
+    assert_eq!(answer.text, "{urn:example:test:v1}add 3 7");
 }
 
 #[tokio::test]

@@ -37,8 +37,7 @@ fn an_organism_runs_without_any_async_runtime() {
         .start()
         .unwrap();
     let client = organism.client("cli").unwrap();
-    let answers: Vec<i64> =
-        (0..10).map(|n| block_on(client.ask(Add { a: n, b: n })).unwrap().decode::<Sum>().unwrap().value).collect();
+    let answers: Vec<i64> = (0..10).map(|n| block_on(client.ask(Add { a: n, b: n })).unwrap().value).collect();
     assert_eq!(answers, (0..10).map(|n| 2 * n).collect::<Vec<_>>());
     assert_eq!(block_on(organism.counts()).injected, 10);
     assert!(block_on(organism.drain(std::time::Duration::from_secs(60))).idle);

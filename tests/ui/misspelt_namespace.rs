@@ -18,7 +18,7 @@ impl Handler<Delivery<Hello>> for Greeter {
     type Result = Response;
 
     fn handle(&mut self, hello: Delivery<Hello>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Hello { name: hello.name.clone() }))
+        Ok(reply_any(Hello { name: hello.name.clone() }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
-use systole::shell::{BlockingHandler, Conversation, Delivery, Organism, Response, reply};
+use systole::shell::{BlockingHandler, Conversation, Delivery, Organism, Response, reply_any};
 use systole_core::core::Routing;
 
 use super::latency::Latencies;
@@ -90,7 +90,7 @@ impl Handler<Delivery<Add>> for Fast {
     type Result = Response;
 
     fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Response {
-        Ok(reply(add.into_inner()))
+        Ok(reply_any(add.into_inner()))
     }
 }
 
@@ -100,7 +100,7 @@ impl Handler<Delivery<Add>> for Slow {
     fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Self::Result {
         Box::pin(async move {
             tokio::time::sleep(SLOW).await;
-            Ok(reply(add.into_inner()))
+            Ok(reply_any(add.into_inner()))
         })
     }
 }
@@ -108,6 +108,6 @@ impl Handler<Delivery<Add>> for Slow {
 impl BlockingHandler<Add> for Blocking {
     fn handle(&self, add: Delivery<Add>) -> Response {
         std::thread::sleep(SLOW);
-        Ok(reply(add.into_inner()))
+        Ok(reply_any(add.into_inner()))
     }
 }

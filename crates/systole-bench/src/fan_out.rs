@@ -1,7 +1,7 @@
 //! Case (d): one question becomes a hundred calls in parallel, and one answer.
 
 use actix::{Actor, Context, Handler, ResponseFuture};
-use systole::shell::{Delivery, Emit, Organism, Response, call_to, none, reply};
+use systole::shell::{Delivery, Emit, Organism, Response, call_to, none, reply_any};
 use systole_core::core::{Join, Routing};
 
 use super::latency::Latencies;
@@ -33,15 +33,13 @@ impl FanOut {
         let builder = Organism::builder("fan-out").client("cli", |client| client.calls::<Add>()).listener(
             "calculator",
             || Calculator,
-            |c| c.accepts::<Add>().replies::<Add>().routing(Routing::Addressed),
+            |c| c.answers::<Add>().routing(Routing::Addressed),
         );
         let builder = match style {
-            Style::Messages => builder.listener("hub", Collector::default, |c| {
-                c.accepts::<Add>().calls::<Add>().returns::<Add>().replies::<Add>()
-            }),
-            Style::Awaited => {
-                builder.listener("hub", || Waiter, |c| c.accepts::<Add>().calls::<Add>().replies::<Add>())
+            Style::Messages => {
+                builder.listener("hub", Collector::default, |c| c.answers::<Add>().calls::<Add>().returns::<Add>())
             }
+            Style::Awaited => builder.listener("hub", || Waiter, |c| c.answers::<Add>().calls::<Add>()),
         };
         Ok(Self { pump: Pump::new(builder.shards(1).start()?)?, count: scale.of(500) })
     }
@@ -78,7 +76,7 @@ impl Handler<Delivery<Add>> for Calculator {
     type Result = Response;
 
     fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Add { a: add.a + add.b, b: 0 }))
+        Ok(add.reply(Add { a: add.a + add.b, b: 0 }))
     }
 }
 
@@ -88,7 +86,7 @@ impl Handler<Delivery<Add>> for Collector {
     fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Response {
         Ok(match add.join() {
             None => (0..WIDTH).map(|b| call_to("calculator", Add { a: add.a, b })).collect::<Emit>(),
-            Some(position) if position.remaining == 0 => reply(add.into_inner()),
+            Some(position) if position.remaining == 0 => reply_any(add.into_inner()),
             Some(_) => none(),
         })
     }
@@ -100,8 +98,8 @@ impl Handler<Delivery<Add>> for Waiter {
     fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Self::Result {
         Box::pin(async move {
             let calls = (0..WIDTH).map(|b| call_to("calculator", Add { a: add.a, b }));
-            let sums = add.thread().call_all(calls, Join::All).await?.decode::<Add>()?;
-            Ok(reply(Add { a: sums.iter().map(|sum| sum.a).sum(), b: 0 }))
+            let sums = add.thread().call_all_any(calls, Join::All).await?.decode::<Add>()?;
+            Ok(add.reply(Add { a: sums.iter().map(|sum| sum.a).sum(), b: 0 }))
         })
     }
 }

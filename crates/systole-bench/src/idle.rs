@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
-use systole::shell::{Client, Delivery, Organism, Response, block_on, continue_with, reply};
+use systole::shell::{Client, Delivery, Organism, Response, block_on, continue_with, reply_any};
 use systole_core::core::Routing;
 use systole_xml::ladder::Element;
 use systole_xml::schema::{Payload, PayloadSchema};
@@ -168,7 +168,7 @@ impl Handler<Delivery<Ball>> for Echo {
     type Result = Response;
 
     fn handle(&mut self, ball: Delivery<Ball>, _: &mut Context<Self>) -> Response {
-        Ok(reply(ball.into_inner()))
+        Ok(reply_any(ball.into_inner()))
     }
 }
 

@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use systole::schema::Payload;
 use systole_core::vocab::ns;
-use systole_xml::schema::Payload;
 
 const NAMESPACE: &str = "urn:systole:bench:v1";
 
 /// A payload of two numbers, the smallest of the benchmarks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = NAMESPACE, reply = Self)]
 pub(super) struct Add {
     /// Left operand.
     pub(super) a: i64,
@@ -18,14 +19,16 @@ pub(super) struct Add {
 }
 
 /// A payload of one long text.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = NAMESPACE)]
 pub(super) struct Note {
     /// The text.
     pub(super) text: String,
 }
 
 /// A payload of many small elements of several types.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = NAMESPACE)]
 pub(super) struct Order {
     /// The customer.
     pub(super) customer: String,
@@ -73,30 +76,11 @@ pub(super) struct Item {
 }
 
 /// The ball of ping-pong, and the token of the dispatch case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = NAMESPACE, reply = Self)]
 pub(super) struct Ball {
     /// The number of throws.
     pub(super) turn: u32,
-}
-
-impl Payload for Add {
-    const NAMESPACE: &'static str = NAMESPACE;
-    const ROOT: &'static str = "add";
-}
-
-impl Payload for Note {
-    const NAMESPACE: &'static str = NAMESPACE;
-    const ROOT: &'static str = "note";
-}
-
-impl Payload for Order {
-    const NAMESPACE: &'static str = NAMESPACE;
-    const ROOT: &'static str = "order";
-}
-
-impl Payload for Ball {
-    const NAMESPACE: &'static str = NAMESPACE;
-    const ROOT: &'static str = "ball";
 }
 
 /// A payload type with a sample envelope, as a client would write it.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix::{Actor, Context, Handler, ResponseFuture};
-use systole::shell::{Delivery, Organism, Response, reply};
+use systole::shell::{Delivery, Organism, Response};
 use systole_core::core::Routing;
 
 use super::latency::Latencies;
@@ -24,12 +24,8 @@ impl PingPong {
         let watched = took.clone();
         let organism = Organism::builder("ping-pong")
             .client("cli", |client| client.calls::<Ball>())
-            .listener(
-                "ping",
-                move || Ping { turns, took: watched.clone() },
-                |c| c.accepts::<Ball>().calls::<Ball>().replies::<Ball>(),
-            )
-            .listener("pong", || Pong, |c| c.accepts::<Ball>().replies::<Ball>().routing(Routing::Addressed))
+            .listener("ping", move || Ping { turns, took: watched.clone() }, |c| c.answers::<Ball>().calls::<Ball>())
+            .listener("pong", || Pong, |c| c.answers::<Ball>().routing(Routing::Addressed))
             .shards(1)
             .start()?;
         Ok(Self { pump: Pump::new(organism)?, took })
@@ -69,11 +65,11 @@ impl Handler<Delivery<Ball>> for Ping {
             let mut ball = Ball { turn: start.turn };
             while ball.turn < turns {
                 let thrown = stopwatch::wall();
-                ball = start.thread().call_to("pong", ball).returning::<Ball>().await?;
+                ball = start.thread().call_to("pong", ball).await?;
                 latencies.add(stopwatch::wall() - thrown);
             }
             *took.lock().unwrap_or_else(PoisonError::into_inner) = latencies;
-            Ok(reply(ball))
+            Ok(start.reply(ball))
         })
     }
 }
@@ -82,6 +78,6 @@ impl Handler<Delivery<Ball>> for Pong {
     type Result = Response;
 
     fn handle(&mut self, ball: Delivery<Ball>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Ball { turn: ball.turn + 1 }))
+        Ok(ball.reply(Ball { turn: ball.turn + 1 }))
     }
 }

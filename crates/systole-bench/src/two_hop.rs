@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use actix::{Actor, Context, Handler};
 use systole::shell::journal::Durability;
-use systole::shell::{Delivery, Organism, OrganismBuilder, Response, call_to, reply};
+use systole::shell::{Delivery, Organism, OrganismBuilder, Response, call_to, reply_any};
 use systole_core::core::Routing;
 
 use super::latency::Latencies;
@@ -115,7 +115,7 @@ impl<T: Sample> Handler<Delivery<T>> for Front<T> {
     fn handle(&mut self, delivery: Delivery<T>, _: &mut Context<Self>) -> Response {
         Ok(match delivery.in_reply_to() {
             None => call_to("back", delivery.into_inner()),
-            Some(_) => reply(delivery.into_inner()),
+            Some(_) => reply_any(delivery.into_inner()),
         })
     }
 }
@@ -124,6 +124,6 @@ impl<T: Sample> Handler<Delivery<T>> for Back<T> {
     type Result = Response;
 
     fn handle(&mut self, delivery: Delivery<T>, _: &mut Context<Self>) -> Response {
-        Ok(reply(delivery.into_inner()))
+        Ok(reply_any(delivery.into_inner()))
     }
 }

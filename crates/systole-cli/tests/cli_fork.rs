@@ -50,6 +50,14 @@ macro_rules! payloads {
 }
 payloads! { Ask "ask" Told "told" Split "split" Later "later" Half "half" }
 
+impl Request for Ask {
+    type Reply = Told;
+}
+
+impl Request for Split {
+    type Reply = Half;
+}
+
 /// A folder with a journal in it, gone with the test.
 struct Folder(PathBuf);
 
@@ -131,7 +139,7 @@ impl Handler<Delivery<Ask>> for Teller {
         if ask.text == "nothing" {
             return Err(Fault::new(FaultCode::Failed, "there is nothing to tell").into());
         }
-        Ok(reply(Told::from(format!("<{}>", ask.text))))
+        Ok(ask.reply(Told::from(format!("<{}>", ask.text))))
     }
 }
 
@@ -166,17 +174,17 @@ impl Handler<Delivery<Later>> for Splitter {
     type Result = Response;
 
     fn handle(&mut self, later: Delivery<Later>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Half::from(&later.text)))
+        Ok(reply_any(Half::from(&later.text)))
     }
 }
 
 /// Asks one question after the other, and several at once: it awaits all, one, or the first.
 async fn plan(question: Delivery<Question>) -> Response {
     let thread = question.thread();
-    let first: Told = thread.call(Ask::from(&question.text)).returning().await?;
+    let first = thread.call(Ask::from(&question.text)).await?;
     let drawn: u32 = thread.record("drawn", async { 7 }).await?;
-    let half = thread.call(Split::from("it")).returning::<Half>();
-    let second = thread.call(Ask::from(&first.text)).returning::<Told>();
+    let half = thread.call(Split::from("it"));
+    let second = thread.call(Ask::from(&first.text));
     let (second, half) = tokio::join!(second, half);
     let (second, half) = (second?, half?);
     thread.call_all(["one", "two"].map(Ask::from), Join::All).await?;
@@ -187,7 +195,7 @@ async fn plan(question: Delivery<Question>) -> Response {
         told = thread.call(Ask::from("six")) => drop(told?),
     }
     let lost = thread.call(Ask::from("nothing")).await.is_err();
-    Ok(reply(answered(format!("{} {drawn} {} {lost}", second.text, half.text))))
+    Ok(question.reply(answered(format!("{} {drawn} {} {lost}", second.text, half.text))))
 }
 
 const ANSWER: &str = "<<may I?>> 7 all is told true";
@@ -386,7 +394,7 @@ fn a_dead_letter_is_queued_again_at_the_next_start() {
     let folder = Folder::new("requeued");
     let asked = Asked::default();
     // Emissions beside a reply are delivered to no listener.
-    let loose = async |_: Delivery<Question>| Ok(reply(answered("that is it")).and(call(Ask::from("too late"))));
+    let loose = async |_: Delivery<Question>| Ok(reply_any(answered("that is it")).and(call(Ask::from("too late"))));
     let start = || {
         let told = asked.clone();
         let organism = Organism::builder("loose")

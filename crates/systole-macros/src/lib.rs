@@ -7,11 +7,14 @@ mod through;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-/// Implements `systole::schema::Payload` for a type: `#[payload(namespace = "urn:example:hello:v1", root = "hello")]`.
+/// Implements `systole::schema::Payload` for a type, and `systole::protocol::Request` where it names its reply:
+/// `#[payload(namespace = "urn:example:hello:v1", root = "hello", reply = Greeting)]`.
 ///
 /// - `namespace` is the namespace of the element: a string, empty for none, or a path to a constant.
-/// - `root` is its local name, likewise; by default the name of the type in kebab case (`TaskDone`: `task-done`).
-/// - `crate = "path"` is the path to `systole`, if a program renames the crate.
+/// - `root` is its local name, likewise; without it the name of the type in kebab case (`TaskDone`: `task-done`).
+/// - `reply` is the type of the payload that answers it, `Self` where it is the same: the type implements
+///   `systole::protocol::Request`, and calls of it give back the reply as a value.
+/// - `crate = "path"` is the path to `systole`, where a program calls it something else.
 #[proc_macro_derive(Payload, attributes(payload))]
 pub fn payload(input: TokenStream) -> TokenStream {
     payload::derive(&parse_macro_input!(input as DeriveInput)).into()

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{DeriveInput, Error, Expr, LitStr, Path};
+use syn::{DeriveInput, Error, Expr, LitStr, Path, Type};
 
 /// The implementation of `Payload` that the attribute `#[payload(…)]` of a type describes, with the errors in it. The
 /// type is a payload in spite of them: else the compiler would bury them below errors of all code that needs a payload.
@@ -19,26 +19,35 @@ fn implement(input: &DeriveInput) -> (TokenStream, Option<Error>) {
                    `impl Payload for` each type that they make";
         return (TokenStream::new(), Some(Error::new_spanned(&input.generics, why)));
     }
-    let (Settings { namespace, root, systole }, wrong) = settings(input);
+    let (Settings { namespace, root, reply, systole }, wrong) = settings(input);
     let name = &input.ident;
-    let implementation = quote! {
+    let mut implementation = quote! {
         #[automatically_derived]
         impl #systole::schema::Payload for #name {
             const NAMESPACE: &'static str = #namespace;
             const ROOT: &'static str = #root;
         }
     };
+    if let Some(reply) = reply {
+        implementation.extend(quote! {
+            #[automatically_derived]
+            impl #systole::protocol::Request for #name {
+                type Reply = #reply;
+            }
+        });
+    }
     (implementation, wrong)
 }
 
 struct Settings {
     namespace: Expr,
     root: Expr,
+    reply: Option<Type>,
     systole: Path,
 }
 
 fn settings(input: &DeriveInput) -> (Settings, Option<Error>) {
-    let (mut namespace, mut root, mut systole) = (None, None, None);
+    let (mut namespace, mut root, mut reply, mut systole) = (None, None, None, None);
     let mut wrong: Option<Error> = None;
     let mut note = |error| match &mut wrong {
         Some(wrong) => wrong.combine(error),
@@ -49,12 +58,18 @@ fn settings(input: &DeriveInput) -> (Settings, Option<Error>) {
             let slot = match &meta.path {
                 path if path.is_ident("namespace") => &mut namespace,
                 path if path.is_ident("root") => &mut root,
+                path if path.is_ident("reply") => {
+                    if reply.replace(meta.value()?.parse::<Type>()?).is_some() {
+                        note(meta.error("the key stands here twice: leave one out"));
+                    }
+                    return Ok(());
+                }
                 path if path.is_ident("crate") => {
                     systole = Some(meta.value()?.parse::<LitStr>()?.parse::<Path>()?);
                     return Ok(());
                 }
                 _ => {
-                    note(meta.error("unknown key: write namespace, root or crate"));
+                    note(meta.error("unknown key: write namespace, root, reply or crate"));
                     meta.value()?.parse::<Expr>()?;
                     return Ok(());
                 }
@@ -77,6 +92,7 @@ fn settings(input: &DeriveInput) -> (Settings, Option<Error>) {
     let settings = Settings {
         namespace: namespace.unwrap_or_else(|| syn::parse_quote!("")),
         root: root.unwrap_or_else(|| syn::parse_quote!(#kebab)),
+        reply,
         systole: systole.unwrap_or_else(|| syn::parse_quote!(::systole)),
     };
     (settings, wrong)
@@ -125,9 +141,11 @@ mod tests {
         let said = |text: &str| implement(&syn::parse_str(text).unwrap()).1.unwrap().to_string();
         assert!(said("struct A;").contains("#[payload(namespace = "));
         assert!(
-            said("#[payload(namespace = \"\", name = \"a\")] struct A;").contains("write namespace, root or crate")
+            said("#[payload(namespace = \"\", name = \"a\")] struct A;")
+                .contains("write namespace, root, reply or crate")
         );
         assert!(said("#[payload(root = \"a\", root = \"a\")] struct A;").contains("twice"));
+        assert!(said("#[payload(namespace = \"\", reply = A, reply = A)] struct A;").contains("twice"));
         assert!(said("#[payload(namespace = \"\")] struct A<T>(T);").contains("impl Payload for"));
     }
 }

@@ -178,9 +178,9 @@ async fn obey(delivery: Delivery<Fault>) -> Response {
         }
         "later" => yield_now().await,
         "never" => std::future::pending().await,
-        "call" => drop(delivery.thread().call(some_call()).await?),
+        "call" => drop(delivery.thread().call_any(some_call()).await?),
         "give up" => {
-            let mut call = delivery.thread().call(some_call());
+            let mut call = delivery.thread().call_any(some_call());
             std::future::poll_fn(|cx| {
                 assert!(std::pin::Pin::new(&mut call).poll(cx).is_pending());
                 std::task::Poll::Ready(())

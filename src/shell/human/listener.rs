@@ -12,7 +12,7 @@ use systole_xml::schema::{Catalog, PayloadSchema, Validator, guide, vocabulary};
 
 use super::console::{Asked, Console};
 use super::questions::{DECLINE, Typed};
-use crate::shell::{LocalBoxFuture, RawListener, RunContext};
+use crate::shell::{LocalBoxFuture, RawListener, RunContext, call_to};
 
 /// A listener whose handler is a person.
 ///
@@ -84,8 +84,8 @@ async fn call(calls: Vec<Call>, context: &RunContext, asked: &Asked) {
     let mut shown = Vec::new();
     for Call { to, payload } in calls {
         let answer = match &to {
-            Some(to) => context.thread().call_to(to.as_str(), payload).await,
-            None => context.thread().call(payload).await,
+            Some(to) => context.thread().call_any(call_to(to.as_str(), payload)).await,
+            None => context.thread().call_any(payload).await,
         };
         shown.push(match answer {
             Ok(answer) => format!("{}: {}", answer.from, answer.payload.payload().as_str()),

@@ -10,7 +10,7 @@ use systole_core::inbox::payload::{
     Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,
 };
 use systole_core::inbox::{ArtifactPart, Change, InboxError, Principal, Submission, Task, TaskInbox, page};
-use systole_core::protocol::Boot;
+use systole_core::protocol::{Boot, Request};
 use systole_core::vocab::{Name, TaskId, Time};
 
 use super::inboxes::Inboxes;
@@ -21,7 +21,7 @@ use crate::shell::accepts::AsActor;
 use crate::shell::clock::Clock;
 use crate::shell::contract::ContractBuilder;
 use crate::shell::delivery::Delivery;
-use crate::shell::response::{Response, none, reply};
+use crate::shell::response::{Response, call_to, none, reply_any};
 use crate::shell::thread::Thread;
 
 /// Concurrency slots besides those of handlers that wait for tasks.
@@ -40,7 +40,7 @@ impl<I: Inboxes> JobActor<I> {
     }
 
     /// Changes a task for the sender, and replies its status after the change.
-    fn act<T>(
+    fn act<T: Request<Reply = Changed>>(
         &self,
         delivery: &Delivery<T>,
         id: TaskId,
@@ -54,7 +54,7 @@ impl<I: Inboxes> JobActor<I> {
         Box::pin(async move {
             let (changed, written) = acted?;
             written.durable().await?;
-            Ok(reply(changed))
+            Ok(reply_any(changed))
         })
     }
 
@@ -142,7 +142,7 @@ impl<I: Inboxes> Handler<Delivery<Submit>> for JobActor<I> {
             written.durable().await?;
             match place {
                 Some(place) => wait(&shared, &submit, &place, submitted.id).await,
-                None => Ok(reply(submitted)),
+                None => Ok(reply_any(submitted)),
             }
         })
     }
@@ -160,7 +160,7 @@ async fn wait<I: Inboxes>(
     let mut asked = 0;
     loop {
         if let Some(result) = place.waiter.ended.get() {
-            return Ok(reply(result.clone()));
+            return Ok(reply_any(result.clone()));
         }
         let question = shared.read(id, |task| {
             if task.status.is_ended() {
@@ -172,7 +172,7 @@ async fn wait<I: Inboxes>(
         });
         let question = match question.map_err(failure)? {
             Ok(question) => question,
-            Err(result) => return Ok(reply(result)),
+            Err(result) => return Ok(reply_any(result)),
         };
         let question = question.filter(|_| shared.sends().questions && place.is_first());
         let Some((number, text)) = question else {
@@ -181,7 +181,7 @@ async fn wait<I: Inboxes>(
             continue;
         };
         asked = number;
-        let mut answer = submit.thread().call_to(submitter.as_str(), Question { id, number, text });
+        let mut answer = submit.thread().call_any(call_to(submitter.as_str(), Question { id, number, text }));
         let answered = loop {
             tokio::select! {
                 answered = &mut answer => break Some(answered),
@@ -240,7 +240,7 @@ impl<I: Inboxes> Handler<Delivery<Get>> for JobActor<I> {
         // Tasks of other parties are reported as unknown.
         let task = inbox.get(get.id).ok().filter(|task| inbox.concerns(task, get.from()));
         let task = task.ok_or(InboxError::Unknown { id: get.id }).map_err(failure)?;
-        Ok(reply(TaskPayload::from(task).write()?))
+        Ok(reply_any(TaskPayload::from(task).write()?))
     }
 }
 
@@ -256,7 +256,7 @@ impl<I: Inboxes> Handler<Delivery<List>> for JobActor<I> {
         };
         let (tasks, behind) = page(inbox.tasks().filter(wanted), usize::MAX, LISTED, |task| size(task));
         let more = u32::try_from(behind.count()).unwrap_or(u32::MAX);
-        Ok(reply(Tasks { more, brief: tasks.into_iter().map(Brief::from).collect() }))
+        Ok(list.reply(Tasks { more, brief: tasks.into_iter().map(Brief::from).collect() }))
     }
 }
 

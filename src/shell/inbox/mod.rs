@@ -54,7 +54,7 @@ use systole_core::vocab::{Name, Time};
 ///     .start()?;
 /// let (writer, reviewer) = (organism.client("writer")?, organism.client("reviewer")?);
 /// let result = block_on(async {
-///     let submitted = writer.ask(call_to("reviews", Submit::new("Read chapter 3.")));
+///     let submitted = writer.ask_any(call_to("reviews", Submit::new("Read chapter 3.")));
 ///     let reviewed = async {
 ///         // A real reviewer is a listener, and reads `reviews.render_pending_context()`.
 ///         let id = loop {
@@ -63,7 +63,7 @@ use systole_core::vocab::{Name, Time};
 ///             }
 ///             tokio::task::yield_now().await;
 ///         };
-///         reviewer.ask(call_to("reviews", Complete { id, text: "Two typos.".into() })).await
+///         reviewer.ask_to("reviews", Complete { id, text: "Two typos.".into() }).await
 ///     };
 ///     tokio::join!(submitted, reviewed).0
 /// })?;

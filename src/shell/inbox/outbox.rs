@@ -18,8 +18,10 @@ use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 
 use super::inboxes::Inboxes;
 use super::shared::Shared;
+use crate::shell::calling::Calling;
 use crate::shell::clock::Clock;
-use crate::shell::thread::{Calling, Thread};
+use crate::shell::response::call_to;
+use crate::shell::thread::Thread;
 
 /// The most calls at once of events, which are answered soon, and of questions, which may wait for a person.
 const MOST: [usize; 2] = [64, 512];
@@ -34,7 +36,7 @@ struct Sending {
     number: u32,
     kind: EventKind,
     submitter: Name,
-    call: Calling,
+    call: Calling<Answer>,
 }
 
 /// The back-off of an event.
@@ -136,11 +138,12 @@ impl Sending {
         let call = match event.kind {
             EventKind::InputRequired => {
                 let text = event.text.clone().unwrap_or_default();
-                thread.call_to(to, Question { id: task.id, number: event.number, text })
+                call_to(to, Question { id: task.id, number: event.number, text })
             }
-            kind if kind.is_end() => thread.call_to(to, ResultPayload::from(task)),
-            _ => thread.call_to(to, EventPayload::from(event)),
+            kind if kind.is_end() => call_to(to, ResultPayload::from(task)),
+            _ => call_to(to, EventPayload::from(event)),
         };
+        let call = thread.call_any(call);
         Self { id: task.id, number: event.number, kind: event.kind, submitter, call }
     }
 

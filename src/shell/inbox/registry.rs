@@ -7,6 +7,7 @@ use actix::{Context, Handler, ResponseFuture};
 use systole_core::core::{Contract, Failure, Routing};
 use systole_core::inbox::payload::{Find, JobPayload, JobsPayload, Register, Registered, Remove, Removed};
 use systole_core::inbox::{Absent, Change, Event, InboxError, JobError, Jobs, Principal, page};
+use systole_core::protocol::Request;
 use systole_core::vocab::{Name, Time};
 
 use super::actor::{JobActor, LISTED};
@@ -17,7 +18,7 @@ use crate::shell::builder::OrganismBuilder;
 use crate::shell::contract::ContractBuilder;
 use crate::shell::delivery::Delivery;
 use crate::shell::raw::LocalBoxFuture;
-use crate::shell::response::{Response, reply};
+use crate::shell::response::{Response, reply_any};
 use crate::shell::thread::Thread;
 
 /// A listener with which jobs register while the organism runs. It holds the inbox of each job: a task is submitted to
@@ -36,10 +37,10 @@ use crate::shell::thread::Thread;
 ///     .start()?;
 /// let (writer, reviewer) = (organism.client("writer")?, organism.client("reviewer")?);
 /// let result = block_on(async {
-///     let submitted = writer.ask(call_to("jobs", Submit::new("Read chapter 3.").to("reviews".parse()?)));
+///     let submitted = writer.ask_any(call_to("jobs", Submit::new("Read chapter 3.").to("reviews".parse()?)));
 ///     let reviewed = async {
 ///         // The task waits for the job, or the job for the task.
-///         reviewer.ask(call_to("jobs", Register::new("reviews".parse()?, "Reads drafts.", ["read"]))).await?;
+///         reviewer.ask_to("jobs", Register::new("reviews".parse()?, "Reads drafts.", ["read"])).await?;
 ///         let id = loop {
 ///             let first = |jobs: &systole::inbox::Jobs| Some(jobs.inboxes().next()?.pending().next()?.id);
 ///             if let Some(id) = jobs.read(first) {
@@ -47,7 +48,7 @@ use crate::shell::thread::Thread;
 ///             }
 ///             tokio::task::yield_now().await;
 ///         };
-///         reviewer.ask(call_to("jobs", Complete { id, text: "Two typos.".into() })).await?;
+///         reviewer.ask_to("jobs", Complete { id, text: "Two typos.".into() }).await?;
 ///         Ok::<_, Box<dyn std::error::Error>>(())
 ///     };
 ///     let (submitted, reviewed) = tokio::join!(submitted, reviewed);
@@ -130,12 +131,12 @@ impl fmt::Debug for JobRegistry {
 
 impl JobActor<Jobs> {
     /// Changes a registration, and replies the number of the job's pending tasks after the change.
-    fn enrol<T>(
+    fn enrol<T: Request>(
         &self,
         delivery: &Delivery<T>,
         job: &Name,
         act: impl FnOnce(&mut Jobs, &Principal, Time) -> Result<Change, JobError>,
-        answer: impl FnOnce(u32) -> Response + 'static,
+        answer: impl FnOnce(u32) -> T::Reply + 'static,
     ) -> ResponseFuture<Response> {
         let actor = Principal::new(delivery.from().clone());
         let acted = self.shared.act(delivery.thread(), None, |jobs, now| {
@@ -146,7 +147,7 @@ impl JobActor<Jobs> {
         Box::pin(async move {
             let (pending, written) = acted?;
             written.durable().await?;
-            answer(pending)
+            Ok(reply_any(answer(pending)))
         })
     }
 }
@@ -157,7 +158,7 @@ impl Handler<Delivery<Register>> for JobActor<Jobs> {
     fn handle(&mut self, register: Delivery<Register>, _: &mut Context<Self>) -> Self::Result {
         let job = register.job.clone();
         let card = (*register).clone().into();
-        let answer = move |pending| Ok(reply(Registered { job, pending }));
+        let answer = move |pending| Registered { job, pending };
         self.enrol(&register, &register.job, |jobs, actor, now| jobs.register(actor, card, now), answer)
     }
 }
@@ -167,7 +168,7 @@ impl Handler<Delivery<Remove>> for JobActor<Jobs> {
 
     fn handle(&mut self, remove: Delivery<Remove>, _: &mut Context<Self>) -> Self::Result {
         let job = remove.job.clone();
-        let answer = move |pending| Ok(reply(Removed { job, pending }));
+        let answer = move |pending| Removed { job, pending };
         self.enrol(&remove, &remove.job, |jobs, actor, now| jobs.remove(actor, &remove.job, now), answer)
     }
 }
@@ -185,7 +186,7 @@ impl Handler<Delivery<Find>> for JobActor<Jobs> {
         let found = kept.inboxes.cards().map(JobPayload::from).filter(wanted);
         let (job, behind) = page(found, usize::MAX, LISTED, size);
         let more = u32::try_from(behind.count()).unwrap_or(u32::MAX);
-        Ok(reply(JobsPayload { more, job }))
+        Ok(find.reply(JobsPayload { more, job }))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use rusqlite::types::ToSqlOutput;
 use systole_core::journal::{AnswerRecord, CallRecord, FanId, FanRecord, Number, Outcome, SettledRecord};
-use systole_core::vocab::MessageId;
+use systole_core::vocab::{MessageId, Time};
 
 use super::records::message_id;
 use super::row::{Cells, Record, blob, number, optional_number, optional_owned_text, optional_text, statements, text};
@@ -23,7 +23,7 @@ pub(super) struct FanRow {
 /// A [`CallRecord`] without its answers; requests, join and result stay text until they are needed.
 pub(super) struct CallRow {
     requests: String,
-    join: String,
+    awaited: String,
     pub(super) outcome: OutcomeRow,
 }
 
@@ -58,7 +58,7 @@ impl FanRow {
     pub(super) fn of(fan: &FanRecord) -> Self {
         let call = fan.call.as_ref().map(|call| CallRow {
             requests: write::requests(&call.requests),
-            join: call.join.clone(),
+            awaited: awaited(call),
             outcome: OutcomeRow::Open,
         });
         Self {
@@ -78,7 +78,8 @@ impl FanRow {
             None => None,
             Some(call) => Some(CallRecord {
                 requests: write::parse_requests(&call.requests)?,
-                join: call.join,
+                join: call.join().to_owned(),
+                until: call.until()?,
                 outcome: match call.outcome {
                     OutcomeRow::Open => Outcome::Open,
                     OutcomeRow::Dropped => Outcome::Dropped,
@@ -108,6 +109,30 @@ impl FanRow {
     }
 }
 
+/// When the waiting ends: a join, and a time behind it where there is one.
+fn awaited(call: &CallRecord) -> String {
+    match call.until {
+        None => call.join.clone(),
+        Some(until) => format!("{}{UNTIL}{until}", call.join),
+    }
+}
+
+const UNTIL: &str = " until ";
+
+impl CallRow {
+    fn join(&self) -> &str {
+        self.awaited.split_once(UNTIL).map_or(&self.awaited, |(join, _)| join)
+    }
+
+    /// `None` for a text that is no time.
+    fn until(&self) -> Option<Option<Time>> {
+        match self.awaited.split_once(UNTIL) {
+            None => Some(None),
+            Some((_, until)) => until.parse().ok().map(Some),
+        }
+    }
+}
+
 impl Record for FanRow {
     statements!(
         "fan",
@@ -127,7 +152,7 @@ impl Record for FanRow {
         cell(number(self.counted_off.into()))?;
         let Some(call) = &self.call else { return (0..5).try_for_each(|_| cell(optional_number(None))) };
         cell(text(call.requests.as_bytes()))?;
-        cell(text(call.join.as_bytes()))?;
+        cell(text(call.awaited.as_bytes()))?;
         let (outcome, decided, result) = match &call.outcome {
             OutcomeRow::Open => ("open", None, None),
             OutcomeRow::Dropped => ("dropped", None, None),
@@ -150,7 +175,7 @@ impl Record for FanRow {
                 None => None,
                 Some(requests) => Some(CallRow {
                     requests: requests.to_owned(),
-                    join: cells.text()?.to_owned(),
+                    awaited: cells.text()?.to_owned(),
                     outcome: match (cells.text()?, cells.optional_number()?, cells.optional_text()?) {
                         ("open", None, None) => OutcomeRow::Open,
                         ("dropped", None, None) => OutcomeRow::Dropped,

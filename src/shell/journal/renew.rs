@@ -131,10 +131,11 @@ impl Renewal {
     }
 
     fn fan(&mut self, mut fan: FanRecord) -> Result<FanRecord, Problem> {
-        if let Some(call) = &mut fan.call
-            && let Outcome::Decided { order, .. } = &mut call.outcome
-        {
-            *order = self.number(*order)?;
+        if let Some(call) = &mut fan.call {
+            call.until = call.until.map(|until| self.time(until));
+            if let Outcome::Decided { order, .. } = &mut call.outcome {
+                *order = self.number(*order)?;
+            }
         }
         Ok(FanRecord {
             id: FanId { message: self.number(fan.id.message)?, ..fan.id },

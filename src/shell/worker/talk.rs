@@ -14,8 +14,8 @@ use super::connection::{Connection, Ticket, clipped};
 use super::failed;
 use super::line::{self, Said};
 use crate::shell::RunContext;
+use crate::shell::calling::Calling;
 use crate::shell::response::Emit;
-use crate::shell::thread::Calling;
 
 /// The longest sentence of a failure that the caller gets, in bytes.
 const SENTENCE: usize = 4096;
@@ -39,7 +39,7 @@ pub(super) async fn talk(connection: Rc<Connection>, message: &Message, context:
     let mut ticket = connection.open(message.id, limits.fanout);
     if connection.send(&line).await {
         ticket.told = true;
-        let mut calls: Vec<(String, Calling)> = Vec::new();
+        let mut calls: Vec<(String, Calling<Answer>)> = Vec::new();
         drop(line);
         loop {
             match next(&mut ticket, &mut calls).await {
@@ -52,7 +52,7 @@ pub(super) async fn talk(connection: Rc<Connection>, message: &Message, context:
                         return Outcome::Failed(too_many(limits.fanout));
                     }
                     match emission(xml, to, &limits.xml) {
-                        Ok(emission) => calls.push((label, context.thread().call(Emit::from(emission)))),
+                        Ok(emission) => calls.push((label, context.thread().call_any(Emit::from(emission)))),
                         Err(fault) => drop(connection.send(&line::answer(message.id, &label, Err(&fault))).await),
                     }
                 }
@@ -68,7 +68,7 @@ pub(super) async fn talk(connection: Rc<Connection>, message: &Message, context:
     Outcome::Failed(failed(why.as_deref().unwrap_or("the listener ended"), true))
 }
 
-async fn next(ticket: &mut Ticket, calls: &mut Vec<(String, Calling)>) -> Step {
+async fn next(ticket: &mut Ticket, calls: &mut Vec<(String, Calling<Answer>)>) -> Step {
     poll_fn(|cx| {
         if let Poll::Ready(said) = ticket.said.poll_recv(cx) {
             return Poll::Ready(Step::Said(said));

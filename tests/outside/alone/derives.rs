@@ -7,7 +7,7 @@ const NAMESPACE: &str = "urn:example:derives:v1";
 
 /// Orders goods.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
-#[payload(namespace = NAMESPACE)]
+#[payload(namespace = NAMESPACE, reply = Done)]
 #[serde(rename_all = "kebab-case")]
 struct PlaceOrder {
     /// The number of the customer.
@@ -54,12 +54,16 @@ impl Payload for Done {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Below a function, too, and by another name than the type's.
     #[derive(Serialize, Deserialize, JsonSchema, Payload)]
-    #[payload(namespace = "", root = "inner")]
+    #[payload(namespace = "", root = "inner", reply = Self)]
     struct Local {
         a: i64,
     }
     assert_eq!(PlaceOrder::qname().to_string(), "{urn:example:derives:v1}place-order");
     assert_eq!((Done::ROOT, Local::ROOT), ("finished", "inner"));
+    fn reply<R: Request>() -> &'static str {
+        R::Reply::ROOT
+    }
+    assert_eq!((reply::<PlaceOrder>(), reply::<Local>()), ("finished", "inner"));
     PayloadSchema::of::<Done>()?;
     PayloadSchema::of::<Local>()?;
     let schema = PayloadSchema::of::<PlaceOrder>()?;

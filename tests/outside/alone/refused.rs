@@ -6,13 +6,13 @@ use std::process::Command;
 use systole::prelude::*;
 
 #[derive(Serialize, Deserialize, JsonSchema, Payload)]
-#[payload(namespace = "urn:example:refused:v1")]
+#[payload(namespace = "urn:example:refused:v1", reply = Order)]
 struct Order {
     item: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema, Payload)]
-#[payload(namespace = "urn:example:refused:v1")]
+#[payload(namespace = "urn:example:refused:v1", reply = Self)]
 struct Hello {
     name: String,
 }
@@ -27,7 +27,7 @@ impl Handler<Delivery<Order>> for Desk {
     type Result = Response;
 
     fn handle(&mut self, order: Delivery<Order>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Order { item: order.item.clone() }))
+        Ok(order.reply(Order { item: order.item.clone() }))
     }
 }
 
@@ -35,7 +35,7 @@ impl Handler<Delivery<Hello>> for Desk {
     type Result = Response;
 
     fn handle(&mut self, hello: Delivery<Hello>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Hello { name: hello.name.clone() }))
+        Ok(hello.reply(Hello { name: hello.name.clone() }))
     }
 }
 
@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             match what {
                 "name" => drop(organism.client("cl")?),
                 "ask" => drop(block_on(organism.client("mute")?.ask(hello()))?),
-                _ => drop(block_on(organism.client("cli")?.ask(hello()))?.decode::<Order>()?),
+                _ => drop(block_on(organism.client("cli")?.ask_any(hello()))?.decode::<Order>()?),
             }
             Ok(())
         }

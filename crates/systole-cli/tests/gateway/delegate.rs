@@ -37,7 +37,7 @@ impl Handler<Delivery<Say>> for Parrot {
     type Result = Response;
 
     fn handle(&mut self, said: Delivery<Say>, _: &mut Context<Self>) -> Response {
-        Ok(reply(Say { words: said.words.clone() }))
+        Ok(reply_any(Say { words: said.words.clone() }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::key::{InvocationId, ThreadKey};
+use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::tree::Queued;
 use crate::vocab::Time;
 
@@ -22,6 +22,8 @@ pub(super) enum Timer {
     Deadline(ThreadKey),
     /// A root has been idle too long.
     Idle(ThreadKey),
+    /// The deadline of a group of awaited calls.
+    Calls(FanOutKey),
     /// A delayed continue is due.
     Continue(ThreadKey, Box<Queued>),
 }
@@ -66,7 +68,7 @@ impl Clock {
     pub(super) fn continued(&self, id: TimerId) -> Option<&Queued> {
         match self.timers.get(&id)? {
             Timer::Continue(_, message) => Some(message),
-            Timer::Handler(_) | Timer::Deadline(_) | Timer::Idle(_) => None,
+            Timer::Handler(_) | Timer::Deadline(_) | Timer::Idle(_) | Timer::Calls(_) => None,
         }
     }
 

@@ -159,6 +159,10 @@ pub(super) fn deadline() -> Fault {
     Fault::new(FaultCode::Timeout, "a deadline passed")
 }
 
+pub(super) fn unanswered() -> Fault {
+    Fault::new(FaultCode::Timeout, "no answer came in the time that the caller gave")
+}
+
 pub(super) fn nobody_asked() -> Fault {
     Fault::new(FaultCode::Cancelled, "nobody waits for this answer")
 }
@@ -249,6 +253,7 @@ mod tests {
             down(),
             handler_timeout(),
             deadline(),
+            unanswered(),
             nobody_asked(),
             superseded(),
             cancelled(),

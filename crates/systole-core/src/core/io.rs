@@ -47,6 +47,8 @@ pub enum Input {
         requests: Vec<Emission>,
         /// The rule by which the waiting ends.
         join: Join,
+        /// The greatest wait: past it, each call without an outcome has a fault for one, and the join decides.
+        within: Option<Duration>,
     },
     /// A handler dropped the future of a group of calls.
     CallDropped {
@@ -366,11 +368,11 @@ pub enum Join {
 
 /// The outcome of one awaited call.
 #[derive(Debug, Clone)]
-pub struct Settled {
+pub struct Settled<T = Answer> {
     /// The index of the call in its group.
     pub index: u32,
     /// The reply, or the fault.
-    pub outcome: Result<Answer, Fault>,
+    pub outcome: Result<T, Fault>,
 }
 
 /// A reply to an awaited call.

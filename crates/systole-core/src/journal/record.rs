@@ -328,6 +328,8 @@ pub struct CallRecord {
     pub requests: Vec<Request>,
     /// The rule by which the waiting ends: `all`, `first`, `settled`, or a number of replies.
     pub join: String,
+    /// When it ends at the latest.
+    pub until: Option<Time>,
     /// Answers so far.
     pub settled: Vec<SettledRecord>,
     /// The result of the group.

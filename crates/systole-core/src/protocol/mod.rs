@@ -9,6 +9,7 @@ mod answer;
 mod boot;
 mod fault;
 mod reader;
+mod reply;
 mod request;
 mod typed;
 mod writer;
@@ -20,6 +21,8 @@ pub use fault::{
     write_refused,
 };
 pub use reader::{MetaError, MetaProblem};
+pub use reply::Request;
+pub(crate) use reply::answered_by;
 pub use request::MetaRequest;
 pub use typed::{
     Capabilities, Capability, ClearContext, CloseThread, ContextCleared, ListCapabilities, Prompt, RequestExample,

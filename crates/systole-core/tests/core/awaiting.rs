@@ -168,7 +168,8 @@ fn dropping_the_future_cancels_the_calls() {
 #[test]
 fn a_future_that_is_dropped_before_its_calls_are_read_makes_none() {
     let (mut world, boss) = world(|_| {}, |_| {});
-    world.handle(0, Input::Called { task: boss.id, call: CallId(0), requests: pings(1), join: Join::All });
+    world
+        .handle(0, Input::Called { task: boss.id, call: CallId(0), requests: pings(1), join: Join::All, within: None });
     world.handle(0, Input::CallDropped { task: boss.id, call: CallId(0) });
     world.run();
     assert_eq!(world.runs("worker"), 0);
@@ -238,6 +239,69 @@ fn a_parked_message_is_still_the_one_in_flight_of_its_thread() {
 }
 
 #[test]
+fn settled_gives_what_came_in_its_time_and_cancels_the_rest() {
+    let (mut world, boss) = world(|_| {}, |_| {});
+    world.call_within(boss, pings(3), Join::Settled, secs(5));
+    world.answer(1);
+    world.sleep(secs(4));
+    assert_eq!(world.next_resume(), None);
+    world.sleep(secs(1));
+    assert_eq!(world.next_resume().unwrap(), "0: 0 !timeout, 1 pong 11, 2 !timeout");
+    assert_eq!((world.aborted.len(), world.runs("worker")), (2, 0));
+    world.finish(boss, vec![reply("told", 1)]);
+}
+
+#[test]
+fn other_joins_fail_once_their_time_puts_them_out_of_reach() {
+    for (join, result) in [
+        (Join::All, "0: !timeout"),
+        (Join::First, "0: !failed"),
+        (Join::Quorum(2), "0: !failed"),
+        (Join::Settled, "0: 0 !failed, 1 !timeout, 2 !timeout"),
+    ] {
+        let (mut world, boss) = world(|_| {}, |_| {});
+        world.call_within(boss, pings(3), join, secs(5));
+        if join != Join::All {
+            world.refuse(0);
+        }
+        world.sleep(secs(5));
+        assert_eq!(world.next_resume().unwrap(), result, "{join:?}");
+        assert_eq!(world.runs("worker"), 0, "{join:?}");
+        world.finish(boss, vec![reply("told", 1)]);
+    }
+}
+
+#[test]
+fn calls_that_are_over_in_time_leave_no_timer() {
+    let (mut world, boss) = world(|_| {}, |_| {});
+    world.call_within(boss, pings(1), Join::All, secs(5));
+    let wake = world.next_wake();
+    world.answer(0);
+    assert_eq!(world.next_resume().unwrap(), "0: 0 pong 10");
+    assert_ne!(world.next_wake(), wake);
+    // Dropped by its handler, and by the end of its handler.
+    world.call_within(boss, pings(1), Join::All, secs(6));
+    world.handle(0, Input::CallDropped { task: boss.id, call: CallId(0) });
+    world.run();
+    world.call_within(boss, pings(1), Join::All, secs(7));
+    world.finish(boss, vec![reply("told", 1)]);
+    assert_eq!(world.said(), ["boss: told 1"]);
+}
+
+#[test]
+fn a_call_on_a_spawned_thread_has_its_time_and_the_thread_goes_on() {
+    let (mut world, boss) = world(|_| {}, |_| {});
+    let id = world.spawn_on(boss);
+    world.call_within(boss, vec![on(id, call("ping", 1))], Join::All, secs(5));
+    world.sleep(secs(5));
+    assert_eq!(world.next_resume().unwrap(), "0: !timeout");
+    world.call(boss, 11, vec![on(id, call("ping", 2))], Join::All);
+    world.answer(2);
+    assert_eq!(world.next_resume().unwrap(), "11: 0 pong 12");
+    world.finish(boss, vec![reply("told", 1)]);
+}
+
+#[test]
 fn the_timeout_stands_still_while_a_handler_is_parked() {
     let (mut world, boss) = world(|_| {}, |worker| worker.timeout = None);
     world.sleep(secs(20));
@@ -264,7 +328,8 @@ fn a_parked_handler_that_goes_on_without_its_answer_has_its_clock_again() {
 #[test]
 fn a_handler_that_does_not_park_gets_its_answer_too() {
     let (mut world, boss) = world(|boss| boss.concurrency = 1, |_| {});
-    world.handle(0, Input::Called { task: boss.id, call: CallId(0), requests: pings(1), join: Join::All });
+    world
+        .handle(0, Input::Called { task: boss.id, call: CallId(0), requests: pings(1), join: Join::All, within: None });
     world.run();
     world.answer(0);
     assert_eq!(world.next_resume().unwrap(), "0: 0 pong 10");
@@ -281,7 +346,7 @@ fn two_groups_are_resumed_each_in_its_turn() {
     let (mut world, boss) = world(|_| {}, |_| {});
     for (id, n) in [(0, 0), (1, 1)] {
         let requests = vec![call("ping", n)];
-        world.handle(0, Input::Called { task: boss.id, call: CallId(id), requests, join: Join::All });
+        world.handle(0, Input::Called { task: boss.id, call: CallId(id), requests, join: Join::All, within: None });
     }
     world.handle(0, Input::Parked { task: boss.id });
     world.run();
@@ -296,7 +361,8 @@ fn two_groups_are_resumed_each_in_its_turn() {
 #[test]
 fn a_listener_that_cannot_park_gets_an_error_at_once() {
     let (mut world, boss) = world(|boss| boss.can_park = false, |_| {});
-    world.handle(0, Input::Called { task: boss.id, call: CallId(0), requests: pings(2), join: Join::All });
+    world
+        .handle(0, Input::Called { task: boss.id, call: CallId(0), requests: pings(2), join: Join::All, within: None });
     world.run();
     assert_eq!(world.next_resume().unwrap(), "0: !failed");
     assert_eq!(world.runs("worker"), 0);

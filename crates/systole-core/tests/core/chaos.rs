@@ -208,11 +208,12 @@ impl Chaos {
 
     fn awaits(&mut self, task: Task, targets: &[u8], join: u8) {
         let requests = self.requests_to(targets);
+        let within = join.is_multiple_of(3).then(|| std::time::Duration::from_secs(u64::from(join) % 4));
         let join = [Join::All, Join::First, Join::Quorum(2), Join::Settled][usize::from(join) % 4];
         self.calls += 1;
         let call = self.calls;
         self.awaited.entry(task).or_default().push(call);
-        self.world.handle(task.shard, Input::Called { task: task.id, call: CallId(call), requests, join });
+        self.world.handle(task.shard, Input::Called { task: task.id, call: CallId(call), requests, join, within });
         self.world.handle(task.shard, Input::Parked { task: task.id });
         self.holders.get_mut(&task).expect("it runs").1 = true;
     }

@@ -187,7 +187,10 @@ fn awaited_answers_are_bounded_until_they_are_handed_over() {
     let question = format!("<list-capabilities xmlns=\"{}\"/>", systole_core::vocab::ns::META);
     for call in 0..4 {
         let requests = (0..256).map(|_| call_xml(&question)).collect();
-        world.handle(0, Input::Called { task: task.id, call: CallId(call), requests, join: Join::Settled });
+        world.handle(
+            0,
+            Input::Called { task: task.id, call: CallId(call), requests, join: Join::Settled, within: None },
+        );
     }
     world.run();
     assert_eq!(world.said(), ["greedy: !limit"]);
@@ -203,7 +206,7 @@ fn groups_of_calls_that_wait_to_be_judged_are_bounded() {
     let task = world.task("greedy");
     for call in 0..9 {
         let requests = vec![emission(EmissionKind::Call, &xml("ask", 1))];
-        world.handle(0, Input::Called { task: task.id, call: CallId(call), requests, join: Join::All });
+        world.handle(0, Input::Called { task: task.id, call: CallId(call), requests, join: Join::All, within: None });
     }
     world.run();
     assert_eq!(world.said(), ["greedy: !limit"]);

@@ -474,7 +474,15 @@ impl World {
 
     /// A handler awaits calls and parks.
     pub(crate) fn call(&mut self, task: Task, call: u32, requests: Vec<Emission>, join: Join) {
-        self.handle(task.shard, Input::Called { task: task.id, call: CallId(call), requests, join });
+        self.handle(task.shard, Input::Called { task: task.id, call: CallId(call), requests, join, within: None });
+        self.handle(task.shard, Input::Parked { task: task.id });
+        self.run();
+    }
+
+    /// A handler awaits calls for so long at most, and parks.
+    pub(crate) fn call_within(&mut self, task: Task, requests: Vec<Emission>, join: Join, within: Duration) {
+        let within = Some(within);
+        self.handle(task.shard, Input::Called { task: task.id, call: CallId(0), requests, join, within });
         self.handle(task.shard, Input::Parked { task: task.id });
         self.run();
     }

@@ -247,7 +247,13 @@ fn late_output_never_answers_the_next_call() {
     world.call(boss, 0, vec![on(id, call("ping", 1))], Join::All);
     world.handle(
         0,
-        Input::Called { task: boss.id, call: CallId(1), requests: vec![on(id, call("ping", 2))], join: Join::All },
+        Input::Called {
+            task: boss.id,
+            call: CallId(1),
+            requests: vec![on(id, call("ping", 2))],
+            join: Join::All,
+            within: None,
+        },
     );
     world.run();
     // The answer to the first call is on Queue 1 when the boss gives that call up.
@@ -283,7 +289,7 @@ fn a_dropped_call_that_had_not_started_is_owed_no_more() {
     let id = world.spawn_on(boss);
     for (group, n) in [(0, 1), (1, 2)] {
         let requests = vec![on(id, call("ping", n))];
-        world.handle(0, Input::Called { task: boss.id, call: CallId(group), requests, join: Join::All });
+        world.handle(0, Input::Called { task: boss.id, call: CallId(group), requests, join: Join::All, within: None });
     }
     world.run();
     world.handle(0, Input::CallDropped { task: boss.id, call: CallId(1) });
@@ -298,7 +304,7 @@ fn a_dropped_call_on_a_spawned_thread_leaves_the_thread_and_its_other_calls() {
     let boss = world.task("boss");
     for (group, n) in [(0, 1), (1, 2), (2, 3)] {
         let requests = vec![on(id, call("ping", n))];
-        world.handle(0, Input::Called { task: boss.id, call: CallId(group), requests, join: Join::All });
+        world.handle(0, Input::Called { task: boss.id, call: CallId(group), requests, join: Join::All, within: None });
     }
     world.run();
     world.handle(0, Input::CallDropped { task: boss.id, call: CallId(1) });

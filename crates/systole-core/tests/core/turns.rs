@@ -141,7 +141,10 @@ fn a_thread_that_lost_its_place_takes_a_new_one_at_the_tail() {
     crowd_the_ring(&mut world);
     let ask = |world: &mut World, group, request| {
         let requests = vec![request];
-        world.handle(0, Input::Called { task: boss.id, call: CallId(group), requests, join: Join::Settled });
+        world.handle(
+            0,
+            Input::Called { task: boss.id, call: CallId(group), requests, join: Join::Settled, within: None },
+        );
     };
     ask(&mut world, 11, on(id, call("ping", 1)));
     ask(&mut world, 12, on(id, call("ping", 2)));

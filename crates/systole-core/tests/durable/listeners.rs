@@ -1,6 +1,7 @@
 //! What the listeners do: decided by the id of the message, so that a handler that runs again does the same.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use systole_core::core::{
     Body, CallId, Emission, EmissionKind, Failure, InvocationId, Join, Message, Outcome, Settled,
@@ -36,6 +37,7 @@ pub(crate) enum Act {
         call: CallId,
         requests: Vec<Emission>,
         join: Join,
+        within: Option<Duration>,
     },
     Park,
     Drop(CallId),
@@ -157,7 +159,13 @@ impl Handler {
         let call = CallId(self.made);
         self.made += 1;
         self.waiting.insert(call.0);
-        Act::Call { call, requests: self.requests(width, u64::from(call.0)), join }
+        Act::Call { call, requests: self.requests(width, u64::from(call.0)), join, within: self.within(call) }
+    }
+
+    /// How long it waits for a group at most, if it doesn't wait for as long as it takes.
+    fn within(&self, call: CallId) -> Option<Duration> {
+        let mut random = Random::new(self.message.as_uuid().as_u64_pair().0 ^ (77 + u64::from(call.0)));
+        random.once_in(4).then(|| Duration::from_secs(random.below(4) as u64))
     }
 
     fn requests(&self, width: usize, salt: u64) -> Vec<Emission> {

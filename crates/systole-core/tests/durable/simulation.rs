@@ -341,7 +341,9 @@ impl Simulation {
         let handler = &mut self.handlers[at];
         let (shard, task) = (handler.shard, handler.task);
         match handler.act(fresh) {
-            Act::Call { call, requests, join } => self.input(shard, Input::Called { task, call, requests, join }),
+            Act::Call { call, requests, join, within } => {
+                self.input(shard, Input::Called { task, call, requests, join, within });
+            }
             Act::Park => {
                 self.input(shard, Input::Parked { task });
                 return false;

@@ -37,7 +37,7 @@ impl RawListener for Plain {
             match &*fault.message {
                 "panic" => panic!("as told"),
                 "call" => {
-                    let _ = context.thread().call_all([some_call(), some_call()], Join::Settled).await;
+                    let _ = context.thread().call_all_any([some_call(), some_call()], Join::Settled).await;
                 }
                 _ => {}
             }
@@ -75,7 +75,7 @@ impl BlockingHandler<Fault> for Slow {
     fn handle(&self, delivery: Delivery<Fault>) -> Response {
         match &*delivery.message {
             "panic" => panic!("as told"),
-            "call" => drop(crate::shell::block_on(delivery.thread().call(some_call()))?),
+            "call" => drop(crate::shell::block_on(delivery.thread().call_any(some_call()))?),
             _ => {}
         }
         Ok(none())

@@ -1,5 +1,7 @@
 //! Groups of calls that handlers await: asked, decided, given up, and asked again after a restart.
 
+use std::time::Duration;
+
 use super::Core;
 use crate::core::entrance::Item;
 use crate::core::faults;
@@ -20,11 +22,18 @@ pub(in crate::core) struct Calls {
     pub call: CallId,
     pub requests: Vec<Emission>,
     pub join: Join,
+    pub within: Option<Duration>,
 }
 
 impl Core {
     /// A handler awaits the answers to calls.
-    pub(super) fn called(&mut self, task: InvocationId, call: CallId, requests: Vec<Emission>, join: Join) {
+    pub(super) fn called(
+        &mut self,
+        task: InvocationId,
+        call: CallId,
+        requests: Vec<Emission>,
+        (join, within): (Join, Option<Duration>),
+    ) {
         let Some(thread) = self.invocations.thread(task).filter(|&thread| self.tree.contains(thread)) else {
             let emitted = self.books.emitted(requests.len());
             return self.books.cancelled(emitted);
@@ -38,12 +47,12 @@ impl Core {
         self.tree.begin_judging(thread);
         self.invocations.ask(task, call);
         let requests = requests.into_iter().map(|request| Emission { kind: EmissionKind::Call, ..request }).collect();
-        self.entrance.push(Item::Calls(Calls { thread, task, call, requests, join }));
+        self.entrance.push(Item::Calls(Calls { thread, task, call, requests, join, within }));
     }
 
     /// Judges a group of calls as a whole, then places them.
     pub(super) fn place_calls(&mut self, calls: Calls) {
-        let Calls { thread: key, task, call, requests, join } = calls;
+        let Calls { thread: key, task, call, requests, join, within } = calls;
         if self.repeat_calls(task, call, &requests) {
             self.tree.end_judging(key);
             self.tree.touch(key);
@@ -74,13 +83,15 @@ impl Core {
             return self.call_ready(task, call, Err(fault));
         }
         let (outcomes, held) = (Outcomes::new(total), Pile::new(self.tree.conversation(key)));
-        let kind = FanOutKind::Awaited { invocation: task, call, join, outcomes, held };
+        let kind = FanOutKind::Awaited { invocation: task, call, join, outcomes, held, expires: None };
+        let until = within.map(|within| self.clock.now().after(within));
         let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
         let record = || {
             let (requests, join) = (requests_record(&requests), join_word(join));
-            Some(CallRecord { requests, join, settled: Vec::new(), outcome: journal::Outcome::Open })
+            Some(CallRecord { requests, join, until, settled: Vec::new(), outcome: journal::Outcome::Open })
         };
         let fan = self.tree.open_fan_out(fan_out, record, &mut self.out);
+        self.tree.expire_at(fan, until, &mut self.clock);
         self.invocations.wait_for(task, call, fan, total);
         self.take_effect(key, listener, source, Some(fan), verdicts, entries);
         let decided = self.tree.decide(fan, &mut self.out);
@@ -91,6 +102,13 @@ impl Core {
     pub(super) fn settle_call(&mut self, fan: FanOutKey, index: u32, outcome: Result<Answer, Fault>) {
         let decided = self.tree.settle_call(fan, index, outcome, &mut self.out);
         self.call_decided(fan, decided);
+    }
+
+    /// Ends a group of awaited calls at its deadline: each call without an outcome has a fault for one.
+    pub(super) fn expire_calls(&mut self, fan: FanOutKey) {
+        for index in 0..self.tree.expired(fan).unwrap_or_default() {
+            self.settle_call(fan, index, Err(faults::unanswered()));
+        }
     }
 
     /// Ends a group of awaited calls that has its result; the losers are cancelled.
@@ -125,7 +143,7 @@ impl Core {
 
     /// Forgets a group of calls and cancels those that are still open.
     fn abandon_fan_out(&mut self, key: FanOutKey) {
-        if let Some(owner) = self.tree.remove_fan_out(key) {
+        if let Some(owner) = self.tree.remove_fan_out(key, &mut self.clock) {
             self.cancel_calls(owner, key);
         }
     }

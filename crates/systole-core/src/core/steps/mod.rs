@@ -79,7 +79,7 @@ impl Core {
             Input::Boot { root } => self.boot(root),
             Input::Injected(message) => self.inject(message),
             Input::Finished { task, outcome } => self.finished(task, outcome),
-            Input::Called { task, call, requests, join } => self.called(task, call, requests, join),
+            Input::Called { task, call, requests, join, within } => self.called(task, call, requests, (join, within)),
             Input::CallDropped { task, call } => self.call_dropped(task, call),
             Input::CallForgotten { task, call } => self.invocations.forget_call(task, call, &mut self.out),
             Input::Attached { task, attachment } => {

@@ -135,7 +135,7 @@ impl Core {
     fn recover_fan(&mut self, record: FanRecord, places: &mut Places) {
         let FanRecord { id, thread, source, total, delivered, counted_off, call } = record;
         let Some(&owner) = places.threads.get(&thread) else { return };
-        let Some(CallRecord { requests, join, settled, outcome }) = call else {
+        let Some(CallRecord { requests, join, until, settled, outcome }) = call else {
             let kind = FanOutKind::Mailbox { delivered, counted_off };
             let key = self.tree.recover_fan_out(FanOut { id, owner, source, total, kind });
             places.fans.insert(id, key);
@@ -152,8 +152,9 @@ impl Core {
                     }
                 }
                 let (invocation, join) = (InvocationId::null(), join_of(&join));
-                let kind = FanOutKind::Awaited { invocation, call: CallId(call), join, outcomes, held };
+                let kind = FanOutKind::Awaited { invocation, call: CallId(call), join, outcomes, held, expires: None };
                 let fan = self.tree.recover_fan_out(FanOut { id, owner, source, total, kind });
+                self.tree.expire_at(fan, until, &mut self.clock);
                 places.fans.insert(id, fan);
                 MadeState::Open(fan)
             }

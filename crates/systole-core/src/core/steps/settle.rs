@@ -218,6 +218,7 @@ impl Core {
                     self.close(key);
                 }
             }
+            Timer::Calls(fan) => self.expire_calls(fan),
             Timer::Continue(key, message) => match self.tree.contains(key) {
                 true => {
                     self.tree.end_delay(key, id);

@@ -71,7 +71,9 @@ impl Tree {
         if let Some(extra) = &mut self.threads[key].extra {
             extra.drained = false;
             for fan in std::mem::take(&mut extra.fans) {
-                self.fan_outs.remove(fan);
+                if let Some(fan_out) = self.fan_outs.remove(fan) {
+                    fan_out.kind.cancel_timer(clock);
+                }
             }
         }
         cancelled

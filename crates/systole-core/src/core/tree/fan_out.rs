@@ -1,13 +1,14 @@
 //! Fan-outs: the calls of one response, or of one group of awaited calls, and their answers.
 
 use super::{Origin, Pile, Tree};
+use crate::core::clock::{Clock, Timer, TimerId};
 use crate::core::invocations::{GroupResult, Outcomes};
 use crate::core::io::{Answer, CallId, Join, JoinPosition, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outputs::Outputs;
 use crate::core::records::{result_record, settled_record};
 use crate::journal::{CallRecord, FanId, Number, Op};
-use crate::vocab::{Fault, FaultCode, MessageId};
+use crate::vocab::{Fault, FaultCode, MessageId, Time};
 
 /// The calls that were made together. Every index gets exactly one answer, fault or count-off.
 #[derive(Debug)]
@@ -27,7 +28,24 @@ pub(in crate::core) enum FanOutKind {
     /// The mailbox of the owner, one by one.
     Mailbox { delivered: u32, counted_off: u32 },
     /// A handler that waits.
-    Awaited { invocation: InvocationId, call: CallId, join: Join, outcomes: Outcomes, held: Pile },
+    Awaited {
+        invocation: InvocationId,
+        call: CallId,
+        join: Join,
+        outcomes: Outcomes,
+        held: Pile,
+        /// The timer of the deadline.
+        expires: Option<TimerId>,
+    },
+}
+
+impl FanOutKind {
+    /// Cancels the timer of a deadline.
+    pub(super) fn cancel_timer(&self, clock: &mut Clock) {
+        if let Self::Awaited { expires: Some(timer), .. } = self {
+            clock.cancel(*timer);
+        }
+    }
 }
 
 /// A group of awaited calls that has its result.
@@ -109,7 +127,7 @@ impl Tree {
         let count = *delivered;
         let remaining = total.saturating_sub(*delivered + *counted_off);
         if remaining == 0 {
-            self.remove_fan_out(key);
+            self.unlink_fan_out(key);
         }
         (Some(JoinPosition { index, total, remaining }), Some((id, count)))
     }
@@ -129,7 +147,7 @@ impl Tree {
                 if !over {
                     return CountedOff::Open;
                 }
-                self.remove_fan_out(key);
+                self.unlink_fan_out(key);
                 CountedOff::Over { total, source }
             }
         }
@@ -177,13 +195,35 @@ impl Tree {
         Some(Decided { id: fan.id, invocation: *invocation, call: *call, order, result })
     }
 
-    /// Removes a fan-out; its owner, if that is open.
-    pub(in crate::core) fn remove_fan_out(&mut self, key: FanOutKey) -> Option<ThreadKey> {
-        let owner = self.fan_outs.remove(key)?.owner;
-        let thread = self.threads.get_mut(owner)?;
-        if let Some(extra) = &mut thread.extra {
+    /// Sets the deadline of a group of awaited calls, if it has one.
+    pub(in crate::core) fn expire_at(&mut self, key: FanOutKey, until: Option<Time>, clock: &mut Clock) {
+        let awaited = self.fan_outs.get_mut(key).map(|fan| &mut fan.kind);
+        if let (Some(until), Some(FanOutKind::Awaited { expires, .. })) = (until, awaited) {
+            *expires = Some(clock.set(until, Timer::Calls(key)));
+        }
+    }
+
+    /// Forgets the timer of a deadline that has passed; the number of calls of the group.
+    pub(in crate::core) fn expired(&mut self, key: FanOutKey) -> Option<u32> {
+        let FanOut { kind: FanOutKind::Awaited { expires, .. }, total, .. } = self.fan_outs.get_mut(key)? else {
+            return None;
+        };
+        *expires = None;
+        Some(*total)
+    }
+
+    /// Removes a fan-out with its timer; its owner, if that is open.
+    pub(in crate::core) fn remove_fan_out(&mut self, key: FanOutKey, clock: &mut Clock) -> Option<ThreadKey> {
+        let FanOut { owner, kind, .. } = self.unlink_fan_out(key)?;
+        kind.cancel_timer(clock);
+        self.threads.contains_key(owner).then_some(owner)
+    }
+
+    fn unlink_fan_out(&mut self, key: FanOutKey) -> Option<FanOut> {
+        let fan_out = self.fan_outs.remove(key)?;
+        if let Some(extra) = self.threads.get_mut(fan_out.owner).and_then(|thread| thread.extra.as_mut()) {
             extra.fans.retain(|&other| other != key);
         }
-        Some(owner)
+        Some(fan_out)
     }
 }

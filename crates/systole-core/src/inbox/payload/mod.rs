@@ -21,6 +21,7 @@ pub use requests::{
     Accept, ArtifactPayload, Cancel, Complete, Fail, Get, Input, InputRequired, List, Progress, Reject,
 };
 
+use crate::protocol::answered_by;
 use crate::vocab::QName;
 use systole_xml::schema::{ContractError, Payload, PayloadSchema};
 
@@ -81,6 +82,27 @@ payloads! {
     Registered: "registered";
     Removed: "removed";
     JobsPayload: "jobs";
+}
+
+// A submit is answered by a result, or by submitted where it is detached.
+answered_by! {
+    Cancel: Changed;
+    Input: Changed;
+    Get: TaskPayload;
+    List: Tasks;
+    Accept: Changed;
+    Progress: Changed;
+    ArtifactPayload: Changed;
+    InputRequired: Changed;
+    Complete: Changed;
+    Fail: Changed;
+    Reject: Changed;
+    ResultPayload: Noted;
+    Question: Input;
+    EventPayload: Noted;
+    Register: Registered;
+    Remove: Removed;
+    Find: JobsPayload;
 }
 
 /// The JSON Schema of a task's id.

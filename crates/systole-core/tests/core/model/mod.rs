@@ -281,7 +281,7 @@ impl Pair {
         let id = self.model.tasks[at].calls;
         self.model.tasks[at].calls += 1;
         let requests = says.iter().map(|say| self.emission(say, 0)).collect();
-        self.world.handle(task.shard, Input::Called { task: task.id, call: CallId(id), requests, join });
+        self.world.handle(task.shard, Input::Called { task: task.id, call: CallId(id), requests, join, within: None });
         self.world.handle(task.shard, Input::Parked { task: task.id });
         self.model.awaits(task, id, &says, join);
     }
