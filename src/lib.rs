@@ -53,7 +53,7 @@ pub mod core {
         Access, Answer, Blueprint, Body, CallId, Client, ClientId, Contract, Counts, DeadLetter, DeadLetterError,
         DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure, Join, JoinPosition, ListenerId,
         Message, MetaFlags, Misroute, OpenThread, Outcome, Party, Problem, Remembered, Routing, Scheduling, Settled,
-        Silence, Snapshot, Value,
+        Silence, Snapshot, Value, listener_prompt,
     };
 }
 

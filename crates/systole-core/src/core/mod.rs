@@ -30,6 +30,7 @@ mod meta;
 mod misroute;
 mod open;
 mod outcomes;
+mod prompt;
 mod read;
 mod recover;
 mod refused;
@@ -63,3 +64,4 @@ pub use io::{
 pub use key::{TaskId, ThreadKey};
 pub use machine::{Core, CoreConfig, Counts, Decoders, OpenThread, Snapshot};
 pub use misroute::Misroute;
+pub use prompt::listener_prompt;
