@@ -9,7 +9,7 @@ use systole_core::vocab::Time;
 const DATES: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
 
 /// How long a `Retry-After` asks for (RFC 9110, section 10.2.3): seconds, or a date; none if it is neither.
-pub(super) fn parse(header: &str, now: Time) -> Option<Duration> {
+pub(crate) fn parse(header: &str, now: Time) -> Option<Duration> {
     let header = header.trim();
     if !header.is_empty() && header.bytes().all(|byte| byte.is_ascii_digit()) {
         // What has more digits than a number is longer than anybody waits.

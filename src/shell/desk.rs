@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use systole_core::core::contain::Panicked;
-use systole_core::core::{Blueprint, CallId, Emission, Input, Join, ListenerId, Outcome, Settled, ShardId, TaskId};
+use systole_core::core::{
+    Blueprint, CallId, Emission, Input, Join, ListenerId, ModelAnswer, Outcome, Settled, ShardId, TaskId,
+};
+use systole_core::journal::NoteRecord;
 use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::schema::Catalog;
 
@@ -248,9 +251,10 @@ impl Desk {
     }
 
     /// Has something written down that a handler learned.
-    pub(super) fn note(&self, key: HandlerKey, index: u32, name: Arc<str>, value: Arc<str>) {
+    pub(super) fn note(&self, key: HandlerKey, note: NoteRecord, answer: Option<Box<ModelAnswer>>) {
+        let NoteRecord { index, name, value, .. } = note;
         if self.with(key, |handler| handler.note(index)).is_some() {
-            self.tell(key.origin, Input::Noted { task: key.task, index, name, value });
+            self.tell(key.origin, Input::Noted { task: key.task, index, name, value, answer });
         }
     }
 

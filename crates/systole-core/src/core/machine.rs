@@ -280,7 +280,10 @@ impl Core {
             Input::Appended { number } => self.appended(number),
             Input::Unwritable => self.unwritable(),
             Input::Read { number } => self.log(|_| Op::Read { egress: number }),
-            Input::Noted { task, index, name, value } => self.noted(task, index, name, value),
+            Input::Noted { task, index, name, value, answer } => {
+                self.noted(task, index, name, value);
+                answer.into_iter().for_each(|answer| self.model_answered(task, *answer));
+            }
             Input::Requeue { letter, root } => self.requeue(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),
             Input::Tick => {}

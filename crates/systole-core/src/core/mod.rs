@@ -46,6 +46,7 @@ mod task;
 mod thread;
 mod timer;
 mod turn;
+mod usage;
 
 pub use blueprint::{Blueprint, ClientId, ListenerId, Party, Problem};
 pub use contain::Value;
@@ -65,3 +66,4 @@ pub use key::{TaskId, ThreadKey};
 pub use machine::{Core, CoreConfig, Counts, Decoders, OpenThread, Snapshot};
 pub use misroute::Misroute;
 pub use prompt::listener_prompt;
+pub use usage::{Millionths, ModelAnswer, NoDecimal, Usage};

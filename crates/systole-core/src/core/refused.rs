@@ -91,7 +91,7 @@ impl Core {
                 self.remember(key, Remembered { from: by.clone(), payload });
             }
         }
-        self.event(key, || EventKind::Refused { by, output: excerpt(output.as_bytes(), SHOWN), fault });
+        self.event(key, || EventKind::Refused { by, output: shown(output.as_bytes()), fault });
     }
 }
 
@@ -101,6 +101,11 @@ pub(super) fn written(outcome: &Outcome) -> Option<Raw> {
         Outcome::Wrote(raw) => Some(raw.clone()),
         Outcome::Emitted(_) | Outcome::Failed(_) | Outcome::Panicked | Outcome::Discarded | Outcome::Aborted => None,
     }
+}
+
+/// The start of an output, as an event shows it.
+pub(super) fn shown(output: &[u8]) -> Arc<str> {
+    excerpt(output, SHOWN)
 }
 
 /// The start of an output, as text.

@@ -251,7 +251,7 @@ impl Simulation {
             }
             Act::Drop(call) => self.input(Input::CallDropped { task, call }),
             Act::Note { index, name, value: Some(value) } => {
-                self.input(Input::Noted { task, index, name: name.into(), value: value.into() });
+                self.input(Input::Noted { task, index, name: name.into(), value: value.into(), answer: None });
             }
             Act::Note { value: None, .. } => {}
             Act::Wait => return false,
