@@ -26,6 +26,7 @@ mod help;
 mod instead;
 mod limits;
 mod listener;
+mod llm;
 mod mistake;
 mod molecule;
 mod organism;
@@ -50,7 +51,7 @@ pub use place::journal as check_journal;
 pub use tasks::{Tasks, TasksOf};
 pub use text::Unread;
 
-use crate::settings::{GatewaySettings, Mode};
+use crate::settings::{GatewaySettings, LlmSettings, Mode, ModelSettings};
 use crate::shell::command::CommandSpec;
 use crate::shell::journal::Journaled;
 use crate::shell::worker::WorkerSpec;
@@ -83,6 +84,8 @@ pub struct Config {
     pub journal: Option<Journaled>,
     /// Where it is served over HTTP, if it is.
     pub gateway: Option<GatewaySettings>,
+    /// The backends of models, if there are any.
+    pub llm: Option<LlmSettings>,
     /// What is odd, but doesn't keep it from running.
     pub warnings: Vec<Finding>,
 }
@@ -94,6 +97,8 @@ pub enum Kind {
     Command(CommandSpec),
     /// A program that stays, and gets one message after the other.
     Worker(WorkerSpec),
+    /// A model speaks for it.
+    Model(ModelSettings),
     /// A person at the terminal.
     Human,
     /// It answers with what it gets.
@@ -199,7 +204,8 @@ fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>, look: L
     }
 }
 
-fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
+fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
+    llm::returns(&mut organism);
     let schemas = schemas::load(reader, &organism, directory, advise);
     if let Some(schemas) = schemas.as_ref().filter(|_| organism.complete) {
         check::declarations(reader, &organism, schemas);
@@ -214,6 +220,7 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Advi
     check::speakers(reader, &organism);
     let mailboxes = check::mailboxes(reader, &organism);
     check::signed(reader, &organism);
+    llm::check(reader, &organism);
     molecule::pushed(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
         file: directory.join(keep.file.value),
@@ -222,7 +229,9 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Advi
     });
     let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
     let gateway = organism.gateway.map(|gateway| GatewaySettings { mailboxes, ..gateway.value });
-    Config { blueprint, catalog: catalog.unwrap_or_default(), kinds, journal, gateway, warnings: Vec::new() }
+    let catalog = catalog.unwrap_or_default();
+    let llm = organism.llm.map(|llm| llm.settings);
+    Config { blueprint, catalog, kinds, journal, gateway, llm, warnings: Vec::new() }
 }
 
 fn kind(written: Written, directory: &Path) -> Kind {
@@ -231,6 +240,7 @@ fn kind(written: Written, directory: &Path) -> Kind {
         Written::Worker { program, processes, heartbeat } => {
             Kind::Worker(WorkerSpec { command: command(program, directory), processes, heartbeat })
         }
+        Written::Model(model) => Kind::Model(model.settings()),
         Written::Human => Kind::Human,
         Written::Echo => Kind::Echo,
         Written::Remote(mode) => Kind::Remote(mode),
@@ -271,7 +281,7 @@ mod tests {
         };
         for finding in &findings {
             let (name, _) = finding.place().unwrap_or_else(|| panic!("{finding:?} in {source}"));
-            assert!(name == "o.yaml" || name.ends_with(".xsd"), "{finding:?}");
+            assert!(name == "o.yaml" || name.ends_with(".xsd") || name.ends_with("script.yaml"), "{finding:?}");
             let (text, span) = finding.source().expect("what has a place has a text");
             assert!(text.get(span.start..span.end).is_some(), "{finding:?}");
         }
