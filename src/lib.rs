@@ -10,11 +10,12 @@
 //! - [`core`]: contracts, messages and events of the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that clients submit to a job, and the rules of their states;
 //! - [`shell`]: the runtime that turns the outputs of the core into work;
-//! - [`settings`]: settings of the entrance over HTTP and of remote listeners;
+//! - [`settings`]: settings of the entrance over HTTP, of remote listeners and of models;
 //! - `config`: organisms from an `organism.yaml`, with the feature `yaml`;
 //! - `gateway`: the entrance over HTTP, and remote listeners, with the feature `gateway`;
 //! - `outbound`: deliveries to other machines over HTTP, with the feature `gateway`;
 //! - `remote`: the client of a program that is an agent of an organism elsewhere, with the feature `gateway`;
+//! - `model`: listeners that a model speaks for, with the feature `gateway`;
 //! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`.
 //!
 //! [`prelude`] has the names that a program of listeners needs; it begins with
@@ -53,8 +54,8 @@ pub mod core {
     pub use systole_core::core::{
         Access, Answer, Blueprint, Body, CallId, Client, ClientId, Contract, Counts, DeadLetter, DeadLetterError,
         DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure, Join, JoinPosition, ListenerId,
-        Message, MetaFlags, Misroute, OpenThread, Outcome, Party, Problem, Remembered, Routing, Scheduling, Settled,
-        Silence, Snapshot, Value,
+        Message, MetaFlags, Millionths, Misroute, OpenThread, Outcome, Party, Problem, Remembered, Routing, Scheduling,
+        Settled, Silence, Snapshot, Usage, Value, listener_prompt,
     };
 }
 
@@ -70,6 +71,8 @@ mod accept;
 pub mod config;
 #[cfg(feature = "gateway")]
 pub mod gateway;
+#[cfg(feature = "gateway")]
+pub mod model;
 #[cfg(feature = "compat-molecule")]
 pub mod molecule;
 #[cfg(feature = "gateway")]

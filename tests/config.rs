@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use systole::config::{Config, Kind, Tasks, TasksOf};
-use systole::core::{Access, Contract, MetaFlags, Routing, Scheduling, Silence};
+use systole::core::{Access, Contract, MetaFlags, Millionths, Routing, Scheduling, Silence};
 use systole::inbox::Absent;
-use systole::settings::Mode;
+use systole::settings::{Backend, Dialect, KeySource, Mode, ModelSettings, Price, ProviderSettings, Rule, Strategy};
 use systole::shell::command::Variable;
 use systole::shell::journal::Durability;
 use systole::shell::worker::WorkerSpec;
@@ -99,7 +99,9 @@ fn every_key_arrives() {
 fn each_kind_of_listener_has_its_defaults() {
     let config = load("all-keys.yaml");
     let listeners: Vec<&Contract> = config.blueprint.listeners().map(|(_, listener)| listener).collect();
-    let [program, plain, stayer, _, person, parrot, agent, reviews, jobs, pushed] = listeners[..] else {
+    let [program, plain, stayer, _, thinker, plain_thinker, person, parrot, agent, reviews, jobs, pushed] =
+        listeners[..]
+    else {
         panic!("{listeners:?}")
     };
 
@@ -117,6 +119,13 @@ fn each_kind_of_listener_has_its_defaults() {
 
     assert!(stayer.can_park && !stayer.stateless);
     assert_eq!((stayer.timeout, stayer.concurrency), (plain.timeout, Contract::ACTOR_CONCURRENCY));
+
+    let ended = "{https://xml-pipeline.org/ns/core/v1}fan-out-ended";
+    assert_eq!(thinker.returns, qnames(&["{urn:t}note", ended]), "what comes back from its calls");
+    assert!(thinker.context && thinker.accepts_faults && thinker.can_park);
+    assert_eq!((thinker.timeout, thinker.concurrency), (Some(Duration::from_secs(600)), Contract::ACTOR_CONCURRENCY));
+    assert!(!plain_thinker.context && !plain_thinker.accepts_faults && plain_thinker.returns.is_empty());
+    assert_eq!(plain_thinker.timeout, Some(Duration::from_secs(45)));
 
     assert_eq!((person.timeout, person.can_park), (None, true));
     assert_eq!(parrot.replies, parrot.accepts, "an echo replies with what it accepts");
@@ -139,6 +148,43 @@ fn a_push_says_where_to_and_with_which_secret() {
 }
 
 #[test]
+fn backends_are_asked_as_the_file_says() {
+    let llm = load("all-keys.yaml").llm.expect("there are models");
+    assert_eq!(llm.strategy, Strategy::LeastLoaded);
+    let millionths = |text: &str| text.parse::<Millionths>().unwrap();
+    let price = Price { input: millionths("3"), output: millionths("15.5"), cached: Some(millionths("0.3")) };
+    let bare = |name: &str| Backend::new(name.parse().unwrap());
+    let main = Backend { priority: 2, rate_limit_tpm: Some(41_000), max_concurrent: Some(42), price, ..bare("main") };
+    let backends: Vec<&Backend> = llm.backends.iter().map(|(backend, _)| backend).collect();
+    assert_eq!(backends, [&main, &bare("near"), &bare("local"), &bare("script")]);
+    let providers: Vec<&ProviderSettings> = llm.backends.iter().map(|(_, provider)| provider).collect();
+    let [
+        ProviderSettings::Http(main),
+        ProviderSettings::Http(near),
+        ProviderSettings::Http(local),
+        ProviderSettings::Scripted(script),
+    ] = providers[..]
+    else {
+        panic!("{providers:?}")
+    };
+    assert_eq!((main.dialect, &*main.model, &*main.url), (Dialect::Anthropic, "big", "https://api.anthropic.com"));
+    assert!(matches!(&main.key, Some(KeySource::File(file)) if file.ends_with("tests/golden/config/pushed.secret")));
+    assert_eq!((near.dialect, &*near.url, near.context), (Dialect::OpenAi, "http://127.0.0.1:8000/v1", Some(4300)));
+    assert_eq!((local.dialect, &*local.model, &local.key), (Dialect::Ollama, "tiny:1b", &None));
+    let rules = [
+        Rule {
+            listener: Some("thinker".parse().unwrap()),
+            when: vec!["one".into(), "two".into()],
+            answer: "<answer/>\n".into(),
+            cut: true,
+            after: Duration::from_millis(46),
+        },
+        Rule { when: vec!["three".into()], answer: "no".into(), ..Rule::default() },
+    ];
+    assert_eq!(script.rules, rules);
+}
+
+#[test]
 fn commands_run_beside_the_file() {
     let config = load("all-keys.yaml");
     let [
@@ -146,6 +192,8 @@ fn commands_run_beside_the_file() {
         Kind::Command(plain),
         Kind::Worker(stayer),
         Kind::Worker(plain_stayer),
+        Kind::Model(thinker),
+        Kind::Model(plain_thinker),
         Kind::Human,
         Kind::Echo,
         Kind::Remote(Mode::Stream),
@@ -162,6 +210,14 @@ fn commands_run_beside_the_file() {
         (&stayer.command.arguments[..], &stayer.command.env[..]),
         (&["again".into()][..], &["GREETING".into()][..])
     );
+    let said = ModelSettings {
+        instructions: "Be brief.".into(),
+        temperature: Some(Millionths(250_000)),
+        max_tokens: 44,
+        tries: 2,
+        backend: Some("near".parse().unwrap()),
+    };
+    assert_eq!((thinker, plain_thinker), (&said, &ModelSettings::default()));
     let silent = |of| Kind::Tasks(Tasks { of, results: false, events: false, questions: false });
     let owner = TasksOf::Owner("agent".parse().unwrap());
     assert_eq!(tasks, [silent(owner), silent(TasksOf::Registered(Absent::Refuse))]);

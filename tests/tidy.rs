@@ -10,7 +10,10 @@ const MODULES: [(&str, &[&str]); 3] = [
     ("crates/systole-core/src", &["vocab", "protocol", "journal", "inbox", "core", "mailbox"]),
     (
         "src",
-        &["settings", "shell", "accept", "outbound", "remote", "gateway", "molecule", "config", "testing", "prelude"],
+        &[
+            "settings", "shell", "accept", "outbound", "remote", "model", "gateway", "molecule", "config", "testing",
+            "prelude",
+        ],
     ),
 ];
 

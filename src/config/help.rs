@@ -27,8 +27,18 @@ impl Mistake {
                 Some(short) => format!("did you mean {short}?"),
                 None => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
             },
+            Self::Decimal { help, .. } => help.clone(),
+            Self::NoLlm => {
+                "add llm: { backends: [{ name: main, provider: anthropic, model: NAME, api_key_env: ANTHROPIC_API_KEY }] }".into()
+            }
+            Self::NoBackend { near: Some(near), .. } => format!("did you mean {near}?"),
+            Self::NoBackend { near: None, .. } => "name one of llm: backends, or leave 'backend' out".into(),
+            Self::TwoBackends { .. } => "give it another name".into(),
+            Self::NoKey { .. } => "the organism can't start before it is there".into(),
+            Self::NoVariable => "write the variable that holds the key, such as OPENAI_API_KEY: never the key itself".into(),
+            Self::TwoKeys => "remove one of them".into(),
             Self::NoKind => {
-                "add one of: command: [program, argument], worker: [program, argument], human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()
+                "add one of: command: [program, argument], worker: [program, argument], model: { instructions: FILE.md }, human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()
             }
             Self::TwoKinds => "remove all but one".into(),
             Self::FalseKind { .. } => "remove it, or write true".into(),
@@ -57,7 +67,7 @@ impl Mistake {
                 "write NAME to pass a variable on, or NAME=value to set it; names are letters, digits and '_'".into()
             }
             Self::ReservedVariable => "choose another name".into(),
-            Self::Pointless { .. } => "remove it".into(),
+            Self::Pointless { .. } | Self::NotOfBackend { .. } => "remove it".into(),
             Self::TwoRegistries => "remove one of the two".into(),
             Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),

@@ -7,6 +7,7 @@ use systole_core::vocab::{Limits, Name, QName, Span, ns};
 
 use super::document::Node;
 use super::gateway;
+use super::llm::{self, Model};
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
 use super::remote;
@@ -39,6 +40,7 @@ pub(super) struct Program {
 pub(super) enum Written {
     Command(Program),
     Worker { program: Program, processes: u32, heartbeat: Duration },
+    Model(Model),
     Human,
     Echo,
     Remote(Mode),
@@ -77,9 +79,12 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     if reader.findings.len() > before {
         return None;
     }
-    let (name, kind) = (name?, kind?);
+    let (name, mut kind) = (name?, kind?);
     if let Written::Tasks { tasks, place, .. } = &kind {
         return Some(with_tasks(name, tasks.contract(&contract), *place, kind));
+    }
+    if let Written::Model(model) = &mut kind {
+        model.is_told = returns.is_some();
     }
     let (calls, returns) = (calls.unwrap_or_default(), returns.unwrap_or_default());
     let plain = |list: &[At<QName>]| list.iter().map(|at| at.value.clone()).collect();
@@ -110,6 +115,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
             contract.can_park = true;
             contract.speaks_at_end = true;
         }
+        Some(Written::Model(_)) => llm::defaults(&mut contract),
         Some(Written::Human) => {
             contract.timeout = None;
             // A call of a person is awaited, and its answer shown below the question.
@@ -129,11 +135,9 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
 }
 
 fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contract) {
-    let flag = |reader: &mut Reader, fields: &mut Fields<'_>, key| {
-        fields.take(key).and_then(|node| reader.flag(node)).unwrap_or_default()
-    };
-    contract.accepts_faults = flag(reader, fields, "accepts_faults");
-    contract.context = flag(reader, fields, "context");
+    let flag = |reader: &mut Reader, fields: &mut Fields<'_>, key| fields.take(key).and_then(|node| reader.flag(node));
+    contract.accepts_faults = flag(reader, fields, "accepts_faults").unwrap_or(contract.accepts_faults);
+    contract.context = flag(reader, fields, "context").unwrap_or(contract.context);
     let silence = [("error", Silence::Error), ("idle", Silence::Idle)];
     contract.silence = fields.take("silence").and_then(|node| reader.choice(node, &silence)).unwrap_or_default();
     let routing = [("unique", Routing::Unique), ("broadcast", Routing::Broadcast), ("addressed", Routing::Addressed)];
@@ -154,6 +158,7 @@ fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contra
 fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<Written> {
     let command = fields.take("command");
     let worker = fields.take("worker");
+    let model = fields.take("model");
     let human = fields.take("human");
     let echo = fields.take("echo");
     let remote = fields.take("remote");
@@ -162,6 +167,10 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
     let tasks = tasks.into_iter().flatten().collect::<Vec<_>>();
     let keys = ["env", "processes", "heartbeat"].map(|key| (key, fields.take(key)));
     let [env, processes, heartbeat] = keys.map(|(_, node)| node);
+    if model.is_some() && ([command, worker, human, echo, remote].iter().any(Option::is_some) || !tasks.is_empty()) {
+        reader.report(Mistake::TwoKinds, listener);
+        return None;
+    }
     let written = match (command, worker, human, echo, remote, tasks.as_slice()) {
         (Some(words), None, None, None, None, []) => program(reader, words, env).map(Written::Command),
         (None, Some(words), None, None, None, []) => {
@@ -176,6 +185,9 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
         (None, None, None, None, None, [(node, is_one)]) => {
             let read = if *is_one { tasks::job(reader, node) } else { tasks::jobs(reader, node) };
             read.map(|(tasks, owner)| Written::Tasks { tasks, owner, place: node.span })
+        }
+        (None, None, None, None, None, []) if model.is_some() => {
+            model.and_then(|node| llm::model(reader, node)).map(Written::Model)
         }
         (None, None, None, None, None, []) => {
             reader.report(Mistake::NoKind, listener);
@@ -193,6 +205,7 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
         Written::Echo => ("an echo", &keys[..]),
         Written::Command(_) => ("a command", &keys[1..]),
         Written::Worker { .. } => ("a worker", &[][..]),
+        Written::Model(_) => ("a model", &keys[..]),
     };
     for (key, node) in keys {
         node.iter().for_each(|node| reader.report(Mistake::Pointless { key, kind }, node.span));

@@ -112,11 +112,48 @@ pub enum Mistake {
         /// The most.
         max: u64,
     },
-    /// A listener without a kind: neither a command nor a worker nor a person nor an echo nor remote.
+    /// No decimal number.
+    #[error("'{text}' is no number")]
+    Decimal {
+        /// What stands there.
+        text: String,
+        /// What to write.
+        help: String,
+    },
+    /// A listener that a model speaks for, in an organism without models.
+    #[error("a model speaks for this listener, and the organism has none")]
+    NoLlm,
+    /// A backend that isn't there.
+    #[error("there is no backend '{backend}'")]
+    NoBackend {
+        /// Its name.
+        backend: Name,
+        /// A name that may be meant.
+        near: Option<String>,
+    },
+    /// Two backends of one name.
+    #[error("there is a backend '{name}' already")]
+    TwoBackends {
+        /// The name.
+        name: Name,
+    },
+    /// A key of a backend that is not there.
+    #[error("the backend has no key: {why}")]
+    NoKey {
+        /// Why.
+        why: String,
+    },
+    /// A text that can't be the name of a variable, and may be the key itself.
+    #[error("this is no name of an environment variable")]
+    NoVariable,
+    /// Two sources of one key.
+    #[error("'api_key_env' and 'api_key_file' both say where the key is")]
+    TwoKeys,
+    /// A listener that is neither a command nor a worker nor a model nor a person nor an echo nor remote.
     #[error("this listener has no kind")]
     NoKind,
     /// A listener of several kinds.
-    #[error("a listener is a command, a worker, human, echo, remote, a job or jobs, only one of them")]
+    #[error("a listener is a command, a worker, a model, human, echo, remote, a job or jobs, only one of them")]
     TwoKinds,
     /// `human: false` or `echo: false`.
     #[error("'{key}: false' has no effect")]
@@ -174,6 +211,14 @@ pub enum Mistake {
         /// The key.
         key: &'static str,
         /// The kind of the listener.
+        kind: &'static str,
+    },
+    /// A key that means nothing for a backend of this kind.
+    #[error("'{key}' means nothing for a backend that is {kind}")]
+    NotOfBackend {
+        /// The key.
+        key: &'static str,
+        /// What the backend is.
         kind: &'static str,
     },
     /// A second registry of jobs.
@@ -329,7 +374,7 @@ impl Mistake {
     pub fn is_warning(&self) -> bool {
         match self {
             Self::NoScript { .. } | Self::AddressInUse { .. } | Self::Unsigned | Self::NoListener => true,
-            Self::Mute { .. } => true,
+            Self::Mute { .. } | Self::NoKey { .. } => true,
             Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } | Self::Pitfall { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,

@@ -25,6 +25,7 @@ mod help;
 mod instead;
 mod limits;
 mod listener;
+mod llm;
 mod mistake;
 mod molecule;
 mod organism;
@@ -49,7 +50,7 @@ pub use place::journal as check_journal;
 pub use tasks::{Tasks, TasksOf};
 pub use text::Unread;
 
-use crate::settings::{GatewaySettings, Mode};
+use crate::settings::{GatewaySettings, LlmSettings, Mode, ModelSettings};
 use crate::shell::command::CommandSpec;
 use crate::shell::journal::Journaled;
 use crate::shell::worker::WorkerSpec;
@@ -82,6 +83,8 @@ pub struct Config {
     pub journal: Option<Journaled>,
     /// The gateway, if the organism has one.
     pub gateway: Option<GatewaySettings>,
+    /// The backends of models, if there are any.
+    pub llm: Option<LlmSettings>,
     /// Mistakes that don't keep the organism from running.
     pub warnings: Vec<Finding>,
 }
@@ -93,6 +96,8 @@ pub enum Kind {
     Command(CommandSpec),
     /// A program that stays, and handles many messages.
     Worker(WorkerSpec),
+    /// A model speaks for it.
+    Model(ModelSettings),
     /// A person at the terminal.
     Human,
     /// An echo: it replies with the payload that it gets.
@@ -197,7 +202,8 @@ fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>, look: L
     }
 }
 
-fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
+fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
+    llm::returns(&mut organism);
     let schemas = schemas::load(reader, &organism, directory, advise);
     if let Some(schemas) = schemas.as_ref().filter(|_| organism.complete) {
         check::declarations(reader, &organism, schemas);
@@ -212,6 +218,7 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Advi
     check::speakers(reader, &organism);
     let mailboxes = check::mailboxes(reader, &organism);
     check::signed(reader, &organism);
+    llm::check(reader, &organism);
     molecule::pushed(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
         file: directory.join(keep.file.value),
@@ -220,7 +227,9 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Advi
     });
     let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
     let gateway = organism.gateway.map(|gateway| GatewaySettings { mailboxes, ..gateway.value });
-    Config { blueprint, catalog: catalog.unwrap_or_default(), kinds, journal, gateway, warnings: Vec::new() }
+    let catalog = catalog.unwrap_or_default();
+    let llm = organism.llm.map(|llm| llm.settings);
+    Config { blueprint, catalog, kinds, journal, gateway, llm, warnings: Vec::new() }
 }
 
 fn kind(written: Written, directory: &Path) -> Kind {
@@ -229,6 +238,7 @@ fn kind(written: Written, directory: &Path) -> Kind {
         Written::Worker { program, processes, heartbeat } => {
             Kind::Worker(WorkerSpec { command: command(program, directory), processes, heartbeat })
         }
+        Written::Model(model) => Kind::Model(model.settings()),
         Written::Human => Kind::Human,
         Written::Echo => Kind::Echo,
         Written::Remote(mode) => Kind::Remote(mode),
@@ -269,7 +279,7 @@ mod tests {
         };
         for finding in &findings {
             let (name, _) = finding.place().unwrap_or_else(|| panic!("{finding:?} in {source}"));
-            assert!(name == "o.yaml" || name.ends_with(".xsd"), "{finding:?}");
+            assert!(name == "o.yaml" || name.ends_with(".xsd") || name.ends_with("script.yaml"), "{finding:?}");
             let (text, span) = finding.source().expect("what has a place has a text");
             assert!(text.get(span.start..span.end).is_some(), "{finding:?}");
         }

@@ -7,6 +7,7 @@ use super::document::Node;
 use super::gateway;
 use super::instead::ROOT;
 use super::listener::{self, Listener};
+use super::llm::{self, Llm};
 use super::reader::{At, Fields, Reader};
 use super::{Mistake, limits, molecule};
 use crate::settings::GatewaySettings;
@@ -21,6 +22,7 @@ pub(super) struct Organism {
     pub(super) meta: MetaFlags,
     pub(super) journal: Option<Keep>,
     pub(super) gateway: Option<At<GatewaySettings>>,
+    pub(super) llm: Option<Llm>,
     pub(super) clients: Vec<Speaker>,
     pub(super) listeners: Vec<Listener>,
     /// True if each listener could be read: else no missing listener is reported.
@@ -53,6 +55,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let meta = fields.take("meta").map(|node| meta(reader, node)).unwrap_or_default();
     let journal = journal(reader, &mut fields);
     let gateway = fields.take("gateway").and_then(|node| gateway::read(reader, node));
+    let llm = fields.take("llm").and_then(|node| llm::read(reader, node));
     let clients = fields.take("clients").and_then(|node| reader.list(node)).unwrap_or_default();
     let mut clients: Vec<_> = clients.iter().filter_map(|node| speaker(reader, node)).collect();
     let node = fields.require("listeners", "the file", reader);
@@ -68,7 +71,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let complete = entries.is_some_and(|entries| entries.len() == listeners.len());
     reader.finish(fields);
     let name = name.unwrap_or_default();
-    Some(Organism { name, scheduling, limits, meta, journal, gateway, clients, listeners, complete })
+    Some(Organism { name, scheduling, limits, meta, journal, gateway, llm, clients, listeners, complete })
 }
 
 /// The declaration of the journal, with its path as written.

@@ -79,7 +79,7 @@ impl Judge {
     pub(super) async fn answer(&self, listener: ListenerId, to: Answered, bytes: Bytes) -> Option<Result<(), Fault>> {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
-            precheck_answer(&Raw::new(bytes), to, listener, blueprint, validator)
+            precheck_answer(&Raw::new(bytes), to, listener, blueprint, validator).map(drop)
         };
         self.look(size, look).await
     }

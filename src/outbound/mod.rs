@@ -56,6 +56,7 @@ pub(crate) use answer::{Said, media_type, refusal};
 pub(crate) use client::{unanswered, wait_of};
 pub(crate) use engine::Engine;
 pub(crate) use failure::readable;
+pub(crate) use retry_after::parse as retry_after;
 pub(crate) use store::{DeliveryStore, Job, Stored};
 pub(crate) use tls::config as tls;
 

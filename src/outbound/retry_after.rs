@@ -11,7 +11,7 @@ use systole_core::vocab::Time;
 const DATES: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
 
 /// Parses a `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date; none if it is neither.
-pub(super) fn parse(header: &str, now: Time) -> Option<Duration> {
+pub(crate) fn parse(header: &str, now: Time) -> Option<Duration> {
     let header = header.trim();
     if !header.is_empty() && header.bytes().all(|byte| byte.is_ascii_digit()) {
         // A number too large for `u64` is longer than any delivery waits.

@@ -109,7 +109,7 @@ mod presence;
 mod program;
 mod push;
 pub mod source;
-mod sse;
+pub(crate) mod sse;
 mod stream;
 
 use std::pin::Pin;

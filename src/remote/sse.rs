@@ -4,20 +4,20 @@ use memchr::memchr2;
 
 /// A whole event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Event {
+pub(crate) struct Event {
     /// The last id of the stream, for `Last-Event-ID`.
-    pub(super) id: Option<String>,
-    pub(super) kind: String,
-    pub(super) data: String,
+    pub(crate) id: Option<String>,
+    pub(crate) kind: String,
+    pub(crate) data: String,
 }
 
 /// Error of an event with too many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(crate) struct TooLong;
 
 /// Parses bytes into events. Bytes that are no UTF-8 become U+FFFD, as the standard demands.
 #[derive(Debug)]
-pub(super) struct Parser {
+pub(crate) struct Parser {
     most: usize,
     line: Vec<u8>,
     event: Event,
@@ -28,12 +28,12 @@ pub(super) struct Parser {
 
 impl Parser {
     /// Makes a parser of events that have so many bytes at most, in all.
-    pub(super) fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         Self { most, line: Vec::new(), event: Event::default(), data: None, returned: false }
     }
 
     /// Takes some bytes; gives back the events that they complete, in order.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
         let mut events = Vec::new();
         let Some(first) = bytes.first() else { return Ok(events) };
         if std::mem::take(&mut self.returned) && *first == b'\n' {

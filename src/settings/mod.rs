@@ -1,11 +1,15 @@
-//! Settings of the entrance over HTTP and of the listeners that are reached through it: plain values, which a program
-//! without the feature `gateway` may hold, too.
+//! Settings of the entrance over HTTP, of the listeners that are reached through it, and of models: plain values, which a
+//! program without the feature `gateway` may hold, too.
 
 mod gateway;
+mod model;
 mod remote;
 mod tls;
 
 pub use gateway::GatewaySettings;
+pub use model::{
+    Backend, Dialect, Endpoint, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule, Script, Strategy,
+};
 #[cfg(feature = "yaml")]
 pub(crate) use remote::REPORTED;
 pub use remote::{Format, Mode, Push, read_secret};

@@ -14,9 +14,11 @@ use systole_core::vocab::{Limits, Name, QName};
 use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
 use tokio::sync::broadcast;
 
+#[cfg(feature = "gateway")]
+use super::accepts::Kind;
 use super::accepts::{ActorRoute, AsActor, AsBlocking, BlockingRoute};
 use super::clock::Clock;
-use super::contract::{ClientBuilder, ContractBuilder, Words, undecoded};
+use super::contract::{ClientBuilder, ContractBuilder, Words, answers, undecoded};
 use super::delivery::Delivery;
 use super::desk::Desk;
 use super::entropy::Entropy;
@@ -56,6 +58,8 @@ struct Registration {
     decoders: Vec<(QName, DecodeFn)>,
     /// True if the contract leaves the timeout to the limits.
     default_timeout: bool,
+    /// Whether it takes the replies of all that it calls as messages, beside those that its contract lists.
+    takes_all: bool,
     host: HostFactory,
 }
 
@@ -235,7 +239,35 @@ impl OrganismBuilder {
     {
         let decoders = contract.accepts.iter().chain(&contract.returns).map(|payload| (payload.clone(), undecoded()));
         let decoders = decoders.collect();
-        self.listeners.push(Registration { contract, decoders, default_timeout: false, host: raw_host(factory) });
+        let (default_timeout, takes_all) = (false, false);
+        let host = raw_host(factory);
+        self.listeners.push(Registration { contract, decoders, default_timeout, takes_all, host });
+        self
+    }
+
+    /// Registers a listener that is no actor, whose contract begins with these defaults, and which takes the replies of all
+    /// that it calls.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn raw_built<L, K, F, C>(
+        mut self,
+        name: &str,
+        defaults: impl FnOnce(&mut Contract),
+        contract: C,
+        factory: F,
+    ) -> Self
+    where
+        L: RawListener,
+        K: Kind<L>,
+        F: Fn() -> L + Send + Sync + 'static,
+        C: FnOnce(ContractBuilder<L, K>) -> ContractBuilder<L, K>,
+    {
+        let Some(name) = self.name(name) else { return self };
+        let mut begun = ContractBuilder::new(name);
+        defaults(&mut begun.contract);
+        begun.timeout = Some(begun.contract.timeout);
+        let built = contract(begun);
+        self = self.register(built.contract, built.decoders, built.timeout, built.words, raw_host(factory));
+        self.listeners.iter_mut().next_back().into_iter().for_each(|listener| listener.takes_all = true);
         self
     }
 
@@ -347,9 +379,10 @@ impl OrganismBuilder {
 
     pub(crate) fn plan(mut self) -> Result<Plan, StartError> {
         let catalog = self.catalog();
+        self.take_all();
         let (mut contracts, mut hosts, mut decoders) = (Vec::new(), Vec::new(), Decoders::default());
         for (id, registration) in (0..).map(ListenerId).zip(self.listeners) {
-            let Registration { mut contract, decoders: own, default_timeout, host } = registration;
+            let Registration { mut contract, decoders: own, default_timeout, host, .. } = registration;
             if default_timeout {
                 contract.timeout = Some(self.limits.handler_timeout);
             }
@@ -391,6 +424,18 @@ impl OrganismBuilder {
         })
     }
 
+    fn take_all(&mut self) {
+        let contracts: Vec<Contract> = self.listeners.iter().map(|listener| listener.contract.clone()).collect();
+        for Registration { contract, decoders, .. } in self.listeners.iter_mut().filter(|listener| listener.takes_all) {
+            let missing = answers(&contract.calls, &contracts);
+            for payload in missing.into_iter().filter(|payload| !contract.returns.contains(payload)).collect::<Vec<_>>()
+            {
+                decoders.push((payload.clone(), undecoded()));
+                contract.returns.push(payload);
+            }
+        }
+    }
+
     fn catalog(&mut self) -> Catalog {
         let mut catalog = Catalog::new();
         for schema in std::mem::take(&mut self.words.schemas) {
@@ -414,7 +459,8 @@ impl OrganismBuilder {
             contract.timeout = timeout;
         }
         self.words.append(words);
-        self.listeners.push(Registration { contract, decoders, default_timeout: timeout.is_none(), host });
+        let default_timeout = timeout.is_none();
+        self.listeners.push(Registration { contract, decoders, default_timeout, takes_all: false, host });
         self
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use systole_core::core::{Client, Contract, Routing, Silence};
-use systole_core::protocol::{Boot, Request, boot_qname};
+use systole_core::protocol::{Boot, Request, boot_qname, fan_out_ended_qname};
 use systole_core::vocab::{Fault, Name, QName, ns};
 use systole_xml::ladder::Element;
 use systole_xml::schema::{DecodeFn, Payload, PayloadSchema, decoder};
@@ -231,6 +231,24 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
 /// Decodes a payload to itself.
 pub(super) fn undecoded() -> DecodeFn {
     std::sync::Arc::new(|payload| Ok(Box::new(payload.value().clone())))
+}
+
+/// Whatever may come back for calls: the replies of all who accept them, and the word that no further answer comes.
+pub(crate) fn answers(calls: &[QName], contracts: &[Contract]) -> Vec<QName> {
+    let mut answers: Vec<QName> = Vec::new();
+    let mut add = |payload: &QName| {
+        if !answers.contains(payload) {
+            answers.push(payload.clone());
+        }
+    };
+    for call in calls {
+        let acceptors = contracts.iter().filter(|contract| contract.accepts.contains(call));
+        acceptors.flat_map(|contract| &contract.replies).for_each(&mut add);
+    }
+    if !calls.is_empty() {
+        add(&fan_out_ended_qname());
+    }
+    answers
 }
 
 /// Builder of a client: the payloads that it may send.

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use systole_core::core::catch_panic::Panicked;
 use systole_core::core::{
-    Blueprint, CallId, Emission, Input, InvocationId, Join, ListenerId, Outcome, Settled, ShardId,
+    Blueprint, CallId, Emission, Input, InvocationId, Join, ListenerId, ModelAnswer, Outcome, Settled, ShardId,
 };
+use systole_core::journal::NoteRecord;
 use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::schema::Catalog;
 
@@ -259,9 +260,10 @@ impl Desk {
     }
 
     /// Sends a note of a handler to the journal.
-    pub(super) fn note(&self, key: HandlerKey, index: u32, name: Arc<str>, value: Arc<str>) {
+    pub(super) fn note(&self, key: HandlerKey, note: NoteRecord, answer: Option<Box<ModelAnswer>>) {
+        let NoteRecord { index, name, value, .. } = note;
         if self.with(key, |handler| handler.note(index)).is_some() {
-            self.tell(key.origin, Input::Noted { task: key.task, index, name, value });
+            self.tell(key.origin, Input::Noted { task: key.task, index, name, value, answer });
         }
     }
 

@@ -14,7 +14,7 @@ mod client;
 #[doc(hidden)]
 pub mod clock;
 pub mod command;
-mod contract;
+pub(crate) mod contract;
 mod delivery;
 #[doc(hidden)]
 pub mod descriptors;

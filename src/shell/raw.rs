@@ -52,6 +52,12 @@ impl RunContext {
         self.blueprint.contract(self.listener)
     }
 
+    /// Whom the organism consists of, and which of them the listener is.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn place(&self) -> (&Blueprint, ListenerId) {
+        (&self.blueprint, self.listener)
+    }
+
     /// Returns the limits of the organism.
     pub fn limits(&self) -> &Limits {
         &self.blueprint.limits

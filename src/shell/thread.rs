@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 #[cfg(feature = "gateway")]
 use systole_core::core::Attachment;
-use systole_core::core::{Answer, Emission, EmissionKind, Failure, Input, Join, Message, Remembered};
+use systole_core::core::{Answer, Emission, EmissionKind, Failure, Input, Join, Message, ModelAnswer, Remembered};
 use systole_core::journal::{NoteRecord, Number};
 use systole_core::protocol::Request;
 use systole_core::vocab::{Fault, FaultCode, ThreadId, Time};
@@ -88,29 +88,60 @@ impl Thread {
             Noted::Not(page) => page,
         };
         let value = learn.await;
-        let NoteRecord { index, name, value: json, .. } = page.write(&value)?;
+        self.write_down(page.write(&value)?, None).await?;
+        Ok(value)
+    }
+
+    /// Asks a model and writes its answer down, as [`record`](Self::record) does, with the key of what was asked. A handler
+    /// that runs again asks anew where it asks something else, and writes that down instead. A failure is not written down.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn record_answer<T, F>(&self, name: &str, key: &str, ask: F) -> Result<T, Failure>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = Result<(T, ModelAnswer), Failure>>,
+    {
+        let (before, page) = self.turn_page::<Keyed<T>>(name)?;
+        if let Some(Keyed { value, .. }) = before.filter(|before| before.key == key) {
+            return Ok(value);
+        }
+        let (value, answer) = ask.await?;
+        self.write_down(page.write(&Keyed { key: key.to_owned(), value: &value })?, Some(Box::new(answer))).await?;
+        Ok(value)
+    }
+
+    /// Comes back when a note is durable.
+    async fn write_down(&self, note: NoteRecord, answer: Option<Box<ModelAnswer>>) -> Result<(), Fault> {
+        let index = note.index;
         let desk = Desk::here(self.key.desk).ok_or_else(gone)?;
-        desk.note(self.key, index, name, json);
+        desk.note(self.key, note, answer);
         drop(desk);
         std::future::poll_fn(|cx| match Desk::here(self.key.desk) {
             Some(desk) => desk.poll_note(self.key, index, cx),
             None => Poll::Ready(()),
         })
         .await;
-        Ok(value)
+        Ok(())
     }
 
     /// Opens the next of the handler's notes: the value from a run before a restart, or an empty page.
     pub(super) fn open_note<T: DeserializeOwned>(&self, name: &str) -> Result<Noted<T>, Fault> {
+        let (before, page) = self.turn_page(name)?;
+        Ok(before.map_or(Noted::Not(page), Noted::Before))
+    }
+
+    /// The value at the place of the handler's next note, if there is one since before a restart, and that place.
+    fn turn_page<T: DeserializeOwned>(&self, name: &str) -> Result<(Option<T>, Page), Fault> {
         let index = Desk::here(self.key.desk).and_then(|desk| desk.next_note(self.key)).ok_or_else(gone)?;
+        let page = Page { message: self.message, index, name: name.into() };
         let Some(note) = self.notes.iter().flat_map(|notes| notes.iter()).find(|note| note.index == index) else {
-            return Ok(Noted::Not(Page { message: self.message, index, name: name.into() }));
+            return Ok((None, page));
         };
         if *note.name != *name {
             return Err(failed(format!("before the restart the handler recorded '{}' here, now '{name}'", note.name)));
         }
         let value = serde_json::from_str(&note.value);
-        value.map(Noted::Before).map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")))
+        let value = value.map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")))?;
+        Ok((Some(value), page))
     }
 
     /// Returns the time, [recorded](Self::record).
@@ -132,7 +163,7 @@ impl Thread {
     }
 
     /// Returns the clock of the organism, on the thread of its shard.
-    pub(super) fn clock(&self) -> Option<Clock> {
+    pub(crate) fn clock(&self) -> Option<Clock> {
         Desk::here(self.key.desk).map(|desk| desk.clock.clone())
     }
 
@@ -269,6 +300,14 @@ pub(super) enum Noted<T> {
     Before(T),
     /// An empty page.
     Not(Page),
+}
+
+/// A note that holds for one key alone.
+#[cfg(feature = "gateway")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Keyed<T> {
+    key: String,
+    value: T,
 }
 
 /// The position of a new note.

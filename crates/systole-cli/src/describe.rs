@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::process::ExitCode;
 
-use systole::config::{Config, REFERENCE};
+use systole::config::{Config, Kind, REFERENCE};
+use systole::settings::ModelSettings;
 use systole_core::core::Client;
-use systole_core::vocab::{QName, near};
+use systole_core::vocab::{Name, QName, near};
 use systole_xml::ladder::{Canonical, write_example};
 use systole_xml::schema::PayloadSchema;
 
@@ -55,6 +56,25 @@ pub(super) fn describe(what: &Describe, part: Part) -> Result<ExitCode, Failure>
         all.push('\n');
     }
     print::document(all.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `systole prompt --listener`: what a model is told that speaks for it.
+pub(super) fn listener(what: &Describe, name: &Name) -> Result<ExitCode, Failure> {
+    let config = Config::load(&what.organism).map_err(Failure::Config)?;
+    let names: Vec<&str> = config.blueprint.listeners().map(|(_, listener)| listener.name.as_str()).collect();
+    let found = config.blueprint.listeners().zip(&config.kinds).find(|((_, listener), _)| listener.name == *name);
+    let Some(((id, _), kind)) = found else {
+        let near = near::nearest(name.as_str(), names.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!(": did you mean '{near}'?"));
+        return Err(Failure::no(format!("there is no listener '{name}'{near}")));
+    };
+    let settings = match kind {
+        Kind::Model(settings) => settings.clone(),
+        // Its program may ask a model itself.
+        _ => ModelSettings::default(),
+    };
+    print::document(settings.system_prompt(id, &config.blueprint, &config.catalog).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

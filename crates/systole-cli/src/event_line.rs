@@ -43,6 +43,9 @@ impl fmt::Display for EventLine<'_> {
                 let output = shorten(output, SHOWN);
                 write!(f, "refused what {by} wrote: {fault}: {output}")
             }
+            EventKind::ModelAnswered { by, backend, model, usage } => {
+                write!(f, "{model} at {backend} answered {by}: {usage}")
+            }
             EventKind::Faulted { fault, misroute } => {
                 write!(f, "fault {fault}")?;
                 misroute.iter().try_for_each(|misroute| write!(f, " ({misroute})"))
@@ -94,6 +97,18 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::Refused { by, output, fault } => {
             ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
         }
+        EventKind::ModelAnswered { by, backend, model, usage } => (
+            "model-answered",
+            json!({
+                "by": by.as_str(),
+                "backend": &**backend,
+                "model": &**model,
+                "input_tokens": usage.input,
+                "output_tokens": usage.output,
+                "cached_tokens": usage.cached,
+                "cost": usage.cost.as_f64(),
+            }),
+        ),
         EventKind::Faulted { fault, misroute } => ("fault", fault_json(fault, misroute.as_ref())),
         EventKind::Opened { thread } => ("thread-opened", json!({ "thread": thread.to_string() })),
         EventKind::Closed { thread, cancelled } => {

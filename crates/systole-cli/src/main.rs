@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use systole_core::vocab::QName;
+use systole_core::vocab::{Name, QName};
 
 use failure::Failure;
 
@@ -60,8 +60,8 @@ enum Command {
     Schema(Describe),
     /// Print a valid example of a payload, or of all
     Example(Example),
-    /// Print what a model needs to write a payload, or all payloads
-    Prompt(Describe),
+    /// Print what a model has to know to write a payload, or all, or to speak for a listener
+    Prompt(Prompt),
     /// Run one stage of the ladder by itself
     #[command(subcommand)]
     Xml(xml::Stage),
@@ -102,6 +102,15 @@ struct Describe {
 }
 
 #[derive(Debug, Args)]
+struct Prompt {
+    #[command(flatten)]
+    what: Describe,
+    /// Print the whole system prompt of a listener: for one with `model:`, what is sent with each request
+    #[arg(long, value_name = "NAME", conflicts_with = "payload")]
+    listener: Option<Name>,
+}
+
+#[derive(Debug, Args)]
 struct Example {
     #[command(flatten)]
     what: Describe,
@@ -124,7 +133,8 @@ fn main() -> ExitCode {
         Command::Schema(args) => describe::describe(&args, describe::Part::Schema),
         Command::Example(Example { what, envelope: false }) => describe::describe(&what, describe::Part::Example),
         Command::Example(Example { what, envelope: true }) => describe::describe(&what, describe::Part::Envelope),
-        Command::Prompt(args) => describe::describe(&args, describe::Part::Prompt),
+        Command::Prompt(Prompt { what, listener: Some(listener) }) => describe::listener(&what, &listener),
+        Command::Prompt(Prompt { what, listener: None }) => describe::describe(&what, describe::Part::Prompt),
         Command::Xml(stage) => xml::run(stage),
         Command::Journal(action) => journal::run(&action),
         Command::Thread(action) => thread::run(&action),

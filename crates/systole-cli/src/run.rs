@@ -5,6 +5,8 @@ mod entrance;
 mod gone;
 mod input;
 mod launch;
+#[cfg_attr(not(feature = "gateway"), path = "run/no_models.rs")]
+mod models;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

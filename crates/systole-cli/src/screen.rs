@@ -334,6 +334,7 @@ fn went_wrong(kind: &EventKind) -> bool {
         EventKind::Injected { claimed, .. } => claimed.is_some(),
         EventKind::Delivered { .. }
         | EventKind::Emitted { .. }
+        | EventKind::ModelAnswered { .. }
         | EventKind::Opened { .. }
         | EventKind::Closed { .. }
         | EventKind::Left { .. } => false,

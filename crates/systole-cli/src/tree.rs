@@ -44,6 +44,7 @@ impl Tree {
             | EventKind::Left { .. }
             | EventKind::DeadLetter { .. }
             | EventKind::Blocked { .. }
+            | EventKind::ModelAnswered { .. }
             | EventKind::Released { .. } => {}
         }
     }

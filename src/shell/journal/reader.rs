@@ -109,6 +109,8 @@ pub enum Said {
     Left(EgressRecord, Option<Time>),
     /// A refused output of the handler of a message.
     Refused(NoteRecord),
+    /// Something that the handler of a message recorded.
+    Recorded(NoteRecord),
 }
 
 impl JournalReader {
@@ -338,6 +340,11 @@ impl JournalReader {
         let refused = "WHERE place = ?2 AND message IN (SELECT number FROM message WHERE thread = ?1)";
         said.extend(self.rows(refused, [number, NoteRecord::REFUSED.into()], |_, note: NoteRecord, at, _| {
             Ok(Entry { at: time(at), said: Said::Refused(note) })
+        })?);
+        let recorded =
+            "WHERE place < ?2 AND message IN (SELECT number FROM message WHERE thread = ?1) ORDER BY message, place";
+        said.extend(self.rows(recorded, [number, NoteRecord::REFUSED.into()], |_, note: NoteRecord, at, _| {
+            Ok(Entry { at: time(at), said: Said::Recorded(note) })
         })?);
         said.sort_by_key(|entry| entry.at);
         Ok(said)

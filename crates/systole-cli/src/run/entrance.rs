@@ -26,7 +26,7 @@ impl Entrance {
         let listeners = config.blueprint.listeners().zip(&config.kinds);
         let remote = listeners.filter_map(|((_, contract), kind)| match kind {
             Kind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
-            Kind::Command(_) | Kind::Worker(_) | Kind::Human | Kind::Echo | Kind::Tasks(_) => None,
+            Kind::Command(_) | Kind::Worker(_) | Kind::Model(_) | Kind::Human | Kind::Echo | Kind::Tasks(_) => None,
         });
         let gateway = Gateway::new(settings, journal, remote).and_then(Gateway::listen).map_err(failure)?;
         #[cfg(feature = "compat-molecule")]

@@ -18,6 +18,7 @@ use tokio::sync::mpsc::Receiver;
 
 use super::entrance::{Entrance, Served};
 use super::input::{self, Source, Taken};
+use super::models::Models;
 use super::{CLIENT, Run, gone};
 use crate::failure::Failure;
 use crate::log;
@@ -72,8 +73,9 @@ impl Stage {
         let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
         warnings.for_each(|finding| tracing::warn!("{finding}"));
         let entrance = Entrance::open(&config)?;
+        let models = Models::open(&config)?;
         let limits = config.blueprint.limits.xml.clone();
-        let mut builder = entrance.install(builder(config, &self.console, &entrance));
+        let mut builder = entrance.install(builder(config, &self.console, &entrance, &models));
         if let Some(shards) = args.shards {
             builder = builder.shards(shards);
         }
@@ -172,7 +174,7 @@ impl Keyboard {
     }
 }
 
-fn builder(config: Config, console: &Console, entrance: &Entrance) -> OrganismBuilder {
+fn builder(config: Config, console: &Console, entrance: &Entrance, models: &Models) -> OrganismBuilder {
     let schemas: Vec<_> = config.payloads().cloned().collect();
     let blueprint = config.blueprint;
     let journal = config.journal;
@@ -198,6 +200,7 @@ fn builder(config: Config, console: &Console, entrance: &Entrance) -> OrganismBu
                 let name = contract.name.clone();
                 builder.raw_listener(contract, move || WorkerListener::new(name.clone(), spec.clone()))
             }
+            Kind::Model(settings) => models.listener(builder, contract, settings),
             Kind::Human => {
                 let human = HumanListener::new(console.clone());
                 builder.raw_listener(contract, move || human.clone())

@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use systole::shell::journal::{Entry, Said};
-use systole_core::journal::{BodyRecord, MessageState};
+use systole_core::core::Usage;
+use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
 use systole_core::vocab::{MessageId, Time};
 
 use super::tree::Threads;
@@ -59,6 +60,21 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A request to a model and its answer, as a person reads them.
+fn exchange(note: &NoteRecord) -> Option<String> {
+    let note: Value = serde_json::from_str(&note.value).ok()?;
+    let value = note.get("value")?;
+    let text = |field: &str| value.get(field).and_then(Value::as_str);
+    let usage: Usage = serde_json::from_value(value.get("usage")?.clone()).ok()?;
+    let unfinished = value.get("unfinished").map_or_else(String::new, |why| format!(", unfinished: {why}"));
+    let (backend, model) = (text("backend")?, text("model")?);
+    Some(format!(
+        "{model} at {backend}: {usage}{unfinished}\nasked:\n{}\nanswered:\n{}",
+        text("asked")?,
+        text("answer")?
+    ))
+}
+
 impl Line {
     fn of(Entry { at, said }: Entry, path: String) -> Self {
         let utf8 = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -95,6 +111,15 @@ impl Line {
                 kind: "refused output",
                 state: "kept".to_owned(),
                 text: note.value.to_string(),
+            },
+            Said::Recorded(note) => Self {
+                at,
+                from: path.rsplit('/').next().unwrap_or_default().to_owned(),
+                path,
+                id: None,
+                kind: "note",
+                state: note.name.to_string(),
+                text: exchange(&note).unwrap_or_else(|| note.value.to_string()),
             },
             Said::Left(egress, read) => Self {
                 at,

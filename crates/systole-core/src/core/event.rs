@@ -4,6 +4,7 @@ use std::time::Duration;
 use systole_xml::ladder::Repair;
 
 use super::misroute::Misroute;
+use super::usage::Usage;
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath};
 
 /// An event for operators: it holds thread paths, so it is never for listeners.
@@ -69,6 +70,17 @@ pub enum EventKind {
         output: Arc<str>,
         /// The first reason.
         fault: Fault,
+    },
+    /// A model answered a listener.
+    ModelAnswered {
+        /// The listener.
+        by: Name,
+        /// Name of the backend.
+        backend: Arc<str>,
+        /// The model, as the provider names it.
+        model: Arc<str>,
+        /// Tokens and cost.
+        usage: Usage,
     },
     /// A fault was made.
     Faulted {

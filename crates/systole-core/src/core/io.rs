@@ -13,6 +13,7 @@ use super::dead_letters::{DeadLetterError, DeadLetterId};
 use super::event::Event;
 use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
+use super::usage::ModelAnswer;
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
 use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, Time};
 
@@ -142,6 +143,8 @@ pub enum Input {
         name: Arc<str>,
         /// The value as JSON.
         value: Arc<str>,
+        /// The answer of a model, if it is one.
+        answer: Option<Box<ModelAnswer>>,
     },
     /// Time has passed.
     Tick,

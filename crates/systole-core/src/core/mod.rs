@@ -22,6 +22,7 @@ mod meta;
 mod misroute;
 mod outputs;
 mod precheck;
+mod prompt;
 mod rate_limit;
 mod read;
 mod records;
@@ -29,6 +30,7 @@ mod setup;
 mod steps;
 mod tree;
 mod turns;
+mod usage;
 
 pub use blueprint::{Blueprint, ClientId, ListenerId, Party, Problem};
 pub use books::Counts;
@@ -46,6 +48,8 @@ pub use key::{InvocationId, ThreadKey};
 pub use misroute::Misroute;
 #[doc(hidden)]
 pub use precheck::{Answered, precheck, precheck_answer};
+pub use prompt::listener_prompt;
 pub use setup::{CoreConfig, Decoders};
 pub use steps::Core;
 pub use tree::{Holding, OpenThread, Snapshot};
+pub use usage::{Millionths, ModelAnswer, NoDecimal, Usage};

@@ -49,6 +49,8 @@ pub fn precheck(
 /// good, whatever stands beside it; otherwise, each payload must be one that the listener may send. What depends on the
 /// threads that the listener has spawned is left to the core.
 ///
+/// The number of payloads that were looked at.
+///
 /// # Errors
 /// The fault of the first payload that the core would refuse.
 pub fn precheck_answer(
@@ -57,15 +59,15 @@ pub fn precheck_answer(
     listener: ListenerId,
     blueprint: &Blueprint,
     validator: &mut Validator,
-) -> Result<(), Fault> {
+) -> Result<usize, Fault> {
     if raw.bytes().trim_ascii().is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let (contract, party) = (blueprint.contract(listener), Party::Listener(listener));
     let sendable = || contract.replies.iter().chain(&contract.calls);
     let vocabulary = || schema::vocabulary(sendable(), validator.catalog());
     let fragment = climb_fragment(raw, &blueprint.limits.xml, vocabulary).map_err(|error| faults::malformed(&error))?;
-    let mut refused = None;
+    let (mut refused, count) = (None, fragment.elements.len());
     for element in fragment.elements {
         let (claims, payload) = if element.root().namespace() == ns::ENVELOPE && element.root().local() == "message" {
             let (claims, payload) = match Envelope::open_emitted(element) {
@@ -101,12 +103,12 @@ pub fn precheck_answer(
             Ok(to) => may_ask(payload, to.as_ref(), party, blueprint, validator),
         };
         match verdict {
-            Ok(()) if is_reply => return Ok(()),
+            Ok(()) if is_reply => return Ok(count),
             Ok(()) => {}
             Err(fault) => refused = refused.or(Some(fault)),
         }
     }
-    refused.map_or(Ok(()), Err)
+    refused.map_or(Ok(count), Err)
 }
 
 /// Judges a request of a listener, to the core or to another listener.

@@ -350,7 +350,7 @@ impl Simulation {
             }
             Act::Drop(call) => self.input(shard, Input::CallDropped { task, call }),
             Act::Note { index, name, value: Some(value) } => {
-                self.input(shard, Input::Noted { task, index, name: name.into(), value: value.into() });
+                self.input(shard, Input::Noted { task, index, name: name.into(), value: value.into(), answer: None });
             }
             Act::Note { value: None, .. } => {}
             Act::Wait => return false,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::repair::{Shape, Vocabulary, repair_by};
+use super::repair::{Shape, Vocabulary, is_thought, repair_by};
 use super::strict::{canonicalize, canonicalize_fragment};
-use super::{Canonical, Raw, Repair, RepairError, StrictError};
+use super::{Canonical, Raw, Repair, RepairError, Repaired, StrictError};
 use crate::vocab::{Position, XmlLimits};
 
 /// Parses one document: the strict pass first; only if it refuses, repair and then the strict pass again.
@@ -14,12 +14,12 @@ use crate::vocab::{Position, XmlLimits};
 /// # Errors
 /// [`LadderError`] if the bytes can't be repaired or are over a limit.
 pub fn climb(raw: &Raw, limits: &XmlLimits) -> Result<Canonical, LadderError> {
-    let (canonical, repairs) = strict_first(raw, Shape::Document, limits, Vocabulary::default, canonicalize)?;
+    let (canonical, repairs) = strict_first(raw, Shape::Document, limits, Vocabulary::default, canonicalize, |_| true)?;
     Ok(if repairs.is_empty() { canonical } else { canonical.with_repairs(repairs) })
 }
 
-/// Parses an emission of a listener: any number of top-level elements. If repair is needed, `vocabulary` gives it the
-/// names of the listener's contract.
+/// The same for what a listener emitted: any number of top-level elements. Where repair is needed, `vocabulary` is asked
+/// for what the contract of the listener tells it. Well-formed reasoning (`<think>` and the like) needs repair, too.
 ///
 /// # Errors
 /// [`LadderError`] if the bytes can't be repaired or are over a limit: an emission fails whole.
@@ -28,7 +28,9 @@ pub fn climb_fragment(
     limits: &XmlLimits,
     vocabulary: impl FnOnce() -> Vocabulary,
 ) -> Result<Fragment, LadderError> {
-    let (mut elements, repairs) = strict_first(raw, Shape::Fragment, limits, vocabulary, canonicalize_fragment)?;
+    let is_done = |elements: &Vec<Canonical>| !elements.iter().any(|element| is_thought(element.root().local()));
+    let (mut elements, repairs) =
+        strict_first(raw, Shape::Fragment, limits, vocabulary, canonicalize_fragment, is_done)?;
     if !repairs.is_empty() {
         let shared: Arc<[Repair]> = repairs.as_slice().into();
         elements = elements.into_iter().map(|element| element.with_repairs(shared.clone())).collect();
@@ -82,22 +84,29 @@ impl LadderError {
     }
 }
 
+/// Strict, and only where that refuses, or what it made is not `is_done`, repair and then strict again.
 fn strict_first<T>(
     raw: &Raw,
     shape: Shape,
     limits: &XmlLimits,
     vocabulary: impl FnOnce() -> Vocabulary,
     strict: impl Fn(&bytes::Bytes, &XmlLimits) -> Result<T, StrictError>,
+    is_done: impl FnOnce(&T) -> bool,
 ) -> Result<(T, Vec<Repair>), LadderError> {
-    let input = match strict(raw.bytes(), limits) {
-        Ok(clean) => return Ok((clean, Vec::new())),
+    let first = match strict(raw.bytes(), limits) {
+        Ok(clean) if is_done(&clean) => return Ok((clean, Vec::new())),
         Err(error) if error.is_limit() => return Err(error.into()),
-        Err(error) => error,
+        first => first,
     };
-    let (bytes, repairs) = repair_by(&vocabulary(), raw, shape, limits)?.into_parts();
-    match strict(&bytes, limits) {
-        Ok(clean) => Ok((clean, repairs)),
-        Err(repaired) => Err(LadderError::Beyond { input, repaired }),
+    let repaired = repair_by(&vocabulary(), raw, shape, limits).map(Repaired::into_parts);
+    match (repaired, first) {
+        (Ok((bytes, repairs)), first) => match (strict(&bytes, limits), first) {
+            (Ok(clean), _) => Ok((clean, repairs)),
+            (Err(_), Ok(clean)) => Ok((clean, Vec::new())),
+            (Err(repaired), Err(input)) => Err(LadderError::Beyond { input, repaired }),
+        },
+        (Err(_), Ok(clean)) => Ok((clean, Vec::new())),
+        (Err(error), Err(_)) => Err(error.into()),
     }
 }
 
@@ -114,6 +123,37 @@ mod tests {
         let fragment = climb_fragment(&Raw::new("<a/> <b/>"), &XmlLimits::default(), Vocabulary::default).unwrap();
         assert_eq!(fragment.elements.len(), 2);
         assert!(fragment.repairs.is_empty());
+    }
+
+    #[test]
+    fn closed_reasoning_goes_where_the_contract_does_not_declare_it() {
+        let contract = |declared: &[&str]| {
+            let mut vocabulary = Vocabulary::default();
+            declared.iter().for_each(|name| vocabulary.declare(name, true, false));
+            vocabulary
+        };
+        let roots = |text: &'static str, declared: &[&str]| {
+            let fragment = climb_fragment(&Raw::new(text), &XmlLimits::default(), || contract(declared)).unwrap();
+            let roots: Vec<String> = fragment.elements.iter().map(|element| element.as_str().to_owned()).collect();
+            let repairs: Vec<String> =
+                fragment.repairs.iter().map(|repair| format!("{} {}", repair.at, repair.kind)).collect();
+            (roots.join(""), repairs.join(", "))
+        };
+        let answer = "<a>x</a>".to_owned();
+        for text in [
+            "<think>ok</think><a>x</a>",
+            "<think>I write <a>, then </b> & 1 < 2.</think>\n<a>x</a>",
+            "<Thinking>An <a>y</a>?</Thinking> <a>x</a>",
+            "<think/><a>x</a>",
+            "<think/>Well, <a>y</a></think><a>x</a>",
+            "<think mode=deep>ok</THINK><a>x</a>",
+        ] {
+            assert_eq!(roots(text, &["a"]), (answer.clone(), "1:1 thought".to_owned()), "{text}");
+        }
+        assert_eq!(roots("<think>ok</think>", &["a"]), (String::new(), "1:1 thought".to_owned()));
+        let kept = "<think>ok</think><a>x</a>";
+        assert_eq!(roots(kept, &["a", "think"]), (kept.to_owned(), String::new()), "a payload of the contract");
+        assert_eq!(roots(kept, &[]), (kept.to_owned(), String::new()), "nothing is known");
     }
 
     #[test]

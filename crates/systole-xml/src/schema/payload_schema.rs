@@ -37,6 +37,8 @@ struct Inner {
     example: Option<Canonical>,
     description: String,
     prompt: String,
+    /// Length of the part of the prompt before the words on how to send the payload.
+    described: usize,
     json_schema: Option<Value>,
     qualified: bool,
     vocabulary: Option<Vocabulary>,
@@ -111,9 +113,11 @@ impl PayloadSchema {
         example: Option<Canonical>,
         json_schema: Option<Value>,
     ) -> Self {
+        let (prompt, described) = prompt::prompt(model, example.as_ref());
         Self(Arc::new(Inner {
             description: prompt::description(model),
-            prompt: prompt::prompt(model, example.as_ref()),
+            prompt,
+            described,
             qualified: model.is_qualified(),
             vocabulary: vocabulary::of_model(model),
             qname,
@@ -156,6 +160,11 @@ impl PayloadSchema {
     /// A prompt fragment for a language model: description, fields with docs and bounds, example, and how to reply.
     pub fn prompt(&self) -> &str {
         &self.0.prompt
+    }
+
+    /// The part of the prompt before how to reply: for a prompt that describes several payloads.
+    pub fn words(&self) -> &str {
+        self.0.prompt[..self.0.described].trim_end()
     }
 
     /// The JSON Schema of a Rust type.

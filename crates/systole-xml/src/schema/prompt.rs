@@ -24,8 +24,8 @@ pub(crate) fn description(model: &Model) -> String {
     paragraph.join(" ")
 }
 
-/// The prompt fragment of a payload.
-pub(crate) fn prompt(model: &Model, example: Option<&Canonical>) -> String {
+/// The prompt fragment of a payload, and the length of its part before the words on how to send it.
+pub(crate) fn prompt(model: &Model, example: Option<&Canonical>) -> (String, usize) {
     let root = &model.root;
     let mut out = format!("<{}>", root.local);
     if !root.namespace.is_empty() {
@@ -44,6 +44,7 @@ pub(crate) fn prompt(model: &Model, example: Option<&Canonical>) -> String {
     if let Some(example) = example {
         let _ = write!(out, "\nExample:\n{}\n", example.as_str());
     }
+    let described = out.len();
     let as_shown = if example.is_some() { ", written as in the example" } else { "" };
     let namespace = if root.namespace.is_empty() { "" } else { " in that namespace" };
     let _ = write!(
@@ -51,7 +52,7 @@ pub(crate) fn prompt(model: &Model, example: Option<&Canonical>) -> String {
         "\nTo send it, answer with exactly one <{}> element{namespace}{as_shown}, and nothing else.\n",
         root.local
     );
-    out
+    (out, described)
 }
 
 struct Fields<'a> {

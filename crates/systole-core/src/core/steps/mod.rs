@@ -105,8 +105,9 @@ impl Core {
             Input::Appended { number } => self.out.appended(number),
             Input::Unwritable => self.unwritable(),
             Input::Read { number } => self.out.write(|| Op::Read { egress: number }),
-            Input::Noted { task, index, name, value } => {
+            Input::Noted { task, index, name, value, answer } => {
                 self.invocations.note(task, index, (name, value), &mut self.out);
+                answer.into_iter().for_each(|answer| self.model_answered(task, *answer));
             }
             Input::Redrive { letter, root } => self.redrive(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),

@@ -9,8 +9,9 @@ use crate::core::blueprint::ListenerId;
 use crate::core::event::EventKind;
 use crate::core::io::Remembered;
 use crate::core::judge::Verdict;
-use crate::core::key::ThreadKey;
+use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::tree::Sender;
+use crate::core::usage::ModelAnswer;
 use crate::journal::{NoteRecord, Number, Op};
 use crate::protocol::write_refused;
 use crate::vocab::Fault;
@@ -91,9 +92,26 @@ impl Core {
                 self.tree.remember(key, Remembered { from: by.clone(), payload }, &mut self.out);
             }
         }
-        let shown = || EventKind::Refused { by, output: excerpt(output.as_bytes(), SHOWN), fault };
-        self.tree.event(key, &mut self.out, shown);
+        self.tree.event(key, &mut self.out, || EventKind::Refused { by, output: shown(&output), fault });
     }
+
+    /// Tells operators of an answer that a handler got from a model.
+    pub(super) fn model_answered(&mut self, id: InvocationId, answer: ModelAnswer) {
+        let Some(invocation) = self.invocations.get(id) else { return };
+        let Some(thread) = invocation.thread else { return };
+        let by = self.setup.blueprint.contract(invocation.listener).name.clone();
+        let ModelAnswer { backend, model, usage, refused } = answer;
+        let answered = || EventKind::ModelAnswered { by: by.clone(), backend, model, usage };
+        self.tree.event(thread, &mut self.out, answered);
+        if let Some((output, fault)) = refused {
+            self.tree.event(thread, &mut self.out, || EventKind::Refused { by, output: shown(&output), fault });
+        }
+    }
+}
+
+/// The start of an output, as an event shows it.
+fn shown(output: &str) -> Arc<str> {
+    excerpt(output.as_bytes(), SHOWN)
 }
 
 /// The start of an output, as text.

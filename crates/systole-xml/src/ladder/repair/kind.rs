@@ -16,6 +16,8 @@ pub enum RepairKind {
     Prose,
     /// A line that opens or closes a Markdown code block was dropped.
     Fence,
+    /// The reasoning of a model was dropped: `<think>` or the like, which its contract does not declare.
+    Thought,
     /// An XML declaration was dropped: not at the start, malformed, or of another encoding.
     XmlDeclaration,
     /// A document type declaration without internal subset was dropped.
@@ -74,6 +76,7 @@ impl RepairKind {
             Self::ControlCharacter => "control-character",
             Self::Prose => "prose",
             Self::Fence => "fence",
+            Self::Thought => "thought",
             Self::XmlDeclaration => "xml-declaration",
             Self::Doctype => "doctype",
             Self::ProcessingInstruction => "processing-instruction",

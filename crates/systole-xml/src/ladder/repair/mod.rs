@@ -58,11 +58,12 @@
 //! is truncated. `<think>` and the like without an end tag are prose, and an element that follows on the same
 //! line is refused.
 //!
-//! **The contract** of an emitter, as a [`Vocabulary`], names the elements and the children that each may
-//! have. If the innermost open element is declared and has no wildcard, the contract decides first: an undeclared
-//! tag is text where text is allowed; a declared one that is not allowed here ends the
-//! open elements that have no end tags, up to one where it is allowed; without an end tag of its own it is
-//! text. Elements with end tags stay as they are: validation judges them.
+//! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
+//! in which. A closed top-level `<think>` (or the like) of a fragment that it does not declare is dropped with all that it
+//! holds; [`climb_fragment`](super::climb_fragment) asks for that in well-formed text, too. Where the innermost open element is declared and has no wildcard, it decides first: a tag
+//! that nothing declares is text where text may stand; a declared one that may not stand here ends the
+//! open elements that have no end tags, up to where it may stand; without an end tag of its own it is
+//! text. What is closed stays as it is: validation judges it.
 //!
 //! **Text.** `&` stays only as a reference that XML has. Entities of HTML become characters; without
 //! `;` nothing is a reference. `]]>` is escaped; a second one behind a CDATA section is refused.
@@ -98,6 +99,7 @@ use bytes::Bytes;
 
 pub use error::RepairError;
 pub use kind::RepairKind;
+pub(super) use outside::is_thought;
 pub use vocabulary::Vocabulary;
 
 use super::Raw;

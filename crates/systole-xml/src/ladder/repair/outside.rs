@@ -58,6 +58,11 @@ impl Root<'_> {
 /// Elements that language models think in.
 const THOUGHTS: &[&str] = &["think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"];
 
+/// Whether models think in elements of that local name, in any case of letters.
+pub(in crate::ladder) fn is_thought(local: &str) -> bool {
+    THOUGHTS.iter().any(|thought| thought.eq_ignore_ascii_case(local))
+}
+
 /// Tokens of language models that look like start tags.
 const TOKENS: &[&str] = &["s", "bos", "eos", "pad", "unk"];
 
@@ -190,6 +195,7 @@ impl<'t> Scanner<'t> {
             Markup::EndTag { .. } => self.advance(at + 1),
             Markup::Cut => return Err(self.truncated(at)),
             Markup::Text => match self.tags.read(at) {
+                Reading::Tag(tag) if self.begins_thought(&tag) => self.thought(&tag),
                 Reading::Tag(tag) if self.is_mention(&tag) => self.skip(tag.end),
                 Reading::Tag(tag) if self.is_thought(&tag) => {
                     self.outside.in_thought |= !TOKENS.contains(&tag.name);
@@ -259,8 +265,27 @@ impl<'t> Scanner<'t> {
         self.outside.skipping
             && !tag.empty
             && tag.count == 0
-            && (THOUGHTS.contains(&&*key(tag.name)) || TOKENS.contains(&tag.name) || self.is_unknown(tag))
+            && (is_thought(&key(tag.name)) || TOKENS.contains(&tag.name) || self.is_unknown(tag))
             && !self.pairs.is_closed(tag.start)
+    }
+
+    /// Whether a tag begins thoughts in the output of an emitter whose contract declares no such element.
+    fn begins_thought(&self, tag: &StartTag<'t>) -> bool {
+        self.shape == Shape::Fragment && is_thought(split_prefix(tag.name).1) && self.is_unknown(tag)
+    }
+
+    /// Drops thoughts with all that they hold: markup in them is none. Those without an end are prose.
+    fn thought(&mut self, tag: &StartTag<'t>) {
+        let end_tag = self.pairs.end_of(tag.start).or_else(|| self.pairs.reopened(tag.start));
+        let close = end_tag.and_then(|at| Some(at + memchr::memchr(b'>', &self.text.as_bytes()[at..])? + 1));
+        let Some(end) = close.or(tag.empty.then_some(tag.end)) else {
+            self.outside.in_thought = true;
+            return self.skip(tag.end);
+        };
+        self.flush(tag.start);
+        self.mark(tag.start, end, RepairKind::Thought);
+        self.pos = end;
+        self.outside.gap = end;
     }
 
     fn open_root(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {

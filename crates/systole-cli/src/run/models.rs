@@ -1,0 +1,33 @@
+//! The models that speak for listeners.
+
+use systole::config::{Config, Kind};
+use systole::model::{Llm, ModelListener};
+use systole::settings::{LlmSettings, ModelSettings};
+use systole::shell::OrganismBuilder;
+use systole_core::core::Contract;
+
+use crate::failure::Failure;
+
+/// The backends of an organism.
+pub(super) struct Models(Llm);
+
+impl Models {
+    /// Sets up the backends that a configuration describes. Where no listener needs one, no key is read.
+    pub(super) fn open(config: &Config) -> Result<Self, Failure> {
+        let is_needed = config.kinds.iter().any(|kind| matches!(kind, Kind::Model(_)));
+        let none = LlmSettings::default();
+        let settings = config.llm.as_ref().filter(|_| is_needed).unwrap_or(&none);
+        Ok(Self(Llm::open(settings).map_err(|error| Failure::unusable(error.to_string()))?))
+    }
+
+    /// Registers a listener that a model speaks for.
+    pub(super) fn listener(
+        &self,
+        builder: OrganismBuilder,
+        contract: Contract,
+        settings: ModelSettings,
+    ) -> OrganismBuilder {
+        let llm = self.0.clone();
+        builder.raw_listener(contract, move || ModelListener::new(&llm, settings.clone()))
+    }
+}

@@ -1,0 +1,22 @@
+//! In the place of models, in a program that was built without its gateway.
+
+use systole::config::Config;
+use systole::settings::ModelSettings;
+use systole::shell::OrganismBuilder;
+use systole_core::core::Contract;
+
+use crate::failure::Failure;
+
+pub(super) struct Models;
+
+impl Models {
+    /// A configuration that needs models was refused.
+    pub(super) fn open(_: &Config) -> Result<Self, Failure> {
+        Ok(Self)
+    }
+
+    /// There is none: what needs a model was refused.
+    pub(super) fn listener(&self, builder: OrganismBuilder, _: Contract, _: ModelSettings) -> OrganismBuilder {
+        builder
+    }
+}

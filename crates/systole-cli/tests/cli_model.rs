@@ -1,0 +1,492 @@
+//! `model:` with the real program, against a server on this machine that speaks the protocols of providers.
+// A real process is waited for.
+#![allow(clippy::disallowed_methods)]
+
+mod waiting;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use waiting::{runs, until};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
+  <xs:element name="do" type="xs:string"/><xs:element name="say" type="xs:string"/><xs:element name="ask" type="xs:string"/>
+</xs:schema>"#;
+
+/// The key that no file, line or answer may hold.
+const KEY: &str = "sk-very-secret-0123456789";
+
+const SAID: &str = "<say xmlns='urn:t'>R&D</say>";
+
+/// What the server does about a request.
+#[derive(Clone)]
+enum Step {
+    /// A whole answer, streamed: `stop`, or another reason to end.
+    Say(&'static str, &'static str),
+    /// Another status, with headers and a body.
+    Refuse(u16, &'static str, String),
+    /// An answer that breaks off.
+    CutOff(&'static str),
+    /// An answer once a file is there.
+    Hold(PathBuf),
+}
+use Step::{CutOff, Hold, Refuse, Say};
+
+/// A request as the server got it.
+#[derive(Clone)]
+struct Asked {
+    head: String,
+    body: Value,
+}
+
+/// A provider on this machine.
+struct Server {
+    url: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Server {
+    fn start(steps: impl IntoIterator<Item = Step>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let steps: Arc<Mutex<VecDeque<Step>>> = Arc::new(Mutex::new(steps.into_iter().collect()));
+        let noted = asked.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (noted, steps) = (noted.clone(), steps.clone());
+                // A client that goes away is no matter.
+                std::thread::spawn(move || stream.and_then(|stream| serve(stream, &noted, &steps)));
+            }
+        });
+        Self { url, asked }
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    fn count(&self) -> usize {
+        self.asked().len()
+    }
+}
+
+fn serve(stream: TcpStream, asked: &Mutex<Vec<Asked>>, steps: &Mutex<VecDeque<Step>>) -> std::io::Result<()> {
+    let mut out = stream.try_clone()?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head)? == 0 {
+                return Ok(());
+            }
+        }
+        let length =
+            head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        let mut body = vec![0; length.unwrap_or(0)];
+        reader.read_exact(&mut body)?;
+        let body = serde_json::from_slice(&body).unwrap_or_default();
+        asked.lock().unwrap().push(Asked { head: head.clone(), body });
+        let step = steps.lock().unwrap().pop_front().unwrap_or(Say(SAID, "stop"));
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let kind = if path.ends_with("/api/chat") { "application/x-ndjson" } else { "text/event-stream" };
+        let begin = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n");
+        let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+        match step {
+            Say(text, finish) => write!(out, "{begin}{}0\r\n\r\n", chunk(&spoken(&path, text, finish)))?,
+            Hold(file) => {
+                until("the word to go on", || file.exists().then_some(()));
+                write!(out, "{begin}{}0\r\n\r\n", chunk(&spoken(&path, SAID, "stop")))?;
+            }
+            Refuse(status, headers, body) => {
+                let length = body.len();
+                write!(out, "HTTP/1.1 {status} Refused\r\n{headers}content-length: {length}\r\n\r\n{body}")?;
+            }
+            CutOff(text) => {
+                let whole = spoken(&path, text, "stop");
+                write!(out, "{begin}{}", chunk(&whole[..whole.len() / 2]))?;
+                return out.shutdown(std::net::Shutdown::Both);
+            }
+        }
+        out.flush()?;
+    }
+}
+
+/// An answer in the protocol of a path.
+fn spoken(path: &str, text: &str, finish: &str) -> String {
+    let events = match path {
+        path if path.ends_with("/chat/completions") => vec![
+            json!({ "model": "m-1", "choices": [{ "delta": { "content": &text[..5] }, "finish_reason": null }] }),
+            json!({ "model": "m-1", "choices": [{ "delta": { "content": &text[5..] }, "finish_reason": null }] }),
+            json!({ "choices": [{ "delta": {}, "finish_reason": finish }] }),
+            json!({ "choices": [], "usage": { "prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details": { "cached_tokens": 400 } } }),
+        ],
+        path if path.ends_with("/v1/messages") => vec![
+            json!({ "type": "message_start", "message": { "model": "m-1", "usage": { "input_tokens": 600, "cache_read_input_tokens": 400, "output_tokens": 1 } } }),
+            json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": &text[..5] } }),
+            json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": &text[5..] } }),
+            json!({ "type": "message_delta", "usage": { "output_tokens": 100 }, "delta": { "stop_reason":
+                match finish { "stop" => "end_turn", "length" => "max_tokens", other => other } } }),
+            json!({ "type": "message_stop" }),
+        ],
+        _ => {
+            let lines = [
+                json!({ "model": "m-1", "message": { "content": text }, "done": false }),
+                json!({ "model": "m-1", "message": { "content": "" }, "done": true, "done_reason": finish, "prompt_eval_count": 1000, "eval_count": 100 }),
+            ];
+            return lines.iter().map(|line| format!("{line}\n")).collect();
+        }
+    };
+    let end = if path.ends_with("/chat/completions") { "data: [DONE]\n\n" } else { "" };
+    events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>() + end
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, backends: &str, keys: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("t.xsd"), SCHEMA).unwrap();
+        fs::write(path.join("planner.md"), "Be brief.\n").unwrap();
+        fs::write(path.join("key"), format!("{KEY}\n")).unwrap();
+        fs::write(path.join("do.xml"), "<do xmlns='urn:t'>go</do>").unwrap();
+        let organism = format!(
+            "organism: {{ name: thought }}\n\
+             clients: [{{ name: cli, calls: ['{{urn:t}}do'] }}]\n\
+             llm: {{ backends: [{backends}] }}\n\
+             {keys}\
+             listeners:\n\
+             - {{ name: planner, description: Plans., model: {{ instructions: planner.md, temperature: 0.2, max_tokens: 500 }}, \
+                  schemas: [t.xsd], accepts: ['{{urn:t}}do'], replies: ['{{urn:t}}say'], calls: ['{{urn:t}}ask'] }}\n\
+             - {{ name: parrot, command: [sh, -c, \"sed 's/ask/say/g'\"], accepts: ['{{urn:t}}ask'], replies: ['{{urn:t}}say'] }}\n"
+        );
+        fs::write(path.join("organism.yaml"), organism).unwrap();
+        Self(path)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(args).current_dir(&self.0).env_remove("SYSTOLE_LOG").env("THE_KEY", KEY);
+        command
+    }
+
+    fn systole(&self, args: &[&str]) -> Output {
+        self.command(args).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Runs the organism for one message; standard output and standard error.
+    fn run(&self) -> (String, String) {
+        let output = self.systole(&["run", "organism.yaml", "do.xml", "--until-idle", "--json"]);
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr))
+    }
+
+    fn start(&self, files: &[&str]) -> Running {
+        let mut command = self.command(&["run", "organism.yaml", "--json"]);
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.0.join("log")).unwrap();
+        let child = command.args(files).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn();
+        let mut child = child.unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Running { child, out }
+    }
+
+    /// Everything that the folder holds, but the key itself.
+    fn everything(&self) -> Vec<u8> {
+        let files = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| !file.ends_with("key")).flat_map(|file| fs::read(file).unwrap()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn kill(mut self) -> String {
+        kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), Signal::KILL).unwrap();
+        self.child.wait().unwrap();
+        assert!(!runs(&self.child.id().to_string()));
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).unwrap();
+        rest
+    }
+
+    fn receive(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended without an answer");
+        line
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[track_caller]
+fn has(text: &str, parts: &[&str]) {
+    parts.iter().for_each(|part| assert!(text.contains(part), "no {part} in {text}"));
+}
+
+/// The events of a kind among lines of JSON.
+fn events(lines: &str, kind: &str) -> Vec<Value> {
+    let lines = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter(|event| event["event"] == kind).collect()
+}
+
+#[test]
+fn each_protocol_is_spoken() {
+    for provider in ["openai", "anthropic", "ollama"] {
+        let server = Server::start([]);
+        let base = if provider == "openai" { format!("{}/v1", server.url) } else { server.url.clone() };
+        let backend = format!(
+            "{{ name: main, provider: {provider}, model: m, url: \"{base}\", api_key_file: key, \
+             price: {{ input: 3, output: 15, cached: 0.3 }}, context: 9000 }}"
+        );
+        let folder = Folder::new(provider, &backend, "");
+        let (out, err) = folder.run();
+        has(&out, &[">R&amp;D</say>"]);
+        let [Asked { head, body }] = &server.asked()[..] else { panic!("{err}") };
+        let prompt = folder.systole(&["prompt", "organism.yaml", "--listener", "planner"]);
+        let prompt = String::from_utf8(prompt.stdout).unwrap();
+        has(&prompt, &["Be brief.\n\nYou are planner", "<ask> goes to parrot"]);
+        let user = json!({ "role": "user", "content": "From cli:\n<do xmlns=\"urn:t\">go</do>" });
+        let messages = match provider {
+            "anthropic" => {
+                assert_eq!(body["system"][0]["text"], prompt);
+                json!([user])
+            }
+            _ => json!([{ "role": "system", "content": prompt }, user]),
+        };
+        assert_eq!((&body["messages"], &body["model"], &body["stream"]), (&messages, &json!("m"), &json!(true)));
+        let options = if provider == "ollama" { &body["options"] } else { body };
+        assert_eq!(options["temperature"], 0.2);
+        assert_eq!(options[if provider == "ollama" { "num_predict" } else { "max_tokens" }], 500);
+        let (path, header) = match provider {
+            "openai" => ("POST /v1/chat/completions ", format!("authorization: Bearer {KEY}")),
+            "anthropic" => ("POST /v1/messages ", format!("x-api-key: {KEY}\r\n")),
+            _ => ("POST /api/chat ", format!("authorization: Bearer {KEY}")),
+        };
+        has(head, &[path, &header]);
+        let answered = events(&err, "model-answered");
+        let cached = if provider == "ollama" { 0 } else { 400 };
+        let cost = if provider == "ollama" { 0.0045 } else { 0.00342 };
+        assert_eq!(answered.len(), 1, "{err}");
+        let of = |field: &str| &answered[0][field];
+        assert_eq!((of("by"), of("backend"), of("model")), (&json!("planner"), &json!("main"), &json!("m-1")));
+        assert_eq!((of("input_tokens"), of("output_tokens")), (&json!(1000), &json!(100)));
+        assert_eq!((of("cached_tokens"), of("cost")), (&json!(cached), &json!(cost)));
+    }
+}
+
+#[test]
+fn failures_that_pass_are_tried_again() {
+    let steps = [
+        Refuse(429, "retry-after: 1\r\n", "slow down".to_owned()),
+        CutOff(SAID),
+        Refuse(500, "", "no idea".to_owned()),
+    ];
+    let server = Server::start(steps);
+    let folder =
+        Folder::new("again", &format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url), "");
+    let (out, err) = folder.run();
+    has(&out, &[">R&amp;D</say>"]);
+    assert_eq!(server.count(), 4);
+    has(&err, &["slow down", "no idea", "a model did not answer"]);
+    let bodies: Vec<Value> = server.asked().into_iter().map(|asked| asked.body).collect();
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "each attempt is the same request");
+}
+
+#[test]
+fn an_answer_that_was_cut_is_never_mended() {
+    for (provider, finish) in [("openai", "length"), ("anthropic", "length"), ("ollama", "length")] {
+        let server = Server::start([Say(SAID, finish), Say("<say xmlns='urn:t'>half", finish)]);
+        let backend = format!("{{ name: main, provider: {provider}, model: m, url: \"{}\" }}", server.url);
+        let folder = Folder::new(&format!("cut-{provider}"), &backend, "");
+        let (out, err) = folder.run();
+        has(&out, &[">R&amp;D</say>"]);
+        assert_eq!(server.count(), 3, "{err}");
+        assert_eq!(events(&err, "refused").len(), 2, "{err}");
+        let last = server.asked().pop().unwrap().body["messages"].as_array().unwrap().last().unwrap().clone();
+        has(last["content"].as_str().unwrap(), &["cut off", "shorter"]);
+    }
+}
+
+#[test]
+fn a_key_is_nowhere_to_be_found() {
+    let told = format!("{{\"error\":{{\"message\":\"the key {KEY} is wrong\"}}}}");
+    for (status, requests) in [(401, 1), (400, 1), (503, 4)] {
+        let server = Server::start(vec![Refuse(status, "", told.clone()); 4]);
+        let backend =
+            format!("{{ name: main, provider: openai, model: m, url: \"{}\", api_key_env: THE_KEY }}", server.url);
+        let folder = Folder::new(&format!("key-{status}"), &backend, "durability: process\njournal: the.journal\n");
+        let (out, err) = folder.run();
+        assert_eq!(server.count(), requests, "{err}");
+        has(&out, &["<code>listener-failed</code>", &format!("no model answered: main: it answered {status}")]);
+        assert!(!out.contains(KEY) && !err.contains(KEY), "{out}{err}");
+        assert!(!String::from_utf8_lossy(&folder.everything()).contains(KEY), "{status}");
+        let check = folder.systole(&["check", "organism.yaml"]);
+        assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
+    }
+    // Without its key an organism does not start, and a check says so.
+    let backend = "{ name: main, provider: openai, model: m, url: \"http://127.0.0.1:9\", api_key_env: NO_SUCH_KEY }";
+    let folder = Folder::new("no-key", backend, "");
+    let check = folder.systole(&["check", "organism.yaml"]);
+    has(&String::from_utf8_lossy(&check.stderr), &["the environment variable NO_SUCH_KEY is not set"]);
+    assert!(check.status.success());
+    let run = folder.systole(&["run", "organism.yaml", "do.xml", "--until-idle"]);
+    has(
+        &String::from_utf8_lossy(&run.stderr),
+        &["the backend 'main' has its key in the environment variable NO_SUCH_KEY"],
+    );
+    assert_eq!(run.status.code(), Some(2));
+}
+
+#[test]
+fn another_backend_stands_in() {
+    let (first, second) = (Server::start([Refuse(400, "", String::new())]), Server::start([]));
+    let backends = format!(
+        "{{ name: first, provider: openai, model: m, url: \"{}\" }}, \
+         {{ name: second, provider: anthropic, model: n, url: \"{}\", priority: 2 }}",
+        first.url, second.url
+    );
+    let folder = Folder::new("stand-in", &backends, "");
+    let (out, err) = folder.run();
+    has(&out, &[">R&amp;D</say>"]);
+    assert_eq!((first.count(), second.count()), (1, 1));
+    assert_eq!(events(&err, "model-answered")[0]["backend"], "second");
+}
+
+#[test]
+fn a_server_that_does_not_stream_is_told_apart() {
+    let json = Refuse(200, "content-type: application/json\r\n", "{}".to_owned());
+    let server = Server::start([json]);
+    let folder =
+        Folder::new("whole", &format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url), "");
+    let (out, _) = folder.run();
+    has(&out, &["should be streamed as text/event-stream"]);
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn a_killed_organism_asks_once_more_at_most() {
+    for round in 0..6 {
+        let go = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model-go-{round}-{}", std::process::id()));
+        let server = Server::start([Hold(go.clone())]);
+        let backend = format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url);
+        let folder = Folder::new(&format!("killed-{round}"), &backend, "durability: process\njournal: the.journal\n");
+        let running = folder.start(&["do.xml"]);
+        until("the request", || (server.count() == 1).then_some(()));
+        if round > 0 {
+            fs::write(&go, "").unwrap();
+        }
+        // Before its answer, while it comes, or once it stands in the log.
+        if round > 3 {
+            let log = folder.0.join("log");
+            until("the answer", || fs::read_to_string(&log).unwrap().contains("model-answered").then_some(()));
+        }
+        let mut out = running.kill();
+        fs::write(&go, "").unwrap();
+        let rest = folder.systole(&["run", "organism.yaml", "--until-idle"]);
+        out.push_str(&String::from_utf8_lossy(&rest.stdout));
+        let asked = server.count();
+        assert!(out.contains(">R&amp;D</say>"), "round {round}: {out}");
+        let most = if round > 3 { 1 } else { 2 };
+        assert!(asked <= most, "round {round}: asked {asked} times");
+        let _ = fs::remove_file(&go);
+    }
+}
+
+#[test]
+fn a_journal_shows_what_was_asked_and_answered() {
+    let server = Server::start([Say("<say xmlns='urn:t'><b/></say>", "stop")]);
+    let backend = format!(
+        "{{ name: main, provider: anthropic, model: m, url: \"{}\", price: {{ input: 3, output: 15 }} }}",
+        server.url
+    );
+    let folder = Folder::new("journal", &backend, "durability: process\njournal: the.journal\n");
+    let (out, err) = folder.run();
+    has(&out, &[">R&amp;D</say>"]);
+    let root = events(&err, "model-answered")[0]["root"].as_str().unwrap().to_owned();
+    let shown = folder.systole(&["thread", "show", &root]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    has(
+        &shown,
+        &[
+            "root/planner  note from planner, model",
+            "m-1 at main: 1000 tokens in (400 cached), 100 out, cost 0.0045",
+            "From cli:",
+            "<say xmlns='urn:t'><b/></say>",
+            "Your answer was refused: a payload {urn:t}say breaks its contract.",
+            SAID,
+        ],
+    );
+    assert_eq!(shown.matches("m-1 at main").count(), 2, "{shown}");
+}
+
+#[test]
+fn a_session_keeps_its_answers_apart() {
+    let server = Server::start([Say("<ask xmlns='urn:t'>x</ask>", "stop")]);
+    let folder =
+        Folder::new("calls", &format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url), "");
+    let mut running = folder.start(&[]);
+    writeln!(running.child.stdin.as_mut().unwrap(), "<do xmlns='urn:t'>one</do>").unwrap();
+    has(&running.receive(), &[">R&amp;D</say>"]);
+    writeln!(running.child.stdin.as_mut().unwrap(), "<do xmlns='urn:t'>two</do>").unwrap();
+    has(&running.receive(), &[">R&amp;D</say>"]);
+    let asked: Vec<usize> =
+        server.asked().iter().map(|asked| asked.body["messages"].as_array().unwrap().len()).collect();
+    assert_eq!(asked, [2, 4, 2], "the second task is a thread of its own");
+    let second = server.asked()[1].body["messages"][3]["content"].as_str().unwrap().to_owned();
+    assert_eq!(second, "From parrot:\n<say xmlns=\"urn:t\">x</say>");
+}
+
+#[test]
+fn the_example_plans_a_trip() {
+    let file = |name: &str| format!("{ROOT}/examples/model/{name}");
+    let output = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(["run", &file("organism.yaml"), &file("task.xml"), "--until-idle"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    has(
+        &out,
+        &[
+            "<day km=\"95\">Köln to Koblenz along the Rhine</day>",
+            "<day km=\"90\">Koblenz to Mainz, sun &amp; light wind",
+        ],
+    );
+    has(
+        &err,
+        &[
+            "thought",
+            "root/planner/atlas",
+            "root/planner/sky",
+            "refused what planner wrote",
+            "missing-end-tag",
+            "cost 0.",
+        ],
+    );
+    assert!(output.status.success(), "{err}");
+}

@@ -1,0 +1,150 @@
+//! The prompt of a listener: its whole contract in words, for a model that is to speak as it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use systole_xml::schema::Catalog;
+
+use super::blueprint::{Blueprint, ListenerId};
+use super::contract::{Contract, Routing, Silence};
+use crate::vocab::{Name, QName, ns};
+
+/// The rules that hold for every answer.
+const HOW: &str = "\
+# How you write
+
+Answer with XML elements, written as in the examples, with their namespaces. In text write &amp; for & and &lt; for <. \
+What breaks a rule above is refused, and you are told which rule, where, and how it is written.
+";
+
+/// Writes what a model must know to speak as a listener: the payloads that the listener accepts, replies with, calls and
+/// gets back, each with its fields, bounds and an example, and the form of its answers.
+pub fn listener_prompt(listener: ListenerId, blueprint: &Blueprint, catalog: &Catalog) -> String {
+    let contract = blueprint.contract(listener);
+    let mut prompt = Prompt { out: String::new(), described: BTreeSet::new(), blueprint, catalog };
+    prompt.all(contract);
+    prompt.out
+}
+
+struct Prompt<'a> {
+    out: String,
+    /// The payloads that stand above.
+    described: BTreeSet<&'a QName>,
+    blueprint: &'a Blueprint,
+    catalog: &'a Catalog,
+}
+
+impl<'a> Prompt<'a> {
+    fn all(&mut self, contract: &'a Contract) {
+        let Contract { name, description, .. } = contract;
+        let _ = write!(self.out, "You are {name}, a listener of the organism {}.", self.blueprint.organism);
+        if !description.is_empty() {
+            let dot = if description.ends_with(['.', '!', '?']) { "" } else { "." };
+            let _ = write!(self.out, " {description}{dot}");
+        }
+        self.out.push_str(
+            "\n\nMessages come one after the other: a line with their sender, and below it an XML element.\n\n",
+        );
+        self.out.push_str("# What you are asked\n\n");
+        contract.accepts.iter().for_each(|payload| self.payload(payload));
+        self.replies(contract);
+        self.calls(contract);
+        self.out.push_str(HOW);
+    }
+
+    fn replies(&mut self, contract: &'a Contract) {
+        self.out.push_str("# What you reply\n\n");
+        if contract.replies.is_empty() {
+            return self.out.push_str("Nothing: when nothing is left to do, answer with nothing.\n\n");
+        }
+        self.out.push_str("Exactly one element, which ends the task");
+        self.out.push_str(match contract.silence {
+            Silence::Idle => "; or nothing, if there is nothing to say",
+            Silence::Error => "",
+        });
+        self.out.push_str(if contract.replies.len() > 1 { ". One of these:\n\n" } else { ":\n\n" });
+        contract.replies.iter().for_each(|payload| self.payload(payload));
+    }
+
+    fn calls(&mut self, contract: &'a Contract) {
+        if contract.calls.is_empty() {
+            return;
+        }
+        self.out.push_str(
+            "# What you may have others do\n\nInstead of a reply, answer with one or several of these elements: they are \
+             done at the same time, and what came of all of them is the next message.",
+        );
+        if contract.accepts_faults {
+            self.out.push_str(" An <agent-error> or <system-error> says that one of them failed, and why.");
+        }
+        let may_be_silent = |payload| {
+            let acceptors = self.blueprint.accepting(payload).iter();
+            acceptors.map(|&id| self.blueprint.contract(id)).any(|acceptor| acceptor.silence == Silence::Idle)
+        };
+        if contract.calls.iter().any(may_be_silent) {
+            self.out.push_str(" A <fan-out-ended> says that nothing more comes back.");
+        }
+        self.out.push_str("\n\n");
+        for payload in &contract.calls {
+            let acceptors: Vec<&Contract> =
+                self.blueprint.accepting(payload).iter().map(|&id| self.blueprint.contract(id)).collect();
+            let names: Vec<&str> = acceptors.iter().map(|acceptor| acceptor.name.as_str()).collect();
+            let _ = write!(self.out, "<{}> goes to {}", payload.local(), names.join(" and "));
+            let about: Vec<&str> = acceptors.iter().map(|acceptor| acceptor.description.as_str()).collect();
+            let about = about.iter().filter(|about| !about.is_empty()).map(|about| about.trim_end_matches('.'));
+            let about = about.collect::<Vec<_>>().join("; ");
+            if !about.is_empty() {
+                let _ = write!(self.out, ": {about}");
+            }
+            let mut replies: Vec<&str> = Vec::new();
+            for reply in acceptors.iter().flat_map(|acceptor| &acceptor.replies) {
+                if !replies.contains(&reply.local()) {
+                    replies.push(reply.local());
+                }
+            }
+            let _ = match replies.as_slice() {
+                [] => write!(self.out, ". Nothing comes back."),
+                replies => write!(self.out, ". What comes back: <{}>.", replies.join("> or <")),
+            };
+            if let Some(name) = addressee(&acceptors) {
+                let _ = write!(
+                    self.out,
+                    " Write it in an envelope that names {name}: <message xmlns=\"{}\"><meta><to>{name}</to></meta>\
+                     <{} …></message>.",
+                    ns::ENVELOPE,
+                    payload.local()
+                );
+            }
+            self.out.push_str("\n\n");
+            self.payload(payload);
+        }
+        let own = |payload: &&QName| !matches!(payload.namespace(), ns::META | ns::CORE);
+        let returns: Vec<&QName> = contract.returns.iter().filter(own).collect();
+        if !returns.is_empty() {
+            self.out.push_str("# What comes back\n\n");
+            returns.into_iter().for_each(|payload| self.payload(payload));
+        }
+    }
+
+    /// Describes a payload once.
+    fn payload(&mut self, payload: &'a QName) {
+        if !self.described.insert(payload) {
+            let _ = write!(self.out, "<{}>, as above.\n\n", payload.local());
+            return;
+        }
+        match self.catalog.get(payload) {
+            Some(schema) => {
+                let _ = write!(self.out, "{}\n\n", schema.words());
+            }
+            None => {
+                let _ = write!(self.out, "<{}> in namespace {}\n\n", payload.local(), payload.namespace());
+            }
+        }
+    }
+}
+
+/// The listener that a payload must name, if it reaches none otherwise.
+fn addressee<'c>(acceptors: &[&'c Contract]) -> Option<&'c Name> {
+    let is_addressed = acceptors.iter().all(|acceptor| acceptor.routing == Routing::Addressed);
+    acceptors.first().filter(|_| is_addressed).map(|first| &first.name)
+}

@@ -1,0 +1,348 @@
+//! `llm:` and `model:`: the backends of models, and the listeners that models speak for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use systole_core::core::{Contract, Millionths};
+use systole_core::vocab::{Name, Span, near};
+
+use super::document::{self, Node, Value};
+use super::finding::{File, Finding};
+use super::listener::{Listener, Written};
+use super::mistake::Mistake;
+use super::organism::Organism;
+use super::reader::{At, Fields, Reader};
+use super::text;
+use crate::settings::{
+    Backend, Dialect, Endpoint, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule, Script, Strategy,
+};
+use crate::shell::contract::answers;
+
+/// A listener that a model speaks for, as it is written.
+#[derive(Debug)]
+pub(super) struct Model {
+    settings: ModelSettings,
+    backend: Option<At<Name>>,
+    place: Span,
+    /// Whether `returns` is written.
+    pub(super) is_told: bool,
+}
+
+impl Model {
+    pub(super) fn settings(self) -> ModelSettings {
+        self.settings
+    }
+}
+
+/// `llm:` as it is written.
+#[derive(Debug)]
+pub(super) struct Llm {
+    pub(super) settings: LlmSettings,
+    /// The names of all backends, those with mistakes among them.
+    names: Vec<Name>,
+}
+
+/// The keys of a backend that is asked over HTTP.
+const OF_HTTP: [&str; 5] = ["model", "url", "api_key_env", "api_key_file", "context"];
+/// Most that a price of a million tokens can be.
+const MAX_PRICE: u64 = 1_000_000;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Provider {
+    Http(Dialect),
+    Scripted,
+}
+
+/// Reads `llm:`.
+pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
+    built(reader, "llm", node.span);
+    let mut fields = reader.fields(node, Some("strategy"))?;
+    let strategies = [
+        ("failover", Strategy::Failover),
+        ("round-robin", Strategy::RoundRobin),
+        ("least-loaded", Strategy::LeastLoaded),
+    ];
+    let strategy = fields.take("strategy").and_then(|node| reader.choice(node, &strategies)).unwrap_or_default();
+    let nodes = fields.require("backends", "llm", reader).and_then(|node| reader.list(node)).unwrap_or_default();
+    reader.finish(fields);
+    let (mut backends, mut names) = (Vec::new(), Vec::new());
+    for node in nodes {
+        let (name, backend) = backend(reader, node);
+        backends.extend(backend);
+        let Some(name) = name else { continue };
+        if names.contains(&name.value) {
+            reader.report(Mistake::TwoBackends { name: name.value.clone() }, name.span);
+        }
+        names.push(name.value);
+    }
+    Some(Llm { settings: LlmSettings { strategy, backends }, names })
+}
+
+/// The name of a backend, and the backend if nothing of it is missing.
+fn backend(reader: &mut Reader, node: &Node) -> (Option<At<Name>>, Option<(Backend, ProviderSettings)>) {
+    let Some(mut fields) = reader.fields(node, Some("name")) else { return (None, None) };
+    let name = fields.require("name", "a backend", reader).and_then(|node| reader.name(node));
+    let providers = [
+        ("openai", Provider::Http(Dialect::OpenAi)),
+        ("anthropic", Provider::Http(Dialect::Anthropic)),
+        ("ollama", Provider::Http(Dialect::Ollama)),
+        ("scripted", Provider::Scripted),
+    ];
+    let provider = fields.require("provider", "a backend", reader).and_then(|node| reader.choice(node, &providers));
+    let settings = match provider {
+        Some(Provider::Http(dialect)) => {
+            if let Some(node) = fields.take("script") {
+                reader.report(Mistake::NotOfBackend { key: "script", kind: "asked over HTTP" }, node.span);
+            }
+            endpoint(reader, &mut fields, dialect).map(ProviderSettings::Http)
+        }
+        Some(Provider::Scripted) => {
+            for key in OF_HTTP {
+                if let Some(node) = fields.take(key) {
+                    reader.report(Mistake::NotOfBackend { key, kind: "scripted" }, node.span);
+                }
+            }
+            let script = fields.require("script", "a scripted backend", reader);
+            script.and_then(|node| script_of(reader, node)).map(ProviderSettings::Scripted)
+        }
+        None => {
+            // What else is wrong depends on it.
+            OF_HTTP.iter().chain(&["script"]).for_each(|key| {
+                fields.take(key);
+            });
+            None
+        }
+    };
+    let mut backend = Backend::new(name.as_ref().map_or_else(Name::root, |name| name.value.clone()));
+    if let Some(priority) = number(reader, &mut fields, "priority", 0, 1000) {
+        backend.priority = priority;
+    }
+    backend.rate_limit_tpm = number(reader, &mut fields, "rate_limit_tpm", 1, u32::MAX.into());
+    backend.max_concurrent = number(reader, &mut fields, "max_concurrent", 1, 10_000);
+    backend.price = fields.take("price").and_then(|node| price(reader, node)).unwrap_or_default();
+    reader.finish(fields);
+    (name, settings.map(|settings| (backend, settings)))
+}
+
+fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect) -> Option<Endpoint> {
+    let model = fields.require("model", "a backend", reader).and_then(|node| reader.text(node)).map(str::to_owned);
+    let url = fields.take("url").and_then(|node| {
+        let url = reader.text(node)?.to_owned();
+        if let Err(problem) = judge(&url) {
+            reader.report(Mistake::Url { problem, private: false }, node.span);
+        }
+        Some(url)
+    });
+    let place = fields.span;
+    let (variable, file) = (fields.take("api_key_env"), fields.take("api_key_file"));
+    let key = match (variable, file) {
+        (Some(_), Some(node)) => {
+            reader.report(Mistake::TwoKeys, node.span);
+            None
+        }
+        (Some(node), None) => key_env(reader, node),
+        (None, Some(node)) => key_file(reader, node),
+        (None, None) => {
+            if url.is_none() && dialect != Dialect::Ollama {
+                let owner = "a backend at its provider's own address";
+                reader.report(Mistake::MissingKey { owner, key: "api_key_env" }, place);
+            }
+            None
+        }
+    };
+    let context = number(reader, fields, "context", 256, u32::MAX.into());
+    let url = url.unwrap_or_else(|| dialect.url().to_owned());
+    Some(Endpoint { dialect, model: model?, url, key, context })
+}
+
+fn key_env(reader: &mut Reader, node: &Node) -> Option<KeySource> {
+    let variable = reader.text(node)?;
+    let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if !is_name {
+        reader.report(Mistake::NoVariable, node.span);
+    } else if std::env::var_os(variable).is_none_or(|key| key.is_empty()) {
+        reader.report(Mistake::NoKey { why: format!("the environment variable {variable} is not set") }, node.span);
+    }
+    Some(KeySource::Env(variable.to_owned()))
+}
+
+fn key_file(reader: &mut Reader, node: &Node) -> Option<KeySource> {
+    let written = reader.text(node)?;
+    let file: PathBuf = reader.directory.join(written);
+    let why = match std::fs::read_to_string(&file) {
+        Ok(key) if key.trim().is_empty() => Some("it is empty".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(why) = why {
+        reader.report(Mistake::NoKey { why: format!("{written}: {why}") }, node.span);
+    }
+    Some(KeySource::File(file))
+}
+
+fn price(reader: &mut Reader, node: &Node) -> Option<Price> {
+    let mut fields = reader.fields(node, Some("input"))?;
+    let mut take = |key| fields.take(key).and_then(|node| decimal(reader, key, node, MAX_PRICE));
+    let price = Price {
+        input: take("input").unwrap_or_default(),
+        output: take("output").unwrap_or_default(),
+        cached: take("cached"),
+    };
+    reader.finish(fields);
+    Some(price)
+}
+
+/// Reads `model:`.
+pub(super) fn model(reader: &mut Reader, node: &Node) -> Option<Model> {
+    built(reader, "model", node.span);
+    let mut fields = reader.fields(node, Some("instructions"))?;
+    let mut settings = ModelSettings::default();
+    if let Some(text) = fields.take("instructions").and_then(|node| instructions(reader, node)) {
+        settings.instructions = text;
+    }
+    settings.temperature = fields.take("temperature").and_then(|node| decimal(reader, "temperature", node, 2));
+    if let Some(most) = number(reader, &mut fields, "max_tokens", 1, 10_000_000) {
+        settings.max_tokens = most;
+    }
+    if let Some(tries) = number(reader, &mut fields, "tries", 1, 100) {
+        settings.tries = tries;
+    }
+    let backend = fields.take("backend").and_then(|node| reader.name(node));
+    settings.backend = backend.as_ref().map(|backend| backend.value.clone());
+    let place = fields.span;
+    reader.finish(fields);
+    Some(Model { settings, backend, place, is_told: false })
+}
+
+/// A file beside the organism's, where its name is all that is written; else the text itself.
+fn instructions(reader: &mut Reader, node: &Node) -> Option<String> {
+    let written = reader.text(node)?;
+    let is_file = [".md", ".txt"].iter().any(|end| written.ends_with(end)) && !written.contains(char::is_whitespace);
+    if !is_file {
+        return Some(written.to_owned());
+    }
+    let text = text::read(&reader.directory.join(written));
+    text.map_err(|why| {
+        let path = written.into();
+        reader.report(Mistake::Unreadable { what: "the instructions ", path, why }, node.span);
+    })
+    .ok()
+}
+
+/// Sets what is different for a listener that a model speaks for.
+#[cfg(feature = "gateway")]
+pub(super) fn defaults(contract: &mut Contract) {
+    crate::model::ModelListener::defaults(contract);
+}
+
+/// There are none without the feature.
+#[cfg(not(feature = "gateway"))]
+pub(super) fn defaults(_: &mut Contract) {}
+
+/// Reads the rules of a script; what is wrong with them has its place in that file.
+fn script_of(reader: &mut Reader, node: &Node) -> Option<Script> {
+    let written = reader.text(node)?;
+    let source = match text::read(&reader.directory.join(written)) {
+        Ok(source) => source,
+        Err(why) => {
+            let path = written.into();
+            reader.report(Mistake::Unreadable { what: "the script ", path, why }, node.span);
+            return None;
+        }
+    };
+    let name = reader.beside(written).display().to_string();
+    let file = File::new(&name, &source);
+    let (base, directory) = (reader.base.clone(), reader.directory.clone());
+    let mut own = Reader { file, base, directory, findings: Vec::new() };
+    let script = match document::parse(&source) {
+        Ok(root) => rules(&mut own, &root),
+        Err(error) => {
+            let mistake = Mistake::Yaml { message: error.message, help: error.help };
+            own.findings.push(Finding::new(mistake, &own.file, error.span));
+            None
+        }
+    };
+    reader.findings.append(&mut own.findings);
+    script
+}
+
+fn rules(reader: &mut Reader, root: &Node) -> Option<Script> {
+    let rules = reader.list(root)?.iter().filter_map(|node| rule(reader, node)).collect();
+    Some(Script { rules })
+}
+
+fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
+    let mut fields = reader.fields(node, Some("answer"))?;
+    let listener = fields.take("listener").and_then(|node| reader.name(node)).map(|name| name.value);
+    let when = fields.take("when").map_or_else(Vec::new, |node| match &node.value {
+        Value::List(items) => items.iter().filter_map(|item| reader.text(item)).map(str::to_owned).collect(),
+        _ => reader.text(node).map(str::to_owned).into_iter().collect(),
+    });
+    let answer = fields.require("answer", "a rule", reader).and_then(|node| reader.text(node)).map(str::to_owned);
+    let cut = fields.take("cut").and_then(|node| reader.flag(node)).unwrap_or_default();
+    let after = fields.take("after").and_then(|node| reader.duration(node)).unwrap_or(Duration::ZERO);
+    reader.finish(fields);
+    Some(Rule { listener, when, answer: answer?, cut, after })
+}
+
+/// Gives each listener that a model speaks for the answers to all that it calls, unless it says itself which it takes.
+pub(super) fn returns(organism: &mut Organism) {
+    let contracts: Vec<_> = organism.listeners.iter().map(|listener| listener.contract.clone()).collect();
+    for listener in &mut organism.listeners {
+        let Listener { kind: Written::Model(Model { is_told: false, .. }), contract, .. } = listener else { continue };
+        contract.returns = answers(&contract.calls, &contracts);
+    }
+}
+
+/// Listeners whose models nobody can ask.
+pub(super) fn check(reader: &mut Reader, organism: &Organism) {
+    for listener in &organism.listeners {
+        let Written::Model(Model { backend, place, .. }) = &listener.kind else { continue };
+        let Some(llm) = &organism.llm else {
+            reader.report(Mistake::NoLlm, *place);
+            continue;
+        };
+        let Some(backend) = backend else { continue };
+        if !llm.names.contains(&backend.value) {
+            let near = near::nearest(backend.value.as_str(), llm.names.iter().map(Name::as_str)).map(str::to_owned);
+            reader.report(Mistake::NoBackend { backend: backend.value.clone(), near }, backend.span);
+        }
+    }
+}
+
+fn number(reader: &mut Reader, fields: &mut Fields<'_>, key: &'static str, min: u64, max: u64) -> Option<u32> {
+    fields.take(key).and_then(|node| reader.number(key, node, min, max)).map(|number| number as u32)
+}
+
+fn decimal(reader: &mut Reader, key: &'static str, node: &Node, max: u64) -> Option<Millionths> {
+    let text = reader.text(node)?;
+    match text.parse::<Millionths>() {
+        Ok(number) if number.0 <= max * Millionths::ONE.0 => Some(number),
+        Ok(_) => {
+            reader.report(Mistake::Bounds { key, min: 0, max }, node.span);
+            None
+        }
+        Err(error) => {
+            reader.report(Mistake::Decimal { text: text.to_owned(), help: error.to_string() }, node.span);
+            None
+        }
+    }
+}
+
+fn built(reader: &mut Reader, key: &'static str, span: Span) {
+    if !cfg!(feature = "gateway") {
+        reader.report(Mistake::NotBuilt { key, feature: "gateway" }, span);
+    }
+}
+
+#[cfg(feature = "gateway")]
+fn judge(url: &str) -> Result<(), String> {
+    crate::model::judge_url(url)
+}
+
+/// Nobody is asked by a program that was built without its gateway.
+#[cfg(not(feature = "gateway"))]
+fn judge(_: &str) -> Result<(), String> {
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Refusals of answers in words for the model that gave them, and for the caller when there are no tries left.
+
+use systole_core::core::Failure;
+use systole_core::vocab::{BrokenRule, Fault, FaultCode};
+
+use super::{Completion, Finish};
+use crate::shell::terminal::shorten;
+
+/// Characters of a rule that a fault carries to the caller.
+const RULE: usize = 1000;
+
+/// The reason to refuse an answer whatever it says: it is not all that the model had to say.
+pub(super) fn unfinished(finish: &Finish, max_tokens: u32) -> Option<Fault> {
+    let fault = |message: String| Fault::new(FaultCode::Failed, message);
+    match finish {
+        Finish::Whole => None,
+        Finish::Cut => Some(fault(format!("an answer was cut off by a limit of tokens (max_tokens: {max_tokens})"))),
+        Finish::Withheld(why) => Some(fault(format!("an answer was held back by its provider: {why}"))),
+    }
+}
+
+/// The refusal of an answer without a payload, where one is owed.
+pub(super) fn nothing_said() -> Fault {
+    Fault::new(FaultCode::Silent, "an answer has no XML element in it")
+}
+
+/// What the model is told of a refused answer.
+pub(super) fn feedback(fault: &Fault, is_cut: bool) -> String {
+    let mut text = format!("Your answer was refused: {}.", fault.message);
+    if let Some(BrokenRule { rule, at, example }) = fault.rule.as_deref() {
+        text.push_str("\nRule: ");
+        if let Some(at) = at {
+            text.push_str(&format!("line {}, column {}: ", at.line, at.column));
+        }
+        text.push_str(rule);
+        if let Some(example) = example {
+            text.push_str("\nA valid example:\n");
+            text.push_str(example);
+        }
+    }
+    text.push_str(match is_cut {
+        true => "\nAnswer again, and shorter: nothing of that answer was used.",
+        false => "\nAnswer again: nothing of that answer was used.",
+    });
+    text
+}
+
+/// The failure of a message whose model gave no valid answer.
+pub(super) fn gave_up(tries: u32, last: &Fault) -> Failure {
+    let mut message = format!("a model gave no valid answer in {tries} tries; the last was refused: {}", last.message);
+    if let Some(BrokenRule { rule, at, .. }) = last.rule.as_deref() {
+        let at = at.map_or_else(String::new, |at| format!("{}:{}: ", at.line, at.column));
+        message.push_str(&format!(": {at}{}", shorten(rule, RULE)));
+    }
+    let fault = Fault { retryable: true, ..Fault::new(FaultCode::Failed, message) };
+    Failure { message: fault.message.clone(), fault: Some(fault) }
+}
+
+/// The text of an answer as a turn, which may not be empty.
+pub(super) fn said(completion: &Completion) -> &str {
+    if completion.text.trim().is_empty() { "(nothing)" } else { &completion.text }
+}

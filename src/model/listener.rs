@@ -1,0 +1,173 @@
+//! The loop of a listener that a model speaks for.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use systole_core::core::Silence;
+use systole_core::core::{Answered as To, Failure, Message, ModelAnswer, Outcome, Usage, precheck_answer};
+use systole_core::vocab::{Fault, FaultCode};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::Validator;
+
+use super::chat::Chat;
+use super::feedback::{feedback, gave_up, nothing_said, said, unfinished};
+use super::prompt::{Prompt, Role};
+use super::router::{Answered, Llm, Unanswered};
+use super::{Completion, Finish, Provider};
+use crate::settings::ModelSettings;
+use crate::shell::clock::Clock;
+use crate::shell::{LocalBoxFuture, RawListener, RunContext};
+
+/// The name under which answers stand in the journal.
+const NOTE: &str = "model";
+
+/// A listener that a model speaks for. A listener of one's own can hold one, and let it [run](RawListener::run) messages
+/// that it doesn't handle itself.
+pub struct ModelListener {
+    llm: Llm,
+    settings: ModelSettings,
+    providers: Vec<Box<dyn Provider>>,
+    system: OnceCell<String>,
+    validator: RefCell<Option<Validator>>,
+}
+
+/// A request and its answer, as the journal keeps them. The system prompt and the turns before are known without it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Exchange {
+    backend: String,
+    model: String,
+    usage: Usage,
+    /// The last turn of the request.
+    asked: String,
+    answer: String,
+    /// Empty for an answer that is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unfinished: Option<Unfinished>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Unfinished {
+    Cut,
+    Withheld(String),
+}
+
+impl ModelListener {
+    /// A listener that asks these models.
+    pub fn new(llm: &Llm, settings: ModelSettings) -> Self {
+        let providers = llm.providers();
+        Self { llm: llm.clone(), settings, providers, system: OnceCell::new(), validator: RefCell::default() }
+    }
+
+    async fn answer(&self, message: &Message, context: &RunContext) -> Outcome {
+        // The model is asked once for all answers to calls that were made together.
+        if message.join.is_some_and(|join| join.remaining > 0) {
+            return Outcome::Emitted(Vec::new());
+        }
+        match self.converse(message, context).await {
+            Ok(answer) => Outcome::Wrote(Raw::new(answer)),
+            Err(failure) => Outcome::Failed(failure),
+        }
+    }
+
+    /// Asks until an answer keeps the contract.
+    async fn converse(&self, message: &Message, context: &RunContext) -> Result<String, Failure> {
+        let ModelSettings { temperature, max_tokens, tries, .. } = self.settings;
+        let own = &context.contract().name;
+        let mut chat = Chat::of(own, context.thread().history(), message);
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let system = self.system_prompt(context).to_owned();
+            let prompt = Prompt { listener: own.clone(), system, turns: chat.turns(), temperature, max_tokens };
+            let asking = self.ask(&prompt, message, context);
+            let exchange: Exchange = context.thread().record_answer(NOTE, &prompt.key(), asking).await?;
+            let completion = exchange.completion();
+            let Err(fault) = self.judge(&completion, message, context) else { return Ok(completion.text) };
+            if tried >= tries.max(1) {
+                return Err(gave_up(tried, &fault));
+            }
+            chat.say(Role::Model, said(&completion));
+            chat.say(Role::User, &feedback(&fault, completion.finish == Finish::Cut));
+        }
+    }
+
+    async fn ask(
+        &self,
+        prompt: &Prompt,
+        message: &Message,
+        context: &RunContext,
+    ) -> Result<(Exchange, ModelAnswer), Failure> {
+        let clock = context.thread().clock().unwrap_or_else(Clock::real);
+        let asked = self.llm.ask(&self.providers, prompt, self.settings.backend.as_ref(), &clock).await;
+        let Answered { backend, completion } = asked.map_err(|unanswered| failure(&unanswered))?;
+        let refused = self.judge(&completion, message, context).err();
+        let report = ModelAnswer {
+            backend: backend.as_str().into(),
+            model: completion.model.as_str().into(),
+            usage: completion.usage,
+            refused: refused.map(|fault| (Arc::from(&*completion.text), fault)),
+        };
+        Ok((Exchange::new(backend.as_str(), prompt.last(), completion), report))
+    }
+
+    fn system_prompt(&self, context: &RunContext) -> &str {
+        self.system.get_or_init(|| {
+            let (blueprint, listener) = context.place();
+            self.settings.system_prompt(listener, blueprint, context.catalog())
+        })
+    }
+
+    /// Judges an answer as the pump will, but for its being whole, which the pump can't know.
+    fn judge(&self, completion: &Completion, message: &Message, context: &RunContext) -> Result<(), Fault> {
+        if let Some(fault) = unfinished(&completion.finish, self.settings.max_tokens) {
+            return Err(fault);
+        }
+        let (blueprint, listener) = context.place();
+        let mut validator = self.validator.borrow_mut();
+        let validator = validator.get_or_insert_with(|| Validator::new(Arc::new(context.catalog().clone())));
+        let to = To { message: message.id, thread: message.thread };
+        let raw = Raw::new(completion.text.clone());
+        match precheck_answer(&raw, to, listener, blueprint, validator)? {
+            0 if context.contract().silence == Silence::Error => Err(nothing_said()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl RawListener for ModelListener {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(async move { self.answer(&message, &context).await })
+    }
+}
+
+impl Exchange {
+    fn new(backend: &str, asked: &str, completion: Completion) -> Self {
+        let Completion { text, finish, model, usage } = completion;
+        let unfinished = match finish {
+            Finish::Whole => None,
+            Finish::Cut => Some(Unfinished::Cut),
+            Finish::Withheld(why) => Some(Unfinished::Withheld(why)),
+        };
+        let (backend, asked) = (backend.to_owned(), asked.to_owned());
+        Self { backend, model, usage, asked, answer: text, unfinished }
+    }
+
+    fn completion(self) -> Completion {
+        let finish = match self.unfinished {
+            None => Finish::Whole,
+            Some(Unfinished::Cut) => Finish::Cut,
+            Some(Unfinished::Withheld(why)) => Finish::Withheld(why),
+        };
+        Completion { text: self.answer, finish, model: self.model, usage: self.usage }
+    }
+}
+
+/// What the caller may know; the log has the rest.
+fn failure(unanswered: &Unanswered) -> Failure {
+    let fault = Fault::new(FaultCode::ListenerFailed, unanswered.to_string());
+    let fault = Fault { retryable: unanswered.is_passing, ..fault };
+    Failure { message: fault.message.clone(), fault: Some(fault) }
+}

@@ -1,0 +1,161 @@
+//! Listeners that think: a model speaks for them.
+//!
+//! [`Llm`] asks models: it has backends, each a [`Provider`] with limits, and the strategy by which one of them is asked.
+//! [`ModelListener`] is the loop of a listener: it asks with the contract as system prompt, judges the answer as the pump
+//! will, and feeds a refusal back. `docs/model.md` says what is sent.
+//!
+//! What always holds: an answer that the provider cut is refused, however well-formed; an answer is durable before
+//! anything follows from it, so no run of a message asks the same twice; keys are in no log, journal, prompt or error;
+//! one backend never has more requests under way, or more tokens a minute, than its settings say.
+//!
+//! Not here: budgets, and tools in a wire form of a provider. Calls are XML, for every model.
+
+mod anthropic;
+mod bucket;
+mod build;
+mod chat;
+mod feedback;
+mod http;
+mod listener;
+mod ollama;
+mod openai;
+mod prompt;
+mod reply;
+mod router;
+mod scripted;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use build::AsModel;
+#[cfg(feature = "yaml")]
+pub(crate) use http::judge_url;
+pub use listener::ModelListener;
+pub use prompt::{Prompt, Role, Turn};
+pub use router::Llm;
+
+use crate::outbound::OutboundError;
+use crate::shell::LocalBoxFuture;
+use systole_core::core::Usage;
+use systole_core::vocab::Name;
+
+/// Asks one model. An instance is made for each listener, on the thread of its shard.
+pub trait Provider: 'static {
+    /// Sends a request, and reads the answer to its end.
+    ///
+    /// # Errors
+    /// A [`Setback`], which says whether the same request may succeed later.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the request; the provider may have counted it.
+    fn ask(&self, prompt: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>>;
+}
+
+impl<P: Provider + ?Sized> Provider for Box<P> {
+    fn ask(&self, prompt: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>> {
+        (**self).ask(prompt)
+    }
+}
+
+/// An answer of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The text, without what the provider marks as reasoning.
+    pub text: String,
+    /// How it ended.
+    pub finish: Finish,
+    /// The model, as the provider names it.
+    pub model: String,
+    /// Tokens; the router adds the cost.
+    pub usage: Usage,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finish {
+    /// The model said all that it had to say.
+    Whole,
+    /// A limit of tokens cut it.
+    Cut,
+    /// The provider or the model held it back, for this reason.
+    Withheld(String),
+}
+
+/// A request that got no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setback {
+    /// A few words for the caller of the listener.
+    pub message: String,
+    /// All that is known, for the log; never a key.
+    pub detail: String,
+    /// Whether the same request may be answered later.
+    pub again: Again,
+}
+
+/// Whether a request that got no answer is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// By back-off, and not before so long, if the provider said so.
+    Later(Option<Duration>),
+    /// Not to this backend.
+    Never,
+}
+
+/// Why models can't be asked.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum LlmError {
+    /// The variable of an API key is not set.
+    #[error("the backend '{backend}' has its key in the environment variable {variable}, which is not set")]
+    Unset {
+        /// The backend.
+        backend: Name,
+        /// The variable.
+        variable: String,
+    },
+    /// The file of an API key can't be used.
+    #[error("the key of the backend '{backend}' can't be read from {}: {why}", .file.display())]
+    KeyFile {
+        /// The backend.
+        backend: Name,
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A key that no header can hold.
+    #[error("the key of the backend '{backend}' is empty, or has characters that an HTTP header can't hold")]
+    Key {
+        /// The backend.
+        backend: Name,
+    },
+    /// A URL that is none.
+    #[error("the URL of the backend '{backend}' {problem}")]
+    Url {
+        /// The backend.
+        backend: Name,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// TLS can't be set up.
+    #[error("no model can be asked over TLS: {0}")]
+    Tls(#[from] Arc<OutboundError>),
+}
+
+systole_core::vocab::debug_is_display!(LlmError);
+
+impl Setback {
+    /// A setback of which the caller may know all.
+    pub fn new(message: impl Into<String>, again: Again) -> Self {
+        let message = message.into();
+        Self { detail: message.clone(), message, again }
+    }
+}
+
+impl fmt::Display for Setback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

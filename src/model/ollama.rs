@@ -1,0 +1,47 @@
+//! `/api/chat`, of Ollama.
+
+use serde_json::{Value, json};
+
+use super::reply::{Grown, count, reported, text};
+use super::{Finish, Prompt, Setback};
+
+/// Tokens of a context, where the settings don't say.
+const CONTEXT: u64 = 8192;
+
+/// The body of a request. `num_ctx` is always there: without it Ollama cuts what is longer than its default, and says
+/// nothing.
+pub(super) fn body(model: &str, prompt: &Prompt, context: Option<u32>) -> Value {
+    let system = json!({ "role": "system", "content": prompt.system });
+    let turns = prompt.turns.iter().map(|turn| json!({ "role": turn.role.as_str(), "content": turn.text }));
+    let messages: Vec<Value> = std::iter::once(system).chain(turns).collect();
+    let context = context.map_or_else(|| prompt.estimate().max(CONTEXT), u64::from);
+    let mut options = json!({ "num_predict": prompt.max_tokens, "num_ctx": context });
+    if let Some(temperature) = prompt.temperature {
+        options["temperature"] = temperature.as_f64().into();
+    }
+    json!({ "model": model, "messages": messages, "stream": true, "options": options })
+}
+
+/// Takes a line of an answer.
+pub(super) fn take(grown: &mut Grown, line: &Value) -> Result<(), Setback> {
+    if let Some(error) = line.get("error") {
+        return Err(reported(error));
+    }
+    if let Some(model) = text(line, "model").filter(|_| grown.model.is_empty()) {
+        model.clone_into(&mut grown.model);
+    }
+    if let Some(piece) = line.get("message").and_then(|message| text(message, "content")) {
+        grown.text.push_str(piece);
+    }
+    if line.get("done").and_then(Value::as_bool) == Some(true) {
+        grown.finish = Some(match text(line, "done_reason").unwrap_or_default() {
+            "stop" => Finish::Whole,
+            "length" => Finish::Cut,
+            other => Finish::Withheld(other.to_owned()),
+        });
+        grown.usage.input = count(line, "prompt_eval_count");
+        grown.usage.output = count(line, "eval_count");
+        grown.is_over = true;
+    }
+    Ok(())
+}

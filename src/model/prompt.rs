@@ -1,0 +1,119 @@
+//! A request to a model, in no provider's form.
+
+use systole_core::core::Millionths;
+use systole_core::vocab::Name;
+
+/// A request to a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// The listener that asks.
+    pub listener: Name,
+    /// The system prompt.
+    pub system: String,
+    /// The conversation so far, oldest first; the last turn is not the model's, nor is the first.
+    pub turns: Vec<Turn>,
+    /// Randomness of the answer, as the provider understands it.
+    pub temperature: Option<Millionths>,
+    /// Tokens of the answer, at most.
+    pub max_tokens: u32,
+}
+
+/// A turn of a conversation with a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Who says it.
+    pub role: Role,
+    /// The text; never empty.
+    pub text: String,
+}
+
+/// Who says something in a conversation with a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The model.
+    Model,
+    /// Whoever it talks with.
+    User,
+}
+
+impl Role {
+    /// Name in the wire forms of all providers.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "assistant",
+            Self::User => "user",
+        }
+    }
+}
+
+impl Prompt {
+    /// The last turn.
+    pub fn last(&self) -> &str {
+        self.turns.last().map_or("", |turn| &turn.text)
+    }
+
+    /// A hash of everything that is sent: the same key is the same request.
+    pub(super) fn key(&self) -> String {
+        let mut hash = blake3::Hasher::new();
+        let mut add = |part: &str| {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        };
+        add(&self.system);
+        add(&self.temperature.map(|temperature| temperature.to_string()).unwrap_or_default());
+        add(&self.max_tokens.to_string());
+        for turn in &self.turns {
+            add(turn.role.as_str());
+            add(&turn.text);
+        }
+        hash.finalize().to_hex().to_string()
+    }
+
+    /// A guess of the tokens that it takes with its answer: four bytes a token is what English and XML have on average.
+    pub(super) fn estimate(&self) -> u64 {
+        self.bytes().div_ceil(BYTES_A_TOKEN) + u64::from(self.max_tokens)
+    }
+
+    /// Bytes of all texts.
+    pub(super) fn bytes(&self) -> u64 {
+        self.turns.iter().map(|turn| turn.text.len() as u64).sum::<u64>() + self.system.len() as u64
+    }
+}
+
+/// Bytes that a token stands for on average.
+pub(super) const BYTES_A_TOKEN: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_that_of_all_that_is_sent() {
+        let turn = |role, text: &str| Turn { role, text: text.to_owned() };
+        let prompt = Prompt {
+            listener: Name::parse("planner").unwrap(),
+            system: "s".to_owned(),
+            turns: vec![turn(Role::User, "ab"), turn(Role::Model, "c"), turn(Role::User, "d")],
+            temperature: None,
+            max_tokens: 10,
+        };
+        let others = [
+            Prompt { system: "t".to_owned(), ..prompt.clone() },
+            Prompt {
+                turns: vec![turn(Role::User, "a"), turn(Role::Model, "bc"), turn(Role::User, "d")],
+                ..prompt.clone()
+            },
+            Prompt {
+                turns: vec![turn(Role::User, "ab"), turn(Role::User, "c"), turn(Role::User, "d")],
+                ..prompt.clone()
+            },
+            Prompt { temperature: Some(Millionths(0)), ..prompt.clone() },
+            Prompt { max_tokens: 11, ..prompt.clone() },
+        ];
+        assert_eq!(prompt.clone().key(), prompt.key());
+        for other in others {
+            assert_ne!(other.key(), prompt.key(), "{other:?}");
+        }
+        assert_eq!(prompt.estimate(), 12);
+    }
+}

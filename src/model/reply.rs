@@ -1,0 +1,264 @@
+//! An answer of a provider as it grows: server-sent events, or a JSON object a line.
+
+use serde_json::Value;
+use systole_core::core::Usage;
+
+use super::{Again, Completion, Finish, Setback, anthropic, ollama, openai};
+use crate::outbound::readable;
+use crate::remote::sse::Parser;
+use crate::settings::Dialect;
+
+/// Bytes of the text of an answer, at most: the journal keeps it.
+const TEXT: usize = 8 << 20;
+
+/// An answer, as far as it has come.
+pub(super) struct Reply {
+    dialect: Dialect,
+    frames: Frames,
+    grown: Grown,
+}
+
+enum Frames {
+    Events(Parser),
+    Lines { begun: Vec<u8>, most: usize },
+}
+
+/// The text of an answer so far, and what is known of it.
+#[derive(Debug, Default)]
+pub(super) struct Grown {
+    pub(super) text: String,
+    pub(super) finish: Option<Finish>,
+    pub(super) model: String,
+    pub(super) usage: Usage,
+    /// Whether nothing more comes.
+    pub(super) is_over: bool,
+}
+
+impl Reply {
+    /// An answer of which nothing has come, with frames of so many bytes at most.
+    pub(super) fn new(dialect: Dialect, most: usize) -> Self {
+        let frames = match dialect {
+            Dialect::OpenAi | Dialect::Anthropic => Frames::Events(Parser::new(most)),
+            Dialect::Ollama => Frames::Lines { begun: Vec::new(), most },
+        };
+        Self { dialect, frames, grown: Grown::default() }
+    }
+
+    /// Whether nothing more comes.
+    pub(super) fn is_over(&self) -> bool {
+        self.grown.is_over
+    }
+
+    /// Takes some bytes.
+    ///
+    /// # Errors
+    /// The provider reports an error, or does not speak its protocol.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Setback> {
+        let frames = match &mut self.frames {
+            Frames::Events(parser) => {
+                let events = parser.push(bytes).map_err(|_| too_long())?;
+                events.into_iter().map(|event| event.data).collect()
+            }
+            Frames::Lines { begun, most } => lines(begun, *most, bytes)?,
+        };
+        for frame in frames {
+            self.take(&frame)?;
+        }
+        Ok(())
+    }
+
+    /// The whole answer.
+    ///
+    /// # Errors
+    /// It broke off.
+    pub(super) fn end(mut self) -> Result<Completion, Setback> {
+        if let Frames::Lines { begun, .. } = &mut self.frames
+            && !begun.trim_ascii().is_empty()
+        {
+            let last = String::from_utf8_lossy(begun).into_owned();
+            // A line that was cut is no JSON, and says no more than a missing end.
+            let _ = self.take(&last);
+        }
+        let Grown { text, finish, model, usage, .. } = self.grown;
+        match finish {
+            Some(finish) => Ok(Completion { text, finish, model, usage }),
+            None => Err(Setback::new("its answer broke off before its end", Again::Later(None))),
+        }
+    }
+
+    fn take(&mut self, frame: &str) -> Result<(), Setback> {
+        let frame = frame.trim();
+        if frame.is_empty() || self.grown.is_over {
+            return Ok(());
+        }
+        if frame == openai::END && self.dialect == Dialect::OpenAi {
+            self.grown.is_over = true;
+            return Ok(());
+        }
+        let json: Value = serde_json::from_str(frame).map_err(|error| {
+            let message = format!("it does not speak the protocol '{}'", self.dialect.as_str());
+            Setback { detail: format!("{message}: {error}: {}", readable(frame)), message, again: Again::Never }
+        })?;
+        match self.dialect {
+            Dialect::OpenAi => openai::take(&mut self.grown, &json)?,
+            Dialect::Anthropic => anthropic::take(&mut self.grown, &json)?,
+            Dialect::Ollama => ollama::take(&mut self.grown, &json)?,
+        }
+        if self.grown.text.len() > TEXT { Err(too_long()) } else { Ok(()) }
+    }
+}
+
+/// The lines that some bytes complete.
+fn lines(begun: &mut Vec<u8>, most: usize, bytes: &[u8]) -> Result<Vec<String>, Setback> {
+    begun.extend_from_slice(bytes);
+    let Some(end) = memchr::memrchr(b'\n', begun) else {
+        return if begun.len() > most { Err(too_long()) } else { Ok(Vec::new()) };
+    };
+    let rest = begun.split_off(end + 1);
+    let whole = std::mem::replace(begun, rest);
+    Ok(String::from_utf8_lossy(&whole).lines().map(str::to_owned).collect())
+}
+
+fn too_long() -> Setback {
+    Setback::new("its answer is too long", Again::Never)
+}
+
+/// An error that a provider reports in the middle of an answer: its server's, so that it passes.
+pub(super) fn reported(error: &Value) -> Setback {
+    let text = error.get("message").and_then(Value::as_str).or(error.as_str());
+    let message = "it reported an error in its answer".to_owned();
+    let detail = text.map_or_else(|| message.clone(), |text| format!("{message}: {}", readable(text)));
+    Setback { message, detail, again: Again::Later(None) }
+}
+
+/// A text in a field of an object.
+pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+    value.get(field).and_then(Value::as_str)
+}
+
+/// A count in a field of an object; 0 if there is none.
+pub(super) fn count(value: &Value, field: &str) -> u64 {
+    value.get(field).and_then(Value::as_u64).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(dialect: Dialect, text: &str) -> Result<Completion, Setback> {
+        // However it is cut.
+        let whole = read(dialect, &[text]);
+        for at in (0..text.len()).filter(|&at| text.is_char_boundary(at)) {
+            assert_eq!(read(dialect, &[&text[..at], &text[at..]]), whole, "cut at {at}");
+        }
+        whole
+    }
+
+    fn read(dialect: Dialect, pieces: &[&str]) -> Result<Completion, Setback> {
+        let mut reply = Reply::new(dialect, 1 << 20);
+        for piece in pieces {
+            reply.push(piece.as_bytes())?;
+        }
+        reply.end()
+    }
+
+    fn usage(input: u64, output: u64, cached: u64) -> Usage {
+        Usage { input, output, cached, ..Usage::default() }
+    }
+
+    const OPENAI: &str = "data: {\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n\
+        : a comment\n\n\
+        data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"content\":\"<a>é\"}}]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"content\":\"</a>\"},\"finish_reason\":null}]}\n\n\
+        data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+        data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,\"prompt_tokens_details\":{\"cached_tokens\":5}}}\n\n\
+        data: [DONE]\n\n";
+
+    #[test]
+    fn chat_completions_grow() {
+        let completion = all(Dialect::OpenAi, OPENAI).unwrap();
+        let (text, model) = ("<a>é</a>".to_owned(), "m-1".to_owned());
+        assert_eq!(completion, Completion { text, finish: Finish::Whole, model, usage: usage(9, 4, 5) });
+        let finish = |word: &str| all(Dialect::OpenAi, &OPENAI.replace("\"stop\"", word)).map(|it| it.finish);
+        assert_eq!(finish("\"length\""), Ok(Finish::Cut));
+        assert_eq!(finish("\"content_filter\""), Ok(Finish::Withheld("content_filter".to_owned())));
+        assert_eq!(finish("null").unwrap_err().again, Again::Later(None), "nobody knows whether it was cut");
+    }
+
+    const ANTHROPIC: &str = "event: message_start\n\
+        data: {\"type\":\"message_start\",\"message\":{\"model\":\"c-1\",\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":5,\"cache_creation_input_tokens\":1,\"output_tokens\":1}}}\n\n\
+        event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n\
+        event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"hm\"}}\n\n\
+        event: ping\ndata: {\"type\": \"ping\"}\n\n\
+        event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"<a>\"}}\n\n\
+        event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"b</a>\"}}\n\n\
+        event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":7}}\n\n\
+        event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+    #[test]
+    fn messages_grow() {
+        let completion = all(Dialect::Anthropic, ANTHROPIC).unwrap();
+        let (text, model) = ("<a>b</a>".to_owned(), "c-1".to_owned());
+        assert_eq!(completion, Completion { text, finish: Finish::Whole, model, usage: usage(9, 7, 5) });
+        let finish = |word: &str| all(Dialect::Anthropic, &ANTHROPIC.replace("end_turn", word)).map(|it| it.finish);
+        assert_eq!(finish("max_tokens"), Ok(Finish::Cut));
+        assert_eq!(finish("model_context_window_exceeded"), Ok(Finish::Cut));
+        assert_eq!(finish("stop_sequence"), Ok(Finish::Whole));
+        assert_eq!(finish("refusal"), Ok(Finish::Withheld("refusal".to_owned())));
+        let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+        let setback = all(Dialect::Anthropic, overloaded).unwrap_err();
+        assert!(setback.detail.ends_with("Overloaded") && setback.again == Again::Later(None), "{setback:?}");
+    }
+
+    const OLLAMA: &str = "{\"model\":\"l-1\",\"message\":{\"role\":\"assistant\",\"content\":\"<a>\",\"thinking\":\"hm\"},\"done\":false}\n\
+        {\"model\":\"l-1\",\"message\":{\"role\":\"assistant\",\"content\":\"b</a>\"},\"done\":false}\n\
+        {\"model\":\"l-1\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":9,\"eval_count\":4}\n";
+
+    #[test]
+    fn chats_grow_line_by_line() {
+        let expected = Completion {
+            text: "<a>b</a>".to_owned(),
+            finish: Finish::Whole,
+            model: "l-1".to_owned(),
+            usage: usage(9, 4, 0),
+        };
+        assert_eq!(all(Dialect::Ollama, OLLAMA), Ok(expected.clone()));
+        assert_eq!(all(Dialect::Ollama, OLLAMA.trim_end()), Ok(expected), "the last line feed may be missing");
+        let cut = all(Dialect::Ollama, &OLLAMA.replace("\"stop\"", "\"length\"")).unwrap();
+        assert_eq!(cut.finish, Finish::Cut);
+        let setback = all(Dialect::Ollama, "{\"error\":\"model not loaded\"}\n").unwrap_err();
+        assert!(setback.detail.ends_with("model not loaded"), "{setback:?}");
+    }
+
+    #[test]
+    fn an_answer_without_its_end_is_none() {
+        for (dialect, text, ends) in [
+            (Dialect::OpenAi, OPENAI, "data: {\"choices\":[{\"delta\":{},\"finish"),
+            (Dialect::Anthropic, ANTHROPIC, "event: message_delta"),
+            (Dialect::Ollama, OLLAMA, "{\"model\":\"l-1\",\"message\":{\"role\":\"assistant\",\"content\":\"\"}"),
+        ] {
+            let end = text.find(ends).unwrap();
+            for at in (0..=end).filter(|&at| text.is_char_boundary(at)) {
+                let setback = read(dialect, &[&text[..at]]).unwrap_err();
+                assert_eq!(setback.again, Again::Later(None), "{at}: {setback:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_that_never_ends_is_refused() {
+        let mut reply = Reply::new(Dialect::Ollama, 1 << 20);
+        let line = format!("{}\n", serde_json::json!({ "message": { "content": "x".repeat(1 << 19) } }));
+        let setback = (0..17).find_map(|_| reply.push(line.as_bytes()).err()).unwrap();
+        assert_eq!((&*setback.message, setback.again), ("its answer is too long", Again::Never));
+        let mut reply = Reply::new(Dialect::OpenAi, 100);
+        assert_eq!(reply.push(&[b'x'; 101]).unwrap_err().message, "its answer is too long");
+    }
+
+    #[test]
+    fn what_is_no_json_is_of_another_protocol() {
+        let setback = all(Dialect::OpenAi, "data: hello\n\n").unwrap_err();
+        assert!(setback.again == Again::Never && setback.message.contains("'openai'"), "{setback:?}");
+    }
+}

@@ -1,0 +1,327 @@
+//! The choice of a backend for each request: strategy, limits, retries, failover.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use systole_core::core::Usage;
+use systole_core::vocab::{Name, Time};
+use tokio::sync::{Mutex as Gate, Semaphore, SemaphorePermit};
+use tokio::time::sleep;
+
+use super::bucket::Bucket;
+use super::http::Http;
+use super::{Again, Completion, LlmError, Prompt, Provider, Setback};
+use crate::outbound::retry::{Policy, Tried};
+use crate::outbound::tls;
+use crate::settings::{Backend, LlmSettings, ProviderSettings, Strategy};
+use crate::shell::clock::Clock;
+use crate::shell::entropy::Entropy;
+
+/// Asks models. Clones are the same, and share the limits of its backends.
+#[derive(Clone)]
+pub struct Llm(Arc<Inner>);
+
+type Factory = Arc<dyn Fn() -> Box<dyn Provider> + Send + Sync>;
+
+#[derive(Clone)]
+struct Inner {
+    strategy: Strategy,
+    policy: Policy,
+    slots: Vec<Arc<Slot>>,
+    /// Requests so far, for [`Strategy::RoundRobin`].
+    turn: Arc<AtomicUsize>,
+}
+
+/// A backend, and what its limits leave.
+struct Slot {
+    backend: Backend,
+    provider: Factory,
+    under_way: AtomicUsize,
+    permits: Option<Semaphore>,
+    bucket: Mutex<Option<Bucket>>,
+    /// Whoever waits for tokens has it, so that requests get them in their order.
+    gate: Gate<()>,
+    /// Until when the provider asked to be left alone.
+    rests: Mutex<Time>,
+}
+
+/// An answer, and where it comes from.
+pub(super) struct Answered {
+    pub(super) backend: Name,
+    pub(super) completion: Completion,
+}
+
+/// Why no backend answered, one after the other.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    setbacks: Vec<(Name, Setback)>,
+    /// Whether the same request may be answered later.
+    pub(super) is_passing: bool,
+}
+
+/// How far a request has come with one backend.
+struct Course {
+    slot: usize,
+    tried: Tried,
+    /// When it may be sent again.
+    due: Time,
+    /// Why it is not sent again.
+    over: Option<Setback>,
+    last: Option<Setback>,
+}
+
+impl Llm {
+    /// Asks nobody, until backends are added.
+    pub fn new(strategy: Strategy) -> Self {
+        Self(Arc::new(Inner {
+            strategy,
+            policy: Policy { attempts: 4, cap: Duration::from_secs(60), ..Policy::default() },
+            slots: Vec::new(),
+            turn: Arc::default(),
+        }))
+    }
+
+    /// Sets up backends, and reads their keys.
+    ///
+    /// # Errors
+    /// [`LlmError`]: a key or a URL that can't be used.
+    pub fn open(settings: &LlmSettings) -> Result<Self, LlmError> {
+        let mut llm = Self::new(settings.strategy);
+        let mut trust = None;
+        for (backend, provider) in &settings.backends {
+            llm = match provider {
+                ProviderSettings::Scripted(script) => {
+                    let script = Arc::new(script.clone());
+                    llm.backend(backend.clone(), move || script.clone())
+                }
+                ProviderSettings::Http(endpoint) => {
+                    let trust = match &mut trust {
+                        Some(trust) => trust,
+                        none => none.insert(tls(&[]).map_err(Arc::new)?),
+                    };
+                    let way = Http::open(&backend.name, endpoint)?;
+                    let trust = trust.clone();
+                    llm.backend(backend.clone(), move || way.start(trust.clone()))
+                }
+            };
+        }
+        Ok(llm)
+    }
+
+    /// Adds a backend whose provider is made for each listener, on the thread of its shard.
+    #[must_use]
+    pub fn backend<P: Provider>(self, backend: Backend, provider: impl Fn() -> P + Send + Sync + 'static) -> Self {
+        let slot = Slot {
+            under_way: AtomicUsize::new(0),
+            permits: backend.max_concurrent.map(|most| Semaphore::new(most.max(1) as usize)),
+            bucket: Mutex::default(),
+            gate: Gate::default(),
+            rests: Mutex::default(),
+            backend,
+            provider: Arc::new(move || Box::new(provider())),
+        };
+        self.change(|inner| inner.slots.push(Arc::new(slot)))
+    }
+
+    /// Sets how often and how patiently each backend is asked, by `attempts`, `base`, `cap`, `jitter` and `budget`. By
+    /// default 4 attempts within 600 s, with waits of 1, 2 and 4 s, give or take a quarter.
+    #[must_use]
+    pub fn retry(self, policy: Policy) -> Self {
+        self.change(|inner| inner.policy = policy)
+    }
+
+    fn change(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Arc::unwrap_or_clone(self.0);
+        change(&mut inner);
+        Self(Arc::new(inner))
+    }
+
+    /// The names of the backends.
+    pub fn backends(&self) -> impl Iterator<Item = &Name> {
+        self.0.slots.iter().map(|slot| &slot.backend.name)
+    }
+
+    /// A provider for each backend.
+    pub(super) fn providers(&self) -> Vec<Box<dyn Provider>> {
+        self.0.slots.iter().map(|slot| (slot.provider)()).collect()
+    }
+
+    /// Asks one backend after the other, as often as the policy lets it, until one answers. `only` names the one to ask.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the request that is under way; tokens that were reserved for it count as used.
+    pub(super) async fn ask(
+        &self,
+        providers: &[Box<dyn Provider>],
+        prompt: &Prompt,
+        only: Option<&Name>,
+        clock: &Clock,
+    ) -> Result<Answered, Unanswered> {
+        let Inner { strategy, policy, slots, turn } = &*self.0;
+        let since = clock.now();
+        let wanted = slots.iter().enumerate().filter(|(_, slot)| only.is_none_or(|only| slot.backend.name == *only));
+        let tried = Tried { attempts: 0, since };
+        let course = |slot| Course { slot, tried, due: since, over: None, last: None };
+        let mut courses: Vec<Course> = wanted.map(|(at, _)| course(at)).collect();
+        if *strategy == Strategy::RoundRobin && !courses.is_empty() {
+            let first = turn.fetch_add(1, Ordering::Relaxed) % courses.len();
+            courses.rotate_left(first);
+        }
+        loop {
+            let now = clock.now();
+            let due = |course: &Course| course.due.max(slots[course.slot].rests_until());
+            for course in courses.iter_mut().filter(|course| course.over.is_none()) {
+                if due(course).since(since) > policy.budget {
+                    course.over = Some(course.last.take().unwrap_or_else(|| resting(due(course).since(now))));
+                }
+            }
+            let open = courses.iter_mut().filter(|course| course.over.is_none());
+            let (ready, later): (Vec<_>, Vec<_>) = open.partition(|course| due(course) <= now);
+            let next = match strategy {
+                Strategy::Failover => ready.into_iter().min_by_key(|course| slots[course.slot].backend.priority),
+                Strategy::RoundRobin => ready.into_iter().next(),
+                Strategy::LeastLoaded => ready.into_iter().min_by_key(|course| slots[course.slot].load()),
+            };
+            let Some(course) = next else {
+                match later.iter().map(|course| due(course)).min() {
+                    Some(soonest) => sleep(clock.until(soonest)).await,
+                    None => return Err(Unanswered::of(courses, slots)),
+                }
+                continue;
+            };
+            let slot = &slots[course.slot];
+            let mut lease = slot.admit(prompt.estimate(), clock).await;
+            course.tried.attempts += 1;
+            match providers[course.slot].ask(prompt).await {
+                Ok(mut completion) => {
+                    completion.usage = slot.backend.price.of(completion.usage);
+                    lease.settle(completion.usage);
+                    return Ok(Answered { backend: slot.backend.name.clone(), completion });
+                }
+                Err(setback) => {
+                    lease.give_back();
+                    let attempts = course.tried.attempts;
+                    tracing::warn!(listener = %prompt.listener, backend = %slot.backend.name, attempts, error = setback.detail, "a model did not answer");
+                    course.note(slot, setback, policy, clock.now());
+                }
+            }
+        }
+    }
+}
+
+impl Course {
+    /// Decides about the next attempt after one without an answer.
+    fn note(&mut self, slot: &Slot, setback: Setback, policy: &Policy, now: Time) {
+        let Again::Later(after) = setback.again else {
+            self.over = Some(setback);
+            return;
+        };
+        let backoff = policy.backoff(self.tried.attempts.saturating_sub(1), Entropy::Real.fraction());
+        let wait = after.map_or(backoff, |after| after.max(backoff));
+        if let Some(after) = after {
+            // All requests are meant, not this one alone.
+            let mut rests = lock(&slot.rests);
+            *rests = rests.max(now.after(after));
+        }
+        match policy.may_try(self.tried, now.after(wait)) {
+            Ok(()) => (self.due, self.last) = (now.after(wait), Some(setback)),
+            Err(_) => self.over = Some(setback),
+        }
+    }
+}
+
+impl Slot {
+    fn load(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
+    }
+
+    fn rests_until(&self) -> Time {
+        *lock(&self.rests)
+    }
+
+    /// Waits for room for a request of about so many tokens.
+    async fn admit(&self, tokens: u64, clock: &Clock) -> Lease<'_> {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        let mut lease = Lease { slot: self, reserved: 0, _permit: None };
+        if let Some(permits) = &self.permits {
+            // The semaphore is never closed.
+            lease._permit = permits.acquire().await.ok();
+        }
+        if let Some(per_minute) = self.backend.rate_limit_tpm {
+            let _turn = self.gate.lock().await;
+            loop {
+                let now = clock.now();
+                let taken = lock(&self.bucket).get_or_insert_with(|| Bucket::new(per_minute, now)).take(tokens, now);
+                match taken {
+                    Ok(()) => break,
+                    Err(wait) => sleep(wait).await,
+                }
+            }
+            lease.reserved = tokens;
+        }
+        lease
+    }
+}
+
+/// The place of a request that is under way.
+struct Lease<'s> {
+    slot: &'s Slot,
+    reserved: u64,
+    _permit: Option<SemaphorePermit<'s>>,
+}
+
+impl Lease<'_> {
+    fn settle(&mut self, usage: Usage) {
+        if let Some(bucket) = &mut *lock(&self.slot.bucket) {
+            bucket.settle(self.reserved, usage.input.saturating_add(usage.output));
+        }
+    }
+
+    fn give_back(&mut self) {
+        self.settle(Usage::default());
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        self.slot.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Unanswered {
+    fn of(courses: Vec<Course>, slots: &[Arc<Slot>]) -> Self {
+        let setbacks = courses.into_iter().filter_map(|course| Some((course.slot, course.over?)));
+        let setbacks: Vec<_> = setbacks.map(|(slot, setback)| (slots[slot].backend.name.clone(), setback)).collect();
+        let is_passing = setbacks.iter().any(|(_, setback)| matches!(setback.again, Again::Later(_)));
+        Self { setbacks, is_passing }
+    }
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no model answered")?;
+        if self.setbacks.is_empty() {
+            return f.write_str(": there is no backend to ask");
+        }
+        for (at, (backend, setback)) in self.setbacks.iter().enumerate() {
+            write!(f, "{} {backend}: {setback}", if at == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Llm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Llm").field("strategy", &self.0.strategy).finish_non_exhaustive()
+    }
+}
+
+fn resting(wait: Duration) -> Setback {
+    Setback::new(format!("it asked to be left alone for another {} s", wait.as_secs()), Again::Later(Some(wait)))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

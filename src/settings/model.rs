@@ -1,0 +1,210 @@
+//! Settings of models, and of the listeners that they speak for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use systole_core::core::{Blueprint, ListenerId, Millionths, Usage, listener_prompt};
+use systole_core::vocab::Name;
+use systole_xml::schema::Catalog;
+
+/// The backends that answer for models, and the choice among them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LlmSettings {
+    /// The order in which backends are asked.
+    pub strategy: Strategy,
+    /// The backends with their providers; a name once.
+    pub backends: Vec<(Backend, ProviderSettings)>,
+}
+
+/// The order in which the backends are asked that are not resting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strategy {
+    /// The one with the lowest `priority`, then the next one.
+    #[default]
+    Failover,
+    /// Each in its turn.
+    RoundRobin,
+    /// The one with the fewest requests under way.
+    LeastLoaded,
+}
+
+/// A place where a model is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backend {
+    /// Name in logs, events and errors.
+    pub name: Name,
+    /// Rank under [`Strategy::Failover`]: lower ones are asked first.
+    pub priority: u32,
+    /// Tokens a minute at most, of requests and answers.
+    pub rate_limit_tpm: Option<u32>,
+    /// Requests under way at most.
+    pub max_concurrent: Option<u32>,
+    /// Prices of tokens.
+    pub price: Price,
+}
+
+/// The protocol of a backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderSettings {
+    /// A model behind HTTP.
+    Http(Endpoint),
+    /// A file of rules: no model, and no network.
+    Scripted(Script),
+}
+
+/// A model behind HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The protocol.
+    pub dialect: Dialect,
+    /// The model, as the provider names it.
+    pub model: String,
+    /// Base of the URLs, such as `https://api.openai.com/v1`.
+    pub url: String,
+    /// Source of the key that the provider asks for.
+    pub key: Option<KeySource>,
+    /// Tokens of a request and its answer together, at most.
+    pub context: Option<u32>,
+}
+
+/// The protocol of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Chat Completions, of OpenAI and many others.
+    OpenAi,
+    /// Messages, of Anthropic.
+    Anthropic,
+    /// `/api/chat`, of Ollama.
+    Ollama,
+}
+
+/// Source of an API key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// A variable of the environment.
+    Env(String),
+    /// A file; white space around the key doesn't count.
+    File(PathBuf),
+}
+
+/// Answers by rules.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Script {
+    /// The first rule that fits a request answers it.
+    pub rules: Vec<Rule>,
+}
+
+/// A rule of a script.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rule {
+    /// The listener that asks; any, if none is named.
+    pub listener: Option<Name>,
+    /// Texts that all stand in the last message of the request.
+    pub when: Vec<String>,
+    /// The answer.
+    pub answer: String,
+    /// Whether the answer counts as cut at its limit.
+    pub cut: bool,
+    /// Time until the answer is there.
+    pub after: Duration,
+}
+
+/// Prices of a million tokens, in any one currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Price {
+    /// Of tokens of requests.
+    pub input: Millionths,
+    /// Of tokens of answers.
+    pub output: Millionths,
+    /// Of tokens of requests that the provider has in its cache; as `input`, if it isn't set.
+    pub cached: Option<Millionths>,
+}
+
+/// A listener that a model speaks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelSettings {
+    /// The text before the contract in the system prompt.
+    pub instructions: String,
+    /// Randomness of answers, as the provider understands it.
+    pub temperature: Option<Millionths>,
+    /// Tokens of an answer, at most.
+    pub max_tokens: u32,
+    /// Answers that a message gets at most, until one keeps the contract; at least 1.
+    pub tries: u32,
+    /// The backend to ask, if not any.
+    pub backend: Option<Name>,
+}
+
+impl Default for ModelSettings {
+    /// No instructions, the provider's temperature, 4096 tokens, 3 tries, any backend.
+    fn default() -> Self {
+        Self { instructions: String::new(), temperature: None, max_tokens: 4096, tries: 3, backend: None }
+    }
+}
+
+impl ModelSettings {
+    /// The system prompt of a listener: the instructions, and its contract in words.
+    pub fn system_prompt(&self, listener: ListenerId, blueprint: &Blueprint, catalog: &Catalog) -> String {
+        let contract = listener_prompt(listener, blueprint, catalog);
+        match self.instructions.trim() {
+            "" => contract,
+            instructions => format!("{instructions}\n\n{contract}"),
+        }
+    }
+}
+
+impl Dialect {
+    /// Name in an `organism.yaml`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Ollama => "ollama",
+        }
+    }
+
+    /// Base of the URLs, unless another one is written.
+    pub const fn url(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::Ollama => "http://127.0.0.1:11434",
+        }
+    }
+}
+
+impl Backend {
+    /// A backend without limits and prices.
+    pub fn new(name: Name) -> Self {
+        Self { name, priority: 1, rate_limit_tpm: None, max_concurrent: None, price: Price::default() }
+    }
+}
+
+impl Price {
+    /// Usage with its cost, rounded up to a millionth.
+    pub fn of(&self, usage: Usage) -> Usage {
+        let cached = usage.cached.min(usage.input);
+        let part = |tokens: u64, price: Millionths| u128::from(tokens) * u128::from(price.0);
+        let sum = part(usage.input - cached, self.input)
+            + part(cached, self.cached.unwrap_or(self.input))
+            + part(usage.output, self.output);
+        Usage { cost: Millionths(u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)), ..usage }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_is_that_of_each_kind_of_tokens() {
+        let price =
+            Price { input: Millionths(3_000_000), output: Millionths(15_000_000), cached: Some(Millionths(300_000)) };
+        let usage = Usage { input: 1000, output: 100, cached: 600, ..Usage::default() };
+        assert_eq!(price.of(usage).cost.to_string(), "0.00288");
+        assert_eq!(Price { cached: None, ..price }.of(usage).cost.to_string(), "0.0045");
+        let one = Usage { input: 1, ..Usage::default() };
+        assert_eq!(Price { input: Millionths(1), ..Price::default() }.of(one).cost, Millionths(1), "rounded up");
+        assert_eq!(Price::default().of(usage).cost, Millionths(0));
+    }
+}

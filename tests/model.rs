@@ -1,0 +1,423 @@
+//! Listeners that models speak for, on the simulated clock, with providers that say what a test tells them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use systole::core::{EventKind, Millionths, Usage};
+use systole::journal::MemoryJournal;
+use systole::model::{Again, Completion, Finish, Llm, Prompt, Provider, Role, Setback};
+use systole::outbound::retry::Policy;
+use systole::prelude::*;
+use systole::settings::{Backend, ModelSettings, Price, Strategy};
+use systole::shell::{LocalBoxFuture, OrganismBuilder};
+use systole::testing::{Kit, Probe};
+use systole::vocab::{Name, Time};
+
+macro_rules! payloads {
+    ($($type:ident $(=> $reply:ident)?)*) => {
+        $(
+            /// A text.
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+            #[payload(namespace = "urn:example:plans:v1" $(, reply = $reply)?)]
+            struct $type {
+                /// What it says.
+                text: String,
+            }
+
+            impl From<&str> for $type {
+                fn from(text: &str) -> Self {
+                    Self { text: text.to_owned() }
+                }
+            }
+        )*
+    };
+}
+payloads! { Task => Plan Plan Ask => Told Told Note }
+
+/// What a provider does about a request.
+#[derive(Clone)]
+enum Step {
+    Say(&'static str),
+    Cut(&'static str),
+    Fail(Again),
+    After(Duration, &'static str),
+}
+use Step::{After, Cut, Fail, Say};
+
+/// A provider that follows its steps, and notes what it is asked, and when.
+#[derive(Clone, Default)]
+struct Fake {
+    steps: Arc<Mutex<VecDeque<Step>>>,
+    asked: Arc<Mutex<Vec<Prompt>>>,
+}
+
+impl Fake {
+    fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { steps: Arc::new(Mutex::new(steps.into_iter().collect())), ..Self::default() }
+    }
+
+    fn asked(&self) -> Vec<Prompt> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    fn count(&self) -> usize {
+        self.asked().len()
+    }
+
+    /// The last turn of the last request.
+    fn last(&self) -> String {
+        self.asked().last().expect("it was asked").last().to_owned()
+    }
+}
+
+impl Provider for Fake {
+    fn ask(&self, prompt: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>> {
+        self.asked.lock().unwrap().push(prompt.clone());
+        let step = self.steps.lock().unwrap().pop_front().unwrap_or(Say("<plan><text>the last</text></plan>"));
+        Box::pin(async move {
+            let (text, finish) = match step {
+                Say(text) => (text, Finish::Whole),
+                Cut(text) => (text, Finish::Cut),
+                After(time, text) => {
+                    actix::clock::sleep(time).await;
+                    (text, Finish::Whole)
+                }
+                Fail(again) => return Err(Setback::new("it failed", again)),
+            };
+            let usage = Usage { input: 1000, output: 100, cached: 400, ..Usage::default() };
+            Ok(Completion { text: text.to_owned(), finish, model: "fake-1".to_owned(), usage })
+        })
+    }
+}
+
+fn backend(name: &str) -> Backend {
+    Backend::new(Name::parse(name).unwrap())
+}
+
+/// Waits of exactly 1, 2 and 4 s.
+fn policy() -> Policy {
+    Policy { attempts: 4, jitter: 0.0, ..Policy::default() }
+}
+
+fn one(fake: &Fake) -> Llm {
+    let fake = fake.clone();
+    Llm::new(Strategy::Failover).backend(backend("main"), move || fake.clone()).retry(policy())
+}
+
+fn settings() -> ModelSettings {
+    ModelSettings { instructions: "Plan well.".to_owned(), ..ModelSettings::default() }
+}
+
+fn planner(llm: &Llm, settings: ModelSettings) -> OrganismBuilder {
+    Organism::builder("plans")
+        .model("planner", llm, settings, |c| c.description("Plans.").accepts::<Task>().replies::<Plan>().calls::<Ask>())
+        .on("oracle", async |ask: Delivery<Ask>| match &*ask.text {
+            "nothing" => Err(Failure::new("no luck")),
+            text => Ok(Told { text: format!("{text}!") }),
+        })
+        .client("cli", |c| c.calls::<Task>())
+}
+
+/// The plan, or the code and the message of the fault.
+fn plan(kit: &Kit, task: &str) -> Result<String, (FaultCode, String)> {
+    match kit.ask("cli", Task::from(task)) {
+        Ok(plan) => Ok(plan.text),
+        Err(AskError::Fault { fault, .. }) => Err((fault.code, fault.message.to_string())),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn since(kit: &Kit, start: Time) -> Duration {
+    kit.now().since(start)
+}
+
+#[test]
+fn a_model_is_told_its_contract_and_what_came_of_its_calls() {
+    let fake = Fake::new([
+        Say("<think>I ask <ask> twice.</think>```xml\n<ask><text>one</text></ask><ask><text>two</text></ask>\n```"),
+        Say("<plan><text>R&D</plan>"),
+    ]);
+    let mut kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+    assert_eq!(plan(&kit, "go").unwrap(), "R&D");
+    let [first, second] = &fake.asked()[..] else { panic!("it is asked once for both answers: {}", fake.count()) };
+    for part in ["Plan well.\n\nYou are planner", "Plans.", "<task>", "<plan>", "<ask> goes to oracle", "<told>"] {
+        assert!(first.system.contains(part), "no {part} in {}", first.system);
+    }
+    assert!(!first.system.contains("To send it"), "{}", first.system);
+    let xml = |root: &str, text: &str| format!("<{root} xmlns=\"urn:example:plans:v1\"><text>{text}</text></{root}>");
+    let task = format!("From cli:\n{}", xml("task", "go"));
+    assert_eq!(first.turns.iter().map(|turn| &*turn.text).collect::<Vec<_>>(), [&*task]);
+    assert_eq!(second.system, first.system);
+    let roles: Vec<_> = second.turns.iter().map(|turn| turn.role).collect();
+    assert_eq!(roles, [Role::User, Role::Model, Role::User]);
+    assert_eq!(second.turns[1].text, format!("{}\n\n{}", xml("ask", "one"), xml("ask", "two")));
+    let told = |text| format!("From oracle:\n{}", xml("told", text));
+    assert_eq!(second.turns[2].text, format!("{}\n\n{}", told("one!"), told("two!")));
+    let repaired = kit.events().into_iter().find_map(|event| match event.kind {
+        EventKind::Repaired { repairs, .. } => Some(repairs),
+        _ => None,
+    });
+    let kinds: Vec<_> = repaired.unwrap().iter().map(|repair| repair.kind.as_str()).collect();
+    assert_eq!(kinds, ["thought", "fence", "fence"]);
+}
+
+#[test]
+fn a_refusal_is_fed_back_and_the_last_one_is_told() {
+    let fake =
+        Fake::new([Say("<plan><txt>a</txt></plan>"), Say("Sorry!"), Say(" "), Say("<plan><text>ok</text></plan>")]);
+    let llm = one(&fake);
+    let mut kit = Kit::start(planner(&llm, ModelSettings { tries: 4, ..settings() })).unwrap();
+    assert_eq!(plan(&kit, "go").unwrap(), "ok");
+    let asked = fake.asked();
+    let feedback: Vec<&str> = asked.iter().skip(1).map(Prompt::last).collect();
+    for part in [
+        "{urn:example:plans:v1}plan breaks its contract",
+        "line 1, column 7",
+        "<txt>",
+        "A valid example:\n<plan xmlns=",
+    ] {
+        assert!(feedback[0].contains(part), "no {part} in {}", feedback[0]);
+    }
+    assert!(feedback[1].contains("no XML that can be read") && feedback[2].contains("no XML element"), "{feedback:?}");
+    assert_eq!(asked[3].turns.iter().map(|turn| &*turn.text).nth(5), Some("(nothing)"));
+    let refused = kit.events().into_iter().filter_map(|event| match event.kind {
+        EventKind::Refused { output, .. } => Some(output.to_string()),
+        _ => None,
+    });
+    assert_eq!(refused.collect::<Vec<_>>(), ["<plan><txt>a</txt></plan>", "Sorry!", " "], "operators see each");
+
+    let fake = Fake::new([Say("<plan/>"), Say("<plan><text>a</text><text>b</text></plan>")]);
+    let kit = Kit::start(planner(&one(&fake), ModelSettings { tries: 2, ..settings() })).unwrap();
+    let (code, message) = plan(&kit, "go").unwrap_err();
+    assert_eq!((code, fake.count()), (FaultCode::Failed, 2));
+    assert!(message.starts_with("a model gave no valid answer in 2 tries; the last was refused: "), "{message}");
+    assert!(message.contains("breaks its contract: 1:21: ") && message.contains("<text>"), "{message}");
+}
+
+#[test]
+fn an_answer_that_was_cut_is_refused_however_valid_it_is() {
+    let valid = "<plan><text>ok</text></plan>";
+    let fake = Fake::new([Cut(valid), Cut("<plan><text>half"), Say(valid)]);
+    let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+    assert_eq!(plan(&kit, "go").unwrap(), "ok");
+    assert_eq!(fake.count(), 3);
+    assert!(fake.last().contains("cut off") && fake.last().contains("max_tokens: 4096"), "{}", fake.last());
+    let fake = Fake::new([Cut(valid)]);
+    let kit = Kit::start(planner(&one(&fake), ModelSettings { tries: 1, ..settings() })).unwrap();
+    let (code, message) = plan(&kit, "go").unwrap_err();
+    assert!(code == FaultCode::Failed && message.contains("cut off"), "{message}");
+}
+
+#[test]
+fn a_model_hears_of_faults_and_of_silence() {
+    let fake = Fake::new([
+        Say("<ask><text>nothing</text></ask><ask><text>something</text></ask>"),
+        Say("<note><text>a</text></note>"),
+        Say("<plan><text>ok</text></plan>"),
+    ]);
+    let organism = Organism::builder("plans")
+        .model("planner", &one(&fake), settings(), |c| {
+            c.accepts::<Task>().replies::<Plan>().calls::<Ask>().calls::<Note>()
+        })
+        .on("oracle", async |ask: Delivery<Ask>| match &*ask.text {
+            "nothing" => Err(Failure::new("no luck")),
+            text => Ok(Told { text: text.to_owned() }),
+        })
+        .on_with("diary", async |_: Delivery<Note>| Ok(none()), |c| c.silence(Silence::Idle))
+        .client("cli", |c| c.calls::<Task>());
+    let kit = Kit::start(organism).unwrap();
+    assert_eq!(plan(&kit, "go").unwrap(), "ok");
+    let asked = fake.asked();
+    assert!(asked[1].last().contains("<agent-error") && asked[1].last().contains("no luck"), "{}", asked[1].last());
+    assert!(asked[1].last().contains("something"), "{}", asked[1].last());
+    assert!(asked[2].last().contains("fan-out-ended"), "{}", asked[2].last());
+}
+
+#[test]
+fn a_backend_that_fails_is_asked_again_by_back_off_and_as_it_asks_for() {
+    let again = Fail(Again::Later(None));
+    let fake = Fake::new([again.clone(), Fail(Again::Later(Some(Duration::from_secs(30)))), again.clone()]);
+    let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+    let start = kit.now();
+    assert_eq!(plan(&kit, "go").unwrap(), "the last");
+    assert_eq!((fake.count(), since(&kit, start)), (4, Duration::from_secs(1 + 30 + 4)));
+
+    let fake = Fake::new([again.clone(), again.clone(), again.clone(), again]);
+    let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+    let (code, message) = plan(&kit, "go").unwrap_err();
+    assert_eq!((code, fake.count()), (FaultCode::ListenerFailed, 4));
+    assert_eq!(message, "no model answered: main: it failed");
+
+    let fake = Fake::new([Fail(Again::Never)]);
+    let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+    plan(&kit, "go").unwrap_err();
+    assert_eq!(fake.count(), 1, "what can't succeed is not tried again");
+
+    // Longer than all attempts may take.
+    let fake = Fake::new([Fail(Again::Later(Some(Duration::from_secs(3600))))]);
+    let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+    let start = kit.now();
+    plan(&kit, "go").unwrap_err();
+    assert_eq!((fake.count(), since(&kit, start)), (1, Duration::ZERO));
+    // Another request is not even sent.
+    let (_, message) = plan(&kit, "go").unwrap_err();
+    assert!(fake.count() == 1 && message.contains("left alone for another 3600 s"), "{message}");
+}
+
+#[test]
+fn the_next_backend_is_asked_where_the_first_one_fails() {
+    let (first, second) = (Fake::new([Fail(Again::Later(None)), Fail(Again::Never)]), Fake::new([]));
+    let (one, two) = (first.clone(), second.clone());
+    let llm = Llm::new(Strategy::Failover)
+        .backend(Backend { priority: 2, ..backend("second") }, move || two.clone())
+        .backend(Backend { priority: 1, ..backend("first") }, move || one.clone())
+        .retry(policy());
+    let kit = Kit::start(planner(&llm, settings())).unwrap();
+    let start = kit.now();
+    for asked in [(1, 1), (2, 2), (3, 2)] {
+        plan(&kit, "go").unwrap();
+        assert_eq!((first.count(), second.count()), asked);
+    }
+    assert_eq!(since(&kit, start), Duration::ZERO, "nobody waits where another one is there");
+
+    let fake = Fake::new([Fail(Again::Never)]);
+    let (one, two) = (fake.clone(), second.clone());
+    let llm = Llm::new(Strategy::Failover)
+        .backend(backend("first"), move || one.clone())
+        .backend(backend("second"), move || two.clone());
+    let only = ModelSettings { backend: Some(Name::parse("first").unwrap()), ..settings() };
+    let kit = Kit::start(planner(&llm, only)).unwrap();
+    let (_, message) = plan(&kit, "go").unwrap_err();
+    assert_eq!((message.as_str(), second.count()), ("no model answered: first: it failed", 2));
+}
+
+/// Three tasks at once; the time until all are done.
+fn three(llm: &Llm) -> Duration {
+    let kit = Kit::start(planner(llm, settings())).unwrap();
+    let start = kit.now();
+    for task in ["a", "b", "c"] {
+        kit.client("cli").tell(Task::from(task)).unwrap();
+    }
+    kit.run_until_idle();
+    let answers: Vec<_> = std::iter::from_fn(|| kit.client("cli").try_receive()).collect();
+    assert!(answers.len() == 3 && answers.iter().all(|answer| answer.fault.is_none()), "{answers:?}");
+    since(&kit, start)
+}
+
+const SLOW: Step = After(Duration::from_secs(10), "<plan><text>ok</text></plan>");
+
+#[test]
+fn each_strategy_has_its_order() {
+    for (strategy, asked) in
+        [(Strategy::Failover, (3, 0)), (Strategy::RoundRobin, (2, 1)), (Strategy::LeastLoaded, (2, 1))]
+    {
+        let fakes = [Fake::new([SLOW, SLOW, SLOW]), Fake::new([SLOW, SLOW, SLOW])];
+        let [first, second] = fakes.clone();
+        let llm = Llm::new(strategy)
+            .backend(backend("first"), move || first.clone())
+            .backend(backend("second"), move || second.clone());
+        assert_eq!(three(&llm), Duration::from_secs(10));
+        assert_eq!((fakes[0].count(), fakes[1].count()), asked, "{strategy:?}");
+    }
+}
+
+#[test]
+fn limits_hold_on_the_clock_of_the_pump() {
+    let limited = |limits: Backend| {
+        let fake = Fake::new([SLOW, SLOW, SLOW]);
+        let factory = fake.clone();
+        let llm = Llm::new(Strategy::Failover).backend(limits, move || factory.clone());
+        three(&llm)
+    };
+    assert_eq!(limited(backend("main")), Duration::from_secs(10));
+    assert_eq!(limited(Backend { max_concurrent: Some(1), ..backend("main") }), Duration::from_secs(30));
+    assert_eq!(limited(Backend { max_concurrent: Some(2), ..backend("main") }), Duration::from_secs(20));
+    // Each reserves some 4600 tokens (its answer may have 4096), and uses 1100: the second one waits until the first one is
+    // settled, or the bucket has filled up enough.
+    let wait = limited(Backend { rate_limit_tpm: Some(6000), ..backend("main") });
+    assert!(wait > Duration::from_secs(30) && wait < Duration::from_secs(120), "{wait:?}");
+}
+
+#[test]
+fn usage_and_cost_are_told() {
+    let fake = Fake::new([]);
+    let factory = fake.clone();
+    let millionths = |text: &str| text.parse::<Millionths>().unwrap();
+    let price = Price { input: millionths("3"), output: millionths("15"), cached: Some(millionths("0.3")) };
+    let llm = Llm::new(Strategy::Failover).backend(Backend { price, ..backend("main") }, move || factory.clone());
+    let mut kit = Kit::start(planner(&llm, settings())).unwrap();
+    plan(&kit, "go").unwrap();
+    let told: Vec<_> = kit
+        .events()
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::ModelAnswered { by, backend, model, usage } => {
+                Some((event.path.to_string(), format!("{by} {backend} {model} {usage}")))
+            }
+            _ => None,
+        })
+        .collect();
+    let expected = "planner main fake-1 1000 tokens in (400 cached), 100 out, cost 0.00342";
+    assert_eq!(told, [("root/planner".to_owned(), expected.to_owned())]);
+}
+
+type Shared = Arc<Mutex<MemoryJournal>>;
+
+#[test]
+fn a_run_that_begins_again_asks_nothing_twice_but_what_is_another_question() {
+    // The first answer is refused; the second one comes when the process has ended.
+    let fake = Fake::new([Say("<plan/>"), SLOW]);
+    let journal: Shared = Arc::new(Mutex::new(MemoryJournal::new([7; 32])));
+    let kit = Kit::start(planner(&one(&fake), settings()).journal(journal.clone())).unwrap();
+    kit.client("cli").tell(Task::from("go")).unwrap();
+    kit.settle();
+    assert_eq!(fake.count(), 2);
+    let crash = || Arc::new(Mutex::new(journal.lock().unwrap().clone()));
+    let (same, other) = (crash(), crash());
+    let begun = fake.asked();
+
+    let again = Fake::new([]);
+    let kit = Kit::start(planner(&one(&again), settings()).journal(same)).unwrap();
+    kit.run_until_idle();
+    assert!(kit.client("cli").try_receive().unwrap().fault.is_none());
+    assert_eq!(again.asked(), begun[1..], "the first answer was there");
+
+    let again = Fake::new([]);
+    let settings = ModelSettings { instructions: "Plan better.".to_owned(), ..settings() };
+    let kit = Kit::start(planner(&one(&again), settings).journal(other.clone())).unwrap();
+    kit.run_until_idle();
+    assert!(kit.client("cli").try_receive().unwrap().fault.is_none());
+    assert_eq!(again.count(), 1);
+    assert_eq!(again.asked()[0].turns, begun[0].turns, "it is asked from the start");
+}
+
+#[test]
+fn a_handler_that_is_cancelled_frees_its_place() {
+    let fake = Fake::new([After(Duration::from_secs(3600), ""), Say("<plan><text>ok</text></plan>")]);
+    let factory = fake.clone();
+    let limits = Backend { max_concurrent: Some(1), ..backend("main") };
+    let llm = Llm::new(Strategy::Failover).backend(limits, move || factory.clone());
+    let organism = Organism::builder("plans")
+        .model("planner", &llm, settings(), |c| c.accepts::<Task>().replies::<Plan>().timeout(Duration::from_secs(60)))
+        .client("cli", |c| c.calls::<Task>());
+    let kit = Kit::start(organism).unwrap();
+    assert_eq!(plan(&kit, "go").unwrap_err().0, FaultCode::Timeout);
+    assert_eq!(plan(&kit, "go").unwrap(), "ok");
+}
+
+#[test]
+fn a_listener_that_may_only_call_waits_for_nobody() {
+    let heard = Probe::<Note>::new();
+    heard.answer_with(|_| Ok(none()));
+    let fake = Fake::new([Say("<note><text>a</text></note><note><text>b</text></note>"), Say("")]);
+    let organism = Organism::builder("plans")
+        .model("planner", &one(&fake), settings(), |c| c.accepts::<Task>().calls::<Note>().silence(Silence::Idle))
+        .listener("diary", heard.factory(), |c| c.accepts::<Note>().silence(Silence::Idle))
+        .client("cli", |c| c.calls::<Task>());
+    let kit = Kit::start(organism).unwrap();
+    kit.client("cli").tell(Task::from("go")).unwrap();
+    kit.run_until_idle();
+    assert_eq!((heard.received().len(), fake.count()), (2, 2));
+    assert!(kit.client("cli").try_receive().is_none(), "nothing is owed");
+}
