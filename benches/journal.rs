@@ -11,9 +11,9 @@ use rusqlite::{Connection, params};
 use systole::core::{Contract, Message, Outcome};
 use systole::journal::{BodyRecord, Journal, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord};
 use systole::prelude::*;
+use systole::runtime::journal::{Durability, Options, SqliteJournal};
+use systole::runtime::{LocalBoxFuture, RawListener, RunContext};
 use systole::schema::PayloadSchema;
-use systole::shell::journal::{Durability, Options, SqliteJournal};
-use systole::shell::{LocalBoxFuture, RawListener, RunContext};
 use systole::vocab::{MessageId, Name, ThreadId, Time};
 use uuid::Uuid;
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use systole::core::{Client, Contract, Message, Outcome, Routing};
 use systole::prelude::*;
-use systole::shell::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
+use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
 
 const LISTENERS: [usize; 3] = [100, 1_000, 10_000];
 

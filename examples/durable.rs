@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use systole::core::Contract;
 use systole::prelude::*;
+use systole::runtime::human::{Console, HumanListener};
+use systole::runtime::journal::Durability;
 use systole::schema::PayloadSchema;
-use systole::shell::human::{Console, HumanListener};
-use systole::shell::journal::Durability;
 
 /// Asks for leave.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]

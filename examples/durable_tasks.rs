@@ -8,8 +8,8 @@ use std::path::Path;
 
 use systole::inbox::payload::{ResultPayload, Submit};
 use systole::prelude::*;
-use systole::shell::inbox::Job;
-use systole::shell::journal::Durability;
+use systole::runtime::inbox::Job;
+use systole::runtime::journal::Durability;
 
 /// Tells the reviewer to go on.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]

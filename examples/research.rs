@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use systole::core::EventKind;
 use systole::prelude::*;
-use systole::shell::Observed;
+use systole::runtime::Observed;
 
 /// A question about the price of something.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]

@@ -8,7 +8,7 @@ use systole::inbox::payload::{
 };
 use systole::inbox::{Event, TaskContext};
 use systole::prelude::*;
-use systole::shell::inbox::Job;
+use systole::runtime::inbox::Job;
 use systole::vocab::TaskId;
 
 /// The book to review.

@@ -1,7 +1,7 @@
 //! Systole is a message pump for organisms of actors.
 //!
 //! Listeners talk in XML envelopes; every envelope is repaired, canonicalized and checked
-//! against its schemas before a listener sees it as a typed value. The parts, lowest first, of which those above [`shell`]
+//! against its schemas before a listener sees it as a typed value. The parts, lowest first, of which those above [`runtime`]
 //! are the crates `systole-xml` and `systole-core`:
 //!
 //! - [`vocab`]: names, identifiers, spans, limits, fault codes;
@@ -9,7 +9,7 @@
 //! - [`journal`]: records of an organism that survive its process;
 //! - [`core`]: contracts, messages and events of the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that clients submit to a job, and the rules of their states;
-//! - [`shell`]: the runtime that turns the outputs of the core into work;
+//! - [`runtime`]: the runtime that turns the outputs of the core into work;
 //! - [`settings`]: settings of the entrance over HTTP, of remote listeners and of models;
 //! - `config`: organisms from an `organism.yaml`, with the feature `yaml`;
 //! - `gateway`: the entrance over HTTP, and remote listeners, with the feature `gateway`;
@@ -80,7 +80,7 @@ pub mod outbound;
 pub mod prelude;
 #[cfg(feature = "gateway")]
 pub mod remote;
+pub mod runtime;
 pub mod settings;
-pub mod shell;
 #[cfg(feature = "testing")]
 pub mod testing;

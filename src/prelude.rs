@@ -14,7 +14,7 @@ pub use systole_macros::{Deserialize, JsonSchema, Serialize};
 
 pub use self::traits::*;
 
-pub use crate::shell::{
+pub use crate::runtime::{
     Answers, AskError, AtomicResponse, BlockingHandler, Client, Conversation, Delivery, Emit, Organism, Response,
     SendError, StartError, Thread, block_on, call, call_on, call_to, continue_with, none, reply_any, spawn_thread,
     write,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use systole::config::{Config, Kind, Tasks, TasksOf};
 use systole::core::{Access, Contract, MetaFlags, Millionths, Routing, Scheduling, Silence};
 use systole::inbox::Absent;
+use systole::runtime::command::Variable;
+use systole::runtime::journal::Durability;
+use systole::runtime::worker::WorkerSpec;
 use systole::settings::{Backend, Dialect, KeySource, Mode, ModelSettings, Price, ProviderSettings, Rule, Strategy};
-use systole::shell::command::Variable;
-use systole::shell::journal::Durability;
-use systole::shell::worker::WorkerSpec;
 use systole::vocab::{Limits, QName, XmlLimits};
 
 fn load(file: &str) -> Config {

@@ -11,7 +11,7 @@ use systole::core::{Contract, Outcome};
 use systole::journal::{FailingJournal, Journal, MemoryJournal};
 use systole::ladder::Raw;
 use systole::prelude::*;
-use systole::shell::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
+use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
 use systole::testing::Kit;
 
 use oracle::{Answered, Oracle, Question, answered, question};

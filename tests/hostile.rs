@@ -10,7 +10,7 @@ use bytes::Bytes;
 use systole::ladder::repair::Vocabulary;
 use systole::ladder::split::{Piece, Splitter};
 use systole::ladder::strict::{self, StrictErrorKind};
-use systole::ladder::{Canonical, Envelope, Raw, StrictError, climb_fragment, properties};
+use systole::ladder::{Canonical, Envelope, Raw, StrictError, parse_fragment, properties};
 use systole::schema::{self, Catalog, PayloadSchema, Validator};
 use systole::vocab::XmlLimits;
 use systole_bench::hostile::{DOCUMENTS, verdict};
@@ -76,7 +76,7 @@ fn quotes_are_looked_at_once() {
         let text = format!("<r a=\"{}{end}", unit.repeat(100_000));
         let limits = XmlLimits { message_bytes: 64 << 20, ..XmlLimits::default() };
         // Repaired or refused: what counts is that it ends.
-        let _ = climb_fragment(&Raw::new(text), &limits, Vocabulary::default);
+        let _ = parse_fragment(&Raw::new(text), &limits, Vocabulary::default);
     }
 }
 
@@ -246,7 +246,7 @@ fn each_hostile_document_has_the_verdict_that_is_written_down() {
     let mut actual = String::from("document | within the limits | without limits | as an emission, without limits\n");
     for document in DOCUMENTS {
         let raw = Raw::new(document.of(1 << 17));
-        let emission = match climb_fragment(&raw, &XmlLimits::UNLIMITED, Vocabulary::default) {
+        let emission = match parse_fragment(&raw, &XmlLimits::UNLIMITED, Vocabulary::default) {
             Ok(fragment) => format!("{} elements, {} repairs", fragment.elements.len(), fragment.repairs.len()),
             Err(error) => {
                 let text = error.to_string();

@@ -9,8 +9,8 @@ use systole::journal::MemoryJournal;
 use systole::model::{Again, Completion, Finish, Llm, Prompt, Provider, Role, Setback};
 use systole::outbound::retry::Policy;
 use systole::prelude::*;
+use systole::runtime::{LocalBoxFuture, OrganismBuilder};
 use systole::settings::{Backend, ModelSettings, Price, Strategy};
-use systole::shell::{LocalBoxFuture, OrganismBuilder};
 use systole::testing::{Kit, Probe};
 use systole::vocab::{Name, Time};
 

@@ -11,7 +11,7 @@ const MODULES: [(&str, &[&str]); 3] = [
     (
         "src",
         &[
-            "settings", "shell", "accept", "outbound", "remote", "model", "gateway", "molecule", "config", "testing",
+            "settings", "runtime", "accept", "outbound", "remote", "model", "gateway", "molecule", "config", "testing",
             "prelude",
         ],
     ),

@@ -12,8 +12,8 @@ use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
 use super::remote;
 use super::tasks::{self, Tasks};
+use crate::runtime::worker::WorkerSpec;
 use crate::settings::Mode;
-use crate::shell::worker::WorkerSpec;
 
 /// A listener as the file describes it.
 #[derive(Debug)]

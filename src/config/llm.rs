@@ -13,10 +13,10 @@ use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Fields, Reader};
 use super::text;
+use crate::runtime::contract::answers;
 use crate::settings::{
     Backend, Dialect, Endpoint, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule, Script, Strategy,
 };
-use crate::shell::contract::answers;
 
 /// A listener that a model speaks for, as it is written.
 #[derive(Debug)]

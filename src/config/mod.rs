@@ -11,7 +11,7 @@
 //!   `GiB`. Durations have a unit: `ms`, `s`, `m` or `min`, `h`.
 //! - A program with a `/` is relative to the file, another one is searched on `PATH`. It runs in the directory of the
 //!   file. `env` lists `NAME`, which is passed on from the pump's own environment, and `NAME=value`;
-//!   [`command`](crate::shell::command) has all that a program gets.
+//!   [`command`](crate::runtime::command) has all that a program gets.
 //! - A schema that one listener lists is known to all.
 //!
 //! Not here: running anything. [`Config::kinds`] has the kind of each listener.
@@ -50,10 +50,10 @@ pub use place::journal as check_journal;
 pub use tasks::{Tasks, TasksOf};
 pub use text::Unread;
 
+use crate::runtime::command::CommandSpec;
+use crate::runtime::journal::Journaled;
+use crate::runtime::worker::WorkerSpec;
 use crate::settings::{GatewaySettings, LlmSettings, Mode, ModelSettings};
-use crate::shell::command::CommandSpec;
-use crate::shell::journal::Journaled;
-use crate::shell::worker::WorkerSpec;
 use finding::File;
 use listener::{Program, Written};
 use organism::Organism;

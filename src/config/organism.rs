@@ -10,8 +10,8 @@ use super::listener::{self, Listener};
 use super::llm::{self, Llm};
 use super::reader::{At, Fields, Reader};
 use super::{Mistake, limits, molecule};
+use crate::runtime::journal::{Durability, Retention};
 use crate::settings::GatewaySettings;
-use crate::shell::journal::{Durability, Retention};
 
 /// An organism as the file describes it.
 #[derive(Debug)]

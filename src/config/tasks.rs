@@ -7,8 +7,8 @@ use systole_core::vocab::Name;
 use super::document::Node;
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
-use crate::shell::OrganismBuilder;
-use crate::shell::inbox::{Job, JobRegistry};
+use crate::runtime::OrganismBuilder;
+use crate::runtime::inbox::{Job, JobRegistry};
 
 /// A listener with tasks: `docs/tasks.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
 use tokio::sync::oneshot;
 
-use crate::shell::Organism;
+use crate::runtime::Organism;
 
 /// Largest document, in bytes, that is judged on the calling thread: that takes less than the way to another thread.
 const SHORT: usize = 16 << 10;

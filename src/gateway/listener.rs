@@ -12,7 +12,7 @@ use systole_xml::ladder::{Meta, Raw, write_envelope};
 use tokio::sync::oneshot;
 
 use super::service::{ActError, Ended, MailboxService, UNPLACED};
-use crate::shell::{LocalBoxFuture, RawListener, RunContext, Thread};
+use crate::runtime::{LocalBoxFuture, RawListener, RunContext, Thread};
 
 /// A listener that is elsewhere: each of its messages waits in its mailbox until the listener answers there.
 ///

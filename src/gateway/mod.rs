@@ -34,22 +34,22 @@ use axum::Router;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-pub use crate::shell::Token;
-pub use crate::shell::principal::{Kind, Principal};
+pub use crate::runtime::Token;
+pub use crate::runtime::principal::{Kind, Principal};
 pub use listener::RemoteListener;
 pub use notices::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
 pub use push::PushError;
 pub use service::MailboxService;
 
 use crate::accept::{Entrance, Times, serve};
+use crate::runtime::descriptors::for_connections;
+use crate::runtime::journal::{JournalQuery, Journaled, StoreError, Takeover};
+use crate::runtime::{Organism, OrganismBuilder};
 use crate::settings::{GatewaySettings, Mode, Tls, TlsProblem};
-use crate::shell::descriptors::for_connections;
-use crate::shell::journal::{JournalQuery, Journaled, StoreError, Takeover};
-use crate::shell::{Organism, OrganismBuilder};
-use http::{Edge, Gate};
+use http::{AppState, Edge};
 use judge::Judge;
 use notices::{MailboxDelegate, Sessions};
-use push::{MailStore, Places, PushFormat, Pusher};
+use push::{Endpoints, MailStore, PushFormat, PushScheduler};
 use submissions::Submissions;
 use systole_core::vocab::{IdKey, Name};
 
@@ -63,7 +63,7 @@ pub struct Gateway {
     journal: Journaled,
     mailboxes: MailboxService,
     delegate: Option<Arc<dyn QueueDelegate>>,
-    places: Option<Places>,
+    endpoints: Option<Endpoints>,
     /// The format of pushes that a façade brings.
     format: Option<Arc<dyn PushFormat>>,
     /// Mailboxes that also get the answers to a client, by client.
@@ -124,7 +124,7 @@ impl Gateway {
         listeners: impl IntoIterator<Item = (Name, Mode)>,
     ) -> Result<Self, GatewayError> {
         let mailboxes = MailboxService::new(listeners);
-        let places = Places::declared(&mailboxes)?;
+        let endpoints = Endpoints::declared(&mailboxes)?;
         let (letters, more, descriptions) = (HashMap::new(), http::Routes::new(), Vec::new());
         let (settings, journal) = (settings.clone(), journal.clone());
         let obituary = |_: &str| false;
@@ -133,7 +133,7 @@ impl Gateway {
             journal,
             mailboxes,
             delegate: None,
-            places,
+            endpoints,
             format: None,
             letters,
             more,
@@ -155,7 +155,7 @@ impl Gateway {
     /// Lets the mailboxes live in the journal of the organism.
     #[must_use]
     pub fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
-        builder.resident(self.mailboxes.resident())
+        builder.recoverable(self.mailboxes.recoverable())
     }
 
     /// Sets the delegate that gives the notices of responses, instead of the one that reads the mailboxes of clients.
@@ -164,7 +164,7 @@ impl Gateway {
     /// ```
     /// use systole::gateway::{BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, SessionId};
     /// use systole::settings::GatewaySettings;
-    /// use systole::shell::journal::{Durability, Journaled, Retention};
+    /// use systole::runtime::journal::{Durability, Journaled, Retention};
     ///
     /// /// A delegate without notices; the example of `QueueDelegate` has some.
     /// struct Quiet;
@@ -216,7 +216,7 @@ impl Gateway {
         let times = Times { header: self.settings.header_time, stall: self.settings.body_time };
         let (vital, of_work) = (organism.vital("gateway"), organism.vital("gateway-work"));
         let served = self.attach(organism, others)?;
-        let room = served.gate.edge.room.clone();
+        let room = served.app.edge.room.clone();
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let Attached { router, work, .. } = served;
@@ -250,18 +250,18 @@ impl Gateway {
         let submissions = Submissions::new(self.mailboxes.clone(), query.clone(), ids, organism, others, self.letters);
         let sessions = Arc::new(Sessions::new(delegate));
         let answer = organism.blueprint().limits.xml.message_bytes;
-        let places = self.places.map(|places| places.with_format(self.format.as_ref())).transpose()?;
+        let endpoints = self.endpoints.map(|endpoints| endpoints.with_format(self.format.as_ref())).transpose()?;
         let judge = if simulated { Judge::here(organism.clone()) } else { Judge::of(organism.clone())? };
         let judge = Arc::new(judge);
-        let pusher = places.map(|places| {
+        let pusher = endpoints.map(|endpoints| {
             let store =
-                MailStore { mailboxes: self.mailboxes.clone(), query: query.clone(), places, judge: judge.clone() };
-            Pusher::new(store, &self.journal, answer)
+                MailStore { mailboxes: self.mailboxes.clone(), query: query.clone(), endpoints, judge: judge.clone() };
+            PushScheduler::new(store, &self.journal, answer)
         });
         let pusher = pusher.transpose()?.flatten();
         let connections = for_connections(self.settings.connections);
         let settings = GatewaySettings { connections, ..self.settings };
-        let gate = Arc::new(Gate {
+        let app = Arc::new(AppState {
             edge: Edge::new(&settings, answer),
             description: http::describe(&self.descriptions),
             settings,
@@ -274,10 +274,10 @@ impl Gateway {
             submissions: submissions.clone(),
             judge,
         });
-        let router = http::router(gate.clone(), self.more);
+        let router = http::router(app.clone(), self.more);
         let takeover = organism.takeover();
         let work = Work { mailboxes: self.mailboxes, submissions, sessions, pusher, takeover };
-        Ok(Attached { gate, router, work })
+        Ok(Attached { app, router, work })
     }
 }
 
@@ -310,7 +310,7 @@ impl Gateway {
 
 /// A gateway that is connected with its organism.
 struct Attached {
-    gate: Arc<Gate>,
+    app: Arc<AppState>,
     router: Router,
     work: Work,
 }
@@ -320,7 +320,7 @@ struct Work {
     mailboxes: MailboxService,
     submissions: Arc<Submissions>,
     sessions: Arc<Sessions>,
-    pusher: Option<Pusher>,
+    pusher: Option<PushScheduler>,
     takeover: Takeover,
 }
 

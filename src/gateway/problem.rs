@@ -12,9 +12,9 @@ use super::notices::Trouble;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
 use crate::accept::Full;
-use crate::shell::SendError;
-use crate::shell::inbox::BoardError;
-use crate::shell::journal::QueryError;
+use crate::runtime::SendError;
+use crate::runtime::inbox::BoardError;
+use crate::runtime::journal::QueryError;
 
 /// The media type of problem details.
 pub(super) const PROBLEM: &str = "application/problem+json";

@@ -1,6 +1,6 @@
 //! The parts of a façade over the gateway: routes of its own, which judge, store and deliver as the gateway's do.
 //!
-//! A façade hands its routes over with [`Gateway::with_routes`]; its handlers see the [`Gate`], whose operations are
+//! A façade hands its routes over with [`Gateway::with_routes`]; its handlers see the [`AppState`], whose operations are
 //! here. A façade can't admit a caller, nor reach a mailbox otherwise than the calls of the gateway do.
 
 use std::collections::HashMap;
@@ -15,12 +15,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::http;
-pub(crate) use super::http::{Caller, Gate, Known, Routes};
+pub(crate) use super::http::{AppState, Caller, Known, Routes};
 pub(crate) use super::problem::Problem;
 pub(crate) use super::push::PushFormat;
 use super::{Gateway, Kind, Principal};
+pub(crate) use crate::runtime::journal::{History, Of, SentAnswer, StoredMail};
 use crate::settings::Mode;
-pub(crate) use crate::shell::journal::{History, Of, SentAnswer, StoredMail};
 pub(crate) use systole_core::journal::MailState;
 use systole_core::mailbox::{Input, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
@@ -58,10 +58,10 @@ pub(crate) fn document(value: &Value) -> Response {
 
 /// A JSON document with messages in it, written beside the calls.
 pub(crate) async fn long_document(
-    gate: &Gate,
+    app: &AppState,
     value: impl FnOnce() -> Value + Send + 'static,
 ) -> Result<Response, Problem> {
-    http::long_document(gate, value).await
+    http::long_document(app, value).await
 }
 
 impl Caller {
@@ -71,7 +71,7 @@ impl Caller {
     }
 }
 
-impl Gate {
+impl AppState {
     /// The time of the organism.
     pub(crate) fn now(&self) -> Time {
         self.mailboxes.now()

@@ -15,9 +15,9 @@ use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::taken_up::TakenUp;
+use crate::runtime::clock::Clock;
+use crate::runtime::{Following, JournalAppender, Recoverable};
 use crate::settings::Mode;
-use crate::shell::clock::Clock;
-use crate::shell::{Following, Ledger, Resident};
 
 /// Mailboxes of all remote listeners of an organism, for any thread.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ struct Inner {
     modes: HashMap<Name, Mode>,
     machine: Mutex<Mailboxes>,
     /// Unset before the organism starts.
-    ledger: OnceLock<Ledger>,
+    appender: OnceLock<JournalAppender>,
     taken_up: TakenUp,
     /// Handlers that wait for the end of a message.
     handlers: Mutex<HashMap<MessageId, oneshot::Sender<Ended>>>,
@@ -118,7 +118,7 @@ impl MailboxService {
         let (pushes, pushed) = mpsc::unbounded_channel();
         Self(Arc::new(Inner {
             machine: Mutex::new(Mailboxes::new(boxes, MailboxLimits::default())),
-            ledger: OnceLock::new(),
+            appender: OnceLock::new(),
             taken_up: TakenUp::default(),
             handlers: Mutex::default(),
             settling: Mutex::default(),
@@ -131,8 +131,8 @@ impl MailboxService {
         }))
     }
 
-    /// The resident that recovers the mailboxes from the journal of an organism.
-    pub(crate) fn resident(&self) -> Arc<dyn Resident> {
+    /// The recoverable that recovers the mailboxes from the journal of an organism.
+    pub(crate) fn recoverable(&self) -> Arc<dyn Recoverable> {
         self.0.clone()
     }
 
@@ -143,7 +143,7 @@ impl MailboxService {
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        *self.0.stopping.borrow() || self.0.ledger.get().is_some_and(Ledger::is_sealed)
+        *self.0.stopping.borrow() || self.0.appender.get().is_some_and(JournalAppender::is_sealed)
     }
 
     /// Mode in which a mailbox is read; none if there is no such mailbox.
@@ -181,12 +181,12 @@ impl MailboxService {
 
     /// The time of the organism; the epoch before it starts.
     pub(super) fn now(&self) -> Time {
-        self.0.ledger.get().map(Ledger::now).unwrap_or_default()
+        self.0.appender.get().map(JournalAppender::now).unwrap_or_default()
     }
 
     /// The clock of the organism.
     pub(super) fn clock(&self) -> Option<&Clock> {
-        self.0.ledger.get().map(Ledger::clock)
+        self.0.appender.get().map(JournalAppender::clock)
     }
 
     /// Gives an input to the machine, and hands what it changes over to the journal and to waiting handlers.
@@ -229,19 +229,19 @@ impl MailboxService {
     pub(super) fn leave(&self, id: MessageId, mut told: oneshot::Receiver<Ended>) {
         lock(&self.0.handlers).remove(&id);
         told.close();
-        let Some(ledger) = self.0.ledger.get() else { return };
+        let Some(appender) = self.0.appender.get() else { return };
         match told.try_recv() {
-            Ok(ended) => ledger.append_attached(ended.attachment),
+            Ok(ended) => appender.append_attached(ended.attachment),
             // The next start runs the message again.
-            Err(_) if ledger.is_sealed() => {}
+            Err(_) if appender.is_sealed() => {}
             Err(_) => drop(self.act(Input::Abandoned { id })),
         }
     }
 
     /// Appends changes that a handler could not attach to its end.
     pub(super) fn append_attached(&self, attachment: Attachment) {
-        if let Some(ledger) = self.0.ledger.get() {
-            ledger.append_attached(attachment);
+        if let Some(appender) = self.0.appender.get() {
+            appender.append_attached(attachment);
         }
     }
 
@@ -253,8 +253,8 @@ impl MailboxService {
 
 impl Inner {
     fn act(self: &Arc<Self>, input: Input) -> Result<Acted, ActError> {
-        let ledger = self.ledger.get().ok_or(ActError::Ending)?;
-        if !ledger.is_open() {
+        let appender = self.appender.get().ok_or(ActError::Ending)?;
+        if !appender.is_open() {
             return Err(ActError::Ending);
         }
         let asked = about(&input);
@@ -264,12 +264,12 @@ impl Inner {
         };
         let mut machine = lock(&self.machine);
         let before = machine.next_deadline();
-        let (mut change, done) = machine.handle(input, ledger.now());
+        let (mut change, done) = machine.handle(input, appender.now());
         let mut durable = Vec::new();
         let ends = std::mem::take(&mut change.ends);
         let ended_here = ends.iter().any(|end| Some(end.id) == asked);
         for end in ends {
-            self.conclude(ledger, end, Some(&mut durable).filter(|_| done.is_ok()));
+            self.conclude(appender, end, Some(&mut durable).filter(|_| done.is_ok()));
         }
         // A repeated end is acknowledged when the first one is durable.
         let same = asked.filter(|_| change.repeated).and_then(|id| {
@@ -285,7 +285,7 @@ impl Inner {
             let (rings, ended) = (std::mem::take(&mut change.rings), change.ended.clone());
             let inner = self.clone();
             // Handed over while the machine is locked: so changes are written in the order in which they were made.
-            ledger.append(
+            appender.append(
                 ops,
                 Box::new(move || {
                     inner.ring(&rings);
@@ -310,7 +310,12 @@ impl Inner {
     }
 
     /// Hands the end of a message to its handler, or appends it where the handler was dropped.
-    fn conclude(self: &Arc<Self>, ledger: &Ledger, end: End, durable: Option<&mut Vec<oneshot::Receiver<()>>>) {
+    fn conclude(
+        self: &Arc<Self>,
+        appender: &JournalAppender,
+        end: End,
+        durable: Option<&mut Vec<oneshot::Receiver<()>>>,
+    ) {
         let End { id, settlement, ops } = end;
         let mut waiters = Vec::new();
         if let Some(durable) = durable {
@@ -320,14 +325,14 @@ impl Inner {
         }
         lock(&self.settling).insert(id, waiters);
         let inner = self.clone();
-        let attachment = ledger.attach(ops, move |taken| inner.settled(id, taken));
+        let attachment = appender.attach(ops, move |taken| inner.settled(id, taken));
         let handler = lock(&self.handlers).remove(&id);
         let unsent = match handler {
             Some(handler) => handler.send(Ended { settlement, attachment }).err(),
             None => Some(Ended { settlement, attachment }),
         };
         if let Some(Ended { attachment, .. }) = unsent {
-            ledger.append_attached(attachment);
+            appender.append_attached(attachment);
         }
     }
 
@@ -372,18 +377,18 @@ impl Inner {
     }
 
     fn hand_over(&self, ops: Vec<Op>, told: impl FnOnce() + Send + 'static) {
-        if let Some(ledger) = self.ledger.get() {
-            ledger.append(ops, Box::new(told));
+        if let Some(appender) = self.appender.get() {
+            appender.append(ops, Box::new(told));
         }
     }
 }
 
-impl Resident for Inner {
-    fn move_in(self: Arc<Self>, recovered: &Recovered, ledger: Ledger) -> Result<(), JournalError> {
+impl Recoverable for Inner {
+    fn move_in(self: Arc<Self>, recovered: &Recovered, appender: JournalAppender) -> Result<(), JournalError> {
         self.taken_up.fill(recovered);
-        let change = lock(&self.machine).recover(recovered, ledger.now());
+        let change = lock(&self.machine).recover(recovered, appender.now());
         // An organism starts once.
-        let _ = self.ledger.set(ledger);
+        let _ = self.appender.set(appender);
         let (inner, ended) = (self.clone(), change.ended);
         if !change.ops.is_empty() {
             self.hand_over(change.ops, move || inner.forget(&ended));

@@ -16,8 +16,8 @@ use systole_core::vocab::{IdKey, MessageId, Name, ThreadId};
 use tokio::sync::{Notify, watch};
 
 use super::service::{MailboxService, UNPLACED};
-use crate::shell::journal::{JournalQuery, QueryError, SentAnswer, Takeover};
-use crate::shell::{Client, Organism, SendError, Unread};
+use crate::runtime::journal::{JournalQuery, QueryError, SentAnswer, Takeover};
+use crate::runtime::{Client, Organism, SendError, Unread};
 
 /// Submissions of all clients that come in over the network.
 pub(super) struct Submissions {

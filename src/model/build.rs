@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::listener::ModelListener;
 use super::router::Llm;
+use crate::runtime::{Accepts, ContractBuilder, Kind, OrganismBuilder};
 use crate::settings::ModelSettings;
-use crate::shell::{Accepts, ContractBuilder, Kind, OrganismBuilder};
 use systole_core::core::Contract;
 
 /// Listeners that models speak for.

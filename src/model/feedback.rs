@@ -4,7 +4,7 @@ use systole_core::core::Failure;
 use systole_core::vocab::{BrokenRule, Fault, FaultCode};
 
 use super::{Completion, Finish};
-use crate::shell::terminal::shorten;
+use crate::runtime::terminal::shorten;
 
 /// Characters of a rule that a fault carries to the caller.
 const RULE: usize = 1000;

@@ -15,9 +15,9 @@ use super::reply::Reply;
 use super::{Again, Completion, LlmError, Prompt, Provider, Setback, anthropic, ollama, openai};
 use crate::outbound::http::{Client, Request, Response};
 use crate::outbound::{Failure, check_url, media_type, refusal, retry_after, unanswered};
+use crate::runtime::LocalBoxFuture;
+use crate::runtime::clock::Clock;
 use crate::settings::{Dialect, Endpoint, KeySource};
-use crate::shell::LocalBoxFuture;
-use crate::shell::clock::Clock;
 
 /// Until there is a connection.
 const CONNECT: Duration = Duration::from_secs(10);

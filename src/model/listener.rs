@@ -16,9 +16,9 @@ use super::feedback::{feedback, gave_up, nothing_said, said, unfinished};
 use super::prompt::{Prompt, Role};
 use super::router::{Answered, Llm, Unanswered};
 use super::{Completion, Finish, Provider};
+use crate::runtime::clock::Clock;
+use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use crate::settings::ModelSettings;
-use crate::shell::clock::Clock;
-use crate::shell::{LocalBoxFuture, RawListener, RunContext};
 
 /// The name under which answers stand in the journal.
 const NOTE: &str = "model";

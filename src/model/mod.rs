@@ -37,7 +37,7 @@ pub use prompt::{Prompt, Role, Turn};
 pub use router::Llm;
 
 use crate::outbound::OutboundError;
-use crate::shell::LocalBoxFuture;
+use crate::runtime::LocalBoxFuture;
 use systole_core::core::Usage;
 use systole_core::vocab::Name;
 

@@ -15,9 +15,9 @@ use super::http::Http;
 use super::{Again, Completion, LlmError, Prompt, Provider, Setback};
 use crate::outbound::retry::{Policy, Tried};
 use crate::outbound::tls;
+use crate::runtime::clock::Clock;
+use crate::runtime::entropy::Entropy;
 use crate::settings::{Backend, LlmSettings, ProviderSettings, Strategy};
-use crate::shell::clock::Clock;
-use crate::shell::entropy::Entropy;
 
 /// Asks models. Clones are the same, and share the limits of its backends.
 #[derive(Clone)]

@@ -8,8 +8,8 @@ use tokio::time::sleep;
 use super::prompt::BYTES_A_TOKEN;
 use super::{Again, Completion, Finish, Prompt, Provider, Setback};
 use crate::outbound::readable;
+use crate::runtime::LocalBoxFuture;
 use crate::settings::{Rule, Script};
-use crate::shell::LocalBoxFuture;
 
 /// The model that answers of a script name.
 const MODEL: &str = "scripted";

@@ -18,7 +18,7 @@ use super::room::{self, Room};
 use super::rpc::{METHOD, Send};
 use super::said;
 use super::said::Said;
-use crate::gateway::seam::{Gate, Problem, SentAnswer, StoredMail, document};
+use crate::gateway::seam::{AppState, Problem, SentAnswer, StoredMail, document};
 
 /// Code of an internal error (JSON-RPC 2.0, section 5.1).
 const INTERNAL_ERROR: i32 = -32603;
@@ -48,14 +48,14 @@ pub(super) async fn send(room: Room) -> Result<Response, Problem> {
         (None, Some(person)) => {
             let target = target.ok_or_else(nobody)?;
             let speaker = ("canvas_user", person.as_str());
-            Some((open(&said.gate, &person, speaker, &target, keyed(send)).await?, target))
+            Some((open(&said.app, &person, speaker, &target, keyed(send)).await?, target))
         }
         (None, None) => None,
     };
     if let Some((id, target)) = opened
-        && !said.gate.is_pulled(&target.name)
-        && let Some((row, answer)) = said.gate.answer(id, AT_ONCE).await?
-        && said.known.is_known(&said.gate)
+        && !said.app.is_pulled(&target.name)
+        && let Some((row, answer)) = said.app.answer(id, AT_ONCE).await?
+        && said.known.is_known(&said.app)
     {
         return Ok(document(&result(&request, row, &answer)));
     }
@@ -81,7 +81,7 @@ pub(super) async fn delegate(room: Room) -> Result<Response, Problem> {
     // The SDK makes the key of the task alone: the same task for another peer is another delegation.
     let key = idempotency_key.map(|key| format!("delegate:{}:{key}", target.name));
     let speaker = ("peer_agent", own.name.as_str());
-    let id = open(&said.gate, voice, speaker, &target, (task, key)).await?.to_string();
+    let id = open(&said.app, voice, speaker, &target, (task, key)).await?.to_string();
     Ok(document(&json!({ "status": "queued", "delegation_id": id, "target_id": target.id.to_string() })))
 }
 
@@ -92,20 +92,20 @@ async fn say(
     (to, target): (&str, Option<Listener>),
     (send, request): (Send, &Value),
 ) -> Result<Option<(MessageId, Listener)>, Problem> {
-    let (gate, facade) = (&said.gate, &said.facade);
+    let (app, facade) = (&said.app, &said.facade);
     let item = match (&send.in_reply_to, &target) {
-        (Some(id), _) => row(gate, own, id).await?.ok_or_else(|| no_row(to)).map(Some)?,
-        (None, None) => row(gate, own, to).await?,
+        (Some(id), _) => row(app, own, id).await?.ok_or_else(|| no_row(to)).map(Some)?,
+        (None, None) => row(app, own, to).await?,
         (None, Some(_)) => None,
     };
     match (item, target) {
         (Some(item), target) if is_between(facade, &item, to, target.as_ref()) => {
-            answer(gate, facade, own, &item, (send.text, request)).await.map(|()| None)
+            answer(app, facade, own, &item, (send.text, request)).await.map(|()| None)
         }
         (Some(_), _) => Err(no_row(to)),
         (None, Some(target)) => {
             let voice = own.voice.as_ref().ok_or_else(|| mute(own))?;
-            let id = open(gate, voice, ("peer_agent", own.name.as_str()), &target, keyed(send)).await?;
+            let id = open(app, voice, ("peer_agent", own.name.as_str()), &target, keyed(send)).await?;
             Ok(Some((id, target)))
         }
         (None, None) => Err(nobody()),
@@ -157,7 +157,7 @@ fn keyed(send: Send) -> (String, Option<String>) {
 
 /// Opens a conversation, once for each id that its sender gives it.
 async fn open(
-    gate: &Arc<Gate>,
+    app: &Arc<AppState>,
     from: &Name,
     (kind, id): (&str, &str),
     to: &Listener,
@@ -170,7 +170,7 @@ async fn open(
     let (envelope, to, payload) = (ns::ENVELOPE, &to.name, payload.as_str());
     let envelope =
         format!("<message xmlns=\"{envelope}\"><meta><from>{from}</from><to>{to}</to></meta>{payload}</message>");
-    gate.send(from.clone(), Bytes::from(envelope), key).await
+    app.send(from.clone(), Bytes::from(envelope), key).await
 }
 
 /// Checks that a text is not blank.

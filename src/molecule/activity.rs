@@ -16,7 +16,7 @@ use super::people::Listener;
 use super::room::Room;
 use super::rows::{BYTES, ERROR, RECEIVED, Row, rows};
 use super::said;
-use crate::gateway::seam::{Gate, History, Of, Problem, document, long_document};
+use crate::gateway::seam::{AppState, History, Of, Problem, document, long_document};
 
 /// Rows of a page, by default and at most.
 const LIMIT: (u64, u64) = (100, 500);
@@ -32,58 +32,58 @@ const SINCE: u64 = 30 * 24 * 60 * 60;
 /// A workspace that asks without a filter reads in order: it has handled the rows up to its cursor, answered or not.
 pub(super) async fn list(room: Room) -> Result<Response, Problem> {
     let (own, query) = (room.workspace()?, room.query()?);
-    let (gate, facade) = (&room.gate, &room.facade);
+    let (app, facade) = (&room.app, &room.facade);
     room.heard(&own);
     let is_own = room.speaker().is_some_and(|speaker| speaker.name == own.name);
     // Pushed messages are not read in order, by the rows.
-    let is_reader = is_own && gate.is_pulled(&own.name);
-    let Some(of) = history(gate, facade, &own, &query).await? else { return Ok(document(&json!([]))) };
-    let held = room.known.room(gate);
+    let is_reader = is_own && app.is_pulled(&own.name);
+    let Some(of) = history(app, facade, &own, &query).await? else { return Ok(document(&json!([]))) };
+    let held = room.known.room(app);
     let _turn = held.turn(BYTES).await?;
     let in_order = matches!(of.of, Of::Payload(_)) && FILTERS.iter().all(|filter| !query.contains_key(*filter));
     let from_peers = of.senders.is_some();
     let (shown, page) = if is_reader && in_order {
-        read_on(gate, facade, &own.name, of).await?
+        read_on(app, facade, &own.name, of).await?
     } else {
-        (None, rows(gate, &facade.people, of, |row: &Row| !from_peers || !row.is_persons()).await?)
+        (None, rows(app, &facade.people, of, |row: &Row| !from_peers || !row.is_persons()).await?)
     };
     let bytes = page.iter().map(|row| row.text.len()).sum();
     let of = facade.clone();
     let value = move || page.iter().map(|row| row.show(&of.people, shown == Some(row.item.record.id))).collect();
-    held.weigh(bytes, long_document(gate, value).await?)
+    held.weigh(bytes, long_document(app, value).await?)
 }
 
 /// The next rows for a workspace; also the rows that `notify` answers.
 async fn read_on(
-    gate: &Gate,
+    app: &AppState,
     facade: &Facade,
     own: &Name,
     of: History,
 ) -> Result<(Option<MessageId>, Vec<Row>), Problem> {
-    let is_fixed = gate.addressee(own);
+    let is_fixed = app.addressee(own);
     let mut person = is_fixed.clone().flatten().filter(|person| facade.people.is_person(person));
     if of.after > 0 {
         let mut waiting = History { after: 0, waiting: true, limit: LIMIT.1 as usize, ..of.clone() };
         loop {
-            let (mut passed, has_more) = gate.history(waiting.clone()).await?;
+            let (mut passed, has_more) = app.history(waiting.clone()).await?;
             let all = passed.len();
             passed.retain(|mail| mail.record.seq <= of.after);
             if passed.iter().any(|mail| person.as_ref() == Some(&mail.record.from)) {
                 facade.turns.pass(own);
             }
             let Some(last) = passed.last().map(|mail| mail.record.seq) else { break };
-            gate.skip(own.clone(), passed.iter().map(|mail| mail.record.id).collect()).await?;
+            app.skip(own.clone(), passed.iter().map(|mail| mail.record.id).collect()).await?;
             if !has_more || passed.len() < all {
                 break;
             }
             waiting.after = last;
         }
     }
-    let mut page = rows(gate, &facade.people, of, |_| true).await?;
+    let mut page = rows(app, &facade.people, of, |_| true).await?;
     let first = page.iter().find(|row| row.is_open() && facade.people.is_person(&row.item.record.from));
     if let (None, Some(row)) = (is_fixed, first) {
         // The first person whose row is shown, and never another one: a copy of the agent may work on it for long.
-        person = gate.address(own, row.item.record.from.clone()).await?;
+        person = app.address(own, row.item.record.from.clone()).await?;
     }
     let is_persons = |row: &Row| row.is_open() && person.as_ref() == Some(&row.item.record.from);
     let mut of_person =
@@ -97,13 +97,13 @@ async fn read_on(
 
 /// The history that a query asks for; none if there is nothing of that type.
 async fn history(
-    gate: &Gate,
+    app: &AppState,
     facade: &Facade,
     own: &Listener,
     query: &HashMap<String, String>,
 ) -> Result<Option<History>, Problem> {
     let limit = number(query, "limit")?.unwrap_or(LIMIT.0).min(LIMIT.1) as usize;
-    let since = number(query, "since_secs")?.map(|seconds| ago(gate.now(), seconds.min(SINCE)));
+    let since = number(query, "since_secs")?.map(|seconds| ago(app.now(), seconds.min(SINCE)));
     let peer = query.get("peer_id").map(|text| {
         parse(text).ok_or_else(|| Problem::bad_request("'peer_id' has to be a UUID: that of 'source_id' in a row"))
     });
@@ -112,7 +112,7 @@ async fn history(
     });
     let (peer, before) = (peer.transpose()?, before.transpose()?);
     let after = match query.get("since_id") {
-        Some(id) => behind(gate, &own.name, id).await?,
+        Some(id) => behind(app, &own.name, id).await?,
         None => 0,
     };
     let of = match query.get("type").map_or(RECEIVED, String::as_str) {
@@ -121,7 +121,7 @@ async fn history(
         _ => return Ok(None),
     };
     let senders = match peer {
-        Some(peer) => Some(senders(gate, facade, own, peer).await?),
+        Some(peer) => Some(senders(app, facade, own, peer).await?),
         None => None,
     };
     let mailbox = own.name.clone();
@@ -130,20 +130,20 @@ async fn history(
 
 /// Names of the clients or listeners that a peer may have sent by. The peer is given by its id, or by the `source_id`
 /// of a row.
-async fn senders(gate: &Gate, facade: &Facade, own: &Listener, peer: Uuid) -> Result<Vec<Name>, Problem> {
+async fn senders(app: &AppState, facade: &Facade, own: &Listener, peer: Uuid) -> Result<Vec<Name>, Problem> {
     let known = facade.people.senders(peer);
     if !known.is_empty() {
         return Ok(known);
     }
-    let sender = row(gate, own, &peer.to_string()).await?.map(|mail| mail.record.from);
+    let sender = row(app, own, &peer.to_string()).await?.map(|mail| mail.record.from);
     let peer = sender.and_then(|name| facade.people.speaker(&name));
     Ok(peer.map(|peer| facade.people.senders(peer.id)).unwrap_or_default())
 }
 
 /// The place of a row. An unknown row and one of another workspace look alike.
-async fn behind(gate: &Gate, own: &Name, id: &str) -> Result<u64, Problem> {
+async fn behind(app: &AppState, own: &Name, id: &str) -> Result<u64, Problem> {
     let item = match id.parse() {
-        Ok(id) => gate.mail(own, id).await?,
+        Ok(id) => app.mail(own, id).await?,
         Err(_) => None,
     };
     item.map(|mail| mail.record.seq).ok_or_else(|| {

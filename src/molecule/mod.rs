@@ -35,7 +35,7 @@ use axum::http::Method;
 use axum::routing::{MethodRouter, get, post};
 
 use crate::gateway::Gateway;
-use crate::gateway::seam::{Gate, Routes};
+use crate::gateway::seam::{AppState, Routes};
 use heard::Heard;
 use people::People;
 pub(crate) use people::voice;
@@ -79,7 +79,7 @@ pub fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// Every route: path, method, handler. The description names these and no others.
-fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 15] {
+fn calls() -> [(&'static str, Method, MethodRouter<Arc<AppState>>); 15] {
     [
         ("/registry/register", Method::POST, post(registry::register)),
         ("/registry/heartbeat", Method::POST, post(registry::heartbeat)),

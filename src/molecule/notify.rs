@@ -10,7 +10,7 @@ use super::people::Listener;
 use super::room::Room;
 use super::said::Said;
 use super::{a2a, named, said};
-use crate::gateway::seam::{Gate, MailState, Problem, StoredMail, document};
+use crate::gateway::seam::{AppState, MailState, Problem, StoredMail, document};
 
 #[derive(Deserialize)]
 struct Notice {
@@ -25,16 +25,16 @@ pub(super) async fn notify(room: Room) -> Result<Response, Problem> {
     let (said, body) = room.said::<Value>().await?;
     let notice = Notice::deserialize(&body).map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
     let Notice { message, in_reply_to } = notice;
-    let (gate, facade) = (&said.gate, &said.facade);
+    let (app, facade) = (&said.app, &said.facade);
     let text = a2a::spoken(message)?;
     let item = match in_reply_to {
-        Some(id) => named_row(gate, &own, &id).await?,
+        Some(id) => named_row(app, &own, &id).await?,
         None => {
             let shown = facade.turns.shown(&own.name).ok_or_else(unnamed)?;
-            gate.mail(&own.name, shown).await?.ok_or_else(unnamed)?
+            app.mail(&own.name, shown).await?.ok_or_else(unnamed)?
         }
     };
-    answer(gate, facade, &own, &item, (text, &body)).await?;
+    answer(app, facade, &own, &item, (text, &body)).await?;
     Ok(document(&json!({ "status": "sent" })))
 }
 
@@ -45,27 +45,27 @@ fn unnamed() -> Problem {
 }
 
 /// The row that an answer names.
-async fn named_row(gate: &Gate, own: &Listener, id: &str) -> Result<StoredMail, Problem> {
-    row(gate, own, id).await?.ok_or_else(|| Problem::not_found("'in_reply_to' is no row of this workspace"))
+async fn named_row(app: &AppState, own: &Listener, id: &str) -> Result<StoredMail, Problem> {
+    row(app, own, id).await?.ok_or_else(|| Problem::not_found("'in_reply_to' is no row of this workspace"))
 }
 
 /// A row of a workspace, by its id.
-pub(super) async fn row(gate: &Gate, own: &Listener, id: &str) -> Result<Option<StoredMail>, Problem> {
+pub(super) async fn row(app: &AppState, own: &Listener, id: &str) -> Result<Option<StoredMail>, Problem> {
     match id.parse::<MessageId>() {
-        Ok(id) => gate.mail(&own.name, id).await,
+        Ok(id) => app.mail(&own.name, id).await,
         Err(_) => Ok(None),
     }
 }
 
 /// Answers a row with a text of that request.
 pub(super) async fn answer(
-    gate: &Gate,
+    app: &AppState,
     facade: &Facade,
     own: &Listener,
     item: &StoredMail,
     (text, request): (String, &Value),
 ) -> Result<(), Problem> {
-    if let Some(other) = gate.mail_among(&own.name, named::others(request, item.record.id)).await? {
+    if let Some(other) = app.mail_among(&own.name, named::others(request, item.record.id)).await? {
         return Err(named::ambiguous(other));
     }
     if !own.replies {
@@ -78,7 +78,7 @@ pub(super) async fn answer(
         return Err(Problem::conflict("settled", detail));
     }
     let payload = Said::by("peer_agent", own.name.as_str(), text).write()?;
-    gate.reply(item.record.id, payload.bytes().clone()).await?;
+    app.reply(item.record.id, payload.bytes().clone()).await?;
     facade.turns.answered(&own.name, item.record.id);
     Ok(())
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::notify::row;
 use super::people::Listener;
 use super::room::Room;
-use crate::gateway::seam::{Gate, Problem, document};
+use crate::gateway::seam::{AppState, Problem, document};
 
 /// URL of a workspace that is reached through the gateway alone: the SDK's own word for it.
 const NO_INBOUND: &str = "remote://no-inbound";
@@ -31,19 +31,19 @@ struct Registration {
 ///
 /// The SDK sends no token here, and expects one in the answer unless it has one. It gets none: operators make tokens.
 /// So a request without a token is not read and changes nothing, least of all the URL that messages are sent to.
-pub(super) async fn register(State(gate): State<Arc<Gate>>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn register(State(app): State<Arc<AppState>>, request: Request) -> Result<Response, Problem> {
     if !request.headers().contains_key(AUTHORIZATION) {
         return Ok(document(&json!({ "status": "unverified" })));
     }
-    let room: Room = request.extract_with_state(&gate).await?;
+    let room: Room = request.extract_with_state(&app).await?;
     let (speaker, facade) = (room.speaker(), room.facade.clone());
     let (_, wanted): (_, Registration) = room.said().await?;
     wanted.check()?;
     let own = speaker.filter(|own| own.is_called(&wanted.id)).ok_or_else(|| {
         Problem::forbidden(format!("'{}' is not the workspace of this token", wanted.id.escape_debug()))
     })?;
-    facade.heard.note(&gate, &own.name);
-    let mode = gate.sign_on(own.name.clone(), wanted.delivery_mode.as_deref(), wanted.reported()).await?;
+    facade.heard.note(&app, &own.name);
+    let mode = app.sign_on(own.name.clone(), wanted.delivery_mode.as_deref(), wanted.reported()).await?;
     Ok(document(&json!({ "status": "registered", "id": own.id.to_string(), "delivery_mode": mode })))
 }
 
@@ -78,8 +78,8 @@ pub(super) async fn heartbeat(room: Room) -> Result<Response, Problem> {
     let own = speaker
         .filter(|own| own.is_called(&workspace_id))
         .ok_or_else(|| Problem::forbidden("'workspace_id' is not the workspace of this token"))?;
-    said.facade.heard.note(&said.gate, &own.name);
-    let status = if said.gate.is_paused(&own.name) { "paused" } else { "ok" };
+    said.facade.heard.note(&said.app, &own.name);
+    let status = if said.app.is_paused(&own.name) { "paused" } else { "ok" };
     Ok(document(&json!({ "status": status })))
 }
 
@@ -97,8 +97,8 @@ pub(super) async fn state(room: Room) -> Result<Response, Problem> {
     }
     let own = room.workspace()?;
     room.heard(&own);
-    let paused = room.gate.is_paused(&own.name);
-    let status = room.facade.heard.status(&room.gate, &own.name);
+    let paused = room.app.is_paused(&own.name);
+    let status = room.facade.heard.status(&room.app, &own.name);
     let id = own.id.to_string();
     Ok(document(&json!({ "workspace_id": id, "status": status, "paused": paused, "deleted": false })))
 }
@@ -115,7 +115,7 @@ pub(super) async fn discover(room: Room) -> Result<Response, Problem> {
     let people = &room.facade.people;
     let found = match people.find(&room.id) {
         Some(found) => Some(found),
-        None => row(&room.gate, &own, &room.id).await?.and_then(|row| people.speaker(&row.record.from)),
+        None => row(&room.app, &own, &room.id).await?.and_then(|row| people.speaker(&row.record.from)),
     };
     let found = found.filter(|found| found.takes);
     let found = found.ok_or_else(|| Problem::not_found("no listener with that id accepts text"))?;
@@ -130,7 +130,7 @@ pub(super) async fn peers(room: Room) -> Result<Response, Problem> {
 }
 
 fn show(room: &Room, listener: &Listener) -> Value {
-    let status = room.facade.heard.status(&room.gate, &listener.name);
+    let status = room.facade.heard.status(&room.app, &listener.name);
     let name = listener.name.as_str();
     json!({
         "id": listener.id.to_string(),

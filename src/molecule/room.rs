@@ -12,14 +12,14 @@ use systole_core::vocab::Name;
 
 use super::people::Listener;
 use super::{Facade, rpc};
-use crate::gateway::seam::{Caller, Gate, Known, Problem};
+use crate::gateway::seam::{AppState, Caller, Known, Problem};
 
 /// Headers by which a workspace names itself, besides its token.
 const CLAIMS: [&str; 2] = ["x-source-workspace-id", "x-workspace-id"];
 
 /// A request with a token.
 pub(super) struct Room {
-    pub(super) gate: Arc<Gate>,
+    pub(super) app: Arc<AppState>,
     pub(super) facade: Arc<Facade>,
     caller: Caller,
     pub(super) known: Arc<Known>,
@@ -28,17 +28,17 @@ pub(super) struct Room {
     request: Request,
 }
 
-impl FromRequest<Arc<Gate>> for Room {
+impl FromRequest<Arc<AppState>> for Room {
     type Rejection = Problem;
 
-    async fn from_request(mut request: Request, gate: &Arc<Gate>) -> Result<Self, Problem> {
-        let caller: Caller = request.extract_parts_with_state(gate).await?;
+    async fn from_request(mut request: Request, app: &Arc<AppState>) -> Result<Self, Problem> {
+        let caller: Caller = request.extract_parts_with_state(app).await?;
         let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::stopping)?;
         let id = request.extract_parts::<Path<HashMap<String, String>>>().await;
         let id = id.map(|Path(mut path)| path.remove("id").unwrap_or_default());
         let id = id.map_err(|error| Problem::bad_request(error.body_text()))?;
         let facade = request.extensions().get::<Arc<Facade>>().cloned().ok_or_else(Problem::stopping)?;
-        Ok(Self { gate: gate.clone(), facade, caller, known, id, request })
+        Ok(Self { app: app.clone(), facade, caller, known, id, request })
     }
 }
 
@@ -46,7 +46,7 @@ impl Room {
     /// The workspace that a text names, if it is the caller's own.
     pub(super) fn own(&self, id: &str) -> Result<Listener, Problem> {
         let who = self.caller.who();
-        let found = self.facade.people.find(id).filter(|found| found.takes && self.gate.is_remote(&found.name));
+        let found = self.facade.people.find(id).filter(|found| found.takes && self.app.is_remote(&found.name));
         match found {
             Some(found) if who.is_admin() || self.speaks_as(found) => Ok(found.clone()),
             None if who.is_admin() => {
@@ -69,14 +69,14 @@ impl Room {
 
     /// Checks whether the caller is the agent of a workspace that the organism no longer has.
     pub(super) fn is_removed(&self) -> bool {
-        let own = self.speaker().filter(|own| self.gate.is_remote(&own.name));
+        let own = self.speaker().filter(|own| self.app.is_remote(&own.name));
         self.caller.who().is_listener() && own.is_none()
     }
 
     /// Notes a call of a workspace, if it is the caller.
     pub(super) fn heard(&self, own: &Listener) {
         if self.speaks_as(own) {
-            self.facade.heard.note(&self.gate, &own.name);
+            self.facade.heard.note(&self.app, &own.name);
         }
     }
 
@@ -114,16 +114,16 @@ impl Room {
 
     /// Parses the body; also returns the rest of the request.
     pub(super) async fn said<T: DeserializeOwned>(self) -> Result<(Said, T), Problem> {
-        let Self { gate, facade, known, request, .. } = self;
-        let body = read(&gate, request).await?;
-        Ok((Said { gate, facade, known }, body))
+        let Self { app, facade, known, request, .. } = self;
+        let body = read(&app, request).await?;
+        Ok((Said { app, facade, known }, body))
     }
 
     /// Parses the body as JSON-RPC; also returns the rest of the request.
     pub(super) async fn asked(self) -> Result<(Said, Value), Problem> {
-        let Self { gate, facade, known, request, .. } = self;
-        let bytes = gate.body(request).await?;
-        Ok((Said { gate, facade, known }, rpc::parse(&bytes)?))
+        let Self { app, facade, known, request, .. } = self;
+        let bytes = app.body(request).await?;
+        Ok((Said { app, facade, known }, rpc::parse(&bytes)?))
     }
 
     fn speaks_as(&self, listener: &Listener) -> bool {
@@ -134,13 +134,13 @@ impl Room {
 
 /// The rest of a request whose body was read.
 pub(super) struct Said {
-    pub(super) gate: Arc<Gate>,
+    pub(super) app: Arc<AppState>,
     pub(super) facade: Arc<Facade>,
     pub(super) known: Arc<Known>,
 }
 
 /// Parses a JSON document; unknown fields are ignored, as the platform does.
-pub(super) async fn read<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
-    let bytes = gate.body(request).await?;
+pub(super) async fn read<T: DeserializeOwned>(app: &AppState, request: Request) -> Result<T, Problem> {
+    let bytes = app.body(request).await?;
     serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
 }

@@ -7,7 +7,7 @@ use systole_core::vocab::Name;
 use super::ids::id_of;
 use super::people::{People, Sender};
 use super::said::{self, Said};
-use crate::gateway::seam::{Gate, History, Problem, StoredMail};
+use crate::gateway::seam::{AppState, History, Problem, StoredMail};
 use crate::remote::SourceKind;
 
 /// Bytes of text in a page, which has at least one row.
@@ -107,14 +107,14 @@ impl Row {
 
 /// The rows of a history, oldest first, at most as many as `of` says.
 pub(super) async fn rows(
-    gate: &Gate,
+    app: &AppState,
     people: &People,
     mut of: History,
     wanted: impl Fn(&Row) -> bool,
 ) -> Result<Vec<Row>, Problem> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     loop {
-        let (page, has_more) = gate.history(of.clone()).await?;
+        let (page, has_more) = app.history(of.clone()).await?;
         of.after = page.last().map_or(of.after, |mail| mail.record.seq);
         for row in page.into_iter().filter_map(|item| Row::of(people, item)).filter(&wanted) {
             bytes += row.text.len();

@@ -10,11 +10,11 @@ use tokio::task::JoinSet;
 use super::client::Client;
 use super::error::OutboundError;
 use super::handle::Handles;
-use super::line::{Shared, drain};
-use super::lines::Lines;
 use super::options::Options;
 use super::store::DeliveryStore;
-use crate::shell::clock::Clock;
+use super::target_queue::{Shared, drain};
+use super::target_queues::TargetQueues;
+use crate::runtime::clock::Clock;
 
 /// Sender of the deliveries of a store. When it is dropped, all sending stops at once, as in a crash.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Engine {
             store,
             clock,
             handles: Handles::default(),
-            lines: Lines::default(),
+            lines: TargetQueues::default(),
             slots: Semaphore::new(options.limits.attempts.clamp(1, Semaphore::MAX_PERMITS)),
             settled: watch::Sender::new(0),
             closing: watch::Sender::new(false),

@@ -8,7 +8,7 @@ use systole_core::vocab::{MessageId, Name};
 
 use super::answer::Answer;
 use super::cause::Cause;
-use crate::shell::sqlite::Problem;
+use crate::runtime::sqlite::Problem;
 
 /// The end of a delivery.
 pub type Outcome = Result<Answer, Undelivered>;

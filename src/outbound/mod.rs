@@ -20,8 +20,6 @@ mod error;
 mod failure;
 mod handle;
 pub(crate) mod http;
-mod line;
-mod lines;
 mod options;
 mod outbox;
 mod outcomes;
@@ -30,6 +28,8 @@ pub mod retry;
 mod retry_after;
 pub mod signature;
 mod store;
+mod target_queue;
+mod target_queues;
 mod tls;
 
 use std::path::Path;
@@ -60,13 +60,13 @@ pub(crate) use retry_after::parse as retry_after;
 pub(crate) use store::{DeliveryStore, Job, Stored};
 pub(crate) use tls::config as tls;
 
-pub use crate::shell::sqlite::{Durability, Problem, Retention};
+pub use crate::runtime::sqlite::{Durability, Problem, Retention};
 
-use crate::shell::clock::Clock;
+use crate::runtime::clock::Clock;
 use client::Client;
-use line::Shared;
-use outbox::{Keeper, Outbox, Put};
+use outbox::{Outbox, OutboxWriter, Put};
 use systole_core::vocab::{MessageId, Name, Time};
+use target_queue::Shared;
 
 /// The sender. Clones share it; when the last one is dropped, all sending stops at once, as in a crash.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ pub struct Outbound(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     engine: Engine,
-    keeper: Keeper,
+    writer: OutboxWriter,
     /// Task of the outbox writer.
     keeping: Mutex<Option<JoinHandle<()>>>,
 }
@@ -91,11 +91,11 @@ impl Outbound {
         let clock = Clock::of_runtime();
         let client = Client::new(&options)?;
         let outbox = open(file, &options, clock.clone()).await?;
-        let (keeper, task) = Keeper::start(outbox);
-        let targets = keeper.run(|outbox| outbox.targets()).await?;
-        let engine = Engine::over(Arc::new(keeper.clone()), client, options, clock);
+        let (writer, task) = OutboxWriter::start(outbox);
+        let targets = writer.run(|outbox| outbox.targets()).await?;
+        let engine = Engine::over(Arc::new(writer.clone()), client, options, clock);
         targets.into_iter().for_each(|target| engine.wake(target));
-        Ok(Self(Arc::new(Inner { engine, keeper, keeping: Mutex::new(Some(task)) })))
+        Ok(Self(Arc::new(Inner { engine, writer, keeping: Mutex::new(Some(task)) })))
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -123,7 +123,7 @@ impl Outbound {
         let (id, target) = (delivery.id, delivery.target.clone());
         let handle = shared.handles.of(id);
         let (limits, now) = (shared.options.limits, shared.clock.now());
-        let put = self.0.keeper.run(move |outbox| outbox.put(&delivery, &limits, now)).await;
+        let put = self.0.writer.run(move |outbox| outbox.put(&delivery, &limits, now)).await;
         let taken = match put {
             Ok(Put::New) => {
                 self.0.engine.wake(target);
@@ -155,7 +155,7 @@ impl Outbound {
     async fn try_cancel(&self, id: MessageId) -> Result<bool, OutboxError> {
         let shared = self.shared();
         let (limit, now) = (shared.options.policy.attempts.max(1), shared.clock.now());
-        let cancelled = self.0.keeper.run(move |outbox| outbox.cancel(id, limit, now)).await?;
+        let cancelled = self.0.writer.run(move |outbox| outbox.cancel(id, limit, now)).await?;
         let Some(undelivered) = cancelled else { return Ok(false) };
         shared.lines.stop(&undelivered.target, id);
         shared.tell_settled(id, Err(undelivered));
@@ -171,7 +171,7 @@ impl Outbound {
     /// # Cancel safety
     /// If the future is dropped, the delivery is forgotten all the same.
     pub async fn forget(&self, id: MessageId) -> Result<bool, OutboxError> {
-        self.0.keeper.run(move |outbox| outbox.forget(id)).await
+        self.0.writer.run(move |outbox| outbox.forget(id)).await
     }
 
     /// Deletes deliveries past their retention; returns the time at which the next one will be, if any is left.
@@ -186,7 +186,7 @@ impl Outbound {
         loop {
             // Few in each transaction: no other caller waits long for it.
             let now = shared.clock.now();
-            if let Some(due) = self.0.keeper.run(move |outbox| outbox.tidy(now)).await? {
+            if let Some(due) = self.0.writer.run(move |outbox| outbox.tidy(now)).await? {
                 return Ok(due);
             }
         }
@@ -197,7 +197,7 @@ impl Outbound {
     /// # Errors
     /// [`OutboxError`] if the outbox can't be read, or is closed.
     pub async fn open(&self) -> Result<Vec<MessageId>, OutboxError> {
-        self.0.keeper.run(|outbox| outbox.open_ids()).await
+        self.0.writer.run(|outbox| outbox.open_ids()).await
     }
 
     /// The report on a delivery; none if it never came, or its retention is over.
@@ -205,12 +205,12 @@ impl Outbound {
     /// # Errors
     /// [`OutboxError`] if the outbox can't be read, or is closed.
     pub async fn report(&self, id: MessageId) -> Result<Option<Report>, OutboxError> {
-        self.0.keeper.run(move |outbox| outbox.report(id)).await
+        self.0.writer.run(move |outbox| outbox.report(id)).await
     }
 
     /// The ended deliveries that no handle has seen, from the oldest on.
     pub fn outcomes(&self) -> Outcomes {
-        Outcomes::new(self.0.keeper.clone(), self.shared().settled.subscribe())
+        Outcomes::new(self.0.writer.clone(), self.shared().settled.subscribe())
     }
 
     /// Notes that the caller has handled the end of a delivery, so that it doesn't come again. Returns false for a
@@ -219,7 +219,7 @@ impl Outbound {
     /// # Errors
     /// [`OutboxError`] if the outbox can't be written, or is closed.
     pub async fn acknowledge(&self, id: MessageId) -> Result<bool, OutboxError> {
-        self.0.keeper.run(move |outbox| outbox.tell(id)).await
+        self.0.writer.run(move |outbox| outbox.tell(id)).await
     }
 
     /// The state of the circuit to a target.
@@ -238,7 +238,7 @@ impl Outbound {
     /// wait go on at the next start. Clones that are left accept nothing.
     pub async fn close(&self, grace: Duration) {
         self.0.engine.close(grace).await;
-        self.0.keeper.close().await;
+        self.0.writer.close().await;
         let keeping = self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeping) = keeping {
             // The log has a panic of the task already.

@@ -11,7 +11,7 @@ use super::circuit::CircuitPolicy;
 use super::delivery::{Delivery, OutboundLimits};
 use super::retry::Policy;
 use super::signature::Secret;
-use crate::shell::sqlite::{Durability, Retention};
+use crate::runtime::sqlite::{Durability, Retention};
 
 /// Source of the secrets of targets, called at each attempt.
 pub type Secrets = Arc<dyn Fn(&Name) -> Option<Secret> + Send + Sync>;

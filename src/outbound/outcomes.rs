@@ -3,7 +3,7 @@
 use tokio::sync::watch;
 
 use super::error::OutboxError;
-use super::outbox::{Keeper, Settled};
+use super::outbox::{OutboxWriter, Settled};
 
 /// Deliveries that ended without a handle: it was dropped, or held by a process that has ended.
 ///
@@ -11,15 +11,15 @@ use super::outbox::{Keeper, Settled};
 /// [`Outbound::acknowledge`](super::Outbound::acknowledge) or its retention is over.
 #[derive(Debug)]
 pub struct Outcomes {
-    keeper: Keeper,
+    writer: OutboxWriter,
     news: watch::Receiver<u64>,
     /// The turn of the last outcome that came.
     turn: i64,
 }
 
 impl Outcomes {
-    pub(super) fn new(keeper: Keeper, news: watch::Receiver<u64>) -> Self {
-        Self { keeper, news, turn: 0 }
+    pub(super) fn new(writer: OutboxWriter, news: watch::Receiver<u64>) -> Self {
+        Self { writer, news, turn: 0 }
     }
 
     /// The next outcome, in the order in which the deliveries ended; waits until there is one.
@@ -33,7 +33,7 @@ impl Outcomes {
         loop {
             self.news.borrow_and_update();
             let after = self.turn;
-            if let Some((turn, settled)) = self.keeper.run(move |outbox| outbox.untold(after)).await? {
+            if let Some((turn, settled)) = self.writer.run(move |outbox| outbox.untold(after)).await? {
                 self.turn = turn;
                 return Ok(settled);
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::error::RemoteError;
 use crate::outbound::retry::Policy;
-use crate::shell::entropy::Entropy;
+use crate::runtime::entropy::Entropy;
 
 /// Counter of errors in a row.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use super::inbound::Inbound;
 use super::push::{PushOptions, Pushed};
 use crate::accept::{self, Bounds, Entrance, Room, Times};
 use crate::outbound::signature::{self, SignatureError};
-use crate::shell::clock::Clock;
+use crate::runtime::clock::Clock;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 

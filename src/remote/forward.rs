@@ -15,7 +15,7 @@ use super::inbound::Inbound;
 use crate::outbound::http::{Client, HttpError, Request, Response};
 use crate::outbound::signature::{HEADER, Secret};
 use crate::outbound::{Answer, Said, media_type, refusal, tls, unanswered};
-use crate::shell::clock::Clock;
+use crate::runtime::clock::Clock;
 
 /// Most bytes of an answer.
 const ANSWER: usize = 1 << 20;

@@ -15,8 +15,8 @@ use super::error::RemoteError;
 use crate::outbound::http::{Client, Request, Response};
 use crate::outbound::retry::{Decision, Ended, Policy, Tried};
 use crate::outbound::{Failure, Kind, readable, tls, unanswered, wait_of};
-use crate::shell::clock::Clock;
-use crate::shell::entropy::Entropy;
+use crate::runtime::clock::Clock;
+use crate::runtime::entropy::Entropy;
 
 /// Most bytes that are read of the body of a refusal.
 const REFUSAL: usize = 16 << 10;

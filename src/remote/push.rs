@@ -17,7 +17,7 @@ use super::error::RemoteError;
 use super::handler::{Handled, Handler, handle};
 use super::inbound::Inbound;
 use crate::outbound::signature::{Secret, TOLERANCE};
-use crate::shell::clock::Clock;
+use crate::runtime::clock::Clock;
 
 /// Time for which a batch waits for a message.
 const WAIT: Duration = Duration::from_secs(20);

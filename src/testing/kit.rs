@@ -12,8 +12,8 @@ use tokio::runtime::Builder;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
-use crate::shell::simulation::{self, Simulation};
-use crate::shell::{AskError, Client, Drained, Events, IntoRequest, Observed, Organism, OrganismBuilder, StartError};
+use crate::runtime::simulation::{self, Simulation};
+use crate::runtime::{AskError, Client, Drained, Events, IntoRequest, Observed, Organism, OrganismBuilder, StartError};
 
 /// Number of idle rounds in a row after which the kit regards the organism as settled.
 const STILL: usize = 64;

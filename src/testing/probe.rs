@@ -10,7 +10,7 @@ use systole_core::vocab::{MessageId, Name};
 use systole_xml::schema::Payload;
 use tokio::sync::oneshot;
 
-use crate::shell::{Delivery, Response, reply_any};
+use crate::runtime::{Delivery, Response, reply_any};
 
 /// A listener that a test controls: it records its messages, and answers as the test decides.
 ///

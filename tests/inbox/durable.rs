@@ -6,8 +6,8 @@ use systole::inbox::payload::{Accept, Changed, Complete, Submit};
 use systole::inbox::{EventKind, Status};
 use systole::journal::{FailingJournal, Journal as _, MemoryJournal};
 use systole::prelude::*;
-use systole::shell::OrganismBuilder;
-use systole::shell::inbox::Job;
+use systole::runtime::OrganismBuilder;
+use systole::runtime::inbox::Job;
 use systole::testing::Kit;
 
 type Journal = Arc<Mutex<MemoryJournal>>;

@@ -9,8 +9,8 @@ use systole::inbox::payload::{
 };
 use systole::inbox::*;
 use systole::prelude::*;
-use systole::shell::OrganismBuilder;
-use systole::shell::inbox::Job;
+use systole::runtime::OrganismBuilder;
+use systole::runtime::inbox::Job;
 use systole::testing::Kit;
 use systole::vocab::TaskId;
 

@@ -9,8 +9,8 @@ use systole::inbox::payload::{
 use systole::inbox::*;
 use systole::journal::{FailingJournal, MemoryJournal};
 use systole::prelude::*;
-use systole::shell::OrganismBuilder;
-use systole::shell::inbox::{Job, JobRegistry};
+use systole::runtime::OrganismBuilder;
+use systole::runtime::inbox::{Job, JobRegistry};
 use systole::testing::Kit;
 use systole::vocab::Name;
 

@@ -11,8 +11,8 @@ use systole::inbox::payload::{
 };
 use systole::journal::{FailingJournal, Journal as _, MemoryJournal};
 use systole::prelude::*;
-use systole::shell::inbox::Job;
-use systole::shell::{IntoRequest, OrganismBuilder};
+use systole::runtime::inbox::Job;
+use systole::runtime::{IntoRequest, OrganismBuilder};
 use systole::testing::Kit;
 use systole::vocab::MessageId;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use systole::journal::{Journal, MemoryJournal, Recovered, Step};
-use systole::shell::journal::{Durability, JournalReader, Options, Problem, SqliteJournal};
+use systole::runtime::journal::{Durability, JournalReader, Options, Problem, SqliteJournal};
 
 use crate::story::{Dice, Folder, KEY, Story, content, open};
 
@@ -81,7 +81,7 @@ fn a_flipped_bit_is_found_or_changes_nothing() {
 fn a_flipped_bit_of_any_column_of_any_table_is_found() {
     use rusqlite::Connection;
     use systole::gateway::Kind;
-    use systole::shell::journal::Principals;
+    use systole::runtime::journal::Principals;
     use systole::vocab::Time;
 
     let folder = Folder::new();

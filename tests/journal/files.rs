@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use systole::journal::{AddresseeRecord, Journal, MemoryJournal, Op, Recovered, Step};
-use systole::shell::journal::{
+use systole::runtime::journal::{
     Durability, Fork, ForkError, JournalReader, JournalWriter, Options, Problem, Retention, SqliteJournal,
 };
 use systole::vocab::{MessageId, ThreadId, Time};

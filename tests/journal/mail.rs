@@ -10,8 +10,8 @@ use systole::gateway::Kind;
 use systole::journal::MemoryJournal;
 use systole::journal::{Journal, MailRecord, MailState, MailStatus, Op, Owner, Step, SubmissionRecord};
 #[cfg(feature = "gateway")]
-use systole::shell::journal::Principals;
-use systole::shell::journal::{JournalReader, Options, Retention, SqliteJournal};
+use systole::runtime::journal::Principals;
+use systole::runtime::journal::{JournalReader, Options, Retention, SqliteJournal};
 use systole::vocab::{MessageId, ThreadId, Time};
 use uuid::Uuid;
 

@@ -11,7 +11,7 @@ use systole::journal::{
     Registration, RememberedRecord, Request, SettledRecord, StateRecord, Step, SubmissionRecord, TaskRecord,
     ThreadRecord,
 };
-use systole::shell::journal::{Options, SqliteJournal};
+use systole::runtime::journal::{Options, SqliteJournal};
 use systole::vocab::{BrokenRule, Fault, FaultCode, MessageId, Name, Position, TaskId, ThreadId, ThreadPath, Time};
 use uuid::Uuid;
 

@@ -10,7 +10,7 @@ use systole::journal::{
     BodyRecord, Journal, MailState, MessageRecord, MessageState, Op, OpenMail, Origin, Owner, Recovered, Step,
     ThreadRecord,
 };
-use systole::shell::journal::{JournalReader, SqliteJournal, Takeover};
+use systole::runtime::journal::{JournalReader, SqliteJournal, Takeover};
 use systole::vocab::{MessageId, ThreadId, Time};
 use uuid::Uuid;
 

@@ -8,9 +8,9 @@ use systole::core::Join;
 use systole::inbox::payload::{Accept, Complete, ResultPayload, Submit};
 use systole::inbox::{Event, EventKind, Status};
 use systole::prelude::*;
-use systole::shell::block_on;
-use systole::shell::inbox::Job;
-use systole::shell::journal::Durability;
+use systole::runtime::block_on;
+use systole::runtime::inbox::Job;
+use systole::runtime::journal::Durability;
 use systole::vocab::{Limits, TaskId};
 
 pub(crate) const JOURNAL: &str = "SYSTOLE_TEST_JOURNAL";

@@ -349,9 +349,9 @@ async fn what_is_no_outbox_is_left_as_it_is() {
     std::fs::write(folder.outbox(), "a diary").unwrap();
     assert!(refusal(&folder).await.contains("this is no outbox, and was left as it is"));
     assert_eq!(std::fs::read(folder.outbox()).unwrap(), b"a diary");
-    let journal = systole::shell::journal::Options::new([1; 32]);
+    let journal = systole::runtime::journal::Options::new([1; 32]);
     std::fs::remove_file(folder.outbox()).unwrap();
-    drop(systole::shell::journal::SqliteJournal::open(&folder.outbox(), &journal).unwrap());
+    drop(systole::runtime::journal::SqliteJournal::open(&folder.outbox(), &journal).unwrap());
     assert!(refusal(&folder).await.contains("this is no outbox"));
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
-use systole::shell::{BlockingHandler, Conversation, Delivery, Organism, Response, reply_any};
+use systole::runtime::{BlockingHandler, Conversation, Delivery, Organism, Response, reply_any};
 use systole_core::core::Routing;
 
 use super::latency::Latencies;

@@ -9,7 +9,7 @@ use super::load::{Load, LoadError, Scale};
 use super::messages::{Note, Order};
 use super::ping_pong::PingPong;
 use super::two_hop::TwoHop;
-use systole::shell::journal::Durability;
+use systole::runtime::journal::Durability;
 
 /// The function that starts a load.
 type Start = fn(Scale) -> Result<Box<dyn Load>, LoadError>;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
-use systole::shell::{Delivery, Emit, Organism, OrganismBuilder, Response, continue_with, none};
+use systole::runtime::{Delivery, Emit, Organism, OrganismBuilder, Response, continue_with, none};
 use systole_core::core::Routing;
 use systole_core::vocab::Limits;
 use systole_xml::ladder::Element;

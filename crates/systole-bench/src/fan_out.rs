@@ -1,7 +1,7 @@
 //! Case (d): one question becomes a hundred calls in parallel, and one answer.
 
 use actix::{Actor, Context, Handler, ResponseFuture};
-use systole::shell::{Delivery, Emit, Organism, Response, call_to, none, reply_any};
+use systole::runtime::{Delivery, Emit, Organism, Response, call_to, none, reply_any};
 use systole_core::core::{Join, Routing};
 
 use super::latency::Latencies;

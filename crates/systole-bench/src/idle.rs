@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
-use systole::shell::{Client, Delivery, Organism, Response, block_on, continue_with, reply_any};
+use systole::runtime::{Client, Delivery, Organism, Response, block_on, continue_with, reply_any};
 use systole_core::core::Routing;
 use systole_xml::ladder::Element;
 use systole_xml::schema::{Payload, PayloadSchema};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use systole::shell::{AskError, Client, Conversation, NoSuchClient, Organism, SendError, StartError, block_on};
+use systole::runtime::{AskError, Client, Conversation, NoSuchClient, Organism, SendError, StartError, block_on};
 use systole_core::vocab::Fault;
 use systole_xml::schema::ContractError;
 

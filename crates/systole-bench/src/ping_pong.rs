@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix::{Actor, Context, Handler, ResponseFuture};
-use systole::shell::{Delivery, Organism, Response};
+use systole::runtime::{Delivery, Organism, Response};
 use systole_core::core::Routing;
 
 use super::latency::Latencies;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use systole_core::vocab::XmlLimits;
-use systole_xml::ladder::{Canonical, Element, Envelope, Raw, Validated, climb};
+use systole_xml::ladder::{Canonical, Element, Envelope, Raw, Validated, parse};
 use systole_xml::schema::{Catalog, Payload, PayloadSchema, Validator, decode, encode};
 
 use super::load::LoadError;
@@ -101,7 +101,7 @@ fn ladder<T: Sample>(message: Bytes, catalog: Arc<Catalog>) -> Vec<Stage> {
     let (limits, mut whole, everything) = (XmlLimits::default(), Validator::new(catalog), raw.clone());
     let stage = |name, run| Stage { side: Side::Systole, name, run };
     vec![
-        stage("strict pass, C14N", Box::new(move || drop(black_box(climb(&raw, &limits))))),
+        stage("strict pass, C14N", Box::new(move || drop(black_box(parse(&raw, &limits))))),
         stage("envelope", Box::new(move || drop(black_box(Envelope::open(strict.clone()))))),
         stage("validation", Box::new(move || drop(black_box(validator.validate(payload.clone()))))),
         stage("decoding", Box::new(move || drop(black_box(decode::<T>(&proof))))),
@@ -145,7 +145,7 @@ fn references<T: Payload>(message: &Bytes, schema: &PayloadSchema) -> Vec<Stage>
 }
 
 fn canonical(message: &Bytes) -> Canonical {
-    climb(&Raw::new(message.clone()), &XmlLimits::default()).expect("the samples are well-formed")
+    parse(&Raw::new(message.clone()), &XmlLimits::default()).expect("the samples are well-formed")
 }
 
 fn opened(message: Canonical) -> Envelope {

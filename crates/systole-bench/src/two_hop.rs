@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use actix::{Actor, Context, Handler};
-use systole::shell::journal::Durability;
-use systole::shell::{Delivery, Organism, OrganismBuilder, Response, call_to, reply_any};
+use systole::runtime::journal::Durability;
+use systole::runtime::{Delivery, Organism, OrganismBuilder, Response, call_to, reply_any};
 use systole_core::core::Routing;
 
 use super::latency::Latencies;

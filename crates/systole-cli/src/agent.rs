@@ -11,8 +11,8 @@ use clap::Args;
 use systole::config::parse_duration;
 use systole::outbound::Secret;
 use systole::remote::{ForwardHandler, LeaseDelivery, Mailbox, Options, ProgramHandler, RemoteError};
+use systole::runtime::command::{Variable, conceal};
 use systole::settings::read_secret;
-use systole::shell::command::{Variable, conceal};
 use systole_core::vocab::Name;
 
 use super::failure::Failure;

@@ -1,6 +1,6 @@
 //! Tables on standard output.
 
-use systole::shell::terminal::Escaped;
+use systole::runtime::terminal::Escaped;
 use systole_core::vocab::Time;
 
 use super::print::Page;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use systole::shell::journal::{JournalReader, Options, SqliteJournal, StoreError};
+use systole::runtime::journal::{JournalReader, Options, SqliteJournal, StoreError};
 use systole_core::core::{Blueprint, DeadLetterError};
 use systole_core::journal::{LetterRecord, Number};
 use systole_core::protocol::refused_qname;

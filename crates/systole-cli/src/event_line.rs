@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use systole::shell::terminal::shorten;
+use systole::runtime::terminal::shorten;
 use systole_core::core::{Event, EventKind, Misroute};
 use systole_core::vocab::{Fault, Name};
 

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use super::{print, report};
 use systole::config::Finding;
-use systole::shell::Breakdown;
-use systole::shell::journal::{Problem, StoreError};
+use systole::runtime::Breakdown;
+use systole::runtime::journal::{Problem, StoreError};
 
 /// Exit code for an organism that could not go on.
 const BROKEN: u8 = 3;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use systole::config::{parse_duration, parse_size};
-use systole::shell::journal::{JournalReader, Options, Problem, Retention, SqliteJournal, Stat, StoreError, Verdict};
-use systole::shell::terminal::Escaped;
+use systole::runtime::journal::{JournalReader, Options, Problem, Retention, SqliteJournal, Stat, StoreError, Verdict};
+use systole::runtime::terminal::Escaped;
 use systole_core::vocab::Time;
 
 use super::columns::moment;

@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use super::screen::Screen;
-use systole::shell::command::STDERR_TARGET;
+use systole::runtime::command::STDERR_TARGET;
 
 /// Sends the log to a screen from now on. `SYSTOLE_LOG` filters it, in the notation of `tracing-subscriber`: `info`
 /// unless it is set.

@@ -125,7 +125,7 @@ struct Example {
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    systole::shell::descriptors::raise();
+    systole::runtime::descriptors::raise();
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Check { organism } => check::check(&organism),

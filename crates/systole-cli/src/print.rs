@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use serde_json::Value;
 
-use systole::shell::terminal::Escaped;
+use systole::runtime::terminal::Escaped;
 
 /// Standard output, for people: lines of escaped text, written when it is finished.
 pub(super) struct Page(io::BufWriter<StdoutLock<'static>>);

@@ -8,7 +8,7 @@ use miette::{
     SourceCode, SourceSpan, SpanContents,
 };
 use systole::config::Finding;
-use systole::shell::terminal::Escaped;
+use systole::runtime::terminal::Escaped;
 use systole_core::vocab::{Position, Span};
 
 /// Prints findings on standard error, each underlined in its file, and their number.

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use systole::shell::command::{conceal, kill_all};
-use systole::shell::human::Console;
-use systole::shell::{Client, Events, Organism, SendError, Unread};
+use systole::runtime::command::{conceal, kill_all};
+use systole::runtime::human::Console;
+use systole::runtime::{Client, Events, Organism, SendError, Unread};
 use systole_core::vocab::Name;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};

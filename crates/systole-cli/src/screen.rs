@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use systole::shell::Observed;
-use systole::shell::clock::Clock;
-use systole::shell::terminal::Escaped;
+use systole::runtime::Observed;
+use systole::runtime::clock::Clock;
+use systole::runtime::terminal::Escaped;
 use systole_core::core::{Event, EventKind};
 
 use super::event_line::{EventLine, to_json};

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::shell::journal::{Conversation, JournalReader, ThreadEntry};
+use systole::runtime::journal::{Conversation, JournalReader, ThreadEntry};
 use systole_core::journal::Owner;
 use systole_core::vocab::ThreadId;
 

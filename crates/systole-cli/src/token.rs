@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use systole::config::{Config, Kind as ListenerKind};
 use systole::gateway::Kind;
-use systole::shell::clock::Clock;
-use systole::shell::entropy::Entropy;
-use systole::shell::journal::{Options, Principals, StoreError};
+use systole::runtime::clock::Clock;
+use systole::runtime::entropy::Entropy;
+use systole::runtime::journal::{Options, Principals, StoreError};
 use systole_core::core::Party;
 use systole_core::vocab::Name;
 

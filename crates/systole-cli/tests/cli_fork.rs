@@ -14,9 +14,9 @@ use serde_json::Value;
 use systole::core::Egress;
 use systole::journal::{Journal, Op, Step};
 use systole::prelude::*;
+use systole::runtime::OrganismBuilder;
+use systole::runtime::journal::{Options, Retention, SqliteJournal};
 use systole::schema::PayloadSchema;
-use systole::shell::OrganismBuilder;
-use systole::shell::journal::{Options, Retention, SqliteJournal};
 use systole::testing::Kit;
 use systole::vocab::Time;
 

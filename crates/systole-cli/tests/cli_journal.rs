@@ -7,7 +7,7 @@ use std::process::Command;
 use systole::journal::{
     BodyRecord, EgressRecord, Journal, LetterRecord, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord,
 };
-use systole::shell::journal::{Options, SqliteJournal};
+use systole::runtime::journal::{Options, SqliteJournal};
 use systole::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, ThreadPath, Time};
 use uuid::Uuid;
 

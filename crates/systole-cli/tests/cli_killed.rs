@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::io::ioctl_fionread;
-use systole::shell::journal::JournalReader;
+use systole::runtime::journal::JournalReader;
 
 use waiting::{runs, until};
 

@@ -74,7 +74,7 @@ fn split() {
 fn climb() {
     let limits = XmlLimits { message_bytes: 300, attributes: 4, value_bytes: 30, ..XmlLimits::default() };
     check("climb", &|input| {
-        let canonical = systole_xml::ladder::climb(&Raw::new(input.to_vec()), &limits).map_err(|error| {
+        let canonical = systole_xml::ladder::parse(&Raw::new(input.to_vec()), &limits).map_err(|error| {
             let at = error.position().expect("every refusal has a place");
             assert!(error.to_string().starts_with(&format!("{at}: ")), "{error}");
             format!("{error}\n{}", if error.is_limit() { "a limit\n" } else { "" })

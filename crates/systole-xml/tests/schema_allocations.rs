@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_xml::ladder::strict::canonicalize;
-use systole_xml::ladder::{Canonical, Envelope, Raw, climb};
+use systole_xml::ladder::{Canonical, Envelope, Raw, parse};
 use systole_xml::schema::{Catalog, Payload, PayloadSchema, Validator, decode};
 use systole_xml::vocab::XmlLimits;
 
@@ -166,7 +166,7 @@ fn message(quote: char) -> Raw {
 fn way_up(raw: &Raw, validator: &mut Validator) -> (Order, usize) {
     let limits = XmlLimits::default();
     let before = COUNT.get();
-    let message = climb(raw, &limits).expect("it is well-formed");
+    let message = parse(raw, &limits).expect("it is well-formed");
     let envelope = Envelope::open(message).expect("it is an envelope");
     let proof = validator.validate(envelope.payload().clone()).expect("it is valid");
     let order = decode::<Order>(&proof).expect("it is an order");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use systole_xml::ladder::Canonical;
 use systole_xml::ladder::strict::canonicalize;
 use systole_xml::schema::{
-    Catalog, Payload, PayloadSchema, SchemaError, Validator, decoder, element_decoder, encode, guide,
+    Catalog, Payload, PayloadSchema, SchemaError, Validator, decoder, element_decoder, encode, infer_namespace,
 };
 use systole_xml::vocab::{Position, QName, XmlLimits};
 
@@ -294,7 +294,7 @@ fn large_payloads_are_judged() {
 
 fn guided(text: &str, candidates: &[&str]) -> String {
     let candidates: Vec<QName> = candidates.iter().map(|name| name.parse().unwrap()).collect();
-    guide(canonical(text), candidates.iter(), &catalog()).as_str().to_owned()
+    infer_namespace(canonical(text), candidates.iter(), &catalog()).as_str().to_owned()
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn a_root_without_namespace_gets_that_of_the_one_candidate() {
 #[test]
 fn a_guided_payload_is_valid_and_says_that_it_was_repaired() {
     let text = canonical("<numbers unit='m'><number>1</number></numbers>");
-    let repaired = guide(text, [Numbers::qname()].iter(), &catalog());
+    let repaired = infer_namespace(text, [Numbers::qname()].iter(), &catalog());
     assert_eq!(repaired.repairs().len(), 1);
     assert!(Validator::new(catalog()).validate(repaired).is_ok());
 }

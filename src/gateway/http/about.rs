@@ -5,27 +5,27 @@ use std::sync::Arc;
 use axum::RequestExt;
 use axum::extract::{FromRequest, Path, Request};
 
-use super::Gate;
+use super::AppState;
 use super::caller::Caller;
 use super::request::Query;
 use crate::gateway::problem::Problem;
 
 /// A request about what its path names: a job, a task, a session.
 pub(super) struct About {
-    pub(super) gate: Arc<Gate>,
+    pub(super) app: Arc<AppState>,
     pub(super) caller: Caller,
     pub(super) name: String,
     pub(super) request: Request,
 }
 
-impl FromRequest<Arc<Gate>> for About {
+impl FromRequest<Arc<AppState>> for About {
     type Rejection = Problem;
 
-    async fn from_request(mut request: Request, gate: &Arc<Gate>) -> Result<Self, Problem> {
-        let caller: Caller = request.extract_parts_with_state(gate).await?;
+    async fn from_request(mut request: Request, app: &Arc<AppState>) -> Result<Self, Problem> {
+        let caller: Caller = request.extract_parts_with_state(app).await?;
         let name = request.extract_parts::<Path<String>>().await;
         let Path(name) = name.map_err(|error| Problem::bad_request(error.body_text()))?;
-        Ok(Self { gate: gate.clone(), caller, name, request })
+        Ok(Self { app: app.clone(), caller, name, request })
     }
 }
 

@@ -8,7 +8,7 @@ use systole_core::inbox;
 use systole_core::vocab::Name;
 use systole_xml::schema::Payload;
 
-use super::Gate;
+use super::AppState;
 use super::door::Known;
 use super::failures::Reason;
 use crate::gateway::problem::Problem;
@@ -17,14 +17,14 @@ use crate::gateway::{Kind, Principal};
 /// The principal that makes a request, as the door knows it by the token.
 pub(crate) struct Caller(pub(in crate::gateway) Principal);
 
-impl FromRequestParts<Arc<Gate>> for Caller {
+impl FromRequestParts<Arc<AppState>> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
         match parts.extensions.get::<Arc<Known>>() {
             Some(known) => Ok(Self(known.principal.clone())),
             None => {
-                gate.edge.failures.count(Reason::Missing);
+                app.edge.failures.count(Reason::Missing);
                 Err(Problem::unauthorized())
             }
         }
@@ -33,12 +33,12 @@ impl FromRequestParts<Arc<Gate>> for Caller {
 
 impl Caller {
     /// A mailbox that the principal may access.
-    pub(super) fn mailbox(&self, gate: &Gate, name: &str) -> Result<Name, Problem> {
+    pub(super) fn mailbox(&self, app: &AppState, name: &str) -> Result<Name, Problem> {
         let name = Name::parse(name).map_err(|error| Problem::not_found(error.to_string()))?;
         if !self.sees_to(&name) {
             return Err(Problem::forbidden("that mailbox belongs to another principal"));
         }
-        match gate.mailboxes.mode(&name) {
+        match app.mailboxes.mode(&name) {
             Some(_) => Ok(name),
             None => Err(Problem::not_found(format!("the organism has no remote listener '{name}'"))),
         }
@@ -51,8 +51,8 @@ impl Caller {
 
     /// Checks whether the principal may do what a payload does in the pump: its contract must list the payload among
     /// its calls.
-    pub(super) fn may<T: Payload>(&self, gate: &Gate) -> Result<(), Problem> {
-        let (blueprint, payload) = (gate.organism.blueprint(), T::qname());
+    pub(super) fn may<T: Payload>(&self, app: &AppState) -> Result<(), Problem> {
+        let (blueprint, payload) = (app.organism.blueprint(), T::qname());
         let party = blueprint.party(self.0.name.as_str());
         if party.is_some_and(|party| blueprint.may_call(party, &payload)) {
             return Ok(());

@@ -14,7 +14,7 @@ use axum::http::header::{AUTHORIZATION, CONNECTION, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::Gate;
+use super::AppState;
 use super::bodies::Held;
 use super::failures::Reason;
 use super::protocol;
@@ -22,8 +22,8 @@ use super::strangers::{Lane, RATE, Turn};
 use crate::accept::Visit;
 use crate::gateway::problem::Problem;
 use crate::gateway::{Kind, Principal};
-use crate::shell::principal::TokenHash;
-use crate::shell::token;
+use crate::runtime::principal::TokenHash;
+use crate::runtime::token;
 
 /// Calls of monitoring. They need no token, and always find room.
 const MONITORING: [&str; 3] = ["/livez", "/readyz", "/metrics"];
@@ -50,18 +50,18 @@ impl Known {
     }
 
     /// Room for the bytes of the answer, which is empty at first.
-    pub(crate) fn room(&self, gate: &Gate) -> Held {
-        gate.edge.bodies.hold(self.principal.name.clone())
+    pub(crate) fn room(&self, app: &AppState) -> Held {
+        app.edge.bodies.hold(self.principal.name.clone())
     }
 
     /// Checks whether the token is still that of the same principal.
-    pub(crate) fn is_known(&self, gate: &Gate) -> bool {
-        gate.query.bearer(self.token).is_ok_and(|found| found.as_ref() == Some(&self.principal))
+    pub(crate) fn is_known(&self, app: &AppState) -> bool {
+        app.query.bearer(self.token).is_ok_and(|found| found.as_ref() == Some(&self.principal))
     }
 }
 
 /// Admits a request, or refuses it.
-pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request, next: Next) -> Response {
     if let Err(problem) = protocol::judge(&request) {
         return problem.into_response();
     }
@@ -71,58 +71,58 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
     let token = match shown(request.headers()).filter(|_| !is_open) {
         None => {
             let lane = if is_monitoring { Lane::Monitoring } else { Lane::Other };
-            return match wait_for_turn(&gate, visit, lane).await {
+            return match wait_for_turn(&app, visit, lane).await {
                 Ok(()) => next.run(request).await,
                 Err(problem) => closing(problem),
             };
         }
-        Some(Err(reason)) => return closing(refuse(&gate, visit, reason).await),
+        Some(Err(reason)) => return closing(refuse(&app, visit, reason).await),
         Some(Ok(token)) => token::hash(token),
     };
-    let is_obituary = (gate.obituary)(request.uri().path());
-    let principal = match gate.query.bearer(token).map(|found| found.filter(|principal| is_here(&gate, principal))) {
+    let is_obituary = (app.obituary)(request.uri().path());
+    let principal = match app.query.bearer(token).map(|found| found.filter(|principal| is_here(&app, principal))) {
         Ok(Some(principal)) => principal,
         // The request is kept meanwhile, so that nothing of its body is read.
         Ok(None) => {
-            let refused = refuse(&gate, visit, Reason::Wrong).await;
+            let refused = refuse(&app, visit, Reason::Wrong).await;
             return closing(if is_obituary { Problem::removed() } else { refused });
         }
         Err(error) => return Problem::from(error).into_response(),
     };
-    let known = match let_in(&gate, visit, principal, token) {
+    let known = match let_in(&app, visit, principal, token) {
         Ok(known) => Arc::new(known),
         Err(problem) => return problem.into_response(),
     };
     request.extensions_mut().insert(known.clone());
     // Calls with another method had their effect.
     let is_safe = request.method().is_safe();
-    let began = gate.mailboxes.now();
+    let began = app.mailboxes.now();
     let response = next.run(request).await;
-    if is_safe && gate.mailboxes.now().since(began) >= LONG && !known.is_known(&gate) {
+    if is_safe && app.mailboxes.now().since(began) >= LONG && !known.is_known(&app) {
         return closing(if is_obituary { Problem::removed() } else { Problem::unauthorized() });
     }
     response
 }
 
 /// Checks whether the organism still has the principal of a token: one that was removed from organism.yaml is unknown.
-fn is_here(gate: &Gate, principal: &Principal) -> bool {
+fn is_here(app: &AppState, principal: &Principal) -> bool {
     match principal.kind {
         Kind::Admin => true,
-        Kind::Client => gate.submissions.knows(&principal.name),
-        Kind::Listener => gate.mailboxes.mode(&principal.name).is_some(),
+        Kind::Client => app.submissions.knows(&principal.name),
+        Kind::Listener => app.mailboxes.mode(&principal.name).is_some(),
     }
 }
 
 /// Admits a principal within its rate limit, if there is room.
-fn let_in(gate: &Gate, visit: Option<Visit>, principal: Principal, token: TokenHash) -> Result<Known, Problem> {
-    gate.edge.rate.pass(&principal.name, gate.mailboxes.now()).map_err(|seconds| {
-        let requests = gate.settings.requests;
+fn let_in(app: &AppState, visit: Option<Visit>, principal: Principal, token: TokenHash) -> Result<Known, Problem> {
+    app.edge.rate.pass(&principal.name, app.mailboxes.now()).map_err(|seconds| {
+        let requests = app.settings.requests;
         Problem::too_many("rate", format!("{} may make {requests} requests a second", principal.name), seconds)
     })?;
     if let Some(visit) = visit {
         visit.enter(&principal.name, principal.kind == Kind::Admin).map_err(|full| Problem::full(&full))?;
     }
-    let held = gate.edge.bodies.hold(principal.name.clone());
+    let held = app.edge.bodies.hold(principal.name.clone());
     Ok(Known { principal, token, held })
 }
 
@@ -135,9 +135,9 @@ fn shown(headers: &HeaderMap) -> Option<Result<&str, Reason>> {
 }
 
 /// Waits for the turn of a request without a token. Meanwhile its connection may be closed for others.
-async fn wait_for_turn(gate: &Gate, visit: Option<Visit>, lane: Lane) -> Result<(), Problem> {
+async fn wait_for_turn(app: &AppState, visit: Option<Visit>, lane: Lane) -> Result<(), Problem> {
     let Some(visit) = visit else { return Ok(()) };
-    let (wait, let_in) = match gate.edge.strangers.turn(visit.source(), lane, gate.mailboxes.now()) {
+    let (wait, let_in) = match app.edge.strangers.turn(visit.source(), lane, app.mailboxes.now()) {
         Turn::After(Duration::ZERO) => return Ok(()),
         Turn::After(wait) => (wait, true),
         Turn::Refused(wait) => (wait, false),
@@ -154,10 +154,10 @@ async fn wait_for_turn(gate: &Gate, visit: Option<Visit>, lane: Lane) -> Result<
 
 /// Refuses a token, the later the more bad ones came from its address. Meanwhile its connection may be closed for
 /// others.
-async fn refuse(gate: &Gate, visit: Option<Visit>, reason: Reason) -> Problem {
-    gate.edge.failures.count(reason);
+async fn refuse(app: &AppState, visit: Option<Visit>, reason: Reason) -> Problem {
+    app.edge.failures.count(reason);
     if let Some(visit) = visit {
-        let delay = gate.edge.failures.fail(visit.source(), gate.mailboxes.now());
+        let delay = app.edge.failures.fail(visit.source(), app.mailboxes.now());
         visit.rest();
         tokio::time::sleep(delay).await;
     }

@@ -9,25 +9,25 @@ use axum::response::Response;
 use serde_json::json;
 
 use super::failures::Reason;
-use super::{Gate, view};
+use super::{AppState, view};
 use crate::gateway::problem::Problem;
 
-pub(super) async fn livez(State(gate): State<Arc<Gate>>) -> Result<Response, Problem> {
-    match gate.organism.breakdown() {
+pub(super) async fn livez(State(app): State<Arc<AppState>>) -> Result<Response, Problem> {
+    match app.organism.breakdown() {
         None => Ok(view::document(StatusCode::OK, &json!({ "status": "ok" }))),
         Some(_) => Err(Problem::stopping()),
     }
 }
 
-pub(super) async fn readyz(State(gate): State<Arc<Gate>>) -> Result<Response, Problem> {
-    gate.open()?;
-    gate.organism.ready().map_err(|error| Problem::busy(error.to_string()))?;
+pub(super) async fn readyz(State(app): State<Arc<AppState>>) -> Result<Response, Problem> {
+    app.open()?;
+    app.organism.ready().map_err(|error| Problem::busy(error.to_string()))?;
     Ok(view::document(StatusCode::OK, &json!({ "status": "ok" })))
 }
 
 /// The text format of Prometheus, version 0.0.4.
-pub(super) async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
-    let counts = gate.organism.counts().await;
+pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
+    let counts = app.organism.counts().await;
     let figures = [
         ("injected", counts.injected),
         ("emitted", counts.emitted),
@@ -41,28 +41,28 @@ pub(super) async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
     for (fate, count) in figures {
         let _ = writeln!(text, "systole_messages_total{{fate=\"{fate}\"}} {count}");
     }
-    let (connections, calls) = gate.edge.room.figures();
-    let (waiting, dead_letters) = gate.mailboxes.look(|machine| (machine.waiting(), machine.dead_letters()));
+    let (connections, calls) = app.edge.room.figures();
+    let (waiting, dead_letters) = app.mailboxes.look(|machine| (machine.waiting(), machine.dead_letters()));
     let gauges = [
-        ("messages_waiting", gate.organism.waiting().await),
-        ("dead_letters", gate.organism.dead_letter_count().await),
+        ("messages_waiting", app.organism.waiting().await),
+        ("dead_letters", app.organism.dead_letter_count().await),
         ("gateway_waiting", waiting),
         ("gateway_dead_letters", dead_letters),
-        ("gateway_waiters", gate.mailboxes.waiters() + gate.submissions.waiters()),
+        ("gateway_waiters", app.mailboxes.waiters() + app.submissions.waiters()),
         ("gateway_connections", connections),
         ("gateway_calls", calls),
-        ("gateway_body_bytes", gate.edge.bodies.bytes()),
+        ("gateway_body_bytes", app.edge.bodies.bytes()),
     ];
     for (name, figure) in gauges {
         let _ = writeln!(text, "# TYPE systole_{name} gauge\nsystole_{name} {figure}");
     }
     text += "# TYPE systole_gateway_rate_limited_total counter\n";
-    for (of, count) in [("principal", gate.edge.rate.refused()), ("stranger", gate.edge.strangers.refused())] {
+    for (of, count) in [("principal", app.edge.rate.refused()), ("stranger", app.edge.strangers.refused())] {
         let _ = writeln!(text, "systole_gateway_rate_limited_total{{of=\"{of}\"}} {count}");
     }
     text += "# TYPE systole_gateway_unauthorized_total counter\n";
     for reason in Reason::ALL {
-        let (reason, count) = (reason.as_str(), gate.edge.failures.counted(reason));
+        let (reason, count) = (reason.as_str(), app.edge.failures.counted(reason));
         let _ = writeln!(text, "systole_gateway_unauthorized_total{{reason=\"{reason}\"}} {count}");
     }
     view::typed(StatusCode::OK, "text/plain; version=0.0.4", text)

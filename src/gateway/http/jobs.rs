@@ -15,10 +15,10 @@ use systole_core::vocab::{Name, TaskId, Time};
 use super::about::About;
 use super::caller::Caller;
 use super::request::{Query, given, idempotency_key, json, large_json};
-use super::{Gate, view};
+use super::{AppState, view};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
-use crate::shell::entropy::Entropy;
+use crate::runtime::entropy::Entropy;
 
 /// Entries of a page, by default and at most.
 const LIMIT: (u64, u64) = (100, 500);
@@ -27,15 +27,19 @@ const LIMIT: (u64, u64) = (100, 500);
 const BYTES: usize = 1 << 20;
 
 /// `GET /v1/jobs`
-pub(super) async fn find(State(gate): State<Arc<Gate>>, caller: Caller, request: Request) -> Result<Response, Problem> {
+pub(super) async fn find(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Problem> {
     let query = Query::of(&request, &["skill", "after", "limit"])?;
-    caller.may::<Find>(&gate)?;
+    caller.may::<Find>(&app)?;
     let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
     let wanted = |card: &JobCard| {
         query.text("skill").is_none_or(|skill| card.skills.contains(skill))
             && query.text("after").is_none_or(|after| card.name.as_str() > after)
     };
-    let mut cards = gate.organism.tasks().cards().await?.into_iter().filter(wanted).peekable();
+    let mut cards = app.organism.tasks().cards().await?.into_iter().filter(wanted).peekable();
     let items: Vec<_> = cards.by_ref().take(limit).map(|card| view::job(&card)).collect();
     let value = json!({ "items": items, "has_more": cards.peek().is_some() });
     Ok(view::document(StatusCode::OK, &value))
@@ -51,21 +55,21 @@ struct Card {
 
 /// `PUT /v1/jobs/{job}`: registers a job of the caller.
 pub(super) async fn register(about: About) -> Result<Response, Problem> {
-    let About { gate, caller, name: job, request } = about.plain()?;
-    caller.may::<Register>(&gate)?;
-    let (name, Card { description, skills }) = (named(&job)?, json(&gate, request).await?);
+    let About { app, caller, name: job, request } = about.plain()?;
+    caller.may::<Register>(&app)?;
+    let (name, Card { description, skills }) = (named(&job)?, json(&app, request).await?);
     let card = JobCard { name: name.clone(), description, skills };
-    let (owner, now, value) = (caller.principal(), gate.mailboxes.now(), view::job(&card));
-    gate.organism.tasks().enrol(&name, |jobs| jobs.register(&owner, card, now)).await?;
+    let (owner, now, value) = (caller.principal(), app.mailboxes.now(), view::job(&card));
+    app.organism.tasks().enrol(&name, |jobs| jobs.register(&owner, card, now)).await?;
     Ok(view::document(StatusCode::OK, &value))
 }
 
 /// `DELETE /v1/jobs/{job}`: removes a job; its owner keeps the tasks that wait.
 pub(super) async fn remove(about: About) -> Result<Response, Problem> {
-    let About { gate, caller, name: job, .. } = about.plain()?;
-    caller.may::<Remove>(&gate)?;
-    let (name, owner, now) = (named(&job)?, caller.principal(), gate.mailboxes.now());
-    gate.organism.tasks().enrol(&name, |jobs| jobs.remove(&owner, &name, now)).await?;
+    let About { app, caller, name: job, .. } = about.plain()?;
+    caller.may::<Remove>(&app)?;
+    let (name, owner, now) = (named(&job)?, caller.principal(), app.mailboxes.now());
+    app.organism.tasks().enrol(&name, |jobs| jobs.remove(&owner, &name, now)).await?;
     Ok(view::nothing())
 }
 
@@ -85,11 +89,11 @@ struct Wanted {
 
 /// `POST /v1/jobs/{job}/tasks`
 pub(super) async fn submit(about: About) -> Result<Response, Problem> {
-    let About { gate, caller, name: job, request } = about.plain()?;
-    caller.may::<Submit>(&gate)?;
+    let About { app, caller, name: job, request } = about.plain()?;
+    caller.may::<Submit>(&app)?;
     let name = named(&job)?;
     let key = idempotency_key(request.headers())?;
-    let wanted: Wanted = large_json(&gate, request).await?;
+    let wanted: Wanted = large_json(&app, request).await?;
     let actor = caller.principal();
     let deadline = wanted.deadline.map(|text| text.parse::<Time>()).transpose();
     let submission = Submission {
@@ -102,9 +106,9 @@ pub(super) async fn submit(about: About) -> Result<Response, Problem> {
         detached: true,
         watched: wanted.watched,
     };
-    let now = gate.mailboxes.now();
+    let now = app.mailboxes.now();
     let id = TaskId::from_uuid(Entropy::Real.id(now));
-    let taken = gate.organism.tasks().submit(&actor, &name, submission, id, now).await?;
+    let taken = app.organism.tasks().submit(&actor, &name, submission, id, now).await?;
     let value = json!({ "id": taken.id.to_string(), "status": taken.status, "new": taken.new });
     let status = if taken.new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(view::located(view::document(status, &value), &format!("/v1/tasks/{}", taken.id)))
@@ -112,7 +116,7 @@ pub(super) async fn submit(about: About) -> Result<Response, Problem> {
 
 /// `GET /v1/jobs/{job}/tasks`: the tasks that the caller owns or submitted.
 pub(super) async fn list(about: About) -> Result<Response, Problem> {
-    let About { gate, caller, name: job, request } = about;
+    let About { app, caller, name: job, request } = about;
     let query = Query::of(&request, &["status", "after", "limit"])?;
     let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
     let after = query.number("after", 0, (0, u64::MAX))?;
@@ -128,18 +132,18 @@ pub(super) async fn list(about: About) -> Result<Response, Problem> {
         let next = tasks.last().map(|task| task.place);
         json!({ "items": items, "next": next, "has_more": behind.peek().is_some() })
     };
-    Ok(view::document(StatusCode::OK, &gate.organism.tasks().inbox(&named(&job)?, listed).await?))
+    Ok(view::document(StatusCode::OK, &app.organism.tasks().inbox(&named(&job)?, listed).await?))
 }
 
 /// `GET /v1/jobs/{job}/inbox.md`: the pending tasks, as Markdown for a model.
 pub(super) async fn markdown(about: About) -> Result<Response, Problem> {
-    let About { gate, caller, name: job, .. } = about.plain()?;
+    let About { app, caller, name: job, .. } = about.plain()?;
     let is_admin = caller.0.kind == Kind::Admin;
     let read = |inbox: &TaskInbox| {
         let is_owner = inbox.owner().is_some_and(|owner| *owner.name() == caller.0.name);
         (is_admin || is_owner).then(|| inbox.render_pending_context())
     };
-    let text = gate.organism.tasks().inbox(&named(&job)?, read).await?;
+    let text = app.organism.tasks().inbox(&named(&job)?, read).await?;
     let text =
         text.ok_or_else(|| Problem::forbidden(format!("'{job}' isn't yours: its owner alone reads its inbox")))?;
     Ok(view::typed(StatusCode::OK, "text/markdown; charset=utf-8", text))

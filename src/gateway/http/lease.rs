@@ -11,14 +11,14 @@ use systole_core::mailbox::{Action, Input, Refused, Repeated, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
 use tokio::time::Instant;
 
-use super::desk::Desk;
 use super::mailbox::PAGE;
+use super::mailbox_request::MailboxRequest;
 use super::messages::conclude;
 use super::request::{WAIT, Whole, no_message, within};
-use super::{Gate, view};
+use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
-use crate::shell::entropy::Entropy;
+use crate::runtime::entropy::Entropy;
 
 /// Most messages of one lease call.
 const MAX: u64 = 100;
@@ -34,44 +34,44 @@ struct Wanted {
 }
 
 /// `POST /v1/mailboxes/{mailbox}/lease`
-pub(super) async fn lease(desk: Desk) -> Result<Response, Problem> {
-    let known = desk.known.clone();
-    let (gate, mailbox, wanted) = desk.said::<Wanted>().await?;
-    if gate.mailboxes.is_pushed(&mailbox) {
+pub(super) async fn lease(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    let known = mailbox_request.known.clone();
+    let (app, mailbox, wanted) = mailbox_request.said::<Wanted>().await?;
+    if app.mailboxes.is_pushed(&mailbox) {
         return Err(Problem::conflict("pushed", "the messages of this listener are pushed to it, and can't be leased"));
     }
     let max = within("max", wanted.max.map_or(1, |max| max.0), (1, MAX))? as usize;
     let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.map_or(0, |wait| wait.0), (0, WAIT))?);
-    let visibility = visibility(&gate, wanted.visibility)?;
-    let bell = gate.mailboxes.bell(&mailbox).ok_or_else(Problem::stopping)?;
-    let held = known.room(&gate);
+    let visibility = visibility(&app, wanted.visibility)?;
+    let bell = app.mailboxes.bell(&mailbox).ok_or_else(Problem::stopping)?;
+    let held = known.room(&app);
     // Bound of a lease: one page, and the messages that it wants.
-    let bytes = gate.edge.bodies.page(PAGE.min(max.saturating_mul(gate.organism.blueprint().limits.xml.message_bytes)));
+    let bytes = app.edge.bodies.page(PAGE.min(max.saturating_mul(app.organism.blueprint().limits.xml.message_bytes)));
     let (mut acted, _turn) = loop {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
-        let is_free = gate.mailboxes.look(|machine| machine.has_free(&mailbox));
+        let is_free = app.mailboxes.look(|machine| machine.has_free(&mailbox));
         let turn = if is_free { Some(held.turn(bytes).await?) } else { None };
         let receipts = (0..if is_free { max } else { 0 }).map(|_| draw()).collect();
-        let acted = gate.mailboxes.act(Input::Lease { mailbox: mailbox.clone(), visibility, receipts })?;
-        if !acted.change.given.is_empty() || Instant::now() >= until || gate.mailboxes.is_stopping() {
+        let acted = app.mailboxes.act(Input::Lease { mailbox: mailbox.clone(), visibility, receipts })?;
+        if !acted.change.given.is_empty() || Instant::now() >= until || app.mailboxes.is_stopping() {
             break (acted, turn);
         }
         drop(turn);
         let _ = tokio::time::timeout_at(until, rung).await;
-        if !known.is_known(&gate) {
+        if !known.is_known(&app) {
             return Err(Problem::unauthorized());
         }
     };
     acted.durable().await?;
-    let mail = gate.query.mail_at(acted.change.given.iter().map(|given| given.seq).collect()).await?;
+    let mail = app.query.mail_at(acted.change.given.iter().map(|given| given.seq).collect()).await?;
     let bytes = mail.iter().map(|mail| mail.record.envelope.len()).sum();
-    let (site, given) = (gate.clone(), acted.change.given);
+    let (site, given) = (app.clone(), acted.change.given);
     let value = move || {
         let leased = mail.iter().zip(&given).map(|(mail, given)| view::leased(&site, mail, given.receipt));
         json!({ "items": leased.collect::<Vec<_>>() })
     };
-    Ok(held.count(bytes, view::long_document(&gate, value).await?))
+    Ok(held.count(bytes, view::long_document(&app, value).await?))
 }
 
 /// Draws a receipt that can't be guessed.
@@ -89,13 +89,13 @@ struct Said {
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/ack`
-pub(super) async fn ack(desk: Desk) -> Result<Response, Problem> {
-    handle(desk, |_, _, _| Ok(Action::Ack)).await
+pub(super) async fn ack(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    handle(mailbox_request, |_, _, _| Ok(Action::Ack)).await
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/nack`
-pub(super) async fn nack(desk: Desk) -> Result<Response, Problem> {
-    handle(desk, |_, said, now| {
+pub(super) async fn nack(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    handle(mailbox_request, |_, said, now| {
         let delay = within("delay", said.delay.map_or(0, |delay| delay.0), (0, VISIBILITY))?;
         Ok(Action::Nack { error: said.error.map(Into::into), due: now.after(Duration::from_secs(delay)) })
     })
@@ -103,32 +103,33 @@ pub(super) async fn nack(desk: Desk) -> Result<Response, Problem> {
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/extend`
-pub(super) async fn extend(desk: Desk) -> Result<Response, Problem> {
-    handle(desk, |gate, said, now| Ok(Action::Extend { due: now.after(visibility(gate, said.visibility)?) })).await
+pub(super) async fn extend(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    handle(mailbox_request, |app, said, now| Ok(Action::Extend { due: now.after(visibility(app, said.visibility)?) }))
+        .await
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/hold`
-pub(super) async fn hold(desk: Desk) -> Result<Response, Problem> {
-    handle(desk, |_, _, _| Ok(Action::Hold)).await
+pub(super) async fn hold(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    handle(mailbox_request, |_, _, _| Ok(Action::Hold)).await
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/term`
-pub(super) async fn term(desk: Desk) -> Result<Response, Problem> {
-    handle(desk, |_, said, _| Ok(Action::Term { error: said.error.map(Into::into) })).await
+pub(super) async fn term(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    handle(mailbox_request, |_, said, _| Ok(Action::Term { error: said.error.map(Into::into) })).await
 }
 
 async fn handle(
-    desk: Desk,
-    with: impl FnOnce(&Gate, Said, Time) -> Result<Action, Problem>,
+    mailbox_request: MailboxRequest,
+    with: impl FnOnce(&AppState, Said, Time) -> Result<Action, Problem>,
 ) -> Result<Response, Problem> {
-    let id = desk.message()?;
-    let (gate, mailbox, said) = desk.said::<Said>().await?;
+    let id = mailbox_request.message()?;
+    let (app, mailbox, said) = mailbox_request.said::<Said>().await?;
     let receipt = said.receipt.as_deref().map(|text| uuid::Uuid::try_parse(text).map_err(|_| stale()));
     let receipt = receipt.transpose()?.map(uuid::Uuid::into_bytes);
-    let action = with(&gate, said, gate.mailboxes.now())?;
-    let Some(receipt) = receipt else { return unleased(&gate, mailbox, id, action).await };
+    let action = with(&app, said, app.mailboxes.now())?;
+    let Some(receipt) = receipt else { return unleased(&app, mailbox, id, action).await };
     let refused =
-        match gate.mailboxes.act(Input::Handle { mailbox: mailbox.clone(), id, receipt, action: action.clone() }) {
+        match app.mailboxes.act(Input::Handle { mailbox: mailbox.clone(), id, receipt, action: action.clone() }) {
             Ok(mut acted) => {
                 acted.durable().await?;
                 return Ok(view::nothing());
@@ -141,7 +142,7 @@ async fn handle(
         Refused::Over(state) => Err(over(state)),
         // The message ended before: the journal has its end.
         Refused::Unknown => {
-            let mail = gate.query.mail(id).await?.filter(|mail| mail.record.mailbox == mailbox);
+            let mail = app.query.mail(id).await?.filter(|mail| mail.record.mailbox == mailbox);
             let status = mail.ok_or_else(no_message)?.status;
             match Repeated::action(&status, &action) {
                 _ if status.receipt != Some(receipt) => Err(stale()),
@@ -153,17 +154,17 @@ async fn handle(
 }
 
 /// Applies an action without a receipt: of a reader in order, or of a stream.
-async fn unleased(gate: &Gate, mailbox: Name, id: MessageId, action: Action) -> Result<Response, Problem> {
+async fn unleased(app: &AppState, mailbox: Name, id: MessageId, action: Action) -> Result<Response, Problem> {
     match action {
         Action::Ack | Action::Term { .. } => {
-            if gate.mailbox_of(id).await? != Some(mailbox) {
+            if app.mailbox_of(id).await? != Some(mailbox) {
                 return Err(no_message());
             }
-            conclude(gate, id, Settlement::Silent).await?;
+            conclude(app, id, Settlement::Silent).await?;
             Ok(view::nothing())
         }
         Action::Hold => {
-            let acted = gate.mailboxes.act(Input::Keep { mailbox, id, receipt: draw() });
+            let acted = app.mailboxes.act(Input::Keep { mailbox, id, receipt: draw() });
             let mut acted = match acted {
                 Err(ActError::Refused(Refused::Unknown)) => return Err(no_message()),
                 Err(ActError::Refused(Refused::Over(state))) => return Err(over(state)),
@@ -187,9 +188,9 @@ fn over(state: MailState) -> Problem {
     Problem::conflict("settled", format!("the message is already {}", state.as_str()))
 }
 
-fn visibility(gate: &Gate, wanted: Option<Whole>) -> Result<Duration, Problem> {
+fn visibility(app: &AppState, wanted: Option<Whole>) -> Result<Duration, Problem> {
     match wanted {
-        None => Ok(gate.mailboxes.look(|machine| machine.limits().visibility)),
+        None => Ok(app.mailboxes.look(|machine| machine.limits().visibility)),
         Some(Whole(seconds)) => within("visibility", seconds, (1, VISIBILITY)).map(Duration::from_secs),
     }
 }

@@ -14,7 +14,7 @@ use systole_core::vocab::{Name, QName, Time};
 
 use super::caller::Caller;
 use super::request::{Query, json};
-use super::{Gate, view};
+use super::{AppState, view};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
 use crate::gateway::push::may_register;
@@ -40,30 +40,30 @@ struct Claimed {
 }
 
 pub(super) async fn register(
-    State(gate): State<Arc<Gate>>,
+    State(app): State<Arc<AppState>>,
     Caller(principal): Caller,
     request: Request,
 ) -> Result<Response, Problem> {
     Query::of(&request, &[])?;
     let token = token(request.headers());
-    let wanted: Registration = json(&gate, request).await?;
+    let wanted: Registration = json(&app, request).await?;
     let unknown = || Problem::not_found(format!("the organism declares no remote listener '{}'", wanted.name));
     let name = Name::parse(&wanted.name).map_err(|_| unknown())?;
     if principal.kind != Kind::Listener {
         return Err(Problem::forbidden("only a listener registers: make a token of that kind"));
     }
-    let declared = gate.mailboxes.mode(&name).ok_or_else(unknown)?;
+    let declared = app.mailboxes.mode(&name).ok_or_else(unknown)?;
     if principal.name != name {
         let detail = format!("'{name}' belongs to another token: use the one that was made for it");
         return Err(Problem::conflict("claimed", detail));
     }
-    let Some(Party::Listener(id)) = gate.organism.blueprint().party(name.as_str()) else { return Err(unknown()) };
-    if let (Some(claimed), Some(contract)) = (&wanted.contract, gate.organism.blueprint().listener(id)) {
+    let Some(Party::Listener(id)) = app.organism.blueprint().party(name.as_str()) else { return Err(unknown()) };
+    if let (Some(claimed), Some(contract)) = (&wanted.contract, app.organism.blueprint().listener(id)) {
         compare(claimed, contract)?;
     }
-    let registration = place(declared, &wanted.mode, wanted.url.as_deref(), gate.mailboxes.now())?;
+    let registration = place(declared, &wanted.mode, wanted.url.as_deref(), app.mailboxes.now())?;
     let mode = registration.mode.clone();
-    gate.mailboxes.act(Input::Register { name: name.clone(), registration })?.durable().await?;
+    app.mailboxes.act(Input::Register { name: name.clone(), registration })?.durable().await?;
     let mailbox = format!("/v1/mailboxes/{name}");
     // The token that was shown: it stays the only one of the listener.
     let value = json!({ "name": name.as_str(), "mode": &*mode, "mailbox": mailbox, "token": token });

@@ -11,26 +11,26 @@ use systole_core::vocab::{MessageId, Name, QName};
 use tokio::time::Instant;
 
 use super::bodies::Held;
-use super::desk::Desk;
+use super::mailbox_request::MailboxRequest;
 use super::request::{Query, message_id, no_message};
 use super::view::Reading;
-use super::{Gate, view};
+use super::{AppState, view};
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
-use crate::shell::journal::{Page, Position, Range};
+use crate::runtime::journal::{Page, Position, Range};
 
 /// Messages of a page, by default and at most.
 const LIMIT: (u64, u64) = (100, 500);
 
 /// `GET /v1/mailboxes/{mailbox}/messages`
-pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
-    let query = desk.query(&["after", "limit", "wait", "type", "peer", "before"])?;
-    let Desk { gate, mailbox, known, reader, .. } = desk;
-    let held = known.room(&gate);
+pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    let query = mailbox_request.query(&["after", "limit", "wait", "type", "peer", "before"])?;
+    let MailboxRequest { app, mailbox, known, reader, .. } = mailbox_request;
+    let held = known.room(&app);
     let before = query.text("before").map(|text| {
         view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
     });
-    let (mut range, from) = range(&gate, mailbox, &query)?;
+    let (mut range, from) = range(&app, mailbox, &query)?;
     range.payload = query.filter::<QName>("type", "the name of a payload, {namespace}local")?;
     range.peer = query.filter::<Name>("peer", "the name of a sender")?;
     range.before = before.transpose()?;
@@ -41,18 +41,18 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
         _ => None,
     };
     let until = Instant::now() + query.wait()?;
-    let bell = gate.mailboxes.bell(&range.mailbox).ok_or_else(Problem::stopping)?;
+    let bell = app.mailboxes.bell(&range.mailbox).ok_or_else(Problem::stopping)?;
     let (page, turn) = loop {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
         // Passes also the messages that come back while the reader waits and would block others: their lease ended, or
         // the pump runs them again.
         if let Some(through) = passed {
-            gate.mailboxes.act(Input::Passed { mailbox: range.mailbox.clone(), through })?.durable().await?;
+            app.mailboxes.act(Input::Passed { mailbox: range.mailbox.clone(), through })?.durable().await?;
         }
         let turn = held.turn(range.bytes).await?;
-        let page = page(&gate, range.clone(), from).await?;
-        if !page.items.is_empty() || gate.mailboxes.is_stopping() {
+        let page = page(&app, range.clone(), from).await?;
+        if !page.items.is_empty() || app.mailboxes.is_stopping() {
             break (page, Some(turn));
         }
         drop(turn);
@@ -60,21 +60,21 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
             break (page, None);
         }
     };
-    let response = show(gate, range, page, order, held).await;
+    let response = show(app, range, page, order, held).await;
     drop(turn);
     response
 }
 
 /// `GET /v1/mailboxes/{mailbox}/dead`
-pub(super) async fn dead(desk: Desk) -> Result<Response, Problem> {
-    let query = desk.query(&["after", "limit"])?;
-    let Desk { gate, mailbox, known, .. } = desk;
-    let (range, from) = range(&gate, mailbox, &query)?;
+pub(super) async fn dead(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    let query = mailbox_request.query(&["after", "limit"])?;
+    let MailboxRequest { app, mailbox, known, .. } = mailbox_request;
+    let (range, from) = range(&app, mailbox, &query)?;
     let range = Range { dead: true, ..range };
-    let held = known.room(&gate);
+    let held = known.room(&app);
     let _turn = held.turn(range.bytes).await?;
-    let page = page(&gate, range.clone(), from).await?;
-    show(gate, range, page, false, held).await
+    let page = page(&app, range.clone(), from).await?;
+    show(app, range, page, false, held).await
 }
 
 #[derive(Deserialize)]
@@ -84,18 +84,18 @@ struct One {
 }
 
 /// `POST /v1/mailboxes/{mailbox}/dead/redrive`
-pub(super) async fn redrive(desk: Desk) -> Result<Response, Problem> {
-    let (gate, mailbox, One { id }) = desk.said().await?;
+pub(super) async fn redrive(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    let (app, mailbox, One { id }) = mailbox_request.said().await?;
     let id = id.map(|id| message_id(&id)).transpose()?;
-    let mut acted = gate.mailboxes.act(Input::Redrive { mailbox, id })?;
+    let mut acted = app.mailboxes.act(Input::Redrive { mailbox, id })?;
     acted.durable().await?;
     counted("redriven", id, acted.change.count)
 }
 
 /// `DELETE /v1/mailboxes/{mailbox}/dead`
-pub(super) async fn bury(desk: Desk) -> Result<Response, Problem> {
-    let id = desk.query(&["id"])?.text("id").map(message_id).transpose()?;
-    let mut acted = desk.gate.mailboxes.act(Input::Bury { mailbox: desk.mailbox, id })?;
+pub(super) async fn bury(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+    let id = mailbox_request.query(&["id"])?.text("id").map(message_id).transpose()?;
+    let mut acted = mailbox_request.app.mailboxes.act(Input::Bury { mailbox: mailbox_request.mailbox, id })?;
     acted.durable().await?;
     counted("deleted", id, acted.change.count)
 }
@@ -111,14 +111,14 @@ fn counted(what: &str, one: Option<MessageId>, count: usize) -> Result<Response,
 pub(super) const PAGE: usize = 8 << 20;
 
 /// The range that a query asks for: by default from the oldest message on.
-pub(super) fn range(gate: &Gate, mailbox: Name, query: &Query) -> Result<(Range, From), Problem> {
+pub(super) fn range(app: &AppState, mailbox: Name, query: &Query) -> Result<(Range, From), Problem> {
     let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
     let from = match query.text("after") {
         None => From::Start,
-        Some(text) => cursor::read(&gate.cursors, &mailbox, text).map_or(From::Lost, From::Behind),
+        Some(text) => cursor::read(&app.cursors, &mailbox, text).map_or(From::Lost, From::Behind),
     };
     let after = if let From::Behind(place) = from { place.seq } else { 0 };
-    let bytes = gate.edge.bodies.page(PAGE);
+    let bytes = app.edge.bodies.page(PAGE);
     Ok((Range { mailbox, after, limit, bytes, payload: None, peer: None, before: None, dead: false }, from))
 }
 
@@ -134,9 +134,9 @@ pub(super) enum From {
 }
 
 /// Reads messages, unless the place that was asked for is lost.
-pub(super) async fn page(gate: &Gate, range: Range, from: From) -> Result<Page, Problem> {
+pub(super) async fn page(app: &AppState, range: Range, from: From) -> Result<Page, Problem> {
     let mailbox = range.mailbox.clone();
-    let page = gate.query.page(range).await?;
+    let page = app.query.page(range).await?;
     let lost = match from {
         From::Start => false,
         From::Behind(place) => place.is_lost(page.position.pruned),
@@ -146,13 +146,13 @@ pub(super) async fn page(gate: &Gate, range: Range, from: From) -> Result<Page, 
         let detail = "the messages behind that cursor are forgotten: go on from 'oldest', or without a cursor";
         let title = "The cursor is lost";
         let problem = Problem::new(StatusCode::GONE, "cursor_lost", title, detail);
-        return Err(problem.with("oldest", oldest(gate, &mailbox, page.position)));
+        return Err(problem.with("oldest", oldest(app, &mailbox, page.position)));
     }
     Ok(page)
 }
 
-async fn show(gate: Arc<Gate>, range: Range, page: Page, order: bool, held: Held) -> Result<Response, Problem> {
-    let (bytes, site) = (page.bytes(), gate.clone());
+async fn show(app: Arc<AppState>, range: Range, page: Page, order: bool, held: Held) -> Result<Response, Problem> {
+    let (bytes, site) = (page.bytes(), app.clone());
     let value = move || {
         let reading = Reading { mark: page.position.pruned, order };
         let items: Vec<_> = page.items.iter().map(|mail| view::mail(&site, mail, reading)).collect();
@@ -165,12 +165,12 @@ async fn show(gate: Arc<Gate>, range: Range, page: Page, order: bool, held: Held
             "waiting": site.mailboxes.look(|machine| machine.waiting_in(&range.mailbox)),
         })
     };
-    held.weigh(bytes, view::long_document(&gate, value).await?)
+    held.weigh(bytes, view::long_document(&app, value).await?)
 }
 
 /// Cursor of the place before the oldest message that is left.
-fn oldest(gate: &Gate, mailbox: &Name, position: Position) -> String {
+fn oldest(app: &AppState, mailbox: &Name, position: Position) -> String {
     let Position { pruned: mark, oldest } = position;
     let seq = oldest.map_or(mark, |oldest| oldest.saturating_sub(1));
-    view::cursor(gate, mailbox, Reading::skipping(mark).place(seq))
+    view::cursor(app, mailbox, Reading::skipping(mark).place(seq))
 }

@@ -20,28 +20,28 @@ use super::caller::Caller;
 use super::door::Known;
 use super::request::{Query, body, idempotency_key, json, message_id, no_message};
 use super::view::Reading;
-use super::{Gate, view};
+use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
 use crate::gateway::submissions::{Envelope, Kept, Submitted};
 use crate::gateway::{Kind, Principal};
-use crate::shell::entropy::Entropy;
-use crate::shell::journal::SentAnswer;
+use crate::runtime::entropy::Entropy;
+use crate::runtime::journal::SentAnswer;
 
 /// `POST /v1/messages`
 pub(super) async fn submit(
-    State(gate): State<Arc<Gate>>,
+    State(app): State<Arc<AppState>>,
     Caller(principal): Caller,
     request: Request,
 ) -> Result<Response, Problem> {
-    may_send(&gate, &principal)?;
-    let posted = send(&gate, principal.name, request).await?;
+    may_send(&app, &principal)?;
+    let posted = send(&app, principal.name, request).await?;
     Ok(acknowledge(&posted))
 }
 
 /// Checks whether a principal may send messages.
-pub(super) fn may_send(gate: &Gate, principal: &Principal) -> Result<(), Problem> {
-    if principal.kind == Kind::Listener || !gate.submissions.knows(&principal.name) {
+pub(super) fn may_send(app: &AppState, principal: &Principal) -> Result<(), Problem> {
+    if principal.kind == Kind::Listener || !app.submissions.knows(&principal.name) {
         let detail = "only a client of the organism sends messages; a listener calls others with its replies";
         return Err(Problem::forbidden(detail));
     }
@@ -59,28 +59,28 @@ pub(super) struct Posted {
 }
 
 /// Submits the envelope in the body of `request` and waits for the answer as long as the request says.
-pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Result<Posted, Problem> {
+pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> Result<Posted, Problem> {
     let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
     let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
-    let body = body(gate, request).await?;
-    let (submission, envelope) = judged(gate, from, body.clone(), key).await?;
+    let body = body(app, request).await?;
+    let (submission, envelope) = judged(app, from, body.clone(), key).await?;
     if wait.is_zero() {
-        let kept = hand_over(gate, submission, envelope).await?;
+        let kept = hand_over(app, submission, envelope).await?;
         return Ok(Posted { kept, answers: Vec::new(), body });
     }
     let id = submission.id;
-    let watch = gate.submissions.watch(id);
+    let watch = app.submissions.watch(id);
     let rung = watch.notify().notified();
-    let kept = hand_over(gate, submission, envelope).await?;
+    let kept = hand_over(app, submission, envelope).await?;
     let until = Instant::now() + wait;
     // A watch sees all answers to a new message; the journal has those to an earlier one.
-    let is_new = kept.id == id && !gate.mailboxes.is_stopping();
+    let is_new = kept.id == id && !app.mailboxes.is_stopping();
     let mut answers = match is_new && timeout_at(until, rung).await.is_ok() {
         true => watch.answers(),
-        false => answers_of(gate, kept.id, until).await?,
+        false => answers_of(app, kept.id, until).await?,
     };
-    if !known.is_known(gate) {
+    if !known.is_known(app) {
         // The message is submitted, and its answer not shown.
         answers.clear();
     }
@@ -90,36 +90,36 @@ pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Resu
 /// Judges an envelope of a client and submits it; `key` is its idempotency key.
 #[cfg(feature = "facade")]
 pub(in crate::gateway) async fn take(
-    gate: &Arc<Gate>,
+    app: &Arc<AppState>,
     from: Name,
     bytes: Bytes,
     key: Option<String>,
 ) -> Result<Kept, Problem> {
-    let (submission, envelope) = judged(gate, from, bytes, key).await?;
-    hand_over(gate, submission, envelope).await
+    let (submission, envelope) = judged(app, from, bytes, key).await?;
+    hand_over(app, submission, envelope).await
 }
 
 /// Judges an envelope of a client; returns its submission, and the envelope as re-encoded.
 async fn judged(
-    gate: &Gate,
+    app: &AppState,
     from: Name,
     bytes: Bytes,
     key: Option<String>,
 ) -> Result<(SubmissionRecord, Envelope), Problem> {
-    gate.open()?;
+    app.open()?;
     let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
-    let read = judge(gate, &from, bytes).await?;
-    let (submission, envelope) = submission(from, read, key, gate.mailboxes.now());
+    let read = judge(app, &from, bytes).await?;
+    let (submission, envelope) = submission(from, read, key, app.mailboxes.now());
     // Check the size as re-encoded.
-    let (written, most) = (envelope.0.len(), gate.organism.blueprint().limits.xml.message_bytes);
+    let (written, most) = (envelope.0.len(), app.organism.blueprint().limits.xml.message_bytes);
     if written > most {
         return Err(Problem::too_large_as_written(written, most));
     }
     Ok((submission, envelope))
 }
 
-async fn hand_over(gate: &Gate, submission: SubmissionRecord, envelope: Envelope) -> Result<Kept, Problem> {
-    match gate.submissions.submit(submission, envelope).await? {
+async fn hand_over(app: &AppState, submission: SubmissionRecord, envelope: Envelope) -> Result<Kept, Problem> {
+    match app.submissions.submit(submission, envelope).await? {
         Submitted::Kept(kept) => Ok(kept),
         Submitted::KeyReused => {
             let detail = "another message came with that Idempotency-Key: use a new key for a new message";
@@ -130,7 +130,7 @@ async fn hand_over(gate: &Gate, submission: SubmissionRecord, envelope: Envelope
 
 /// `GET /v1/messages/{id}`
 pub(super) async fn look(
-    State(gate): State<Arc<Gate>>,
+    State(app): State<Arc<AppState>>,
     Caller(principal): Caller,
     Extension(known): Extension<Arc<Known>>,
     Path(id): Path<String>,
@@ -138,40 +138,40 @@ pub(super) async fn look(
 ) -> Result<Response, Problem> {
     let skip = Query::of(&request, &["skip"])?.number("skip", 0, (0, u32::MAX.into()))? as usize;
     let id = message_id(&id)?;
-    let (held, most) = (known.room(&gate), gate.organism.blueprint().limits.xml.message_bytes);
+    let (held, most) = (known.room(&app), app.organism.blueprint().limits.xml.message_bytes);
     let _turn = held.turn(most).await?;
     let sees = |owner: &Name| principal.kind == Kind::Admin || *owner == principal.name;
-    if let Some(sent) = gate.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {
+    if let Some(sent) = app.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {
         let bytes = sent.answers.iter().map(|answer| answer.envelope.len()).sum();
-        return held.weigh(bytes, view::long_document(&gate, move || view::sent(&sent, skip == 0)).await?);
+        return held.weigh(bytes, view::long_document(&app, move || view::sent(&sent, skip == 0)).await?);
     }
-    let mail = gate.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
+    let mail = app.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
     let reply = mail.status.answer.clone().filter(|_| mail.status.state == MailState::Replied);
     let bytes = mail.record.envelope.len() + reply.as_ref().map_or(0, |reply| reply.len());
-    let site = gate.clone();
+    let site = app.clone();
     let value = move || {
         let mut value = view::mail(&site, &mail, Reading::skipping(0));
         value["attempts"] = mail.status.deliveries.into();
         value["reply"] = reply.map(|reply| String::from_utf8_lossy(&reply).into_owned()).into();
         value
     };
-    held.weigh(bytes, view::long_document(&gate, value).await?)
+    held.weigh(bytes, view::long_document(&app, value).await?)
 }
 
 /// `POST /v1/messages/{id}/reply`
 pub(super) async fn reply(
-    State(gate): State<Arc<Gate>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     Query::of(&request, &[])?;
-    let reply = body(&gate, request).await?;
+    let reply = body(&app, request).await?;
     if reply.iter().all(u8::is_ascii_whitespace) {
         let detail = "a reply holds at least one payload; to end without one, acknowledge the message";
         return Err(Problem::unprocessable("blank", detail));
     }
-    settle(&gate, &caller, &id, Settlement::Reply(reply)).await
+    settle(&app, &caller, &id, Settlement::Reply(reply)).await
 }
 
 #[derive(Deserialize)]
@@ -182,24 +182,24 @@ struct Failure {
 
 /// `POST /v1/messages/{id}/fail`
 pub(super) async fn fail(
-    State(gate): State<Arc<Gate>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     Query::of(&request, &[])?;
-    let Failure { message } = json(&gate, request).await?;
+    let Failure { message } = json(&app, request).await?;
     let message = message.filter(|message| !message.trim().is_empty());
     let message = message.unwrap_or_else(|| "the listener failed, and gave no reason".to_owned());
-    settle(&gate, &caller, &id, Settlement::Fail(message.into())).await
+    settle(&app, &caller, &id, Settlement::Fail(message.into())).await
 }
 
-async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Result<Response, Problem> {
+async fn settle(app: &AppState, caller: &Caller, id: &str, with: Settlement) -> Result<Response, Problem> {
     let id = message_id(id)?;
-    let mailbox = gate.mailbox_of(id).await?;
+    let mailbox = app.mailbox_of(id).await?;
     // A message of another mailbox looks like one that never was.
     mailbox.filter(|mailbox| caller.sees_to(mailbox)).ok_or_else(no_message)?;
-    conclude(gate, id, with).await?;
+    conclude(app, id, with).await?;
     let value = json!({ "id": id.to_string(), "state": "queued" });
     Ok(view::document(StatusCode::ACCEPTED, &value))
 }
@@ -208,16 +208,16 @@ async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Res
 ///
 /// # Errors
 /// 422 for a reply that the pump would refuse: nothing has ended then.
-pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settlement) -> Result<(), Problem> {
+pub(in crate::gateway) async fn conclude(app: &AppState, id: MessageId, with: Settlement) -> Result<(), Problem> {
     if let Settlement::Reply(reply) = &with {
-        let (mailbox, thread) = gate.place_of(id).await?.ok_or_else(no_message)?;
-        if let Some(listener) = gate.judge.listener(&mailbox) {
+        let (mailbox, thread) = app.place_of(id).await?.ok_or_else(no_message)?;
+        if let Some(listener) = app.judge.listener(&mailbox) {
             let to = Answered { message: id, thread };
-            let verdict = gate.judge.answer(listener, to, reply.clone()).await.ok_or_else(Problem::stopping)?;
+            let verdict = app.judge.answer(listener, to, reply.clone()).await.ok_or_else(Problem::stopping)?;
             verdict.map_err(Problem::of_answer)?;
         }
     }
-    let refused = match gate.mailboxes.act(Input::Settle { id, settlement: with.clone() }) {
+    let refused = match app.mailboxes.act(Input::Settle { id, settlement: with.clone() }) {
         Ok(mut acted) => return Ok(acted.durable().await?),
         Err(ActError::Ending) => return Err(Problem::stopping()),
         Err(ActError::Refused(refused)) => refused,
@@ -226,7 +226,7 @@ pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settl
         Refused::Over(state) => state,
         // The message ended before: the journal has its end.
         _ => {
-            let mail = gate.query.mail(id).await?.ok_or_else(no_message)?;
+            let mail = app.query.mail(id).await?.ok_or_else(no_message)?;
             match Repeated::settlement(&mail.status, &with) {
                 Repeated::Same => return Ok(()),
                 Repeated::Other => mail.status.state,
@@ -239,17 +239,17 @@ pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settl
 
 /// The answers to a submission, once there is one or the time is up.
 pub(in crate::gateway) async fn answers_of(
-    gate: &Gate,
+    app: &AppState,
     id: MessageId,
     until: Instant,
 ) -> Result<Vec<SentAnswer>, Problem> {
-    let watch = gate.submissions.watch(id);
+    let watch = app.submissions.watch(id);
     loop {
         let mut answered = std::pin::pin!(watch.notify().notified());
         answered.as_mut().enable();
-        let most = gate.organism.blueprint().limits.xml.message_bytes;
-        let sent = gate.query.submission(id, 0, most).await?.ok_or_else(no_message)?;
-        let ended = !sent.answers.is_empty() || gate.mailboxes.is_stopping();
+        let most = app.organism.blueprint().limits.xml.message_bytes;
+        let sent = app.query.submission(id, 0, most).await?.ok_or_else(no_message)?;
+        let ended = !sent.answers.is_empty() || app.mailboxes.is_stopping();
         if ended || timeout_at(until, answered).await.is_err() {
             return Ok(sent.answers);
         }
@@ -269,10 +269,10 @@ fn acknowledge(posted: &Posted) -> Response {
 }
 
 /// Refuses now what the pump would refuse later.
-async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<ReadMessage, Problem> {
-    let blueprint = gate.organism.blueprint();
+async fn judge(app: &AppState, client: &Name, bytes: Bytes) -> Result<ReadMessage, Problem> {
+    let blueprint = app.organism.blueprint();
     let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
-    Ok(gate.judge.message(id, bytes).await.ok_or_else(Problem::stopping)??)
+    Ok(app.judge.message(id, bytes).await.ok_or_else(Problem::stopping)??)
 }
 
 /// Makes the submission and the re-encoded envelope: `from` is the principal of the token, whatever the bytes say.

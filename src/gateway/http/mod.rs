@@ -3,7 +3,6 @@
 mod about;
 mod bodies;
 mod caller;
-mod desk;
 mod door;
 mod failures;
 mod health;
@@ -11,6 +10,7 @@ mod jobs;
 mod lease;
 mod listeners;
 mod mailbox;
+mod mailbox_request;
 mod messages;
 mod openapi;
 mod presence;
@@ -39,9 +39,9 @@ use super::problem::{PROBLEM, Problem};
 use super::service::MailboxService;
 use super::submissions::Submissions;
 use crate::accept::{Bounds, Room};
+use crate::runtime::journal::JournalQuery;
+use crate::runtime::{Organism, SendError};
 use crate::settings::GatewaySettings;
-use crate::shell::journal::JournalQuery;
-use crate::shell::{Organism, SendError};
 use bodies::Bodies;
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
@@ -61,7 +61,7 @@ pub(super) use {
 };
 
 /// Routes of a façade above the gateway.
-pub(crate) type Routes = Router<Arc<Gate>>;
+pub(crate) type Routes = Router<Arc<AppState>>;
 
 /// The resources that clients may use of the gateway, and do use.
 pub(crate) struct Edge {
@@ -90,7 +90,7 @@ impl Edge {
 }
 
 /// State of the application, which every request can see.
-pub(crate) struct Gate {
+pub(crate) struct AppState {
     pub(super) settings: GatewaySettings,
     /// True for a path that answers 404 for an unknown token.
     pub(super) obituary: fn(&str) -> bool,
@@ -108,7 +108,7 @@ pub(crate) struct Gate {
     pub(super) description: Bytes,
 }
 
-impl Gate {
+impl AppState {
     /// Mailbox of a message.
     pub(super) async fn mailbox_of(&self, id: MessageId) -> Result<Option<Name>, Problem> {
         Ok(self.place_of(id).await?.map(|(mailbox, _)| mailbox))
@@ -123,7 +123,7 @@ impl Gate {
     }
 }
 
-impl Gate {
+impl AppState {
     /// Checks that messages are accepted: neither the gateway nor the organism ends.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Gate {
 }
 
 /// A route: path, method, handler.
-type Route = (&'static str, Method, MethodRouter<Arc<Gate>>);
+type Route = (&'static str, Method, MethodRouter<Arc<AppState>>);
 
 /// Every route. The description in `openapi.json` names these and no others; a test compares them.
 fn routes() -> Vec<Route> {
@@ -181,7 +181,7 @@ fn routes() -> Vec<Route> {
 }
 
 /// All calls, behind the door that judges heads and knows principals.
-pub(super) fn router(gate: Arc<Gate>, more: Routes) -> Router {
+pub(super) fn router(app: Arc<AppState>, more: Routes) -> Router {
     let router = routes().into_iter().fold(Router::new(), |router, (path, _, method)| router.route(path, method));
     let nowhere = || async { Problem::not_found("there is no such path: see /openapi.json") };
     let not_so = || async {
@@ -189,7 +189,7 @@ pub(super) fn router(gate: Arc<Gate>, more: Routes) -> Router {
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not that way", detail)
     };
     let router = router.merge(more).fallback(any(nowhere)).method_not_allowed_fallback(not_so);
-    router.layer(map_response(one_shape)).layer(from_fn_with_state(gate.clone(), door::enter)).with_state(gate)
+    router.layer(map_response(one_shape)).layer(from_fn_with_state(app.clone(), door::enter)).with_state(app)
 }
 
 /// Gives refusals of the framework the shape of any other problem.

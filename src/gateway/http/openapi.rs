@@ -8,13 +8,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{Gate, view};
+use super::{AppState, view};
 
 /// OpenAPI 3.1.
 const DOCUMENT: &str = include_str!("openapi.json");
 
-pub(super) async fn document(State(gate): State<Arc<Gate>>) -> Response {
-    view::typed(StatusCode::OK, "application/json", gate.description.clone())
+pub(super) async fn document(State(app): State<Arc<AppState>>) -> Response {
+    view::typed(StatusCode::OK, "application/json", app.description.clone())
 }
 
 /// The document, with the paths of additional routes.

@@ -12,66 +12,66 @@ use systole_core::vocab::Name;
 
 use super::caller::Caller;
 use super::request::{Query, json};
-use super::{Gate, view};
+use super::{AppState, view};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
 
 /// `POST /v1/listeners/{name}/heartbeat`
 pub(super) async fn heartbeat(
-    State(gate): State<Arc<Gate>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let name = caller.mailbox(&gate, &name)?;
-    nothing(&gate, request).await?;
-    Ok(state(&gate, &name))
+    let name = caller.mailbox(&app, &name)?;
+    nothing(&app, request).await?;
+    Ok(state(&app, &name))
 }
 
 /// `POST /v1/listeners/{name}/pause`
 pub(super) async fn pause(
-    State(gate): State<Arc<Gate>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    set(&gate, &caller, &name, request, true).await
+    set(&app, &caller, &name, request, true).await
 }
 
 /// `POST /v1/listeners/{name}/resume`
 pub(super) async fn resume(
-    State(gate): State<Arc<Gate>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    set(&gate, &caller, &name, request, false).await
+    set(&app, &caller, &name, request, false).await
 }
 
-async fn set(gate: &Gate, caller: &Caller, name: &str, request: Request, paused: bool) -> Result<Response, Problem> {
+async fn set(app: &AppState, caller: &Caller, name: &str, request: Request, paused: bool) -> Result<Response, Problem> {
     if caller.0.kind != Kind::Admin {
         return Err(Problem::forbidden("only an admin pauses and resumes agents"));
     }
-    let name = caller.mailbox(gate, name)?;
-    nothing(gate, request).await?;
+    let name = caller.mailbox(app, name)?;
+    nothing(app, request).await?;
     let of = name.clone();
     let input = if paused { Input::Pause { name: of } } else { Input::Resume { name: of } };
-    gate.mailboxes.act(input)?.durable().await?;
-    Ok(state(gate, &name))
+    app.mailboxes.act(input)?.durable().await?;
+    Ok(state(app, &name))
 }
 
 /// Checks that a request has neither query nor body.
-async fn nothing(gate: &Gate, request: Request) -> Result<(), Problem> {
+async fn nothing(app: &AppState, request: Request) -> Result<(), Problem> {
     Query::of(&request, &[])?;
-    let body: Map<String, Value> = json(gate, request).await?;
+    let body: Map<String, Value> = json(app, request).await?;
     match body.keys().next() {
         Some(key) => Err(Problem::bad_request(format!("unknown field '{key}': send no body, or {{}}"))),
         None => Ok(()),
     }
 }
 
-fn state(gate: &Gate, name: &Name) -> Response {
-    let paused = gate.mailboxes.look(|machine| machine.is_paused(name));
+fn state(app: &AppState, name: &Name) -> Response {
+    let paused = app.mailboxes.look(|machine| machine.is_paused(name));
     let state = if paused { "paused" } else { "active" };
     view::document(StatusCode::OK, &json!({ "name": name.as_str(), "state": state }))
 }

@@ -13,7 +13,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use systole_core::vocab::MessageId;
 
-use super::Gate;
+use super::AppState;
 use super::door::{Known, LONG};
 use crate::gateway::problem::Problem;
 
@@ -155,27 +155,27 @@ impl Media {
 const UNSAID: &str = "application/x-www-form-urlencoded";
 
 /// Reads the bytes of an envelope or of payloads.
-pub(super) async fn body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
-    read(gate, request, message_bytes(gate), Media::Xml).await
+pub(super) async fn body(app: &AppState, request: Request) -> Result<Bytes, Problem> {
+    read(app, request, message_bytes(app), Media::Xml).await
 }
 
 /// Reads the bytes of a JSON document, at most as long as a message may be.
-pub(in crate::gateway) async fn json_body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
-    read(gate, request, message_bytes(gate), Media::Json).await
+pub(in crate::gateway) async fn json_body(app: &AppState, request: Request) -> Result<Bytes, Problem> {
+    read(app, request, message_bytes(app), Media::Json).await
 }
 
 /// Reads a JSON document; an empty body is an empty object.
-pub(super) async fn json<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
-    parsed(read(gate, request, JSON, Media::Json).await?)
+pub(super) async fn json<T: DeserializeOwned>(app: &AppState, request: Request) -> Result<T, Problem> {
+    parsed(read(app, request, JSON, Media::Json).await?)
 }
 
 /// Reads a JSON document with contents for others, at most as long as a message may be.
-pub(super) async fn large_json<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
-    parsed(json_body(gate, request).await?)
+pub(super) async fn large_json<T: DeserializeOwned>(app: &AppState, request: Request) -> Result<T, Problem> {
+    parsed(json_body(app, request).await?)
 }
 
-fn message_bytes(gate: &Gate) -> usize {
-    gate.organism.blueprint().limits.xml.message_bytes
+fn message_bytes(app: &AppState) -> usize {
+    app.organism.blueprint().limits.xml.message_bytes
 }
 
 fn parsed<T: DeserializeOwned>(bytes: Bytes) -> Result<T, Problem> {
@@ -184,7 +184,7 @@ fn parsed<T: DeserializeOwned>(bytes: Bytes) -> Result<T, Problem> {
 }
 
 /// Reads a body of a known caller and of the right media type, within its bounds and its time.
-async fn read(gate: &Gate, request: Request, limit: usize, media: Media) -> Result<Bytes, Problem> {
+async fn read(app: &AppState, request: Request, limit: usize, media: Media) -> Result<Bytes, Problem> {
     let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
     if request.body().is_end_stream() {
         return Ok(Bytes::new());
@@ -209,12 +209,12 @@ async fn read(gate: &Gate, request: Request, limit: usize, media: Media) -> Resu
         }
         Ok(all.freeze())
     };
-    let (time, began) = (gate.settings.body_time, gate.mailboxes.now());
+    let (time, began) = (app.settings.body_time, app.mailboxes.now());
     let all = tokio::time::timeout(time, all).await.unwrap_or_else(|_| {
         let detail = format!("the body took longer than {} s", time.as_secs_f64());
         Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "slow_body", "The body is too slow", detail))
     })?;
-    if gate.mailboxes.now().since(began) >= LONG && !known.is_known(gate) {
+    if app.mailboxes.now().since(began) >= LONG && !known.is_known(app) {
         return Err(Problem::unauthorized());
     }
     Ok(all)

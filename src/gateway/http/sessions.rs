@@ -10,35 +10,35 @@ use super::about::About;
 use super::caller::Caller;
 use super::messages::{self, Posted};
 use super::request::json;
-use super::{Gate, view};
+use super::{AppState, view};
 use crate::gateway::notices::{self, Block, NoticeToken, QueueRead, SESSIONS, SessionId, Told};
 use crate::gateway::problem::Problem;
-use crate::shell::journal::SentAnswer;
+use crate::runtime::journal::SentAnswer;
 
 /// `POST /v1/sessions/{session}/call`
 pub(super) async fn call(about: About) -> Result<Response, Problem> {
-    let About { gate, caller: Caller(principal), name, request } = about;
+    let About { app, caller: Caller(principal), name, request } = about;
     let name = read_name(&name)?;
-    messages::may_send(&gate, &principal)?;
-    let clock = gate.mailboxes.clock().ok_or_else(Problem::stopping)?;
-    let session = gate.sessions.enter(&principal.name, &name, clock.now()).await.ok_or_else(|| {
+    messages::may_send(&app, &principal)?;
+    let clock = app.mailboxes.clock().ok_or_else(Problem::stopping)?;
+    let session = app.sessions.enter(&principal.name, &name, clock.now()).await.ok_or_else(|| {
         let detail = format!("{} has {SESSIONS} sessions, the most allowed: end one of them", principal.name);
         Problem::too_many("sessions", detail, 1)
     })?;
-    let posted = messages::send(&gate, principal.name.clone(), request).await?;
+    let posted = messages::send(&app, principal.name.clone(), request).await?;
     // A fault is an answer, but no success: no notice rides on it.
     let failed = posted.answers.first().is_some_and(|answer| answer.fault.is_some());
     let read = match failed {
         true => None,
-        false => gate.sessions.read((&principal.name, &name), session, posted.body.clone(), clock).await,
+        false => app.sessions.read((&principal.name, &name), session, posted.body.clone(), clock).await,
     };
     Ok(respond(&posted, read))
 }
 
 /// `POST /v1/sessions/{session}/heartbeat`
 pub(super) async fn heartbeat(about: About) -> Result<Response, Problem> {
-    let About { gate, caller: Caller(principal), name, .. } = about.plain()?;
-    hear(&gate, &principal.name, &name)?;
+    let About { app, caller: Caller(principal), name, .. } = about.plain()?;
+    hear(&app, &principal.name, &name)?;
     Ok(view::nothing())
 }
 
@@ -51,14 +51,14 @@ struct Said {
 
 /// `POST /v1/sessions/{session}/confirm`
 pub(super) async fn confirm(about: About) -> Result<Response, Problem> {
-    let About { gate, caller: Caller(principal), name, request } = about.plain()?;
-    let session = hear(&gate, &principal.name, &name)?;
-    let text = match json(&gate, request).await? {
+    let About { app, caller: Caller(principal), name, request } = about.plain()?;
+    let session = hear(&app, &principal.name, &name)?;
+    let text = match json(&app, request).await? {
         Said { text: Some(text), token: None } | Said { text: None, token: Some(text) } => text,
         Said { .. } => return Err(Problem::bad_request("the body: either 'token', or 'text' with tokens in it")),
     };
     let tokens = notices::tokens(&text);
-    let confirmed = gate.sessions.confirm((&principal.name, &name), session, tokens).await?;
+    let confirmed = app.sessions.confirm((&principal.name, &name), session, tokens).await?;
     let one = |(token, ids): (NoticeToken, Vec<String>)| json!({ "token": token.to_string(), "ids": ids });
     let confirmed: Vec<_> = confirmed.into_iter().map(one).collect();
     Ok(view::document(StatusCode::OK, &json!({ "confirmed": confirmed })))
@@ -66,9 +66,9 @@ pub(super) async fn confirm(about: About) -> Result<Response, Problem> {
 
 /// `GET /v1/sessions/{session}/notices`
 pub(super) async fn list(about: About) -> Result<Response, Problem> {
-    let About { gate, caller: Caller(principal), name, .. } = about.plain()?;
-    hear(&gate, &principal.name, &name)?;
-    let (told, lapses) = gate.sessions.unconfirmed(&principal.name, &name).ok_or_else(no_session)?;
+    let About { app, caller: Caller(principal), name, .. } = about.plain()?;
+    hear(&app, &principal.name, &name)?;
+    let (told, lapses) = app.sessions.unconfirmed(&principal.name, &name).ok_or_else(no_session)?;
     let one = |told: &Told| json!({ "token": told.token.to_string(), "at": told.at.to_string(), "ids": told.ids });
     let told: Vec<_> = told.iter().map(one).collect();
     Ok(view::document(StatusCode::OK, &json!({ "notices": told, "lapses": lapses.to_string() })))
@@ -76,15 +76,15 @@ pub(super) async fn list(about: About) -> Result<Response, Problem> {
 
 /// `DELETE /v1/sessions/{session}`
 pub(super) async fn end(about: About) -> Result<Response, Problem> {
-    let About { gate, caller: Caller(principal), name, .. } = about.plain()?;
+    let About { app, caller: Caller(principal), name, .. } = about.plain()?;
     let name = read_name(&name)?;
-    if gate.sessions.end(&principal.name, &name).await { Ok(view::nothing()) } else { Err(no_session()) }
+    if app.sessions.end(&principal.name, &name).await { Ok(view::nothing()) } else { Err(no_session()) }
 }
 
 /// Notes a sign of life of a session, as each of its requests does.
-fn hear(gate: &Gate, principal: &Name, name: &str) -> Result<SessionId, Problem> {
+fn hear(app: &AppState, principal: &Name, name: &str) -> Result<SessionId, Problem> {
     let name = read_name(name)?;
-    gate.sessions.hear(principal, &name, gate.mailboxes.now()).ok_or_else(no_session)
+    app.sessions.hear(principal, &name, app.mailboxes.now()).ok_or_else(no_session)
 }
 
 fn read_name(text: &str) -> Result<String, Problem> {

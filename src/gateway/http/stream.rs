@@ -12,14 +12,14 @@ use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
 
-use super::desk::Desk;
 use super::door::Known;
+use super::mailbox_request::MailboxRequest;
 use super::request::Query;
 use super::view::Reading;
-use super::{Gate, mailbox, view};
+use super::{AppState, mailbox, view};
 use crate::accept::Visit;
 use crate::gateway::problem::Problem;
-use crate::shell::journal::{Page, QueryError, Range, StoredMail};
+use crate::runtime::journal::{Page, QueryError, Range, StoredMail};
 
 /// Interval of the signs of life of a stream.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -36,32 +36,32 @@ const HEARD: usize = 4096;
 /// `GET /v1/mailboxes/{mailbox}/stream`
 pub(super) async fn stream(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-    desk: Desk,
+    mailbox_request: MailboxRequest,
 ) -> Result<Response, Problem> {
-    let query = desk.query(&["after"])?;
-    let last = desk.request.headers().get("last-event-id").map(|id| id.to_str().unwrap_or("?").to_owned());
+    let query = mailbox_request.query(&["after"])?;
+    let last = mailbox_request.request.headers().get("last-event-id").map(|id| id.to_str().unwrap_or("?").to_owned());
     // A browser that has seen no event sends an empty id.
     let last = last.filter(|id| !id.is_empty());
     let query = match &last {
         Some(id) => Query::only("after", id),
         None => query,
     };
-    let visit = desk.request.extensions().get::<Visit>().cloned();
-    let known = desk.request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
-    let Desk { gate, mailbox, .. } = desk;
-    let (range, from) = mailbox::range(&gate, mailbox, &query)?;
+    let visit = mailbox_request.request.extensions().get::<Visit>().cloned();
+    let known = mailbox_request.request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
+    let MailboxRequest { app, mailbox, .. } = mailbox_request;
+    let (range, from) = mailbox::range(&app, mailbox, &query)?;
     // A lost place is refused before the stream begins.
-    mailbox::page(&gate, Range { limit: 1, ..range.clone() }, from).await?;
+    mailbox::page(&app, Range { limit: 1, ..range.clone() }, from).await?;
     if let Ok(upgrade) = upgrade {
         // The connection is no longer one of HTTP, but the same call goes on.
         let upgrade = upgrade.max_message_size(HEARD).max_frame_size(HEARD);
         return Ok(upgrade.on_upgrade(async move |socket| {
-            feed(gate, known, range, Reader::Socket(Box::new(socket))).await;
+            feed(app, known, range, Reader::Socket(Box::new(socket))).await;
             drop(visit);
         }));
     }
     let (sender, body) = Channel::<Bytes, Infallible>::new(AHEAD);
-    tokio::spawn(feed(gate, known, range, Reader::Events(sender)));
+    tokio::spawn(feed(app, known, range, Reader::Events(sender)));
     let mut response = view::typed(StatusCode::OK, "text/event-stream", Body::new(body));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
@@ -70,22 +70,22 @@ pub(super) async fn stream(
 /// Sends the messages that are there and that come, until the reader leaves, its token is revoked or the organism
 /// stops. What a reader leaves unread counts as bodies of its principal: a stream that would have too much ends, and
 /// the next request goes on at its place.
-async fn feed(gate: Arc<Gate>, known: Arc<Known>, mut range: Range, mut to: Reader) {
-    let Some(bell) = gate.mailboxes.bell(&range.mailbox) else { return };
-    range.bytes = gate.edge.bodies.page(PAGE);
-    while !gate.mailboxes.is_stopping() {
+async fn feed(app: Arc<AppState>, known: Arc<Known>, mut range: Range, mut to: Reader) {
+    let Some(bell) = app.mailboxes.bell(&range.mailbox) else { return };
+    range.bytes = app.edge.bodies.page(PAGE);
+    while !app.mailboxes.is_stopping() {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
-        let held = known.room(&gate);
+        let held = known.room(&app);
         let Ok(turn) = held.turn(range.bytes).await else { return };
-        let Ok(page) = gate.query.page(range.clone()).await else { return };
-        if !known.is_known(&gate) || held.more(page.bytes()).is_err() {
+        let Ok(page) = app.query.page(range.clone()).await else { return };
+        if !known.is_known(&app) || held.more(page.bytes()).is_err() {
             return;
         }
         drop(turn);
         if !page.items.is_empty() {
             range.after = page.items.last().map_or(range.after, |mail| mail.record.seq);
-            let Ok(events) = events(&gate, page).await else { return };
+            let Ok(events) = events(&app, page).await else { return };
             for event in events {
                 if to.send(event).await.is_none() {
                     return;
@@ -112,8 +112,8 @@ struct Event {
 }
 
 /// The messages of a page. A message that was sent is not handled: its reader says so for each.
-async fn events(gate: &Arc<Gate>, page: Page) -> Result<Vec<Event>, QueryError> {
-    let site = gate.clone();
+async fn events(app: &Arc<AppState>, page: Page) -> Result<Vec<Event>, QueryError> {
+    let site = app.clone();
     let write = move || {
         let reading = Reading::skipping(page.position.pruned);
         let one = |mail: &StoredMail| Event {
@@ -122,7 +122,7 @@ async fn events(gate: &Arc<Gate>, page: Page) -> Result<Vec<Event>, QueryError> 
         };
         page.items.iter().map(one).collect()
     };
-    gate.query.beside(write).await
+    app.query.beside(write).await
 }
 
 /// The reader of a stream.

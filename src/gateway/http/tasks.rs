@@ -17,15 +17,15 @@ use systole_xml::schema::Payload;
 
 use super::about::About;
 use super::request::large_json;
-use super::{Gate, view};
+use super::{AppState, view};
 use crate::gateway::problem::Problem;
-use crate::shell::inbox::BoardError;
+use crate::runtime::inbox::BoardError;
 
 /// `GET /v1/tasks/{id}`
 pub(super) async fn look(about: About) -> Result<Response, Problem> {
-    let About { gate, caller, name: id, .. } = about.plain()?;
+    let About { app, caller, name: id, .. } = about.plain()?;
     let id = task_id(&id)?;
-    let seen = gate.organism.tasks().task(id, |inbox, task| caller.sees(inbox, task).then(|| view::task(task)));
+    let seen = app.organism.tasks().task(id, |inbox, task| caller.sees(inbox, task).then(|| view::task(task)));
     let task = match seen.await {
         // A task that the caller may not see looks like one that never was.
         Ok(None) | Err(BoardError::Refused(_)) => return Err(no_task()),
@@ -85,7 +85,7 @@ type Done = Result<Change, InboxError>;
 
 /// `POST /v1/tasks/{id}/...`: each with the payload that does the same in the pump, which the caller must be allowed to
 /// call.
-pub(super) fn acts() -> [(&'static str, MethodRouter<Arc<Gate>>); 9] {
+pub(super) fn acts() -> [(&'static str, MethodRouter<Arc<AppState>>); 9] {
     [
         ("/v1/tasks/{id}/accept", act::<Accept, Nothing>(|on, _| on.inbox.accept(on.by, on.id, on.now))),
         (
@@ -113,14 +113,14 @@ fn artifact(on: On<'_>, said: Artifact) -> Done {
     on.inbox.artifact(on.by, on.id, ArtifactPart { name, text, append, last }, on.now)
 }
 
-fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> Done) -> MethodRouter<Arc<Gate>> {
+fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> Done) -> MethodRouter<Arc<AppState>> {
     post(async move |about: About| {
-        let About { gate, caller, name: id, request } = about.plain()?;
-        caller.may::<P>(&gate)?;
+        let About { app, caller, name: id, request } = about.plain()?;
+        caller.may::<P>(&app)?;
         let id = task_id(&id)?;
-        let said: T = large_json(&gate, request).await?;
-        let (by, now) = (caller.principal(), gate.mailboxes.now());
-        let acted = gate.organism.tasks().act(id, |inbox| {
+        let said: T = large_json(&app, request).await?;
+        let (by, now) = (caller.principal(), app.mailboxes.now());
+        let acted = app.organism.tasks().act(id, |inbox| {
             // A task that the caller may not see looks like one that never was.
             if !inbox.get(id).is_ok_and(|task| caller.sees(inbox, task)) {
                 return Err(InboxError::Unknown { id });

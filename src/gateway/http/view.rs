@@ -9,10 +9,10 @@ use systole_core::inbox::{JobCard, Task};
 use systole_core::journal::MailState;
 use systole_core::vocab::{Name, Time};
 
-use super::Gate;
+use super::AppState;
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
-use crate::shell::journal::{Sent, SentAnswer, StoredMail};
+use crate::runtime::journal::{Sent, SentAnswer, StoredMail};
 
 /// A JSON document.
 pub(in crate::gateway) fn document(status: StatusCode, value: &Value) -> Response {
@@ -21,10 +21,10 @@ pub(in crate::gateway) fn document(status: StatusCode, value: &Value) -> Respons
 
 /// A JSON document with messages in it. It is written on another thread: that takes as long as many calls.
 pub(in crate::gateway) async fn long_document(
-    gate: &Gate,
+    app: &AppState,
     value: impl FnOnce() -> Value + Send + 'static,
 ) -> Result<Response, Problem> {
-    let text = gate.query.beside(move || value().to_string()).await?;
+    let text = app.query.beside(move || value().to_string()).await?;
     Ok(typed(StatusCode::OK, "application/json", text))
 }
 
@@ -47,8 +47,8 @@ pub(super) fn nothing() -> Response {
 }
 
 /// A place in a mailbox, as a cursor.
-pub(super) fn cursor(gate: &Gate, mailbox: &Name, place: Place) -> String {
-    cursor::write(&gate.cursors, mailbox, place)
+pub(super) fn cursor(app: &AppState, mailbox: &Name, place: Place) -> String {
+    cursor::write(&app.cursors, mailbox, place)
 }
 
 /// State of a reader, as its cursors carry it.
@@ -72,11 +72,11 @@ impl Reading {
 }
 
 /// A message of a mailbox.
-pub(super) fn mail(gate: &Gate, mail: &StoredMail, reading: Reading) -> Value {
+pub(super) fn mail(app: &AppState, mail: &StoredMail, reading: Reading) -> Value {
     let StoredMail { record, status } = mail;
     json!({
         "id": record.id.to_string(),
-        "cursor": cursor(gate, &record.mailbox, reading.place(record.seq)),
+        "cursor": cursor(app, &record.mailbox, reading.place(record.seq)),
         "thread": record.thread.to_string(),
         "from": record.from.as_str(),
         "type": record.payload.to_string(),
@@ -98,8 +98,8 @@ fn state_of(state: MailState) -> &'static str {
 }
 
 /// A message of a mailbox with the receipt of its lease.
-pub(super) fn leased(gate: &Gate, leased: &StoredMail, receipt: [u8; 16]) -> Value {
-    let mut value = mail(gate, leased, Reading::skipping(0));
+pub(super) fn leased(app: &AppState, leased: &StoredMail, receipt: [u8; 16]) -> Value {
+    let mut value = mail(app, leased, Reading::skipping(0));
     value["receipt"] = hex(receipt).into();
     value["until"] = leased.status.due.to_string().into();
     value

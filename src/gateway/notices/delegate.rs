@@ -9,7 +9,7 @@ use serde::Serialize;
 use systole_core::vocab::Name;
 use uuid::Uuid;
 
-use crate::shell::entropy::Entropy;
+use crate::runtime::entropy::Entropy;
 
 /// A future of a [`QueueDelegate`].
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

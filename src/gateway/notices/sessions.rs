@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::ask::{Trouble, ask};
 use super::delegate::{Call, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
 use super::session::{SESSIONS, Session, Told};
-use crate::shell::clock::Clock;
+use crate::runtime::clock::Clock;
 
 /// Limits of the notices on one response.
 const ROOM: Room = Room { rows: 100, bytes: 64 << 10 };

@@ -6,8 +6,8 @@
 //! Not here: when a message is sent again, and which addresses are allowed: `docs/outbound.md`.
 
 mod answer;
+mod endpoints;
 mod format;
-mod places;
 mod store;
 
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
+pub use endpoints::PushError;
+pub(super) use endpoints::{Endpoints, may_register};
 pub(crate) use format::PushFormat;
-pub use places::PushError;
-pub(super) use places::{Places, may_register};
 pub(super) use store::MailStore;
 
 use super::service::{MailboxService, Push};
 use crate::outbound::Engine;
-use crate::shell::journal::Journaled;
+use crate::runtime::journal::Journaled;
 
 /// Time for the attempts in flight when the gateway ends.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Sender of the messages of all listeners that messages are pushed to.
-pub(super) struct Pusher {
+pub(super) struct PushScheduler {
     engine: Engine,
     mailboxes: MailboxService,
     news: mpsc::UnboundedReceiver<Push>,
 }
 
-impl Pusher {
+impl PushScheduler {
     /// Starts the engine; answers have at most `answer` bytes. `None` if the organism has not started, or another
     /// engine runs.
     pub(super) fn new(store: MailStore, journal: &Journaled, answer: usize) -> Result<Option<Self>, PushError> {
         let mailboxes = store.mailboxes.clone();
         let (Some(news), Some(clock)) = (mailboxes.pushes(), mailboxes.clock()) else { return Ok(None) };
-        let options = store.places.options(journal, answer);
+        let options = store.endpoints.options(journal, answer);
         let engine = Engine::start(Arc::new(store), options, clock.clone())?;
         Ok(Some(Self { engine, mailboxes, news }))
     }

@@ -9,18 +9,18 @@ use systole_core::mailbox::{Input, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
 
 use super::answer::{Verdict, judge, refused};
-use super::places::{Next, Places};
+use super::endpoints::{Endpoints, Next};
 use crate::gateway::judge::Judge;
 use crate::gateway::service::{ActError, MailboxService};
 use crate::outbound::{DeliveryStore, Job, OutboxError, Outcome, Said, Stored};
-use crate::shell::journal::JournalQuery;
+use crate::runtime::journal::JournalQuery;
 
 /// Mailboxes of listeners that messages are pushed to.
 #[derive(Debug)]
 pub(in crate::gateway) struct MailStore {
     pub(in crate::gateway) mailboxes: MailboxService,
     pub(in crate::gateway) query: JournalQuery,
-    pub(in crate::gateway) places: Places,
+    pub(in crate::gateway) endpoints: Endpoints,
     pub(in crate::gateway) judge: Arc<Judge>,
 }
 
@@ -39,7 +39,7 @@ impl MailStore {
             })?;
             let Some(mail) = mail.into_iter().next() else { return Ok(None) };
             let id = mail.record.id;
-            match self.places.next(&target, registered.as_ref(), mail) {
+            match self.endpoints.next(&target, registered.as_ref(), mail) {
                 Next::Send(delivery) => {
                     return Ok(Some(Job {
                         delivery,
@@ -61,7 +61,7 @@ impl MailStore {
     /// Extracts the reply from the body of a listener's answer.
     fn read(&self, id: MessageId, body: Bytes) -> Result<Option<Bytes>, String> {
         let listener = self.mailboxes.place_of(id).map(|(name, _)| name);
-        match listener.as_ref().and_then(|name| Some((name, self.places.format(name)?))) {
+        match listener.as_ref().and_then(|name| Some((name, self.endpoints.format(name)?))) {
             Some((name, format)) => format.read(name, id, &body),
             None => Ok(Some(body)),
         }
@@ -71,7 +71,7 @@ impl MailStore {
     async fn other(&self, id: MessageId, outcome: &Outcome) -> Result<Option<MessageId>, OutboxError> {
         let (Ok(answer), Some((name, _))) = (outcome, self.mailboxes.place_of(id)) else { return Ok(None) };
         let Said::Reply(body) = answer.clone().said() else { return Ok(None) };
-        let others = self.places.format(&name).map_or_else(Vec::new, |format| format.others(id, &body));
+        let others = self.endpoints.format(&name).map_or_else(Vec::new, |format| format.others(id, &body));
         if others.is_empty() {
             return Ok(None);
         }

@@ -5,8 +5,8 @@
 //!
 //! Not here: the times and the order of attempts.
 
-mod keeper;
 mod row;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,11 +16,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::delivery::{Delivery, OutboundLimits, shown};
 use super::error::{Outcome, Undelivered};
 use super::store::Job;
-use crate::shell::sqlite::{Database, Durability, Format, Opened, Opening, Problem, Retention, used};
+use crate::runtime::sqlite::{Database, Durability, Format, Opened, Opening, Problem, Retention, used};
 use systole_core::vocab::{MessageId, Name, Time};
 
-pub(super) use keeper::Keeper;
 pub use row::{Report, Settled};
+pub(super) use writer::OutboxWriter;
 
 /// `SyO1`, and its tables.
 const FORMAT: Format = Format { name: "outbox", id: 0x5379_4f31, migrations: &[include_str!("schema.sql")] };

@@ -12,7 +12,7 @@ use crate::outbound::answer::{Answer, Taken};
 use crate::outbound::delivery::{Delivery, shown};
 use crate::outbound::error::{Outcome, Undelivered};
 use crate::outbound::store::Job;
-use crate::shell::sqlite::Problem;
+use crate::runtime::sqlite::Problem;
 
 /// The report on a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]

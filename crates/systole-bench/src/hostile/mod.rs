@@ -17,7 +17,7 @@ use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::repair::{Shape, Vocabulary, repair};
 use systole_xml::ladder::split::{Piece, Splitter};
 use systole_xml::ladder::strict::canonicalize;
-use systole_xml::ladder::{Envelope, LadderError, Raw, climb, climb_fragment};
+use systole_xml::ladder::{Envelope, LadderError, Raw, parse, parse_fragment};
 use systole_xml::schema::{Catalog, PayloadSchema, Validator, decode};
 
 /// The sizes of the small and the large documents, and of those of the smoke run, in bytes.
@@ -55,7 +55,7 @@ pub(super) fn figures(document: &Document, bytes: usize, lifted: bool) -> Result
         lifted,
         strict_ms: timed(|| drop(black_box(canonicalize(raw.bytes(), &limits)))),
         repair_ms: timed(|| drop(black_box(repair(&raw, Shape::Document, &limits)))),
-        emission_ms: timed(|| drop(black_box(climb_fragment(&raw, &limits, Vocabulary::default)))),
+        emission_ms: timed(|| drop(black_box(parse_fragment(&raw, &limits, Vocabulary::default)))),
         entrance_ms: timed(|| enter(&raw, &limits, &mut validator, lifted)),
         peak_rss: memory::peak(),
         verdict: verdict(&raw, &limits),
@@ -78,7 +78,7 @@ fn enter(stream: &Raw, limits: &XmlLimits, validator: &mut Validator, lifted: bo
 
 fn take(piece: Piece, limits: &XmlLimits, validator: &mut Validator, lifted: bool) {
     let Piece::Message(bytes) = piece else { return };
-    let Some(message) = climb(&Raw::new(bytes), limits).ok() else { return };
+    let Some(message) = parse(&Raw::new(bytes), limits).ok() else { return };
     let Some(envelope) = Envelope::open(message).ok() else { return };
     if !lifted && let Ok(valid) = validator.validate(envelope.into_parts().1) {
         drop(black_box(decode::<Order>(&valid)));
@@ -88,7 +88,7 @@ fn take(piece: Piece, limits: &XmlLimits, validator: &mut Validator, lifted: boo
 /// The verdict of the ladder on a document as a whole: the error kind, or the number of repairs.
 pub fn verdict(raw: &Raw, limits: &XmlLimits) -> String {
     let variant = |debug: String| debug.split([' ', '(']).next().unwrap_or_default().to_owned();
-    match climb(raw, limits) {
+    match parse(raw, limits) {
         Ok(canonical) if canonical.repairs().is_empty() => "taken".to_owned(),
         Ok(canonical) => format!("repaired, {}", canonical.repairs().len()),
         Err(LadderError::Strict(error)) => variant(format!("{:?}", error.kind())),

@@ -12,7 +12,7 @@ use crate::log;
 use crate::screen::{Desk, Screen, Style};
 use crate::signals::Signals;
 use systole::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, Presence, run_agent_loop};
-use systole::shell::command::kill_all;
+use systole::runtime::command::kill_all;
 
 /// Exit code after a second signal, as of SIGINT.
 const INTERRUPTED: u8 = 130;

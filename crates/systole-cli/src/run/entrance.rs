@@ -7,7 +7,7 @@ use systole::config::{Config, Kind};
 use systole::gateway::{Gateway, GatewayError, RemoteListener, Serving};
 #[cfg(feature = "compat-molecule")]
 use systole::molecule;
-use systole::shell::{Organism, OrganismBuilder};
+use systole::runtime::{Organism, OrganismBuilder};
 use systole_core::core::Contract;
 
 use super::CLIENT;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 use systole::config::{Config, Kind, Mistake, check_journal};
-use systole::shell::command::CommandListener;
-use systole::shell::echo::EchoListener;
-use systole::shell::human::{Console, HumanListener};
-use systole::shell::journal::Journaled;
-use systole::shell::worker::WorkerListener;
-use systole::shell::{Events, Organism, OrganismBuilder};
+use systole::runtime::command::CommandListener;
+use systole::runtime::echo::EchoListener;
+use systole::runtime::human::{Console, HumanListener};
+use systole::runtime::journal::Journaled;
+use systole::runtime::worker::WorkerListener;
+use systole::runtime::{Events, Organism, OrganismBuilder};
 use systole_core::core::Party;
 use tokio::sync::mpsc::Receiver;
 

@@ -2,8 +2,8 @@
 
 use systole::config::{Config, Kind};
 use systole::model::{Llm, ModelListener};
+use systole::runtime::OrganismBuilder;
 use systole::settings::{LlmSettings, ModelSettings};
-use systole::shell::OrganismBuilder;
 use systole_core::core::Contract;
 
 use crate::failure::Failure;

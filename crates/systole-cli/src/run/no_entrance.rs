@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use systole::config::Config;
-use systole::shell::{Organism, OrganismBuilder};
+use systole::runtime::{Organism, OrganismBuilder};
 use systole_core::core::Contract;
 
 use crate::failure::Failure;

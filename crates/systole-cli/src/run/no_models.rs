@@ -1,8 +1,8 @@
 //! In the place of models, in a program that was built without its gateway.
 
 use systole::config::Config;
+use systole::runtime::OrganismBuilder;
 use systole::settings::ModelSettings;
-use systole::shell::OrganismBuilder;
 use systole_core::core::Contract;
 
 use crate::failure::Failure;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use systole::config::Config;
-use systole::shell::journal::{Fork as Point, ForkError, Options, SqliteJournal};
+use systole::runtime::journal::{Fork as Point, ForkError, Options, SqliteJournal};
 use systole_core::core::Party;
 use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
-use systole_xml::ladder::{Element, Raw, Validated, climb};
+use systole_xml::ladder::{Element, Raw, Validated, parse};
 use systole_xml::schema::{Catalog, Validator};
 
 use crate::failure::Failure;
@@ -76,7 +76,7 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
 fn payload(file: &Path, catalog: Catalog, limits: &XmlLimits) -> Result<Validated<Element>, Failure> {
     let bytes = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
     let name = file.display();
-    let canonical = climb(&Raw::new(bytes), limits).map_err(|error| Failure::no(format!("{name}:{error}")))?;
+    let canonical = parse(&Raw::new(bytes), limits).map_err(|error| Failure::no(format!("{name}:{error}")))?;
     Validator::new(Arc::new(catalog)).validate(canonical).map_err(|error| {
         let at = error.at.map_or_else(String::new, |Position { line, column }| format!("{line}:{column}:"));
         Failure::no(format!("{name}:{at} {error}"))

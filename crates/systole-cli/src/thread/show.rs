@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use systole::shell::journal::{Entry, Said};
+use systole::runtime::journal::{Entry, Said};
 use systole_core::core::Usage;
 use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
 use systole_core::vocab::{MessageId, Time};

@@ -10,9 +10,9 @@ use systole::gateway::{
     SessionId,
 };
 use systole::prelude::*;
+use systole::runtime::journal::Journaled;
+use systole::runtime::journal::{Durability, Options, Principals, Retention};
 use systole::settings::GatewaySettings;
-use systole::shell::journal::Journaled;
-use systole::shell::journal::{Durability, Options, Principals, Retention};
 use systole::vocab::{Name, Time};
 
 use crate::kit::{Answer, Who, envelope, text};

@@ -168,14 +168,14 @@ impl DeadLetters {
 
 #[cfg(test)]
 mod tests {
-    use systole_xml::ladder::{Raw, climb};
+    use systole_xml::ladder::{Raw, parse};
 
     use super::*;
     use crate::vocab::{FaultCode, XmlLimits};
 
     fn bury(letters: &mut DeadLetters, payload: Option<&str>) -> DeadLetterId {
         let id = letters.next_id();
-        let payload = payload.map(|text| climb(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap());
+        let payload = payload.map(|text| parse(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap());
         let reason = Fault::new(FaultCode::Route, "nobody");
         let (at, path, from) = (Time::default(), ThreadPath::new(Vec::new()), Name::system());
         letters.push(DeadLetter { id, at, from, to: None, path, payload, reason });

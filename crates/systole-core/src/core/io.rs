@@ -155,7 +155,7 @@ pub enum Input {
     Stop,
 }
 
-/// Outputs of the core: requests to its shell.
+/// Outputs of the core: requests to its runtime.
 #[derive(Debug)]
 pub enum Output {
     /// Run a handler.

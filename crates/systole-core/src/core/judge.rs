@@ -169,7 +169,7 @@ impl Judge {
             }
             Draft::Canonical(payload) => {
                 let known = contract.replies.iter().chain(&contract.calls);
-                Sound::Unproved(schema::guide(payload.clone(), known, &self.catalog))
+                Sound::Unproved(schema::infer_namespace(payload.clone(), known, &self.catalog))
             }
             Draft::Proved(payload) => Sound::Proved(payload.clone()),
         };

@@ -2,7 +2,7 @@
 //! durable.
 //!
 //! A step is one input, one timer, one item of Queue 1 or one turn. Where the organism is durable, each step that
-//! changed something goes out as [`Output::Append`], and no output of it or of a later step before the shell has
+//! changed something goes out as [`Output::Append`], and no output of it or of a later step before the runtime has
 //! said [`Input::Appended`](super::Input::Appended): no client and no handler learns what a crash could undo.
 
 use std::collections::VecDeque;

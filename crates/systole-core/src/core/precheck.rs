@@ -1,6 +1,6 @@
 //! Messages judged at an entrance before the pump takes them: a message that would be refused is not stored first.
 
-use systole_xml::ladder::{Canonical, Element, Envelope, Raw, Validated, climb_fragment};
+use systole_xml::ladder::{Canonical, Element, Envelope, Raw, Validated, parse_fragment};
 use systole_xml::schema::{self, Validator};
 
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
@@ -66,7 +66,7 @@ pub fn precheck_answer(
     let (contract, party) = (blueprint.contract(listener), Party::Listener(listener));
     let sendable = || contract.replies.iter().chain(&contract.calls);
     let vocabulary = || schema::vocabulary(sendable(), validator.catalog());
-    let fragment = climb_fragment(raw, &blueprint.limits.xml, vocabulary).map_err(|error| faults::malformed(&error))?;
+    let fragment = parse_fragment(raw, &blueprint.limits.xml, vocabulary).map_err(|error| faults::malformed(&error))?;
     let (mut refused, count) = (None, fragment.elements.len());
     for element in fragment.elements {
         let (claims, payload) = if element.root().namespace() == ns::ENVELOPE && element.root().local() == "message" {
@@ -82,7 +82,7 @@ pub fn precheck_answer(
         } else {
             (None, element)
         };
-        let payload = schema::guide(payload, sendable(), validator.catalog());
+        let payload = schema::infer_namespace(payload, sendable(), validator.catalog());
         let addressee = claims.as_ref().and_then(|claims| claims.to.as_deref());
         let thread = claims.as_ref().and_then(|claims| claims.thread.as_deref());
         let is_reply = addressee.is_none() && contract.replies.contains(payload.root());

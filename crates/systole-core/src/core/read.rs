@@ -1,6 +1,6 @@
 //! Messages of clients, parsed at an entrance.
 
-use systole_xml::ladder::{Claims, Envelope, Raw, climb};
+use systole_xml::ladder::{Claims, Envelope, Raw, parse};
 use systole_xml::schema::{self, Catalog};
 
 use super::blueprint::{Blueprint, ClientId, Party};
@@ -23,8 +23,8 @@ pub(super) fn read_message(
     catalog: &Catalog,
 ) -> Result<ReadMessage, Fault> {
     let (id, client) = (client, blueprint.principal(client));
-    let document = climb(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
-    let complete = |payload| schema::guide(payload, client.calls.iter(), catalog);
+    let document = parse(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
+    let complete = |payload| schema::infer_namespace(payload, client.calls.iter(), catalog);
     if document.root().namespace() == ns::ENVELOPE && document.root().local() == "message" {
         let envelope = Envelope::open_entered(document);
         let envelope =

@@ -1,7 +1,7 @@
 //! Values of the core as the journal has them, and back.
 
 use bytes::Bytes;
-use systole_xml::ladder::{Canonical, Raw, climb};
+use systole_xml::ladder::{Canonical, Raw, parse};
 use systole_xml::schema::Draft;
 
 use super::faults;
@@ -75,5 +75,5 @@ pub(super) fn result_record(result: &Result<Vec<Settled>, Fault>) -> Result<Vec<
 
 /// Canonical bytes of the journal, parsed.
 pub(super) fn stored(payload: Bytes) -> Result<Canonical, Fault> {
-    climb(&Raw::new(payload), &XmlLimits::UNLIMITED).map_err(|error| faults::malformed(&error))
+    parse(&Raw::new(payload), &XmlLimits::UNLIMITED).map_err(|error| faults::malformed(&error))
 }

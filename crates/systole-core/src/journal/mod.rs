@@ -5,7 +5,7 @@
 //! [`Recovered`]. Records name listeners and clients by name, because their places may differ at the next start, and
 //! everything else by [`Number`]s that are never given twice.
 //!
-//! No store is here but [`MemoryJournal`]: the one on disk belongs to the shell.
+//! No store is here but [`MemoryJournal`]: the one on disk belongs to the runtime.
 
 mod failing;
 mod mail;

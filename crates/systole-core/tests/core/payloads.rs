@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_core::core::{Emission, EmissionKind};
 use systole_core::vocab::{Name, QName, ThreadId, XmlLimits};
-use systole_xml::ladder::{Canonical, Raw, climb};
+use systole_xml::ladder::{Canonical, Raw, parse};
 use systole_xml::schema::{Catalog, Draft, Payload, PayloadSchema};
 
 pub(crate) const NS: &str = "urn:test";
@@ -59,7 +59,7 @@ pub(crate) fn xml(local: &str, n: i64) -> String {
 }
 
 pub(crate) fn canonical(text: &str) -> Canonical {
-    climb(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap()
+    parse(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap()
 }
 
 /// What a payload says, short: `told 7`.

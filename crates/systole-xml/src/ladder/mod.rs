@@ -4,9 +4,9 @@
 //! rung and returns the next, or an error with a place and a reason.
 
 mod canonical;
-mod climb;
 mod envelope;
 mod known;
+mod parse;
 #[doc(hidden)]
 pub mod properties;
 mod raw;
@@ -20,8 +20,8 @@ pub(crate) mod tape;
 mod validated;
 
 pub use canonical::{Canonical, Part};
-pub use climb::{Fragment, LadderError, climb, climb_fragment};
 pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope, write_example};
+pub use parse::{Fragment, LadderError, parse, parse_fragment};
 pub use raw::Raw;
 pub use repair::{Repair, RepairError, RepairKind, Repaired};
 pub use strict::StrictError;

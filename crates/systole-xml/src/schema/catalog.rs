@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{ContractError, PayloadSchema, builtins};
+use super::{ContractError, PayloadSchema, own_schemas};
 use crate::vocab::{QName, ns};
 
 /// The payload schemas of an organism by name; immutable once built.
@@ -19,7 +19,7 @@ impl Catalog {
     /// A catalog of the pump's own payloads.
     pub fn new() -> Self {
         let mut catalog = Self { schemas: HashMap::new(), order: Vec::new() };
-        builtins::all().iter().for_each(|schema| catalog.insert(schema.clone()));
+        own_schemas::all().iter().for_each(|schema| catalog.insert(schema.clone()));
         catalog
     }
 

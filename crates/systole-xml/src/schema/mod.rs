@@ -3,12 +3,11 @@
 //!
 //! A contract is a [`PayloadSchema`]; the [`Catalog`] holds those of an organism. A [`Validator`] judges canonical
 //! payloads by them, and alone mints [`Validated`] ones; [`decode`] and [`encode`](encode()) convert between these
-//! and Rust values. [`guide`] is the only repair that changes names by schemas; [`vocabulary`] gives
+//! and Rust values. [`infer_namespace`] is the only repair that changes names by schemas; [`vocabulary`] gives
 //! [`repair`](crate::ladder::repair) the names of contracts.
 //!
 //! Nothing here reads a file or the network, and nothing is fetched for a message or a schema.
 
-mod builtins;
 mod catalog;
 mod contract;
 mod decode;
@@ -19,13 +18,14 @@ mod engine;
 #[doc(hidden)]
 pub mod escape;
 mod example;
-mod guide;
+mod infer_namespace;
 #[cfg(feature = "libxml")]
 mod libxml2;
 mod model;
 mod opinion;
 #[doc(hidden)]
 pub mod oracle;
+mod own_schemas;
 mod pattern;
 mod payload;
 mod payload_schema;
@@ -39,8 +39,6 @@ mod validator;
 mod vocabulary;
 mod xsd;
 
-#[doc(hidden)]
-pub use builtins::builtin;
 pub use catalog::Catalog;
 pub use contract::{ContractError, DocumentProblem, Place, RoundTrip, Shape};
 #[doc(hidden)]
@@ -50,10 +48,12 @@ pub use draft::{Draft, IntoDraft, Proven};
 pub use encode::{EncodeError, Unencodable, encode};
 #[doc(hidden)]
 pub use engine::{Form, Turn};
-pub use guide::guide;
+pub use infer_namespace::infer_namespace;
 #[cfg(feature = "libxml")]
 pub use opinion::second_opinion;
 pub use opinion::{Objection, Opinion};
+#[doc(hidden)]
+pub use own_schemas::builtin;
 pub use payload::Payload;
 pub use payload_schema::PayloadSchema;
 pub use systole_macros::Payload;

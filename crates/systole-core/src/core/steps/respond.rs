@@ -1,6 +1,6 @@
 //! Responses of handlers: read, judged as a whole, and then let take effect.
 
-use systole_xml::ladder::{Canonical, Claim, Envelope, Raw, climb_fragment};
+use systole_xml::ladder::{Canonical, Claim, Envelope, Raw, parse_fragment};
 use systole_xml::schema::{self, Draft};
 
 use super::Core;
@@ -154,7 +154,7 @@ impl Core {
         }
         let contract = self.setup.blueprint.contract(listener);
         let sent = || schema::vocabulary(contract.replies.iter().chain(&contract.calls), self.judge.catalog());
-        let fragment = climb_fragment(raw, &self.setup.blueprint.limits.xml, sent);
+        let fragment = parse_fragment(raw, &self.setup.blueprint.limits.xml, sent);
         let fragment = fragment.map_err(|error| faults::malformed(&error))?;
         if !fragment.repairs.is_empty() {
             let repairs = fragment.repairs;

@@ -60,7 +60,7 @@
 //!
 //! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
 //! in which. A closed top-level `<think>` (or the like) of a fragment that it does not declare is dropped with all that it
-//! holds; [`climb_fragment`](super::climb_fragment) asks for that in well-formed text, too. Where the innermost open element is declared and has no wildcard, it decides first: a tag
+//! holds; [`parse_fragment`](super::parse_fragment) asks for that in well-formed text, too. Where the innermost open element is declared and has no wildcard, it decides first: a tag
 //! that nothing declares is text where text may stand; a declared one that may not stand here ends the
 //! open elements that have no end tags, up to where it may stand; without an end tag of its own it is
 //! text. What is closed stays as it is: validation judges it.

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
+use super::date_time::DateTimeKind;
 use super::definition::{Definition, Variety};
 use super::lexis::Lexis;
-use super::moment::MomentKind;
 use super::primitive::Primitive;
 use super::restrict::restrict;
 use super::space::Space;
@@ -87,7 +87,7 @@ impl Builtin {
                 Primitive::Boolean => Kind::Boolean,
                 Primitive::Decimal => Kind::Decimal,
                 Primitive::Float | Primitive::Double => Kind::Float,
-                Primitive::Duration | Primitive::Moment(_) | Primitive::Hex | Primitive::Base64 => Kind::Form,
+                Primitive::Duration | Primitive::DateTime(_) | Primitive::Hex | Primitive::Base64 => Kind::Form,
             },
             Made::Narrowed(base, how) => match (Self::named(base).kind(), how) {
                 (Kind::Decimal, _) => Kind::Integer(None, None),
@@ -214,8 +214,8 @@ const fn integers(name: &'static str, base: &'static str, range: Narrowing) -> B
     row(name, Made::Narrowed(base, range), samples)
 }
 
-const fn moment(name: &'static str, kind: MomentKind, samples: [&'static str; 2]) -> Builtin {
-    row(name, Made::Primitive(Primitive::Moment(kind)), samples)
+const fn moment(name: &'static str, kind: DateTimeKind, samples: [&'static str; 2]) -> Builtin {
+    row(name, Made::Primitive(Primitive::DateTime(kind)), samples)
 }
 
 const TEXTS: [&str; 2] = ["text", "other text"];
@@ -232,14 +232,14 @@ static BUILTINS: [Builtin; 45] = [
     row("float", Made::Primitive(Primitive::Float), PARTS),
     row("double", Made::Primitive(Primitive::Double), PARTS),
     row("duration", Made::Primitive(Primitive::Duration), ["PT30S", "P1D"]),
-    moment("dateTime", MomentKind::DateTime, ["2026-01-31T12:00:00Z", "2026-02-28T18:30:00Z"]),
-    moment("time", MomentKind::Time, ["12:00:00", "18:30:00"]),
-    moment("date", MomentKind::Date, ["2026-01-31", "2026-02-28"]),
-    moment("gYearMonth", MomentKind::GYearMonth, ["2026-01", "2026-02"]),
-    moment("gYear", MomentKind::GYear, ["2026", "2027"]),
-    moment("gMonthDay", MomentKind::GMonthDay, ["--01-31", "--02-28"]),
-    moment("gDay", MomentKind::GDay, ["---31", "---28"]),
-    moment("gMonth", MomentKind::GMonth, ["--01", "--02"]),
+    moment("dateTime", DateTimeKind::DateTime, ["2026-01-31T12:00:00Z", "2026-02-28T18:30:00Z"]),
+    moment("time", DateTimeKind::Time, ["12:00:00", "18:30:00"]),
+    moment("date", DateTimeKind::Date, ["2026-01-31", "2026-02-28"]),
+    moment("gYearMonth", DateTimeKind::GYearMonth, ["2026-01", "2026-02"]),
+    moment("gYear", DateTimeKind::GYear, ["2026", "2027"]),
+    moment("gMonthDay", DateTimeKind::GMonthDay, ["--01-31", "--02-28"]),
+    moment("gDay", DateTimeKind::GDay, ["---31", "---28"]),
+    moment("gMonth", DateTimeKind::GMonth, ["--01", "--02"]),
     row("hexBinary", Made::Primitive(Primitive::Hex), ["CAFE", "BEEF"]),
     row("base64Binary", Made::Primitive(Primitive::Base64), ["c3lzdG9sZQ==", "cHVtcA=="]),
     row("anyURI", Made::Primitive(Primitive::Uri), ["https://example.org/", "https://example.org/other"]),

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
 
+use super::date_time::days_from_civil;
 use super::mismatch::Rule;
-use super::moment::days_from_civil;
 use super::value::owned;
 
 /// A duration (part 2, section 3.2.6): without a start date, months and seconds are not comparable.

@@ -11,16 +11,16 @@
 mod binary;
 mod bound;
 mod builtin;
+mod date_time;
 mod decimal;
 mod definition;
 mod duration;
 mod enumeration;
 mod facets;
+mod fast_path;
 mod lexis;
 mod members;
 mod mismatch;
-mod moment;
-mod plain;
 mod primitive;
 mod restrict;
 mod space;
@@ -33,15 +33,15 @@ use std::sync::Arc;
 pub(crate) use builtin::{Builtin, Kind};
 use definition::{Definition, Variety};
 pub(in crate::schema) use facets::is_facet;
+use fast_path::FastPath;
 pub(in crate::schema) use mismatch::Mismatch;
-use plain::Plain;
 use primitive::Primitive;
 
 /// A compiled simple type. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(in crate::schema) struct SimpleType {
     definition: Arc<Definition>,
-    plain: Plain,
+    fast_path: FastPath,
 }
 
 /// A facet of a restriction, as the schema declares it.
@@ -150,7 +150,7 @@ impl SimpleType {
     /// [`Mismatch`] names the broken rule.
     #[inline]
     pub(in crate::schema) fn check(&self, value: &str, prefixes: &dyn Prefixes) -> Result<(), Mismatch> {
-        if self.plain.allows(value) {
+        if self.fast_path.allows(value) {
             return Ok(());
         }
         match self.definition.value(value, prefixes, false) {
@@ -220,7 +220,7 @@ impl SimpleType {
     }
 
     fn new(definition: Definition) -> Self {
-        Self { plain: Plain::of(&definition), definition: Arc::new(definition) }
+        Self { fast_path: FastPath::of(&definition), definition: Arc::new(definition) }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Primitive types.
 
+use super::date_time::{DateTime, DateTimeKind};
 use super::decimal::{Decimal, is_digits, signed};
 use super::duration::Duration;
 use super::mismatch::Rule;
-use super::moment::{Moment, MomentKind};
 use super::value::Value;
 use super::{Prefixes, binary, uri};
 use crate::vocab::{is_ncname, ns};
@@ -17,7 +17,7 @@ pub(super) enum Primitive {
     Float,
     Double,
     Duration,
-    Moment(MomentKind),
+    DateTime(DateTimeKind),
     Hex,
     Base64,
     Uri,
@@ -40,7 +40,7 @@ impl Primitive {
             Self::Float => float(text).map(Value::Float),
             Self::Double => float(text).map(Value::Double),
             Self::Duration => Duration::parse(text).map(Value::Duration),
-            Self::Moment(kind) => Moment::parse(kind, text).map(Value::Moment),
+            Self::DateTime(kind) => DateTime::parse(kind, text).map(Value::DateTime),
             Self::Hex => literal(binary::is_hex(text), Value::Hex(text.into())),
             Self::Base64 => literal(binary::is_base64(text), Value::Base64(text.into())),
             Self::Uri => literal(uri::is_uri(text), Value::Uri(text.into())),
@@ -81,7 +81,7 @@ impl Primitive {
                 matches!(self, Self::String | Self::Hex | Self::Base64 | Self::Uri | Self::QName | Self::Notation)
             }
             "minInclusive" | "minExclusive" | "maxInclusive" | "maxExclusive" => {
-                matches!(self, Self::Decimal | Self::Float | Self::Double | Self::Duration | Self::Moment(_))
+                matches!(self, Self::Decimal | Self::Float | Self::Double | Self::Duration | Self::DateTime(_))
             }
             "totalDigits" | "fractionDigits" => self == Self::Decimal,
             _ => false,

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use std::fmt::Write;
 
 use super::binary;
+use super::date_time::DateTime;
 use super::decimal::Decimal;
 use super::duration::Duration;
-use super::moment::Moment;
 
 /// A value, for equality and order. Value spaces of different primitive types are disjoint.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub(super) enum Value<'a> {
     Float(f32),
     Double(f64),
     Duration(Duration<'a>),
-    Moment(Moment<'a>),
+    DateTime(DateTime<'a>),
     /// The literal of `hexBinary`.
     Hex(Cow<'a, str>),
     /// The literal of `base64Binary`.
@@ -59,7 +59,7 @@ impl Value<'_> {
             (Self::Float(a), Self::Float(b)) => a.partial_cmp(b),
             (Self::Double(a), Self::Double(b)) => a.partial_cmp(b),
             (Self::Duration(a), Self::Duration(b)) => a.order(b),
-            (Self::Moment(a), Self::Moment(b)) => a.order(b),
+            (Self::DateTime(a), Self::DateTime(b)) => a.order(b),
             _ => None,
         }
     }
@@ -83,7 +83,7 @@ impl Value<'_> {
             Self::Boolean(value) => out.write_str(if *value { "o1" } else { "o0" }),
             Self::Decimal(decimal) => out.write_char('n').and_then(|()| decimal.key(out)),
             Self::Duration(duration) => out.write_char('p').and_then(|()| duration.key(out)),
-            Self::Moment(moment) => out.write_char('m').and_then(|()| moment.key(out)),
+            Self::DateTime(moment) => out.write_char('m').and_then(|()| moment.key(out)),
             // A local name can't contain a space, which separates it from the namespace.
             Self::Name { namespace, local } => write!(out, "q{local} {namespace}"),
             Self::List(items) => out.write_char('l').and_then(|()| {
@@ -104,7 +104,7 @@ impl Value<'_> {
             Self::Float(value) => Value::Float(value),
             Self::Double(value) => Value::Double(value),
             Self::Duration(duration) => Value::Duration(duration.into_owned()),
-            Self::Moment(moment) => Value::Moment(moment.into_owned()),
+            Self::DateTime(moment) => Value::DateTime(moment.into_owned()),
             Self::Hex(text) => Value::Hex(owned(text)),
             Self::Base64(text) => Value::Base64(owned(text)),
             Self::Name { namespace, local } => Value::Name { namespace: owned(namespace), local: owned(local) },

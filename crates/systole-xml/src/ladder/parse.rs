@@ -1,0 +1,167 @@
+//! The parser of raw bytes: the strict pass first, repair only if it refuses.
+
+use std::sync::Arc;
+
+use super::repair::{Shape, Vocabulary, is_thought, repair_by};
+use super::strict::{canonicalize, canonicalize_fragment};
+use super::{Canonical, Raw, Repair, RepairError, Repaired, StrictError};
+use crate::vocab::{Position, XmlLimits};
+
+/// Parses one document: the strict pass first; only if it refuses, repair and then the strict pass again.
+///
+/// Input past a limit isn't repaired.
+///
+/// # Errors
+/// [`LadderError`] if the bytes can't be repaired or are over a limit.
+pub fn parse(raw: &Raw, limits: &XmlLimits) -> Result<Canonical, LadderError> {
+    let (canonical, repairs) = strict_first(raw, Shape::Document, limits, Vocabulary::default, canonicalize, |_| true)?;
+    Ok(if repairs.is_empty() { canonical } else { canonical.with_repairs(repairs) })
+}
+
+/// The same for what a listener emitted: any number of top-level elements. Where repair is needed, `vocabulary` is asked
+/// for what the contract of the listener tells it. Well-formed reasoning (`<think>` and the like) needs repair, too.
+///
+/// # Errors
+/// [`LadderError`] if the bytes can't be repaired or are over a limit: an emission fails whole.
+pub fn parse_fragment(
+    raw: &Raw,
+    limits: &XmlLimits,
+    vocabulary: impl FnOnce() -> Vocabulary,
+) -> Result<Fragment, LadderError> {
+    let is_done = |elements: &Vec<Canonical>| !elements.iter().any(|element| is_thought(element.root().local()));
+    let (mut elements, repairs) =
+        strict_first(raw, Shape::Fragment, limits, vocabulary, canonicalize_fragment, is_done)?;
+    if !repairs.is_empty() {
+        let shared: Arc<[Repair]> = repairs.as_slice().into();
+        elements = elements.into_iter().map(|element| element.with_repairs(shared.clone())).collect();
+    }
+    Ok(Fragment { elements, repairs })
+}
+
+/// The top-level elements of an emission, in order, and what repair changed.
+#[derive(Debug, Clone)]
+pub struct Fragment {
+    /// The elements. Each carries the repairs of the whole emission.
+    pub elements: Vec<Canonical>,
+    /// The changes that repair made; there can be some without any element left.
+    pub repairs: Vec<Repair>,
+}
+
+/// The reason why bytes are no canonical XML.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LadderError {
+    /// The strict pass refused for a limit: repair wasn't tried.
+    #[error(transparent)]
+    Strict(#[from] StrictError),
+    /// Repair refused.
+    #[error(transparent)]
+    Repair(#[from] RepairError),
+    /// The strict pass refused the repaired bytes.
+    #[error("{input}; after repair: {repaired}")]
+    Beyond {
+        /// The error in the input, with its place there.
+        input: StrictError,
+        /// The error that was left after repair, with its place in the repaired bytes.
+        repaired: StrictError,
+    },
+}
+
+impl LadderError {
+    /// The place in the input, if there is one.
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            Self::Strict(error) | Self::Beyond { input: error, .. } => Some(error.position()),
+            Self::Repair(error) => Some(error.position()),
+        }
+    }
+
+    /// Tells whether the input passes a limit, rather than breaks a rule of XML.
+    pub fn is_limit(&self) -> bool {
+        match self {
+            Self::Strict(error) | Self::Beyond { repaired: error, .. } => error.is_limit(),
+            Self::Repair(error) => error.is_limit(),
+        }
+    }
+}
+
+/// Strict, and only where that refuses, or what it made is not `is_done`, repair and then strict again.
+fn strict_first<T>(
+    raw: &Raw,
+    shape: Shape,
+    limits: &XmlLimits,
+    vocabulary: impl FnOnce() -> Vocabulary,
+    strict: impl Fn(&bytes::Bytes, &XmlLimits) -> Result<T, StrictError>,
+    is_done: impl FnOnce(&T) -> bool,
+) -> Result<(T, Vec<Repair>), LadderError> {
+    let first = match strict(raw.bytes(), limits) {
+        Ok(clean) if is_done(&clean) => return Ok((clean, Vec::new())),
+        Err(error) if error.is_limit() => return Err(error.into()),
+        first => first,
+    };
+    let repaired = repair_by(&vocabulary(), raw, shape, limits).map(Repaired::into_parts);
+    match (repaired, first) {
+        (Ok((bytes, repairs)), first) => match (strict(&bytes, limits), first) {
+            (Ok(clean), _) => Ok((clean, repairs)),
+            (Err(_), Ok(clean)) => Ok((clean, Vec::new())),
+            (Err(repaired), Err(input)) => Err(LadderError::Beyond { input, repaired }),
+        },
+        (Err(_), Ok(clean)) => Ok((clean, Vec::new())),
+        (Err(error), Err(_)) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::strict::StrictErrorKind;
+
+    #[test]
+    fn clean_input_is_not_repaired() {
+        let canonical = parse(&Raw::new("<a/>"), &XmlLimits::default()).unwrap();
+        assert_eq!(canonical.as_str(), "<a></a>");
+        assert!(canonical.repairs().is_empty());
+        let fragment = parse_fragment(&Raw::new("<a/> <b/>"), &XmlLimits::default(), Vocabulary::default).unwrap();
+        assert_eq!(fragment.elements.len(), 2);
+        assert!(fragment.repairs.is_empty());
+    }
+
+    #[test]
+    fn closed_reasoning_goes_where_the_contract_does_not_declare_it() {
+        let contract = |declared: &[&str]| {
+            let mut vocabulary = Vocabulary::default();
+            declared.iter().for_each(|name| vocabulary.declare(name, true, false));
+            vocabulary
+        };
+        let roots = |text: &'static str, declared: &[&str]| {
+            let fragment = parse_fragment(&Raw::new(text), &XmlLimits::default(), || contract(declared)).unwrap();
+            let roots: Vec<String> = fragment.elements.iter().map(|element| element.as_str().to_owned()).collect();
+            let repairs: Vec<String> =
+                fragment.repairs.iter().map(|repair| format!("{} {}", repair.at, repair.kind)).collect();
+            (roots.join(""), repairs.join(", "))
+        };
+        let answer = "<a>x</a>".to_owned();
+        for text in [
+            "<think>ok</think><a>x</a>",
+            "<think>I write <a>, then </b> & 1 < 2.</think>\n<a>x</a>",
+            "<Thinking>An <a>y</a>?</Thinking> <a>x</a>",
+            "<think/><a>x</a>",
+            "<think/>Well, <a>y</a></think><a>x</a>",
+            "<think mode=deep>ok</THINK><a>x</a>",
+        ] {
+            assert_eq!(roots(text, &["a"]), (answer.clone(), "1:1 thought".to_owned()), "{text}");
+        }
+        assert_eq!(roots("<think>ok</think>", &["a"]), (String::new(), "1:1 thought".to_owned()));
+        let kept = "<think>ok</think><a>x</a>";
+        assert_eq!(roots(kept, &["a", "think"]), (kept.to_owned(), String::new()), "a payload of the contract");
+        assert_eq!(roots(kept, &[]), (kept.to_owned(), String::new()), "nothing is known");
+    }
+
+    #[test]
+    fn what_passes_a_limit_is_not_repaired() {
+        let limits = XmlLimits { depth: 2, ..XmlLimits::default() };
+        let error = parse(&Raw::new("<a><b><c/></b></a>"), &limits).unwrap_err();
+        assert!(error.is_limit());
+        assert_eq!(error.position(), Some(Position { line: 1, column: 7 }));
+        assert!(matches!(error, LadderError::Strict(inner) if *inner.kind() == StrictErrorKind::TooDeep { limit: 2 }));
+    }
+}

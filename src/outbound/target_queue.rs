@@ -1,0 +1,273 @@
+//! The queue of one target: its deliveries one after the other, each until it has ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_core::vocab::{MessageId, Name, Time};
+use tokio::sync::{Notify, Semaphore, watch};
+
+use super::answer::Answer;
+use super::cause::Cause;
+use super::circuit::CircuitState;
+use super::client::{Client, Setback};
+use super::delivery::{Delivery, shown};
+use super::error::{OutboxError, Outcome, Undelivered};
+use super::handle::{Handles, State};
+use super::options::Options;
+use super::retry::{Decision, Ended, Tried};
+use super::store::{DeliveryStore, Job};
+use super::target_queues::TargetQueues;
+use crate::runtime::clock::Clock;
+use crate::runtime::entropy::Entropy;
+
+/// State that the queues of all targets share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) options: Options,
+    pub(super) client: Client,
+    pub(super) store: Arc<dyn DeliveryStore>,
+    pub(super) clock: Clock,
+    pub(super) handles: Handles,
+    pub(super) lines: TargetQueues,
+    /// Attempts that may begin.
+    pub(super) slots: Semaphore,
+    /// Number of deliveries that have ended.
+    pub(super) settled: watch::Sender<u64>,
+    /// True once no further attempt may begin.
+    pub(super) closing: watch::Sender<bool>,
+}
+
+/// Reason why a delivery is not sent any further.
+pub(super) enum Stopped {
+    /// No further attempt may begin.
+    Closing,
+    /// Another party has ended the delivery, and told its handles.
+    Ended,
+    /// The outbox has failed, and logged it.
+    Outbox,
+}
+
+impl From<OutboxError> for Stopped {
+    fn from(_: OutboxError) -> Self {
+        Self::Outbox
+    }
+}
+
+/// Sends the deliveries to a target until none waits.
+pub(super) async fn drain(shared: Arc<Shared>, target: Name) {
+    loop {
+        shared.lines.look(&target);
+        match shared.store.head(target.clone()).await {
+            Ok(Some(job)) => match shared.serve(&target, job).await {
+                Ok(()) | Err(Stopped::Ended) => {}
+                Err(Stopped::Closing) => return,
+                Err(Stopped::Outbox) => return shared.handles.close(),
+            },
+            Ok(None) if shared.lines.leave(&target) => return,
+            Ok(None) => {}
+            Err(_) => return shared.handles.close(),
+        }
+    }
+}
+
+impl Shared {
+    /// Sends a delivery until it has ended, here or elsewhere.
+    async fn serve(&self, target: &Name, job: Job) -> Result<(), Stopped> {
+        let (stop, enough) = self.lines.run(target, job.delivery.id);
+        tokio::select! {
+            done = InFlight::of(self, job, enough).run() => done,
+            () = stop.notified() => Ok(()),
+        }
+    }
+
+    /// Tells the handles of a delivery its end.
+    pub(super) fn tell_settled(&self, id: MessageId, outcome: Outcome) {
+        self.handles.tell(id, State::Settled(outcome));
+        self.settled.send_modify(|settled| *settled += 1);
+    }
+
+    async fn sleep(&self, duration: Duration, enough: &Notify) -> Result<(), Stopped> {
+        let mut closing = self.closing.subscribe();
+        tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => Err(Stopped::Closing),
+            () = enough.notified() => Err(Stopped::Ended),
+            () = tokio::time::sleep(duration) => Ok(()),
+        }
+    }
+}
+
+/// A delivery in flight.
+struct InFlight<'a> {
+    shared: &'a Shared,
+    delivery: Delivery,
+    tried: Tried,
+    due: Option<Time>,
+    last_error: Option<String>,
+    /// Notified when no further attempt may begin.
+    enough: Arc<Notify>,
+}
+
+impl<'a> InFlight<'a> {
+    /// Goes on with a delivery: the time in which no process sent it doesn't count.
+    fn of(shared: &'a Shared, job: Job, enough: Arc<Notify>) -> Self {
+        let since = shared.clock.now().as_nanos().saturating_sub(job.spent.as_nanos().try_into().unwrap_or(u64::MAX));
+        let tried = Tried { attempts: job.attempts, since: Time::from_nanos(since) };
+        Self { shared, delivery: job.delivery, tried, due: job.next, last_error: job.last_error, enough }
+    }
+
+    async fn run(mut self) -> Result<(), Stopped> {
+        if let Some(due) = self.due.take() {
+            // A clock that was set back must not lengthen the wait.
+            self.shared.sleep(self.shared.clock.until(due).min(self.left()), &self.enough).await?;
+        }
+        loop {
+            let ended = match self.ready().await? {
+                Ok(()) => self.attempt().await?,
+                Err(cause) => Some(Err(cause)),
+            };
+            match ended {
+                None => {}
+                Some(Ok(answer)) => return self.settle(Ok(answer)).await,
+                Some(Err(cause)) => {
+                    let undelivered = self.undelivered(cause);
+                    return self.settle(Err(undelivered)).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until an attempt may begin; the inner error is the cause why none will.
+    async fn ready(&mut self) -> Result<Result<(), Cause>, Stopped> {
+        loop {
+            let now = self.shared.clock.now();
+            if let Err(cause) = self.shared.options.policy.may_try(self.tried, now) {
+                return Ok(Err(cause));
+            }
+            match self.shared.lines.circuit(&self.delivery.target, self.shared.options.circuit, now) {
+                CircuitState::Open(until) if until.since(now) >= self.left() => return Ok(Err(Cause::CircuitOpen)),
+                CircuitState::Open(until) => self.shared.sleep(until.since(now), &self.enough).await?,
+                CircuitState::Closed | CircuitState::HalfOpen => return Ok(Ok(())),
+            }
+        }
+    }
+
+    /// Makes an attempt; returns the end of the delivery, or none if another attempt follows.
+    async fn attempt(&mut self) -> Result<Option<Result<Answer, Cause>>, Stopped> {
+        let shared = self.shared;
+        let asked = shared.clock.now();
+        let Ok(slot) = shared.slots.acquire().await else { return Err(Stopped::Closing) };
+        // Waiting for a slot doesn't count against the budget.
+        self.tried.since = self.tried.since.after(shared.clock.now().since(asked));
+        if *shared.closing.borrow() {
+            return Err(Stopped::Closing);
+        }
+        self.tried.attempts += 1;
+        let (id, attempts, spent) = (self.delivery.id, self.tried.attempts, self.spent());
+        if !shared.store.begin(id, attempts, spent).await? {
+            return Err(Stopped::Ended);
+        }
+        shared.handles.tell(id, State::Attempting { attempt: attempts });
+        let result = self.send().await;
+        drop(slot);
+        self.judge(result).await
+    }
+
+    async fn send(&self) -> Result<Answer, Setback> {
+        let Shared { options, client, clock, .. } = self.shared;
+        let secret = options.secret(&self.delivery);
+        let attempt = client.attempt(&self.delivery, secret.as_ref(), &options.policy, clock.now());
+        match tokio::time::timeout(self.left(), attempt).await {
+            Ok(result) => result,
+            Err(_) => {
+                let message = format!("the attempt was ended after {:.1?} in all", options.policy.budget);
+                Err(Setback { ended: Ended::OutOfTime, message })
+            }
+        }
+    }
+
+    async fn judge(&mut self, result: Result<Answer, Setback>) -> Result<Option<Result<Answer, Cause>>, Stopped> {
+        let shared = self.shared;
+        let target = &self.delivery.target;
+        let setback = match result {
+            Ok(answer) => {
+                shared.lines.answered(target);
+                return Ok(Some(Ok(answer)));
+            }
+            Err(setback) => setback,
+        };
+        let now = shared.clock.now();
+        match &setback.ended {
+            Ended::Failed(failure) if failure.kind.is_transport() => {
+                if shared.lines.failed(target, shared.options.circuit, now) {
+                    tracing::warn!(%target, "the circuit is open: nothing is sent for a while");
+                }
+            }
+            Ended::Failed(failure) if !failure.kind.is_of_peer() => {}
+            Ended::OutOfTime => {}
+            Ended::Failed(_) | Ended::Refused { .. } | Ended::Accepted => shared.lines.answered(target),
+        }
+        self.last_error = Some(setback.message);
+        match shared.options.policy.decide(self.tried, &setback.ended, now, Entropy::Real.fraction()) {
+            Decision::GiveUp(cause) => Ok(Some(Err(cause))),
+            Decision::Wait(wait) => self.back_off(wait, now).await.map(|()| None),
+            // An accepted attempt returned above.
+            Decision::Done => Ok(Some(Err(Cause::Bug))),
+        }
+    }
+
+    async fn back_off(&mut self, wait: Duration, now: Time) -> Result<(), Stopped> {
+        let shared = self.shared;
+        let (id, spent, until) = (self.delivery.id, self.spent(), now.after(wait));
+        let error = self.last_error.clone().unwrap_or_default();
+        tracing::debug!(delivery = %id, target = %self.delivery.target, attempts = self.tried.attempts, ?wait, error,
+            "an attempt failed");
+        let state = State::BackingOff { attempts: self.tried.attempts, until, error: error.clone() };
+        if !shared.store.back_off(id, until, error, spent).await? {
+            return Err(Stopped::Ended);
+        }
+        shared.handles.tell(id, state);
+        shared.sleep(shared.clock.until(until), &self.enough).await
+    }
+
+    async fn settle(self, outcome: Outcome) -> Result<(), Stopped> {
+        let shared = self.shared;
+        let (id, now) = (self.delivery.id, shared.clock.now());
+        let spent = outcome.as_ref().err().map_or_else(|| self.spent(), |undelivered| undelivered.elapsed);
+        if let Err(undelivered) = &outcome {
+            tracing::warn!(delivery = %id, target = %undelivered.target, cause = %undelivered.cause,
+                attempts = undelivered.attempts, message = undelivered.message, "a delivery was given up");
+        }
+        let told = shared.handles.has(id);
+        if shared.store.settle(id, outcome.clone(), spent, now, told).await? {
+            shared.tell_settled(id, outcome);
+        }
+        Ok(())
+    }
+
+    fn undelivered(&self, cause: Cause) -> Undelivered {
+        let unsaid = || match (cause, self.tried.attempts) {
+            (Cause::CircuitOpen, _) => format!("earlier attempts to {} failed", self.delivery.target),
+            (_, 0) => "its turn came too late".to_owned(),
+            (_, attempts) => format!("the process ended during attempt {attempts}"),
+        };
+        Undelivered {
+            id: self.delivery.id,
+            target: self.delivery.target.clone(),
+            url: shown(&self.delivery.url),
+            cause,
+            message: self.last_error.clone().unwrap_or_else(unsaid),
+            attempts: self.tried.attempts,
+            limit: self.shared.options.policy.attempts.max(1),
+            elapsed: self.spent(),
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.shared.options.policy.left(self.tried, self.shared.clock.now())
+    }
+
+    fn spent(&self) -> Duration {
+        self.shared.clock.now().since(self.tried.since)
+    }
+}

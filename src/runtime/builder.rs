@@ -1,0 +1,495 @@
+//! The builder of organisms.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::{Actor, Context};
+use systole_core::core::{
+    Blueprint, Client, Contract, Decoders, Event, Failure, ListenerId, MetaFlags, Problem, Scheduling,
+};
+use systole_core::journal::{Journal, JournalError, Recovered};
+use systole_core::vocab::{Limits, Name, QName};
+use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
+use tokio::sync::broadcast;
+
+#[cfg(feature = "gateway")]
+use super::accepts::Kind;
+use super::accepts::{ActorRoute, AsActor, AsBlocking, BlockingRoute};
+use super::clock::Clock;
+use super::contract::{ClientBuilder, ContractBuilder, Words, answers, undecoded};
+use super::delivery::Delivery;
+use super::entropy::Entropy;
+use super::events::Events;
+use super::function::{AsFunctions, FunctionAnswer, FunctionRoute, Functions};
+use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
+use super::inbox::TaskBoard;
+use super::journal::{Durability, Options, Retention, SqliteJournal, Takeover};
+use super::journal_appender::Recoverable;
+use super::organism::Organism;
+use super::raw::RawListener;
+use super::shard_context::ShardContext;
+use super::start::{Refusal, StartError};
+
+/// The most events that wait for a subscriber; beyond, the oldest are missed.
+const EVENTS: usize = 16_384;
+
+/// Builder of an organism.
+///
+/// Nothing fails before [`OrganismBuilder::start`], which reports all mistakes at once.
+pub struct OrganismBuilder {
+    name: String,
+    listeners: Vec<Registration>,
+    clients: Vec<Client>,
+    limits: Limits,
+    scheduling: Scheduling,
+    meta: MetaFlags,
+    shards: Option<u16>,
+    events: Option<broadcast::Sender<Event>>,
+    journal: Option<Keep>,
+    tasks: TaskBoard,
+    recoverables: Vec<Arc<dyn Recoverable>>,
+    words: Words,
+}
+
+struct Registration {
+    contract: Contract,
+    decoders: Vec<(QName, DecodeFn)>,
+    /// True if the contract leaves the timeout to the limits.
+    default_timeout: bool,
+    /// Whether it takes the replies of all that it calls as messages, beside those that its contract lists.
+    takes_all: bool,
+    host: HostFactory,
+}
+
+/// The journal of an organism, before it is opened.
+pub(super) enum Keep {
+    File { file: PathBuf, durability: Durability, retention: Retention },
+    Own(Box<dyn Journal>),
+}
+
+impl Keep {
+    /// Opens the journal and recovers it. `gateway`: takes over the files of an older gateway, too.
+    pub(super) fn open(self, entropy: &Entropy, gateway: bool) -> Result<Opened, StartError> {
+        let mut takeover = Takeover::default();
+        let (mut journal, durability): (Box<dyn Journal>, _) = match self {
+            Self::File { file, durability, retention } => {
+                let options = Options { durability, retention, ..Options::new(entropy.secret()) };
+                let mut journal = SqliteJournal::open(&file, &options).map_err(JournalError::from)?;
+                if gateway {
+                    takeover = journal.take_over().map_err(JournalError::from)?;
+                }
+                (Box::new(journal), durability)
+            }
+            Self::Own(journal) => (journal, Durability::Process),
+        };
+        let recovered = journal.recover()?;
+        Ok(Opened { journal, durability, recovered, takeover })
+    }
+}
+
+/// An opened and recovered journal.
+pub(super) struct Opened {
+    pub(super) journal: Box<dyn Journal>,
+    pub(super) durability: Durability,
+    pub(super) recovered: Recovered,
+    pub(super) takeover: Takeover,
+}
+
+/// A checked organism, ready to start.
+pub(crate) struct OrganismSpec {
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) decoders: Arc<Decoders>,
+    pub(super) hosts: Arc<[HostFactory]>,
+    pub(super) shards: u16,
+    pub(super) events: Option<broadcast::Sender<Event>>,
+    pub(super) journal: Option<Keep>,
+    pub(super) tasks: TaskBoard,
+    pub(super) recoverables: Vec<Arc<dyn Recoverable>>,
+    pub(super) warnings: Vec<Problem>,
+}
+
+impl OrganismBuilder {
+    pub(super) fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            listeners: Vec::new(),
+            clients: Vec::new(),
+            limits: Limits::default(),
+            scheduling: Scheduling::default(),
+            meta: MetaFlags::default(),
+            shards: None,
+            events: None,
+            journal: None,
+            tasks: TaskBoard::default(),
+            recoverables: Vec::new(),
+            words: Words::default(),
+        }
+    }
+
+    /// Registers an actix actor with its name, its factory and its contract.
+    ///
+    /// The factory makes the actor again after a panic. There is one instance in the organism, unless the contract is
+    /// [`stateless`](ContractBuilder::stateless).
+    #[must_use]
+    pub fn listener<A, F, C>(mut self, name: &str, factory: F, contract: C) -> Self
+    where
+        A: Actor<Context = Context<A>>,
+        F: Fn() -> A + Send + Sync + 'static,
+        C: FnOnce(ContractBuilder<A, AsActor>) -> ContractBuilder<A, AsActor>,
+    {
+        let Some(name) = self.name(name) else { return self };
+        let built = contract(ContractBuilder::new(name));
+        let factory: Arc<dyn Fn() -> A + Send + Sync> = Arc::new(factory);
+        let routes: Arc<[ActorRoute<A>]> = built.routes.into();
+        let host = move |shard_context: Rc<ShardContext>, id| {
+            let host: Rc<dyn super::host::Host> = ActorHost::spawn(shard_context, id, factory.clone(), routes.clone());
+            host
+        };
+        self.register(built.contract, built.decoders, built.timeout, built.words, Box::new(host))
+    }
+
+    /// Registers an async function as a listener: it accepts the payload that the function takes, and replies with the one
+    /// that it returns, which the payload names as its reply.
+    ///
+    /// ```
+    /// use systole::prelude::*;
+    ///
+    /// # #[derive(Serialize, Deserialize, JsonSchema, Payload)]
+    /// # #[payload(namespace = "urn:example:numbers:v1", reply = Sum)]
+    /// # struct Add { a: i64, b: i64 }
+    /// # #[derive(Serialize, Deserialize, JsonSchema, Payload)]
+    /// # #[payload(namespace = "urn:example:numbers:v1")]
+    /// # struct Sum { value: i64 }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let organism = Organism::builder("numbers")
+    ///     .on("calculator", async |add: Delivery<Add>| Ok(Sum { value: add.a + add.b }))
+    ///     .client("cli", |c| c.calls::<Add>())
+    ///     .start()?;
+    /// # let sum = block_on(organism.client("cli")?.ask(Add { a: 1, b: 2 }))?;
+    /// # assert_eq!(sum.value, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The function may be a closure that shares state (`Arc`), and calls listeners by
+    /// [`Delivery::thread`](super::Delivery::thread) if [`on_with`](Self::on_with) has listed the payloads. As many
+    /// messages as the contract's `concurrency` allows run at once, on the thread of one shard.
+    #[must_use]
+    pub fn on<T, R, F, H>(self, name: &str, function: H) -> Self
+    where
+        T: Payload,
+        R: FunctionAnswer<T>,
+        F: Future<Output = Result<R, Failure>> + 'static,
+        H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
+    {
+        self.on_with(name, function, |contract| contract)
+    }
+
+    /// Registers an async function as [`on`](Self::on) does, with a contract that adds the payloads that it
+    /// [`calls`](ContractBuilder::calls), its concurrency, or further functions for other payloads
+    /// ([`on`](ContractBuilder::on)).
+    #[must_use]
+    pub fn on_with<T, R, F, H, C>(mut self, name: &str, function: H, contract: C) -> Self
+    where
+        T: Payload,
+        R: FunctionAnswer<T>,
+        F: Future<Output = Result<R, Failure>> + 'static,
+        H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
+        C: FnOnce(ContractBuilder<Functions, AsFunctions>) -> ContractBuilder<Functions, AsFunctions>,
+    {
+        let Some(name) = self.name(name) else { return self };
+        let built = contract(ContractBuilder::new(name).on(function));
+        let routes: Arc<[FunctionRoute]> = built.routes.into();
+        let host = raw_host(move || Functions::new(routes.clone()));
+        self.register(built.contract, built.decoders, built.timeout, built.words, host)
+    }
+
+    /// Registers a listener that blocks its thread: its handlers run on a pool of their own and
+    /// can't await answers.
+    #[must_use]
+    pub fn blocking_listener<L, F, C>(mut self, name: &str, factory: F, contract: C) -> Self
+    where
+        L: Send + Sync + 'static,
+        F: Fn() -> L + Send + Sync + 'static,
+        C: FnOnce(ContractBuilder<L, AsBlocking>) -> ContractBuilder<L, AsBlocking>,
+    {
+        let Some(name) = self.name(name) else { return self };
+        let mut built = contract(ContractBuilder::new(name));
+        built.contract.can_park = false;
+        let routes: Arc<[BlockingRoute<L>]> = built.routes.into();
+        let factory: Arc<dyn Fn() -> Arc<dyn Run> + Send + Sync> =
+            Arc::new(move || Arc::new(Routed { listener: factory(), routes: routes.clone() }));
+        let host = move |shard_context: Rc<ShardContext>, id| {
+            let host: Rc<dyn super::host::Host> = BlockingHost::new(shard_context, id, factory.clone());
+            host
+        };
+        self.register(built.contract, built.decoders, built.timeout, built.words, Box::new(host))
+    }
+
+    /// Registers a listener that is no actor, with a complete contract. Its schemas come with
+    /// [`OrganismBuilder::schemas`].
+    #[must_use]
+    pub fn raw_listener<L, F>(mut self, contract: Contract, factory: F) -> Self
+    where
+        L: RawListener,
+        F: Fn() -> L + Send + Sync + 'static,
+    {
+        let decoders = contract.accepts.iter().chain(&contract.returns).map(|payload| (payload.clone(), undecoded()));
+        let decoders = decoders.collect();
+        let (default_timeout, takes_all) = (false, false);
+        let host = raw_host(factory);
+        self.listeners.push(Registration { contract, decoders, default_timeout, takes_all, host });
+        self
+    }
+
+    /// Registers a listener that is no actor, whose contract begins with these defaults, and which takes the replies of all
+    /// that it calls.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn raw_built<L, K, F, C>(
+        mut self,
+        name: &str,
+        defaults: impl FnOnce(&mut Contract),
+        contract: C,
+        factory: F,
+    ) -> Self
+    where
+        L: RawListener,
+        K: Kind<L>,
+        F: Fn() -> L + Send + Sync + 'static,
+        C: FnOnce(ContractBuilder<L, K>) -> ContractBuilder<L, K>,
+    {
+        let Some(name) = self.name(name) else { return self };
+        let mut begun = ContractBuilder::new(name);
+        defaults(&mut begun.contract);
+        begun.timeout = Some(begun.contract.timeout);
+        let built = contract(begun);
+        self = self.register(built.contract, built.decoders, built.timeout, built.words, raw_host(factory));
+        self.listeners.iter_mut().next_back().into_iter().for_each(|listener| listener.takes_all = true);
+        self
+    }
+
+    /// Registers a client: its name, and the payloads that it may send.
+    #[must_use]
+    pub fn client(mut self, name: &str, client: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Self {
+        let Some(name) = self.name(name) else { return self };
+        let built = client(ClientBuilder::new(name));
+        self.words.append(built.words);
+        self.raw_client(built.client)
+    }
+
+    /// Registers a client from its description.
+    #[must_use]
+    pub fn raw_client(mut self, client: Client) -> Self {
+        self.clients.push(client);
+        self
+    }
+
+    /// Adds schemas of payloads that have no Rust type: `.xsd` contracts.
+    #[must_use]
+    pub fn schemas(mut self, schemas: impl IntoIterator<Item = PayloadSchema>) -> Self {
+        self.words.schemas.extend(schemas);
+        self
+    }
+
+    /// Sets the limits.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the order of dispatch.
+    #[must_use]
+    pub fn scheduling(mut self, scheduling: Scheduling) -> Self {
+        self.scheduling = scheduling;
+        self
+    }
+
+    /// Sets the permissions for requests to the core.
+    #[must_use]
+    pub fn meta(mut self, meta: MetaFlags) -> Self {
+        self.meta = meta;
+        self
+    }
+
+    /// Sets the number of shards, each a thread; at least 1. The default is one for each processor.
+    #[must_use]
+    pub fn shards(mut self, shards: u16) -> Self {
+        self.shards = Some(shards.max(1));
+        self
+    }
+
+    /// Keeps all durable state in an SQLite file, and starts from the state in that file. A missing file is created.
+    /// Without this, an organism lives in memory.
+    ///
+    /// `docs/journal.md` describes the promise of each durability. To continue after a crash, start the same organism
+    /// with the same file.
+    #[must_use]
+    pub fn durable(mut self, file: impl Into<PathBuf>, durability: Durability) -> Self {
+        let retention = Retention::default();
+        self.journal = Some(Keep::File { file: file.into(), durability, retention });
+        self
+    }
+
+    /// Sets how long a [`durable`](Self::durable) organism keeps ended rows for inspection.
+    #[must_use]
+    pub fn retention(mut self, kept: Retention) -> Self {
+        if let Some(Keep::File { retention, .. }) = &mut self.journal {
+            *retention = kept;
+        }
+        self
+    }
+
+    /// Keeps all durable state in a journal of the program's own, and starts from the state in that journal.
+    #[must_use]
+    pub fn journal(mut self, journal: impl Journal + 'static) -> Self {
+        self.journal = Some(Keep::Own(Box::new(journal)));
+        self
+    }
+
+    /// Adds to the task board.
+    pub(super) fn tasks(mut self, enlist: impl FnOnce(&mut TaskBoard)) -> Self {
+        enlist(&mut self.tasks);
+        self
+    }
+
+    /// Adds a recoverable: a part beside the cores that lives in the journal.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn recoverable(mut self, recoverable: Arc<dyn Recoverable>) -> Self {
+        self.recoverables.push(recoverable);
+        self
+    }
+
+    /// Subscribes to all events from the start on. Without a call of this, no events are made.
+    pub fn events(&mut self) -> Events {
+        let sender = self.events.get_or_insert_with(|| broadcast::channel(EVENTS).0);
+        Events::new(sender.subscribe())
+    }
+
+    /// Starts the organism: its threads run, and `<boot>` is on its way.
+    ///
+    /// # Errors
+    /// [`StartError`] with all mistakes.
+    pub fn start(self) -> Result<Organism, StartError> {
+        Organism::start(self.plan()?, Clock::real(), Entropy::Real)
+    }
+
+    pub(crate) fn plan(mut self) -> Result<OrganismSpec, StartError> {
+        let catalog = self.catalog();
+        self.take_all();
+        let (mut contracts, mut hosts, mut decoders) = (Vec::new(), Vec::new(), Decoders::default());
+        for (id, registration) in (0..).map(ListenerId).zip(self.listeners) {
+            let Registration { mut contract, decoders: own, default_timeout, host, .. } = registration;
+            if default_timeout {
+                contract.timeout = Some(self.limits.handler_timeout);
+            }
+            own.into_iter().for_each(|(payload, decode)| decoders.insert(id, payload, decode));
+            contracts.push(contract);
+            hosts.push(host);
+        }
+        let mut blueprint = Blueprint::new(self.name, contracts, self.clients);
+        blueprint.limits = self.limits;
+        blueprint.scheduling = self.scheduling;
+        blueprint.meta = self.meta;
+        let (mut warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);
+        self.words.refusals.extend(errors.into_iter().map(Refusal::Problem));
+        // Tasks of jobs and messages of remote listeners don't come from clients.
+        if self.recoverables.is_empty() && self.tasks.is_empty() && !blueprint.has_speaker() {
+            warnings.push(Problem::NoSpeaker);
+        }
+        let listeners = blueprint.listeners().map(|(_, listener)| listener.name.clone());
+        let clients = blueprint.clients().map(|(_, client)| client.name.clone());
+        self.words.refusals.extend(self.tasks.reserve(listeners.chain(clients).collect()));
+        if !self.words.refusals.is_empty() {
+            return Err(StartError::Refused(each_payload_once(self.words.refusals)));
+        }
+        let shards = self.shards.unwrap_or_else(|| {
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            u16::try_from(processors).unwrap_or(u16::MAX)
+        });
+        Ok(OrganismSpec {
+            blueprint: Arc::new(blueprint),
+            catalog: Arc::new(catalog),
+            decoders: Arc::new(decoders),
+            hosts: hosts.into(),
+            shards,
+            events: self.events,
+            journal: self.journal,
+            tasks: self.tasks,
+            recoverables: self.recoverables,
+            warnings,
+        })
+    }
+
+    fn take_all(&mut self) {
+        let contracts: Vec<Contract> = self.listeners.iter().map(|listener| listener.contract.clone()).collect();
+        for Registration { contract, decoders, .. } in self.listeners.iter_mut().filter(|listener| listener.takes_all) {
+            let missing = answers(&contract.calls, &contracts);
+            for payload in missing.into_iter().filter(|payload| !contract.returns.contains(payload)).collect::<Vec<_>>()
+            {
+                decoders.push((payload.clone(), undecoded()));
+                contract.returns.push(payload);
+            }
+        }
+    }
+
+    fn catalog(&mut self) -> Catalog {
+        let mut catalog = Catalog::new();
+        for schema in std::mem::take(&mut self.words.schemas) {
+            let payload = schema.qname().clone();
+            if let Err(error) = catalog.add(schema) {
+                self.words.refusals.push(Refusal::Contract { party: None, payload: payload.to_string(), error });
+            }
+        }
+        catalog
+    }
+
+    fn register(
+        mut self,
+        mut contract: Contract,
+        decoders: Vec<(QName, DecodeFn)>,
+        timeout: Option<Option<std::time::Duration>>,
+        words: Words,
+        host: HostFactory,
+    ) -> Self {
+        if let Some(timeout) = timeout {
+            contract.timeout = timeout;
+        }
+        self.words.append(words);
+        let default_timeout = timeout.is_none();
+        self.listeners.push(Registration { contract, decoders, default_timeout, takes_all: false, host });
+        self
+    }
+
+    fn name(&mut self, text: &str) -> Option<Name> {
+        match Name::parse(text) {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.words.refusals.push(Refusal::Name { text: text.to_owned(), error });
+                None
+            }
+        }
+    }
+}
+
+/// Makes the host factory of a listener that is no actor.
+fn raw_host<L: RawListener>(listener: impl Fn() -> L + Send + Sync + 'static) -> HostFactory {
+    let factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync> = Arc::new(move || Rc::new(listener()));
+    Box::new(move |shard_context, id| {
+        let host: Rc<dyn super::host::Host> = RawHost::new(shard_context, id, factory.clone());
+        host
+    })
+}
+
+/// Keeps each problem of a payload for the first party that lists it only.
+fn each_payload_once(refusals: Vec<Refusal>) -> Vec<Refusal> {
+    let mut told = BTreeSet::new();
+    let is_new = |refusal: &Refusal| match refusal {
+        Refusal::Contract { payload, error, .. } => told.insert((payload.clone(), error.to_string())),
+        _ => true,
+    };
+    refusals.into_iter().filter(is_new).collect()
+}

@@ -1,0 +1,359 @@
+//! Clients and their conversations.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use systole_core::core::{
+    Answer, Arrival, Attachment, ClientId, Egress, Emission, Failure, Injected, Input, Overloaded, ReadMessage, ShardId,
+};
+#[cfg(feature = "gateway")]
+use systole_core::journal::{Op, SubmissionRecord};
+use systole_core::protocol::Request;
+use systole_core::vocab::{Name, ThreadId};
+use systole_xml::ladder::Raw;
+use tokio::sync::mpsc::WeakUnboundedSender;
+
+use super::asking::{Asking, returned};
+use super::egress::{EgressReceiver, EgressSender, Unread, way};
+use super::letter::Letter;
+use super::link::Command;
+use super::organism::Shared;
+use super::response::call_to;
+use super::thread::IntoRequest;
+
+/// A client of an organism, under its name.
+///
+/// Clones are handles of the same client: a message to the client outside of its [`Conversation`]s goes to the clone
+/// that reads first.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    id: ClientId,
+    patience: Option<Duration>,
+    remote: bool,
+}
+
+/// Refusal of a message. No part of it was taken.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The organism is full. Requests to the core are taken even then, a few at a time.
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
+    /// The client has too many unread messages and must read first.
+    #[error("too much is left unread: read before sending more")]
+    Unread,
+    /// The organism takes no more messages, or the conversation has closed.
+    #[error("the organism or the conversation has closed")]
+    Closed,
+    /// The message can't be written.
+    #[error("the message can't be written: {reason}")]
+    Unwritable {
+        /// The reason.
+        reason: Arc<str>,
+    },
+}
+
+systole_core::vocab::debug_is_display!(SendError);
+
+/// Options of an injected message: the sender of its answers, the operations that are written with it, and the message as
+/// its entrance has read it.
+#[derive(Default)]
+struct Way {
+    outlet: Option<EgressSender>,
+    attachment: Option<Attachment>,
+    read: Option<ReadMessage>,
+}
+
+impl Client {
+    pub(super) fn new(shared: Arc<Shared>, id: ClientId) -> Self {
+        Self { shared, id, patience: None, remote: false }
+    }
+
+    /// Returns the name of the client.
+    pub fn name(&self) -> &Name {
+        &self.shared.blueprint.principal(self.id).name
+    }
+
+    /// Returns a handle whose messages have a deadline of `patience` after they are sent.
+    #[must_use]
+    pub fn with_deadline(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
+    }
+
+    /// Returns a handle whose messages count as coming over a network.
+    #[must_use]
+    pub fn over_network(self) -> Self {
+        Self { remote: true, ..self }
+    }
+
+    /// Sends the bytes of one envelope, dirty or not. It continues the conversation that its `<thread>` names, or opens
+    /// one; the answers come to [`receive`](Self::receive).
+    ///
+    /// Returns the id of the conversation, if it opens one.
+    ///
+    /// # Errors
+    /// [`SendError`] if the envelope was not taken.
+    pub fn send(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
+        let root = self.shared.root();
+        self.inject(self.shared.next_shard(), root, envelope.into(), false, Way::default())?;
+        Ok(root)
+    }
+
+    /// Sends the bytes of one envelope as [`send`](Self::send) does, as the last message of that conversation, which
+    /// closes when its threads have, rather than 15 minutes later.
+    ///
+    /// # Errors
+    /// [`SendError`] if the envelope was not taken.
+    pub fn send_last(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
+        let root = self.shared.root();
+        self.inject(self.shared.next_shard(), root, envelope.into(), true, Way::default())?;
+        Ok(root)
+    }
+
+    /// Sends a request in a conversation of its own, and returns the id of that; the answers come to
+    /// [`receive`](Self::receive).
+    ///
+    /// # Errors
+    /// [`SendError`] if the request was not taken.
+    pub fn tell(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
+        let root = self.shared.root();
+        self.inject(self.shared.next_shard(), root, self.write(request.into_request())?, true, Way::default())?;
+        Ok(root)
+    }
+
+    /// Sends a request as [`tell`](Self::tell) does, and waits until it is durable: in the journal, if there is one, or
+    /// refused by a fault that is on its way back.
+    ///
+    /// # Errors
+    /// [`SendError`] if the request was not taken. After [`SendError::Closed`] it may still have been taken, if the
+    /// organism ended in the meantime.
+    ///
+    /// # Cancel safety
+    /// Once polled, the request is sent even if the future is dropped.
+    pub async fn post(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
+        let root = self.shared.root();
+        let (ticket, taken) = self.shared.pending_acks.issue();
+        let way = Way { attachment: Some(Attachment { ops: Vec::new(), ticket }), ..Way::default() };
+        let sent = self
+            .write(request.into_request())
+            .and_then(|envelope| self.inject(self.shared.next_shard(), root, envelope, true, way));
+        if let Err(error) = sent {
+            self.shared.pending_acks.punch(ticket, false);
+            return Err(error);
+        }
+        taken.await.map_err(|_| SendError::Closed)?;
+        Ok(root)
+    }
+
+    /// Sends one envelope, parsed or not, as the only message of a conversation of that id. The future is done when it
+    /// is durable: in the journal, if there is one, or refused by a fault that is on its way back.
+    pub(crate) fn hand_over(
+        &self,
+        root: ThreadId,
+        (envelope, read): (Bytes, Option<ReadMessage>),
+        submission: Option<SubmissionRecord>,
+    ) -> Result<impl Future<Output = Result<(), SendError>> + Send + use<>, SendError> {
+        let (ticket, taken) = self.shared.pending_acks.issue();
+        let ops = submission.map(Op::Submitted).into_iter().collect();
+        let way = Way { attachment: Some(Attachment { ops, ticket }), read, ..Way::default() };
+        if let Err(error) = self.inject(self.shared.next_shard(), root, envelope, true, way) {
+            self.shared.pending_acks.punch(ticket, false);
+            return Err(error);
+        }
+        Ok(async { taken.await.map_err(|_| SendError::Closed) })
+    }
+
+    /// Receives the next message as [`receive`](Self::receive) does, without marking it as read.
+    pub async fn receive_unread(&self) -> Option<Unread> {
+        self.shared.inlets[self.id.0 as usize].lock().await.next_unread().await
+    }
+
+    /// Sends a request in a conversation of its own and waits for its reply.
+    ///
+    /// # Errors
+    /// [`AskError`](super::AskError): the fault that came as the answer, or why none could come.
+    ///
+    /// # Cancel safety
+    /// Nothing is sent before the first poll. Dropping the future cancels the conversation.
+    pub fn ask<R: Request>(&self, request: R) -> Asking<R::Reply> {
+        Asking::new(self.clone(), request.into_request(), returned)
+    }
+
+    /// Asks one listener, by name, as [`ask`](Self::ask) does.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn ask_to<R: Request>(&self, listener: &str, request: R) -> Asking<R::Reply> {
+        Asking::new(self.clone(), call_to(listener, request).into_request(), returned)
+    }
+
+    /// Sends a request as [`ask`](Self::ask) does and waits for its first answer, whatever its type: for payloads that are
+    /// no [`Request`], and for what [`call_to`](super::call_to()) makes of them.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn ask_any(&self, request: impl IntoRequest) -> Asking<Answer> {
+        Asking::new(self.clone(), request.into_request(), Ok)
+    }
+
+    /// Makes a conversation, which opens with its first message.
+    pub fn converse(&self) -> Conversation {
+        let (outlet, inlet) = way();
+        Conversation {
+            client: self.clone(),
+            root: self.shared.root(),
+            shard: self.shared.next_shard(),
+            inlet,
+            outlet: outlet.downgrade(),
+            unopened: Some(outlet),
+            give_up: false,
+        }
+    }
+
+    /// Receives the next message outside of this client's [`Conversation`]s; `None` when the organism has ended.
+    ///
+    /// A message counts as read when the next one is requested, by this client or a clone of it, or when the organism
+    /// ends in order: a durable organism that is killed before delivers it again, under the same [`Egress::number`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn receive(&self) -> Option<Egress> {
+        self.shared.inlets[self.id.0 as usize].lock().await.next().await
+    }
+
+    /// Receives the next such message, if there is one.
+    pub fn try_receive(&self) -> Option<Egress> {
+        self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next()
+    }
+
+    /// Receives the next such message, if there is one, without marking it as read.
+    pub fn try_receive_unread(&self) -> Option<Unread> {
+        self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next_unread()
+    }
+
+    fn write(&self, requests: Result<Vec<Emission>, Failure>) -> Result<Bytes, SendError> {
+        let deadline = self.patience.map(|patience| self.shared.clock.now().after(patience));
+        Letter { from: self.name(), deadline }.write(requests)
+    }
+
+    fn inject(&self, shard: ShardId, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {
+        let Way { outlet, attachment, read } = way;
+        if self.shared.closed.load(Ordering::Acquire) {
+            return Err(SendError::Closed);
+        }
+        self.shared.unread[self.id.0 as usize].admit(0).map_err(|_| SendError::Unread)?;
+        let permit = self.shared.gauge.admit_entry(&envelope)?;
+        let (client, remote) = (self.id, self.remote);
+        let message = read.map_or_else(|| Raw::new(envelope).into(), |read| Arrival::Read(Box::new(Ok(read))));
+        let input = Input::Injected(Injected { client, message, root, remote, last, attachment, permit });
+        let command = match outlet {
+            Some(outlet) => Command::Open { root, client, outlet, input },
+            None => Command::Core(input),
+        };
+        if self.shared.links.send(shard, command) { Ok(()) } else { Err(SendError::Closed) }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("name", self.name()).finish_non_exhaustive()
+    }
+}
+
+/// A conversation of a client: its messages into one root, and the messages that leave there.
+///
+/// Each message opens a child of its own, in parallel with earlier ones. Dropping the value ends the reading: the
+/// conversation closes when it has no open child.
+pub struct Conversation {
+    client: Client,
+    root: ThreadId,
+    shard: ShardId,
+    inlet: EgressReceiver,
+    outlet: WeakUnboundedSender<Unread>,
+    unopened: Option<EgressSender>,
+    give_up: bool,
+}
+
+impl Conversation {
+    /// Returns the id of the conversation.
+    pub fn id(&self) -> ThreadId {
+        self.root
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// [`SendError`] if the request was not taken; [`SendError::Closed`] also if the conversation has closed, 15
+    /// minutes after its last message.
+    pub fn send(&mut self, request: impl IntoRequest) -> Result<(), SendError> {
+        let envelope = self.client.write(request.into_request())?;
+        self.put(envelope, false)
+    }
+
+    /// Sends the one request of the conversation, which is given up if it is dropped before [`keep`](Self::keep).
+    pub(super) fn send_only(&mut self, requests: Result<Vec<Emission>, Failure>) -> Result<(), SendError> {
+        self.give_up = true;
+        let envelope = self.client.write(requests)?;
+        self.put(envelope, true)
+    }
+
+    /// Says that the conversation goes on when this is dropped.
+    pub(super) fn keep(&mut self) {
+        self.give_up = false;
+    }
+
+    /// Sends the bytes of one envelope, dirty or not.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_bytes(&mut self, envelope: impl Into<Bytes>) -> Result<(), SendError> {
+        self.put(envelope.into(), false)
+    }
+
+    /// Receives the next message that leaves; `None` when the conversation has closed.
+    ///
+    /// Waits for ever if nothing was sent. A message counts as read when the next one is requested or the conversation
+    /// is dropped: a durable organism that is killed before delivers it again, to [`Client::receive`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn receive(&mut self) -> Option<Egress> {
+        self.inlet.next().await
+    }
+
+    /// Receives the next message, if there is one.
+    pub fn try_receive(&mut self) -> Option<Egress> {
+        self.inlet.try_next()
+    }
+
+    /// Cancels everything in the conversation.
+    pub fn cancel(mut self) {
+        self.give_up = true;
+    }
+
+    fn put(&mut self, envelope: Bytes, last: bool) -> Result<(), SendError> {
+        let outlet = self.unopened.clone().or_else(|| self.outlet.upgrade()).ok_or(SendError::Closed)?;
+        let way = Way { outlet: Some(outlet), ..Way::default() };
+        self.client.inject(self.shard, self.root, envelope, last, way)?;
+        self.unopened = None;
+        Ok(())
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        if self.unopened.is_none() {
+            let leave = Command::Leave { root: self.root, cancel: self.give_up };
+            self.client.shared.links.send(self.shard, leave);
+        }
+    }
+}
+
+impl fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversation").field("client", self.client.name()).field("id", &self.root).finish()
+    }
+}

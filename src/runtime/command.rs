@@ -1,0 +1,323 @@
+//! Listeners that are programs, with one process for each message.
+//!
+//! The process gets the canonical payload as its standard input, a sealed file in memory, and writes raw bytes, 0 to n
+//! payloads, to its standard output; they count only if it exits with 0. Its standard error goes to the log. It runs in
+//! the directory of the organism's file, in a process group of its own, with an environment of `PATH`, `HOME`, `LANG`,
+//! the variables of `env` and the `SYSTOLE_*` variables.
+//!
+//! Invariants: when the future of [`CommandListener::answer`] is done or dropped, the whole group is killed and the
+//! process is reaped; when this process ends, even by `kill -9`, the groups end with it. A descendant that leaves the
+//! group (`setsid`) is not killed, but can't delay the answer. No part of a payload is ever taken for the whole, and no
+//! file is left behind.
+
+mod conceal;
+pub(super) mod environment;
+pub(super) mod guard;
+mod history;
+mod memory;
+pub(super) mod process;
+pub(super) mod streams;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+#[cfg(feature = "gateway")]
+use bytes::Bytes;
+
+use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
+use environment::variables;
+use history::History;
+use process::{CommandError, Invocation};
+use systole_core::core::{Body, Failure, JoinPosition, Message, Outcome, Remembered};
+use systole_core::protocol::write_fault;
+use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time};
+use systole_xml::ladder::Raw;
+
+pub use conceal::conceal;
+pub use guard::kill_all;
+
+/// The `tracing` target of the standard error of commands.
+pub const STDERR_TARGET: &str = "systole::stderr";
+
+/// A program with its arguments and environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// The program: an absolute path.
+    pub program: PathBuf,
+    /// The arguments.
+    pub arguments: Vec<String>,
+    /// Further variables of its environment.
+    pub env: Vec<Variable>,
+    /// The working directory.
+    pub directory: PathBuf,
+}
+
+/// A variable of a command's environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Variable {
+    /// Copied from the pump's environment when a message comes; absent if it is absent there.
+    Inherited(String),
+    /// Set to a value.
+    Set(String, String),
+}
+
+/// Facts about the message for the program, in `SYSTOLE_*`.
+#[derive(Debug, Clone)]
+pub(crate) struct About {
+    pub(crate) from: String,
+    pub(crate) thread: ThreadId,
+    pub(crate) id: MessageId,
+    pub(crate) in_reply_to: Option<MessageId>,
+    pub(crate) join: Option<JoinPosition>,
+    pub(crate) deadline: Option<Time>,
+}
+
+impl About {
+    fn of(message: &Message) -> Self {
+        Self {
+            from: message.from.to_string(),
+            thread: message.thread,
+            id: message.id,
+            in_reply_to: message.in_reply_to,
+            join: message.join,
+            deadline: message.deadline,
+        }
+    }
+}
+
+/// A program that gave no output.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+#[cfg(feature = "gateway")]
+pub(crate) struct Failed {
+    error: CommandError,
+    /// The end of the program's standard error.
+    pub(crate) said: String,
+}
+
+/// Runs a program for a message from another organism, and returns its output, at most `max_output` bytes.
+///
+/// # Cancel safety
+/// Dropping the future kills the process and everything in its group.
+#[cfg(feature = "gateway")]
+pub(crate) async fn call(
+    name: &Name,
+    spec: &CommandSpec,
+    about: &About,
+    input: Bytes,
+    max_output: usize,
+) -> Result<Bytes, Failed> {
+    let mut said = String::new();
+    let environment = variables(&spec.env, about, None);
+    let invocation = Invocation { spec, environment, input, inherited: None, max_output };
+    let output = process::run(name, invocation, &mut said).await;
+    output.map_err(|error| Failed { error, said })
+}
+
+/// A listener that runs a program for each message.
+#[derive(Debug, Clone)]
+pub struct CommandListener {
+    name: Name,
+    spec: CommandSpec,
+}
+
+impl From<&str> for Variable {
+    /// Parses an entry of `env`: `NAME` is inherited, `NAME=value` is set.
+    fn from(entry: &str) -> Self {
+        match entry.split_once('=') {
+            Some((name, value)) => Self::Set(name.to_owned(), value.to_owned()),
+            None => Self::Inherited(entry.to_owned()),
+        }
+    }
+}
+
+impl CommandListener {
+    /// Makes a listener of that name.
+    pub fn new(name: Name, spec: CommandSpec) -> Self {
+        Self { name, spec }
+    }
+
+    /// Runs the program for a message: `Wrote` at exit 0, `Failed` otherwise.
+    ///
+    /// A history is passed as a file in memory that the program inherits and `SYSTOLE_HISTORY` names. A program that
+    /// writes more than `max_output` bytes is killed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future kills the process and everything in its group.
+    pub async fn answer(&self, message: &Message, history: Option<&[Remembered]>, max_output: usize) -> Outcome {
+        let input = match &message.body {
+            Body::Payload { payload, .. } => payload.payload().bytes().clone(),
+            Body::Fault(fault) => write_fault(fault).bytes().clone(),
+        };
+        let history = history.map(History::new).transpose();
+        let output = match history.map_err(CommandError::Start) {
+            Ok(history) => {
+                let about = About::of(message);
+                let path = history.as_ref().map(History::path);
+                let environment = variables(&self.spec.env, &about, path.as_deref());
+                let inherited = history.map(History::into_file);
+                let invocation = Invocation { spec: &self.spec, environment, input, inherited, max_output };
+                process::run(&self.name, invocation, &mut String::new()).await
+            }
+            Err(error) => Err(error),
+        };
+        match output {
+            Ok(output) => Outcome::Wrote(Raw::new(output)),
+            Err(error) => Outcome::Failed(self.failure(&error)),
+        }
+    }
+
+    /// Logs the error, and makes the failure that the caller may see.
+    fn failure(&self, error: &CommandError) -> Failure {
+        tracing::warn!(listener = %self.name, program = %self.spec.program.display(), error = error.detail(), "a command failed");
+        let fault = match error {
+            CommandError::Start(_) => {
+                let fault = Fault::new(FaultCode::ListenerFailed, error.to_string());
+                Some(Fault { retryable: error.is_temporary(), ..fault })
+            }
+            CommandError::TooMuch { .. } => Some(Fault::new(FaultCode::Limit, error.to_string())),
+            CommandError::Exit(_) | CommandError::Stream(_) => None,
+        };
+        Failure { message: error.to_string().into(), fault }
+    }
+}
+
+impl RawListener for CommandListener {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(async move {
+            let history = context.contract().context.then(|| context.thread().history());
+            self.answer(&message, history, context.limits().xml.message_bytes).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::Arc;
+
+    #[cfg(not(feature = "gateway"))]
+    use bytes::Bytes;
+    use systole_core::vocab::XmlLimits;
+    use systole_xml::ladder::{Canonical, Element, Validated, strict};
+    use systole_xml::schema::{Catalog, PayloadSchema, Validator};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn canonical(xml: &'static str) -> Canonical {
+        strict::canonicalize(&Bytes::from_static(xml.as_bytes()), &XmlLimits::default()).unwrap()
+    }
+
+    /// Validates a payload `a` against its schema, text.
+    fn proven(payload: Canonical) -> Validated<Element> {
+        let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a" type="xs:string"/></xs:schema>"#;
+        let catalog = Catalog::only(PayloadSchema::from_xsd("a.xsd", schema).unwrap());
+        Validator::new(Arc::new(catalog)).validate(payload).unwrap()
+    }
+
+    fn message(xml: &'static str) -> Message {
+        Message {
+            id: MessageId::from_uuid(Uuid::from_u128(1)),
+            thread: ThreadId::from_uuid(Uuid::from_u128(2)),
+            from: Name::parse("asker").unwrap(),
+            in_reply_to: Some(MessageId::from_uuid(Uuid::from_u128(3))),
+            body: Body::Payload {
+                payload: proven(canonical(xml)),
+                value: systole_core::core::Value::new(Box::new(())),
+            },
+            join: Some(JoinPosition { index: 1, total: 3, remaining: 0 }),
+            deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
+            traceparent: None,
+            history: Vec::new(),
+            number: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    async fn answer(script: &str, env: &[&str], context: bool) -> Outcome {
+        let spec = CommandSpec {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            env: env.iter().map(|&entry| entry.into()).collect(),
+            directory: std::env::temp_dir(),
+        };
+        let listener = CommandListener::new(Name::parse("test").unwrap(), spec);
+        let history = [Remembered { from: Name::parse("other").unwrap(), payload: canonical("<b>&amp;</b>") }];
+        listener.answer(&message("<a>x</a>"), context.then_some(&history), 10_000).await
+    }
+
+    fn written(outcome: Outcome) -> String {
+        let Outcome::Wrote(raw) = outcome else { panic!("{outcome:?}") };
+        String::from_utf8(raw.bytes().to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_canonical_payload_comes_in_and_raw_bytes_go_out() {
+        assert_eq!(written(answer("cat; echo ' & more'", &[], false).await), "<a>x</a> & more\n");
+    }
+
+    #[tokio::test]
+    async fn the_environment_tells_where_the_message_stands() {
+        let script = r#"env | grep -E '^(SYSTOLE_|SET|CARGO_MANIFEST_DIR|CARGO_PKG_NAME)' | sort"#;
+        let expected = "\
+            CARGO_PKG_NAME=systole\n\
+            SET=a=b\n\
+            SYSTOLE_DEADLINE=2031-05-07T12:00:00Z\n\
+            SYSTOLE_FROM=asker\n\
+            SYSTOLE_INDEX=1\n\
+            SYSTOLE_IN_REPLY_TO=00000000-0000-0000-0000-000000000003\n\
+            SYSTOLE_MESSAGE_ID=00000000-0000-0000-0000-000000000001\n\
+            SYSTOLE_REMAINING=0\n\
+            SYSTOLE_THREAD=00000000-0000-0000-0000-000000000002\n\
+            SYSTOLE_TOTAL=3\n";
+        assert_eq!(written(answer(script, &["SET=a=b", "CARGO_PKG_NAME", "NO_SUCH_VARIABLE"], false).await), expected);
+    }
+
+    #[tokio::test]
+    async fn the_history_is_a_sealed_file_that_has_no_name() {
+        let script = r#"cat "$SYSTOLE_HISTORY"; cat "$SYSTOLE_HISTORY"
+            (echo more >> "$SYSTOLE_HISTORY") 2>/dev/null && echo written
+            readlink "$SYSTOLE_HISTORY""#;
+        let output = written(answer(script, &[], true).await);
+        let [first, second, link] = output.lines().collect::<Vec<_>>()[..] else { panic!("{output}") };
+        assert_eq!(first, r#"<history><message from="other"><b>&amp;</b></message></history>"#);
+        assert_eq!(second, first, "each `open` begins at the start");
+        assert!(link.starts_with("/memfd:") && link.ends_with(" (deleted)"), "{link}");
+    }
+
+    #[tokio::test]
+    async fn a_command_inherits_its_streams_and_its_history_alone() {
+        let script = r#"for fd in /proc/$$/fd/*; do readlink "$fd"; done | grep -c memfd:"#;
+        assert_eq!(written(answer(script, &[], false).await), "1\n", "the payload");
+        assert_eq!(written(answer(script, &[], true).await), "2\n", "and the history");
+    }
+
+    #[tokio::test]
+    async fn each_failure_says_to_the_caller_what_it_may_know() {
+        let failed = async |script: &str| match answer(script, &[], false).await {
+            Outcome::Failed(failure) => (failure.message.to_string(), failure.fault.map(|fault| fault.code)),
+            outcome => panic!("{outcome:?}"),
+        };
+        assert_eq!(failed("exit 7").await, ("the listener exited with status 7".into(), None));
+        let limit = ("the listener wrote more than 10000 bytes".into(), Some(FaultCode::Limit));
+        assert_eq!(failed("yes").await, limit);
+    }
+
+    #[tokio::test]
+    async fn a_program_that_lost_its_permission_fails_the_listener() {
+        let file = std::env::temp_dir().join(format!("systole-test-{}-program", std::process::id()));
+        std::fs::write(&file, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let spec = CommandSpec {
+            program: file.clone(),
+            arguments: Vec::new(),
+            env: Vec::new(),
+            directory: std::env::temp_dir(),
+        };
+        let outcome = CommandListener::new(Name::parse("test").unwrap(), spec).answer(&message("<a/>"), None, 1).await;
+        std::fs::remove_file(&file).unwrap();
+        let Outcome::Failed(Failure { fault: Some(fault), .. }) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, false));
+    }
+}

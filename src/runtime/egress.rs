@@ -1,0 +1,259 @@
+//! Egress: the messages that leave a shard for clients.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use systole_core::core::{Blueprint, ClientId, Directory, Egress, Gauge, Input, Permit, ShardId};
+use systole_core::journal::Number;
+use systole_core::protocol::write_fault;
+use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId};
+use systole_xml::ladder::{Meta, write_envelope};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::entropy::Entropy;
+use super::link::{Command, Links};
+use super::organism::Shared;
+
+/// The sending end of messages for a client.
+pub(super) type EgressSender = UnboundedSender<Unread>;
+
+/// A message that waits for its client to read it, with its permit under the client's limit of unread messages.
+pub struct Unread {
+    egress: Egress,
+    receipt: Option<Receipt>,
+    _permit: Permit,
+}
+
+/// Marks a message as read in the journal.
+struct Receipt {
+    number: Number,
+    shard: ShardId,
+    given: Given,
+}
+
+impl Receipt {
+    fn read(self) {
+        self.given.open().remove(&self.number);
+        self.given.read(self.number, self.shard);
+    }
+}
+
+/// Messages that clients hold and have not finished reading. A client that is killed meanwhile receives such a message
+/// again.
+#[derive(Clone)]
+pub(super) struct Given {
+    links: Links,
+    open: Arc<Mutex<HashMap<Number, ShardId>>>,
+}
+
+impl Given {
+    pub(super) fn new(links: Links) -> Self {
+        Self { links, open: Arc::default() }
+    }
+
+    /// Marks all of them as read, as the organism ends in order.
+    pub(super) fn read_all(&self) {
+        let open = std::mem::take(&mut *self.open());
+        open.into_iter().for_each(|(number, shard)| self.read(number, shard));
+    }
+
+    fn read(&self, number: Number, shard: ShardId) {
+        // Once its shard has ended, the message stays unread and comes again with the next start.
+        self.links.send(shard, Command::Core(Input::Read { number }));
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<Number, ShardId>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Unread {
+    /// Returns the message.
+    pub fn egress(&self) -> &Egress {
+        &self.egress
+    }
+
+    /// Returns the message, and marks it as read.
+    pub fn read(self) -> Egress {
+        self.receipt.into_iter().for_each(Receipt::read);
+        self.egress
+    }
+
+    /// Returns the message, with the receipt that marks it as read.
+    fn give(self) -> (Egress, Option<Receipt>) {
+        if let Some(Receipt { number, shard, given }) = &self.receipt {
+            given.open().insert(*number, *shard);
+        }
+        (self.egress, self.receipt)
+    }
+}
+
+/// The receiving end of messages for a client. A request for the next message marks the one before as read.
+pub(super) struct EgressReceiver {
+    arrivals: UnboundedReceiver<Unread>,
+    /// The receipt of the last message.
+    last: Option<Receipt>,
+}
+
+/// Makes a channel from the shards to a client.
+pub(super) fn way() -> (EgressSender, EgressReceiver) {
+    let (outlet, arrivals) = unbounded_channel();
+    (outlet, EgressReceiver { arrivals, last: None })
+}
+
+impl EgressReceiver {
+    /// Receives the next message; `None` when no more can come.
+    pub(super) async fn next(&mut self) -> Option<Egress> {
+        let unread = self.next_unread().await?;
+        Some(self.give(unread))
+    }
+
+    /// Receives the next message without marking it as read: if it is dropped, it comes again after the next start.
+    pub(super) async fn next_unread(&mut self) -> Option<Unread> {
+        self.read_last();
+        self.arrivals.recv().await
+    }
+
+    /// Takes the next message, if there is one.
+    pub(super) fn try_next(&mut self) -> Option<Egress> {
+        let unread = self.try_next_unread()?;
+        Some(self.give(unread))
+    }
+
+    /// Takes the next message, if there is one, without marking it as read.
+    pub(super) fn try_next_unread(&mut self) -> Option<Unread> {
+        self.read_last();
+        self.arrivals.try_recv().ok()
+    }
+
+    fn read_last(&mut self) {
+        self.last.take().into_iter().for_each(Receipt::read);
+    }
+
+    fn give(&mut self, unread: Unread) -> Egress {
+        let (egress, receipt) = unread.give();
+        self.last = receipt;
+        egress
+    }
+}
+
+/// Marks the rest as read, since the client has dropped the receiving end.
+impl Drop for EgressReceiver {
+    fn drop(&mut self) {
+        self.arrivals.close();
+        while let Some(unread) = self.try_next_unread() {
+            unread.read();
+        }
+    }
+}
+
+/// The channel to a client for messages outside of its conversations, and its limit of unread messages, over all
+/// shards. Only shards hold it, so that the client sees their end.
+#[derive(Clone)]
+pub(super) struct ClientPort {
+    unread: Gauge,
+    outlet: EgressSender,
+}
+
+impl ClientPort {
+    /// Makes the port of a client, and its receiving end.
+    pub(super) fn new(unread: Gauge) -> (Self, EgressReceiver) {
+        let (outlet, inlet) = way();
+        (Self { unread, outlet }, inlet)
+    }
+}
+
+/// The egress of one shard: the outlet of each conversation.
+pub(super) struct EgressRouter {
+    shard: ShardId,
+    given: Given,
+    blueprint: Arc<Blueprint>,
+    directory: Directory,
+    entropy: Entropy,
+    ports: Vec<ClientPort>,
+    outlets: HashMap<ThreadId, (ClientId, EgressSender)>,
+    /// Conversations that were cancelled because their client doesn't read, until they close.
+    overrun: HashSet<ThreadId>,
+}
+
+impl EgressRouter {
+    pub(super) fn new(shard: ShardId, shared: &Shared, ports: Vec<ClientPort>) -> Self {
+        let (given, entropy) = (shared.given.clone(), shared.entropy.clone());
+        let (blueprint, directory) = (shared.blueprint.clone(), shared.directory.clone());
+        Self { shard, given, blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
+    }
+
+    /// Sends the messages of a conversation to an outlet of their own.
+    pub(super) fn open(&mut self, root: ThreadId, client: ClientId, outlet: EgressSender) {
+        self.outlets.insert(root, (client, outlet));
+    }
+
+    /// Forgets a closed conversation. Its outlet stays until then, even if the client reads no more: later messages are
+    /// dropped there.
+    pub(super) fn close(&mut self, root: ThreadId) {
+        self.outlets.remove(&root);
+        self.overrun.remove(&root);
+    }
+
+    /// Passes a message to its client. If the client has too many unread messages, returns the conversations to be
+    /// cancelled.
+    pub(super) fn pass(&mut self, egress: Egress) -> Vec<ThreadId> {
+        if self.overrun.contains(&egress.root) {
+            return Vec::new();
+        }
+        let port = &self.ports[egress.client.0 as usize];
+        match port.unread.admit(egress.envelope.len()) {
+            Ok(permit) => {
+                self.deliver(egress, permit);
+                Vec::new()
+            }
+            Err(_) => self.cancel(egress.client, egress.root),
+        }
+    }
+
+    fn cancel(&mut self, client: ClientId, root: ThreadId) -> Vec<ThreadId> {
+        let known = self.outlets.iter().filter(|(_, (owner, _))| *owner == client).map(|(&root, _)| root);
+        let mut roots: Vec<_> = known.chain([root]).filter(|&root| self.directory.shard_of(root).is_some()).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        for &root in &roots {
+            if self.overrun.insert(root) {
+                let notice = self.notice(client, root);
+                // The only message that may exceed the limit: at most one for each open conversation.
+                let permit = self.ports[client.0 as usize].unread.count(notice.envelope.len());
+                self.deliver(notice, permit);
+            }
+        }
+        roots
+    }
+
+    fn deliver(&self, egress: Egress, permit: Permit) {
+        let outlet = match self.outlets.get(&egress.root) {
+            Some((_, outlet)) => outlet,
+            None => &self.ports[egress.client.0 as usize].outlet,
+        };
+        let (number, shard) = (egress.number, self.shard);
+        let receipt = (number != 0).then(|| Receipt { number, shard, given: self.given.clone() });
+        if let Err(unsent) = outlet.send(Unread { egress, receipt, _permit: permit }) {
+            // The receiver is gone: the client has left.
+            unsent.0.read();
+        }
+    }
+
+    fn notice(&self, client: ClientId, root: ThreadId) -> Egress {
+        let fault = Fault::new(FaultCode::Cancelled, "too much was left unread: the conversation is cancelled");
+        let payload = write_fault(&fault);
+        let meta = Meta {
+            from: Name::system(),
+            to: Some(self.blueprint.principal(client).name.clone()),
+            thread: root,
+            id: MessageId::from_uuid(self.entropy.random()),
+            in_reply_to: None,
+            deadline: None,
+            traceparent: None,
+        };
+        let envelope = write_envelope(&meta, &payload);
+        let from = Name::system();
+        Egress { number: 0, client, root, from, in_reply_to: None, envelope, fault: Some(fault), payload, proof: None }
+    }
+}

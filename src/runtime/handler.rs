@@ -1,0 +1,189 @@
+//! Handlers that have started and not finished.
+
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use systole_core::core::{CallId, InvocationId, ListenerId, Settled, ShardId};
+use systole_core::vocab::Fault;
+
+/// Identity of a handler that has started and not finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HandlerKey {
+    /// The context of the shard that the handler runs in.
+    pub(super) shard_context: u64,
+    /// The shard of the handler's thread.
+    pub(super) origin: ShardId,
+    /// The handler's id in the core of that shard.
+    pub(super) task: InvocationId,
+}
+
+/// All handlers that a shard knows: those that run in it, and those that run elsewhere for its own threads. Found by
+/// index, without hashing: a core numbers them densely.
+#[derive(Default)]
+pub(super) struct Handlers {
+    by_origin: Vec<Vec<Option<Handler>>>,
+}
+
+/// State of one handler.
+pub(super) struct Handler {
+    pub(super) task: InvocationId,
+    pub(super) listener: ListenerId,
+    pub(super) place: Place,
+    /// True if the handler can await answers.
+    pub(super) can_park: bool,
+    /// True if the core knows that the handler waits only for calls.
+    pub(super) parked: bool,
+    /// True if the handler is here and has not run yet.
+    pub(super) fresh: bool,
+    next_call: u32,
+    next_note: u32,
+    /// Notes that are not durable yet, and the wakers of their waiters.
+    notes: Vec<(u32, Option<Waker>)>,
+    calls: Vec<Call>,
+}
+
+/// Place of a handler.
+pub(super) enum Place {
+    /// The handler runs in another shard.
+    Away(ShardId),
+    /// The handler is with its listener's host: queued, or running in its actor.
+    Host,
+    /// The handler runs in a task of its own.
+    Detached(Rc<dyn Cancel>),
+}
+
+/// A running handler that can be dropped.
+pub(super) trait Cancel {
+    /// Drops the handler now, and reports that it was aborted.
+    fn cancel(&self);
+}
+
+struct Call {
+    id: CallId,
+    state: CallState,
+}
+
+enum CallState {
+    Open(Option<Waker>),
+    Decided(Result<Vec<Settled>, Fault>),
+}
+
+impl Handlers {
+    pub(super) fn insert(&mut self, origin: ShardId, handler: Handler) {
+        let (origin, index) = (usize::from(origin.0), handler.task.index());
+        if self.by_origin.len() <= origin {
+            self.by_origin.resize_with(origin + 1, Vec::new);
+        }
+        let tasks = &mut self.by_origin[origin];
+        if tasks.len() <= index {
+            tasks.resize_with(index + 1, || None);
+        }
+        tasks[index] = Some(handler);
+    }
+
+    pub(super) fn get(&mut self, origin: ShardId, task: InvocationId) -> Option<&mut Handler> {
+        let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
+        slot.as_mut().filter(|handler| handler.task == task)
+    }
+
+    pub(super) fn remove(&mut self, origin: ShardId, task: InvocationId) -> Option<Handler> {
+        let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
+        slot.take_if(|handler| handler.task == task)
+    }
+
+    /// Removes all handlers, at the end of the shard.
+    pub(super) fn drain(&mut self) -> Vec<Handler> {
+        self.by_origin.iter_mut().flat_map(|tasks| tasks.drain(..)).flatten().collect()
+    }
+}
+
+impl Handler {
+    pub(super) fn new(task: InvocationId, listener: ListenerId, place: Place, can_park: bool) -> Self {
+        let fresh = matches!(place, Place::Host);
+        Self {
+            task,
+            listener,
+            place,
+            can_park,
+            parked: false,
+            fresh,
+            next_call: 0,
+            next_note: 0,
+            notes: Vec::new(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// Opens a group of calls.
+    pub(super) fn open(&mut self) -> CallId {
+        let id = CallId(self.next_call);
+        self.next_call += 1;
+        self.calls.push(Call { id, state: CallState::Open(None) });
+        id
+    }
+
+    /// Returns the index of the next note.
+    pub(super) fn next_note(&mut self) -> u32 {
+        self.next_note += 1;
+        self.next_note - 1
+    }
+
+    /// Registers a note that is on its way into the journal.
+    pub(super) fn note(&mut self, index: u32) {
+        self.notes.push((index, None));
+    }
+
+    /// Removes a note that is durable; returns the waker of its waiter.
+    pub(super) fn noted(&mut self, index: u32) -> Option<Waker> {
+        let at = self.notes.iter().position(|(other, _)| *other == index)?;
+        self.notes.swap_remove(at).1
+    }
+
+    /// Polls whether a note is durable; leaves a waker if it is not.
+    pub(super) fn poll_note(&mut self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
+        match self.notes.iter_mut().find(|(other, _)| *other == index) {
+            Some((_, waker)) => {
+                *waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// Takes the result of a group, or leaves a waker; `None` if there is no such group.
+    pub(super) fn poll(&mut self, call: CallId, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<Settled>, Fault>>> {
+        let Some(at) = self.calls.iter().position(|open| open.id == call) else { return Poll::Ready(None) };
+        if let CallState::Open(waker) = &mut self.calls[at].state {
+            match waker {
+                Some(waker) => waker.clone_from(cx.waker()),
+                None => *waker = Some(cx.waker().clone()),
+            }
+            return Poll::Pending;
+        }
+        match self.calls.swap_remove(at).state {
+            CallState::Decided(result) => Poll::Ready(Some(result)),
+            CallState::Open(_) => Poll::Ready(None),
+        }
+    }
+
+    /// Stores the result of a group; returns the waker of its waiter.
+    pub(super) fn decide(&mut self, call: CallId, result: Result<Vec<Settled>, Fault>) -> Option<Waker> {
+        self.parked = false;
+        let call = self.calls.iter_mut().find(|open| open.id == call)?;
+        match std::mem::replace(&mut call.state, CallState::Decided(result)) {
+            CallState::Open(waker) => waker,
+            CallState::Decided(_) => None,
+        }
+    }
+
+    /// Removes a group; returns whether it was undecided.
+    pub(super) fn forget(&mut self, call: CallId) -> bool {
+        let Some(at) = self.calls.iter().position(|open| open.id == call) else { return false };
+        matches!(self.calls.swap_remove(at).state, CallState::Open(_))
+    }
+
+    /// Tells whether an answer is outstanding.
+    pub(super) fn awaits(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call.state, CallState::Open(_)))
+    }
+}

@@ -1,0 +1,130 @@
+//! The host of blocking listeners.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use systole_core::core::catch_panic::{catch_panic, discard};
+use systole_core::core::{Failure, ListenerId, Message, Outcome};
+use systole_core::protocol::boot_qname;
+
+use super::Host;
+use super::lives::Lives;
+use crate::runtime::accepts::BlockingRoute;
+use crate::runtime::delivery::Parcel;
+use crate::runtime::handler::HandlerKey;
+use crate::runtime::link::Command;
+use crate::runtime::pool::{NoThread, Pool};
+use crate::runtime::response::outcome_of;
+use crate::runtime::shard_context::ShardContext;
+
+/// A blocking listener without its type.
+pub(in crate::runtime) trait Run: Send + Sync {
+    /// Runs the handler of a message.
+    fn run(&self, key: HandlerKey, message: Message) -> Outcome;
+}
+
+/// A blocking listener with its routes.
+pub(in crate::runtime) struct Routed<L> {
+    pub(in crate::runtime) listener: L,
+    pub(in crate::runtime) routes: Arc<[BlockingRoute<L>]>,
+}
+
+impl<L: Send + Sync> Run for Routed<L> {
+    fn run(&self, key: HandlerKey, message: Message) -> Outcome {
+        let (parcel, value) = Parcel::open(message, key);
+        let payload = (*value).type_id();
+        match self.routes.iter().find(|route| route.payload == payload) {
+            Some(route) => outcome_of((route.handle)(&self.listener, value, parcel)),
+            None => Outcome::Failed(Failure::new("the listener has no handler for this payload")),
+        }
+    }
+}
+
+/// The host of a blocking listener: its handlers run on a pool of threads of its own, one for each concurrency slot of
+/// its contract, and one for `<boot>`, whose handler holds no slot.
+pub(in crate::runtime) struct BlockingHost {
+    shard_context: Rc<ShardContext>,
+    listener: ListenerId,
+    lives: Rc<Lives<Arc<dyn Run>>>,
+    pool: Pool,
+    running: RefCell<Vec<(HandlerKey, Arc<Turn>)>>,
+}
+
+/// State of a handler between the shard and the pool.
+#[derive(Default)]
+struct Turn {
+    /// True if its fate is decided: by the pool, to run it, or by the shard, not to.
+    taken: AtomicBool,
+    /// True if its output is to be discarded.
+    aborted: AtomicBool,
+}
+
+impl BlockingHost {
+    pub(in crate::runtime) fn new(
+        shard_context: Rc<ShardContext>,
+        listener: ListenerId,
+        factory: Arc<dyn Fn() -> Arc<dyn Run> + Send + Sync>,
+    ) -> Rc<Self> {
+        let contract = shard_context.blueprint.contract(listener);
+        let threads = contract.concurrency as usize + usize::from(contract.accepts.contains(&boot_qname()));
+        let pool = if shard_context.clock.is_simulated() { Pool::inline() } else { Pool::of_threads(threads) };
+        let lives = Lives::new(shard_context.clone(), listener, factory);
+        Rc::new(Self { shard_context, listener, lives, pool, running: RefCell::default() })
+    }
+}
+
+impl Host for BlockingHost {
+    fn start(self: Rc<Self>, key: HandlerKey, message: Message) {
+        let Some(instance) = self.lives.instance() else {
+            self.shard_context.finish(key, Outcome::Discarded);
+            return discard(message);
+        };
+        let turn = Arc::new(Turn::default());
+        self.running.borrow_mut().push((key, turn.clone()));
+        let (links, shard, listener) = (self.shard_context.links.clone(), self.shard_context.shard, self.listener);
+        let work = move || {
+            if turn.taken.swap(true, Ordering::AcqRel) {
+                return;
+            }
+            let outcome = catch_panic(|| instance.run(key, message)).unwrap_or(Outcome::Panicked);
+            discard(instance);
+            links.send(shard, Command::Unblocked { listener, key, outcome });
+        };
+        self.shard_context.begun(key);
+        if let Err(NoThread(work)) = self.pool.submit(Box::new(work)) {
+            discard(work);
+            self.ended(key, Outcome::Discarded);
+        }
+    }
+
+    fn abort(&self, key: HandlerKey) {
+        let turn = self.running.borrow().iter().find(|(running, _)| *running == key).map(|(_, turn)| turn.clone());
+        let Some(turn) = turn else { return };
+        turn.aborted.store(true, Ordering::Release);
+        if !turn.taken.swap(true, Ordering::AcqRel) {
+            self.running.borrow_mut().retain(|(running, _)| *running != key);
+            self.shard_context.finish(key, Outcome::Aborted);
+        }
+    }
+
+    fn ended(self: Rc<Self>, key: HandlerKey, outcome: Outcome) {
+        let turn = {
+            let mut running = self.running.borrow_mut();
+            let at = running.iter().position(|(running, _)| *running == key);
+            at.map(|at| running.swap_remove(at).1)
+        };
+        let panicked = matches!(outcome, Outcome::Panicked);
+        let aborted = turn.is_none_or(|turn| turn.aborted.load(Ordering::Acquire));
+        self.shard_context.finish(key, if aborted { Outcome::Aborted } else { outcome });
+        if panicked {
+            self.lives.failed();
+        }
+    }
+
+    fn close(&self) {
+        self.pool.close();
+        self.lives.close();
+    }
+}

@@ -1,0 +1,47 @@
+//! Hosts of listeners: each keeps a listener alive in a shard and runs its handlers.
+//!
+//! A host gets handlers from the core, in order and never more than the listener has slots; it reports the end of each
+//! exactly once, whatever the listener does: panics are caught, and the factory makes the listener again.
+
+mod actor;
+mod acts;
+mod blocking;
+mod detached;
+mod feed;
+mod lives;
+mod raw;
+pub(super) mod restart;
+
+pub(super) use actor::ActorHost;
+pub(super) use blocking::{BlockingHost, Routed, Run};
+pub(super) use raw::RawHost;
+
+use std::rc::Rc;
+
+use super::handler::HandlerKey;
+use super::shard_context::ShardContext;
+use systole_core::core::{ListenerId, Message, Outcome};
+
+/// A listener in a shard.
+pub(super) trait Host {
+    /// Runs a handler.
+    fn start(self: Rc<Self>, key: HandlerKey, message: Message);
+
+    /// Drops a handler that is queued here or runs in the listener itself, and reports that it was aborted: at once, or
+    /// at its end if it can't be stopped.
+    fn abort(&self, key: HandlerKey);
+
+    /// Takes the outcome of a handler that ran on a thread of its own.
+    fn ended(self: Rc<Self>, key: HandlerKey, outcome: Outcome) {
+        unreachable!("only blocking listeners run elsewhere: {key:?} came back with {outcome:?}");
+    }
+
+    /// Drops the listener and all its handlers.
+    fn close(&self);
+}
+
+/// Makes the host of a listener in a shard, on the shard's thread.
+pub(super) type HostFactory = Box<dyn Fn(Rc<ShardContext>, ListenerId) -> Rc<dyn Host> + Send + Sync>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! The host of raw listeners.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use systole_core::core::catch_panic::discard;
+use systole_core::core::{ListenerId, Message, Outcome};
+
+use super::Host;
+use super::detached::detach;
+use super::lives::Lives;
+use crate::runtime::handler::HandlerKey;
+use crate::runtime::raw::{RawListener, RunContext};
+use crate::runtime::shard_context::ShardContext;
+use crate::runtime::thread::Thread;
+
+/// The host of a [`RawListener`]: its handlers need no actor, so each starts at once.
+pub(in crate::runtime) struct RawHost {
+    shard_context: Rc<ShardContext>,
+    listener: ListenerId,
+    lives: Rc<Lives<Rc<dyn RawListener>>>,
+}
+
+impl RawHost {
+    pub(in crate::runtime) fn new(
+        shard_context: Rc<ShardContext>,
+        listener: ListenerId,
+        factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync>,
+    ) -> Rc<Self> {
+        let lives = Lives::new(shard_context.clone(), listener, factory);
+        Rc::new(Self { shard_context, listener, lives })
+    }
+}
+
+impl Host for RawHost {
+    fn start(self: Rc<Self>, key: HandlerKey, mut message: Message) {
+        let Some(instance) = self.lives.instance() else {
+            self.shard_context.finish(key, Outcome::Discarded);
+            return discard(message);
+        };
+        let thread = Thread::of(&mut message, key);
+        let context = RunContext {
+            thread,
+            listener: self.listener,
+            blueprint: self.shard_context.blueprint.clone(),
+            catalog: self.shard_context.catalog.clone(),
+        };
+        match self.shard_context.run(self.listener, || instance.run(message, context)) {
+            Ok(future) => {
+                let lives = self.lives.clone();
+                detach(&self.shard_context, (key, self.listener), future, |outcome| outcome, move || lives.failed());
+            }
+            Err(_) => {
+                self.shard_context.finish(key, Outcome::Panicked);
+                self.lives.failed();
+            }
+        }
+    }
+
+    fn abort(&self, key: HandlerKey) {
+        self.shard_context.finish(key, Outcome::Aborted);
+    }
+
+    fn close(&self) {
+        self.lives.close();
+    }
+}

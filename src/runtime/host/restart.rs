@@ -1,0 +1,70 @@
+//! Limits of restarts.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use systole_core::vocab::Time;
+
+/// The most restarts of a listener within [`WINDOW`].
+pub(in crate::runtime) const RESTARTS: usize = 5;
+/// The time in which restarts are counted.
+pub(in crate::runtime) const WINDOW: Duration = Duration::from_secs(60);
+/// The time for which a listener that failed too often stays down.
+pub(in crate::runtime) const COOL_DOWN: Duration = Duration::from_secs(60);
+
+/// Counts the restarts of one listener.
+#[derive(Debug, Default)]
+pub(in crate::runtime) struct Restarts {
+    recent: VecDeque<Time>,
+}
+
+/// Consequence of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::runtime) enum Verdict {
+    /// The factory makes the listener again.
+    Restart,
+    /// The listener failed too often and stays down for [`COOL_DOWN`].
+    Down,
+}
+
+impl Restarts {
+    /// Counts a failure, and decides on a restart.
+    pub(in crate::runtime) fn failed(&mut self, now: Time) -> Verdict {
+        while self.recent.front().is_some_and(|&then| now.since(then) >= WINDOW) {
+            self.recent.pop_front();
+        }
+        if self.recent.len() == RESTARTS {
+            self.recent.clear();
+            return Verdict::Down;
+        }
+        self.recent.push_back(now);
+        Verdict::Restart
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::default().after(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn the_sixth_failure_within_a_minute_takes_it_down() {
+        let mut restarts = Restarts::default();
+        for second in 0..5 {
+            assert_eq!(restarts.failed(at(second)), Verdict::Restart, "failure {second}");
+        }
+        assert_eq!(restarts.failed(at(59)), Verdict::Down);
+        assert_eq!(restarts.failed(at(120)), Verdict::Restart, "after the cool-down it starts afresh");
+    }
+
+    #[test]
+    fn failures_that_lie_apart_are_forgotten() {
+        let mut restarts = Restarts::default();
+        for second in (0..200).step_by(13) {
+            assert_eq!(restarts.failed(at(second)), Verdict::Restart, "failure at {second} s");
+        }
+    }
+}

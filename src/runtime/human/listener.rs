@@ -1,0 +1,236 @@
+//! The listener of a person: judges what the person types, and sends it.
+
+use std::fmt::Write as _;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use systole_core::core::{Body, Contract, Failure, Message, Outcome};
+use systole_core::protocol::{boot_qname, write_fault};
+use systole_core::vocab::{Name, XmlLimits, near, ns};
+use systole_xml::ladder::{Canonical, Envelope, Raw, parse_fragment};
+use systole_xml::schema::{Catalog, PayloadSchema, Validator, infer_namespace, vocabulary};
+
+use super::console::{Asked, Console};
+use super::questions::{DECLINE, Typed};
+use crate::runtime::{LocalBoxFuture, RawListener, RunContext, call_to};
+
+/// A listener whose handler is a person.
+///
+/// A message is shown as a question. An entry may be a reply, which closes the question, or calls, whose answers are
+/// shown below it. A listener that accepts `<boot>` prompts for calls for as long as the organism runs.
+#[derive(Debug, Clone)]
+pub struct HumanListener {
+    console: Console,
+}
+
+impl HumanListener {
+    /// Makes a listener for a person at that console; several people may share it.
+    pub fn new(console: Console) -> Self {
+        Self { console }
+    }
+
+    async fn answer(&self, message: Message, context: &RunContext) -> Outcome {
+        let contract = context.contract();
+        let boots = matches!(&message.body, Body::Payload { payload, .. } if *payload.payload().root() == boot_qname());
+        if boots && contract.calls.is_empty() {
+            return Outcome::Emitted(Vec::new());
+        }
+        let mut asked = self.console.ask(
+            if boots {
+                format!("{} is ready", contract.name)
+            } else {
+                format!("{} asks {}", message.from, contract.name)
+            },
+            match &message.body {
+                Body::Payload { .. } if boots => String::new(),
+                Body::Payload { payload, .. } => payload.payload().as_str().to_owned(),
+                Body::Fault(fault) => write_fault(fault).as_str().to_owned(),
+            },
+            offers(contract, context.catalog(), boots),
+            context.limits().xml.clone(),
+            !boots,
+        );
+        let mut validator = Validator::new(context.catalog.clone());
+        while let Some(Typed { text, reviewed }) = asked.entry().await {
+            match judge(&text, contract, &context.limits().xml, &mut validator) {
+                Verdict::Reply(shown) if !boots && !reviewed => asked.review(text, shown),
+                Verdict::Calls(_, shown) if !reviewed => asked.review(text, shown),
+                Verdict::Reply(_) if !boots => {
+                    asked.answered();
+                    return Outcome::Wrote(Raw::new(text));
+                }
+                Verdict::Decline if !boots => {
+                    asked.answered();
+                    return failed("the person declined to answer");
+                }
+                Verdict::Calls(calls, _) => call(calls, context, &asked).await,
+                Verdict::Refused(why) => asked.tell(&why),
+                Verdict::Reply(_) | Verdict::Decline => asked.tell("No caller waits for an answer here: write a call."),
+            }
+        }
+        asked.answered();
+        if boots { Outcome::Emitted(Vec::new()) } else { failed("the keyboard is closed: no person can answer") }
+    }
+}
+
+impl RawListener for HumanListener {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(async move { self.answer(message, &context).await })
+    }
+}
+
+/// Makes calls one after the other, and shows the answers.
+async fn call(calls: Vec<Call>, context: &RunContext, asked: &Asked) {
+    let mut shown = Vec::new();
+    for Call { to, payload } in calls {
+        let answer = match &to {
+            Some(to) => context.thread().call_any(call_to(to.as_str(), payload)).await,
+            None => context.thread().call_any(payload).await,
+        };
+        shown.push(match answer {
+            Ok(answer) => format!("{}: {}", answer.from, answer.payload.payload().as_str()),
+            Err(fault) => fault.to_string(),
+        });
+    }
+    asked.tell(&shown.join("\n"));
+}
+
+fn failed(message: &str) -> Outcome {
+    Outcome::Failed(Failure { message: message.into(), fault: None })
+}
+
+fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[PayloadSchema]> {
+    let replies = contract.replies.iter().filter(|_| !boots);
+    replies.chain(&contract.calls).filter_map(|payload| catalog.get(payload).cloned()).collect()
+}
+
+/// Meaning of an entry. The texts show what is sent.
+#[derive(Debug)]
+enum Verdict {
+    Reply(String),
+    Decline,
+    Calls(Vec<Call>, String),
+    Refused(String),
+}
+
+/// A call, and the listener that it names, if any.
+#[derive(Debug)]
+struct Call {
+    to: Option<Name>,
+    payload: Canonical,
+}
+
+/// Prechecks an entry by the pump's rules, so that the person can correct mistakes before the pump judges it.
+fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut Validator) -> Verdict {
+    if entry == DECLINE {
+        return Verdict::Decline;
+    }
+    let sent = || vocabulary(contract.replies.iter().chain(&contract.calls), validator.catalog());
+    let fragment = match parse_fragment(&Raw::new(entry.to_owned()), limits, sent) {
+        Ok(fragment) => fragment,
+        Err(error) => return Verdict::Refused(error.to_string()),
+    };
+    let mut calls = Vec::new();
+    let mut replies = 0;
+    let mut shown = String::new();
+    for repair in &fragment.repairs {
+        let _ = writeln!(shown, "repaired: {} {}", repair.at, repair.kind);
+    }
+    for element in fragment.elements {
+        let (to, element) = match unwrap(element) {
+            Ok(unwrapped) => unwrapped,
+            Err(why) => return Verdict::Refused(why),
+        };
+        let element = infer_namespace(element, contract.replies.iter().chain(&contract.calls), validator.catalog());
+        let root = element.root().clone();
+        if to.is_none() && contract.replies.contains(&root) {
+            replies += 1;
+        } else if to.is_some() && contract.replies.contains(&root) && !contract.calls.contains(&root) {
+            return Verdict::Refused("a reply goes to the caller: leave <to> out".to_owned());
+        } else if !contract.calls.contains(&root) && root.namespace() != ns::META {
+            let near = near::payload(&root, contract.replies.iter().chain(&contract.calls));
+            let near = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
+            return Verdict::Refused(format!("{root} is neither a reply nor a call of {}{near}", contract.name));
+        }
+        if root.namespace() != ns::META
+            && let Err(error) = validator.validate(element.clone())
+        {
+            let at = error.at.map_or_else(String::new, |at| format!("{at}: "));
+            return Verdict::Refused(format!("{at}{error}"));
+        }
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            shown.push('\n');
+        }
+        if let Some(to) = &to {
+            let _ = write!(shown, "to {to}: ");
+        }
+        shown.push_str(element.as_str());
+        calls.push(Call { to, payload: element });
+    }
+    match (replies, calls.is_empty()) {
+        (0, true) => Verdict::Refused("There is no element in this.".to_owned()),
+        (0, false) => Verdict::Calls(calls, shown),
+        _ => Verdict::Reply(shown),
+    }
+}
+
+/// Splits an envelope into the listener that it names and its payload; returns a bare payload as it is.
+fn unwrap(element: Canonical) -> Result<(Option<Name>, Canonical), String> {
+    if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
+        return Ok((None, element));
+    }
+    let (claims, payload) = Envelope::open_emitted(element).map_err(|error| error.to_string())?.into_parts();
+    let to = claims.to.map(|to| Name::parse(&to).map_err(|error| format!("<to>: {error}"))).transpose()?;
+    Ok((to, payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use systole_core::vocab::Name;
+    use systole_xml::schema::PayloadSchema;
+
+    use super::*;
+
+    const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:a">
+        <xs:element name="yes" type="xs:int"/><xs:element name="ask" type="xs:string"/>
+        </xs:schema>"#;
+
+    fn verdict(entry: &str) -> String {
+        let mut contract = Contract::new(Name::parse("ada").unwrap());
+        contract.replies = vec!["{urn:a}yes".parse().unwrap()];
+        contract.calls = vec!["{urn:a}ask".parse().unwrap()];
+        let mut catalog = Catalog::new();
+        for schema in PayloadSchema::from_xsd("a.xsd", SCHEMA).unwrap() {
+            catalog.add(schema).unwrap();
+        }
+        let mut validator = Validator::new(Arc::new(catalog));
+        match judge(entry, &contract, &XmlLimits::default(), &mut validator) {
+            Verdict::Calls(calls, _) => format!("{} calls", calls.len()),
+            Verdict::Refused(why) => why,
+            Verdict::Reply(shown) => format!("Reply {shown}"),
+            Verdict::Decline => "Decline".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_was_typed_is_a_reply_or_calls_or_refused_with_a_reason() {
+        let shown = "<yes xmlns=\"urn:a\">1</yes>";
+        assert_eq!(verdict("<yes xmlns='urn:a'>1</yes>"), format!("Reply {shown}"));
+        assert_eq!(verdict("<ask/><yes>1</yes>"), format!("Reply <ask xmlns=\"urn:a\"></ask>\n{shown}"));
+        let repaired = verdict("```xml\n<yes>1</yes>\n```");
+        assert!(
+            repaired.starts_with("Reply repaired: 1:1 ") && repaired.ends_with(&format!("\n{shown}")),
+            "{repaired}"
+        );
+        let envelope =
+            |meta: &str| format!("<message xmlns='{}'>{meta}<yes xmlns='urn:a'>1</yes></message>", ns::ENVELOPE);
+        assert_eq!(verdict(&envelope("")), format!("Reply {shown}"));
+        assert!(verdict(&envelope("<meta><to>bob</to></meta>")).starts_with("a reply goes to the caller"));
+        assert_eq!(verdict("<asc/>"), "asc is neither a reply nor a call of ada: did you mean {urn:a}ask?");
+        assert_eq!(verdict("<a:ask xmlns:a='urn:a'/><ask/>"), "2 calls");
+        assert_eq!(verdict("<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>"), "1 calls");
+        assert_eq!(verdict("-"), "Decline");
+        assert_eq!(verdict("<no/>"), "no is neither a reply nor a call of ada");
+        assert!(verdict("<ask/>\n<yes>maybe</yes>").starts_with("2:6: "), "{}", verdict("<ask/>\n<yes>maybe</yes>"));
+    }
+}

@@ -1,0 +1,462 @@
+//! Open questions for a person, and entries for them: a state machine that a test can drive. It never waits and never
+//! prints: each step returns the text to show.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use systole_core::vocab::XmlLimits;
+use systole_xml::ladder::strict;
+use systole_xml::schema::{Form, PayloadSchema, Turn};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::runtime::terminal::{Escaped, shorten};
+
+/// An open question.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// Sender and listener, in one line.
+    pub(super) title: String,
+    /// The message; foreign text.
+    pub(super) text: String,
+    /// The payloads that can be written with a form.
+    pub(super) offers: Arc<[PayloadSchema]>,
+    /// The limits of entries.
+    pub(super) limits: XmlLimits,
+    /// True if it precedes questions that are not urgent; the prompt of a boot handler is not.
+    pub(super) urgent: bool,
+    /// Receives the entries.
+    pub(super) entries: UnboundedSender<Typed>,
+}
+
+/// An entry that a person has made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Typed {
+    pub(super) text: String,
+    /// True if the person has confirmed the entry as it is sent.
+    pub(super) reviewed: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    waiting: VecDeque<Waiting>,
+    /// The question on the screen, which may be answered by now.
+    shown: Option<u64>,
+    entry: Entry,
+    last: u64,
+    struck: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    id: u64,
+    question: Question,
+    /// True if an entry is in judgement.
+    busy: bool,
+    review: Option<Review>,
+}
+
+/// An entry that is shown before it is sent.
+#[derive(Debug)]
+struct Review {
+    entry: String,
+    shown: String,
+}
+
+/// The entry typed so far.
+#[derive(Debug, Default)]
+enum Entry {
+    #[default]
+    Nothing,
+    Xml(String),
+    /// A form, and the lines on the screen since its last question.
+    Form(Box<Form>, String),
+}
+
+/// Result of a line.
+enum Step {
+    /// The entry goes on.
+    More(Entry, String),
+    /// The entry is complete.
+    Whole(Typed),
+}
+
+impl Questions {
+    /// Adds a question; returns its number and the text to show.
+    pub(super) fn ask(&mut self, question: Question) -> (u64, String) {
+        self.last += 1;
+        self.waiting.push_back(Waiting { id: self.last, question, busy: false, review: None });
+        (self.last, self.turn())
+    }
+
+    /// Tells whether an open question takes a line.
+    pub(super) fn wants_line(&self) -> bool {
+        self.waiting.iter().any(|waiting| Some(waiting.id) == self.shown && !waiting.busy)
+    }
+
+    /// Tells whether the question on the screen was cancelled since the last call of this method.
+    pub(super) fn was_struck(&mut self) -> bool {
+        std::mem::take(&mut self.struck)
+    }
+
+    /// Takes a line, without its line feed.
+    pub(super) fn line(&mut self, line: &str) -> String {
+        let Some(waiting) = self.waiting.iter_mut().find(|waiting| Some(waiting.id) == self.shown) else {
+            return String::new();
+        };
+        let question = &waiting.question;
+        let step = match (waiting.review.take(), std::mem::take(&mut self.entry)) {
+            (Some(review), entry) => match line.trim() {
+                "y" | "yes" => Step::Whole(Typed { text: review.entry, reviewed: true }),
+                "n" | "no" | ":quit" => Step::More(entry, format!("nothing was sent.\n{}", show(question))),
+                found => {
+                    waiting.review = Some(review);
+                    // The person may have typed an empty line after the one that completed the XML.
+                    let wrong =
+                        if found.is_empty() { String::new() } else { format!("found '{found}', expected y or n\n") };
+                    Step::More(entry, Escaped::text(&wrong).to_string() + SEND)
+                }
+            },
+            (None, Entry::Nothing) => begin(question, line.trim()),
+            (None, Entry::Xml(text)) => go_on(&question.limits, text + "\n" + line, line.trim().is_empty()),
+            (None, Entry::Form(mut form, shown)) => {
+                let turn = form.line(line);
+                filled(question, form, turn, shown + line + "\n")
+            }
+        };
+        match step {
+            Step::More(entry, show) => {
+                self.entry = entry;
+                show
+            }
+            Step::Whole(entry) => {
+                waiting.busy = true;
+                // A receiver that is gone will close the question itself.
+                let _ = question.entries.send(entry);
+                self.turn()
+            }
+        }
+    }
+
+    /// Comments on the last entry, and waits for another one.
+    pub(super) fn tell(&mut self, id: u64, text: &str) -> String {
+        let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.id == id) else { return String::new() };
+        waiting.busy = false;
+        let before = self.shown;
+        let turn = self.turn();
+        let prompt = if before == Some(id) && turn.is_empty() { PROMPT } else { "" };
+        format!("{}\n{turn}{prompt}", Escaped::text(text))
+    }
+
+    /// Shows an entry as it would be sent, and asks for confirmation.
+    pub(super) fn review(&mut self, id: u64, entry: String, shown: String) -> String {
+        let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.id == id) else { return String::new() };
+        waiting.busy = false;
+        let text = review_text(&shown);
+        waiting.review = Some(Review { entry, shown });
+        let before = self.shown;
+        let turn = self.turn();
+        if before == Some(id) && turn.is_empty() { text } else { turn }
+    }
+
+    /// Shows the question on the screen again with the entry so far, after other text has been printed.
+    pub(super) fn redraw(&self) -> String {
+        let Some(waiting) = self.waiting.iter().find(|waiting| Some(waiting.id) == self.shown && !waiting.busy) else {
+            return String::new();
+        };
+        match &self.entry {
+            Entry::Nothing => present(waiting),
+            Entry::Xml(text) => format!("{}{}\n", show(&waiting.question), Escaped::text(text)),
+            Entry::Form(_, shown) => format!("\n--- {} ---\n{}", waiting.question.title, Escaped::text(shown)),
+        }
+    }
+
+    /// Shows a text, and the prompt if a question is open.
+    pub(super) fn again(&mut self, text: &str) -> String {
+        format!("{text}\n{}", if self.wants_line() { PROMPT } else { "" })
+    }
+
+    /// Closes a question, as answered or as cancelled.
+    pub(super) fn close(&mut self, id: u64, answered: bool) -> String {
+        let Some(at) = self.waiting.iter().position(|waiting| waiting.id == id) else { return String::new() };
+        let mut show = String::new();
+        if let Some(gone) = self.waiting.remove(at)
+            && self.shown == Some(id)
+        {
+            self.shown = None;
+            self.entry = Entry::Nothing;
+            if !answered {
+                self.struck = true;
+                let _ = writeln!(show, "\n--- {} --- cancelled, no answer is taken", gone.question.title);
+            }
+        }
+        show + &self.turn()
+    }
+
+    /// Handles the end of input: drops the senders, which notifies all callers. An incomplete entry is lost.
+    pub(super) fn hang_up(&mut self) -> String {
+        let begun = !matches!(std::mem::take(&mut self.entry), Entry::Nothing);
+        let shown = self.shown.take();
+        let cut = self
+            .waiting
+            .drain(..)
+            .find(|waiting| Some(waiting.id) == shown && !waiting.busy && (begun || waiting.question.urgent));
+        match cut {
+            Some(cut) => format!("\n--- {} --- cancelled by the end of input, nothing was sent\n", cut.question.title),
+            None => String::new(),
+        }
+    }
+
+    /// Shows the question whose turn it is, unless it is on the screen already.
+    fn turn(&mut self) -> String {
+        let mut free = self.waiting.iter().filter(|waiting| !waiting.busy);
+        let shown = free.clone().find(|waiting| Some(waiting.id) == self.shown);
+        let stays = shown.filter(|waiting| waiting.question.urgent || !matches!(self.entry, Entry::Nothing));
+        let next = stays.or(free.clone().find(|waiting| waiting.question.urgent)).or(shown).or(free.next());
+        match next {
+            Some(next) if self.shown != Some(next.id) => {
+                self.shown = Some(next.id);
+                present(next)
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+const PROMPT: &str = "> ";
+const SEND: &str = "Send it? (y sends it, n sends nothing): ";
+
+fn review_text(shown: &str) -> String {
+    format!("{}\n{SEND}", Escaped::text(shown))
+}
+
+/// Renders a question, or the entry that waits for confirmation.
+fn present(waiting: &Waiting) -> String {
+    match &waiting.review {
+        Some(review) => format!("\n--- {} ---\n{}", waiting.question.title, review_text(&review.shown)),
+        None => show(&waiting.question),
+    }
+}
+
+fn show(question: &Question) -> String {
+    let mut text = format!("\n--- {} ---\n", question.title);
+    if !question.text.is_empty() {
+        let _ = writeln!(text, "{}", Escaped::text(&question.text));
+    }
+    let declines = if question.urgent { "; - declines" } else { "" };
+    let number = if question.offers.is_empty() { "" } else { ", or a number to be asked for each part" };
+    let _ = writeln!(text, "Type XML (an empty line ends it){number}{declines}.");
+    for (number, offer) in (1..).zip(question.offers.iter()) {
+        // Long examples are no help on a terminal.
+        const LONGEST: usize = 300;
+        let example = offer.example().map(|example| shorten(example.as_str(), LONGEST));
+        let shown = example.map_or_else(|| offer.qname().to_string(), |example| format!("such as {example}"));
+        let _ = writeln!(text, "  {number}  {}", Escaped::line(&shown));
+    }
+    text + PROMPT
+}
+
+fn begin(question: &Question, line: &str) -> Step {
+    if line.starts_with('<') {
+        return go_on(&question.limits, line.to_owned(), false);
+    }
+    if line == DECLINE {
+        return Step::Whole(Typed { text: line.to_owned(), reviewed: true });
+    }
+    if matches!(line, ":help" | "?") {
+        return Step::More(Entry::Nothing, show(question));
+    }
+    match line.parse::<usize>() {
+        Ok(number) if (1..=question.offers.len()).contains(&number) => {
+            let (form, turn) = Form::new(question.offers[number - 1].clone(), question.limits.clone());
+            filled(question, Box::new(form), turn, String::new())
+        }
+        _ if line.is_empty() => Step::More(Entry::Nothing, PROMPT.to_owned()),
+        _ => {
+            let declines = if question.urgent { "; - declines to answer" } else { "" };
+            let why =
+                format!("This is neither XML nor a number of the list{declines}, :help shows the question again.\n");
+            Step::More(Entry::Nothing, why + PROMPT)
+        }
+    }
+}
+
+/// Entry that declines to answer.
+pub(super) const DECLINE: &str = "-";
+
+fn go_on(limits: &XmlLimits, text: String, ended: bool) -> Step {
+    let whole = || strict::canonicalize_fragment(&Bytes::copy_from_slice(text.as_bytes()), limits);
+    // An entry that is larger than a message is refused as such later.
+    if ended || text.len() > limits.message_bytes || whole().is_ok_and(|elements| !elements.is_empty()) {
+        Step::Whole(Typed { text, reviewed: false })
+    } else {
+        Step::More(Entry::Xml(text), String::new())
+    }
+}
+
+/// Converts a turn of a form to a step; `lines` were on the screen since its last question.
+fn filled(question: &Question, form: Box<Form>, turn: Turn, lines: String) -> Step {
+    match turn {
+        // A text of several lines is incomplete.
+        Turn::Ask(text) if text.is_empty() => Step::More(Entry::Form(form, lines), text),
+        Turn::Ask(text) => Step::More(Entry::Form(form, text.clone()), Escaped::text(&text).to_string()),
+        Turn::Send(payload) => Step::Whole(Typed { text: payload, reviewed: true }),
+        Turn::Cancelled(why) => Step::More(Entry::Nothing, format!("{}\n{}", Escaped::text(&why), show(question))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    use super::*;
+
+    const SCHEMA: &str = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'><xs:element name='verdict'>
+        <xs:complexType><xs:sequence><xs:element name='ok' type='xs:string'/></xs:sequence></xs:complexType>
+        </xs:element></xs:schema>";
+
+    fn question(title: &str, urgent: bool) -> (Question, UnboundedReceiver<Typed>) {
+        let (entries, receiver) = unbounded_channel();
+        let offers = PayloadSchema::from_xsd("verdict.xsd", SCHEMA).unwrap();
+        let (text, limits) = ("<q>\u{1b}</q>".to_owned(), XmlLimits::default());
+        (Question { title: title.into(), text, offers: offers.into(), limits, urgent, entries }, receiver)
+    }
+
+    #[test]
+    fn a_question_shows_its_text_escaped_and_its_examples() {
+        let (_, shown) = Questions::default().ask(question("one", true).0);
+        assert_eq!(
+            shown,
+            "\n--- one ---\n<q>\\u{1b}</q>\nType XML (an empty line ends it), or a number to be asked for each \
+             part; - declines.\n  1  such as <verdict><ok>text</ok></verdict>\n> "
+        );
+    }
+
+    #[test]
+    fn a_form_asks_for_each_part_and_sends_what_was_shown() {
+        let mut questions = Questions::default();
+        let (asked, mut entries) = question("one", true);
+        questions.ask(asked);
+        assert!(questions.line("1").ends_with("verdict/ok, text: "));
+        assert!(questions.line("a & \u{202e}").starts_with("<verdict><ok>a &amp; \\u{202e}</ok></verdict>\nSend it?"));
+        assert_eq!(questions.line("y"), "");
+        let text = "<verdict><ok>a &amp; \u{202e}</ok></verdict>".to_owned();
+        assert_eq!(entries.try_recv().unwrap(), Typed { text, reviewed: true });
+    }
+
+    #[test]
+    fn xml_is_shown_before_it_is_sent() {
+        let mut questions = Questions::default();
+        let (asked, mut entries) = question("one", true);
+        let (id, _) = questions.ask(asked);
+        let typed = |reviewed| Typed { text: "<a>\u{1b}</a>".to_owned(), reviewed };
+        let review = |questions: &mut Questions| questions.review(id, typed(false).text, "<b>\u{1b}</b>".into());
+        assert_eq!(questions.line("<a>\u{1b}</a>"), "");
+        assert_eq!(entries.try_recv().unwrap_err(), tokio::sync::mpsc::error::TryRecvError::Empty, "it goes on");
+        assert_eq!(questions.line(""), "");
+        assert_eq!(entries.try_recv().unwrap().text, "<a>\u{1b}</a>\n");
+        assert_eq!(review(&mut questions), format!("<b>\\u{{1b}}</b>\n{SEND}"));
+        assert!(questions.wants_line());
+        assert_eq!(questions.line(""), SEND, "an empty line behind XML is no answer");
+        assert_eq!(questions.line("why"), format!("found 'why', expected y or n\n{SEND}"));
+        assert!(questions.line("n").starts_with("nothing was sent.\n\n--- one ---\n"));
+        assert!(entries.try_recv().is_err());
+        questions.line("<a/>");
+        assert!(!entries.try_recv().unwrap().reviewed);
+        review(&mut questions);
+        assert_eq!(questions.line("y"), "");
+        assert_eq!(entries.try_recv().unwrap(), typed(true));
+        assert!(!questions.wants_line());
+    }
+
+    #[test]
+    fn a_question_is_drawn_again_as_far_as_it_has_got() {
+        let mut questions = Questions::default();
+        assert_eq!(questions.redraw(), "");
+        let (asked, _entries) = question("one", true);
+        let (id, shown) = questions.ask(asked);
+        assert_eq!(questions.redraw(), shown);
+        assert_eq!(questions.line(":help"), shown);
+        questions.line("<verdict>");
+        assert_eq!(questions.redraw(), format!("{shown}<verdict>\n"));
+        questions.line("");
+        assert_eq!(questions.redraw(), "", "it is being judged");
+        questions.tell(id, "no");
+        assert!(questions.line(":quit").starts_with("This is neither XML nor a number of the list; - declines"));
+        questions.line("1");
+        let asked = questions.redraw();
+        assert!(asked.starts_with("\n--- one ---\n") && asked.ends_with("\nverdict/ok, text: "), "{asked}");
+        questions.line("\"\"\"");
+        questions.line("a \u{202e}");
+        assert_eq!(questions.redraw(), asked + "\"\"\"\na \\u{202e}\n");
+        questions.line("\"\"\"");
+        assert!(questions.redraw().ends_with("e changes an answer): "));
+        questions.line("n");
+        questions.line("<verdict><ok/></verdict>");
+        questions.review(id, "<a/>".into(), "<a/>".into());
+        assert_eq!(questions.redraw(), format!("\n--- one ---\n<a/>\n{SEND}"));
+    }
+
+    #[test]
+    fn a_form_that_is_left_sends_nothing_and_the_question_stands() {
+        let mut questions = Questions::default();
+        let (asked, mut entries) = question("one", true);
+        questions.ask(asked);
+        questions.line("1");
+        assert!(questions.line(":quit").starts_with("nothing was sent.\n\n--- one ---\n"));
+        assert!(questions.wants_line() && entries.try_recv().is_err());
+        questions.line("1");
+        assert_eq!(questions.hang_up(), "\n--- one --- cancelled by the end of input, nothing was sent\n");
+    }
+
+    #[test]
+    fn a_question_takes_one_entry_until_it_is_told_what_came_of_it() {
+        let mut questions = Questions::default();
+        let (one, mut first) = question("one", true);
+        let (two, mut second) = question("two", true);
+        let (id, _) = questions.ask(one);
+        assert_eq!(questions.ask(two).1, "", "the second waits");
+        assert!(questions.line("-").starts_with("\n--- two ---"));
+        questions.line("-");
+        assert!(!questions.wants_line());
+        assert_eq!((first.try_recv().unwrap().text, second.try_recv().unwrap().text), ("-".into(), "-".into()));
+        assert!(questions.tell(id, "again").starts_with("again\n\n--- one ---"));
+        assert!(questions.wants_line());
+    }
+
+    #[test]
+    fn a_cancelled_question_is_struck_out_and_takes_no_line() {
+        let mut questions = Questions::default();
+        let (one, mut first) = question("one", true);
+        let (id, _) = questions.ask(one);
+        questions.line("1");
+        let struck = questions.close(id, false);
+        assert_eq!(struck, "\n--- one --- cancelled, no answer is taken\n");
+        assert!(questions.was_struck() && !questions.was_struck() && !questions.wants_line());
+        assert_eq!(questions.line("false"), "");
+        assert!(first.try_recv().is_err());
+    }
+
+    #[test]
+    fn the_prompt_of_a_boot_handler_gives_way_to_questions_and_comes_back() {
+        let mut questions = Questions::default();
+        let (boot, mut typed) = question("boot", false);
+        questions.ask(boot);
+        let (one, _entries) = question("one", true);
+        let (id, shown) = questions.ask(one);
+        assert!(shown.starts_with("\n--- one ---"));
+        assert!(questions.close(id, true).starts_with("\n--- boot ---"));
+        questions.line("-");
+        assert_eq!(typed.try_recv().unwrap().text, "-");
+    }
+
+    #[test]
+    fn questions_end_when_nobody_types_any_more() {
+        let mut questions = Questions::default();
+        let (one, mut entries) = question("one", true);
+        questions.ask(one);
+        questions.hang_up();
+        assert_eq!(entries.try_recv(), Err(tokio::sync::mpsc::error::TryRecvError::Disconnected));
+    }
+}

@@ -1,0 +1,232 @@
+//! The task board: access to the tasks of an organism for entrances beside the pump.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use systole_core::inbox::payload::Submitted;
+use systole_core::inbox::{
+    Change, InboxError, JobCard, JobError, Jobs, Principal, Status, Submission, Task, TaskInbox,
+};
+use systole_core::journal::Op;
+use systole_core::vocab::{Fault, Name, TaskId, Time};
+
+use super::inboxes::Inboxes;
+use super::shared::{Kept, Shared, Written};
+use crate::runtime::journal_appender::Recoverable;
+use crate::runtime::start::Refusal;
+
+/// The tasks of an organism, for entrances beside the pump such as the gateway. A caller of these methods has
+/// authenticated the party that it acts for, and has checked that the party may act.
+///
+/// Every result that a method returns, including an error, is durable: no caller learns of a change that a crash could
+/// undo.
+#[derive(Default)]
+pub struct TaskBoard {
+    pub(super) jobs: Vec<Arc<Shared<TaskInbox>>>,
+    pub(super) registries: Vec<Arc<Shared<Jobs>>>,
+}
+
+/// Failure of an operation on tasks.
+#[derive(Clone, PartialEq, thiserror::Error)]
+pub enum BoardError {
+    /// A rule forbids the operation. Nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] JobError),
+    /// The operation may have been done, but is not durable: the journal can't be written.
+    #[error("{}", .0.message)]
+    Lost(Fault),
+}
+
+systole_core::vocab::debug_is_display!(BoardError);
+
+impl From<InboxError> for BoardError {
+    fn from(error: InboxError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl TaskBoard {
+    /// Lists the jobs, in order of name.
+    ///
+    /// # Errors
+    /// [`BoardError::Lost`].
+    pub async fn cards(&self) -> Result<Vec<JobCard>, BoardError> {
+        let of = |job: &Arc<Shared<TaskInbox>>| JobCard {
+            name: job.name.clone(),
+            description: job.description().to_owned(),
+            skills: BTreeSet::new(),
+        };
+        let mut cards: Vec<_> = self.jobs.iter().map(of).collect();
+        if let Some(registry) = self.registry() {
+            let seen = registry.look(|jobs| Ok::<_, JobError>(jobs.cards().cloned().collect::<Vec<_>>()));
+            cards.extend(told(seen).await?);
+        }
+        cards.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(cards)
+    }
+
+    /// Reads the inbox of a job.
+    ///
+    /// # Errors
+    /// [`BoardError`]; [`JobError::Unknown`].
+    pub async fn inbox<T>(&self, job: &Name, read: impl FnOnce(&TaskInbox) -> T) -> Result<T, BoardError> {
+        told(match self.job(job) {
+            Some(shared) => shared.look(|inbox| inbox.of(None).map(read)),
+            None => self.registry_for(job)?.look(|jobs| jobs.of(Some(job)).map(read)),
+        })
+        .await
+    }
+
+    /// Reads a task and the inbox that holds it.
+    ///
+    /// # Errors
+    /// [`BoardError`]; [`InboxError::Unknown`].
+    pub async fn task<T>(&self, id: TaskId, read: impl FnOnce(&TaskInbox, &Task) -> T) -> Result<T, BoardError> {
+        let look = |inbox: &TaskInbox| inbox.get(id).map(|task| read(inbox, task));
+        told(match self.holding(id) {
+            Some(job) => job.look(look),
+            None => self.registry_of(id)?.look(|jobs| jobs.holding(id).and_then(look)),
+        })
+        .await
+    }
+
+    /// Submits a task, which must be detached: no handler waits for it.
+    ///
+    /// # Errors
+    /// [`BoardError`]; [`JobError`] as [`Jobs::submit`].
+    pub async fn submit(
+        &self,
+        actor: &Principal,
+        job: &Name,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> Result<Submitted, BoardError> {
+        told(match self.job(job) {
+            Some(shared) => shared.take(actor, None, submission, id, now),
+            None => self.registry_for(job)?.take(actor, Some(job), submission, id, now),
+        })
+        .await
+    }
+
+    /// Changes a task, and returns its status after the change.
+    ///
+    /// # Errors
+    /// [`BoardError`]; [`InboxError`] of the change.
+    pub async fn act(
+        &self,
+        id: TaskId,
+        act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
+    ) -> Result<Status, BoardError> {
+        told(match self.holding(id) {
+            Some(job) => job.step(id, act),
+            None => self.registry_of(id)?.step(id, act),
+        })
+        .await
+    }
+
+    /// Changes the registrations of jobs.
+    ///
+    /// # Errors
+    /// [`BoardError`]; [`JobError::Unknown`] without a registry, and [`JobError`] of the change.
+    pub async fn enrol(
+        &self,
+        job: &Name,
+        act: impl FnOnce(&mut Jobs) -> Result<Change, JobError>,
+    ) -> Result<(), BoardError> {
+        let registry = self.registry_for(job)?;
+        told(registry.outcome(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())))).await
+    }
+
+    /// Reserves the names of the registry's own listeners against all registrations, and those of all parties against
+    /// registrations by others.
+    pub(in crate::runtime) fn reserve(&self, parties: BTreeSet<Name>) -> Option<Refusal> {
+        if let [first, second, ..] = self.registries.as_slice() {
+            return Some(Refusal::Registries { first: first.name.clone(), second: second.name.clone() });
+        }
+        let registry = self.registries.first()?;
+        let names = self.jobs.iter().map(|job| job.name.clone()).chain([registry.name.clone()]);
+        registry.lock().inboxes.reserve(names.collect(), parties);
+        None
+    }
+
+    /// Tells whether there is neither a job nor a registry of jobs.
+    pub(in crate::runtime) fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.registries.is_empty()
+    }
+
+    /// All jobs and registries, as recoverables of a journal.
+    pub(in crate::runtime) fn recoverables(&self) -> impl Iterator<Item = Arc<dyn Recoverable>> {
+        let jobs = self.jobs.iter().cloned().map(|job| -> Arc<dyn Recoverable> { job });
+        jobs.chain(self.registries.iter().cloned().map(|registry| -> Arc<dyn Recoverable> { registry }))
+    }
+
+    fn job(&self, name: &Name) -> Option<&Arc<Shared<TaskInbox>>> {
+        self.jobs.iter().find(|job| job.name == *name)
+    }
+
+    fn registry(&self) -> Option<&Arc<Shared<Jobs>>> {
+        self.registries.first()
+    }
+
+    fn registry_of(&self, id: TaskId) -> Result<&Arc<Shared<Jobs>>, InboxError> {
+        self.registry().ok_or(InboxError::Unknown { id })
+    }
+
+    /// Finds the job outside of the registry that holds a task.
+    fn holding(&self, id: TaskId) -> Option<&Arc<Shared<TaskInbox>>> {
+        self.jobs.iter().find(|job| job.read(id, |_| ()).is_ok())
+    }
+
+    fn registry_for(&self, job: &Name) -> Result<&Arc<Shared<Jobs>>, JobError> {
+        self.registry().ok_or_else(|| JobError::Unknown { job: job.clone() })
+    }
+}
+
+/// Waits until an outcome is durable.
+async fn told<T, E>((outcome, written): (Result<T, E>, Written)) -> Result<T, BoardError>
+where
+    BoardError: From<E>,
+{
+    written.durable().await.map_err(BoardError::Lost)?;
+    Ok(outcome?)
+}
+
+impl<I: Inboxes> Shared<I> {
+    /// Changes tasks; the outcome, including a refusal, is durable when the second value is.
+    fn outcome<T, E>(
+        self: &Arc<Self>,
+        act: impl FnOnce(&mut Kept<I>) -> Result<(Change, Vec<Op>, T), E>,
+    ) -> (Result<T, E>, Written) {
+        match self.change(act) {
+            Ok((value, written)) => (Ok(value), written),
+            Err(error) => self.look(|_| Err(error)),
+        }
+    }
+
+    fn take(
+        self: &Arc<Self>,
+        actor: &Principal,
+        to: Option<&Name>,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> (Result<Submitted, JobError>, Written) {
+        self.outcome(|kept| {
+            self.may_watch(submission.watched)?;
+            let (change, taken) = kept.inboxes.take(actor, to, submission, id, now)?;
+            Ok((change, Vec::new(), taken))
+        })
+    }
+
+    fn step(
+        self: &Arc<Self>,
+        id: TaskId,
+        act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
+    ) -> (Result<Status, InboxError>, Written) {
+        self.outcome(|kept| {
+            let (change, status) = kept.inboxes.step(id, act)?;
+            Ok((change, Vec::new(), status))
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! Changes that an operator makes to the journal of an organism that is not running.
+
+use std::path::Path;
+
+use systole_core::journal::{Number, Op, Step};
+
+use super::apply::Apply;
+use super::error::StoreError;
+use super::meta::Meta;
+use super::records::Requeue;
+use super::{Options, SqliteJournal};
+use crate::runtime::clock::Clock;
+use crate::runtime::sqlite::{Problem, place, truncate_log};
+
+/// Result of [`SqliteJournal::compact`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// Ended rows that were deleted.
+    pub rows: u64,
+    /// Bytes of the file before compaction.
+    pub before: u64,
+    /// Bytes of the file after compaction.
+    pub after: u64,
+}
+
+impl SqliteJournal {
+    /// Opens an existing journal.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open), and [`Problem::Missing`].
+    pub fn open_existing(file: &Path, options: &Options) -> Result<Self, StoreError> {
+        match place(file) {
+            Ok(real) if !real.exists() => Err(Problem::Missing.of(file)),
+            _ => Self::open(file, options),
+        }
+    }
+
+    /// Deletes a dead letter; `false` if there is none of that number.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the change can't be written.
+    pub fn drop_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
+        let step = Step { ops: vec![Op::Unbury { letter }], at: Clock::real().now() };
+        self.with_letter(letter, |apply| apply.step(&step))
+    }
+
+    /// Marks a dead letter to be redriven by the next start; `false` if there is none of that number.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the mark can't be written.
+    pub fn requeue_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
+        self.with_letter(letter, |apply| apply.put(&Requeue(letter), [letter.cast_signed()]))
+    }
+
+    fn with_letter(
+        &mut self,
+        letter: Number,
+        change: impl FnOnce(&mut Apply<'_>) -> Result<(), Problem>,
+    ) -> Result<bool, StoreError> {
+        let mut found = false;
+        self.transaction(|journal| {
+            let Self { db, meta, known, sums, retain, .. } = journal;
+            let sql = "SELECT count(*) FROM letter WHERE number = ?1";
+            found = db.query_row(sql, [letter.cast_signed()], |row| row.get(0))?;
+            let mut apply = Apply::after(retain.now(), db, meta.total, known, sums);
+            if found {
+                change(&mut apply)?;
+            }
+            Ok(Meta { total: apply.total, ..meta.clone() })
+        })?;
+        Ok(found)
+    }
+
+    /// Deletes all ended rows that are past their retention, and shrinks the file to its smallest size.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is no room for a copy of what stays, or the file can't be written.
+    pub fn compact(&mut self) -> Result<Compacted, StoreError> {
+        let (before, now) = (self.size()?, Clock::real().now());
+        let mut rows = 0;
+        loop {
+            let mut gone = 0;
+            self.transaction(|journal| {
+                let swept = journal.retain.sweep_at(&journal.db, now)?;
+                gone = swept.rows;
+                Ok(journal.meta.after(&swept))
+            })?;
+            rows += gone as u64;
+            if gone == 0 {
+                break;
+            }
+        }
+        self.shrink().map_err(|problem| problem.of(&self.file))?;
+        Ok(Compacted { rows, before, after: self.size()? })
+    }
+
+    fn shrink(&self) -> Result<(), Problem> {
+        self.db.flush_prepared_statement_cache();
+        self.db.execute_batch("VACUUM")?;
+        truncate_log(&self.db)
+    }
+
+    fn size(&self) -> Result<u64, StoreError> {
+        std::fs::metadata(&self.file).map(|found| found.len()).map_err(|error| Problem::from(error).of(&self.file))
+    }
+}

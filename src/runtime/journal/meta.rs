@@ -1,0 +1,72 @@
+//! The row in which the journal describes itself, and the horizon of retention.
+
+use rusqlite::types::ToSqlOutput;
+
+use super::retain::Swept;
+use super::row::{Cells, Record, blob, flag, number, statements};
+use crate::runtime::sqlite::Problem;
+
+/// Description of the journal: one row.
+#[derive(Clone)]
+pub(super) struct Meta {
+    /// The secret of derived ids.
+    pub(super) key: [u8; 32],
+    /// Number of starts.
+    pub(super) epoch: u16,
+    /// True if the last start is running or has crashed.
+    pub(super) running: bool,
+    /// The sum of the sums of all open rows.
+    pub(super) total: i64,
+}
+
+impl Meta {
+    /// Adds the change of a sweep to the total.
+    pub(super) fn after(&self, swept: &Swept) -> Self {
+        Self { total: self.total.wrapping_add(swept.sum), ..self.clone() }
+    }
+
+    /// Returns the number of the next start.
+    pub(super) fn next_epoch(&self) -> Result<u16, Problem> {
+        let epoch = self.epoch.checked_add(1).filter(|epoch| *epoch <= i16::MAX.unsigned_abs());
+        epoch.ok_or(Problem::Worn)
+    }
+}
+
+impl Record for Meta {
+    statements!("meta", "id = ?1", "NULL", "id, key, epoch, running, total", "?, ?, ?, ?, ?");
+
+    fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        cell(number(1))?;
+        cell(blob(&self.key))?;
+        cell(number(self.epoch.into()))?;
+        cell(flag(self.running))?;
+        cell(self.total.into())
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        cells.number()?;
+        Some(Self {
+            key: cells.blob()?,
+            epoch: cells.small()?,
+            running: cells.flag()?,
+            total: cells.value()?.as_i64().ok()?,
+        })
+    }
+}
+
+/// The time up to which ended rows may be missing: one row, written by the first sweep that deletes something.
+pub(super) struct Horizon(pub(super) i64);
+
+impl Record for Horizon {
+    statements!("horizon", "id = ?1", "NULL", "id, ended", "?, ?");
+
+    fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        cell(number(1))?;
+        cell(self.0.into())
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        cells.number()?;
+        Some(Self(cells.value()?.as_i64().ok()?))
+    }
+}

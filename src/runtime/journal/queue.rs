@@ -1,0 +1,279 @@
+//! The queue of the journal's writer, and the right to write.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use systole_core::core::ShardId;
+use systole_core::core::catch_panic::catch_panic;
+use systole_core::journal::{Journal, JournalError, Step};
+use systole_core::vocab::Time;
+
+use super::writer::{Told, Written};
+use crate::runtime::clock::Clock;
+
+/// The most steps of one transaction.
+pub(super) const BATCH: usize = 64;
+
+/// The most steps that the shard itself writes. More of them are work for two threads.
+pub(super) const FEW: usize = 4;
+
+/// The most transactions that a shard writes before it turns to its other work.
+const ROUNDS: usize = 2;
+
+/// Steps on their way into the journal, and the pen: the right to write, which one thread has at a time. Steps leave
+/// the queue only with the pen, so they are written in the order in which they came.
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// Wakes the writer's thread.
+    bell: Condvar,
+    /// True if shards write, too.
+    shared: bool,
+}
+
+struct State {
+    orders: VecDeque<Order>,
+    /// None while a thread writes, and after an error.
+    pen: Option<Pen>,
+    /// True if the writer's thread waits for the pen.
+    wanted: bool,
+    end: Option<End>,
+    failed: Option<JournalError>,
+}
+
+/// A step to write.
+pub(super) enum Order {
+    Write { shard: ShardId, number: u64, step: Step },
+    Beside { step: Step, written: Written },
+}
+
+/// Reason why no more steps come.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum End {
+    /// The organism has ended in order.
+    Closed,
+    /// No sender is left: the organism may have been dropped.
+    Abandoned,
+}
+
+/// The next work of the writer's thread.
+pub(super) enum Turn {
+    Write(Pen),
+    Tidy(Pen),
+    End(Pen, End),
+    Failed(JournalError),
+}
+
+/// The journal, and the callback for what is written there.
+pub(super) struct Pen {
+    journal: Box<dyn Journal>,
+    shards: Vec<ShardId>,
+    told: Told,
+    batch: Batch,
+}
+
+/// Steps of one transaction, and the last of each shard.
+#[derive(Default)]
+struct Batch {
+    steps: Vec<Step>,
+    last: Vec<(ShardId, u64)>,
+    beside: Vec<Written>,
+}
+
+impl Queue {
+    /// Makes a queue with a pen, which shards use as well if it is `shared`.
+    pub(super) fn new(pen: Pen, shared: bool) -> Self {
+        let state = State { orders: VecDeque::new(), pen: Some(pen), wanted: false, end: None, failed: None };
+        Self { state: Mutex::new(state), bell: Condvar::new(), shared }
+    }
+
+    /// Adds a step. Wakes the writer's thread unless a shard may write the step at the next flush.
+    pub(super) fn put(&self, order: Order) {
+        let mut state = self.lock();
+        if state.failed.is_some() || state.end.is_some() {
+            // Dropping an order may run foreign code, so not under the lock.
+            drop(state);
+            return drop(order);
+        }
+        let left = self.shared && matches!(order, Order::Write { .. }) && state.orders.len() < FEW;
+        state.orders.push_back(order);
+        // While another thread writes, it takes the step along.
+        if !left && (state.pen.is_some() || !self.shared) {
+            drop(state);
+            self.bell.notify_one();
+        }
+    }
+
+    /// Writes the waiting steps if they are few enough for the shard; otherwise wakes the writer's thread.
+    pub(super) fn flush(&self) {
+        let mut state = self.lock();
+        for _ in 0..ROUNDS {
+            let few = self.shared && state.end.is_none() && (1..=FEW).contains(&state.orders.len());
+            let Some(mut pen) = state.pen.take_if(|_| few) else { break };
+            pen.fill(&mut state.orders);
+            drop(state);
+            state = self.put_back(pen.write());
+        }
+        if state.pen.is_some() && !state.orders.is_empty() {
+            drop(state);
+            self.bell.notify_one();
+        }
+    }
+
+    /// Ends the queue: no more steps come.
+    pub(super) fn end(&self, end: End) {
+        self.lock().end.get_or_insert(end);
+        self.bell.notify_one();
+    }
+
+    /// Waits for work for the writer's thread, until the time to tidy at the latest. If steps are there at once,
+    /// gathers more for at most `gather`.
+    pub(super) fn turn(&self, clock: &Clock, tidy: Time, gather: Duration) -> Turn {
+        let (mut state, mut gather) = (self.lock(), gather);
+        loop {
+            if let Some(error) = &state.failed {
+                return Turn::Failed(error.clone());
+            }
+            let left = clock.until(tidy);
+            let due = !state.orders.is_empty() || state.end.is_some() || left.is_zero();
+            if let Some(pen) = state.pen.take_if(|_| due) {
+                return self.begin(state, pen, gather);
+            }
+            state.wanted = due;
+            state = match due {
+                true => self.bell.wait(state).unwrap_or_else(PoisonError::into_inner),
+                false => self.bell.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+            };
+            state.wanted = false;
+            gather = Duration::ZERO;
+        }
+    }
+
+    fn begin(&self, mut state: MutexGuard<'_, State>, mut pen: Pen, gather: Duration) -> Turn {
+        if !state.orders.is_empty() && !gather.is_zero() {
+            let more = |state: &mut State| state.orders.len() < BATCH && state.end.is_none();
+            state = self.bell.wait_timeout_while(state, gather, more).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        pen.fill(&mut state.orders);
+        match state.end {
+            _ if !pen.batch.steps.is_empty() => Turn::Write(pen),
+            Some(end) => Turn::End(pen, end),
+            None => Turn::Tidy(pen),
+        }
+    }
+
+    /// Takes the pen back from a thread that has written; after its error nothing more is written.
+    pub(super) fn give_back(&self, written: Result<Pen, JournalError>) {
+        drop(self.put_back(written));
+    }
+
+    fn put_back(&self, written: Result<Pen, JournalError>) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        let ring = match written {
+            Ok(pen) => {
+                state.pen = Some(pen);
+                state.wanted
+            }
+            Err(error) => {
+                state.failed = Some(error);
+                let dropped = std::mem::take(&mut state.orders);
+                drop(state);
+                // Dropping orders may run foreign code, so not under the lock.
+                drop(dropped);
+                state = self.lock();
+                true
+            }
+        };
+        if ring {
+            self.bell.notify_one();
+        }
+        state
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pen {
+    /// Makes the pen of a recovered journal for these shards.
+    pub(super) fn new(journal: Box<dyn Journal>, shards: Vec<ShardId>, told: Told) -> Self {
+        Self { journal, shards, told, batch: Batch::default() }
+    }
+
+    /// Takes the orders of one transaction.
+    fn fill(&mut self, orders: &mut VecDeque<Order>) {
+        let count = orders.len().min(BATCH);
+        orders.drain(..count).for_each(|order| self.batch.take(order));
+    }
+
+    /// Writes the orders that it has taken, and reports them.
+    ///
+    /// # Errors
+    /// The journal's error; all shards have received it.
+    pub(super) fn write(self) -> Result<Self, JournalError> {
+        let write = |pen: &mut Self| {
+            let Self { journal, told, batch, .. } = pen;
+            journal.append(&batch.steps)?;
+            batch.steps.clear();
+            batch.last.drain(..).for_each(|(shard, number)| told(shard, Ok(number)));
+            batch.beside.drain(..).for_each(|written| written());
+            Ok(())
+        };
+        self.act(write).map(|(pen, ())| pen)
+    }
+
+    /// Deletes some ended rows; returns whether there may be more.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn tidy(self, now: Time) -> Result<(Self, bool), JournalError> {
+        self.act(|pen| pen.journal.tidy(now))
+    }
+
+    /// Closes the journal.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn close(self) -> Result<(), JournalError> {
+        self.act(|pen| pen.journal.close()).map(drop)
+    }
+
+    fn act<T>(mut self, act: impl FnOnce(&mut Self) -> Result<T, JournalError>) -> Result<(Self, T), JournalError> {
+        let panicked = |_| Err(JournalError { message: "the thread that writes it has panicked: see above".into() });
+        match catch_panic(|| act(&mut self)).unwrap_or_else(panicked) {
+            Ok(done) => Ok((self, done)),
+            Err(error) => {
+                for shard in self.shards {
+                    (self.told)(shard, Err(error.clone()));
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Batch {
+    fn take(&mut self, order: Order) {
+        match order {
+            Order::Write { shard, number, step } => {
+                self.steps.push(step);
+                match self.last.iter_mut().find(|(of, _)| *of == shard) {
+                    Some((_, last)) => *last = number,
+                    None => self.last.push((shard, number)),
+                }
+            }
+            Order::Beside { step, written } => {
+                self.steps.push(step);
+                self.beside.push(written);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,412 @@
+//! Reading of a journal, for operators and for the queries of a running organism.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{OptionalExtension, Params, Row};
+use systole_core::journal::{
+    EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, SettledRecord, ThreadRecord,
+};
+use systole_core::vocab::{IdKey, MessageId, ThreadId, Time};
+use uuid::Uuid;
+
+use super::error::StoreError;
+use super::fan::SettledRow;
+use super::open::meta;
+use super::records::Requeue;
+use super::row::{Record, load};
+use super::schema::FORMAT;
+use super::sum::Sums;
+#[cfg(feature = "gateway")]
+use crate::runtime::sqlite::transaction;
+use crate::runtime::sqlite::{Database, Problem, beside, join_to_read, open_to_read, used};
+
+/// Reads a journal, whether its organism runs or not, in one transaction and without changing it.
+#[derive(Debug)]
+pub struct JournalReader {
+    pub(super) db: Database,
+    pub(super) file: PathBuf,
+    version: i64,
+}
+
+/// Counts and sizes of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Stat {
+    /// Number of starts.
+    pub epoch: u16,
+    /// True if a process writes the journal.
+    pub in_use: bool,
+    /// The process that writes it.
+    pub writer: Option<u32>,
+    /// True if the last start ended in order; `false` while the journal is in use.
+    pub ended_in_order: bool,
+    /// Time of the last step, in nanoseconds since the Unix epoch.
+    pub last_written: u64,
+    /// Open conversations.
+    pub open_conversations: u64,
+    /// Open threads.
+    pub open_threads: u64,
+    /// Open messages.
+    pub waiting_messages: u64,
+    /// Messages that their clients have not read.
+    pub unread_egress: u64,
+    /// Dead letters.
+    pub dead_letters: u64,
+    /// Ended threads that are kept.
+    pub kept_threads: u64,
+    /// Ended messages that are kept.
+    pub kept_messages: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Bytes of the file that are in use.
+    pub used_bytes: u64,
+    /// Bytes of the write-ahead log.
+    pub log_bytes: u64,
+}
+
+/// A conversation: its root, and counts of its threads and messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conversation {
+    /// The root.
+    pub root: ThreadEntry,
+    /// Threads that are kept, including the root.
+    pub threads: u64,
+    /// Open threads.
+    pub open_threads: u64,
+    /// Open messages.
+    pub waiting: u64,
+}
+
+/// A thread with its times.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadEntry {
+    /// The thread's record.
+    pub record: ThreadRecord,
+    /// Time at which it opened.
+    pub opened: Time,
+    /// Time at which it closed; none while it is open.
+    pub closed: Option<Time>,
+}
+
+/// An entry in the history of a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Time at which it was written.
+    pub at: Time,
+    /// The message, answer or note.
+    pub said: Said,
+}
+
+/// Kind of an [`Entry`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// A message in a mailbox; when it ended, and whether it was `done` or `cancelled`.
+    Message(MessageRecord, Option<(Time, String)>),
+    /// An answer to an awaited call of the handler of a message, and the id of the answer.
+    Awaited(MessageId, SettledRecord),
+    /// A message that left for a client; when the client read it.
+    Left(EgressRecord, Option<Time>),
+    /// A refused output of the handler of a message.
+    Refused(NoteRecord),
+    /// Something that the handler of a message recorded.
+    Recorded(NoteRecord),
+}
+
+impl JournalReader {
+    /// Opens a journal for reading.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file is missing, no journal or unreadable.
+    pub fn open(file: &Path) -> Result<Self, StoreError> {
+        Self::of(file, open_to_read(file, FORMAT))?.begin()
+    }
+
+    /// Opens a journal that this process has open already.
+    pub(super) fn join(file: &Path) -> Result<Self, StoreError> {
+        Self::of(file, join_to_read(file, FORMAT))
+    }
+
+    fn of(file: &Path, db: Result<Database, Problem>) -> Result<Self, StoreError> {
+        let opened = db.and_then(|db| Ok((FORMAT.version_of(&db)?, db)));
+        let (version, db) = opened.map_err(|problem| problem.of(file))?;
+        Ok(Self { db, file: file.to_owned(), version })
+    }
+
+    /// The checksums of the file's version.
+    pub(super) fn sums(&self) -> Sums {
+        Sums::of(self.version)
+    }
+
+    /// Reads the secret of derived ids.
+    pub(super) fn key(&self) -> Result<[u8; 32], Problem> {
+        Ok(meta(&self.db, &mut self.sums())?.record.key)
+    }
+
+    /// Begins a transaction, so that all reads see one state.
+    pub(super) fn begin(self) -> Result<Self, StoreError> {
+        self.told(self.db.execute_batch("BEGIN").map_err(Problem::from))?;
+        Ok(self)
+    }
+
+    /// Reads in one transaction, which begins with this call.
+    #[cfg(feature = "gateway")]
+    pub(super) fn at_one_moment<T>(&self, read: impl FnOnce(&Self) -> Result<T, Problem>) -> Result<T, StoreError> {
+        self.told(transaction(&self.db, "BEGIN", || read(self)))
+    }
+
+    /// Counts what the journal holds.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn stat(&self) -> Result<Stat, StoreError> {
+        self.told(self.try_stat())
+    }
+
+    /// Lists conversations in the order in which they were opened; with `open`, only open ones.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn conversations(&self, open: bool) -> Result<Vec<Conversation>, StoreError> {
+        self.told(self.try_conversations(open))
+    }
+
+    /// Lists all open threads, in order of number.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn open_threads(&self) -> Result<Vec<ThreadEntry>, StoreError> {
+        self.told(self.entries("WHERE ended IS NULL ORDER BY number", []))
+    }
+
+    /// Lists the threads of the conversation of a thread, in order of number; nothing if there is no such thread.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn conversation(&self, thread: ThreadId) -> Result<Vec<ThreadEntry>, StoreError> {
+        let condition = "WHERE root = (SELECT root FROM thread WHERE id = ?1) ORDER BY number";
+        self.told(self.entries(condition, [thread.as_uuid().as_bytes().as_slice()]))
+    }
+
+    /// Returns those of these conversations that the journal has rows of: a root or messages that left. Retention may
+    /// delete both later.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn known(&self, roots: &[ThreadId]) -> Result<HashSet<ThreadId>, StoreError> {
+        self.told(self.try_known(roots))
+    }
+
+    /// Lists the entries of a thread, in order of time.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn said(&self, thread: &ThreadRecord) -> Result<Vec<Entry>, StoreError> {
+        self.told(self.try_said(thread))
+    }
+
+    /// Counts the open messages of each thread.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn waiting(&self) -> Result<HashMap<Number, u64>, StoreError> {
+        self.told(self.counts("SELECT thread, count(*) FROM message WHERE ended IS NULL GROUP BY thread"))
+    }
+
+    /// Lists the dead letters, oldest first, and whether the next start redrives them.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, StoreError> {
+        let read = || {
+            let marked: Vec<_> = if self.has::<Requeue>()? {
+                self.rows("", [], |_, Requeue(letter), _, _| Ok(letter))?
+            } else {
+                Vec::new()
+            };
+            self.rows("ORDER BY number", [], |_, letter: LetterRecord, _, _| {
+                let requeue = marked.contains(&letter.number);
+                Ok((letter, requeue))
+            })
+        };
+        self.told(read())
+    }
+
+    pub(super) fn told<T>(&self, read: Result<T, Problem>) -> Result<T, StoreError> {
+        read.map_err(|problem| problem.of(&self.file))
+    }
+
+    /// Tells whether the file's version has a table for such rows.
+    pub(super) fn has<R: Record>(&self) -> Result<bool, Problem> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
+        Ok(self.db.query_row(sql, [R::TABLE], |row| row.get(0))?)
+    }
+
+    fn try_known(&self, roots: &[ThreadId]) -> Result<HashSet<ThreadId>, Problem> {
+        let wanted: HashSet<_> = roots.iter().map(|root| *root.as_uuid().as_bytes()).collect();
+        let mut known = HashSet::new();
+        if wanted.is_empty() {
+            return Ok(known);
+        }
+        for sql in ["SELECT id FROM thread WHERE number = root", "SELECT root FROM egress"] {
+            let mut statement = self.db.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let id: [u8; 16] = row.get(0)?;
+                if wanted.contains(&id) {
+                    known.insert(ThreadId::from_uuid(uuid::Uuid::from_bytes(id)));
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    fn try_stat(&self) -> Result<Stat, Problem> {
+        let meta = meta(&self.db, &mut self.sums())?;
+        let writer = self.db.file().writer()?;
+        let count = |what: &str| -> Result<u64, Problem> {
+            let sql = format!("SELECT count(*) FROM {what}");
+            Ok(self.db.query_row(&sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
+        };
+        let bytes = |file: &Path| fs::metadata(file).map_or(0, |found| found.len());
+        Ok(Stat {
+            epoch: meta.record.epoch,
+            in_use: writer.is_some(),
+            writer: writer.flatten(),
+            ended_in_order: !meta.record.running,
+            last_written: meta.at.cast_unsigned(),
+            open_conversations: count("thread WHERE ended IS NULL AND root = number")?,
+            open_threads: count("thread WHERE ended IS NULL")?,
+            waiting_messages: count("message WHERE ended IS NULL")?,
+            unread_egress: count("egress WHERE ended IS NULL")?,
+            dead_letters: count("letter")?,
+            kept_threads: count("thread WHERE ended IS NOT NULL")?,
+            kept_messages: count("message WHERE ended IS NOT NULL")?,
+            file_bytes: bytes(&self.file),
+            used_bytes: used(&self.db)?,
+            log_bytes: bytes(&beside(self.db.file().path(), "-wal")),
+        })
+    }
+
+    fn try_conversations(&self, open: bool) -> Result<Vec<Conversation>, Problem> {
+        let condition = match open {
+            true => "WHERE ended IS NULL AND root = number ORDER BY number",
+            false => "WHERE root = number ORDER BY number",
+        };
+        let kept = self.counts("SELECT root, count(*) FROM thread GROUP BY root")?;
+        let alive = self.counts("SELECT root, count(*) FROM thread WHERE ended IS NULL GROUP BY root")?;
+        let waiting = self.counts(
+            "SELECT root, count(*) FROM message JOIN thread ON thread.number = thread \
+             WHERE message.ended IS NULL GROUP BY root",
+        )?;
+        let of = |counts: &HashMap<Number, u64>, root| counts.get(&root).copied().unwrap_or(0);
+        let conversation = |root: ThreadEntry| Conversation {
+            threads: of(&kept, root.record.number),
+            open_threads: of(&alive, root.record.number),
+            waiting: of(&waiting, root.record.number),
+            root,
+        };
+        Ok(self.entries(condition, [])?.into_iter().map(conversation).collect())
+    }
+
+    fn counts(&self, sql: &str) -> Result<HashMap<Number, u64>, Problem> {
+        let row = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)?.cast_unsigned()));
+        Ok(self.db.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
+    }
+
+    fn entries(&self, condition: &str, params: impl Params) -> Result<Vec<ThreadEntry>, Problem> {
+        self.rows(condition, params, |_, record, at, ended| {
+            Ok(ThreadEntry { record, opened: time(at), closed: ended.map(time) })
+        })
+    }
+
+    fn try_said(&self, thread: &ThreadRecord) -> Result<Vec<Entry>, Problem> {
+        let number = thread.number.cast_signed();
+        let mut said =
+            self.rows("WHERE thread = ?1 ORDER BY place, number", [number], |reader, record, at, ended| {
+                let ended = ended.map(|ended| Ok::<_, Problem>((time(ended), reader.ending(&record)?))).transpose()?;
+                Ok(Entry { at: time(at), said: Said::Message(record, ended) })
+            })?;
+        let calls = "WHERE message IN (SELECT number FROM message WHERE thread = ?1) ORDER BY message, call, place";
+        for (id, row, at) in self.answers(calls, [number])? {
+            said.push(Entry { at: time(at), said: Said::Awaited(id, row.settled) });
+        }
+        if thread.root == thread.number {
+            let id = thread.id.as_uuid().as_bytes().as_slice();
+            said.extend(self.rows("WHERE root = ?1 ORDER BY number", [id], |_, record, at, ended| {
+                Ok(Entry { at: time(at), said: Said::Left(record, ended.map(time)) })
+            })?);
+        }
+        let refused = "WHERE place = ?2 AND message IN (SELECT number FROM message WHERE thread = ?1)";
+        said.extend(self.rows(refused, [number, NoteRecord::REFUSED.into()], |_, note: NoteRecord, at, _| {
+            Ok(Entry { at: time(at), said: Said::Refused(note) })
+        })?);
+        let recorded =
+            "WHERE place < ?2 AND message IN (SELECT number FROM message WHERE thread = ?1) ORDER BY message, place";
+        said.extend(self.rows(recorded, [number, NoteRecord::REFUSED.into()], |_, note: NoteRecord, at, _| {
+            Ok(Entry { at: time(at), said: Said::Recorded(note) })
+        })?);
+        said.sort_by_key(|entry| entry.at);
+        Ok(said)
+    }
+
+    /// Reads answers to awaited calls of messages that are kept, each with its id and the time at which it came.
+    pub(super) fn answers(
+        &self,
+        condition: &str,
+        params: impl Params,
+    ) -> Result<Vec<(MessageId, SettledRow, i64)>, Problem> {
+        let key = IdKey::new(self.key()?);
+        let sql = "SELECT id FROM message WHERE number = ?1";
+        let answers = self.rows(condition, params, |reader, row: SettledRow, at, _| {
+            let mut message = reader.db.prepare_cached(sql)?;
+            let message = message.query_row([row.fan.message.cast_signed()], |row| row.get(0)).optional()?;
+            let message = message.map(|id: [u8; 16]| MessageId::from_uuid(Uuid::from_bytes(id)));
+            let call = row.fan.call.unwrap_or(u32::MAX);
+            Ok(message.map(|message| (key.derive_answer(message, call, row.settled.index), row, at)))
+        })?;
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    fn ending(&self, message: &MessageRecord) -> Result<String, Problem> {
+        let sql = "SELECT ending FROM message WHERE number = ?1";
+        Ok(self.db.prepare_cached(sql)?.query_row([message.number.cast_signed()], |row| row.get(0))?)
+    }
+
+    /// Reads rows of a table, and when each came and ended.
+    pub(super) fn rows<R: Record, T>(
+        &self,
+        condition: &str,
+        params: impl Params,
+        mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<T, Problem>,
+    ) -> Result<Vec<T>, Problem> {
+        self.rows_while(condition, params, |reader, record, at, ended| each(reader, record, at, ended).map(Some))
+    }
+
+    /// Reads rows up to the first for which `each` returns nothing.
+    pub(super) fn rows_while<R: Record, T>(
+        &self,
+        condition: &str,
+        params: impl Params,
+        mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<Option<T>, Problem>,
+    ) -> Result<Vec<T>, Problem> {
+        let mut statement = self.db.prepare_cached(&[R::SELECT, condition].concat())?;
+        let mut rows = statement.query(params)?;
+        let (mut found, mut sums) = (Vec::new(), self.sums());
+        while let Some(row) = rows.next()? {
+            let loaded = load::<R>(row, &mut sums)?;
+            match each(self, loaded.record, loaded.at, loaded.ended)? {
+                Some(one) => found.push(one),
+                None => break,
+            }
+        }
+        drop(rows);
+        #[cfg(test)]
+        assert_eq!(statement.get_status(rusqlite::StatementStatus::RePrepare), 0, "{condition}");
+        Ok(found)
+    }
+}
+
+pub(super) fn time(nanos: i64) -> Time {
+    Time::from_nanos(nanos.cast_unsigned())
+}

@@ -1,0 +1,132 @@
+//! Recovery: reads all open rows, and checks by their total that none is missing.
+
+use std::collections::{BTreeMap, HashSet};
+
+use rusqlite::Connection;
+use systole_core::journal::{FanId, MailRecord, MailStatus, Number, OpenMail, Recovered, SubmissionRecord};
+use systole_core::vocab::ThreadId;
+
+use super::fan::{FanRow, SettledRow};
+use super::mail::{Gone, StatusRow, TakenOver};
+use super::meta::Meta;
+use super::records::Requeue;
+use super::row::{Record, load};
+use super::sum::Sums;
+use crate::runtime::sqlite::Problem;
+
+/// Reads all open rows.
+pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem> {
+    let mut open = Open { db, total: 0, sums: Sums::default() };
+    let threads = open.rows("WHERE ended IS NULL ORDER BY number")?;
+    let mut messages: Vec<systole_core::journal::MessageRecord> = open.rows("WHERE ended IS NULL")?;
+    messages.sort_unstable_by_key(|message| (message.place, message.number));
+    let rows: Vec<FanRow> = open.rows("WHERE ended IS NULL ORDER BY message, call")?;
+    let mut settled: BTreeMap<FanId, Vec<SettledRow>> = BTreeMap::new();
+    for row in open.rows::<SettledRow>("WHERE ended IS NULL ORDER BY message, call, place")? {
+        settled.entry(row.fan).or_default().push(row);
+    }
+    let mut fans = Vec::with_capacity(rows.len());
+    for row in rows {
+        let answers = settled.remove(&row.id).unwrap_or_default();
+        fans.push(row.record(answers).ok_or_else(|| Problem::damaged("a row of table fan can't be parsed"))?);
+    }
+    let (mail, last_mail) = mailboxes(&mut open)?;
+    let recovered = Recovered {
+        key: meta.key,
+        epoch: meta.epoch,
+        crashed: meta.running,
+        threads,
+        fans,
+        messages,
+        notes: open.rows("WHERE ended IS NULL ORDER BY message, place")?,
+        remembered: open.rows("WHERE ended IS NULL ORDER BY number")?,
+        egress: open.rows("WHERE ended IS NULL ORDER BY number")?,
+        letters: open.rows("ORDER BY number")?,
+        redrive: open.rows("ORDER BY letter")?.into_iter().map(|Requeue(letter)| letter).collect(),
+        tasks: open.rows("ORDER BY inbox, place")?,
+        states: open.rows("ORDER BY listener")?,
+        mail,
+        last_mail,
+        agents: open.rows("ORDER BY name")?,
+        addressees: open.rows("ORDER BY mailbox")?,
+    };
+    open.each("WHERE ended IS NULL", |_: SubmissionRecord| ())?;
+    open.each("", |_: TakenOver| ())?;
+    if open.total != meta.total {
+        return Err(Problem::damaged("rows are missing, or come from another time"));
+    }
+    Ok(recovered)
+}
+
+/// Reads the messages of mailboxes that have not ended, and the greatest number that was assigned.
+fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
+    // Envelopes are read to check their sums, and not kept.
+    let mail = open.each(
+        "WHERE seq IN (SELECT seq FROM mail_status WHERE ended IS NULL) ORDER BY seq",
+        |mail: MailRecord| OpenMail {
+            seq: mail.seq,
+            mailbox: mail.mailbox,
+            id: mail.id,
+            thread: mail.thread,
+            from: mail.from,
+            bytes: mail.envelope.len() as u64,
+            status: MailStatus::default(),
+        },
+    )?;
+    let statuses: Vec<StatusRow> = open.rows("WHERE ended IS NULL ORDER BY seq")?;
+    let paired = mail.len() == statuses.len() && mail.iter().zip(&statuses).all(|(mail, row)| mail.seq == row.seq);
+    if !paired {
+        return Err(Problem::damaged("messages of mailboxes and their statuses do not belong together"));
+    }
+    let mail = mail.into_iter().zip(statuses).map(|(mail, row)| OpenMail { status: row.status, ..mail }).collect();
+    let gone: Vec<Gone> = open.rows("")?;
+    let last: Option<i64> = open.db.query_row("SELECT max(seq) FROM mail", [], |row| row.get(0))?;
+    let last = gone.iter().map(|gone| gone.last).chain(last.map(i64::cast_unsigned)).max();
+    Ok((mail, last.unwrap_or_default()))
+}
+
+/// Facts about open rows that save queries.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Messages that have notes or awaited calls. They are few, so most messages need no query.
+    pub(super) noted: HashSet<Number>,
+    /// Threads that have or had fan-outs or a context.
+    pub(super) holding: HashSet<Number>,
+    /// Roots of conversations.
+    pub(super) roots: HashSet<ThreadId>,
+}
+
+/// Collects the facts after a recovery.
+pub(super) fn known(recovered: &Recovered) -> Known {
+    let called = recovered.fans.iter().filter(|fan| fan.call.is_some()).map(|fan| fan.id.message);
+    let fanned = recovered.fans.iter().map(|fan| fan.thread);
+    Known {
+        holding: fanned.chain(recovered.remembered.iter().map(|entry| entry.thread)).collect(),
+        noted: called.chain(recovered.notes.iter().map(|note| note.message)).collect(),
+        roots: recovered.threads.iter().filter(|thread| thread.root == thread.number).map(|root| root.id).collect(),
+    }
+}
+
+struct Open<'a> {
+    db: &'a Connection,
+    total: i64,
+    sums: Sums,
+}
+
+impl Open<'_> {
+    fn rows<R: Record>(&mut self, condition: &str) -> Result<Vec<R>, Problem> {
+        self.each(condition, |record| record)
+    }
+
+    fn each<R: Record, T>(&mut self, condition: &str, keep: impl Fn(R) -> T) -> Result<Vec<T>, Problem> {
+        let mut statement = self.db.prepare(&[R::SELECT, condition].concat())?;
+        let mut rows = statement.query([])?;
+        let mut records = Vec::new();
+        while let Some(row) = rows.next()? {
+            let loaded = load::<R>(row, &mut self.sums)?;
+            self.total = self.total.wrapping_add(loaded.sum);
+            records.push(keep(loaded.record));
+        }
+        Ok(records)
+    }
+}

@@ -1,0 +1,174 @@
+//! Retention: ended rows are deleted after a while, a few at once, with the steps that come and while none come, so
+//! that no step waits long for it.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, params};
+use systole_core::vocab::Time;
+
+use super::Retention;
+use super::mailbox::{delete_mail, note_gone};
+use super::meta::Horizon;
+use super::row::{Record, load, write};
+use super::sum::Sums;
+use crate::runtime::sqlite::{Problem, used};
+
+/// Steps between two sweeps.
+const EVERY: usize = 64;
+
+/// The most rows of a table that a sweep deletes: more than [`EVERY`] steps leave behind.
+const ROWS: i64 = 512;
+
+/// Tables and keys whose rows are deleted once they ended before a time, oldest first. The statement checks the row
+/// itself, because a damaged index may be wrong.
+const DELETE: [(&str, &str); 8] = [
+    ("thread", "number"),
+    ("message", "number"),
+    ("fan", "(message, call)"),
+    ("settled", "(message, call, place)"),
+    ("note", "(message, place)"),
+    ("remembered", "number"),
+    ("egress", "number"),
+    ("submission", "id"),
+];
+
+/// Deletes statuses of messages in mailboxes; their rows in `mail` go with them.
+const DELETE_MAIL: &str = "DELETE FROM mail_status WHERE seq IN \
+     (SELECT seq FROM mail_status WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL RETURNING ended, seq";
+
+/// Result of one sweep.
+#[derive(Debug, Default)]
+pub(super) struct Swept {
+    /// The number of rows.
+    pub(super) rows: usize,
+    /// The amount to add to the total of `meta`.
+    pub(super) sum: i64,
+    /// Time at which the last of the deleted rows ended.
+    last: i64,
+}
+
+/// Deletes ended rows that are past their retention.
+#[derive(Debug)]
+pub(super) struct Retain {
+    retention: Retention,
+    steps: usize,
+    now: i64,
+}
+
+impl Retain {
+    /// Starts at the time of the last step.
+    pub(super) fn new(retention: Retention, now: i64) -> Self {
+        Self { retention, steps: 0, now }
+    }
+
+    /// Time of the last step.
+    pub(super) fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// Counts steps, the last of which was made at `at`, and sweeps after every [`EVERY`] of them.
+    pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<Swept, Problem> {
+        self.now = self.now.max(at);
+        self.steps += steps;
+        if self.steps < EVERY {
+            return Ok(Swept::default());
+        }
+        self.steps = 0;
+        self.sweep(db)
+    }
+
+    /// Tells whether a row is past its retention at a time.
+    pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, Problem> {
+        let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
+        for table in DELETE.map(|(table, _)| table).into_iter().chain(["mail_status"]) {
+            if has_due(db, table, before)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Deletes some rows that are past their retention at a time.
+    pub(super) fn sweep_at(&mut self, db: &Connection, now: Time) -> Result<Swept, Problem> {
+        self.now = self.now.max(now.as_nanos().cast_signed());
+        self.sweep(db)
+    }
+
+    /// Returns the time before which rows must have ended to be deleted.
+    fn before(&self, db: &Connection, now: i64) -> Result<i64, Problem> {
+        let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
+        Ok(if used(db)? > self.retention.bytes { i64::MAX } else { now.saturating_sub(age) })
+    }
+
+    fn sweep(&self, db: &Connection) -> Result<Swept, Problem> {
+        let before = self.before(db, self.now)?;
+        let mut swept = Swept::default();
+        for (table, key) in DELETE {
+            // Mostly no row is due, and a statement that deletes takes much longer to find that out.
+            if !has_due(db, table, before)? {
+                continue;
+            }
+            let sql = format!(
+                "DELETE FROM {table} WHERE {key} IN \
+                 (SELECT {} FROM {table} WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL \
+                 RETURNING ended",
+                key.trim_matches(['(', ')'])
+            );
+            let mut delete = db.prepare_cached(&sql)?;
+            let mut rows = delete.query(params![before, ROWS])?;
+            while let Some(row) = rows.next()? {
+                swept.row(row.get(0)?);
+            }
+        }
+        if has_due(db, "mail_status", before)? {
+            self.sweep_mail(db, before, &mut swept)?;
+        }
+        if swept.rows > 0 && swept.last > horizon(db, &mut Sums::default())? {
+            write(&mut *db.prepare_cached(Horizon::REPLACE)?, &Horizon(swept.last), self.now, &mut Sums::default())?;
+        }
+        Ok(swept)
+    }
+
+    /// Deletes statuses and messages of mailboxes, and notes the greatest number that is deleted of each.
+    fn sweep_mail(&self, db: &Connection, before: i64, swept: &mut Swept) -> Result<(), Problem> {
+        let mut delete = db.prepare_cached(DELETE_MAIL)?;
+        let gone = delete.query_map(params![before, ROWS], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
+        let mut marks = BTreeMap::new();
+        for (ended, seq) in gone.collect::<rusqlite::Result<Vec<_>>>()? {
+            swept.row(ended);
+            let seq = seq.cast_unsigned();
+            if let Some(mailbox) = delete_mail(db, seq)? {
+                let mark = marks.entry(mailbox).or_insert(seq);
+                *mark = seq.max(*mark);
+            }
+        }
+        for (mailbox, seq) in marks {
+            let change = note_gone(db, &mailbox, (seq, seq), self.now, &mut Sums::default())?;
+            swept.sum = swept.sum.wrapping_add(change);
+        }
+        Ok(())
+    }
+}
+
+impl Swept {
+    fn row(&mut self, ended: i64) {
+        self.rows += 1;
+        self.last = self.last.max(ended);
+    }
+}
+
+/// Tells whether rows of a table ended before a time.
+fn has_due(db: &Connection, table: &str, before: i64) -> Result<bool, Problem> {
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE ended < ?1)");
+    Ok(db.prepare_cached(&sql)?.query_row([before], |row| row.get(0))?)
+}
+
+/// Returns the time up to which ended rows may be missing.
+pub(super) fn horizon(db: &Connection, sums: &mut Sums) -> Result<i64, Problem> {
+    let mut statement = db.prepare_cached(Horizon::SELECT)?;
+    let mut rows = statement.query([])?;
+    Ok(match rows.next()? {
+        Some(row) => load::<Horizon>(row, sums)?.record.0,
+        None => 0,
+    })
+}

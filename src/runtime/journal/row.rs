@@ -1,0 +1,215 @@
+//! Rows of tables: columns from a record, and a record from columns.
+
+use bytes::Bytes;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{Row, Statement};
+use systole_core::vocab::{Name, Time};
+
+use super::sum::Sums;
+use crate::runtime::sqlite::Problem;
+
+/// A record that is stored as one row.
+pub(super) trait Record: Sized {
+    /// The table.
+    const TABLE: &'static str;
+    /// Writes a new row: the columns of [`cells`](Self::cells), `sum`, `at`.
+    const INSERT: &'static str;
+    /// Writes a row, replacing one of the same key.
+    const REPLACE: &'static str;
+    /// Number of the columns of [`cells`](Self::cells).
+    const COLUMNS: usize;
+    /// The column or expression that tells when a row ended.
+    const ENDED: &'static str;
+    /// Reads the columns, `sum`, `at` and when the row ended; a condition may follow.
+    const SELECT: &'static str;
+    /// Reads the sum of the row of a key, 0 if it has ended, and when it came.
+    const REPLACED: &'static str;
+
+    /// Passes the columns on, in order.
+    fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()>;
+
+    /// Parses the columns; `None` if they don't form a record.
+    fn read(cells: &mut Cells<'_>) -> Option<Self>;
+}
+
+/// The statements of a [`Record`]: its table, the condition that finds a row by its key, the column that tells when it
+/// ended, its columns and as many marks.
+macro_rules! statements {
+    ($table:literal, $key:literal, $ended:literal, $columns:literal, $marks:literal) => {
+        const TABLE: &'static str = $table;
+        const INSERT: &'static str = statements!("INSERT", $table, $columns, $marks);
+        const REPLACE: &'static str = statements!("REPLACE", $table, $columns, $marks);
+        const COLUMNS: usize = $marks.len().div_ceil(3);
+        const ENDED: &'static str = $ended;
+        const SELECT: &'static str = concat!("SELECT ", $columns, ", sum, at, ", $ended, " FROM ", $table, " ");
+        const REPLACED: &'static str =
+            concat!("SELECT iif(", $ended, " IS NULL, sum, 0), at FROM ", $table, " WHERE ", $key);
+    };
+    ($verb:literal, $table:literal, $columns:literal, $marks:literal) => {
+        concat!($verb, " INTO ", $table, " (", $columns, ", sum, at) VALUES (", $marks, ", ?, ?)")
+    };
+}
+pub(super) use statements;
+
+/// Writes a row by [`Record::INSERT`] or [`Record::REPLACE`], and returns its sum.
+pub(super) fn write<R: Record>(
+    statement: &mut Statement<'_>,
+    record: &R,
+    at: i64,
+    sums: &mut Sums,
+) -> rusqlite::Result<i64> {
+    let mut column = 0;
+    let sum = sums.sum::<R, _>((at, None), |columns| {
+        record.cells(&mut |cell| {
+            column += 1;
+            match &cell {
+                ToSqlOutput::Borrowed(value) => columns.add(*value),
+                ToSqlOutput::Owned(value) => columns.add(value.into()),
+                // The other kinds belong to features that are off.
+                _ => columns.add(ValueRef::Null),
+            }
+            statement.raw_bind_parameter(column, cell)
+        })
+    })?;
+    statement.raw_bind_parameter(column + 1, sum)?;
+    statement.raw_bind_parameter(column + 2, at)?;
+    statement.raw_execute()?;
+    Ok(sum)
+}
+
+/// A row whose sum was checked.
+pub(super) struct Loaded<R> {
+    pub(super) record: R,
+    pub(super) sum: i64,
+    pub(super) at: i64,
+    pub(super) ended: Option<i64>,
+}
+
+/// Reads a row of [`Record::SELECT`].
+pub(super) fn load<R: Record>(row: &Row<'_>, sums: &mut Sums) -> Result<Loaded<R>, Problem> {
+    let damaged = || Problem::row::<R>(row);
+    let number = |column| row.get_ref(R::COLUMNS + column).map(|value| value.as_i64_or_null());
+    let (Ok(Some(sum)), Ok(Some(at)), Ok(ended)) = (number(0)?, number(1)?, number(2)?) else {
+        return Err(damaged());
+    };
+    let found = sums.sum::<R, _>((at, ended), |columns| {
+        (0..R::COLUMNS).try_for_each(|column| row.get_ref(column).map(|value| columns.add(value)))
+    })?;
+    if found != sum {
+        return Err(damaged());
+    }
+    let record = R::read(&mut Cells { row, next: 0 }).ok_or_else(damaged)?;
+    Ok(Loaded { record, sum, at, ended })
+}
+
+/// The columns of a row, from left to right. A value of another type than the requested one is `None`.
+pub(super) struct Cells<'a> {
+    row: &'a Row<'a>,
+    next: usize,
+}
+
+impl<'a> Cells<'a> {
+    pub(super) fn value(&mut self) -> Option<ValueRef<'a>> {
+        self.next += 1;
+        self.row.get_ref(self.next - 1).ok()
+    }
+
+    pub(super) fn number(&mut self) -> Option<u64> {
+        Some(self.value()?.as_i64().ok()?.cast_unsigned())
+    }
+
+    pub(super) fn optional_number(&mut self) -> Option<Option<u64>> {
+        Some(self.value()?.as_i64_or_null().ok()?.map(i64::cast_unsigned))
+    }
+
+    pub(super) fn small<T: TryFrom<u64>>(&mut self) -> Option<T> {
+        self.number()?.try_into().ok()
+    }
+
+    pub(super) fn flag(&mut self) -> Option<bool> {
+        Some(self.number()? != 0)
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a str> {
+        self.value()?.as_str().ok()
+    }
+
+    pub(super) fn optional_text(&mut self) -> Option<Option<&'a str>> {
+        self.value()?.as_str_or_null().ok()
+    }
+
+    pub(super) fn bytes(&mut self) -> Option<Bytes> {
+        self.value()?.as_bytes().ok().map(Bytes::copy_from_slice)
+    }
+
+    pub(super) fn blob<const LEN: usize>(&mut self) -> Option<[u8; LEN]> {
+        self.value()?.as_blob().ok()?.try_into().ok()
+    }
+
+    pub(super) fn optional_blob<const LEN: usize>(&mut self) -> Option<Option<[u8; LEN]>> {
+        match self.value()?.as_blob_or_null().ok()? {
+            Some(bytes) => bytes.try_into().ok().map(Some),
+            None => Some(None),
+        }
+    }
+
+    pub(super) fn optional_bytes(&mut self) -> Option<Option<Bytes>> {
+        Some(self.value()?.as_blob_or_null().ok()?.map(Bytes::copy_from_slice))
+    }
+
+    pub(super) fn name(&mut self) -> Option<Name> {
+        super::text::parse_name(self.text()?)
+    }
+
+    pub(super) fn optional_name(&mut self) -> Option<Option<Name>> {
+        self.optional_text()?.map_or(Some(None), |text| super::text::parse_name(text).map(Some))
+    }
+}
+
+/// Stores a number by its bits: those below 2^63 as they are, greater ones as negative numbers.
+pub(super) fn number(number: u64) -> ToSqlOutput<'static> {
+    number.cast_signed().into()
+}
+
+pub(super) fn optional_number(value: Option<u64>) -> ToSqlOutput<'static> {
+    value.map_or(ToSqlOutput::Borrowed(ValueRef::Null), number)
+}
+
+pub(super) fn flag(flag: bool) -> ToSqlOutput<'static> {
+    number(u64::from(flag))
+}
+
+/// Stores text without a check: canonical XML and the journal's own texts are UTF-8, as SQLite expects.
+pub(super) fn text(text: &[u8]) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(ValueRef::Text(text))
+}
+
+pub(super) fn optional_text(value: Option<&str>) -> ToSqlOutput<'_> {
+    value.map_or(ToSqlOutput::Borrowed(ValueRef::Null), |value| text(value.as_bytes()))
+}
+
+pub(super) fn owned_text(text: String) -> ToSqlOutput<'static> {
+    ToSqlOutput::Owned(Value::Text(text))
+}
+
+pub(super) fn optional_owned_text(text: Option<String>) -> ToSqlOutput<'static> {
+    text.map_or(ToSqlOutput::Borrowed(ValueRef::Null), owned_text)
+}
+
+/// Stores an id in 16 bytes instead of 36 as text: ids are in every row, some in two columns.
+pub(super) fn blob(bytes: &[u8]) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(ValueRef::Blob(bytes))
+}
+
+pub(super) fn optional_blob(bytes: Option<&[u8]>) -> ToSqlOutput<'_> {
+    bytes.map_or(ToSqlOutput::Borrowed(ValueRef::Null), blob)
+}
+
+/// Stores a time; the end of time is `NULL`.
+pub(super) fn time(time: Time) -> ToSqlOutput<'static> {
+    optional_number((time != Time::MAX).then(|| time.as_nanos()))
+}
+
+pub(super) fn parse_time(nanos: Option<u64>) -> Time {
+    nanos.map_or(Time::MAX, Time::from_nanos)
+}

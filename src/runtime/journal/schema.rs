@@ -1,0 +1,23 @@
+//! The tables, version by version.
+
+use crate::runtime::sqlite::Format;
+
+/// The application id `SyJ1`, and the migrations from one version to the next.
+pub(super) const FORMAT: Format = Format {
+    name: "journal",
+    id: 0x5379_4a31,
+    migrations: &[
+        include_str!("schema.sql"),
+        include_str!("requeue.sql"),
+        include_str!("tasks.sql"),
+        include_str!("history.sql"),
+        include_str!("mail.sql"),
+        include_str!("addressee.sql"),
+    ],
+};
+
+/// The first version in which each step has a time of its own, and which records what is missing.
+pub(super) const ORDERED: i64 = 4;
+
+/// The first version in which the sum of a row covers its times.
+pub(super) const TIMED: i64 = 6;

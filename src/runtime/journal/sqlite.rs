@@ -1,0 +1,213 @@
+//! The journal in an SQLite file: its transactions.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use systole_core::journal::{Journal, JournalError, Recovered, Step};
+use systole_core::vocab::Time;
+
+use super::Options;
+use super::apply::Apply;
+use super::error::StoreError;
+use super::meta::Meta;
+use super::open::open;
+use super::recover::{Known, known, recover};
+use super::retain::Retain;
+use super::row::{Record, write};
+use super::sum::Sums;
+use crate::runtime::sqlite::{Cut, Database, Opened, Problem, truncate_log};
+
+/// A journal in an SQLite file.
+///
+/// One writer at a time: the opener holds a lock on the file until this value is dropped or its process ends. Each
+/// [`append`](Journal::append) is one transaction. After an error every operation fails.
+pub struct SqliteJournal {
+    pub(super) db: Database,
+    pub(super) file: PathBuf,
+    pub(super) meta: Meta,
+    pub(super) known: Known,
+    pub(super) retain: Retain,
+    cut: Option<Cut>,
+    failed: Option<String>,
+    pub(super) sums: Sums,
+}
+
+impl SqliteJournal {
+    /// Opens a journal, or creates one where there is no file or an empty one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file is in use, no journal, of a later program, damaged, or can't be written. It is left
+    /// unchanged.
+    pub fn open(file: &Path, options: &Options) -> Result<Self, StoreError> {
+        let Opened { db, read: meta, cut } = open(file, options).map_err(|problem| problem.of(file))?;
+        if let Some(cut) = cut.filter(Cut::is_damage) {
+            tracing::error!(file = %file.display(), at = cut.at, transactions = cut.lost,
+                "finished transactions are missing at the end of the journal's log, as after a loss of power");
+        } else if let Some(cut) = &cut {
+            tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
+                "the end of the journal's log was not written whole, and is cut off");
+        }
+        Ok(Self {
+            db,
+            file: file.to_owned(),
+            meta: meta.record,
+            known: Known::default(),
+            retain: Retain::new(options.retention, meta.at),
+            cut,
+            failed: None,
+            sums: Sums::default(),
+        })
+    }
+
+    /// The incomplete end of the log that was cut off when the journal was opened.
+    pub fn cut(&self) -> Option<Cut> {
+        self.cut
+    }
+
+    /// Runs one transaction on the tables. After an error it is rolled back, and every later operation fails.
+    pub(super) fn transaction(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<Meta, Problem>,
+    ) -> Result<(), StoreError> {
+        if let Some(why) = &self.failed {
+            return Err(Problem::Failed(why.clone()).of(&self.file));
+        }
+        let done = self.try_transaction(work);
+        if let Err(problem) = &done {
+            self.failed = Some(problem.to_string());
+            // Some errors have rolled it back already; a failed journal is not used again in any case.
+            let _ = self.db.execute_batch("ROLLBACK");
+        }
+        done.map_err(|problem| problem.of(&self.file))
+    }
+
+    fn try_transaction(&mut self, work: impl FnOnce(&mut Self) -> Result<Meta, Problem>) -> Result<(), Problem> {
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let meta = work(self)?;
+        write(&mut *self.db.prepare_cached(Meta::REPLACE)?, &meta, self.retain.now(), &mut self.sums)?;
+        if !self.db.file().is_in_place() {
+            return Err(Problem::Moved);
+        }
+        self.db.commit()?;
+        self.meta = meta;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SqliteJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteJournal").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+        self.transaction(|journal| {
+            let Self { db, meta, known, sums, retain, .. } = journal;
+            let mut apply = Apply::after(retain.now(), db, meta.total, known, sums);
+            steps.iter().try_for_each(|step| apply.step(step))?;
+            let (total, at) = (apply.total, apply.at);
+            let swept = retain.after(db, steps.len(), at)?;
+            Ok(Meta { total, ..meta.clone() }.after(&swept))
+        })?;
+        Ok(())
+    }
+
+    fn recover(&mut self) -> Result<Recovered, JournalError> {
+        let mut recovered = Recovered::default();
+        self.transaction(|journal| {
+            recovered = recover(&journal.db, &journal.meta)?;
+            journal.known = known(&recovered);
+            recovered.epoch = journal.meta.next_epoch()?;
+            Ok(Meta { epoch: recovered.epoch, running: true, ..journal.meta.clone() })
+        })?;
+        Ok(recovered)
+    }
+
+    fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+        if !self.retain.is_due(&self.db, now).map_err(|problem| problem.of(&self.file))? {
+            return Ok(false);
+        }
+        self.transaction(|journal| {
+            let swept = journal.retain.sweep_at(&journal.db, now)?;
+            Ok(journal.meta.after(&swept))
+        })?;
+        Ok(true)
+    }
+
+    fn close(&mut self) -> Result<(), JournalError> {
+        self.transaction(|journal| Ok(Meta { running: false, ..journal.meta.clone() }))?;
+        // A copy of the file alone should be complete. SQLite writes the log back with the last connection to it, but
+        // connections that only read may be closed later, and can't write.
+        if let Err(problem) = truncate_log(&self.db) {
+            tracing::warn!(file = %self.file.display(), %problem, "the journal's log could not be written back at the end");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use systole_core::journal::{BodyRecord, MessageRecord, MessageState, Number, Op, Origin};
+    use systole_core::vocab::{MessageId, Name};
+
+    use super::*;
+    use crate::runtime::journal::Durability;
+
+    fn put(number: Number) -> Step {
+        let message = MessageRecord {
+            number,
+            place: number,
+            thread: 1,
+            id: MessageId::from_uuid(uuid::Uuid::from_u128(number.into())),
+            from: Name::core(),
+            in_reply_to: None,
+            answers: Origin::None,
+            state: MessageState::Queued,
+            body: BodyRecord::Payload("x".repeat(3000).into()),
+            attempts: 0,
+        };
+        Step { ops: vec![Op::Put(message)], at: Time::default() }
+    }
+
+    #[test]
+    fn what_a_durability_promises_is_what_the_database_is_told() {
+        for (durability, expected) in [(Durability::Process, 1), (Durability::Power, 2)] {
+            let file = std::env::temp_dir().join(format!("systole-test-{}-level-{expected}", std::process::id()));
+            let journal = SqliteJournal::open(&file, &Options { durability, ..Options::new([1; 32]) }).unwrap();
+            let told = |name: &str| journal.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+            // <https://www.sqlite.org/pragma.html#pragma_synchronous>: 1 is NORMAL, 2 is FULL.
+            assert_eq!((told("synchronous"), told("fullfsync")), (expected, expected - 1));
+            let mode: String = journal.db.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+            assert_eq!(mode, "wal");
+            drop(journal);
+            forget(&file);
+        }
+    }
+
+    fn forget(file: &Path) {
+        std::fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_that_says_so_and_the_step_before_it_is_the_last() {
+        let file = std::env::temp_dir().join(format!("systole-test-{}-full.journal", std::process::id()));
+        let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
+        journal.recover().unwrap();
+        journal.db.pragma_update(None, "max_page_count", 60).unwrap();
+        let mut written = 0;
+        let error = loop {
+            match journal.append(&[put(2 * written), put(2 * written + 1)]) {
+                Ok(()) => written += 1,
+                Err(error) => break error.message,
+            }
+        };
+        assert!(written > 5 && error.contains("the disk is full: make room and start again"), "{written}, {error}");
+        journal.append(&[]).unwrap_err();
+        drop(journal);
+        let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
+        assert_eq!(journal.recover().unwrap().messages.len() as u64, 2 * written);
+        drop(journal);
+        forget(&file);
+    }
+}

@@ -1,0 +1,438 @@
+//! The writer's thread of a journal.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use systole_core::core::ShardId;
+use systole_core::journal::{Journal, JournalError, Step};
+use systole_core::vocab::Time;
+
+use super::Durability;
+use super::queue::{End, Order, Pen, Queue, Turn};
+use crate::runtime::clock::Clock;
+
+/// Time for which a writer that has just written waits for more steps, where each transaction waits for the disk.
+const GATHER: Duration = Duration::from_millis(2);
+
+/// Interval in which an idle writer looks for rows that are past their retention.
+const TIDY: Duration = Duration::from_secs(60);
+
+/// Callback for written steps: a shard with the number of its last written step, or with the error after which none
+/// will be written.
+///
+/// Called on the thread that writes, which writes nothing meanwhile.
+pub type Told = Box<dyn FnMut(ShardId, Result<u64, JournalError>) + Send>;
+
+/// Callback on the thread that writes once a step is written; dropped if the step won't be written.
+pub type Written = Box<dyn FnOnce() + Send>;
+
+/// The thread that writes the journal of an organism.
+///
+/// It takes the steps of all shards in the order in which they come, at most 64, and writes them in one transaction; an
+/// idle writer starts at once. After a transaction, each shard with steps in it receives the number of its last one.
+/// While no steps come, the thread deletes rows that are past their retention: at the start, and each minute. After an
+/// error all shards receive it once, and nothing more is written. Without [`close`](Self::close) the thread ends when
+/// the last sender is dropped, and leaves the journal as a crash would.
+///
+/// Where a transaction does not wait for the disk, a shard with nothing else to do writes a few steps itself
+/// ([`JournalSender::flush`]): that is faster than the way to this thread and back.
+#[derive(Debug)]
+pub struct JournalWriter {
+    inbox: JournalSender,
+    thread: JoinHandle<Result<(), JournalError>>,
+}
+
+/// A sender of steps for shards. Waiting steps are bounded by the work that the shards have in flight.
+#[derive(Debug, Clone)]
+pub struct JournalSender(Arc<Sending>);
+
+/// The sending end of a queue, which ends with the last sender.
+#[derive(Debug)]
+struct Sending(Arc<Queue>);
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.0.end(End::Abandoned);
+    }
+}
+
+impl JournalSender {
+    /// Queues a step of a shard, whose numbers must rise; never blocks. The step is written by the next
+    /// [`flush`](Self::flush) at the latest. After an error nothing happens: the shard has received it.
+    pub fn send(&self, shard: ShardId, number: u64, step: Step) {
+        self.0.0.put(Order::Write { shard, number, step });
+    }
+
+    /// Queues a step that belongs to no shard; never blocks. It keeps its position between steps queued before and
+    /// after.
+    pub fn send_beside(&self, step: Step, written: Written) {
+        self.0.0.put(Order::Beside { step, written });
+    }
+
+    /// Writes the waiting steps if they are few, the transaction does not wait for the disk, and no other thread
+    /// writes; otherwise leaves them to the writer's thread.
+    pub fn flush(&self) {
+        self.0.0.flush();
+    }
+}
+
+impl JournalWriter {
+    /// Starts the thread for a recovered journal and these shards.
+    ///
+    /// # Errors
+    /// The system's error, if no thread can be started.
+    pub fn start(
+        journal: Box<dyn Journal>,
+        durability: Durability,
+        shards: Vec<ShardId>,
+        told: Told,
+    ) -> io::Result<Self> {
+        Self::start_tidying(journal, durability, shards, told, TIDY)
+    }
+
+    fn start_tidying(
+        journal: Box<dyn Journal>,
+        durability: Durability,
+        shards: Vec<ShardId>,
+        told: Told,
+        every: Duration,
+    ) -> io::Result<Self> {
+        let gather = match durability {
+            Durability::Process => Duration::ZERO,
+            Durability::Power => GATHER,
+        };
+        let queue = Arc::new(Queue::new(Pen::new(journal, shards, told), gather.is_zero()));
+        let clock = Clock::real();
+        let tidy = Tidy { every, next: clock.now() };
+        let work = Work { queue: queue.clone(), gather, clock, tidy };
+        let thread = std::thread::Builder::new().name("journal".into()).spawn(move || work.run())?;
+        Ok(Self { inbox: JournalSender(Arc::new(Sending(queue))), thread })
+    }
+
+    /// Returns a sender for shards.
+    pub fn sender(&self) -> JournalSender {
+        self.inbox.clone()
+    }
+
+    /// Writes the queued steps, notes that the organism has ended in order, and closes the journal.
+    ///
+    /// # Errors
+    /// The error that the shards have received, or the error of closing.
+    pub fn close(self) -> Result<(), JournalError> {
+        let Self { inbox, thread } = self;
+        inbox.0.0.end(End::Closed);
+        let gone = || Err(JournalError { message: "the thread that writes the journal has panicked".into() });
+        thread.join().unwrap_or_else(|_| gone())
+    }
+}
+
+struct Work {
+    queue: Arc<Queue>,
+    gather: Duration,
+    clock: Clock,
+    tidy: Tidy,
+}
+
+/// Schedule of an idle writer for looking for rows that are past their retention.
+struct Tidy {
+    every: Duration,
+    next: Time,
+}
+
+impl Work {
+    fn run(mut self) -> Result<(), JournalError> {
+        loop {
+            match self.queue.turn(&self.clock, self.tidy.next, self.gather) {
+                Turn::Write(pen) => self.queue.give_back(pen.write()),
+                Turn::Tidy(pen) => {
+                    let now = self.clock.now();
+                    let tidied = pen.tidy(now).map(|(pen, more)| {
+                        self.tidy.next = if more { now } else { now.after(self.tidy.every) };
+                        pen
+                    });
+                    self.queue.give_back(tidied);
+                }
+                Turn::End(pen, End::Closed) => return pen.close(),
+                Turn::End(_, End::Abandoned) => return Ok(()),
+                Turn::Failed(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread::ThreadId;
+
+    use systole_core::journal::{FailingJournal, MemoryJournal, Op, Recovered};
+
+    use super::super::queue::{BATCH, FEW};
+    use super::*;
+
+    /// Deadline of tests that wait for an event.
+    const DEADLINE: Duration = Duration::from_secs(60);
+
+    /// A journal that reports the number of steps of each transaction, and waits for a signal before each.
+    struct Slow {
+        go: Receiver<()>,
+        batches: Arc<Mutex<Vec<usize>>>,
+    }
+
+    impl Journal for Slow {
+        fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+            let _ = self.go.recv();
+            self.batches.lock().unwrap().push(steps.len());
+            Ok(())
+        }
+
+        fn recover(&mut self) -> Result<Recovered, JournalError> {
+            Ok(Recovered::default())
+        }
+
+        fn close(&mut self) -> Result<(), JournalError> {
+            self.batches.lock().unwrap().push(0);
+            Ok(())
+        }
+    }
+
+    type Answers = Receiver<(ShardId, Result<u64, JournalError>)>;
+
+    fn start(journal: impl Journal + 'static, durability: Durability) -> (JournalWriter, Answers) {
+        let (tell, answers) = channel();
+        let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
+        let shards = vec![ShardId(0), ShardId(1)];
+        (JournalWriter::start(Box::new(journal), durability, shards, told).unwrap(), answers)
+    }
+
+    fn step(message: u64) -> Step {
+        Step { ops: vec![Op::Done { message }], at: Time::default() }
+    }
+
+    #[test]
+    fn what_is_there_is_written_together_and_each_shard_is_told_its_last() {
+        let (go, wait) = channel();
+        let batches = Arc::new(Mutex::new(Vec::new()));
+        let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, Durability::Process);
+        let sender = writer.sender();
+        sender.send(ShardId(0), 1, step(1));
+        go.send(()).unwrap();
+        sender.flush();
+        assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "an idle writer begins at once");
+        sender.send(ShardId(1), 1, step(1));
+        // The thread is busy with that and some of these until it is signalled: more than a batch waits behind.
+        (2..=201).for_each(|number| sender.send(ShardId(number as u16 % 2), number, step(number)));
+        drop(go);
+        writer.close().unwrap();
+        let told: Vec<_> = answers.iter().collect();
+        assert!(told.contains(&(ShardId(0), Ok(200))) && told.contains(&(ShardId(1), Ok(201))), "{told:?}");
+        for shard in [ShardId(0), ShardId(1)] {
+            let numbers: Vec<_> =
+                told.iter().filter(|(of, _)| *of == shard).map(|(_, number)| number.clone()).collect();
+            assert!(numbers.is_sorted_by_key(|number| number.clone().unwrap()), "{told:?}");
+        }
+        let batches = batches.lock().unwrap();
+        assert_eq!(batches.iter().sum::<usize>(), 202);
+        assert!(batches.iter().all(|steps| *steps <= BATCH) && batches.contains(&BATCH), "{batches:?}");
+        assert_eq!(batches.last(), Some(&0), "closed when all was written");
+    }
+
+    #[test]
+    fn where_each_transaction_waits_for_the_disk_nothing_is_lost_either() {
+        let (writer, answers) = start(MemoryJournal::new([0; 32]), Durability::Power);
+        let sender = writer.sender();
+        (1..=1000).for_each(|number| sender.send(ShardId(0), number, step(number)));
+        writer.close().unwrap();
+        assert_eq!(answers.iter().last(), Some((ShardId(0), Ok(1000))));
+    }
+
+    #[test]
+    fn after_an_error_every_shard_is_told_once_and_nothing_is_written() {
+        // On the thread of the shard, and on that of the writer.
+        for durability in [Durability::Process, Durability::Power] {
+            let (writer, answers) = start(FailingJournal::new(MemoryJournal::new([0; 32]), 1), durability);
+            let sender = writer.sender();
+            let send = |shard, number, message| {
+                sender.send(shard, number, step(message));
+                sender.flush();
+            };
+            send(ShardId(0), 1, 1);
+            assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)));
+            send(ShardId(0), 2, 2);
+            let error = JournalError { message: "the journal fails, as it was told to".into() };
+            assert_eq!(answers.recv().unwrap(), (ShardId(0), Err(error.clone())));
+            assert_eq!(answers.recv().unwrap(), (ShardId(1), Err(error.clone())));
+            send(ShardId(1), 3, 3);
+            let (tell, told) = channel::<()>();
+            sender.send_beside(step(4), Box::new(move || tell.send(()).unwrap()));
+            assert!(told.recv().is_err() && answers.recv().is_err(), "nobody is told anything else");
+            assert_eq!(writer.close(), Err(error));
+        }
+    }
+
+    /// A journal that reports the thread of each transaction, and panics at one of `panics_at` steps.
+    struct Traced {
+        written: std::sync::mpsc::Sender<(ThreadId, usize)>,
+        panics_at: usize,
+    }
+
+    impl Journal for Traced {
+        fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+            assert_ne!(steps.len(), self.panics_at, "as told");
+            let _ = self.written.send((std::thread::current().id(), steps.len()));
+            Ok(())
+        }
+
+        fn recover(&mut self) -> Result<Recovered, JournalError> {
+            Ok(Recovered::default())
+        }
+
+        fn close(&mut self) -> Result<(), JournalError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_shard_writes_a_few_steps_itself_where_no_transaction_waits_for_the_disk() {
+        for (durability, few_here) in [(Durability::Process, true), (Durability::Power, false)] {
+            let (written, traced) = channel();
+            let (writer, answers) = start(Traced { written, panics_at: 0 }, durability);
+            let sender = writer.sender();
+            let here = std::thread::current().id();
+            let (few, mut last) = (FEW as u64, 0);
+            let mut send = |count| {
+                (last + 1..=last + count).for_each(|number| sender.send(ShardId(0), number, step(number)));
+                last += count;
+                last
+            };
+            let heard = |last| while answers.recv_timeout(DEADLINE).unwrap() != (ShardId(0), Ok(last)) {};
+            // The thread may be tidying, as it does first.
+            let is_here = (0..1000).any(|_| {
+                let last = send(few);
+                sender.flush();
+                heard(last);
+                traced.try_iter().any(|(thread, _)| thread == here)
+            });
+            assert_eq!(is_here, few_here, "{durability:?}");
+            // One more step starts the thread at once.
+            heard(send(few + 1));
+            // So does a step that no shard flushes.
+            let (tell, told) = channel();
+            sender.send_beside(step(0), Box::new(move || tell.send(()).unwrap()));
+            told.recv_timeout(DEADLINE).unwrap();
+            assert!(traced.try_iter().all(|(thread, _)| thread != here), "{durability:?}");
+            writer.close().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_journal_that_panics_on_the_thread_of_a_shard_fails_as_on_its_own() {
+        let (written, _traced) = channel();
+        let (writer, answers) = start(Traced { written, panics_at: 1 }, Durability::Process);
+        writer.sender().send(ShardId(1), 1, step(1));
+        writer.sender().flush();
+        let told: Vec<_> = answers.iter().map(|(shard, told)| (shard, told.is_err())).collect();
+        assert_eq!(told, [(ShardId(0), true), (ShardId(1), true)]);
+        writer.close().unwrap_err();
+    }
+
+    #[test]
+    fn nothing_stays_behind_whoever_writes() {
+        const STEPS: u64 = 2000;
+        let (asked, _tidied) = channel();
+        let (ways, inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| channel()).unzip();
+        let told: Told = Box::new(move |shard, written| ways[usize::from(shard.0)].send(written).unwrap());
+        let journal = Box::new(Untidy { asked, more: 0 });
+        let shards = vec![ShardId(0), ShardId(1)];
+        let every = Duration::from_millis(1);
+        let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
+        std::thread::scope(|scope| {
+            for (shard, inbox) in (0..).map(ShardId).zip(inboxes) {
+                let sender = writer.sender();
+                scope.spawn(move || {
+                    // Each shard waits for its own steps, so a step that is left behind stops it.
+                    let mut number = 0;
+                    for round in 0..STEPS {
+                        let count = 1 + round % (FEW as u64 + 2);
+                        (0..count).for_each(|_| {
+                            number += 1;
+                            sender.send(shard, number, step(number));
+                        });
+                        sender.flush();
+                        while inbox.recv_timeout(DEADLINE).unwrap().unwrap() != number {}
+                    }
+                });
+            }
+            let sender = writer.sender();
+            scope.spawn(move || {
+                for _ in 0..STEPS {
+                    let (tell, told) = channel();
+                    sender.send_beside(step(0), Box::new(move || tell.send(()).unwrap()));
+                    told.recv_timeout(DEADLINE).unwrap();
+                }
+            });
+        });
+        writer.close().unwrap();
+    }
+
+    /// A journal that reports when it is asked to tidy, and answers twice that more is to be done.
+    struct Untidy {
+        asked: std::sync::mpsc::Sender<Time>,
+        more: u32,
+    }
+
+    impl Journal for Untidy {
+        fn append(&mut self, _: &[Step]) -> Result<(), JournalError> {
+            Ok(())
+        }
+
+        fn recover(&mut self) -> Result<Recovered, JournalError> {
+            Ok(Recovered::default())
+        }
+
+        fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+            let _ = self.asked.send(now);
+            self.more = self.more.saturating_sub(1);
+            Ok(self.more > 0)
+        }
+
+        fn close(&mut self) -> Result<(), JournalError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn who_has_nothing_to_write_tidies_at_the_start_and_from_time_to_time() {
+        for (every, times) in [(Duration::from_secs(3600), 3), (Duration::from_millis(1), 20)] {
+            let (asked, tidied) = channel();
+            let (tell, answers) = channel();
+            let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
+            let journal = Box::new(Untidy { asked, more: 3 });
+            let shards = vec![ShardId(0)];
+            let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
+            let times: Vec<_> = tidied.iter().take(times).collect();
+            assert!(times.is_sorted(), "{times:?}");
+            writer.sender().send(ShardId(0), 1, step(1));
+            writer.sender().flush();
+            assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "it writes as before");
+            writer.close().unwrap();
+        }
+    }
+
+    #[test]
+    fn shards_that_are_gone_end_it_as_a_crash_does() {
+        let batches = Arc::new(Mutex::new(Vec::new()));
+        let (go, wait) = channel();
+        drop(go);
+        let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, Durability::Process);
+        writer.sender().send(ShardId(1), 7, step(7));
+        let JournalWriter { inbox, thread } = writer;
+        drop(inbox);
+        thread.join().unwrap().unwrap();
+        assert_eq!(answers.iter().collect::<Vec<_>>(), [(ShardId(1), Ok(7))]);
+        assert_eq!(*batches.lock().unwrap(), [1], "not closed");
+    }
+}

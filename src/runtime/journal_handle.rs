@@ -1,0 +1,172 @@
+//! The journal as the shards use it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use systole_core::core::{Input, ShardId};
+use systole_core::journal::{Journal, JournalError, Step};
+
+use super::breakdown::Breakdown;
+use super::journal::{Durability, JournalSender, JournalWriter, Written};
+use super::journal_appender::{Following, Recoverable};
+use super::link::{Command, Links};
+use super::start::StartError;
+
+/// The writer of all shards' steps in the journal.
+///
+/// Shards share it; when the last of them has ended, the journal is closed in order, unless one of them failed.
+pub(super) struct JournalHandle {
+    hand: Hand,
+    /// True if a shard failed: its work may be the reason.
+    torn: AtomicBool,
+    /// True if the organism ends, leaving open work to its next start.
+    sealed: AtomicBool,
+    /// Parts beside the cores, which follow the cores' steps.
+    recoverables: OnceLock<Vec<Arc<dyn Recoverable>>>,
+}
+
+enum Hand {
+    /// On the shard's own thread, since a simulated clock allows no other threads. Steps that belong to no shard are
+    /// written when that thread handles its next command, so that the sender goes on before the step is durable, as
+    /// elsewhere.
+    Here { journal: Mutex<Box<dyn Journal>>, beside: Mutex<VecDeque<(Step, Written)>>, links: Links },
+    /// On a thread of its own.
+    Writer { sender: JournalSender, writer: Mutex<Option<JournalWriter>> },
+}
+
+impl JournalHandle {
+    /// Writes on the threads of the shards.
+    pub(super) fn here(journal: Box<dyn Journal>, links: Links) -> Arc<Self> {
+        Arc::new(Self::new(Hand::Here { journal: Mutex::new(journal), beside: Mutex::default(), links }))
+    }
+
+    /// Writes on a thread of its own, which reports to the shards.
+    pub(super) fn beside(
+        journal: Box<dyn Journal>,
+        durability: Durability,
+        links: Links,
+    ) -> Result<Arc<Self>, StartError> {
+        let shards = links.shards().collect();
+        let told = move |shard: ShardId, written: Result<u64, JournalError>| match written {
+            Ok(number) => drop(links.send(shard, Command::Core(Input::Appended { number }))),
+            Err(error) => links.break_down(Breakdown::Journal(error)),
+        };
+        let writer = JournalWriter::start(journal, durability, shards, Box::new(told)).map_err(StartError::Thread)?;
+        let hand = Hand::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
+        Ok(Arc::new(Self::new(hand)))
+    }
+
+    fn new(hand: Hand) -> Self {
+        Self { hand, torn: AtomicBool::new(false), sealed: AtomicBool::new(false), recoverables: OnceLock::new() }
+    }
+
+    /// Registers the recoverables that follow the cores' steps.
+    pub(super) fn tell(&self, recoverables: Vec<Arc<dyn Recoverable>>) {
+        // An organism starts only once.
+        let _ = self.recoverables.set(recoverables);
+    }
+
+    /// Writes a step of a shard; returns the input for the core if the step is durable already.
+    pub(super) fn append(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
+        self.write_beside();
+        let recoverables = self.recoverables.get().into_iter().flatten();
+        let following: Vec<Following> =
+            recoverables.filter_map(|recoverable| recoverable.clone().follow(&step.ops)).collect();
+        let appended = self.write(shard, number, step);
+        following.into_iter().for_each(|follow| follow());
+        appended
+    }
+
+    fn write(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
+        match &self.hand {
+            Hand::Here { journal, links, .. } => {
+                let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
+                match written {
+                    Ok(()) => Some(Input::Appended { number }),
+                    Err(error) => {
+                        links.break_down(Breakdown::Journal(error));
+                        None
+                    }
+                }
+            }
+            Hand::Writer { sender, .. } => {
+                sender.send(shard, number, step);
+                None
+            }
+        }
+    }
+
+    /// Writes the steps of a shard that has no other work.
+    pub(super) fn flush(&self) {
+        if let Hand::Writer { sender, .. } = &self.hand {
+            sender.flush();
+        }
+    }
+
+    /// Writes a step that belongs to no shard, between the steps handed over before and after. `written` is called
+    /// afterwards, or dropped if the step won't be written.
+    pub(super) fn append_beside(&self, step: Step, written: Written) {
+        match &self.hand {
+            Hand::Here { beside, links, .. } => {
+                beside.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, written));
+                // A simulated organism has one shard. Once that has ended, the drop of this value writes the rest.
+                for shard in links.shards().take(1) {
+                    links.send(shard, Command::Beside);
+                }
+            }
+            Hand::Writer { sender, .. } => sender.send_beside(step, written),
+        }
+    }
+
+    /// Writes the waiting steps that belong to no shard, if that is the shard's work.
+    pub(super) fn write_beside(&self) {
+        let Hand::Here { journal, beside, links } = &self.hand else { return };
+        let next = || beside.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        while let Some((step, written)) = next() {
+            let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
+            match appended {
+                Ok(()) => written(),
+                Err(error) => {
+                    self.seal();
+                    links.break_down(Breakdown::Journal(error));
+                }
+            }
+        }
+    }
+
+    /// Notes that a shard has failed.
+    pub(super) fn tear(&self) {
+        self.torn.store(true, Ordering::Release);
+        self.seal();
+    }
+
+    /// Notes that the organism ends: no part may drop work that its next start continues.
+    pub(super) fn seal(&self) {
+        self.sealed.store(true, Ordering::Release);
+    }
+
+    /// Tells whether the organism ends.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.sealed.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for JournalHandle {
+    fn drop(&mut self) {
+        if self.torn.load(Ordering::Acquire) || std::thread::panicking() {
+            return;
+        }
+        self.write_beside();
+        let closed = match &mut self.hand {
+            Hand::Here { journal, .. } => journal.get_mut().unwrap_or_else(PoisonError::into_inner).close(),
+            Hand::Writer { writer, .. } => {
+                let writer = writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+                writer.map_or(Ok(()), JournalWriter::close)
+            }
+        };
+        if let Err(error) = closed {
+            tracing::error!(%error, "the journal could not be closed: the next start recovers it as after a crash");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The runtime: it turns the outputs of the core into work.
+//!
+//! An [`Organism`] has a number of shards, each a thread with an actix arbiter, a core of its own and the listeners
+//! that live there. Messages are data in the core until a listener has a free slot; a listener is an actor that its
+//! host feeds, so nothing depends on an actix mailbox or supervisor.
+
+mod accepts;
+mod asking;
+mod block_on;
+mod breakdown;
+mod builder;
+mod calling;
+mod client;
+#[doc(hidden)]
+pub mod clock;
+pub mod command;
+pub(crate) mod contract;
+mod delivery;
+#[doc(hidden)]
+pub mod descriptors;
+mod drain;
+pub mod echo;
+mod egress;
+#[doc(hidden)]
+pub mod entropy;
+mod events;
+mod function;
+mod handler;
+mod host;
+pub mod human;
+pub mod inbox;
+pub mod journal;
+mod journal_appender;
+mod journal_handle;
+mod letter;
+mod link;
+mod organism;
+mod pending_acks;
+mod pool;
+pub(crate) mod principal;
+mod pump;
+mod raw;
+mod response;
+mod result;
+mod shard_context;
+mod shard_spec;
+#[cfg(feature = "testing")]
+pub(crate) mod simulation;
+pub(crate) mod sqlite;
+mod start;
+pub mod terminal;
+mod thread;
+#[cfg(feature = "gateway")]
+pub(crate) mod token;
+mod watchdog;
+pub mod worker;
+
+pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, Kind};
+pub use asking::{AskError, Asking};
+pub use block_on::block_on;
+pub use breakdown::Breakdown;
+pub use builder::OrganismBuilder;
+pub use calling::{Answers, Calling, CallingAll};
+pub use client::{Client, Conversation, SendError};
+pub use contract::{ClientBuilder, ContractBuilder};
+pub use delivery::Delivery;
+pub use drain::Drained;
+pub use egress::Unread;
+pub use events::{Events, Observed};
+pub use function::{AsFunctions, FunctionAnswer, Functions};
+#[cfg(feature = "gateway")]
+pub(crate) use journal_appender::{Following, JournalAppender, Recoverable};
+pub use organism::{NoSuchClient, Organism};
+pub use raw::{LocalBoxFuture, RawListener, RunContext};
+pub use response::{Emit, Response, call, call_on, call_to, continue_with, none, reply_any, spawn_thread, write};
+pub use result::{AtomicResponse, HandlerResult};
+pub use start::{Refusal, StartError};
+pub use systole_xml::schema::{IntoDraft, Proven};
+pub use thread::{IntoRequest, Thread};
+#[cfg(feature = "gateway")]
+pub use token::Token;

@@ -1,0 +1,488 @@
+//! A running organism.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use systole_core::core::{
+    Blueprint, Core, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input, OpenThread,
+    Party, Problem, ShardId, Snapshot,
+};
+use systole_core::journal::{JournalError, SHARDS};
+use systole_core::vocab::{IdKey, ThreadId, Time};
+use systole_xml::schema::Catalog;
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+
+use super::breakdown::Breakdown;
+#[cfg(feature = "gateway")]
+use super::breakdown::Vital;
+use super::builder::{Opened, OrganismBuilder, OrganismSpec};
+use super::client::{Client, SendError};
+use super::clock::Clock;
+use super::drain::{Drained, drain};
+use super::egress::{ClientPort, EgressReceiver, Given};
+use super::entropy::Entropy;
+use super::events::Events;
+use super::inbox::TaskBoard;
+use super::journal::Takeover;
+use super::journal_appender::JournalAppender;
+use super::journal_handle::JournalHandle;
+use super::link::{Command, Links, links};
+use super::pending_acks::PendingAcks;
+use super::shard_spec::ShardSpec;
+use super::start::StartError;
+use super::watchdog::Watchdog;
+
+/// The handle of a running organism, whose shards are threads of their own.
+///
+/// All its futures work in any async runtime, and in none with [`block_on`](super::block_on).
+///
+/// Dropping the handle stops the organism at once: every open conversation gets a `cancelled` fault. To let it finish
+/// its work, [`drain`](Self::drain) it.
+pub struct Organism {
+    shared: Arc<Shared>,
+    tasks: TaskBoard,
+    warnings: Vec<Problem>,
+    events: Option<broadcast::WeakSender<Event>>,
+    /// Files of an older gateway that were imported.
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
+    takeover: Mutex<Option<Takeover>>,
+    /// Closed when the threads of all shards have ended.
+    ended: Mutex<Option<mpsc::Receiver<()>>>,
+    drained: watch::Sender<Option<Drained>>,
+    deadline: watch::Sender<Time>,
+}
+
+/// State of the handle, its clients and its entrances.
+pub(super) struct Shared {
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) links: Links,
+    pub(super) gauge: Gauge,
+    pub(super) directory: Directory,
+    pub(super) clock: Clock,
+    pub(super) entropy: Entropy,
+    /// Unread messages of each client.
+    pub(super) unread: Vec<Gauge>,
+    pub(super) inlets: Vec<tokio::sync::Mutex<EgressReceiver>>,
+    pub(super) given: Given,
+    pub(super) closed: AtomicBool,
+    /// Waiters for messages to be taken.
+    pub(super) pending_acks: PendingAcks,
+    turn: AtomicUsize,
+}
+
+/// The organism has no client of that name.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the organism has no client '{name}'")]
+pub struct NoSuchClient {
+    /// The name.
+    pub name: String,
+}
+
+systole_core::vocab::debug_is_display!(NoSuchClient);
+
+impl Organism {
+    /// Returns a builder of an organism.
+    pub fn builder(name: impl Into<String>) -> OrganismBuilder {
+        OrganismBuilder::new(name)
+    }
+
+    pub(super) fn start(plan: OrganismSpec, clock: Clock, entropy: Entropy) -> Result<Self, StartError> {
+        let (organism, seeds, alive) = Self::prepare(plan, clock, entropy)?;
+        let (ready, readiness) = std::sync::mpsc::channel();
+        let shards = seeds.len();
+        let watchdog = Watchdog {
+            blueprint: organism.shared.blueprint.clone(),
+            clock: organism.shared.clock.clone(),
+            events: seeds[0].events.downgrade(),
+            alive: alive.downgrade(),
+        };
+        watchdog.start(seeds.iter().map(|seed| seed.pulse.clone()).collect()).map_err(StartError::Thread)?;
+        for seed in seeds {
+            // On an error the organism is dropped, which ends the threads that were made.
+            seed.spawn(ready.clone(), alive.clone()).map_err(StartError::Thread)?;
+        }
+        drop((ready, alive));
+        if readiness.iter().take(shards).count() < shards {
+            return Err(StartError::Shard);
+        }
+        organism.boot();
+        Ok(organism)
+    }
+
+    /// Prepares everything but the shards themselves, which are made on their threads.
+    pub(super) fn prepare(
+        plan: OrganismSpec,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> Result<(Self, Vec<ShardSpec>, mpsc::Sender<()>), StartError> {
+        let OrganismSpec {
+            blueprint,
+            catalog,
+            decoders,
+            hosts,
+            shards,
+            events,
+            warnings,
+            journal,
+            tasks,
+            recoverables,
+        } = plan;
+        if journal.is_some() && shards > SHARDS {
+            let message = format!("a durable organism can have {SHARDS} shards, not {shards}: set fewer");
+            return Err(StartError::Journal(JournalError { message }));
+        }
+        let journal = journal.map(|keep| keep.open(&entropy, !recoverables.is_empty())).transpose()?;
+        journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
+        for warning in &warnings {
+            tracing::warn!(organism = %blueprint.organism, "{warning}");
+        }
+        let (links, receivers) = links(shards);
+        let limits = &blueprint.limits;
+        let unread: Vec<_> = blueprint.clients().map(|_| Gauge::new(limits.egress, limits.egress_bytes)).collect();
+        let (ports, inlets): (Vec<_>, Vec<_>) = unread.iter().cloned().map(ClientPort::new).unzip();
+        let shared = Arc::new(Shared {
+            gauge: Gauge::new(limits.queue, limits.queue_bytes),
+            directory: Directory::default(),
+            given: Given::new(links.clone()),
+            blueprint,
+            catalog,
+            links,
+            clock,
+            entropy,
+            unread,
+            inlets: inlets.into_iter().map(tokio::sync::Mutex::new).collect(),
+            closed: AtomicBool::new(false),
+            pending_acks: PendingAcks::default(),
+            turn: AtomicUsize::new(0),
+        });
+        let observed = events.is_some();
+        let events = events.unwrap_or_else(|| broadcast::channel(1).0);
+        let (journal_handle, recovered, takeover) = match journal {
+            None => (None, None, Takeover::default()),
+            Some(Opened { journal, durability, recovered, takeover }) => {
+                let journal_handle = match shared.clock.is_simulated() {
+                    true => JournalHandle::here(journal, shared.links.clone()),
+                    false => JournalHandle::beside(journal, durability, shared.links.clone())?,
+                };
+                (Some(journal_handle), Some(recovered), takeover)
+            }
+        };
+        if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
+            let recoverables: Vec<_> = tasks.recoverables().chain(recoverables).collect();
+            for recoverable in recoverables.iter().cloned() {
+                let appender = JournalAppender::new(journal_handle, shared.pending_acks.clone(), shared.clock.clone());
+                recoverable.move_in(recovered, appender)?;
+            }
+            journal_handle.tell(recoverables);
+        }
+        let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
+        let recovered = recovered.map(|recovered| recovered.into_shards(shards));
+        let mut recovered = recovered.into_iter().flatten();
+        let seeds = (0..).map(ShardId).zip(receivers).map(|(shard, commands)| ShardSpec {
+            shard,
+            shared: shared.clone(),
+            recovered: recovered.next(),
+            journal_handle: journal_handle.clone(),
+            ports: ports.clone(),
+            decoders: decoders.clone(),
+            hosts: hosts.clone(),
+            key: key.clone(),
+            events: events.clone(),
+            observed,
+            commands,
+            pulse: Arc::default(),
+        });
+        let seeds = seeds.collect();
+        let (alive, ended) = mpsc::channel(1);
+        let organism = Self {
+            shared,
+            tasks,
+            warnings,
+            events: observed.then(|| events.downgrade()),
+            takeover: Mutex::new(Some(takeover)),
+            ended: Mutex::new(Some(ended)),
+            drained: watch::Sender::new(None),
+            deadline: watch::Sender::new(Time::MAX),
+        };
+        Ok((organism, seeds, alive))
+    }
+
+    /// Sends `<boot>`.
+    pub(super) fn boot(&self) {
+        let root = self.shared.root();
+        self.shared.links.send(ShardId(0), Command::Core(Input::Boot { root }));
+    }
+
+    /// Takes the result of the takeover of an older gateway's files, once.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn takeover(&self) -> Takeover {
+        self.takeover.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+
+    /// Returns the task board: the jobs and their tasks.
+    pub fn tasks(&self) -> &TaskBoard {
+        &self.tasks
+    }
+
+    /// Returns a handle of a client.
+    ///
+    /// # Errors
+    /// [`NoSuchClient`] if no client has that name.
+    pub fn client(&self, name: &str) -> Result<Client, NoSuchClient> {
+        match self.shared.blueprint.party(name) {
+            Some(Party::Client(id)) => Ok(Client::new(self.shared.clone(), id)),
+            Some(Party::Listener(_)) | None => Err(NoSuchClient { name: name.to_owned() }),
+        }
+    }
+
+    /// Waits until no message is queued and no handler runs or is parked. Delayed continues and boot handlers don't
+    /// count; calls of boot handlers do, and so does a question to a person.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn run_until_idle(&self) {
+        self.shared.links.busy().wait().await;
+    }
+
+    /// Ends the organism in order: closes the entrances, cancels pending continues and boot handlers, waits until no
+    /// work is left or the deadline has passed, then gives each open conversation a `cancelled` fault, and ends the
+    /// threads.
+    ///
+    /// A second call waits for the same drain, and may bring its deadline forward.
+    ///
+    /// # Cancel safety
+    /// Once polled, the drain goes on even if the future is dropped.
+    pub async fn drain(&self, deadline: Duration) -> Drained {
+        self.shared.closed.store(true, Ordering::Release);
+        let deadline = self.shared.clock.now().after(deadline);
+        self.deadline.send_if_modified(|earlier| std::mem::replace(earlier, deadline.min(*earlier)) > deadline);
+        let mut drained = self.drained.subscribe();
+        if let Some(ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.begin_drain(ended);
+        }
+        let drained = drained.wait_for(Option::is_some).await;
+        drained.ok().and_then(|drained| *drained).unwrap_or_default()
+    }
+
+    fn begin_drain(&self, ended: mpsc::Receiver<()>) {
+        let (shared, deadline, result) = (self.shared.clone(), self.deadline.subscribe(), self.drained.clone());
+        if shared.clock.is_simulated() {
+            tokio::task::spawn_local(async move { result.send_replace(Some(drain(&shared, deadline, ended).await)) });
+            return;
+        }
+        // Neither a stuck shard nor the caller's runtime may keep the deadline from passing.
+        let thread = std::thread::Builder::new().name("systole-drain".into()).spawn({
+            let result = result.clone();
+            move || {
+                let timers = tokio::runtime::Builder::new_current_thread().enable_time().build();
+                let drained = timers.map(|timers| timers.block_on(drain(&shared, deadline, ended)));
+                result.send_replace(Some(drained.unwrap_or_default()));
+            }
+        });
+        if thread.is_err() {
+            self.stop();
+            result.send_replace(Some(Drained::default()));
+        }
+    }
+
+    /// Stops all shards now.
+    pub(crate) fn stop(&self) {
+        self.shared.closed.store(true, Ordering::Release);
+        for shard in self.shared.links.shards() {
+            self.shared.links.send(shard, Command::Core(Input::Stop));
+            self.shared.links.send(shard, Command::Quit);
+        }
+    }
+
+    /// Waits for a breakdown: the journal can't be written, or a thread of the organism has failed. Waiting clients get
+    /// a fault then; [`drain`](Self::drain) the organism and start it again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn broken(&self) -> Breakdown {
+        let mut broken = self.shared.links.broken();
+        match broken.wait_for(Option::is_some).await.ok().and_then(|known| known.clone()) {
+            Some(why) => why,
+            // Unreachable: the organism holds the sender.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns the reason why the organism can't go on; `None` while it can.
+    pub fn breakdown(&self) -> Option<Breakdown> {
+        self.shared.links.broken().borrow().clone()
+    }
+
+    /// Checks that a message would be taken at this moment.
+    ///
+    /// # Errors
+    /// [`SendError::Closed`] if the organism is ending or can't go on, [`SendError::Overloaded`] if it is full.
+    pub fn ready(&self) -> Result<(), SendError> {
+        if self.shared.closed.load(Ordering::Acquire) || self.breakdown().is_some() {
+            return Err(SendError::Closed);
+        }
+        Ok(self.shared.gauge.room()?)
+    }
+
+    /// Makes the guard of work that the organism depends on.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn vital(&self, name: &'static str) -> Vital {
+        Vital::new(self.shared.links.clone(), name)
+    }
+
+    /// Counts the ends of all messages so far.
+    pub async fn counts(&self) -> Counts {
+        self.shared.counts().await
+    }
+
+    /// Counts the messages that wait for a handler to start.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn waiting(&self) -> usize {
+        self.shared.look(Core::waiting).await.into_iter().sum::<u64>() as usize
+    }
+
+    /// Counts the dead letters.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn dead_letter_count(&self) -> usize {
+        self.shared.look(|core| core.dead_letters().len()).await.into_iter().sum()
+    }
+
+    /// Lists the open threads, shard by shard, each in order of opening.
+    pub async fn snapshot(&self) -> Snapshot {
+        let of_shards = self.shared.look(|core| core.snapshot().threads).await;
+        let threads: Vec<OpenThread> = of_shards.into_iter().flatten().collect();
+        Snapshot { threads }
+    }
+
+    /// Lists the dead letters, oldest first.
+    pub async fn dead_letters(&self) -> Vec<DeadLetter> {
+        let of_shards = self.shared.look(|core| core.dead_letters().iter().cloned().collect::<Vec<_>>()).await;
+        let mut letters: Vec<_> = of_shards.into_iter().flatten().collect();
+        letters.sort_by_key(|letter| letter.at);
+        letters
+    }
+
+    /// Redrives a dead letter: it is judged from the start, as if its sender emitted it now.
+    ///
+    /// The original caller has had an answer already, so the letter doesn't go back to that conversation: its tree is
+    /// below a root without an owner, like that of boot, and its answers become dead letters. If the letter is refused
+    /// again, it becomes a dead letter under a new number. A payload that its sender may not call can't be redriven: a
+    /// reply, for which no thread waits any more, and a request to the core.
+    ///
+    /// # Errors
+    /// [`DeadLetterError`]; then the letter stays.
+    ///
+    /// # Cancel safety
+    /// Once polled, it is redriven even if the future is dropped.
+    pub async fn requeue(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+        if self.shared.closed.load(Ordering::Acquire) {
+            return Err(DeadLetterError::Closed);
+        }
+        self.shared.decide(letter, Input::Redrive { letter, root: self.shared.root() }).await
+    }
+
+    /// Deletes a dead letter.
+    ///
+    /// # Errors
+    /// [`DeadLetterError`] if there is no such letter, or the organism has ended.
+    ///
+    /// # Cancel safety
+    /// Once polled, it is deleted even if the future is dropped.
+    pub async fn discard(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+        self.shared.decide(letter, Input::Discard { letter }).await
+    }
+
+    /// Subscribes to all events from now on; `None` unless [`events`](OrganismBuilder::events) of the builder was
+    /// called.
+    pub fn events(&self) -> Option<Events> {
+        Some(Events::new(self.events.as_ref()?.upgrade()?.subscribe()))
+    }
+
+    /// Returns problems of the contracts that don't keep the organism from running.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// Returns the organism's listeners, clients and limits as registered.
+    pub fn blueprint(&self) -> &Blueprint {
+        &self.shared.blueprint
+    }
+
+    /// Returns every payload schema.
+    pub fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
+    }
+}
+
+impl Drop for Organism {
+    fn drop(&mut self) {
+        let running = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner).take().is_some();
+        if running {
+            // A program that panics may not have finished its last message.
+            if !std::thread::panicking() {
+                self.shared.given.read_all();
+            }
+            self.stop();
+        }
+    }
+}
+
+impl fmt::Debug for Organism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Organism").field("name", &self.shared.blueprint.organism).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Draws the id of a new conversation.
+    pub(super) fn root(&self) -> ThreadId {
+        self.entropy.root(self.clock.now())
+    }
+
+    /// Chooses the shard of the next conversation.
+    pub(super) fn next_shard(&self) -> ShardId {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let shards = self.links.shards().count();
+        ShardId(u16::try_from(turn % shards).expect("less than the number of shards"))
+    }
+
+    pub(super) async fn counts(&self) -> Counts {
+        self.look(Core::counts).await.into_iter().fold(Counts::default(), |sum, of_shard| Counts {
+            injected: sum.injected + of_shard.injected,
+            emitted: sum.emitted + of_shard.emitted,
+            made: sum.made + of_shard.made,
+            redriven: sum.redriven + of_shard.redriven,
+            recovered: sum.recovered + of_shard.recovered,
+            delivered: sum.delivered + of_shard.delivered,
+            faulted: sum.faulted + of_shard.faulted,
+            dead: sum.dead + of_shard.dead,
+            cancelled: sum.cancelled + of_shard.cancelled,
+        })
+    }
+
+    /// Sends an input about a dead letter to the shard that keeps it.
+    async fn decide(&self, letter: DeadLetterId, input: Input) -> Result<(), DeadLetterError> {
+        if !self.links.shards().any(|shard| shard == letter.shard()) {
+            return Err(DeadLetterError::Unknown);
+        }
+        let (tell, told) = oneshot::channel();
+        self.links.send(letter.shard(), Command::Letter { letter, input, tell });
+        told.await.unwrap_or(Err(DeadLetterError::Closed))
+    }
+
+    /// Queries the core of each running shard.
+    pub(super) async fn look<T: Send + 'static>(&self, look: impl Fn(&Core) -> T + Copy + Send + 'static) -> Vec<T> {
+        let mut seen = Vec::new();
+        for shard in self.links.shards() {
+            let (tell, told) = oneshot::channel();
+            // The caller may have dropped its future.
+            let look = move |core: &Core| drop(tell.send(look(core)));
+            self.links.send(shard, Command::Look(Box::new(look)));
+            seen.extend(told.await.ok());
+        }
+        seen
+    }
+}

@@ -1,0 +1,370 @@
+//! The pump of a shard: between its core and its hosts.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+
+use systole_core::core::{
+    Core, CoreConfig, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, ShardId, Start,
+};
+use systole_core::journal::{Recovered, Step};
+use systole_core::vocab::Time;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{broadcast, oneshot};
+use tokio::time::{Instant, Sleep};
+
+use super::egress::EgressRouter;
+use super::handler::Place;
+use super::host::{Host, HostFactory};
+use super::journal_handle::JournalHandle;
+use super::link::Command;
+use super::organism::Shared;
+use super::shard_context::ShardContext;
+
+/// The most steps of the core before other work on the thread.
+const BATCH: usize = 64;
+/// The longest sleep; a timer that is due later is checked again.
+const NAP: Duration = Duration::from_secs(3600);
+
+/// Connections of a shard.
+pub(super) struct ShardChannels {
+    pub(super) exits: EgressRouter,
+    pub(super) events: broadcast::Sender<Event>,
+    pub(super) commands: UnboundedReceiver<Command>,
+    /// The journal, if there is one.
+    pub(super) journal_handle: Option<Arc<JournalHandle>>,
+}
+
+/// One shard: a core, the hosts of the listeners that live here, and the pump between them.
+pub(super) struct Shard {
+    shard_context: Rc<ShardContext>,
+    shared: Arc<Shared>,
+    journal_handle: Option<Arc<JournalHandle>>,
+    core: Core,
+    hosts: Vec<Option<Rc<dyn Host>>>,
+    exits: EgressRouter,
+    events: broadcast::Sender<Event>,
+    commands: UnboundedReceiver<Command>,
+    /// Waiters for inputs about dead letters, in order.
+    letters: VecDeque<(DeadLetterId, oneshot::Sender<Result<(), DeadLetterError>>)>,
+    timer: Pin<Box<Sleep>>,
+    armed: Option<Time>,
+    /// True if the organism counts the shard as busy.
+    active: bool,
+    quit: bool,
+}
+
+impl Shard {
+    /// Makes the core and the hosts, on the thread that they stay on.
+    pub(super) fn new(
+        shard_context: Rc<ShardContext>,
+        shared: Arc<Shared>,
+        config: CoreConfig,
+        recovered: Option<Recovered>,
+        factories: &[HostFactory],
+        ways: ShardChannels,
+    ) -> Self {
+        let ShardChannels { exits, events, commands, journal_handle } = ways;
+        let mut core = Core::new(config);
+        if let Some(recovered) = recovered {
+            core.handle(Input::Recovered(Box::new(recovered)), shard_context.clock.now());
+        }
+        let host = |(id, factory): (ListenerId, &HostFactory)| {
+            (home(&shard_context, id) == shard_context.shard).then(|| factory(shard_context.clone(), id))
+        };
+        let listeners = shard_context.blueprint.listeners().map(|(id, _)| id);
+        let hosts = listeners.zip(factories).map(host).collect();
+        let timer = Box::pin(tokio::time::sleep(NAP));
+        let letters = VecDeque::new();
+        Self {
+            shard_context,
+            shared,
+            journal_handle,
+            core,
+            hosts,
+            exits,
+            events,
+            commands,
+            letters,
+            timer,
+            armed: None,
+            active: false,
+            quit: false,
+        }
+    }
+
+    /// Pumps until the command to quit.
+    ///
+    /// To be spawned as a task of its own, without a cooperative budget: it yields by itself.
+    pub(super) async fn pump(mut self) {
+        while !self.quit {
+            if self.work() {
+                tokio::task::yield_now().await;
+            } else if !self.quit {
+                self.rest();
+                self.wait().await;
+            }
+        }
+        while self.work() {}
+        self.close();
+    }
+
+    /// Does one batch of work, and flushes its steps to the journal; returns `false` when no work is left.
+    fn work(&mut self) -> bool {
+        let more = self.turn();
+        self.journal_handle.iter().for_each(|journal_handle| journal_handle.flush());
+        more
+    }
+
+    fn turn(&mut self) -> bool {
+        let now = self.shard_context.clock.now();
+        self.shard_context.stir();
+        while let Ok(command) = self.commands.try_recv() {
+            self.obey(command, now);
+        }
+        for _ in 0..BATCH {
+            while let Some(input) = self.shard_context.next_input() {
+                self.core.handle(input, now);
+            }
+            match self.core.poll(now) {
+                Some(output) => self.execute(output),
+                None if self.shard_context.has_input() => {}
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Reports that the shard is idle, if the core is, too.
+    fn rest(&mut self) {
+        if self.core.is_idle() && !self.shard_context.awaits_first_steps() {
+            if std::mem::take(&mut self.active) {
+                self.shard_context.links.busy().end();
+            }
+        } else {
+            self.wake_up();
+        }
+    }
+
+    fn wake_up(&mut self) {
+        if !std::mem::replace(&mut self.active, true) {
+            self.shard_context.links.busy().begin();
+        }
+    }
+
+    /// Waits for an input, a command or the timer.
+    async fn wait(&mut self) {
+        let due = self.core.next_wake();
+        if due != self.armed
+            && let Some(due) = due
+        {
+            self.timer.as_mut().reset(Instant::now() + self.shard_context.clock.until(due).min(NAP));
+        }
+        self.armed = due;
+        std::future::poll_fn(|cx| {
+            self.shard_context.sleep(cx.waker());
+            if self.shard_context.has_input() {
+                return Poll::Ready(());
+            }
+            match self.commands.poll_recv(cx) {
+                Poll::Ready(Some(command)) => {
+                    self.obey(command, self.shard_context.clock.now());
+                    return Poll::Ready(());
+                }
+                // All senders of commands are gone.
+                Poll::Ready(None) => {
+                    self.quit = true;
+                    return Poll::Ready(());
+                }
+                Poll::Pending => {}
+            }
+            if self.armed.is_some() && self.timer.as_mut().poll(cx).is_ready() {
+                self.armed = None;
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn obey(&mut self, command: Command, now: Time) {
+        // Counted as a busy shard before the command is no longer counted.
+        self.wake_up();
+        match command {
+            Command::Core(input) => {
+                if let (Input::Stop, Some(journal_handle)) = (&input, &self.journal_handle) {
+                    journal_handle.seal();
+                }
+                self.close_if_unwritable(&input);
+                self.core.handle(input, now);
+            }
+            Command::Open { root, client, outlet, input } => {
+                self.exits.open(root, client, outlet);
+                self.core.handle(input, now);
+            }
+            Command::Leave { root, cancel } => {
+                self.core.handle(if cancel { Input::Cancel { root } } else { Input::Left { root } }, now);
+            }
+            Command::Start { origin, start } => self.start(origin, *start),
+            Command::Resume { origin, task, call, result } => self.shard_context.resume(origin, task, call, result),
+            Command::Abort { origin, task } => self.abort(origin, task),
+            Command::Noted { origin, task, index } => self.shard_context.noted(origin, task, index),
+            Command::Finished { task, outcome } => {
+                self.shard_context.handlers.borrow_mut().remove(self.shard_context.shard, task);
+                self.core.handle(Input::Finished { task, outcome }, now);
+            }
+            Command::Unblocked { listener, key, outcome } => {
+                if let Some(host) = self.host(listener) {
+                    host.ended(key, outcome);
+                }
+            }
+            Command::Letter { letter, input, tell } => {
+                self.letters.push_back((letter, tell));
+                self.core.handle(input, now);
+            }
+            Command::Look(look) => look(&self.core),
+            Command::Beside => self.journal_handle.iter().for_each(|journal_handle| journal_handle.write_beside()),
+            Command::Quit => self.quit = true,
+        }
+        self.shard_context.links.busy().end();
+    }
+
+    fn execute(&mut self, output: Output) {
+        match output {
+            Output::Start(start) => match home(&self.shard_context, start.listener) {
+                home if home == self.shard_context.shard => self.start(home, start),
+                away => {
+                    self.shard_context.enter(self.shard_context.shard, start.task, start.listener, Place::Away(away));
+                    let start = Box::new(start);
+                    self.shard_context.links.send(away, Command::Start { origin: self.shard_context.shard, start });
+                }
+            },
+            Output::Resume { task, call, result } => match self.shard_context.away(task) {
+                Some(away) => {
+                    let origin = self.shard_context.shard;
+                    self.shard_context.links.send(away, Command::Resume { origin, task, call, result });
+                }
+                None => self.shard_context.resume(self.shard_context.shard, task, call, result),
+            },
+            Output::Abort { task } => match self.shard_context.away(task) {
+                Some(away) => {
+                    self.shard_context.links.send(away, Command::Abort { origin: self.shard_context.shard, task });
+                }
+                None => self.abort(self.shard_context.shard, task),
+            },
+            Output::Egress(egress) => {
+                for root in self.exits.pass(egress) {
+                    self.shard_context.tell(self.shard_context.shard, Input::Cancel { root });
+                }
+            }
+            Output::Closed { root, .. } | Output::Gone { root } => self.exits.close(root),
+            Output::Letter { letter, result } => {
+                let asked = self.letters.iter().position(|(other, _)| *other == letter);
+                match (asked.and_then(|at| self.letters.remove(at)), result) {
+                    // The caller may have dropped its future.
+                    (Some((_, tell)), result) => drop(tell.send(result)),
+                    // The letter was marked in the journal.
+                    (None, Err(error)) => tracing::warn!(%letter, %error, "a dead letter can't be redriven"),
+                    (None, Ok(())) => {}
+                }
+            }
+            Output::Shard { to, message } => {
+                self.shard_context.links.send(to, Command::Core(Input::Shard(message)));
+            }
+            Output::Append { number, step } => self.append(number, step),
+            Output::Taken { ticket, kept } => self.shared.pending_acks.punch(ticket, kept),
+            Output::Noted { task, index } => match self.shard_context.away(task) {
+                Some(away) => {
+                    let origin = self.shard_context.shard;
+                    self.shard_context.links.send(away, Command::Noted { origin, task, index });
+                }
+                None => self.shard_context.noted(self.shard_context.shard, task, index),
+            },
+            // There may be no subscriber.
+            Output::Event(event) => drop(self.events.send(event)),
+        }
+    }
+
+    /// Closes the entrances once the journal can't be written, and ends the waits for messages to be taken.
+    fn close_if_unwritable(&self, input: &Input) {
+        if matches!(input, Input::Unwritable) {
+            self.shared.closed.store(true, Ordering::Release);
+            self.shared.pending_acks.tear_all();
+            self.journal_handle.iter().for_each(|journal_handle| journal_handle.seal());
+        }
+    }
+
+    fn append(&mut self, number: u64, step: Step) {
+        let Some(journal_handle) = &self.journal_handle else { return };
+        if let Some(input) = journal_handle.append(self.shard_context.shard, number, step) {
+            self.close_if_unwritable(&input);
+            self.core.handle(input, self.shard_context.clock.now());
+        }
+    }
+
+    fn start(&self, origin: ShardId, start: Start) {
+        let Start { task, listener, message } = start;
+        let key = self.shard_context.enter(origin, task, listener, Place::Host);
+        match self.host(listener) {
+            Some(host) => host.start(key, message),
+            None => unreachable!("a handler was sent to a shard that its listener doesn't live in"),
+        }
+    }
+
+    fn abort(&self, origin: ShardId, task: systole_core::core::InvocationId) {
+        let key = self.shard_context.key(origin, task);
+        let found = match self.shard_context.handlers.borrow_mut().get(origin, task) {
+            None => return,
+            Some(handler) => match &handler.place {
+                Place::Detached(running) => Ok(running.clone()),
+                Place::Host | Place::Away(_) => Err(handler.listener),
+            },
+        };
+        match found {
+            Ok(running) => running.cancel(),
+            Err(listener) => {
+                if let Some(host) = self.host(listener) {
+                    host.abort(key);
+                }
+            }
+        }
+    }
+
+    fn host(&self, listener: ListenerId) -> Option<Rc<dyn Host>> {
+        self.hosts.get(listener.0 as usize)?.clone()
+    }
+
+    /// Drops the running handlers, then the listeners, without reports.
+    fn close(&mut self) {
+        let running = self.shard_context.handlers.borrow_mut().drain();
+        for handler in running {
+            if let Place::Detached(running) = handler.place {
+                running.cancel();
+            }
+        }
+        for host in self.hosts.drain(..).flatten() {
+            host.close();
+        }
+        while self.shard_context.next_input().is_some() {}
+        if std::mem::take(&mut self.active) {
+            self.shard_context.links.busy().end();
+        }
+        self.commands.close();
+        while self.commands.try_recv().is_ok() {
+            self.shard_context.links.busy().end();
+        }
+    }
+}
+
+/// Returns the shard whose instance of a listener serves this one.
+fn home(shard_context: &ShardContext, listener: ListenerId) -> ShardId {
+    if shard_context.blueprint.contract(listener).stateless {
+        return shard_context.shard;
+    }
+    let shards = shard_context.links.shards().count();
+    ShardId(u16::try_from(listener.0 as usize % shards).expect("less than the number of shards"))
+}

@@ -1,0 +1,322 @@
+//! The shared state of a shard.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use systole_core::core::catch_panic::Panicked;
+use systole_core::core::{
+    Blueprint, CallId, Emission, Input, InvocationId, Join, ListenerId, ModelAnswer, Outcome, Settled, ShardId,
+};
+use systole_core::journal::NoteRecord;
+use systole_core::vocab::{Fault, FaultCode};
+use systole_xml::schema::Catalog;
+
+use super::clock::Clock;
+use super::handler::{Handler, HandlerKey, Handlers, Place};
+use super::link::{Command, Links};
+use super::watchdog::Pulse;
+
+/// The shared state of one shard: the local queue into its core, the running handlers, the links to other shards.
+/// Handlers find it through their key, on the shard's thread only.
+pub(super) struct ShardContext {
+    pub(super) token: u64,
+    pub(super) shard: ShardId,
+    pub(super) clock: Clock,
+    pub(super) links: Links,
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) handlers: RefCell<Handlers>,
+    inputs: RefCell<VecDeque<Input>>,
+    pump: Cell<Option<Waker>>,
+    /// Number of handlers here that have not run yet.
+    fresh: Cell<usize>,
+    /// True if the pump waits for them before it reports that it is idle.
+    awaits_fresh: Cell<bool>,
+    /// Count of everything that ran here.
+    activity: Cell<u64>,
+    /// The listener whose code runs, for the watchdog.
+    pulse: Arc<Pulse>,
+}
+
+thread_local! {
+    static CONTEXTS: RefCell<Vec<Weak<ShardContext>>> = const { RefCell::new(Vec::new()) };
+}
+
+static NEXT_TOKEN: AtomicU64 = AtomicU64::new(0);
+
+impl ShardContext {
+    /// Makes the context of a shard that lives on this thread from now on.
+    pub(super) fn new(
+        shard: ShardId,
+        clock: Clock,
+        links: Links,
+        blueprint: Arc<Blueprint>,
+        catalog: Arc<Catalog>,
+        pulse: Arc<Pulse>,
+    ) -> Rc<Self> {
+        let shard_context = Rc::new(Self {
+            token: NEXT_TOKEN.fetch_add(1, Ordering::Relaxed),
+            shard,
+            clock,
+            links,
+            blueprint,
+            catalog,
+            handlers: RefCell::default(),
+            inputs: RefCell::default(),
+            pump: Cell::default(),
+            fresh: Cell::default(),
+            awaits_fresh: Cell::default(),
+            activity: Cell::default(),
+            pulse,
+        });
+        CONTEXTS.with_borrow_mut(|contexts| {
+            contexts.retain(|shard_context| shard_context.strong_count() > 0);
+            contexts.push(Rc::downgrade(&shard_context));
+        });
+        shard_context
+    }
+
+    /// Finds the shard context of a handler, if this is the thread of its shard.
+    pub(super) fn here(token: u64) -> Option<Rc<Self>> {
+        let find = |contexts: &RefCell<Vec<Weak<Self>>>| {
+            contexts.borrow().iter().filter_map(Weak::upgrade).find(|shard_context| shard_context.token == token)
+        };
+        CONTEXTS.try_with(find).ok().flatten()
+    }
+
+    /// Sends an input to a core.
+    pub(super) fn tell(&self, shard: ShardId, input: Input) {
+        if shard == self.shard {
+            self.inputs.borrow_mut().push_back(input);
+            self.ring();
+        } else {
+            self.links.send(shard, Command::Core(input));
+        }
+    }
+
+    /// Reports that a listener of this shard failed too often.
+    pub(super) fn announce_down(&self, listener: ListenerId) {
+        self.announce(listener, || Input::ListenerDown { listener });
+    }
+
+    /// Reports that such a listener is up again.
+    pub(super) fn announce_up(&self, listener: ListenerId) {
+        self.announce(listener, || Input::ListenerUp { listener });
+    }
+
+    /// Informs the cores that use the instance of this shard.
+    fn announce(&self, listener: ListenerId, input: impl Fn() -> Input) {
+        if self.blueprint.contract(listener).stateless {
+            return self.tell(self.shard, input());
+        }
+        for shard in self.links.shards() {
+            self.tell(shard, input());
+        }
+    }
+
+    /// Takes the next input for the core of this shard.
+    pub(super) fn next_input(&self) -> Option<Input> {
+        self.inputs.borrow_mut().pop_front()
+    }
+
+    /// Tells whether an input waits for the core.
+    pub(super) fn has_input(&self) -> bool {
+        !self.inputs.borrow().is_empty()
+    }
+
+    /// Stores the waker of the idle pump.
+    pub(super) fn sleep(&self, pump: &Waker) {
+        self.pump.set(Some(pump.clone()));
+    }
+
+    /// Wakes the pump.
+    pub(super) fn ring(&self) {
+        if let Some(pump) = self.pump.take() {
+            pump.wake();
+        }
+    }
+
+    /// Registers a handler, which its key finds from now on.
+    pub(super) fn enter(&self, origin: ShardId, task: InvocationId, listener: ListenerId, place: Place) -> HandlerKey {
+        let can_park = self.blueprint.contract(listener).can_park;
+        if matches!(place, Place::Host) {
+            self.fresh.set(self.fresh.get() + 1);
+        }
+        self.handlers.borrow_mut().insert(origin, Handler::new(task, listener, place, can_park));
+        self.key(origin, task)
+    }
+
+    /// Runs code of a listener: catches its panics, and shows the listener to the watchdog.
+    pub(super) fn run<R>(&self, listener: ListenerId, code: impl FnOnce() -> R) -> Result<R, Panicked> {
+        self.pulse.run(listener, code)
+    }
+
+    /// Counts that something ran: a test on a simulated clock waits until the count stays.
+    pub(super) fn stir(&self) {
+        self.activity.set(self.activity.get().wrapping_add(1));
+    }
+
+    /// Returns the count of everything that ran.
+    #[cfg(feature = "testing")]
+    pub(super) fn activity(&self) -> u64 {
+        self.activity.get()
+    }
+
+    /// Notes that a handler has begun to wait.
+    ///
+    /// The core doesn't count boot handlers when it reports whether it is idle; without this, calls of their first poll
+    /// would be missed.
+    pub(super) fn begun(&self, key: HandlerKey) {
+        if self.with(key, |handler| std::mem::take(&mut handler.fresh)) == Some(true) {
+            self.one_less_fresh();
+        }
+    }
+
+    fn one_less_fresh(&self) {
+        self.fresh.set(self.fresh.get() - 1);
+        if self.fresh.get() == 0 && self.awaits_fresh.take() {
+            self.ring();
+        }
+    }
+
+    /// Tells whether handlers here have not run yet; the pump is woken when all have.
+    pub(super) fn awaits_first_steps(&self) -> bool {
+        self.awaits_fresh.set(self.fresh.get() > 0);
+        self.awaits_fresh.get()
+    }
+
+    /// Notes the place of a handler.
+    pub(super) fn moved(&self, key: HandlerKey, place: Place) {
+        self.with(key, |handler| handler.place = place);
+    }
+
+    /// Notes that a handler holds its actor exclusively, so that it can't wait for answers.
+    pub(super) fn forbid_parking(&self, key: HandlerKey) {
+        self.with(key, |handler| handler.can_park = false);
+    }
+
+    /// Reports the outcome of a handler. Only the first report of each counts.
+    pub(super) fn finish(&self, key: HandlerKey, outcome: Outcome) {
+        let handler = self.handlers.borrow_mut().remove(key.origin, key.task);
+        let Some(handler) = handler else { return };
+        if handler.fresh {
+            self.one_less_fresh();
+        }
+        if key.origin == self.shard {
+            self.tell(self.shard, Input::Finished { task: key.task, outcome });
+        } else {
+            self.links.send(key.origin, Command::Finished { task: key.task, outcome });
+        }
+    }
+
+    /// Reports, after a poll that ended pending, that a handler waits for calls.
+    pub(super) fn settle(&self, key: HandlerKey) {
+        let parks = |handler: &mut Handler| {
+            let parked = std::mem::replace(&mut handler.parked, false);
+            handler.parked = handler.awaits();
+            handler.parked && !parked
+        };
+        if self.with(key, parks) == Some(true) {
+            self.tell(key.origin, Input::Parked { task: key.task });
+        }
+    }
+
+    /// Sends calls that a handler awaits.
+    pub(super) fn call(
+        &self,
+        key: HandlerKey,
+        requests: Vec<Emission>,
+        join: Join,
+        within: Option<Duration>,
+    ) -> Result<CallId, Fault> {
+        let call = self.with(key, |handler| handler.can_park.then(|| handler.open()));
+        let refused = |message: &str| Fault::new(FaultCode::Failed, message);
+        let call =
+            call.ok_or_else(|| refused("this handler has ended: it can't await an answer"))?.ok_or_else(|| {
+                refused("this handler can't await an answer: it holds its actor or its thread exclusively")
+            })?;
+        self.tell(key.origin, Input::Called { task: key.task, call, requests, join, within });
+        Ok(call)
+    }
+
+    /// Takes the result of calls, if it is decided; `None` if their handler has ended.
+    pub(super) fn poll_call(
+        &self,
+        key: HandlerKey,
+        call: CallId,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Vec<Settled>, Fault>>> {
+        self.with(key, |handler| handler.poll(call, cx)).unwrap_or(Poll::Ready(None))
+    }
+
+    /// Returns the index of a handler's next note.
+    pub(super) fn next_note(&self, key: HandlerKey) -> Option<u32> {
+        self.with(key, Handler::next_note)
+    }
+
+    /// Sends a note of a handler to the journal.
+    pub(super) fn note(&self, key: HandlerKey, note: NoteRecord, answer: Option<Box<ModelAnswer>>) {
+        let NoteRecord { index, name, value, .. } = note;
+        if self.with(key, |handler| handler.note(index)).is_some() {
+            self.tell(key.origin, Input::Noted { task: key.task, index, name, value, answer });
+        }
+    }
+
+    /// Polls whether a note is durable.
+    pub(super) fn poll_note(&self, key: HandlerKey, index: u32, cx: &mut Context<'_>) -> Poll<()> {
+        self.with(key, |handler| handler.poll_note(index, cx)).unwrap_or(Poll::Ready(()))
+    }
+
+    /// Drops calls.
+    pub(super) fn drop_call(&self, key: HandlerKey, call: CallId) {
+        if self.with(key, |handler| handler.forget(call)) == Some(true) {
+            self.tell(key.origin, Input::CallDropped { task: key.task, call });
+        }
+    }
+
+    /// Passes the result of calls to a handler of this shard.
+    pub(super) fn resume(
+        &self,
+        origin: ShardId,
+        task: InvocationId,
+        call: CallId,
+        result: Result<Vec<Settled>, Fault>,
+    ) {
+        let key = self.key(origin, task);
+        match self.with(key, |handler| handler.decide(call, result)).flatten() {
+            Some(waker) => waker.wake(),
+            // The handler dropped this call in the meantime, but the core unparked it: it may wait for others.
+            None => self.settle(key),
+        }
+    }
+
+    /// Notes that a note of a handler of this shard is durable.
+    pub(super) fn noted(&self, origin: ShardId, task: InvocationId, index: u32) {
+        let key = self.key(origin, task);
+        if let Some(waker) = self.with(key, |handler| handler.noted(index)).flatten() {
+            waker.wake();
+        }
+    }
+
+    /// Returns the key of a handler.
+    pub(super) fn key(&self, origin: ShardId, task: InvocationId) -> HandlerKey {
+        HandlerKey { shard_context: self.token, origin, task }
+    }
+
+    /// Returns the other shard that a handler of this shard's core runs in, if any.
+    pub(super) fn away(&self, task: InvocationId) -> Option<ShardId> {
+        match self.handlers.borrow_mut().get(self.shard, task)?.place {
+            Place::Away(shard) => Some(shard),
+            Place::Host | Place::Detached(_) => None,
+        }
+    }
+
+    fn with<R>(&self, key: HandlerKey, f: impl FnOnce(&mut Handler) -> R) -> Option<R> {
+        self.handlers.borrow_mut().get(key.origin, key.task).map(f)
+    }
+}

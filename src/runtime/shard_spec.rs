@@ -1,0 +1,117 @@
+//! The parts of a shard before it has a thread.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+use systole_core::core::{CoreConfig, Decoders, Event, ShardId};
+use systole_core::journal::Recovered;
+use systole_core::vocab::IdKey;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::{JoinHandle, spawn_local, unconstrained};
+
+use super::breakdown::Breakdown;
+use super::egress::{ClientPort, EgressRouter};
+use super::host::HostFactory;
+use super::journal_handle::JournalHandle;
+use super::link::Command;
+use super::organism::Shared;
+use super::pump::{Shard, ShardChannels};
+use super::shard_context::ShardContext;
+use super::watchdog::Pulse;
+
+/// The parts of a shard, on the way to its thread.
+pub(super) struct ShardSpec {
+    pub(super) shard: ShardId,
+    pub(super) shared: Arc<Shared>,
+    /// The recovered conversations of the shard.
+    pub(super) recovered: Option<Recovered>,
+    /// The journal, if there is one.
+    pub(super) journal_handle: Option<Arc<JournalHandle>>,
+    pub(super) ports: Vec<ClientPort>,
+    pub(super) decoders: Arc<Decoders>,
+    pub(super) hosts: Arc<[HostFactory]>,
+    pub(super) key: IdKey,
+    pub(super) events: broadcast::Sender<Event>,
+    pub(super) observed: bool,
+    pub(super) commands: UnboundedReceiver<Command>,
+    pub(super) pulse: Arc<Pulse>,
+}
+
+impl ShardSpec {
+    /// Starts a thread with an actix system of its own, whose arbiter is the shard.
+    ///
+    /// The thread sends on `ready` when it pumps, and drops `alive` when it ends.
+    pub(super) fn spawn(self, ready: Sender<()>, alive: mpsc::Sender<()>) -> io::Result<()> {
+        let name = format!("systole-{}", self.shard.0);
+        let thread = std::thread::Builder::new().name(name.clone());
+        thread.spawn(move || {
+            let (shared, journal_handle) = (self.shared.clone(), self.journal_handle.clone());
+            let system = actix::System::new();
+            let pumped = system.block_on(async move {
+                let (pump, _) = self.plant();
+                // The caller may have given up because of another shard.
+                let _ = ready.send(());
+                pump.await
+            });
+            if pumped.is_err() {
+                shared.closed.store(true, Ordering::Release);
+                shared.pending_acks.tear_all();
+                shared.links.busy().fail();
+                journal_handle.iter().for_each(|journal_handle| journal_handle.tear());
+                shared.links.break_down(Breakdown::Thread { name, why: "a shard has panicked: see above".to_owned() });
+            }
+            // The journal must be closed before the end of the last shard is visible.
+            drop((system, journal_handle, alive));
+        })?;
+        Ok(())
+    }
+
+    /// Makes the shard on this thread and spawns its pump.
+    ///
+    /// The pump is a task, not the root of the runtime: a root is polled at each wake of any task.
+    pub(super) fn plant(self) -> (JoinHandle<()>, Rc<ShardContext>) {
+        let Self {
+            shard,
+            shared,
+            recovered,
+            journal_handle,
+            ports,
+            decoders,
+            hosts,
+            key,
+            events,
+            observed,
+            commands,
+            pulse,
+        } = self;
+        let shard_context = ShardContext::new(
+            shard,
+            shared.clock.clone(),
+            shared.links.clone(),
+            shared.blueprint.clone(),
+            shared.catalog.clone(),
+            pulse,
+        );
+        let config = CoreConfig {
+            shard,
+            shards: u16::try_from(shared.links.shards().count()).expect("made from a u16"),
+            blueprint: shared.blueprint.clone(),
+            catalog: shared.catalog.clone(),
+            decoders,
+            key,
+            gauge: shared.gauge.clone(),
+            directory: shared.directory.clone(),
+            events: observed,
+            started: shared.clock.now(),
+            epoch: recovered.as_ref().map(|recovered| recovered.epoch),
+        };
+        let exits = EgressRouter::new(shard, &shared, ports);
+        let ways = ShardChannels { exits, events, commands, journal_handle };
+        let shard = Shard::new(shard_context.clone(), shared, config, recovered, &hosts, ways);
+        (spawn_local(unconstrained(shard.pump())), shard_context)
+    }
+}

@@ -1,0 +1,51 @@
+//! Simulation for tests: an organism on one thread and a simulated clock.
+
+use std::rc::Rc;
+
+use systole_core::vocab::Time;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::builder::OrganismBuilder;
+use super::clock::Clock;
+use super::entropy::Entropy;
+use super::organism::Organism;
+use super::shard_context::ShardContext;
+use super::start::StartError;
+
+/// The part of a simulated organism that its test drives.
+pub(crate) struct Simulation {
+    pump: JoinHandle<()>,
+    shard_context: Rc<ShardContext>,
+    /// Tells a drain, when dropped, that the shard has ended.
+    alive: Option<mpsc::Sender<()>>,
+}
+
+/// Starts an organism inside the present, paused tokio runtime.
+pub(crate) fn start(builder: OrganismBuilder, epoch: Time) -> Result<(Organism, Simulation), StartError> {
+    let plan = builder.shards(1).plan()?;
+    let (organism, seeds, alive) = Organism::prepare(plan, Clock::simulated(epoch), Entropy::counted())?;
+    let (pump, shard_context) = seeds.into_iter().next().ok_or(StartError::Shard)?.plant();
+    organism.boot();
+    Ok((organism, Simulation { pump, shard_context, alive: Some(alive) }))
+}
+
+impl Simulation {
+    /// Returns the time.
+    pub(crate) fn now(&self) -> Time {
+        self.shard_context.clock.now()
+    }
+
+    /// Returns the count of everything that ran.
+    pub(crate) fn activity(&self) -> u64 {
+        self.shard_context.activity()
+    }
+
+    /// Waits for the end of the shard.
+    pub(crate) async fn end(&mut self) {
+        if self.alive.take().is_some() {
+            // A shard that panicked has reported that itself.
+            let _ = (&mut self.pump).await;
+        }
+    }
+}

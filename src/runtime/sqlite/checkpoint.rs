@@ -1,0 +1,265 @@
+//! Checkpoints beside the writer: a thread writes the log back to the file, so that no transaction waits for the disk
+//! meanwhile.
+//!
+//! SQLite starts its log over with the first transaction that finds all of it written back. While transactions come
+//! without a break none does, since each adds frames that the thread has not seen. So the thread writes back until
+//! little is left, and reports; the writer writes back the rest between two transactions. If the log grows long all the
+//! same, because the disk is slower than the writer, the writer waits for the thread.
+//!
+//! Source: <https://www.sqlite.org/wal.html>, sections 2.1 and 3.3.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+
+use rusqlite::hooks::Wal;
+use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, MAIN_DB};
+
+use super::Durability;
+use super::format::Format;
+use super::held::Held;
+use super::open::{CHECKPOINT, join};
+use super::problem::Problem;
+
+/// Growth in pages after which the thread starts again if the log could not start over, because of a reader.
+const AGAIN: i32 = CHECKPOINT / 4;
+
+/// Length in pages at which the writer waits for the thread.
+const MOST: i32 = 4 * CHECKPOINT;
+
+/// The most pages that the writer writes back itself.
+const REST: i32 = 256;
+
+/// The most passes of the thread over the log.
+const PASSES: usize = 8;
+
+/// Checkpoints of a file while its writer goes on.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    format: Format,
+    durability: Durability,
+    /// Pages of the log after the last transaction.
+    pages: Arc<AtomicI32>,
+    /// Pages of the log when the writer last looked.
+    seen: i32,
+    /// Pages at which a checkpoint starts.
+    next: i32,
+    thread: Option<Thread>,
+    /// True if the thread is working.
+    asked: bool,
+}
+
+/// The checkpoint thread, which ends when this value is dropped.
+#[derive(Debug)]
+struct Thread {
+    /// None while the thread is to end.
+    ask: Option<Sender<()>>,
+    done: Receiver<()>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Checkpoints {
+    /// Replaces SQLite's own checkpoints, which run in the transaction that makes the log too long.
+    ///
+    /// # Errors
+    /// [`Problem`] of SQLite.
+    pub(super) fn of(db: &mut Connection, format: Format, durability: Durability) -> Result<Self, Problem> {
+        let pages = Arc::new(AtomicI32::new(0));
+        let counted = pages.clone();
+        let hook = move |log: &mut Wal, pages| {
+            counted.store(pages, Ordering::Relaxed);
+            if pages >= MOST {
+                // The transaction is in the log: a later checkpoint can write it back.
+                let _ = log.checkpoint();
+            }
+            Ok(())
+        };
+        db.wal_hook(Some(hook))?;
+        Ok(Self { format, durability, pages, seen: 0, next: CHECKPOINT, thread: None, asked: false })
+    }
+
+    /// Starts or finishes a checkpoint after a transaction, by the length of the log.
+    pub(super) fn after_commit(&mut self, db: &Connection, file: &Held) {
+        let pages = self.pages.load(Ordering::Relaxed);
+        let anew = pages < self.seen;
+        self.seen = pages;
+        if anew {
+            self.next = CHECKPOINT;
+        }
+        if self.asked {
+            if !self.is_done(pages >= MOST) {
+                return;
+            }
+            self.asked = false;
+            if !anew {
+                self.finish(db, pages);
+            }
+        } else if pages >= self.next && !self.ask(file.path()) {
+            self.finish(db, pages);
+        }
+    }
+
+    /// Asks the thread to start; `false` if there is no thread.
+    fn ask(&mut self, file: &Path) -> bool {
+        if self.thread.is_none() {
+            let started = Thread::start(file, self.format, self.durability, self.pages.clone());
+            self.thread = started.inspect_err(|error| tracing::warn!(%error, "no thread can be started")).ok();
+        }
+        self.asked =
+            self.thread.as_ref().is_some_and(|thread| thread.ask.as_ref().is_some_and(|ask| ask.send(()).is_ok()));
+        if !self.asked {
+            self.thread = None;
+        }
+        self.asked
+    }
+
+    /// Tells whether the thread has finished or is gone; with `wait`, waits for that.
+    fn is_done(&self, wait: bool) -> bool {
+        let Some(thread) = &self.thread else { return true };
+        if wait {
+            let _ = thread.done.recv();
+            return true;
+        }
+        thread.done.try_recv() != Err(TryRecvError::Empty)
+    }
+
+    /// Writes back the rest, so that the next transaction starts the log over.
+    fn finish(&mut self, db: &Connection, pages: i32) {
+        // A later checkpoint can do it, as in the hook.
+        let _ = write_back(db);
+        self.next = pages.saturating_add(AGAIN);
+    }
+}
+
+impl Thread {
+    fn start(file: &Path, format: Format, durability: Durability, pages: Arc<AtomicI32>) -> std::io::Result<Self> {
+        let (ask, asked) = channel();
+        let (tell, done) = channel();
+        let file = file.to_owned();
+        let work = move || match join(&file, format, durability) {
+            Ok(db) => {
+                for () in asked {
+                    if let Err(error) = go_over(&db, &pages) {
+                        tracing::warn!(file = %file.display(), %error, "the log can't be written back at the moment");
+                    }
+                    if tell.send(()).is_err() {
+                        return;
+                    }
+                }
+            }
+            Err(problem) => {
+                tracing::warn!(file = %file.display(), %problem, "the log is not written back beside the writer")
+            }
+        };
+        let handle = std::thread::Builder::new().name("checkpoint".into()).spawn(work)?;
+        Ok(Self { ask: Some(ask), done, handle: Some(handle) })
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        drop(self.ask.take());
+        if let Some(handle) = self.handle.take() {
+            // The thread has logged its errors itself.
+            let _ = handle.join();
+        }
+    }
+}
+
+/// Writes the log back until little is left, or no more can be written back.
+fn go_over(db: &Connection, pages: &AtomicI32) -> rusqlite::Result<()> {
+    let mut before = -1;
+    for _ in 0..PASSES {
+        let back = write_back(db)?;
+        if back <= before || pages.load(Ordering::Relaxed).saturating_sub(back) <= REST {
+            break;
+        }
+        before = back;
+    }
+    Ok(())
+}
+
+/// Writes back the frames that no reader needs; returns how many pages of the log are written back.
+fn write_back(db: &Connection) -> rusqlite::Result<i32> {
+    db.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::PASSIVE).map(|(_, back)| back)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::runtime::sqlite::{Database, Opened, Opening, beside, open_to_read};
+
+    const FORMAT: Format = Format { name: "test", id: 7, migrations: &["CREATE TABLE page (bytes BLOB)"] };
+
+    /// A file with a table, and statistics of its log.
+    struct Filled {
+        folder: PathBuf,
+        db: Database,
+        /// Number of times that the log started over, and the most pages that it had.
+        anew: u32,
+        most: i32,
+    }
+
+    impl Filled {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("systole-checkpoint-{}-{name}", std::process::id()));
+            std::fs::create_dir_all(&folder).unwrap();
+            let (fill, renew) = (|_: &Connection| Ok(()), |_: &Connection, _, read| Ok(read));
+            let read = |_: &Connection, _| Ok(());
+            let durability = Durability::Process;
+            let opening = Opening { format: FORMAT, durability, cut: false, fill: &fill, read: &read, renew: &renew };
+            let Opened { db, .. } = opening.open(&folder.join("file")).unwrap();
+            Self { folder, db, anew: 0, most: 0 }
+        }
+
+        /// Commits a transaction of 64 pages or so.
+        fn commit(&mut self) {
+            let before = self.pages();
+            self.db.execute_batch("BEGIN IMMEDIATE; INSERT INTO page VALUES (zeroblob(262144))").unwrap();
+            self.db.commit().unwrap();
+            self.anew += u32::from(self.pages() < before);
+            self.most = self.most.max(self.pages());
+        }
+
+        fn pages(&self) -> i32 {
+            self.db.checkpoints().pages.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn the_log_begins_anew_while_transactions_come_without_a_break() {
+        let mut filled = Filled::new("anew");
+        // Twice as much as a log may hold.
+        (0..2 * MOST / 64).for_each(|_| filled.commit());
+        assert!(filled.anew > 0 && filled.most <= MOST + 128, "{} times, {} pages", filled.anew, filled.most);
+        let Filled { folder, db, .. } = filled;
+        let file = db.file().path().to_owned();
+        drop(db);
+        assert!(!beside(&file, "-wal").exists(), "whoever writes is the last to close it, and leaves no log");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn who_reads_on_keeps_nobody_from_writing() {
+        let mut filled = Filled::new("reader");
+        let reader = open_to_read(filled.db.file().path(), FORMAT).unwrap();
+        let count = |reader: &Database| reader.query_row("SELECT count(*) FROM page", [], |row| row.get::<_, i32>(0));
+        filled.commit();
+        reader.execute_batch("BEGIN").unwrap();
+        assert_eq!(count(&reader).unwrap(), 1);
+        (0..2 * MOST / 64).for_each(|_| filled.commit());
+        assert!(filled.anew == 0 && filled.most > MOST, "{} times, {} pages", filled.anew, filled.most);
+        assert_eq!(count(&reader).unwrap(), 1);
+        reader.execute_batch("COMMIT").unwrap();
+        assert_eq!(count(&reader).unwrap(), 1 + 2 * MOST / 64);
+        drop(reader);
+        (0..MOST / 64).for_each(|_| filled.commit());
+        assert!(filled.anew > 0, "the log of {} pages goes on", filled.pages());
+        std::fs::remove_dir_all(filled.folder).unwrap();
+    }
+}

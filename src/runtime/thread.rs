@@ -1,0 +1,340 @@
+use std::sync::Arc;
+use std::task::Poll;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+#[cfg(feature = "gateway")]
+use systole_core::core::Attachment;
+use systole_core::core::{Answer, Emission, EmissionKind, Failure, Input, Join, Message, ModelAnswer, Remembered};
+use systole_core::journal::{NoteRecord, Number};
+use systole_core::protocol::Request;
+use systole_core::vocab::{Fault, FaultCode, ThreadId, Time};
+use systole_xml::schema::{Draft, IntoDraft, Payload};
+
+use super::calling::{Calling, CallingAll, Read};
+use super::clock::Clock;
+use super::entropy::Entropy;
+use super::handler::HandlerKey;
+use super::response::{Emit, call_on, call_to};
+use super::shard_context::ShardContext;
+
+/// The thread of the message that a handler works on, which it may call from.
+///
+/// A handle is a key, valid while its handler runs; it may be cloned and moved freely, but only the thread of its shard
+/// can call through it.
+#[derive(Debug, Clone)]
+pub struct Thread {
+    id: ThreadId,
+    deadline: Option<Time>,
+    history: Option<Arc<[Remembered]>>,
+    /// The number of the message in the journal; 0 if there is none.
+    message: Number,
+    /// Notes of the handler from a run before a crash.
+    notes: Option<Arc<[NoteRecord]>>,
+    key: HandlerKey,
+}
+
+impl Thread {
+    /// Makes the thread of a message, taking the message's history.
+    pub(super) fn of(message: &mut Message, key: HandlerKey) -> Self {
+        let history = std::mem::take(&mut message.history);
+        let history = (!history.is_empty()).then(|| history.into());
+        let notes = std::mem::take(&mut message.notes);
+        let notes = (!notes.is_empty()).then(|| notes.into());
+        Self { id: message.thread, deadline: message.deadline, history, message: message.number, notes, key }
+    }
+
+    /// Attaches operations to the end of the handler, which must follow at once: they are written in the step that
+    /// consumes its message. Returns them if the handler has ended.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn attach(&self, attachment: Attachment) -> Result<(), Attachment> {
+        let Some(shard_context) = ShardContext::here(self.key.shard_context) else { return Err(attachment) };
+        shard_context.tell(self.key.origin, Input::Attached { task: self.key.task, attachment });
+        Ok(())
+    }
+
+    /// Returns the opaque id of the thread.
+    pub fn id(&self) -> ThreadId {
+        self.id
+    }
+
+    /// Returns the deadline of the thread.
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// Returns the earlier payloads of the thread, oldest first; for contracts with context.
+    pub fn history(&self) -> &[Remembered] {
+        self.history.as_deref().unwrap_or_default()
+    }
+
+    /// Awaits a value that can't be computed twice alike, such as an answer from outside, and records it. A handler
+    /// that runs again after a crash gets the recorded value, and the future is not polled.
+    ///
+    /// The value is durable when this method returns, so later actions may depend on it. Actions of the future outside
+    /// of the organism may happen twice, if the process ends in between. Names distinguish the values of one handler,
+    /// and occur in faults.
+    ///
+    /// # Errors
+    /// A fault if the handler recorded a value of another name here in the run before, if the value has no JSON form,
+    /// or if this is not the handler's own thread any more.
+    pub async fn record<T, F>(&self, name: &str, learn: F) -> Result<T, Fault>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = T>,
+    {
+        let page = match self.open_note(name)? {
+            Noted::Before(value) => return Ok(value),
+            Noted::Not(page) => page,
+        };
+        let value = learn.await;
+        self.write_down(page.write(&value)?, None).await?;
+        Ok(value)
+    }
+
+    /// Asks a model and writes its answer down, as [`record`](Self::record) does, with the key of what was asked. A handler
+    /// that runs again asks anew where it asks something else, and writes that down instead. A failure is not written down.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn record_answer<T, F>(&self, name: &str, key: &str, ask: F) -> Result<T, Failure>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = Result<(T, ModelAnswer), Failure>>,
+    {
+        let (before, page) = self.turn_page::<Keyed<T>>(name)?;
+        if let Some(Keyed { value, .. }) = before.filter(|before| before.key == key) {
+            return Ok(value);
+        }
+        let (value, answer) = ask.await?;
+        self.write_down(page.write(&Keyed { key: key.to_owned(), value: &value })?, Some(Box::new(answer))).await?;
+        Ok(value)
+    }
+
+    /// Comes back when a note is durable.
+    async fn write_down(&self, note: NoteRecord, answer: Option<Box<ModelAnswer>>) -> Result<(), Fault> {
+        let index = note.index;
+        let shard_context = ShardContext::here(self.key.shard_context).ok_or_else(gone)?;
+        shard_context.note(self.key, note, answer);
+        drop(shard_context);
+        std::future::poll_fn(|cx| match ShardContext::here(self.key.shard_context) {
+            Some(shard_context) => shard_context.poll_note(self.key, index, cx),
+            None => Poll::Ready(()),
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Opens the next of the handler's notes: the value from a run before a restart, or an empty page.
+    pub(super) fn open_note<T: DeserializeOwned>(&self, name: &str) -> Result<Noted<T>, Fault> {
+        let (before, page) = self.turn_page(name)?;
+        Ok(before.map_or(Noted::Not(page), Noted::Before))
+    }
+
+    /// The value at the place of the handler's next note, if there is one since before a restart, and that place.
+    fn turn_page<T: DeserializeOwned>(&self, name: &str) -> Result<(Option<T>, Page), Fault> {
+        let index = ShardContext::here(self.key.shard_context)
+            .and_then(|shard_context| shard_context.next_note(self.key))
+            .ok_or_else(gone)?;
+        let page = Page { message: self.message, index, name: name.into() };
+        let Some(note) = self.notes.iter().flat_map(|notes| notes.iter()).find(|note| note.index == index) else {
+            return Ok((None, page));
+        };
+        if *note.name != *name {
+            return Err(failed(format!("before the restart the handler recorded '{}' here, now '{name}'", note.name)));
+        }
+        let value = serde_json::from_str(&note.value);
+        let value = value.map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")))?;
+        Ok((Some(value), page))
+    }
+
+    /// Returns the time, [recorded](Self::record).
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub async fn now(&self) -> Result<Time, Fault> {
+        let shard_context = self.key.shard_context;
+        let nanos = self.record("now", async move {
+            ShardContext::here(shard_context).map_or(0, |shard_context| shard_context.clock.now().as_nanos())
+        });
+        nanos.await.map(Time::from_nanos)
+    }
+
+    /// Returns 64 random bits, [recorded](Self::record).
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub async fn random(&self) -> Result<u64, Fault> {
+        self.record("random", async { Entropy::Real.bits() }).await
+    }
+
+    /// Returns the clock of the organism, on the thread of its shard.
+    pub(crate) fn clock(&self) -> Option<Clock> {
+        ShardContext::here(self.key.shard_context).map(|shard_context| shard_context.clock.clone())
+    }
+
+    /// Awaits the reply to a request.
+    ///
+    /// Nothing is sent before the first poll. While the handler waits, it is parked: it holds no slot and its timeout
+    /// is suspended.
+    ///
+    /// # Errors
+    /// The fault that came as the answer; a reply of another type is a fault too. At once, if the handler can't wait: it
+    /// holds its actor exclusively, runs on a blocking pool, or has ended.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the child.
+    pub fn call<R: Request>(&self, request: R) -> Calling<R::Reply> {
+        self.await_one(request, returned)
+    }
+
+    /// Awaits the reply of one listener, by name.
+    ///
+    /// # Errors
+    /// As [`Thread::call`].
+    pub fn call_to<R: Request>(&self, listener: &str, request: R) -> Calling<R::Reply> {
+        self.await_one(call_to(listener, request), returned)
+    }
+
+    /// Awaits the reply to a request on a thread that was spawned with `<spawn-thread>`.
+    ///
+    /// # Errors
+    /// As [`Thread::call`].
+    pub fn call_on<R: Request>(&self, thread: ThreadId, request: R) -> Calling<R::Reply> {
+        self.await_one(call_on(thread, request), returned)
+    }
+
+    /// Awaits the answer to one call, whatever its type: for payloads that are no [`Request`], and for what
+    /// [`call_to`](super::call_to()) and its kin make of them.
+    ///
+    /// # Errors
+    /// As [`Thread::call`].
+    pub fn call_any(&self, request: impl IntoRequest) -> Calling<Answer> {
+        self.await_one(request, Ok)
+    }
+
+    /// Awaits the replies to several requests of one type, until `join` is decided; losers are cancelled.
+    ///
+    /// # Errors
+    /// The fault that decided the join; an immediate one as in [`Thread::call`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the children.
+    pub fn call_all<R: Request>(&self, requests: impl IntoIterator<Item = R>, join: Join) -> CallingAll<R::Reply> {
+        CallingAll::new(self.key, collect(requests), join, returned)
+    }
+
+    /// Awaits the answers to several calls, whatever their types, as [`call_all`](Self::call_all) does.
+    ///
+    /// # Errors
+    /// As [`Thread::call_all`].
+    pub fn call_all_any<I>(&self, requests: I, join: Join) -> CallingAll<Answer>
+    where
+        I: IntoIterator,
+        I::Item: IntoRequest,
+    {
+        CallingAll::new(self.key, collect(requests), join, Ok)
+    }
+
+    /// Reports that all calls from before a crash that are still wanted have been made again; the others are dropped.
+    /// For listeners that [reattach](systole_core::core::Contract::reattaches).
+    pub(super) fn reattached(&self) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            shard_context.tell(self.key.origin, Input::Reattached { task: self.key.task });
+        }
+    }
+
+    fn await_one<T>(&self, request: impl IntoRequest, read: Read<T>) -> Calling<T> {
+        let requests = collect([request]).and_then(|requests| match requests.len() {
+            1 => Ok(requests),
+            count => Err(failed(format!("a call awaits one request, not {count}: use call_all or call_all_any"))),
+        });
+        Calling::new(self.key, requests, read)
+    }
+}
+
+/// The reply as a value.
+fn returned<T: Payload>(answer: Answer) -> Result<T, Fault> {
+    answer.decode().map_err(|error| failed(error.to_string()))
+}
+
+/// A request that a handler can await: a payload, or the result of [`super::call`] and its relatives.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no payload",
+    label = "no payload, and no call of one",
+    note = "derive it: `#[derive(Serialize, Deserialize, JsonSchema, Payload)]` with `#[payload(namespace = \"urn:…\")]`"
+)]
+pub trait IntoRequest {
+    /// Converts the value to requests.
+    ///
+    /// # Errors
+    /// [`Failure`] if the value is no call.
+    fn into_request(self) -> Result<Vec<Emission>, Failure>;
+}
+
+impl<T: IntoDraft> IntoRequest for T {
+    fn into_request(self) -> Result<Vec<Emission>, Failure> {
+        Ok(vec![request(self.into_draft())])
+    }
+}
+
+impl IntoRequest for Emit {
+    fn into_request(self) -> Result<Vec<Emission>, Failure> {
+        self.into_calls()
+    }
+}
+
+fn request(payload: Draft) -> Emission {
+    Emission { kind: EmissionKind::Call, to: None, thread: None, payload }
+}
+
+fn collect<I>(requests: I) -> Result<Vec<Emission>, Fault>
+where
+    I: IntoIterator,
+    I::Item: IntoRequest,
+{
+    let mut all = Vec::new();
+    for request in requests {
+        all.append(&mut request.into_request().map_err(|failure| failed(failure.message))?);
+    }
+    Ok(all)
+}
+
+/// A note of a handler.
+pub(super) enum Noted<T> {
+    /// The value from a run before a restart.
+    Before(T),
+    /// An empty page.
+    Not(Page),
+}
+
+/// A note that holds for one key alone.
+#[cfg(feature = "gateway")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Keyed<T> {
+    key: String,
+    value: T,
+}
+
+/// The position of a new note.
+pub(super) struct Page {
+    message: Number,
+    index: u32,
+    name: Arc<str>,
+}
+
+impl Page {
+    /// Writes the note.
+    pub(super) fn write<T: Serialize>(self, value: &T) -> Result<NoteRecord, Fault> {
+        let Self { message, index, name } = self;
+        let json =
+            serde_json::to_string(value).map_err(|error| failed(format!("'{name}' can't be recorded: {error}")))?;
+        Ok(NoteRecord { message, index, name, value: json.into() })
+    }
+}
+
+fn gone() -> Fault {
+    failed("a value can only be recorded by its handler, on its own thread and while it runs")
+}
+
+pub(super) fn failed(message: impl Into<Arc<str>>) -> Fault {
+    Fault::new(FaultCode::Failed, message)
+}

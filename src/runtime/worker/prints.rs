@@ -1,0 +1,36 @@
+//! Output of workers in the log.
+
+use std::time::Duration;
+
+use systole_core::vocab::{Name, Time};
+use tokio::io::{AsyncRead, BufReader};
+
+use crate::runtime::clock::Clock;
+use crate::runtime::command::STDERR_TARGET;
+use crate::runtime::command::streams::{LINES, read_line};
+use crate::runtime::terminal::Escaped;
+
+/// Time in which a process may log [`LINES`] lines.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Logs the output of a process, line by line, to its end. Lines beyond the limits are read and dropped, so that the
+/// process is never blocked.
+pub(super) async fn log(stream: Option<impl AsyncRead + Unpin>, name: &Name, clock: &Clock) {
+    let Some(stream) = stream else { return };
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    let (mut lines, mut since): (usize, Time) = (0, clock.now());
+    while let Ok(true) = read_line(&mut reader, &mut line).await {
+        let now = clock.now();
+        if now.since(since) >= WINDOW {
+            (lines, since) = (0, now);
+        }
+        lines += 1;
+        if lines <= LINES {
+            let text = String::from_utf8_lossy(&line);
+            tracing::info!(target: STDERR_TARGET, listener = %name, "{}", Escaped::line(text.trim_end()));
+        } else if lines == LINES + 1 {
+            tracing::warn!(target: STDERR_TARGET, listener = %name, "more than {LINES} lines in {WINDOW:?}: the rest is dropped");
+        }
+    }
+}
