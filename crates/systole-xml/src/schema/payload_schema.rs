@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::contract::{ContractError, Place, RoundTrip, Shape};
 use super::engine::{ElementId, Grammar, Judge};
-use super::example::{Wish, example, is_finite, requires_too_many};
+use super::example::{Wish, example_within, is_finite, requires_too_many};
 use super::model::Model;
 use super::validator::{SchemaError, by_engine};
 use super::xsd::{self, embed};
@@ -87,21 +87,23 @@ impl PayloadSchema {
         let path = (grammar, root);
         let checker = || Checker::new(&path.0, path.1);
         probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, checker()).map_err(round_trip)?;
-        let example = valid_example(&model, checker()).ok_or_else(|| refuse(Shape::NoExample))?;
+        let mut room = usize::MAX;
+        let example = valid_example(&model, checker(), &mut room).ok_or_else(|| refuse(Shape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
         Ok(Self::assemble(qname, (digest, path), document.into(), &model, Some(example), Some(json_schema)))
     }
 
-    /// The schema of a global element of `.xsd` documents.
+    /// The schema of a global element of `.xsd` documents. Its example has at most `room` bytes, which become less by it.
     pub(super) fn of_element(
         digest: Digest,
         grammar: (Arc<Grammar>, ElementId),
         document: Arc<str>,
         model: &Model,
         qname: QName,
+        room: &mut usize,
     ) -> Self {
-        let example = valid_example(model, Checker::new(&grammar.0, grammar.1));
+        let example = valid_example(model, Checker::new(&grammar.0, grammar.1), room);
         Self::assemble(qname, (digest, grammar), document, model, example, None)
     }
 
@@ -217,15 +219,22 @@ pub(super) fn digest(documents: impl IntoIterator<Item = Digest>) -> Digest {
     blake3::hash(digests.as_flattened()).into()
 }
 
-/// The example to show: the author's if it is valid, else a generated one.
-fn valid_example(model: &Model, mut checker: Checker) -> Option<Canonical> {
+/// The example to show, of at most `room` bytes, which become less: the author's if it is valid, else a generated one.
+fn valid_example(model: &Model, mut checker: Checker, room: &mut usize) -> Option<Canonical> {
     let wishes = [
         Wish::SHOWN,
         Wish { hints: false, ..Wish::SHOWN },
         Wish { full: false, ..Wish::SHOWN },
         Wish { full: false, hints: false, ..Wish::SHOWN },
     ];
-    wishes.into_iter().filter_map(|wish| example(model, wish)).find(|example| checker.check(example).is_ok())
+    wishes.into_iter().find_map(|wish| {
+        let example = example_within(model, wish, room).filter(|example| checker.check(example).is_ok());
+        // The search for values takes time, too.
+        if example.is_none() {
+            *room = room.saturating_sub(4096);
+        }
+        example
+    })
 }
 
 fn name_of<T: Payload>(type_name: &str) -> Result<QName, ContractError> {

@@ -13,6 +13,9 @@ use crate::ladder::Canonical;
 /// Maximum number of lines for fields: for more, a model reads the schema itself.
 const MOST_LINES: usize = 200;
 
+/// Maximum number of bytes of these lines, but for the last one.
+const MOST_BYTES: usize = 1 << 16;
+
 /// Maximum number of types that are named for one value.
 const MOST_MEMBERS: usize = 64;
 
@@ -154,6 +157,9 @@ impl<'a> Fields<'a> {
 
     fn line(&mut self, depth: usize, head: &str, doc: &str) {
         self.lines += 1;
+        if self.out.len() > MOST_BYTES {
+            self.lines = self.lines.max(MOST_LINES + 1);
+        }
         match self.lines {
             n if n > MOST_LINES + 1 => return,
             n if n > MOST_LINES => return self.out.push_str("- and more: ask for the schema\n"),

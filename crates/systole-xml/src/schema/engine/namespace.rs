@@ -104,6 +104,11 @@ impl NamespaceSet {
         self.complemented().intersection(&other.complemented()).complemented()
     }
 
+    /// The number of listed namespaces.
+    pub(super) fn len(&self) -> usize {
+        self.listed.len()
+    }
+
     pub(super) fn intersection(&self, other: &Self) -> Self {
         let kept = |from: &Self, by: &Self| from.listed.iter().copied().filter(|n| by.contains(*n)).collect();
         match (self.complement, other.complement) {

@@ -45,6 +45,13 @@ impl Wish {
 
 /// An instance; `None` if none was found that ends within a MiB. The caller has to validate it.
 pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
+    let mut room = LARGEST;
+    example_within(model, wish, &mut room)
+}
+
+/// An instance of at most `room` bytes, which become less by what is written, also for an instance that can't be ended.
+pub(crate) fn example_within(model: &Model, wish: Wish, room: &mut usize) -> Option<Canonical> {
+    let most = (*room).min(LARGEST);
     let mut sampler = Sampler {
         model,
         wish,
@@ -52,10 +59,12 @@ pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
         writer: Writer::new(!model.is_qualified()),
         open: Vec::new(),
         budget: 200,
-        room: LARGEST,
+        room: most,
         ids: 0,
     };
-    sampler.element(&model.root, None)?;
+    let whole = (most > 0).then(|| sampler.element(&model.root, None)).flatten();
+    *room -= most - sampler.room;
+    whole?;
     // An example may be larger than a message: then it can't be sent, but still be shown.
     canonicalize(&Bytes::from(sampler.writer.finish()), &XmlLimits::UNLIMITED).ok()
 }
@@ -242,8 +251,9 @@ impl<'a> Sampler<'a> {
 
     /// Takes bytes from the remaining size; `None` if it is used up.
     fn spend(&mut self, bytes: usize) -> Option<()> {
-        self.room = self.room.checked_sub(bytes)?;
-        Some(())
+        let left = self.room.checked_sub(bytes);
+        self.room = left.unwrap_or(0);
+        left.map(drop)
     }
 
     /// Number of times that a particle is written.

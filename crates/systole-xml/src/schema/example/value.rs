@@ -27,6 +27,7 @@ impl<'a> Sampler<'a> {
         match &simple.variety {
             Variety::List(item) => {
                 let count = facets.min_length.unwrap_or(0).max(1);
+                self.spend(usize::try_from(count).ok()?)?;
                 let items: Option<Vec<String>> = (0..count).map(|_| self.value(*item, None)).collect();
                 Some(items?.join(" "))
             }

@@ -25,6 +25,15 @@ use crate::vocab::{Position, XmlLimits, ns};
 const WELL_KNOWN: [(&str, &str, &str); 2] =
     [(ns::XML, "xml.xsd", include_str!("xml.xsd")), (ns::XLINK, "xlink.xsd", include_str!("xlink.xsd"))];
 
+/// The greatest number of bytes of all documents together, entities expanded.
+const BYTES: usize = 8 << 20;
+
+/// The greatest number of bytes that entities of all documents make.
+const ENTITIES: usize = 1 << 20;
+
+/// The greatest number of tags of a document, those in annotations counted.
+const TAGS: usize = 400_000;
+
 /// A set of schema documents with their links resolved.
 pub(in crate::schema) struct Documents {
     documents: Vec<Document>,
@@ -76,6 +85,8 @@ impl Documents {
         const ELEMENTS: usize = 1 << 15;
         /// The greatest number of documents: each payload has a digest of all that its document leads to.
         const DOCUMENTS: usize = 512;
+        /// The number of errors after which no further document is read.
+        const ERRORS: usize = 10;
         let mut documents: Vec<Document> = Vec::new();
         let mut errors = Vec::new();
         if let Some(document) = given.get(DOCUMENTS) {
@@ -83,12 +94,19 @@ impl Documents {
             return Err(vec![document_error(&document.name, None, DocumentProblem::Rule(rule))]);
         }
         let mut left = ELEMENTS;
+        let (mut room, mut expansions) = (BYTES, ENTITIES);
         for XsdDocument { name, text } in given {
+            if errors.len() >= ERRORS {
+                break;
+            }
             match documents.iter().find(|known| known.name == *name) {
                 Some(known) if *known.given == **text => {}
                 Some(_) => errors.push(document_error(name, None, DocumentProblem::Twice)),
-                None => match Document::new(name, text) {
+                None => match Document::new(name, text, room.min(text.len() + expansions)) {
                     Ok((document, canonical)) => {
+                        let bytes = document.tree.document().len();
+                        room -= bytes.min(room);
+                        expansions -= bytes.saturating_sub(text.len()).min(expansions);
                         if let Some(node) = document.tree.outside_annotations().nth(left) {
                             let rule = format!(
                                 "the schema has more than {ELEMENTS} elements in all of its documents, annotations \
@@ -111,7 +129,7 @@ impl Documents {
 
     /// The schema of schemas, which judges the structure of all others.
     pub(super) fn of_structure(text: &str) -> Self {
-        let document = Document::new("schema.xsd", text);
+        let document = Document::new("schema.xsd", text, BYTES);
         document.and_then(|(document, _)| Self::linked(vec![document])).expect("the schema of schemas is well-formed")
     }
 
@@ -120,7 +138,7 @@ impl Documents {
         for (namespace, name, text) in WELL_KNOWN {
             let is_needed = namespace == ns::XML || documents.iter().any(|document| document.imports(namespace));
             if is_needed && documents.iter().all(|document| document.target != namespace) {
-                documents.push(Document::new(name, text)?.0);
+                documents.push(Document::new(name, text, BYTES)?.0);
             }
         }
         let locations = Locations::of(&documents);
@@ -352,25 +370,38 @@ fn file_name(path: &str) -> &str {
 }
 
 impl Document {
-    /// Parses a document into its tree and its canonical form, without judging its structure.
-    fn new(name: &str, given: &str) -> Result<(Self, Canonical), ContractError> {
-        // The limits are generous, because a schema is trusted; depth bounds the functions that recurse over the tree.
+    /// Parses a document of at most `room` bytes into its tree and its canonical form, without judging its structure.
+    fn new(name: &str, given: &str, room: usize) -> Result<(Self, Canonical), ContractError> {
+        // Depth bounds the functions that recurse over the tree. Values are copied to where they are used.
         const LIMITS: XmlLimits = XmlLimits {
-            message_bytes: 64 << 20,
+            message_bytes: BYTES,
             depth: 256,
-            attributes: 1 << 12,
-            namespaces: 1 << 12,
+            attributes: 256,
+            namespaces: 256,
             name_bytes: 1 << 10,
-            value_bytes: 64 << 20,
-            comment_bytes: 64 << 20,
-            instruction_bytes: 64 << 20,
+            value_bytes: 1 << 16,
+            comment_bytes: BYTES,
+            instruction_bytes: BYTES,
             relative_namespaces: true,
         };
         let error = |at, problem| document_error(name, at, problem);
+        let too_large = || {
+            let rule = format!(
+                "the documents of the schema have more than {BYTES} bytes or {TAGS} tags together, or entities that make more than {ENTITIES} bytes: remove documentation, or declarations that no payload needs"
+            );
+            error(None, DocumentProblem::Rule(rule))
+        };
+        if given.len() > room {
+            return Err(too_large());
+        }
         let text = plain(given).map_err(|(at, problem)| {
             error(Some(Position::of(given.as_bytes(), at)), DocumentProblem::Malformed(problem))
         })?;
         let shared: Arc<str> = given.into();
+        // Entities may have made it longer. Each element is kept, those in annotations, too.
+        if text.len() > room || memchr::memchr_iter(b'<', text.as_bytes()).count() > TAGS {
+            return Err(too_large());
+        }
         // Most documents have neither declaration nor DOCTYPE, so that both texts are one.
         let text = if *text == *given { shared.clone() } else { text.into() };
         let read = |text: Arc<str>| {

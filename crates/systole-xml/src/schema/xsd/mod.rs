@@ -88,10 +88,17 @@ impl XsdSet {
     pub fn schemas(&self) -> Result<Vec<PayloadSchema>, ContractError> {
         let documents = &self.0;
         let reader = Reader::new(documents);
+        let mut names = NAMES;
+        for (qname, element) in reader.elements() {
+            let bytes = PAYLOAD + qname.namespace().len() + qname.local().len();
+            names = names
+                .checked_sub(bytes)
+                .ok_or_else(|| documents.problem(element, DocumentProblem::Rule(TOO_MANY.to_owned())))?;
+        }
         let components = compile(documents, &reader)?;
         let grammar = components.grammar();
         let mut digests = HashMap::new();
-        let mut parts = PARTS;
+        let (mut parts, mut room) = (PARTS, EXAMPLES);
         let mut schemas: Vec<PayloadSchema> = Vec::new();
         let mut seen = HashSet::new();
         for (qname, element) in reader.elements() {
@@ -106,7 +113,7 @@ impl XsdSet {
             let document = documents.get(element.document);
             let digest = digests.entry(element.document).or_insert_with(|| documents.digest(element.document));
             let text = document.given.clone();
-            schemas.push(PayloadSchema::of_element(*digest, (grammar.clone(), root), text, &model, qname));
+            schemas.push(PayloadSchema::of_element(*digest, (grammar.clone(), root), text, &model, qname, &mut room));
         }
         if schemas.is_empty() {
             return Err(documents.no_element());
@@ -114,6 +121,16 @@ impl XsdSet {
         Ok(schemas)
     }
 }
+
+/// Maximum number of bytes that are written for examples of all payloads of a schema. Payloads beyond that have none.
+const EXAMPLES: usize = 2 << 20;
+
+/// Maximum number of bytes of the names of all payloads of a schema, namespaces included; each counts for [`PAYLOAD`]
+/// bytes more.
+const NAMES: usize = 1_900_000;
+const PAYLOAD: usize = 180;
+const TOO_MANY: &str = "the schema declares too many payloads: more than 1,900,000 bytes of their names and namespaces, 180 \
+                        more for each; make elements that no message carries local";
 
 /// Maximum number of types, elements, attributes and facets in the models of all payloads of a schema together.
 /// Payloads beyond that have no example.

@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
                 }
                 let document = documents.get(index);
                 if !collected.insert(index) {
-                    reader.copies += document.tree.parts(0).count();
+                    reader.copies += document.tree.outside_annotations().count();
                 }
                 if reader.copies > Self::COPIES {
                     reader.crowd = Some(Place { document: index, node: 0, target });

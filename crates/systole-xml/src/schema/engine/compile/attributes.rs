@@ -77,11 +77,11 @@ impl Compiler<'_, '_> {
                     let name = self.reference(Kind::AttributeGroup, &part, reference)?;
                     let found = self.find(Kind::AttributeGroup, &name, &part)?;
                     let group = self.group_attributes(found)?;
-                    self.spend_on_attributes(group.uses.len())?;
+                    self.spend_on_attributes(&group.uses)?;
                     written.uses.extend(group.uses.iter().cloned());
                     groups.extend(group.wildcard.clone());
                 }
-                "anyAttribute" => written.wildcard = Some(self.wildcard(&part)),
+                "anyAttribute" => written.wildcard = Some(self.wildcard(&part)?),
                 _ => {}
             }
         }
@@ -105,11 +105,19 @@ impl Compiler<'_, '_> {
     }
 
     /// Bounds the attribute uses that types and groups take over from others.
-    pub(super) fn spend_on_attributes(&mut self, uses: usize) -> Result<(), Wrong> {
+    ///
+    /// Each 100 bytes of a name or value count as one more.
+    pub(super) fn spend_on_attributes(&mut self, uses: &[AttributeUse]) -> Result<(), Wrong> {
         const MOST: usize = 200_000;
-        self.attribute_uses += uses;
+        let text = |used: &AttributeUse| {
+            used.name.local.len() + used.attribute.value.as_ref().map_or(0, |value| value.text.len())
+        };
+        self.attribute_uses += uses.iter().map(|used| 1 + text(used) / 100).sum::<usize>();
         if self.attribute_uses > MOST {
-            return wrong(format!("types and attribute groups take over more than {MOST} attributes from each other"));
+            return wrong(format!(
+                "types and attribute groups take over more than {MOST} attributes from each other, each 100 bytes of \
+                 their names and values counted as one more"
+            ));
         }
         Ok(())
     }
@@ -229,24 +237,32 @@ impl Compiler<'_, '_> {
     }
 
     /// The wildcard of an `xs:any` or `xs:anyAttribute`.
-    pub(super) fn wildcard(&mut self, place: &Place) -> Wildcard {
+    pub(super) fn wildcard(&mut self, place: &Place) -> Result<Wildcard, Wrong> {
+        /// The greatest number of namespaces: the lists of wildcards are compared with each other.
+        const MOST: usize = 256;
         let tree: &Tree = self.tree(place);
         let target = self.namespaces.intern(&place.target);
         let namespaces = match tree.get(place.node, "namespace") {
             None | Some("##any") => NamespaceSet::any(),
             Some("##other") => NamespaceSet::other_than(target),
-            Some(list) => NamespaceSet::of(list.split_ascii_whitespace().map(|name| match name {
-                "##targetNamespace" => target,
-                "##local" => Namespace::NONE,
-                name => self.namespaces.intern(name),
-            })),
+            Some(list) => {
+                if list.split_ascii_whitespace().nth(MOST).is_some() {
+                    let rule = format!("a wildcard lists more than {MOST} namespaces: write \"##any\" or \"##other\"");
+                    return Err(Wrong::of_attribute(place, "namespace", rule));
+                }
+                NamespaceSet::of(list.split_ascii_whitespace().map(|name| match name {
+                    "##targetNamespace" => target,
+                    "##local" => Namespace::NONE,
+                    name => self.namespaces.intern(name),
+                }))
+            }
         };
         let process = match tree.get(place.node, "processContents") {
             Some("lax") => ProcessContents::Lax,
             Some("skip") => ProcessContents::Skip,
             _ => ProcessContents::Strict,
         };
-        Wildcard { namespaces, process }
+        Ok(Wildcard { namespaces, process })
     }
 
     /// Checks that the attributes of a restriction restrict those of its base (section 3.4.6,

@@ -155,7 +155,8 @@ impl Automata<'_> {
             }
         }
         names.sort_unstable();
-        self.budget.spend(names.len() * (1 + wildcards.len()) + wildcards.len() * wildcards.len())?;
+        let listed: usize = wildcards.iter().map(|(wildcard, _)| 1 + wildcard.namespaces.len()).sum();
+        self.budget.spend(names.len() * (1 + wildcards.len()) + wildcards.len() * listed)?;
         let twice = names.windows(2).find(|pair| pair[0].0 == pair[1].0);
         let twice = twice.map(|pair| (pair[0].0, Conflict::Elements(pair[0].1, pair[1].1)));
         let caught = |(name, element): &(NameId, u32)| {

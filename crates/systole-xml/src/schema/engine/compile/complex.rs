@@ -106,7 +106,7 @@ impl Compiler<'_, '_> {
         {
             return wrong("the 'final' of the base forbids this derivation");
         }
-        self.spend_on_attributes(base.attributes.uses.len())?;
+        self.spend_on_attributes(&base.attributes.uses)?;
         let written = self.written_attributes(&place)?;
         if !is_simple && base.is_simple {
             return wrong("complex content can't be derived from a simple type: write xs:simpleContent");

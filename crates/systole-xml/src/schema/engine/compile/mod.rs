@@ -163,10 +163,13 @@ struct Compiler<'r, 'a> {
     union_members: usize,
     /// The checks of enumerated, default and fixed values against members of unions.
     union_checks: usize,
+    /// The steps of patterns over such values, at worst.
+    pattern_steps: usize,
     /// The particles of redefining groups, each with the particle of the group that it redefines.
     redefined_groups: Vec<(Particle, Particle, Place)>,
     /// The documentation of particles that refer to an element, by their ids.
     references: HashMap<u32, String>,
+    reference_bytes: usize,
     /// The places of elements and wildcards in content models, by the ids of their particles.
     leaves: HashMap<u32, Place>,
 }
@@ -245,8 +248,10 @@ impl<'r, 'a> Compiler<'r, 'a> {
             attribute_uses: 0,
             union_members: 0,
             union_checks: 0,
+            pattern_steps: 0,
             redefined_groups: Vec::new(),
             references: HashMap::new(),
+            reference_bytes: 0,
             leaves: HashMap::new(),
         }
     }

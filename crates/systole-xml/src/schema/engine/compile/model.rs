@@ -128,6 +128,8 @@ struct Projection<'c, 'r, 'a> {
 /// six times, documentation three times.
 const NAME: usize = 24;
 const VALUE: usize = 40;
+/// A text that matches is searched for in each pattern.
+const PATTERN: usize = 4;
 const DOC: usize = 100;
 
 impl Projection<'_, '_, '_> {
@@ -233,7 +235,8 @@ impl Projection<'_, '_, '_> {
         // Spends for all of them before any is kept, so that too many never take memory.
         self.spend(tree.parts(restriction.node).count())?;
         for node in tree.parts(restriction.node) {
-            self.spend_on_text(tree.untrimmed(node, "value").unwrap_or_default(), VALUE)?;
+            let each = if tree.node(node).local == "pattern" { PATTERN } else { VALUE };
+            self.spend_on_text(tree.untrimmed(node, "value").unwrap_or_default(), each)?;
         }
         for node in tree.parts(restriction.node) {
             let Some(value) = tree.untrimmed(node, "value") else { continue };

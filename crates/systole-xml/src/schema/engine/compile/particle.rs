@@ -34,6 +34,9 @@ pub(super) enum Order {
     All,
 }
 
+/// The greatest number of bytes of documentation of references, copied for each use of their group.
+const MOST_REFERENCED: usize = 8 << 20;
+
 impl Compiler<'_, '_> {
     /// The particle at a place; `None` if its `maxOccurs` is 0 or it is an empty group.
     pub(super) fn particle(&mut self, place: &Place) -> Result<Option<Particle>, Wrong> {
@@ -50,7 +53,7 @@ impl Compiler<'_, '_> {
         let max = if max >= MANY { UNBOUNDED } else { max };
         let term = match tree.node(place.node).local {
             "element" => Term::Element(self.element_term(place)?),
-            "any" => Term::Wildcard(self.wildcard(place)),
+            "any" => Term::Wildcard(self.wildcard(place)?),
             "group" => {
                 let Some(reference) = tree.get(place.node, "ref") else { return wrong("a group has no name") };
                 let name = self.reference(Kind::Group, place, reference)?;
@@ -72,6 +75,13 @@ impl Compiler<'_, '_> {
         }
         if matches!(term, Term::Element(_)) && tree.get(place.node, "ref").is_some() {
             let docs = tree.documentation(place.node);
+            self.reference_bytes += docs.len();
+            if self.reference_bytes > MOST_REFERENCED {
+                return wrong(format!(
+                    "groups take over more than {MOST_REFERENCED} bytes of documentation: shorten that of references"
+                ))
+                .map_err(|wrong: Wrong| wrong.at(place));
+            }
             if !docs.is_empty() {
                 self.references.insert(id, docs);
             }

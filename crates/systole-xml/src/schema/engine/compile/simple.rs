@@ -179,9 +179,17 @@ impl Compiler<'_, '_> {
     }
 
     /// Bounds the checks of enumerated, default and fixed values: each is checked against one member of its union after
-    /// the other.
+    /// the other, and each pattern takes a number of steps for each byte.
     pub(super) fn spend_on_value(&mut self, ty: &SimpleType, value: &str) -> Result<(), Wrong> {
         const MOST: usize = 1_000_000;
+        const STEPS: usize = 8_000_000;
+        self.pattern_steps = self.pattern_steps.saturating_add(ty.steps(value));
+        if self.pattern_steps > STEPS {
+            return wrong(format!(
+                "enumerated, default and fixed values take more than {STEPS} steps of patterns: have fewer values, or \
+                 write xs:maxLength instead of counts in the patterns"
+            ));
+        }
         self.union_checks = self.union_checks.saturating_add(ty.checks(value));
         if self.union_checks > MOST {
             return wrong(format!(

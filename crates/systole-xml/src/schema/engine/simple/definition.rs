@@ -202,6 +202,16 @@ impl Definition {
         Ok((value, space))
     }
 
+    pub(super) fn steps(&self, text: &str) -> usize {
+        let own = self.facets.patterns.iter().map(|pattern| pattern.automaton.steps(text));
+        let below = match &self.variety {
+            Variety::Any | Variety::Atomic(_) => 0,
+            Variety::List(item) => item.definition.steps(text),
+            Variety::Union(members) => members.iter().map(|member| member.definition.steps(text)).sum(),
+        };
+        own.fold(below, usize::saturating_add)
+    }
+
     fn has_lists(&self) -> bool {
         match &self.variety {
             Variety::Any | Variety::Atomic(_) => false,

@@ -128,6 +128,11 @@ impl SimpleType {
         }
     }
 
+    /// The greatest number of steps that the patterns of the type take over a text.
+    pub(in crate::schema) fn steps(&self, text: &str) -> usize {
+        self.definition.steps(text)
+    }
+
     /// A list type with items of a type.
     ///
     /// # Errors
