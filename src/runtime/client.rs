@@ -148,8 +148,13 @@ impl Client {
         Ok(root)
     }
 
-    /// Sends one envelope, parsed or not, as the only message of a conversation of that id. The future is done when it
-    /// is durable: in the journal, if there is one, or refused by a fault that is on its way back.
+    /// Sends the bytes of one envelope, maybe read already, and nothing else, in a conversation of that id, and says
+    /// when they will not be forgotten: they are in the journal, where there is one, or what is wrong with them is on
+    /// its way back.
+    ///
+    /// # Errors
+    /// [`SendError`] if they were not taken. After [`SendError::Closed`] they may still have been.
+    #[cfg(feature = "gateway")]
     pub(crate) fn hand_over(
         &self,
         root: ThreadId,

@@ -1,8 +1,8 @@
 //! The books: what came in, and what became of it.
 //!
-//! Each message has an [`Entry`] from the moment at which it comes in. The part that has the message keeps the entry, and
-//! closes it with the message: as delivered, faulted, dead or cancelled. So the entries that are open are the messages
-//! that wait, after every step.
+//! Each message has an [`Entry`] from the moment at which it comes in. The part that has the message keeps the entry,
+//! and closes it with the message: as delivered, faulted, dead or cancelled. So the entries that are open are the
+//! messages that wait, after every step.
 
 /// The fate of all messages so far. At any moment injected + emitted + made + redriven + recovered is
 /// delivered + faulted + dead + cancelled + [`Core::waiting`](super::Core::waiting).

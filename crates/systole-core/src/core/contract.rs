@@ -33,14 +33,15 @@ pub struct Contract {
     pub can_park: bool,
     /// States whether each shard has an instance of its own.
     pub stateless: bool,
-    /// States whether its handlers, run again after a crash, need not do all that they did, nor in that order: a call is the
-    /// one that was made before if it asks the same. That of `<boot>` keeps its thread, and what it called goes on.
+    /// States whether its handlers, run again after a crash, need not do all that they did, nor in that order: a call
+    /// is the one that was made before if it asks the same. That of `<boot>` keeps its thread, and what it called goes
+    /// on.
     pub reattaches: bool,
-    /// States whether its handlers wait for something that may take days, as for an agent elsewhere: a durable organism that
-    /// ends leaves them to its next start, rather than waiting for them.
+    /// States whether its handlers wait for something that may take days, as for an agent elsewhere: a durable organism
+    /// that ends leaves them to its next start, rather than waiting for them.
     pub outlives: bool,
-    /// States whether its handlers say all that they say at their end, as programs do: an organism is not idle before, even if
-    /// it is that of `<boot>`.
+    /// States whether its handlers say all that they say at their end, as programs do: an organism is not idle before,
+    /// even if it is that of `<boot>`.
     pub speaks_at_end: bool,
 }
 

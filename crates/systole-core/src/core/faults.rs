@@ -1,7 +1,7 @@
 //! The one place where the errors of the stages, and what the core finds, become faults.
 //!
-//! A fault keeps its message on its way up, through listeners that know nothing of it. So a message is a statement in the
-//! third person, true for each receiver: no "you", no "this", no "the listener".
+//! A fault keeps its message on its way up, through listeners that know nothing of it. So a message is a statement in
+//! the third person, true for each receiver: no "you", no "this", no "the listener".
 
 use systole_xml::ladder::{Canonical, EnvelopeError, LadderError, write_example};
 use systole_xml::schema::{Catalog, EncodeError, SchemaError};

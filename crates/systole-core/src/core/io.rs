@@ -58,8 +58,8 @@ pub enum Input {
         /// The group.
         call: CallId,
     },
-    /// The result of a group of calls is stored elsewhere: its handler, which [reattaches](super::Contract::reattaches),
-    /// won't ask for it again.
+    /// The result of a group of calls is stored elsewhere: its handler, which
+    /// [reattaches](super::Contract::reattaches), won't ask for it again.
     CallForgotten {
         /// The handler.
         task: InvocationId,
@@ -263,7 +263,7 @@ pub struct ReadMessage {
     pub claims: Claims,
     /// The payload.
     pub payload: Canonical,
-    /// The proof that the payload keeps its schema, where [`precheck`](super::precheck) has judged it: the core does
+    /// The proof that the payload keeps its schema, where `precheck` has judged it: the core does
     /// not judge it again.
     pub proof: Option<Validated<Element>>,
 }

@@ -13,7 +13,7 @@ new_key_type! {
     pub(super) struct FanOutKey;
 }
 
-/// Hashes keys that the core itself made: nobody outside can choose them to collide, so that a
+/// Hashes keys that the core itself made: clients can't choose them to collide, so that a
 /// multiplication for each word is enough.
 #[derive(Debug, Default)]
 pub(super) struct KeyHasher(u64);

@@ -1,7 +1,7 @@
 use crate::vocab::Name;
 
-/// The mistake behind a `route` fault. Its receiver reads the same words for all of them, so that it can't find out what
-/// others may call; operators read this.
+/// The mistake behind a `route` fault. Its receiver reads the same words for all of them, so that it can't find out
+/// what others may call; operators read this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misroute {

@@ -21,8 +21,8 @@ pub struct Answered {
     pub thread: ThreadId,
 }
 
-/// Judges the bytes of a client's message as the core will; the message is for [`Arrival::Read`](super::Arrival::Read). Requests
-/// to the core are left to the core.
+/// Judges the bytes of a client's message as the core will; the message is for [`Arrival::Read`](super::Arrival::Read).
+/// Requests to the core are left to the core.
 ///
 /// # Errors
 /// The fault with which the core would refuse the message.

@@ -13,9 +13,9 @@ pub(super) const LABEL: usize = 256;
 
 /// Takes what a client sends up the ladder to its claims and its payload.
 ///
-/// An entrance completes what the pump knows better than the client: an envelope may leave out `<meta>` or its `<from>`,
-/// and a document may be a payload alone, if the client may call it or it is a request to the core. A root without a
-/// namespace is the call that has its local name, as in what listeners write.
+/// An entrance completes what the pump knows better than the client: an envelope may leave out `<meta>` or its
+/// `<from>`, and a document may be a payload alone, if the client may call it or it is a request to the core. A root
+/// without a namespace is the call that has its local name, as in what listeners write.
 pub(super) fn read_message(
     raw: &Raw,
     client: ClientId,

@@ -3,7 +3,7 @@ use crate::vocab::{Name, TaskId};
 
 /// The changes of a method of an inbox: events, and the tasks that have to be written down.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[must_use = "whoever keeps a journal writes it down, whoever wants to know hears the events"]
+#[must_use = "a journal writes the records, and subscribers get the events"]
 pub struct Change {
     /// The events, in order. They are never told again.
     pub events: Vec<Event>,

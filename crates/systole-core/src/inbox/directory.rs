@@ -60,9 +60,9 @@ impl Jobs {
         serde_json::to_string(&directory).expect("texts and lists have a JSON form")
     }
 
-    /// The registry of the same policy, limits and reserved names, with what [`directory`](Self::directory) said and the
-    /// records of a journal instead of what it holds; those of inboxes that are not in it are left alone. Nothing in it
-    /// is believed: every rule is checked.
+    /// The registry of the same policy, limits and reserved names, with what [`directory`](Self::directory) said and
+    /// the records of a journal instead of what it holds; those of inboxes that are not in it are left alone. Nothing
+    /// in it is believed: every rule is checked.
     ///
     /// # Errors
     /// [`ImportError`] says where and what is wrong.

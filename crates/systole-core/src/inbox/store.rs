@@ -148,8 +148,8 @@ impl TaskInbox {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// The events that submitters of detached tasks have not got: the first event of each task that has one, in order of
-    /// arrival. [`acknowledge`](Self::acknowledge) says that one was told.
+    /// The events that submitters of detached tasks have not got: the first event of each task that has one, in order
+    /// of arrival. [`acknowledge`](Self::acknowledge) says that one was told.
     pub fn owed(&self) -> impl Iterator<Item = (&Task, &Event)> {
         self.tasks().filter_map(|task| Some((task, task.outbox.front()?)))
     }

@@ -8,9 +8,9 @@ use crate::vocab::{Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, 
 
 /// The name of a record: given in order, never twice in the life of a journal.
 ///
-/// The numbers of one start are `epoch << 48 | count`, and its shards count together: so numbers of all shards are in the
-/// order in which they were given, and those of a later start are greater. A message that comes later has the greater
-/// number among those of its thread.
+/// The numbers of one start are `epoch << 48 | count`, and its shards count together: so numbers of all shards are in
+/// the order in which they were given, and those of a later start are greater. A message that comes later has the
+/// greater number among those of its thread.
 pub type Number = u64;
 
 /// The number of shards that can count their entries on their own.
@@ -573,7 +573,7 @@ impl Recovered {
         for entry in remembered {
             parts[home(&entry.thread)].remembered.push(entry);
         }
-        // Their conversations have nobody who reads yet: any shard can hand them out, and one keeps their order.
+        // Their conversations have no reader yet: any shard can hand them out, and one keeps their order.
         (parts[0].egress, parts[0].letters, parts[0].redrive) = (egress, letters, redrive);
         (parts[0].tasks, parts[0].states) = (tasks, states);
         parts

@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Invariants:
-//! - A message is in its mailbox once, under the id of the pump, and ends once. The first end counts; the same end again
-//!   is no mistake, another one is refused.
+//! - A message is in its mailbox once, under the id of the pump, and ends once. The first end counts; the same end
+//!   again is no mistake, another one is refused.
 //! - The end of a message that the pump waits for is not written by itself: its operations travel with the answer into
 //!   the step of the core that consumes the message ([`End`]), so that both are durable together. The message is
 //!   remembered until [`Input::Durable`] says so.

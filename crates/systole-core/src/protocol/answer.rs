@@ -14,7 +14,8 @@ pub enum MetaAnswer {
     Schema {
         /// The payload.
         payload: QName,
-        /// The document: [`PayloadSchema::embeddable_document`](systole_xml::schema::PayloadSchema::embeddable_document).
+        /// The document:
+        /// [`PayloadSchema::embeddable_document`](systole_xml::schema::PayloadSchema::embeddable_document).
         document: Canonical,
     },
     /// An instance of a payload.

@@ -73,8 +73,8 @@ impl Problem {
 /// Names and values.
 pub(super) type Attributes = Vec<(String, String)>;
 
-/// Reads the children of a root, one after the other. Namespaces of children are not looked at: they are checked
-/// by whoever needs to.
+/// Reads the children of a root, one after the other. It ignores the namespaces of children: they are checked
+/// by the caller.
 pub(super) struct ElementReader<'a> {
     payload: &'a Canonical,
     tokens: Peekable<Scanner<'a>>,

@@ -26,6 +26,7 @@ enum Op {
     Down { listener: u8, down: bool },
     Redrive { shard: u8, letter: u8 },
     Discard { shard: u8, letter: u8 },
+    Drain,
 }
 
 fn ops() -> impl Strategy<Value = Op> {
@@ -44,6 +45,7 @@ fn ops() -> impl Strategy<Value = Op> {
         2 => (any::<u8>(), any::<bool>()).prop_map(|(listener, down)| Op::Down { listener, down }),
         5 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Redrive { shard, letter }),
         1 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Discard { shard, letter }),
+        1 => Just(Op::Drain),
     ]
 }
 
@@ -141,6 +143,7 @@ impl Chaos {
                 self.letter(*shard, *letter, |letter| Input::Redrive { letter, root });
             }
             Op::Discard { shard, letter } => self.letter(*shard, *letter, |letter| Input::Discard { letter }),
+            Op::Drain => self.everywhere(|| Input::Drain),
         }
         self.look();
         self.world.check_books();
@@ -326,13 +329,14 @@ proptest! {
     fn stopping_at_any_moment_leaves_nothing_open(
         plan in plans(),
         shards in 1..4u16,
+        writable in any::<bool>(),
         ops in prop::collection::vec(ops(), 1..60),
     ) {
         let mut chaos = Chaos::new(plan, shards);
         for op in &ops {
             chaos.event(op);
         }
-        chaos.everywhere(|| Input::Stop);
+        chaos.everywhere(|| if writable { Input::Stop } else { Input::Unwritable });
         chaos.world.slow_links = false;
         chaos.world.run();
         chaos.look();

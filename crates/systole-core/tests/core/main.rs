@@ -9,6 +9,7 @@ mod boot;
 mod chaos;
 mod conversations;
 mod dead;
+mod entrance;
 mod fairness;
 mod fanout;
 mod faults;

@@ -1,4 +1,5 @@
-//! The durable core, crashed at every place: a seeded simulation with a journal, a clock and listeners that are made up.
+//! The durable core, crashed at every place: a seeded simulation with a journal, a clock and listeners that are made
+//! up.
 //!
 //! One history is a seed. `SYSTOLE_HISTORIES=1000000 cargo test --test durable` runs more of them, `SYSTOLE_SEED=N`
 //! runs one and prints what happens in it.

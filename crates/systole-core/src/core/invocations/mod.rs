@@ -232,8 +232,8 @@ impl Invocations {
         slot.then_some(invocation.listener)
     }
 
-    /// Parks a handler. `None` if it awaits nothing: it was resumed in the meantime, and runs. Otherwise the listener to
-    /// which it gives a slot back, if it held one.
+    /// Parks a handler. `None` if it awaits nothing: it was resumed in the meantime, and runs. Otherwise the listener
+    /// to which it gives a slot back, if it held one.
     pub(super) fn park(&mut self, id: InvocationId, clock: &mut Clock) -> Option<Option<ListenerId>> {
         self.invocations.get(id).filter(|invocation| invocation.awaits())?;
         Some(self.stop(id, clock))

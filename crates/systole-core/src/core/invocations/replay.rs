@@ -6,8 +6,8 @@
 //! asks for something else than before fails with both sides shown: it is not deterministic, and what it asked then
 //! has had its effect.
 //!
-//! A handler that reattaches goes on from what it keeps elsewhere, and is not held to an order: it finds a group that it
-//! made before by what it asked, and says when it wants none of the others, and which result it need not have again.
+//! A handler that reattaches goes on from what it keeps elsewhere, and is not held to an order: it finds a group that
+//! it made before by what it asked, and says when it wants none of the others, and which result it need not have again.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -37,7 +37,7 @@ pub(super) struct Call {
 }
 
 impl Core {
-    /// Sends `<boot>` to each listener that accepts it, on threads below a root of nobody.
+    /// Sends `<boot>` to each listener that accepts it, on threads below a root without an owner.
     pub(super) fn boot(&mut self, root: ThreadId) {
         let qname = protocol::boot_qname();
         let booting = self.tree.in_order(|_| true).into_iter().filter(|&key| self.is_booting(key));

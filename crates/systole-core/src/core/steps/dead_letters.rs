@@ -3,7 +3,7 @@
 //! A redriven letter is judged from the start, as if its sender emitted it now: by the sender's contract of
 //! today, to the listener that it named. It does not go back to the conversation that it came
 //! from: its caller has had the one answer that was due. It opens a tree below a root of
-//! its own instead, which belongs to nobody, as that of boot does: answers to it are
+//! its own instead, which has no owner, as that of boot has none: answers to it are
 //! dead letters. So is the letter itself, with the new reason and a new number, if it is refused
 //! again. What its sender may not call is not redriven at all: a reply, which no thread waits for any
 //! more, and a question to the core.

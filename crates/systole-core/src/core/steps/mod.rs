@@ -32,7 +32,7 @@ use super::judge::Judge;
 use super::outputs::Outputs;
 use super::setup::{CoreConfig, Setup};
 use super::tree::{Holding, Snapshot, Tree};
-use super::turns::Turns;
+use super::turns::{Turns, Waiter, Want};
 use crate::journal::{Op, numbers_after};
 use crate::vocab::Time;
 
@@ -156,8 +156,8 @@ impl Core {
             && (self.tree.queued() == 0 && self.invocations.are_idle() || self.rests())
     }
 
-    /// Returns whether a durable core that drains has nothing left but what its next start takes up: handlers of listeners that
-    /// [outlive](super::Contract::outlives) the process, and what waits for those.
+    /// Returns whether a durable core that drains has nothing left but what its next start takes up: handlers of
+    /// listeners that [outlive](super::Contract::outlives) the process, and what waits for those.
     fn rests(&self) -> bool {
         self.entrance.is_draining() && self.out.writes() && self.invocations.rest()
     }
@@ -218,7 +218,8 @@ impl Core {
         }
         match message {
             ShardMessage::SlotWanted { from, listener, thread, root, resume, at } => {
-                self.slot_wanted(from, listener, (thread, root), resume, at);
+                let waiter = Waiter { shard: from, thread, root };
+                self.grant_slot(Want { at, listener, waiter, resume });
             }
             ShardMessage::SlotGranted { listener, thread } => self.slot_granted(listener, thread),
             ShardMessage::SlotReturned { listener } => self.slot_returned(listener),

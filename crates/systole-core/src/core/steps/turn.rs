@@ -5,11 +5,11 @@ use crate::core::blueprint::ListenerId;
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{GivenUp, Invocation};
-use crate::core::io::{Body, CallId, JoinPosition, Message, Output, Remembered, ShardId, Start};
+use crate::core::io::{Body, CallId, JoinPosition, Message, Output, Remembered, Start};
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::records::stored;
 use crate::core::tree::{Content, Queued, Sender, Thread, Turn};
-use crate::core::turns::{Waiter, Want};
+use crate::core::turns::Want;
 use crate::journal::{Number, Op};
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, Time};
@@ -111,19 +111,8 @@ impl Core {
         }
     }
 
-    /// A thread wants a slot of a listener whose home is this shard.
-    pub(super) fn slot_wanted(
-        &mut self,
-        shard: ShardId,
-        listener: ListenerId,
-        (thread, root): (ThreadKey, ThreadKey),
-        resume: bool,
-        at: Number,
-    ) {
-        self.grant(Want { at, listener, waiter: Waiter { shard, thread, root }, resume });
-    }
-
-    fn grant(&mut self, want: Want) {
+    /// Grants a slot of a listener whose home is this shard, or lets the thread wait for one.
+    pub(super) fn grant_slot(&mut self, want: Want) {
         let listener = want.listener;
         if let Some(key) = self.turns.wanted(want, &mut self.out) {
             self.slot_granted(listener, key);
@@ -152,14 +141,14 @@ impl Core {
     /// Grants slots once all shards have recovered: this one has.
     pub(super) fn all_recovered(&mut self) {
         let wants = self.turns.all_recovered(&mut self.out);
-        wants.into_iter().for_each(|want| self.grant(want));
+        wants.into_iter().for_each(|want| self.grant_slot(want));
     }
 
     /// Grants slots once all shards have recovered: another one has.
     pub(super) fn shard_recovered(&mut self) {
         // A thread that no longer wants a slot gives it back when it comes.
         let wants = self.turns.shard_recovered();
-        wants.into_iter().for_each(|want| self.grant(want));
+        wants.into_iter().for_each(|want| self.grant_slot(want));
     }
 
     /// Returns whether the next message of a thread is for its listener, rather than the end of the thread.

@@ -112,8 +112,8 @@ impl Tree {
         }
     }
 
-    /// The place of an answer that goes to its handler now, and how much of its fan-out is consumed with it. The fan-out
-    /// is over with the last one.
+    /// The place of an answer that goes to its handler now, and how much of its fan-out is consumed with it. The
+    /// fan-out is over with the last one.
     pub(in crate::core) fn deliver(&mut self, answers: Origin) -> (Option<JoinPosition>, Option<(FanId, u32)>) {
         let (key, index) = match answers {
             Origin::None => return (None, None),

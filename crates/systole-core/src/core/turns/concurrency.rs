@@ -1,8 +1,9 @@
 //! Concurrency slots of listeners: the number of handlers that may run at once, and the threads that wait.
 //!
-//! Threads that wait stand in a line of their conversation, and the conversations in a ring: a slot that comes free goes to
-//! the conversation at the head, which then goes to the tail if it has more. So a thread that is the only one of its
-//! conversation waits for as many slots as there are conversations in the ring, however many threads these have.
+//! Threads that wait stand in a line of their conversation, and the conversations in a queue: a slot that comes free
+//! goes to the conversation at the head, which then goes to the tail if it has more. So a thread that is the only one
+//! of its conversation waits for as many slots as there are conversations in the queue, however many threads these
+//! have.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
@@ -24,7 +25,7 @@ pub(in crate::core) struct Waiter {
 pub(super) struct Concurrency {
     free: u32,
     /// The conversations that have a line, in the order of their turns.
-    ring: VecDeque<Place>,
+    queue: VecDeque<Place>,
     lines: Table<Line>,
     /// The threads that still wait, with their numbers. Other entries of the lines are given up.
     waiting: Table<u64>,
@@ -48,7 +49,7 @@ struct Line {
 impl Concurrency {
     pub(super) fn new(concurrency: u32) -> Self {
         let (lines, waiting) = (Table::default(), Table::default());
-        Self { free: concurrency, ring: VecDeque::new(), lines, waiting, standing: 0, issued: 0 }
+        Self { free: concurrency, queue: VecDeque::new(), lines, waiting, standing: 0, issued: 0 }
     }
 
     /// Takes a free slot, or stands in line.
@@ -62,7 +63,7 @@ impl Concurrency {
         self.standing += 1;
         self.waiting.insert((shard, thread), self.issued);
         let line = self.lines.entry((shard, root)).or_insert_with(|| {
-            self.ring.push_back((shard, root));
+            self.queue.push_back((shard, root));
             Line::default()
         });
         let line = if resume { &mut line.resumes } else { &mut line.starts };
@@ -73,7 +74,7 @@ impl Concurrency {
 
     /// Takes a slot back; the thread that is first in line gets it.
     pub(super) fn give_back(&mut self) -> Option<Place> {
-        while let Some(conversation) = self.ring.pop_front() {
+        while let Some(conversation) = self.queue.pop_front() {
             let Some(line) = self.lines.get_mut(&conversation) else { continue };
             let (shard, before) = (conversation.0, line.len());
             let next = std::iter::from_fn(|| line.pop()).find_map(|(thread, number)| {
@@ -84,7 +85,7 @@ impl Concurrency {
             if line.len() == 0 {
                 self.lines.remove(&conversation);
             } else {
-                self.ring.push_back(conversation);
+                self.queue.push_back(conversation);
             }
             if let Some(place) = next {
                 self.waiting.remove(&place);
@@ -106,14 +107,14 @@ impl Concurrency {
         if self.standing <= 2 * self.waiting.len() + 64 {
             return;
         }
-        let Self { ring, lines, waiting, .. } = self;
+        let Self { queue, lines, waiting, .. } = self;
         lines.retain(|(shard, _), line| {
             let holds = |(thread, number): &(ThreadKey, u64)| waiting.get(&(*shard, *thread)) == Some(number);
             line.resumes.retain(holds);
             line.starts.retain(holds);
             line.len() > 0
         });
-        ring.retain(|conversation| lines.contains_key(conversation));
+        queue.retain(|conversation| lines.contains_key(conversation));
         self.standing = waiting.len();
     }
 }
@@ -195,7 +196,7 @@ mod tests {
             slots.take(of(n % 100 + 20_000, n), false);
             slots.decline(ShardId(0), key(n));
         }
-        assert!(slots.standing < 100 && slots.ring.len() < 100 && slots.lines.len() < 100);
+        assert!(slots.standing < 100 && slots.queue.len() < 100 && slots.lines.len() < 100);
         assert_eq!(given(&mut slots, 1), [None]);
     }
 }

@@ -59,7 +59,8 @@ impl Turns {
         }
     }
 
-    /// Tells the other shards that this one has taken up what is its own. The slots that are wanted, if it was the last.
+    /// Tells the other shards that this one has taken up what is its own. The slots that are wanted, if it was the
+    /// last.
     pub(in crate::core) fn all_recovered(&mut self, out: &mut Outputs) -> Vec<Want> {
         let Some(gathering) = &mut self.gathering else { return Vec::new() };
         gathering.at = Gathering::LATER;

@@ -96,7 +96,8 @@ impl Turns {
         false
     }
 
-    /// Grants a slot to a thread of any shard, or lets it wait for one. The thread, if it is one of this shard and has it.
+    /// Grants a slot to a thread of any shard, or lets it wait for one. The thread, if it is one of this shard and has
+    /// it.
     pub(super) fn wanted(&mut self, want: Want, out: &mut Outputs) -> Option<ThreadKey> {
         if let Some(gathering) = &mut self.gathering {
             gathering.add(want);

@@ -1,9 +1,9 @@
 //! Ready threads in the order of their turns: conversations first, the threads of each within.
 //!
-//! Conversations stand in one FIFO run queue. Each turn takes one thread of the conversation at the head, which then goes to
-//! the tail if it has more. So with N conversations in the run queue, the next thread of each waits for N dispatches at
-//! most, however many threads the others have; and with N threads in the run queue, none waits more than N dispatches in a
-//! run queue of one conversation.
+//! Conversations stand in one FIFO run queue. Each turn takes one thread of the conversation at the head, which then
+//! goes to the tail if it has more. So with N conversations in the run queue, the next thread of each waits for N
+//! dispatches at most, however many threads the others have; and with N threads in the run queue, none waits more than
+//! N dispatches in a run queue of one conversation.
 
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;

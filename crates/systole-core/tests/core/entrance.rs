@@ -1,0 +1,91 @@
+//! Messages that an entrance has read and judged: the core takes them as it would take their bytes.
+
+use systole_core::core::*;
+use systole_core::vocab::{Fault, FaultCode, ThreadId};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::Validator;
+
+use super::harness::*;
+use super::payloads::*;
+
+fn world(shards: u16) -> World {
+    let mut world = Setup { shards, ..Setup::new(vec![worker(|_| {})]) }.build();
+    world.emits("worker", |message| vec![reply("pong", number_in(message))]);
+    world
+}
+
+/// Reads a letter of alice as her entrance does.
+fn read(world: &World, letter: &Letter) -> Result<ReadMessage, Fault> {
+    let mut validator = Validator::new(catalog());
+    precheck(&Raw::new(letter.bytes()), world.client_id("alice"), &world.blueprint, &mut validator)
+}
+
+/// Hands over what an entrance has read, and lets everything run.
+fn hand_over(world: &mut World, read: Result<ReadMessage, Fault>, shard: usize) -> ThreadId {
+    let (client, root) = (world.client_id("alice"), world.fresh_root());
+    let permit = world.gauge.admit(0).expect("there is room");
+    let message = Arrival::Read(Box::new(read));
+    let injected = Injected { client, message, root, remote: false, last: false, attachment: None, permit };
+    world.handle(shard, Input::Injected(injected));
+    world.run();
+    root
+}
+
+#[test]
+fn a_message_that_was_read_is_answered_as_its_bytes_are() {
+    let mut world = world(1);
+    let letter = letter("ping", 7).label("l");
+    let message = read(&world, &letter).expect("it is good");
+    assert!(message.proof.is_some(), "a call is judged at its entrance");
+    hand_over(&mut world, Ok(message), 0);
+    assert_eq!(world.said(), ["worker: pong 7 [l]"]);
+    world.send("alice", letter);
+    assert_eq!(world.said(), ["worker: pong 7 [l]"]);
+    assert_eq!(world.take_started(), ["worker <- alice: ping 7"; 2]);
+}
+
+#[test]
+fn a_message_without_a_proof_is_judged() {
+    let mut world = world(1);
+    let letter = letter_xml("<ping xmlns=\"urn:test\"><n>no number</n></ping>");
+    assert_eq!(read(&world, &letter).map(drop).unwrap_err().code, FaultCode::Payload);
+    // Without a proof the core judges it.
+    let good = read(&world, &letter_xml(&xml("ping", 1))).expect("it is good");
+    let broken =
+        ReadMessage { payload: canonical("<ping xmlns=\"urn:test\"><n>no number</n></ping>"), proof: None, ..good };
+    hand_over(&mut world, Ok(broken), 0);
+    assert_eq!(world.said(), ["system: !payload"]);
+}
+
+#[test]
+fn the_fault_of_an_entrance_is_the_answer() {
+    let mut world = world(1);
+    let fault = read(&world, &letter("told", 1)).map(drop).unwrap_err();
+    hand_over(&mut world, Err(fault), 0);
+    assert_eq!(world.said(), ["system: !route"]);
+}
+
+#[test]
+fn a_message_goes_to_the_shard_of_its_conversation_as_it_was_read() {
+    let mut world = world(2);
+    let root = world.send("alice", letter("ping", 1));
+    world.slow_links = true;
+    let again = read(&world, &letter("ping", 2).thread(root)).expect("it is good");
+    hand_over(&mut world, Ok(again), 1);
+    // Bytes are forwarded as the first shard has read them.
+    world.post("alice", letter("ping", 3).thread(root).at(1));
+    world.run();
+    let proofs = world.links.iter().map(|(_, message)| match message {
+        ShardMessage::Injected(message) => match &message.message {
+            Arrival::Read(read) => (**read).as_ref().expect("it is good").proof.is_some(),
+            Arrival::Raw(_) => panic!("it would be read again"),
+        },
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(proofs.collect::<Vec<_>>(), [true, false]);
+    world.slow_links = false;
+    world.run();
+    let said = world.said();
+    assert_eq!(said, ["worker: pong 1", "worker: pong 2", "worker: pong 3"]);
+    assert!(world.egress.is_empty() && world.paths().len() == 1, "all of it is one conversation");
+}
