@@ -21,7 +21,7 @@ macro_rules! payloads {
             #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
             #[payload(namespace = "urn:example:plans:v1" $(, reply = $reply)?)]
             struct $type {
-                /// What it says.
+                /// The text.
                 text: String,
             }
 
@@ -35,7 +35,7 @@ macro_rules! payloads {
 }
 payloads! { Task => Plan Plan Ask => Told Told Note }
 
-/// What a provider does about a request.
+/// A provider's reaction to a request.
 #[derive(Clone)]
 enum Step {
     Say(&'static str),
@@ -279,7 +279,7 @@ fn the_next_backend_is_asked_where_the_first_one_fails() {
         plan(&kit, "go").unwrap();
         assert_eq!((first.count(), second.count()), asked);
     }
-    assert_eq!(since(&kit, start), Duration::ZERO, "nobody waits where another one is there");
+    assert_eq!(since(&kit, start), Duration::ZERO, "another backend is asked at once");
 
     let fake = Fake::new([Fail(Again::Never)]);
     let (one, two) = (fake.clone(), second.clone());

@@ -24,7 +24,7 @@ pub(super) struct Model {
     settings: ModelSettings,
     backend: Option<At<Name>>,
     place: Span,
-    /// Whether `returns` is written.
+    /// Set if `returns` is written.
     pub(super) is_told: bool,
 }
 
@@ -106,7 +106,7 @@ fn backend(reader: &mut Reader, node: &Node) -> (Option<At<Name>>, Option<(Backe
             script.and_then(|node| script_of(reader, node)).map(ProviderSettings::Scripted)
         }
         None => {
-            // What else is wrong depends on it.
+            // Which of them may stand here depends on the provider.
             OF_HTTP.iter().chain(&["script"]).for_each(|key| {
                 fields.take(key);
             });
@@ -236,7 +236,7 @@ pub(super) fn defaults(contract: &mut Contract) {
     crate::model::ModelListener::defaults(contract);
 }
 
-/// There are none without the feature.
+/// Sets nothing without the feature: such a listener is refused.
 #[cfg(not(feature = "gateway"))]
 pub(super) fn defaults(_: &mut Contract) {}
 
@@ -295,7 +295,7 @@ pub(super) fn returns(organism: &mut Organism) {
     }
 }
 
-/// Listeners whose models nobody can ask.
+/// Reports listeners without a model to ask.
 pub(super) fn check(reader: &mut Reader, organism: &Organism) {
     for listener in &organism.listeners {
         let Written::Model(Model { backend, place, .. }) = &listener.kind else { continue };

@@ -115,9 +115,9 @@ pub enum Mistake {
     /// No decimal number.
     #[error("'{text}' is no number")]
     Decimal {
-        /// What stands there.
+        /// The text in its place.
         text: String,
-        /// What to write.
+        /// The form that a number has.
         help: String,
     },
     /// A listener that a model speaks for, in an organism without models.
@@ -126,7 +126,7 @@ pub enum Mistake {
     /// A backend that isn't there.
     #[error("there is no backend '{backend}'")]
     NoBackend {
-        /// Its name.
+        /// The name.
         backend: Name,
         /// A name that may be meant.
         near: Option<String>,
@@ -218,7 +218,7 @@ pub enum Mistake {
     NotOfBackend {
         /// The key.
         key: &'static str,
-        /// What the backend is.
+        /// The kind of the backend.
         kind: &'static str,
     },
     /// A second registry of jobs.

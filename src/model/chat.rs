@@ -11,7 +11,7 @@ use super::prompt::{Role, Turn};
 pub(super) struct Chat(Vec<Turn>);
 
 impl Chat {
-    /// What a thread remembers, and its new message. The listener's own payloads are turns of its model.
+    /// The history of a thread and its new message as turns. The listener's own payloads are turns of its model.
     pub(super) fn of(own: &Name, history: &[Remembered], message: &Message) -> Self {
         let mut chat = Self::default();
         for Remembered { from, payload } in history {

@@ -24,7 +24,7 @@ pub(super) fn nothing_said() -> Fault {
     Fault::new(FaultCode::Silent, "an answer has no XML element in it")
 }
 
-/// What the model is told of a refused answer.
+/// The text that tells a model why its answer was refused.
 pub(super) fn feedback(fault: &Fault, is_cut: bool) -> String {
     let mut text = format!("Your answer was refused: {}.", fault.message);
     if let Some(BrokenRule { rule, at, example }) = fault.rule.as_deref() {

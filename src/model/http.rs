@@ -19,18 +19,18 @@ use crate::runtime::LocalBoxFuture;
 use crate::runtime::clock::Clock;
 use crate::settings::{Dialect, Endpoint, KeySource};
 
-/// Until there is a connection.
+/// Time to look up a name and to connect.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Without a byte of an answer: a model on the machine may have to be loaded first.
+/// Time without a byte of an answer: a model on the machine may have to be loaded first.
 const READ: Duration = Duration::from_secs(300);
 /// Bytes of an answer, frames included, at most.
 const MOST: usize = 64 << 20;
-/// Of the body of a refusal so many bytes are read.
+/// Bytes of the body of a refusal, at most.
 const REFUSAL: usize = 4 << 10;
 /// Refusals that pass, beside errors of the server: all others are a mistake in the request or the settings.
 const PASSING: [u16; 4] = [408, 409, 425, 429];
 
-/// What is known of a provider before it is asked.
+/// A provider's endpoint with its headers, shared by all listeners.
 pub(super) struct Http {
     endpoint: Endpoint,
     url: Url,
@@ -147,7 +147,7 @@ impl Http {
         let again = if passes { Again::Later(after) } else { Again::Never };
         let message = format!("it answered {status}");
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            // What it says of a key that it refuses may hold parts of that.
+            // A provider may repeat parts of a key that it refuses.
             return Setback { detail: format!("{message}: is its key right?"), message, again };
         }
         let said = read_some(&mut response).await;
@@ -172,7 +172,7 @@ impl Provider for Started {
     }
 }
 
-/// Whether a URL can be the base of those of a provider; else what is wrong with it.
+/// Checks the base of the URLs of a provider; the error is the end of a sentence about it.
 pub(crate) fn judge_url(text: &str) -> Result<(), String> {
     // The operator names it, no message does: any address will do.
     check_url(text, &crate::outbound::Guard::private())?;
@@ -199,7 +199,7 @@ fn read_key(backend: &Name, source: &KeySource) -> Result<String, LlmError> {
 
 async fn read_some(response: &mut Response) -> Bytes {
     let mut said = BytesMut::new();
-    // It may come in part, or never.
+    // The body may break off, or never come.
     while let Ok(Ok(Some(piece))) = timeout(CONNECT, response.chunk()).await {
         said.extend_from_slice(&piece[..piece.len().min(REFUSAL - said.len())]);
         if said.len() == REFUSAL {
@@ -216,4 +216,101 @@ fn failed(failure: &Failure) -> Setback {
 
 fn silent() -> Setback {
     Setback::new(format!("nothing came from it for {} s", READ.as_secs()), Again::Later(None))
+}
+
+#[cfg(test)]
+mod tests {
+    use systole_core::core::Millionths;
+
+    use super::*;
+    use crate::model::{Role, Turn};
+
+    fn endpoint(dialect: Dialect, url: &str) -> Endpoint {
+        Endpoint { dialect, model: "m".to_owned(), url: url.to_owned(), key: None, context: None }
+    }
+
+    fn open(endpoint: &Endpoint) -> Result<Arc<Http>, LlmError> {
+        Http::open(&Name::parse("main").unwrap(), endpoint)
+    }
+
+    fn prompt() -> Prompt {
+        Prompt {
+            listener: Name::parse("planner").unwrap(),
+            system: "s".repeat(400),
+            turns: vec![Turn { role: Role::User, text: "u".to_owned() }],
+            temperature: Some(Millionths(700_000)),
+            max_tokens: 50,
+        }
+    }
+
+    #[test]
+    fn a_base_may_end_with_a_slash() {
+        for (dialect, base, url) in [
+            (Dialect::OpenAi, "https://a.example/v1/", "https://a.example/v1/chat/completions"),
+            (Dialect::OpenAi, "http://127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1/chat/completions"),
+            (Dialect::Anthropic, "https://a.example", "https://a.example/v1/messages"),
+            (Dialect::Ollama, "http://[::1]:11434/", "http://[::1]:11434/api/chat"),
+        ] {
+            assert_eq!(open(&endpoint(dialect, base)).unwrap().url.as_str(), url);
+        }
+        for (base, problem) in [
+            ("a.example", "is none"),
+            ("ftp://a.example", "scheme 'ftp'"),
+            ("https://me:secret@a.example", "a user or a password"),
+            ("https://a.example/?key=secret", "a query"),
+        ] {
+            let error = open(&endpoint(Dialect::OpenAi, base)).err().unwrap().to_string();
+            assert!(error.contains(problem) && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_no_header_holds_is_refused() {
+        let file = std::env::temp_dir().join(format!("systole-test-{}-model-key", std::process::id()));
+        let with = |key: &[u8]| {
+            std::fs::write(&file, key).unwrap();
+            let key = Some(KeySource::File(file.clone()));
+            open(&Endpoint { key, ..endpoint(Dialect::Anthropic, "https://a.example") })
+        };
+        let http = with(b" the-key\r\n").unwrap();
+        assert_eq!(http.headers["x-api-key"], "the-key");
+        assert!(http.headers["x-api-key"].is_sensitive());
+        let setback = Setback::new("bad: the-key, the-key!", Again::Never);
+        assert_eq!(http.concealed(setback).detail, "bad: …, …!");
+        for key in [&b""[..], b"a\nb", b" \n"] {
+            let error = with(key).err().unwrap().to_string();
+            assert!(error.contains("the key of the backend 'main' is empty, or has characters"), "{error}");
+        }
+        std::fs::remove_file(&file).unwrap();
+        let error = with_missing(file);
+        assert!(error.contains("can't be read from"), "{error}");
+    }
+
+    fn with_missing(file: std::path::PathBuf) -> String {
+        let key = Some(KeySource::File(file));
+        open(&Endpoint { key, ..endpoint(Dialect::OpenAi, "https://a.example") }).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_sent() {
+        let fits = |context| {
+            let endpoint = Endpoint { context: Some(context), ..endpoint(Dialect::Ollama, "http://a.example") };
+            open(&endpoint).unwrap().body(&prompt())
+        };
+        let setback = fits(150).unwrap_err();
+        assert!(setback.message.contains("about 151 tokens") && setback.again == Again::Never, "{setback:?}");
+        assert!(fits(151).unwrap().contains("\"num_ctx\":151"));
+    }
+
+    #[test]
+    fn openai_itself_has_another_name_for_the_limit() {
+        let body = |base: &str| open(&endpoint(Dialect::OpenAi, base)).unwrap().body(&prompt()).unwrap();
+        for (base, has, lacks) in [
+            ("https://api.openai.com/v1", "\"max_completion_tokens\":50", "max_tokens"),
+            ("https://notopenai.com/v1", "\"max_tokens\":50", "max_completion_tokens"),
+        ] {
+            let body = body(base);
+            assert!(body.contains(has) && !body.contains(lacks) && body.contains("\"temperature\":0.7"), "{body}");
+        }
+    }
 }

@@ -165,7 +165,7 @@ impl Exchange {
     }
 }
 
-/// What the caller may know; the log has the rest.
+/// The failure for the caller; the log has more.
 fn failure(unanswered: &Unanswered) -> Failure {
     let fault = Fault::new(FaultCode::ListenerFailed, unanswered.to_string());
     let fault = Fault { retryable: unanswered.is_passing, ..fault };

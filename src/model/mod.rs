@@ -64,7 +64,7 @@ impl<P: Provider + ?Sized> Provider for Box<P> {
 pub struct Completion {
     /// The text, without what the provider marks as reasoning.
     pub text: String,
-    /// How it ended.
+    /// The way it ended.
     pub finish: Finish,
     /// The model, as the provider names it.
     pub model: String,
@@ -72,7 +72,7 @@ pub struct Completion {
     pub usage: Usage,
 }
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
     /// The model said all that it had to say.
@@ -88,13 +88,13 @@ pub enum Finish {
 pub struct Setback {
     /// A few words for the caller of the listener.
     pub message: String,
-    /// All that is known, for the log; never a key.
+    /// The same with the provider's words, for the log; never a key.
     pub detail: String,
-    /// Whether the same request may be answered later.
+    /// The chance of another attempt.
     pub again: Again,
 }
 
-/// Whether a request that got no answer is sent again.
+/// The chance of another attempt after one without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
     /// By back-off, and not before so long, if the provider said so.
@@ -136,7 +136,7 @@ pub enum LlmError {
     Url {
         /// The backend.
         backend: Name,
-        /// What is wrong with it.
+        /// The end of a sentence about it.
         problem: String,
     },
     /// TLS can't be set up.

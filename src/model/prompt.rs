@@ -21,18 +21,18 @@ pub struct Prompt {
 /// A turn of a conversation with a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Who says it.
+    /// The speaker.
     pub role: Role,
     /// The text; never empty.
     pub text: String,
 }
 
-/// Who says something in a conversation with a model.
+/// A speaker in a conversation with a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The model.
     Model,
-    /// Whoever it talks with.
+    /// The other side: the pump, in the name of a sender.
     User,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Grown {
     pub(super) finish: Option<Finish>,
     pub(super) model: String,
     pub(super) usage: Usage,
-    /// Whether nothing more comes.
+    /// Set once nothing more comes.
     pub(super) is_over: bool,
 }
 
@@ -44,7 +44,7 @@ impl Reply {
         Self { dialect, frames, grown: Grown::default() }
     }
 
-    /// Whether nothing more comes.
+    /// Tests for the end of the stream.
     pub(super) fn is_over(&self) -> bool {
         self.grown.is_over
     }
@@ -52,7 +52,7 @@ impl Reply {
     /// Takes some bytes.
     ///
     /// # Errors
-    /// The provider reports an error, or does not speak its protocol.
+    /// A setback, if the provider reports an error or does not speak its protocol.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Setback> {
         let frames = match &mut self.frames {
             Frames::Events(parser) => {
@@ -70,7 +70,7 @@ impl Reply {
     /// The whole answer.
     ///
     /// # Errors
-    /// It broke off.
+    /// A setback, if the answer broke off.
     pub(super) fn end(mut self) -> Result<Completion, Setback> {
         if let Frames::Lines { begun, .. } = &mut self.frames
             && !begun.trim_ascii().is_empty()

@@ -34,16 +34,16 @@ struct Inner {
     turn: Arc<AtomicUsize>,
 }
 
-/// A backend, and what its limits leave.
+/// A backend with the state of its limits.
 struct Slot {
     backend: Backend,
     provider: Factory,
     under_way: AtomicUsize,
     permits: Option<Semaphore>,
     bucket: Mutex<Option<Bucket>>,
-    /// Whoever waits for tokens has it, so that requests get them in their order.
+    /// Held by the request that waits for tokens, so that requests get them in their order.
     gate: Gate<()>,
-    /// Until when the provider asked to be left alone.
+    /// The end of the time for which the provider asked to be left alone.
     rests: Mutex<Time>,
 }
 
@@ -53,27 +53,27 @@ pub(super) struct Answered {
     pub(super) completion: Completion,
 }
 
-/// Why no backend answered, one after the other.
+/// The last setback of each backend, where none answered.
 #[derive(Debug)]
 pub(super) struct Unanswered {
     setbacks: Vec<(Name, Setback)>,
-    /// Whether the same request may be answered later.
+    /// Set if the same request may be answered later.
     pub(super) is_passing: bool,
 }
 
-/// How far a request has come with one backend.
+/// The attempts of one request at one backend.
 struct Course {
     slot: usize,
     tried: Tried,
-    /// When it may be sent again.
+    /// The earliest time of the next attempt.
     due: Time,
-    /// Why it is not sent again.
+    /// The setback that ended the attempts.
     over: Option<Setback>,
     last: Option<Setback>,
 }
 
 impl Llm {
-    /// Asks nobody, until backends are added.
+    /// A router without backends.
     pub fn new(strategy: Strategy) -> Self {
         Self(Arc::new(Inner {
             strategy,
@@ -193,6 +193,11 @@ impl Llm {
             };
             let slot = &slots[course.slot];
             let mut lease = slot.admit(prompt.estimate(), clock).await;
+            if slot.rests_until() > clock.now() {
+                // The provider asked for that while this request waited for room.
+                lease.give_back();
+                continue;
+            }
             course.tried.attempts += 1;
             match providers[course.slot].ask(prompt).await {
                 Ok(mut completion) => {
@@ -221,7 +226,7 @@ impl Course {
         let backoff = policy.backoff(self.tried.attempts.saturating_sub(1), Entropy::Real.fraction());
         let wait = after.map_or(backoff, |after| after.max(backoff));
         if let Some(after) = after {
-            // All requests are meant, not this one alone.
+            // The provider means all requests, not this one alone.
             let mut rests = lock(&slot.rests);
             *rests = rests.max(now.after(after));
         }
@@ -324,4 +329,133 @@ fn resting(wait: Duration) -> Setback {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use proptest::prelude::{Just, ProptestConfig, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
+    use proptest::strategy::Strategy as Generator;
+    use tokio::runtime::Builder;
+    use tokio::task::LocalSet;
+
+    use super::*;
+    use crate::model::{Finish, Role, Turn};
+    use crate::runtime::LocalBoxFuture;
+
+    /// A provider's reaction to a request: after so many seconds it answers (`None`) or fails.
+    type Step = (u64, Option<Again>);
+
+    /// The requests to a backend, as its provider sees them.
+    #[derive(Default)]
+    struct Seen {
+        steps: Vec<Step>,
+        under_way: usize,
+        most: usize,
+        asked: usize,
+        /// The end of the time for which it has asked to be left alone.
+        rests: Time,
+        broken: bool,
+    }
+
+    struct Watched {
+        seen: Rc<RefCell<Seen>>,
+        clock: Clock,
+    }
+
+    impl Provider for Watched {
+        fn ask(&self, _: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>> {
+            let (seen, clock) = (self.seen.clone(), self.clock.clone());
+            let (wait, fails) = {
+                let mut seen = seen.borrow_mut();
+                seen.under_way += 1;
+                seen.most = seen.most.max(seen.under_way);
+                seen.asked += 1;
+                seen.broken |= clock.now() < seen.rests;
+                seen.steps.pop().unwrap_or((1, None))
+            };
+            Box::pin(async move {
+                sleep(Duration::from_secs(wait)).await;
+                let mut seen = seen.borrow_mut();
+                seen.under_way -= 1;
+                let Some(again) = fails else {
+                    let usage = Usage { input: 50, output: 50, ..Usage::default() };
+                    let (text, model) = ("<a/>".to_owned(), "m".to_owned());
+                    return Ok(Completion { text, finish: Finish::Whole, model, usage });
+                };
+                if let Again::Later(Some(after)) = again {
+                    seen.rests = seen.rests.max(clock.now().after(after));
+                }
+                Err(Setback::new("it failed", again))
+            })
+        }
+    }
+
+    fn steps() -> impl Generator<Value = Vec<Step>> {
+        let fails = prop_oneof![
+            3 => Just(None),
+            2 => Just(Some(Again::Later(None))),
+            1 => (0..90_u64).prop_map(|after| Some(Again::Later(Some(Duration::from_secs(after))))),
+            1 => Just(Some(Again::Never)),
+        ];
+        prop::collection::vec((0..20_u64, fails), 0..12)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Each request ends within the attempts of its policy, whatever providers do; no backend has more under way than
+        /// it may, and none is asked while it wants to be left alone.
+        #[test]
+        fn requests_end_and_limits_hold(
+            strategy in prop::sample::select(vec![Strategy::Failover, Strategy::RoundRobin, Strategy::LeastLoaded]),
+            backends in prop::collection::vec((steps(), prop::option::of(1..4_u32), prop::option::of(200..2000_u32)), 1..4),
+            requests in 1..8_usize,
+        ) {
+            let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+            let local = LocalSet::new();
+            let (seen, answered) = local.block_on(&runtime, async {
+                let clock = Clock::simulated(Time::from_nanos(1));
+                let policy = Policy { attempts: 3, budget: Duration::from_secs(300), ..Policy::default() };
+                let (mut llm, mut seen, mut providers) = (Llm::new(strategy).retry(policy), Vec::new(), Vec::new());
+                for (at, (steps, max_concurrent, rate_limit_tpm)) in backends.iter().enumerate() {
+                    let backend = Backend::new(Name::parse(&format!("b{at}")).unwrap());
+                    let (max_concurrent, rate_limit_tpm) = (*max_concurrent, *rate_limit_tpm);
+                    llm = llm.backend(Backend { max_concurrent, rate_limit_tpm, ..backend }, || {
+                        Arc::new(crate::settings::Script::default())
+                    });
+                    let watched = Rc::new(RefCell::new(Seen { steps: steps.clone(), ..Seen::default() }));
+                    seen.push(watched.clone());
+                    providers.push(Box::new(Watched { seen: watched, clock: clock.clone() }) as Box<dyn Provider>);
+                }
+                let providers = Rc::new(providers);
+                let asking: Vec<_> = (0..requests).map(|_| {
+                    let (llm, providers, clock) = (llm.clone(), providers.clone(), clock.clone());
+                    tokio::task::spawn_local(async move {
+                        let turns = vec![Turn { role: Role::User, text: "x".repeat(100) }];
+                        let listener = Name::parse("planner").unwrap();
+                        let prompt =
+                            Prompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100 };
+                        llm.ask(&providers, &prompt, None, &clock).await.is_ok()
+                    })
+                }).collect();
+                let mut answered = 0;
+                for one in asking {
+                    answered += usize::from(one.await.unwrap());
+                }
+                (seen, answered)
+            });
+            for (seen, (_, max_concurrent, _)) in seen.iter().zip(&backends) {
+                let seen = seen.borrow();
+                prop_assert_eq!(seen.under_way, 0);
+                prop_assert!(seen.most <= max_concurrent.map_or(requests, |most| most as usize), "{} at once", seen.most);
+                prop_assert!(seen.asked <= 3 * requests, "{} attempts", seen.asked);
+                prop_assert!(!seen.broken, "it was not left alone");
+            }
+            let fails = backends.iter().any(|(steps, ..)| steps.iter().any(|(_, fails)| fails.is_some()));
+            prop_assert!(answered == requests || fails, "{answered} of {requests}");
+        }
+    }
 }

@@ -44,3 +44,45 @@ impl Rule {
             && self.when.iter().all(|text| last.contains(text.as_str()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use systole_core::vocab::Name;
+
+    use super::*;
+    use crate::model::{Role, Turn};
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_rule_that_fits_answers() {
+        let listener = |name: &str| Name::parse(name).unwrap();
+        let rule = |when: &[&str], answer: &str| Rule {
+            when: when.iter().map(|&text| text.to_owned()).collect(),
+            answer: answer.to_owned(),
+            ..Rule::default()
+        };
+        let script = Arc::new(Script {
+            rules: vec![
+                Rule { listener: Some(listener("planner")), ..rule(&["one", "two"], "both") },
+                Rule { cut: true, after: Duration::from_secs(5), ..rule(&["two"], "only two") },
+            ],
+        });
+        let prompt = |name: &str, last: &str| Prompt {
+            listener: listener(name),
+            system: "12345".to_owned(),
+            turns: ["one two", last].map(|text| Turn { role: Role::User, text: text.to_owned() }).into(),
+            temperature: None,
+            max_tokens: 1,
+        };
+        let both = script.ask(&prompt("planner", "two, one")).await.unwrap();
+        assert_eq!((&*both.text, &both.finish), ("both", &Finish::Whole));
+        assert_eq!((both.usage.input, both.usage.output), (5, 1), "20 bytes, and 4");
+        let began = tokio::time::Instant::now();
+        let two = script.ask(&prompt("writer", "two, one")).await.unwrap();
+        assert_eq!((&*two.text, two.finish, began.elapsed()), ("only two", Finish::Cut, Duration::from_secs(5)));
+        let none = script.ask(&prompt("planner", "one\u{1b}")).await.unwrap_err();
+        assert_eq!(none.detail, "no rule of the script fits: planner: one\\u{1b}");
+        assert_eq!(none.again, Again::Never, "the last turn counts alone");
+    }
+}

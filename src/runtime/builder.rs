@@ -58,7 +58,7 @@ struct Registration {
     decoders: Vec<(QName, DecodeFn)>,
     /// True if the contract leaves the timeout to the limits.
     default_timeout: bool,
-    /// Whether it takes the replies of all that it calls as messages, beside those that its contract lists.
+    /// Adds the replies to all that it calls to those that its contract takes as messages.
     takes_all: bool,
     host: HostFactory,
 }

@@ -233,7 +233,7 @@ pub(super) fn undecoded() -> DecodeFn {
     std::sync::Arc::new(|payload| Ok(Box::new(payload.value().clone())))
 }
 
-/// Whatever may come back for calls: the replies of all who accept them, and the word that no further answer comes.
+/// The payloads that may come back for calls: the replies of their acceptors, and `fan-out-ended`.
 pub(crate) fn answers(calls: &[QName], contracts: &[Contract]) -> Vec<QName> {
     let mut answers: Vec<QName> = Vec::new();
     let mut add = |payload: &QName| {

@@ -52,7 +52,7 @@ impl RunContext {
         self.blueprint.contract(self.listener)
     }
 
-    /// Whom the organism consists of, and which of them the listener is.
+    /// The blueprint of the organism, and the listener's own place in it.
     #[cfg(feature = "gateway")]
     pub(crate) fn place(&self) -> (&Blueprint, ListenerId) {
         (&self.blueprint, self.listener)

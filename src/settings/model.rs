@@ -103,7 +103,7 @@ pub struct Rule {
     pub when: Vec<String>,
     /// The answer.
     pub answer: String,
-    /// Whether the answer counts as cut at its limit.
+    /// Lets the answer count as cut at its limit.
     pub cut: bool,
     /// Time until the answer is there.
     pub after: Duration,

@@ -71,7 +71,7 @@ pub(super) fn listener(what: &Describe, name: &Name) -> Result<ExitCode, Failure
     };
     let settings = match kind {
         Kind::Model(settings) => settings.clone(),
-        // Its program may ask a model itself.
+        // A command may ask a model itself.
         _ => ModelSettings::default(),
     };
     print::document(settings.system_prompt(id, &config.blueprint, &config.catalog).as_bytes())?;

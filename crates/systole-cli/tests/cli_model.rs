@@ -28,7 +28,7 @@ const KEY: &str = "sk-very-secret-0123456789";
 
 const SAID: &str = "<say xmlns='urn:t'>R&D</say>";
 
-/// What the server does about a request.
+/// The server's reaction to a request.
 #[derive(Clone)]
 enum Step {
     /// A whole answer, streamed: `stop`, or another reason to end.
@@ -445,6 +445,35 @@ fn a_journal_shows_what_was_asked_and_answered() {
 }
 
 #[test]
+fn a_fork_asks_what_is_another_question_and_nothing_before_it() {
+    let server = Server::start([
+        Say("<ask xmlns='urn:t'>x</ask>", "stop"),
+        Say(SAID, "stop"),
+        Say("<say xmlns='urn:t'>forked</say>", "stop"),
+    ]);
+    let backend = format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url);
+    let folder = Folder::new("fork", &backend, "durability: process\njournal: the.journal\n");
+    let (out, err) = folder.run();
+    has(&out, &[">R&amp;D</say>"]);
+    let root = events(&err, "model-answered")[0]["root"].as_str().unwrap().to_owned();
+    let shown = folder.systole(&["thread", "show", &root, "--json"]);
+    let shown: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
+    let answer = shown.iter().find(|line| line["kind"] == "message" && line["from"] == "parrot").expect("its answer");
+    fs::write(folder.0.join("say.xml"), "<say xmlns='urn:t'>y</say>").unwrap();
+    let at = answer["id"].as_str().unwrap();
+    let forked =
+        folder.systole(&["thread", "fork", &root, "--at", at, "--edit", "say.xml", "--organism", "organism.yaml"]);
+    assert!(forked.status.success(), "{}", String::from_utf8_lossy(&forked.stderr));
+    let output = folder.command(&["run", "organism.yaml", "--until-idle"]).stdin(Stdio::null()).output().unwrap();
+    has(&String::from_utf8_lossy(&output.stdout), &[">forked</say>"]);
+    let asked = server.asked();
+    assert_eq!(asked.len(), 3, "the call before the fork is not made again");
+    let of = |at: usize| asked[at].body["messages"].as_array().unwrap().clone();
+    assert_eq!(of(1)[..3], of(2)[..3]);
+    assert_eq!(of(2)[3]["content"], "From parrot:\n<say xmlns=\"urn:t\">y</say>");
+}
+
+#[test]
 fn a_session_keeps_its_answers_apart() {
     let server = Server::start([Say("<ask xmlns='urn:t'>x</ask>", "stop")]);
     let folder =
@@ -459,6 +488,25 @@ fn a_session_keeps_its_answers_apart() {
     assert_eq!(asked, [2, 4, 2], "the second task is a thread of its own");
     let second = server.asked()[1].body["messages"][3]["content"].as_str().unwrap().to_owned();
     assert_eq!(second, "From parrot:\n<say xmlns=\"urn:t\">x</say>");
+}
+
+/// `UPDATE_GOLDEN=1 cargo test --test cli_model` writes the file anew.
+#[test]
+fn the_prompt_of_the_example_says_all_that_its_planner_must_know() {
+    let organism = format!("{ROOT}/examples/model/organism.yaml");
+    let systole = |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_systole")).args(args).output().unwrap();
+    let output = systole(&["prompt", &organism, "--listener", "planner"]);
+    let golden = format!("{ROOT}/tests/golden/run/model.prompt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, &output.stdout).unwrap();
+    }
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), fs::read_to_string(&golden).unwrap());
+    // A command that asks a model itself has a prompt, too.
+    let output = systole(&["prompt", &organism, "--listener", "sky"]);
+    has(&String::from_utf8(output.stdout).unwrap(), &["You are sky", "<weather>", "<forecast>"]);
+    let output = systole(&["prompt", &organism, "--listener", "planer"]);
+    has(&String::from_utf8(output.stderr).unwrap(), &["there is no listener 'planer': did you mean 'planner'?"]);
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]

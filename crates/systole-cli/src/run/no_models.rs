@@ -10,12 +10,12 @@ use crate::failure::Failure;
 pub(super) struct Models;
 
 impl Models {
-    /// A configuration that needs models was refused.
+    /// Sets up nothing: a configuration that needs models was refused.
     pub(super) fn open(_: &Config) -> Result<Self, Failure> {
         Ok(Self)
     }
 
-    /// There is none: what needs a model was refused.
+    /// Registers nothing: a configuration with such a listener was refused.
     pub(super) fn listener(&self, builder: OrganismBuilder, _: Contract, _: ModelSettings) -> OrganismBuilder {
         builder
     }

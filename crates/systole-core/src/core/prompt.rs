@@ -107,12 +107,11 @@ impl<'a> Prompt<'a> {
                 replies => write!(self.out, ". What comes back: <{}>.", replies.join("> or <")),
             };
             if let Some(name) = addressee(&acceptors) {
+                let (envelope, local) = (ns::ENVELOPE, payload.local());
                 let _ = write!(
                     self.out,
-                    " Write it in an envelope that names {name}: <message xmlns=\"{}\"><meta><to>{name}</to></meta>\
-                     <{} …></message>.",
-                    ns::ENVELOPE,
-                    payload.local()
+                    " Write it in an envelope that names {name}: <message xmlns=\"{envelope}\"><meta><to>{name}</to></meta>\
+                     <{local} …>…</{local}></message>."
                 );
             }
             self.out.push_str("\n\n");
@@ -147,4 +146,84 @@ impl<'a> Prompt<'a> {
 fn addressee<'c>(acceptors: &[&'c Contract]) -> Option<&'c Name> {
     let is_addressed = acceptors.iter().all(|acceptor| acceptor.routing == Routing::Addressed);
     acceptors.first().filter(|_| is_addressed).map(|first| &first.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contract(name: &str, lists: [&[&str]; 3]) -> Contract {
+        let [accepts, replies, calls] = lists.map(|list| list.iter().map(|text| text.parse().unwrap()).collect());
+        Contract { accepts, replies, calls, ..Contract::new(Name::parse(name).unwrap()) }
+    }
+
+    #[test]
+    fn each_payload_is_described_once_and_each_way_of_a_call_is_told() {
+        let planner = Contract {
+            description: "Plans trips".to_owned(),
+            accepts_faults: true,
+            returns: vec![
+                "{urn:t}far".parse().unwrap(),
+                "{https://xml-pipeline.org/ns/core/v1}fan-out-ended".parse().unwrap(),
+            ],
+            ..contract(
+                "planner",
+                [&["{urn:t}task"], &["{urn:t}plan", "{urn:t}no"], &["{urn:t}ask", "{urn:t}note", "{urn:t}task"]],
+            )
+        };
+        let atlas = Contract {
+            description: "Knows distances.".to_owned(),
+            ..contract("atlas", [&["{urn:t}ask"], &["{urn:t}far", "{urn:t}near"], &[]])
+        };
+        let diary = Contract {
+            routing: Routing::Addressed,
+            silence: Silence::Idle,
+            ..contract("diary", [&["{urn:t}note"], &[], &[]])
+        };
+        let blueprint = Blueprint::new("trips", vec![planner, atlas, diary], Vec::new());
+        let prompt = |listener| listener_prompt(ListenerId(listener), &blueprint, &Catalog::new());
+        let expected = "\
+You are planner, a listener of the organism trips. Plans trips.
+
+Messages come one after the other: a line with their sender, and below it an XML element.
+
+# What you are asked
+
+<task> in namespace urn:t
+
+# What you reply
+
+Exactly one element, which ends the task. One of these:
+
+<plan> in namespace urn:t
+
+<no> in namespace urn:t
+
+# What you may have others do
+
+Instead of a reply, answer with one or several of these elements: they are done at the same time, and what came of all of \
+them is the next message. An <agent-error> or <system-error> says that one of them failed, and why. A <fan-out-ended> \
+says that nothing more comes back.
+
+<ask> goes to atlas: Knows distances. What comes back: <far> or <near>.
+
+<ask> in namespace urn:t
+
+<note> goes to diary. Nothing comes back. Write it in an envelope that names diary: \
+<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><to>diary</to></meta><note …>…</note></message>.
+
+<note> in namespace urn:t
+
+<task> goes to planner: Plans trips. What comes back: <plan> or <no>.
+
+<task>, as above.
+
+# What comes back
+
+<far> in namespace urn:t
+
+";
+        assert_eq!(prompt(0), format!("{expected}{HOW}"));
+        assert!(prompt(2).contains("# What you reply\n\nNothing: when nothing is left to do, answer with nothing.\n"));
+    }
 }

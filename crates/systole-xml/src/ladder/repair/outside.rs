@@ -58,7 +58,7 @@ impl Root<'_> {
 /// Elements that language models think in.
 const THOUGHTS: &[&str] = &["think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"];
 
-/// Whether models think in elements of that local name, in any case of letters.
+/// Tests a local name, in any case of letters, for one of the elements in which models think.
 pub(in crate::ladder) fn is_thought(local: &str) -> bool {
     THOUGHTS.iter().any(|thought| thought.eq_ignore_ascii_case(local))
 }
@@ -269,7 +269,7 @@ impl<'t> Scanner<'t> {
             && !self.pairs.is_closed(tag.start)
     }
 
-    /// Whether a tag begins thoughts in the output of an emitter whose contract declares no such element.
+    /// Tests a tag for the start of thoughts in the output of an emitter whose contract declares no such element.
     fn begins_thought(&self, tag: &StartTag<'t>) -> bool {
         self.shape == Shape::Fragment && is_thought(split_prefix(tag.name).1) && self.is_unknown(tag)
     }
