@@ -228,3 +228,29 @@ fn commands_run_beside_the_file() {
     assert!(program.directory.ends_with("tests/golden/config"));
     assert_eq!(plain.program.canonicalize().unwrap(), program.directory.join("run.sh").canonicalize().unwrap());
 }
+
+#[test]
+fn short_forms_are_written_out() {
+    let config = load("short.yaml");
+    let (_, cli) = config.blueprint.clients().next().unwrap();
+    assert_eq!(cli.calls, qnames(&["{urn:t}ask", "{urn:t}note"]), "all that a listener accepts, without <boot>");
+    let listeners: Vec<&Contract> = config.blueprint.listeners().map(|(_, listener)| listener).collect();
+    let [asker, clerk, person, woken, silent] = listeners[..] else { panic!("{listeners:?}") };
+    assert_eq!(asker.calls, qnames(&["{urn:t}note", "{urn:t}ask"]), "each payload once");
+    assert_eq!(asker.returns, qnames(&["{urn:t}note", "{urn:t}answer"]), "what they are replied to with");
+    assert_eq!(asker.description, "Asks something.", "as the schema says");
+    assert_eq!(clerk.description, "Keeps notes.");
+    assert_eq!(
+        (&person.calls, &person.returns),
+        (&qnames(&["{urn:t}note"]), &Vec::new()),
+        "a person is answered below"
+    );
+    assert_eq!((&woken.calls, &woken.returns), (&qnames(&["{urn:t}note"]), &Vec::new()), "it calls and forgets");
+    assert_eq!((&silent.calls, &silent.returns), (&qnames(&["{urn:t}note"]), &Vec::new()), "what is written counts");
+    assert_eq!(config.payload("t:note").unwrap(), qnames(&["{urn:t}note"])[0]);
+    assert!(config.payload("x:note").unwrap_err().help().unwrap().contains("the prefixes are t"));
+    let warned: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
+    let unreturned = |name| format!("'{name}' calls {{urn:t}}note, but the reply {{urn:t}}note of 'clerk'");
+    assert!(warned.len() == 2 && warned[0].starts_with(&unreturned("woken")), "{warned:?}");
+    assert!(warned[1].starts_with(&unreturned("silent")), "{warned:?}");
+}

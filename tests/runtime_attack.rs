@@ -146,7 +146,7 @@ fn a_question_may_be_dropped_at_any_of_its_awaits() {
 #[test]
 fn the_time_that_a_client_gives_may_be_none_or_endless() {
     let kit = factory(Limits::default());
-    let timed = |patience| kit.block_on(kit.client("cli").with_deadline(patience).ask(ask("1*1")));
+    let timed = |patience| kit.block_on(kit.client("cli").ask(ask("1*1")).within(patience));
     for patience in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1_999)] {
         let asked = timed(patience);
         assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Timeout), "{asked:?}");

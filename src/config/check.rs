@@ -38,10 +38,17 @@ pub(super) fn declarations(reader: &mut Reader, organism: &Organism, schemas: &S
         // An echo's replies are its accepts, at the same place.
         if !reader.is_marked(payload.span) {
             let near = near::payload(&payload.value, declared.iter().copied()).cloned();
-            let namesake = schemas.namesake(&payload.value);
+            let namesake = schemas.namesake(&payload.value).or_else(|| listener_meant(organism, &payload.value));
             reader.report(Mistake::Undeclared { payload: payload.value.clone(), near, namesake }, payload.span);
         }
     }
+}
+
+/// The listener that a name in no namespace may mean.
+fn listener_meant(organism: &Organism, payload: &QName) -> Option<String> {
+    let names = organism.listeners.iter().map(|listener| listener.name.value.as_str());
+    let near = near::nearest(payload.local(), names).filter(|_| payload.namespace().is_empty())?;
+    Some(format!("did you mean {near}, with all that it accepts? or write {{urn:…}}{}", payload.local()))
 }
 
 /// Checks for a payload of the pump itself.

@@ -13,6 +13,17 @@ impl Mistake {
             Self::UnknownKey { near: Some(near), .. } | Self::Choice { near: Some(near), .. } => {
                 format!("did you mean '{near}'?")
             }
+            Self::Prefix { near: Some(near), .. } => format!("did you mean '{near}'?"),
+            Self::Prefix { prefix, known, .. } if known.is_empty() => {
+                format!("declare it above: prefixes: {{ {prefix}: \"urn:…\" }}, or write {{urn:…}}name")
+            }
+            Self::Prefix { known, .. } => format!("the prefixes are {}: add it to them, or write {{urn:…}}name", known.join(", ")),
+            Self::PrefixName { .. } => "begin it with a letter or '_', and go on with letters, digits, '.', '-' or '_'".into(),
+            Self::PrefixOfNothing => "write the namespace, or a payload in none without a prefix".into(),
+            Self::TwoMeanings { word, payloads } => {
+                let all: Vec<_> = payloads.iter().map(ToString::to_string).collect();
+                format!("write {{}}{word} for the payload, or for the listener what it accepts: {}", all.join(", "))
+            }
             Self::UnknownKey { known, .. } => format!("the keys here are {}", known.join(", ")),
             Self::Choice { choices, .. } => format!("write {}", choices.join(" or ")),
             Self::DuplicateKey { .. } => "remove one of them".into(),

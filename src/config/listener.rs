@@ -11,6 +11,7 @@ use super::llm::{self, Model};
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
 use super::remote;
+use super::short::Called;
 use super::tasks::{self, Tasks};
 use crate::runtime::worker::WorkerSpec;
 use crate::settings::Mode;
@@ -22,7 +23,11 @@ pub(super) struct Listener {
     pub(super) contract: Contract,
     pub(super) accepts: Vec<At<QName>>,
     pub(super) replies: Vec<At<QName>>,
+    /// `calls` as it is written; `calls` once they are written out.
+    pub(super) called: Vec<At<Called>>,
     pub(super) calls: Vec<At<QName>>,
+    /// `returns`, if it is written.
+    pub(super) returned: Option<Vec<At<QName>>>,
     pub(super) returns: Vec<At<QName>>,
     pub(super) schemas: Vec<At<String>>,
     pub(super) kind: Written,
@@ -63,8 +68,10 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     }
     let schemas = fields.take("schemas").and_then(|node| reader.list(node)).unwrap_or_default();
     let schemas = schemas.iter().filter_map(|node| text(reader, node)).collect();
-    let [accepts, replies, calls, returns] = ["accepts", "replies", "calls", "returns"]
-        .map(|key| fields.take(key).map(|node| reader.qnames(node).unwrap_or_default()));
+    let [accepts, replies] =
+        ["accepts", "replies"].map(|key| fields.take(key).map(|node| reader.qnames(node).unwrap_or_default()));
+    let called = fields.take("calls").and_then(|node| reader.called(node)).unwrap_or_default();
+    let returned = fields.take("returns").map(|node| reader.qnames(node).unwrap_or_default());
     let accepts = accepts.unwrap_or_default();
     let replies = match (&kind, replies) {
         (Some(Written::Echo), replies) => echoed(reader, &accepts, replies),
@@ -84,22 +91,22 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
         return Some(with_tasks(name, tasks.contract(&contract), *place, kind));
     }
     if let Written::Model(model) = &mut kind {
-        model.is_told = returns.is_some();
+        model.is_told = returned.is_some();
     }
-    let (calls, returns) = (calls.unwrap_or_default(), returns.unwrap_or_default());
     let plain = |list: &[At<QName>]| list.iter().map(|at| at.value.clone()).collect();
     contract.accepts = plain(&accepts);
     contract.replies = plain(&replies);
-    contract.calls = plain(&calls);
-    contract.returns = plain(&returns);
-    Some(Listener { name, contract, accepts, replies, calls, returns, schemas, kind })
+    let (calls, returns) = (Vec::new(), Vec::new());
+    Some(Listener { name, contract, accepts, replies, called, calls, returned, returns, schemas, kind })
 }
 
 /// Makes a listener whose kind determines its contract.
 fn with_tasks(name: At<Name>, contract: Contract, place: Span, kind: Written) -> Listener {
     let at = |list: &[QName]| list.iter().map(|qname| At { value: qname.clone(), span: place }).collect();
     let (accepts, replies, calls) = (at(&contract.accepts), at(&contract.replies), at(&contract.calls));
-    Listener { name, contract, accepts, replies, calls, returns: Vec::new(), schemas: Vec::new(), kind }
+    let (called, returned) = (Vec::new(), None);
+    let (returns, schemas) = (Vec::new(), Vec::new());
+    Listener { name, contract, accepts, replies, called, calls, returned, returns, schemas, kind }
 }
 
 fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {

@@ -74,6 +74,33 @@ pub enum Mistake {
     /// An invalid qualified name.
     #[error(transparent)]
     QName(#[from] QNameError),
+    /// A prefix that `prefixes` does not declare.
+    #[error("there is no prefix '{prefix}'")]
+    Prefix {
+        /// The prefix.
+        prefix: String,
+        /// The prefix that may be meant.
+        near: Option<String>,
+        /// All prefixes that are declared.
+        known: Vec<String>,
+    },
+    /// A prefix that is no name.
+    #[error("'{prefix}' is no prefix: it is no name of XML without a colon")]
+    PrefixName {
+        /// The prefix.
+        prefix: String,
+    },
+    /// A prefix without a namespace.
+    #[error("a prefix stands for a namespace, and this is none")]
+    PrefixOfNothing,
+    /// A word in `calls` that is the name of a listener and of a payload in no namespace.
+    #[error("'{word}' is a listener, and a payload that a listener accepts")]
+    TwoMeanings {
+        /// The word.
+        word: String,
+        /// The payloads that the listener accepts.
+        payloads: Vec<QName>,
+    },
     /// A word that the key doesn't allow.
     #[error("'{found}' is not allowed here")]
     Choice {

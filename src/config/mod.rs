@@ -13,6 +13,9 @@
 //!   file. `env` lists `NAME`, which is passed on from the pump's own environment, and `NAME=value`;
 //!   [`command`](crate::runtime::command) has all that a program gets.
 //! - A schema that one listener lists is known to all.
+//! - A payload is `{namespace}local`, `prefix:local` with a prefix of `prefixes`, or `local` in no namespace. In `calls` the
+//!   name of a listener stands for all that it accepts, but for `<boot>`.
+//! - [`SCHEMA`] is a JSON Schema of the file, for editors.
 //!
 //! Not here: running anything. [`Config::kinds`] has the kind of each listener.
 
@@ -33,7 +36,9 @@ mod place;
 mod program;
 mod reader;
 mod remote;
+mod schema;
 mod schemas;
+mod short;
 mod slip;
 mod tasks;
 mod text;
@@ -47,6 +52,7 @@ pub use advice::Advice;
 pub use finding::Finding;
 pub use mistake::Mistake;
 pub use place::journal as check_journal;
+pub use schema::SCHEMA;
 pub use tasks::{Tasks, TasksOf};
 pub use text::Unread;
 
@@ -58,7 +64,9 @@ use finding::File;
 use listener::{Program, Written};
 use organism::Organism;
 use reader::Reader;
+use short::Prefixes;
 use systole_core::core::Blueprint;
+use systole_core::vocab::QName;
 use systole_xml::schema::{Catalog, PayloadSchema, XsdDocument};
 
 /// An `organism.yaml` with every key that there is, each with its default where it has one.
@@ -87,6 +95,7 @@ pub struct Config {
     pub llm: Option<LlmSettings>,
     /// Mistakes that don't keep the organism from running.
     pub warnings: Vec<Finding>,
+    prefixes: Prefixes,
 }
 
 /// Kind of a listener.
@@ -145,6 +154,14 @@ impl Config {
         Ok((path.display().to_string(), source, directory))
     }
 
+    /// The payload of a name as the file writes it: `{namespace}local`, `prefix:local`, or `local` in no namespace.
+    ///
+    /// # Errors
+    /// [`Mistake::Prefix`] and [`Mistake::QName`] if it is none.
+    pub fn payload(&self, name: &str) -> Result<QName, Mistake> {
+        self.prefixes.payload(name)
+    }
+
     /// The schemas of the organism's own payloads, without those that the pump speaks itself.
     pub fn payloads(&self) -> impl Iterator<Item = &PayloadSchema> {
         self.catalog.payloads().filter(|schema| !check::is_the_pumps(schema.qname()))
@@ -182,7 +199,8 @@ fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>, look: L
         vec![Finding::new(Mistake::Yaml { message: error.message, help: error.help }, &file, error.span)]
     })?;
     let base = Path::new(name).parent().map(Path::to_owned).unwrap_or_default();
-    let mut reader = Reader { file, base, directory: directory.to_owned(), findings: Vec::new() };
+    let mut reader =
+        Reader { file, base, directory: directory.to_owned(), prefixes: Prefixes::default(), findings: Vec::new() };
     let organism = organism::read(&mut reader, &root);
     if let Some(organism) = organism.as_ref().filter(|_| look == Look::Machine) {
         place::judge(&mut reader, organism, directory);
@@ -209,6 +227,9 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
         check::declarations(reader, &organism, schemas);
     }
     let catalog = schemas.map(|schemas| schemas.catalog);
+    if let Some(catalog) = &catalog {
+        short::describe(&mut organism, catalog);
+    }
     let blueprint = check::blueprint(&organism);
     check::programs(reader, &organism, directory);
     check::problems(reader, &organism, blueprint.problems());
@@ -225,11 +246,12 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
         durability: keep.durability,
         retention: keep.retention,
     });
+    let prefixes = std::mem::take(&mut reader.prefixes);
     let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
     let gateway = organism.gateway.map(|gateway| GatewaySettings { mailboxes, ..gateway.value });
     let catalog = catalog.unwrap_or_default();
     let llm = organism.llm.map(|llm| llm.settings);
-    Config { blueprint, catalog, kinds, journal, gateway, llm, warnings: Vec::new() }
+    Config { blueprint, catalog, kinds, journal, gateway, llm, warnings: Vec::new(), prefixes }
 }
 
 fn kind(written: Written, directory: &Path) -> Kind {

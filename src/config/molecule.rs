@@ -98,7 +98,8 @@ pub(super) fn voices(reader: &mut Reader, listeners: &[Listener]) -> Vec<Speaker
     };
     let speaker = |(name, call): (At<_>, _)| match voice(&name.value) {
         Ok(voice) => {
-            Some(Speaker { name: At { value: voice, span: name.span }, calls: vec![call], admin: false, mailbox: None })
+            let name = At { value: voice, span: name.span };
+            Some(Speaker { name, called: Vec::new(), calls: vec![call], admin: false, mailbox: None })
         }
         Err(error) => {
             reader.report(Mistake::Name(error), name.span);

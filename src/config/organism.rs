@@ -9,6 +9,7 @@ use super::instead::ROOT;
 use super::listener::{self, Listener};
 use super::llm::{self, Llm};
 use super::reader::{At, Fields, Reader};
+use super::short::{self, Called, Prefixes};
 use super::{Mistake, limits, molecule};
 use crate::runtime::journal::{Durability, Retention};
 use crate::settings::GatewaySettings;
@@ -33,6 +34,8 @@ pub(super) struct Organism {
 #[derive(Debug)]
 pub(super) struct Speaker {
     pub(super) name: At<Name>,
+    /// `calls` as it is written; `calls` once they are written out.
+    pub(super) called: Vec<At<Called>>,
     pub(super) calls: Vec<At<QName>>,
     pub(super) admin: bool,
     /// The remote listener whose mailbox belongs to the client.
@@ -49,6 +52,7 @@ impl Speaker {
 pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let mut fields = reader.fields(root, Some(ROOT))?;
     let name = fields.require("organism", "the file", reader).and_then(|node| organism(reader, node));
+    reader.prefixes = fields.take("prefixes").map(|node| Prefixes::read(reader, node)).unwrap_or_default();
     let scheduling = [("breadth-first", Scheduling::BreadthFirst), ("depth-first", Scheduling::DepthFirst)];
     let scheduling = fields.take("scheduling").and_then(|node| reader.choice(node, &scheduling)).unwrap_or_default();
     let limits = fields.take("limits").map(|node| limits::read(reader, node)).unwrap_or_default();
@@ -63,8 +67,9 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     if let (Some([]), Some(node)) = (entries, node) {
         reader.report(Mistake::NoListener, node.span);
     }
-    let listeners: Vec<_> =
+    let mut listeners: Vec<_> =
         entries.unwrap_or_default().iter().filter_map(|node| listener::read(reader, node, &limits)).collect();
+    short::expand(reader, &mut listeners, &mut clients);
     if gateway.as_ref().is_some_and(|gateway| gateway.value.molecule) {
         clients.extend(molecule::voices(reader, &listeners));
     }
@@ -146,9 +151,9 @@ fn meta(reader: &mut Reader, node: &Node) -> MetaFlags {
 fn speaker(reader: &mut Reader, node: &Node) -> Option<Speaker> {
     let mut fields = reader.fields(node, Some("name"))?;
     let name = fields.require("name", "a client", reader).and_then(|node| reader.name(node));
-    let calls = fields.take("calls").and_then(|node| reader.qnames(node)).unwrap_or_default();
+    let called = fields.take("calls").and_then(|node| reader.called(node)).unwrap_or_default();
     let admin = fields.take("admin").and_then(|node| reader.flag(node)).unwrap_or_default();
     let mailbox = fields.take("mailbox").and_then(|node| reader.name(node));
     reader.finish(fields);
-    Some(Speaker { name: name?, calls, admin, mailbox })
+    Some(Speaker { name: name?, called, calls: Vec::new(), admin, mailbox })
 }

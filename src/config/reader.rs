@@ -9,6 +9,7 @@ use systole_core::vocab::{Name, QName, Span, near};
 use super::document::{Key, Node, Value};
 use super::finding::{File, Finding};
 use super::mistake::Mistake;
+use super::short::{Called, Prefixes};
 use super::{instead, units};
 
 pub(super) struct Reader {
@@ -17,6 +18,7 @@ pub(super) struct Reader {
     pub(super) base: PathBuf,
     /// The directory of the file, to search files in.
     pub(super) directory: PathBuf,
+    pub(super) prefixes: Prefixes,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -111,10 +113,21 @@ impl Reader {
     }
 
     pub(super) fn qnames(&mut self, node: &Node) -> Option<Vec<At<QName>>> {
+        self.each(node, Prefixes::payload)
+    }
+
+    /// The entries of `calls`.
+    pub(super) fn called(&mut self, node: &Node) -> Option<Vec<At<Called>>> {
+        self.each(node, Prefixes::called)
+    }
+
+    /// Names of a list, if all of them are right.
+    fn each<T>(&mut self, node: &Node, read: fn(&Prefixes, &str) -> Result<T, Mistake>) -> Option<Vec<At<T>>> {
         let items = self.list(node)?;
-        let qnames: Vec<_> =
-            items.iter().filter_map(|item| self.parsed(item, |text| text.parse().map_err(Mistake::QName))).collect();
-        (qnames.len() == items.len()).then_some(qnames)
+        let prefixes = std::mem::take(&mut self.prefixes);
+        let names: Vec<_> = items.iter().filter_map(|item| self.parsed(item, |text| read(&prefixes, text))).collect();
+        self.prefixes = prefixes;
+        (names.len() == items.len()).then_some(names)
     }
 
     pub(super) fn flag(&mut self, node: &Node) -> Option<bool> {

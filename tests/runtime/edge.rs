@@ -153,8 +153,8 @@ async fn a_question_that_is_given_up_is_cancelled() {
 #[tokio::test]
 async fn a_client_can_bound_its_patience() {
     let organism = gated(Limits::default(), Arc::new(Semaphore::new(0)));
-    let client = organism.client("cli").unwrap().with_deadline(Duration::from_millis(5));
-    let asked = within(client.ask(question("?"))).await;
+    let client = organism.client("cli").unwrap();
+    let asked = within(client.ask(question("?")).within(Duration::from_millis(5))).await;
     assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Timeout), "{asked:?}");
 }
 

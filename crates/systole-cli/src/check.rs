@@ -7,8 +7,11 @@ use super::failure::Failure;
 use super::print::Page;
 use super::{report, second_opinion};
 use systole::config::Config;
+use systole_core::core::Blueprint;
+use systole_core::vocab::QName;
 
-/// `systole check`: one line on standard output if the organism can run, else exit code 1.
+/// `systole check`: if the organism can run, a line on standard output and the contracts written out, as YAML; else exit
+/// code 1.
 pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
     let config = match Config::check(organism, &second_opinion::ask) {
         Ok(config) => config,
@@ -28,6 +31,47 @@ pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
         "{}: ok (listeners: {listeners}, clients: {clients}, payloads: {payloads})",
         blueprint.organism
     ))?;
+    contracts(&mut page, blueprint)?;
     page.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Who may say what to whom: every payload by its whole name, also where the file has short forms.
+fn contracts(page: &mut Page, blueprint: &Blueprint) -> Result<(), Failure> {
+    if blueprint.clients().next().is_some() {
+        page.line("clients:")?;
+    }
+    for (_, client) in blueprint.clients() {
+        page.line(format_args!("  - name: {}", client.name))?;
+        payloads(page, "calls", &client.calls)?;
+    }
+    page.line("listeners:")?;
+    for (_, listener) in blueprint.listeners() {
+        page.line(format_args!("  - name: {}", listener.name))?;
+        if !listener.description.is_empty() {
+            page.line(format_args!("    description: {}", quoted(&listener.description)))?;
+        }
+        for (key, list) in [
+            ("accepts", &listener.accepts),
+            ("replies", &listener.replies),
+            ("calls", &listener.calls),
+            ("returns", &listener.returns),
+        ] {
+            payloads(page, key, list)?;
+        }
+    }
+    Ok(())
+}
+
+fn payloads(page: &mut Page, key: &str, payloads: &[QName]) -> Result<(), Failure> {
+    if payloads.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = payloads.iter().map(|payload| quoted(&payload.to_string())).collect();
+    Ok(page.line(format_args!("    {key}: [{}]", names.join(", ")))?)
+}
+
+/// A text in double quotes of YAML.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,6 +1,6 @@
 //! `systole dead`: the dead letters of a journal.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -23,14 +23,14 @@ pub(super) enum Action {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        of: Journal,
+        of: kept::Kept,
     },
     /// Print a dead letter: its reason and its payload
     Show {
         /// The number of the dead letter
         number: Number,
         #[command(flatten)]
-        of: Journal,
+        of: kept::Kept,
     },
     /// Drop dead letters; not while the journal is in use
     Drop(Chosen),
@@ -39,25 +39,12 @@ pub(super) enum Action {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Journal {
-    /// The journal; by default that of the organism.yaml here
-    #[arg(long, value_name = "FILE")]
-    journal: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct Chosen {
     /// The numbers of the dead letters
     #[arg(required = true)]
     numbers: Vec<Number>,
     #[command(flatten)]
-    of: Journal,
-}
-
-impl Journal {
-    fn file(&self) -> Result<PathBuf, Failure> {
-        kept::journal(self.journal.as_deref(), None)
-    }
+    of: kept::Kept,
 }
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
@@ -67,7 +54,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::Drop(chosen) => change(chosen, SqliteJournal::drop_letter),
         Action::Requeue(chosen) => {
             // Problems are reported before anything is changed.
-            let blueprint = kept::blueprint(chosen.of.journal.as_deref())?;
+            let blueprint = chosen.of.blueprint()?;
             let kept = letters(&chosen.of.file()?)?;
             let chosen_ones = kept.iter().map(|(letter, _)| letter).filter(|it| chosen.numbers.contains(&it.number));
             for letter in chosen_ones {

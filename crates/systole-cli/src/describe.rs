@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::process::ExitCode;
 
-use systole::config::{Config, Kind, REFERENCE};
+use systole::config::{Config, Kind, Mistake, REFERENCE, SCHEMA};
 use systole::settings::ModelSettings;
 use systole_core::core::Client;
 use systole_core::vocab::{Name, QName, near};
@@ -30,7 +30,8 @@ pub(super) fn describe(what: &Describe, part: Part) -> Result<ExitCode, Failure>
     let mut shown: Vec<Cow<'_, str>> = Vec::new();
     match &what.payload {
         Some(payload) => {
-            let schema = find(payload, &config)?;
+            let payload = config.payload(payload).map_err(mistaken)?;
+            let schema = find(&payload, &config)?;
             let payload = schema.qname();
             if part == Part::Envelope && sender(payload, &config).is_none() {
                 return Err(Failure::no(format!("no client may send {payload}: its `calls` would have to list it")));
@@ -78,9 +79,9 @@ pub(super) fn listener(what: &Describe, name: &Name) -> Result<ExitCode, Failure
     Ok(ExitCode::SUCCESS)
 }
 
-/// `systole reference`: every key of an organism.yaml.
-pub(super) fn reference() -> Result<ExitCode, Failure> {
-    print::document(REFERENCE.as_bytes())?;
+/// `systole reference`: every key of an organism.yaml, or a JSON Schema of them.
+pub(super) fn reference(schema: bool) -> Result<ExitCode, Failure> {
+    print::document(if schema { SCHEMA } else { REFERENCE }.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,6 +106,12 @@ fn text<'c>(schema: &'c PayloadSchema, part: Part, config: &Config) -> Option<Co
 /// A client that may send the payload.
 fn sender<'c>(payload: &QName, config: &'c Config) -> Option<&'c Client> {
     config.blueprint.clients().map(|(_, client)| client).find(|client| client.calls.contains(payload))
+}
+
+/// A text that names no payload.
+fn mistaken(mistake: Mistake) -> Failure {
+    let help = mistake.help().map_or_else(String::new, |help| format!(": {help}"));
+    Failure::unusable(format!("{mistake}{help}"))
 }
 
 fn unknown(payload: &QName, config: &Config) -> Failure {

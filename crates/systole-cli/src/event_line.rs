@@ -19,7 +19,8 @@ impl fmt::Display for EventLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Event { root, path, kind } = self.0;
         if !matches!(kind, EventKind::Blocked { .. } | EventKind::Released { .. }) {
-            write!(f, "{} {path} ", root.short())?;
+            let conversation = if f.alternate() { root.to_string() } else { root.short() };
+            write!(f, "{conversation} {path} ")?;
         }
         match kind {
             EventKind::Injected { from, claimed, .. } => {
@@ -175,6 +176,7 @@ mod tests {
             EventLine(&delivered).to_string(),
             "67e55044 root/researcher/calculator#2 delivered {urn:a}add from cli"
         );
+        assert!(format!("{:#}", EventLine(&delivered)).starts_with("00000000-0000-0000-0000-000067e55044 root/"));
         let fault = event(EventKind::Faulted { fault: Fault::new(FaultCode::Failed, "why"), misroute: None });
         assert_eq!(EventLine(&fault).to_string(), "67e55044 root/researcher/calculator#2 fault failed: why");
     }

@@ -23,16 +23,16 @@ pub(super) enum Action {
         /// Print the figures as JSON
         #[arg(long)]
         json: bool,
-        /// The journal; by default that of the organism.yaml here
-        journal: Option<PathBuf>,
+        #[command(flatten)]
+        of: Named,
     },
     /// Check every page, index and row: exit 0 if all is in order, 1 if not
     Verify {
         /// Print the problems as JSON
         #[arg(long)]
         json: bool,
-        /// The journal; by default that of the organism.yaml here
-        journal: Option<PathBuf>,
+        #[command(flatten)]
+        of: Named,
     },
     /// Delete ended work past its retention, and shrink the file; not while it is in use
     Compact(Compact),
@@ -49,14 +49,30 @@ pub(super) struct Compact {
     /// Give up the log behind a damaged place
     #[arg(long)]
     cut: bool,
-    /// The journal; by default that of the organism.yaml here
+    #[command(flatten)]
+    of: Named,
+}
+
+/// The journal that is meant.
+#[derive(Debug, Args)]
+pub(super) struct Named {
+    /// The journal; without it, that of the organism, or the only *.journal in this folder
     journal: Option<PathBuf>,
+    /// The organism.yaml that names its journal; without it, the one in this folder
+    #[arg(long, value_name = "FILE")]
+    organism: Option<PathBuf>,
+}
+
+impl Named {
+    fn file(&self) -> Result<PathBuf, Failure> {
+        kept::journal(self.journal.as_deref(), self.organism.as_deref())
+    }
 }
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
-        Action::Stat { json, journal } => stat(&kept::journal(journal.as_deref(), None)?, *json),
-        Action::Verify { json, journal } => verify(&kept::journal(journal.as_deref(), None)?, *json),
+        Action::Stat { json, of } => stat(&of.file()?, *json),
+        Action::Verify { json, of } => verify(&of.file()?, *json),
         Action::Compact(args) => compact(args),
     }
 }
@@ -122,8 +138,7 @@ fn compact(args: &Compact) -> Result<ExitCode, Failure> {
     let retention = Retention { age: args.age, bytes: args.size as u64 };
     // The secret is for new journals: this one exists.
     let options = Options { retention, cut: args.cut, ..Options::new([0; 32]) };
-    let mut journal = SqliteJournal::open_existing(&kept::journal(args.journal.as_deref(), None)?, &options)
-        .map_err(Failure::store)?;
+    let mut journal = SqliteJournal::open_existing(&args.of.file()?, &options).map_err(Failure::store)?;
     let done = journal.compact().map_err(Failure::store)?;
     let freed = done.before.saturating_sub(done.after).div_ceil(1024);
     let left = done.after.div_ceil(1024);

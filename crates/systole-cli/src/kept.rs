@@ -2,29 +2,67 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use systole::config::Config;
 use systole_core::core::Blueprint;
 
 use super::failure::Failure;
 
 const ORGANISM: &str = "organism.yaml";
+/// How the names of journals end, where nothing says which one is meant.
+const EXTENSION: &str = "journal";
 
-/// The journal of the arguments; without one, that of the organism, or of the `organism.yaml` in this folder.
+/// The journal that is meant, by its name or by that of its organism.
+#[derive(Debug, Args)]
+pub(super) struct Kept {
+    /// The journal; without it, that of the organism, or the only *.journal in this folder
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// The organism.yaml that names its journal; without it, the one in this folder
+    #[arg(long, value_name = "FILE")]
+    organism: Option<PathBuf>,
+}
+
+impl Kept {
+    pub(super) fn file(&self) -> Result<PathBuf, Failure> {
+        journal(self.journal.as_deref(), self.organism.as_deref())
+    }
+
+    /// What the organism declares; nothing where a journal was named, of whatever organism that is.
+    pub(super) fn blueprint(&self) -> Result<Option<Blueprint>, Failure> {
+        let here = || Some(Path::new(ORGANISM)).filter(|here| self.journal.is_none() && here.exists());
+        let organism = self.organism.as_deref().or_else(here);
+        organism.map(|organism| config(organism).map(|config| config.blueprint)).transpose()
+    }
+}
+
+/// The journal that was named; without a name, that of the organism, or of the `organism.yaml` in this folder, or the
+/// only one in it.
 pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         return Ok(named.to_owned());
     }
-    let organism = organism.unwrap_or(Path::new(ORGANISM));
+    let here = Path::new(ORGANISM);
+    let Some(organism) = organism.or(Some(here).filter(|here| here.exists())) else { return only() };
     let journal = config(organism)?.journal;
     let none = || Failure::unusable(format!("{} has durability: off: name a journal", organism.display()));
     Ok(journal.ok_or_else(none)?.file)
 }
 
-/// The blueprint of the `organism.yaml` in this folder; none where a journal was named, of whatever organism.
-pub(super) fn blueprint(named: Option<&Path>) -> Result<Option<Blueprint>, Failure> {
-    match named {
-        Some(_) => Ok(None),
-        None => Ok(Some(config(Path::new(ORGANISM))?.blueprint)),
+/// The only journal in this folder.
+fn only() -> Result<PathBuf, Failure> {
+    let folder = std::fs::read_dir(".").map_err(|cause| Failure::read(Path::new("."), cause))?;
+    let paths = folder.filter_map(|entry| Some(PathBuf::from(entry.ok()?.file_name())));
+    let mut journals: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|is| is == EXTENSION) && path.is_file()).collect();
+    journals.sort();
+    match journals.as_slice() {
+        [journal] => Ok(journal.clone()),
+        [] => Err(Failure::unusable(format!("there is no {ORGANISM} and no *.{EXTENSION} here: name the journal"))),
+        several => {
+            let names: Vec<_> = several.iter().map(|path| path.display().to_string()).collect();
+            Err(Failure::unusable(format!("there are several journals here, {}: name one", names.join(" and "))))
+        }
     }
 }
 

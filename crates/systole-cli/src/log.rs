@@ -14,21 +14,21 @@ use tracing_subscriber::{EnvFilter, Layer};
 use super::screen::Screen;
 use systole::runtime::command::STDERR_TARGET;
 
-/// Sends the log to a screen from now on. `SYSTOLE_LOG` filters it, in the notation of `tracing-subscriber`: `info`
-/// unless it is set.
-pub(super) fn start(screen: &Arc<Screen>) {
+/// Sends the log to a screen from now on. `SYSTOLE_LOG` says what of it, in the notation of `tracing-subscriber`; `level`
+/// does unless it is set.
+pub(super) fn start(screen: &Arc<Screen>, level: &str) {
     let (filter, refused) = match std::env::var("SYSTOLE_LOG").ok().filter(|wanted| !wanted.is_empty()) {
-        None => (EnvFilter::new("info"), None),
+        None => (EnvFilter::new(level), None),
         Some(wanted) => match filter(&wanted) {
             Ok(filter) => (filter, None),
-            Err(why) => (EnvFilter::new("info"), Some(format!("SYSTOLE_LOG={wanted}: {why}"))),
+            Err(why) => (EnvFilter::new(level), Some(format!("SYSTOLE_LOG={wanted}: {why}"))),
         },
     };
     let log = Log { screen: screen.clone() };
     // A second start in one process fails, and the log goes on as before.
     let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
     if let Some(refused) = refused {
-        tracing::warn!("{refused}: the log is as with info");
+        tracing::warn!("{refused}: the log is as with {level}");
     }
 }
 

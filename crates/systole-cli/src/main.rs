@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use systole_core::vocab::{Name, QName};
+use systole_core::vocab::Name;
 
 use failure::Failure;
 
@@ -49,13 +49,19 @@ struct Cli {
 enum Command {
     /// Run an organism: send it envelopes, print the answers
     Run(run::Run),
+    /// Ask an organism one thing, and print the answer
+    Ask(run::Ask),
     /// Check an organism: print each mistake with its remedy
     Check {
         /// The organism.yaml
         organism: PathBuf,
     },
     /// Print every key that an organism.yaml may have, with its default
-    Reference,
+    Reference {
+        /// Print a JSON Schema of the file, for editors
+        #[arg(long)]
+        schema: bool,
+    },
     /// Print the XSD of a payload, or of all
     Schema(Describe),
     /// Print a valid example of a payload, or of all
@@ -97,8 +103,8 @@ enum Command {
 struct Describe {
     /// The organism.yaml
     organism: PathBuf,
-    /// The payload, written {namespace}local; local alone where one payload has that name
-    payload: Option<QName>,
+    /// The payload, written {namespace}local, or prefix:local as in the file; local alone where one payload has that name
+    payload: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -128,8 +134,9 @@ fn main() -> ExitCode {
     systole::runtime::descriptors::raise();
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Ask(args) => run::ask(&args),
         Command::Check { organism } => check::check(&organism),
-        Command::Reference => describe::reference(),
+        Command::Reference { schema } => describe::reference(schema),
         Command::Schema(args) => describe::describe(&args, describe::Part::Schema),
         Command::Example(Example { what, envelope: false }) => describe::describe(&what, describe::Part::Example),
         Command::Example(Example { what, envelope: true }) => describe::describe(&what, describe::Part::Envelope),

@@ -1,5 +1,6 @@
 //! `systole run`: an organism, the messages that the client `cli` sends it, and their answers.
 
+mod ask;
 #[cfg_attr(not(feature = "gateway"), path = "run/no_entrance.rs")]
 mod entrance;
 mod gone;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use clap::Args;
 use systole::runtime::command::{conceal, kill_all};
 use systole::runtime::human::Console;
@@ -24,6 +26,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use super::failure::Failure;
 use super::screen::Screen;
 use super::signals::Signals;
+pub(super) use ask::{Ask, ask};
 use entrance::Served;
 use input::{Message, Taken};
 use launch::{Launched, Stage};
@@ -87,6 +90,21 @@ pub(super) struct Run {
     /// Print events and the log as JSON objects, one a line
     #[arg(long)]
     json: bool,
+    /// Show no events, and of the log only warnings and errors, unless SYSTOLE_LOG says more
+    #[arg(short, long)]
+    quiet: bool,
+    /// A message that was given as an argument; no file is read then.
+    #[arg(skip)]
+    message: Option<Bytes>,
+}
+
+impl Run {
+    /// A run of one shard without files that shows no events.
+    fn quietly(organism: PathBuf) -> Self {
+        let (files, drop) = (Vec::new(), Vec::new());
+        let (until_idle, restart, print0, json) = (false, false, false, false);
+        Self { organism, files, until_idle, shards: Some(1), restart, drop, print0, json, quiet: true, message: None }
+    }
 }
 
 fn shards(text: &str) -> Result<u16, String> {

@@ -9,6 +9,7 @@ use systole::runtime::Observed;
 use systole::runtime::clock::Clock;
 use systole::runtime::terminal::Escaped;
 use systole_core::core::{Event, EventKind};
+use systole_core::vocab::Time;
 
 use super::event_line::{EventLine, to_json};
 use super::tree::Tree;
@@ -42,6 +43,10 @@ pub(super) enum Desk {
 
 struct State {
     style: Style,
+    /// Whether events are shown.
+    events: bool,
+    /// Whether lines have the time, and whole ids: those that a file keeps, not those that a terminal shows.
+    dated: bool,
     desk: Desk,
     /// Byte behind each envelope for programs.
     ending: u8,
@@ -76,7 +81,9 @@ impl Screen {
     /// Makes a screen of the standard streams, and the terminal where people type.
     pub(super) fn standard(style: Style, desk: Desk) -> Self {
         let shared = io::stdout().is_terminal();
-        Self::new(style, desk, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size)
+        let screen = Self::new(style, desk, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size);
+        screen.lock().dated = !io::stderr().is_terminal();
+        screen
     }
 
     fn new(
@@ -93,6 +100,8 @@ impl Screen {
         Self {
             state: Mutex::new(State {
                 style,
+                events: true,
+                dated: false,
                 desk,
                 ending: b'\n',
                 mid_line,
@@ -114,6 +123,7 @@ impl Screen {
         self.show(|state| {
             for observed in observed {
                 match observed {
+                    _ if !state.events => {}
                     Observed::Event(event) => state.event(&event),
                     Observed::Missed(count) => state.log(
                         &format!("{count} events are not shown: they came too fast"),
@@ -170,6 +180,12 @@ impl Screen {
             state.torn = None;
         }
         is_over
+    }
+
+    /// Shows no events.
+    pub(super) fn without_events(self) -> Self {
+        self.lock().events = false;
+        self
     }
 
     /// Ends envelopes for programs with another byte than a line feed.
@@ -234,6 +250,7 @@ impl Screen {
 impl State {
     fn event(&mut self, event: &Event) {
         match self.style {
+            Style::Lines if self.dated => self.line(&format_args!("{:#}", EventLine(event))),
             Style::Lines => self.line(&EventLine(event)),
             Style::Json => self.json(to_json(event)),
             Style::Tree => {
@@ -256,7 +273,11 @@ impl State {
     fn line(&mut self, line: &dyn Display) {
         self.tear();
         self.erase();
-        self.print(Escaped::line(&line.to_string()));
+        let line = match self.dated {
+            true => format!("{} {line}", now()),
+            false => line.to_string(),
+        };
+        self.print(Escaped::line(&line));
         self.unwritten.push('\n');
     }
 
@@ -319,6 +340,11 @@ impl State {
             self.unwritten.clear();
         }
     }
+}
+
+/// The time, to the millisecond.
+fn now() -> Time {
+    Time::from_nanos(Clock::real().now().as_nanos() / 1_000_000 * 1_000_000)
 }
 
 /// Checks whether an event stays on the screen above the tree.

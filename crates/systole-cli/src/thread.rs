@@ -4,7 +4,7 @@ mod fork;
 mod show;
 mod tree;
 
-use std::path::PathBuf;
+use std::fmt::Display;
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -52,9 +52,8 @@ pub(super) struct Journal {
     /// Print as JSON
     #[arg(long)]
     json: bool,
-    /// The journal; by default that of the organism.yaml here
-    #[arg(long, value_name = "FILE")]
-    journal: Option<PathBuf>,
+    #[command(flatten)]
+    of: kept::Kept,
 }
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
@@ -70,7 +69,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
 #[derive(Debug, Clone)]
 pub(super) enum Sought {
     Id(ThreadId),
-    /// The last digits of a conversation's id.
+    /// The last digits of its id.
     Digits(String),
 }
 
@@ -81,11 +80,28 @@ impl FromStr for Sought {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-        match text.parse() {
-            Ok(id) => Ok(Self::Id(id)),
-            Err(_) if text.len() >= FEWEST && text.bytes().all(is_digit) => Ok(Self::Digits(text.to_ascii_lowercase())),
-            Err(error) => Err(format!("{error}; of a conversation, its last {FEWEST} digits or more are enough")),
+        text.parse().map(Self::Id).or_else(|error| digits(text, &error).map(Self::Digits))
+    }
+}
+
+/// The last digits of an id.
+fn digits(text: &str, error: &dyn Display) -> Result<String, String> {
+    let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    match text.len() >= FEWEST && text.bytes().all(is_digit) {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err(format!("{error}; its last {FEWEST} digits or more are enough where they mean one")),
+    }
+}
+
+/// The one id that ends with some digits.
+fn only<T: Copy + Display>(ids: impl Iterator<Item = T>, digits: &str) -> Result<Option<T>, Failure> {
+    let found: Vec<T> = ids.filter(|id| id.to_string().ends_with(digits)).collect();
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        several => {
+            let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
+            Err(Failure::no(format!("{digits} may mean {}: write more digits", ids.join(" or "))))
         }
     }
 }
@@ -98,24 +114,25 @@ impl Sought {
             Self::Digits(digits) => digits,
         };
         let conversations = reader.conversations(false).map_err(Failure::store)?;
-        let ids = conversations.iter().map(|conversation| conversation.root.record.id);
-        let found: Vec<ThreadId> = ids.filter(|id| id.to_string().ends_with(digits)).collect();
-        match found.as_slice() {
-            [one] => Ok(*one),
-            [] => Err(Failure::no(format!(
-                "there is no conversation whose id ends with {digits}: `systole thread list` shows what is kept"
-            ))),
-            several => {
-                let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
-                Err(Failure::no(format!("{digits} may mean {}: write more digits", ids.join(" or "))))
-            }
+        let roots = || conversations.iter().map(|conversation| conversation.root.record.id);
+        if let Some(conversation) = only(roots(), digits)? {
+            return Ok(conversation);
         }
+        let mut threads = Vec::new();
+        for root in roots() {
+            threads.extend(reader.conversation(root).map_err(Failure::store)?.iter().map(|thread| thread.record.id));
+        }
+        only(threads.into_iter(), digits)?.ok_or_else(|| {
+            Failure::no(format!(
+                "there is no thread whose id ends with {digits}: `systole thread list` shows what is kept"
+            ))
+        })
     }
 }
 
 impl Journal {
     fn read(&self) -> Result<JournalReader, Failure> {
-        JournalReader::open(&kept::journal(self.journal.as_deref(), None)?).map_err(Failure::store)
+        JournalReader::open(&self.of.file()?).map_err(Failure::store)
     }
 }
 

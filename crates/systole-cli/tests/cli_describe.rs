@@ -156,3 +156,20 @@ fn each_command_that_a_text_names_is_there() {
         }
     }
 }
+
+#[test]
+fn a_payload_is_named_with_a_prefix_of_the_file() {
+    let (code, prefixed, _) = said(&["example", "organism.yaml", "research:question"]);
+    assert_eq!((code, prefixed), (0, said(&["example", "organism.yaml", "{urn:example:research:v1}question"]).1));
+    let (code, _, err) = said(&["example", "organism.yaml", "reserch:question"]);
+    assert_eq!((code, err.as_str()), (2, "there is no prefix 'reserch': did you mean 'research'?\n"));
+}
+
+#[test]
+fn the_reference_is_printed_for_people_and_for_editors() {
+    let (code, reference, _) = said(&["reference"]);
+    assert!(code == 0 && reference.starts_with("organism: "), "{reference}");
+    let (code, schema, _) = said(&["reference", "--schema"]);
+    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/organism.schema.json");
+    assert_eq!((code, schema), (0, std::fs::read_to_string(published).unwrap()));
+}

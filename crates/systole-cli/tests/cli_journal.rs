@@ -198,12 +198,13 @@ client cli  00000000-0000-0000-0000-000000000001  open since 2026-01-02T03:04:05
   <sum>2</sum>
 ";
     assert_eq!(said(&["thread", "show", RESEARCHER, "--journal", &file]), (0, told.to_owned(), String::new()));
+    assert_eq!(said(&["thread", "show", "0002", "--journal", &file]).1, told, "the last digits mean one thread");
     let (_, whole, _) = said(&["thread", "show", ROOT, "--journal", &file]);
     // Events name a conversation by the last digits of its id.
     let digits = &ROOT[ROOT.len() - 8..];
     assert_eq!(said(&["thread", "show", digits, "--journal", &file]).1, whole);
     let (code, _, err) = said(&["thread", "tree", "beef", "--journal", &file]);
-    assert!(code == 1 && err.contains("no conversation whose id ends with beef"), "{code}: {err}");
+    assert!(code == 1 && err.contains("no thread whose id ends with beef"), "{code}: {err}");
     assert_eq!(whole.lines().count(), 10, "{whole}");
     assert!(whole.ends_with("root  answer from researcher, unread\n  <progress>half</progress>\n"), "{whole}");
     let (_, json, _) = said(&["thread", "show", ROOT, "--json", "--journal", &file]);
@@ -352,10 +353,17 @@ fn without_a_name_the_journal_is_that_of_the_organism_here() {
     for command in commands {
         let (code, err) = said(command);
         assert!(
-            code == Some(2) && err.contains("there is no organism.yaml here: name the journal"),
+            code == Some(2) && err.contains("there is no organism.yaml and no *.journal here: name the journal"),
             "{command:?}: {err}"
         );
     }
+    drop(journal(&folder.file()));
+    for command in &commands[..3] {
+        assert_eq!(said(command), (Some(0), String::new()), "{command:?}: the only journal here");
+    }
+    fs::copy(folder.file(), folder.0.join("other.journal")).unwrap();
+    let several = "there are several journals here, organism.journal and other.journal: name one\n";
+    assert_eq!(said(&["dead", "list"]), (Some(2), several.to_owned()));
     let organism = "organism: { name: a }\nlisteners:\n  - { name: a, human: true }\n";
     fs::write(folder.0.join("organism.yaml"), organism).unwrap();
     assert!(said(&["dead", "list"]).1.contains("organism.yaml has durability: off: name a journal"));
@@ -364,5 +372,11 @@ fn without_a_name_the_journal_is_that_of_the_organism_here() {
     for command in commands {
         let (_, err) = said(command);
         assert!(err.contains("kept.journal: there is no such file"), "{command:?}: {err}");
+    }
+    fs::rename(folder.file(), folder.0.join("kept.journal")).unwrap();
+    let organism = folder.0.join("organism.yaml");
+    for command in &commands[..3] {
+        let elsewhere = [command, &["--organism", organism.to_str().unwrap()][..]].concat();
+        assert_eq!(self::said(&elsewhere).0, 0, "{elsewhere:?}");
     }
 }

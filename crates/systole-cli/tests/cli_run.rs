@@ -141,10 +141,10 @@ fn what_is_no_message_is_told_once_with_an_example_and_what_may_be_meant() {
     assert!(out.contains("did you mean {urn:t}say?</rule>"), "{out}");
     let example = "<example><message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>cli</from></meta><";
     assert!(out.contains(example), "{out}");
-    assert_eq!(err.matches("1:1").count(), 1, "the place is told once: {err}");
+    assert_eq!(err.matches(" at 1:1)").count(), 1, "the place is told once: {err}");
     let (out, err) = said("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'/>");
     assert!(out.contains("<rule column=\"1\" line=\"1\">the message has no payload"), "{out}");
-    assert!(out.contains(example) && err.matches("1:1").count() == 1, "{out}{err}");
+    assert!(out.contains(example) && err.matches(" at 1:1)").count() == 1, "{out}{err}");
     let (out, err) = said("<message><<");
     assert!(out.contains(">malformed<") && !out.contains("\">1:"), "{out}{err}");
     for slip in ["<say>x</say>", "<sya xmlns='urn:t'>x</sya>"] {
@@ -231,7 +231,7 @@ fn an_interrupt_lets_the_work_end_and_a_second_one_does_not() {
     until(|| {
         line.clear();
         err.read_line(&mut line).unwrap();
-        line.starts_with("stopping: ").then_some(())
+        line.contains("Z stopping: ").then_some(())
     });
     assert!(runs(&pid), "what was begun goes on");
     stop(&child, Signal::INT);
@@ -349,4 +349,11 @@ fn what_can_not_run_says_why() {
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     assert!(said.err.contains("did you mean 'command'?"), "{}", said.err);
     assert_eq!(run(&["things.yaml", "--shards", "0"], "").code, 2);
+}
+
+#[test]
+fn a_quiet_run_shows_no_events_and_only_what_is_wrong_of_the_log() {
+    let said = run(&["things.yaml", "--until-idle", "--quiet"], &envelope("<say xmlns='urn:t'>a</say>"));
+    assert!(said.code == 0 && said.out.contains(">a</say>"), "{}{}", said.out, said.err);
+    assert!(!said.err.is_empty() && said.err.lines().all(|line| line.contains("Z warn ")), "{}", said.err);
 }

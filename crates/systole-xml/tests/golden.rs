@@ -1,5 +1,6 @@
 //! Runs each stage of the ladder over `tests/golden/<stage>/NAME.in.xml` and compares with
-//! `NAME.out.xml`, or with `NAME.err` where the stage must refuse. A bug fix is a new pair.
+//! `NAME.out.xml`, or with `NAME.err` where the stage must refuse. A bug fix is a new pair; `UPDATE_GOLDEN=1` writes what
+//! comes out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -136,6 +137,10 @@ fn flaw(folder: &Path, name: &str, run: Stage<'_>) -> Option<String> {
         Ok(out) => (".out.xml", out),
         Err(error) => (".err", error.into_bytes()),
     };
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let _ = fs::remove_file(folder.join(format!("{name}{}", if kind == ".err" { ".out.xml" } else { ".err" })));
+        fs::write(folder.join(format!("{name}{kind}")), &actual).unwrap();
+    }
     let expected = match (read(".out.xml"), read(".err")) {
         (Some(out), None) => (".out.xml", out),
         (None, Some(error)) => (".err", error),

@@ -1,7 +1,7 @@
 //! Reads envelopes from files and standard input, on a thread of its own.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -49,6 +49,11 @@ impl Source {
         }
         let file = File::open(path).map_err(|cause| Failure::read(path, cause))?;
         Ok(Self { name: path.to_owned(), reader: Box::new(file), is_file: true })
+    }
+
+    /// The text of an argument.
+    pub(super) fn given(text: Bytes) -> Self {
+        Self { name: "the message".into(), reader: Box::new(Cursor::new(text)), is_file: true }
     }
 }
 

@@ -50,9 +50,9 @@ impl Stage {
         let people = config.kinds.contains(&Kind::Human);
         let Plan { sources, keyboard } = Plan::new(args, &config, people)?;
         let desk = if people { keyboard.desk() } else { Desk::None };
-        let screen =
-            Arc::new(Screen::standard(style(args.json, people), desk).ending(if args.print0 { 0 } else { b'\n' }));
-        log::start(&screen);
+        let screen = Screen::standard(style(args, people), desk).ending(if args.print0 { 0 } else { b'\n' });
+        let screen = Arc::new(if args.quiet { screen.without_events() } else { screen });
+        log::start(&screen, if args.quiet { "warn" } else { "info" });
         let console = keyboard.start(&screen);
         Ok(Self { screen, input: None, console, sources, config: Some(config) })
     }
@@ -89,8 +89,8 @@ impl Stage {
     }
 }
 
-fn style(json: bool, people: bool) -> Style {
-    match (json, people) {
+fn style(args: &Run, people: bool) -> Style {
+    match (args.json, people || args.quiet) {
         (true, _) => Style::Json,
         // A redrawn tree would tear apart the line that a person types.
         (false, false) if io::stderr().is_terminal() => Style::Tree,
@@ -114,15 +114,16 @@ impl Plan {
     /// envelopes by default. People beside envelopes on standard input need a terminal of their own.
     fn new(args: &Run, config: &Config, people: bool) -> Result<Self, Failure> {
         let speaks = matches!(config.blueprint.party(CLIENT), Some(Party::Client(_)));
-        if !speaks && !args.files.is_empty() {
+        if !speaks && (!args.files.is_empty() || args.message.is_some()) {
             return Err(Failure::unusable(format!(
                 "there is no client '{CLIENT}': add clients: [{{ name: {CLIENT}, calls: [\"{{namespace}}local\"] }}] to {}",
                 args.organism.display()
             )));
         }
-        let sources = match args.files.as_slice() {
-            [] if speaks && !people => vec![Source::open(Path::new("-"))?],
-            files => files.iter().map(|file| Source::open(file)).collect::<Result<_, _>>()?,
+        let sources = match (&args.message, args.files.as_slice()) {
+            (Some(message), _) => vec![Source::given(message.clone())],
+            (None, []) if speaks && !people => vec![Source::open(Path::new("-"))?],
+            (None, files) => files.iter().map(|file| Source::open(file)).collect::<Result<_, _>>()?,
         };
         let taken = args.files.iter().any(|file| file == Path::new("-"));
         let keyboard = if people && taken {

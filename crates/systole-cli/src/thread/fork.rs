@@ -1,17 +1,21 @@
 //! `systole thread fork`: a new conversation from a recorded message on.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
 use systole::config::Config;
-use systole::runtime::journal::{Fork as Point, ForkError, Options, SqliteJournal};
+use systole::runtime::journal::{Fork as Point, ForkError, JournalReader, Options, SqliteJournal};
 use systole_core::core::Party;
 use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
 use systole_xml::ladder::{Element, Raw, Validated, parse};
 use systole_xml::schema::{Catalog, Validator};
 
+use super::show::said_ids;
+use super::{Sought, conversation, digits, only};
 use crate::failure::Failure;
 use crate::kept;
 use crate::print;
@@ -19,12 +23,12 @@ use crate::xml::catalog;
 
 #[derive(Debug, Args)]
 pub(crate) struct Fork {
-    /// The conversation, or a thread in it
-    id: ThreadId,
-    /// The message to fork at, as `thread show` prints its id
+    /// The conversation, or a thread in it; its last digits are enough where they mean one
+    id: Sought,
+    /// The message to begin anew at, as `thread show` names it; its last digits are enough, too
     #[arg(long, value_name = "MESSAGE")]
-    at: MessageId,
-    /// The new content of the message: a payload of the same name
+    at: Message,
+    /// What the message says instead: a payload of the same name
     #[arg(long, value_name = "FILE", requires = "contracts")]
     edit: Option<PathBuf>,
     /// The client that the new conversation belongs to, if not the same
@@ -60,9 +64,14 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
             Some(payload(file, catalog, &limits)?)
         }
     };
-    let point = Point { conversation: args.id, at: args.at, edit, owner: args.owner.clone() };
-    // The secret is for new journals: this one exists.
     let journal = kept::journal(args.journal.as_deref(), args.organism.as_deref())?;
+    let (conversation, at) = {
+        let reader = JournalReader::open(&journal).map_err(Failure::store)?;
+        let id = args.id.find(&reader)?;
+        (id, args.at.find(&reader, id)?)
+    };
+    let point = Point { conversation, at, edit, owner: args.owner.clone() };
+    // The secret is for journals that are new: this one is not.
     let mut journal = SqliteJournal::open_existing(&journal, &Options::new([0; 32])).map_err(Failure::store)?;
     let id = journal.fork(&point).map_err(|error| match error {
         ForkError::Store(error) => Failure::store(error),
@@ -72,7 +81,42 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Parses a payload as an entrance does.
+/// A message that is looked for.
+#[derive(Debug, Clone)]
+enum Message {
+    Id(MessageId),
+    /// The last digits of its id.
+    Digits(String),
+}
+
+impl FromStr for Message {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self::Id).or_else(|error| digits(text, &error).map(Self::Digits))
+    }
+}
+
+impl Message {
+    /// The one message of a conversation that is meant.
+    fn find(&self, reader: &JournalReader, id: ThreadId) -> Result<MessageId, Failure> {
+        let digits = match self {
+            Self::Id(id) => return Ok(*id),
+            Self::Digits(digits) => digits,
+        };
+        let mut messages = BTreeSet::new();
+        for thread in conversation(reader, id)? {
+            messages.extend(said_ids(reader, &thread)?);
+        }
+        only(messages.into_iter(), digits)?.ok_or_else(|| {
+            Failure::no(format!(
+                "there is no message whose id ends with {digits}: `systole thread show {id}` shows them"
+            ))
+        })
+    }
+}
+
+/// A payload as an entrance takes it.
 fn payload(file: &Path, catalog: Catalog, limits: &XmlLimits) -> Result<Validated<Element>, Failure> {
     let bytes = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
     let name = file.display();

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use systole::runtime::journal::{Entry, Said};
+use systole::runtime::journal::{Entry, JournalReader, Said, ThreadEntry};
 use systole_core::core::Usage;
 use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
 use systole_core::vocab::{MessageId, Time};
@@ -58,6 +58,12 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     }
     page.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The ids of what was said on a thread, as far as it has any.
+pub(super) fn said_ids(reader: &JournalReader, thread: &ThreadEntry) -> Result<Vec<MessageId>, Failure> {
+    let said = reader.said(&thread.record).map_err(Failure::store)?;
+    Ok(said.into_iter().filter_map(|entry| Line::of(entry, String::new()).id).collect())
 }
 
 /// A request to a model and its answer, as a person reads them.

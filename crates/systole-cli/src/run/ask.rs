@@ -1,0 +1,124 @@
+//! `systole ask`: an organism, one message to it, and the one answer.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::Args;
+use systole::config::parse_duration;
+use systole::runtime::command::conceal;
+use systole::runtime::{Conversation, SendError};
+use systole_core::core::Egress;
+use tokio::sync::mpsc::Receiver;
+use tokio::time::{sleep, timeout};
+
+use super::input::{Message, Taken};
+use super::launch::{Launched, Stage};
+use super::{CLIENT, GRACE, RETRY, Run};
+use crate::failure::Failure;
+use crate::screen::Screen;
+use crate::signals::Signals;
+
+const HELP: &str = "\
+The organism starts, gets the message as from the client 'cli', and ends when it has answered. The payload of the answer \
+is printed on standard output. Events are not shown, and of the log only warnings and errors, unless SYSTOLE_LOG says more.
+
+Exit codes: 0 a reply came back, 1 a fault, or no answer, 2 it could not be asked, 3 the organism could not go on, 130 told \
+to stop.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Ask {
+    /// The organism.yaml
+    organism: PathBuf,
+    /// The message: a payload that the client may call, or an envelope around one; - reads it from standard input
+    message: String,
+    /// Wait so long at most, such as 30s
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    within: Option<Duration>,
+    /// Print the envelope of the answer, too
+    #[arg(long)]
+    envelope: bool,
+}
+
+/// Asks an organism one thing.
+pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
+    conceal().map_err(Failure::System)?;
+    let mut run = Run::quietly(args.organism.clone());
+    match args.message.as_str() {
+        "-" => run.files.push("-".into()),
+        message => run.message = Some(Bytes::copy_from_slice(message.as_bytes())),
+    }
+    let mut stage = Stage::set(&run)?;
+    let Launched { organism, served, events } = stage.launch(&run)?;
+    // Nobody watches.
+    drop(events);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+    let exchange = async {
+        let mut signals = Signals::listen().map_err(Failure::System)?;
+        let message = only(stage.input.as_mut()).await?;
+        let client = organism.client(CLIENT).map_err(|error| Failure::unusable(error.to_string()))?;
+        let mut conversation = client.converse();
+        let answer = async {
+            send(&mut conversation, message).await?;
+            let answer = conversation.receive();
+            match args.within {
+                Some(within) => timeout(within, answer).await.map_err(|_| Failure::no("no answer came in time")),
+                None => Ok(answer.await),
+            }
+        };
+        let answered = tokio::select! {
+            answer = answer => answer,
+            _ = organism.broken() => Ok(None),
+            () = signals.stop() => return Ok(ExitCode::from(super::INTERRUPTED)),
+        };
+        // It is read once standard output has it.
+        let code = answered.and_then(|answer| print(&stage.screen, answer, args.envelope));
+        drop(conversation);
+        code
+    };
+    let code = runtime.block_on(async {
+        let code = exchange.await;
+        served.stop();
+        let _ = timeout(GRACE, organism.drain(Duration::ZERO)).await;
+        organism.breakdown().map_or(code, |why| Err(Failure::Broken(why)))
+    });
+    stage.screen.finish();
+    // A read of standard input can't be interrupted.
+    runtime.shutdown_background();
+    code
+}
+
+/// The message, if there is one and no more.
+async fn only(input: Option<&mut Receiver<Taken>>) -> Result<Message, Failure> {
+    let missing = || Failure::unusable("there is no message: write a payload, such as systole example prints");
+    let input = input.ok_or_else(missing)?;
+    let message = match input.recv().await.ok_or_else(missing)? {
+        Taken::Message(message) => message,
+        Taken::Refused(why) => return Err(Failure::unusable(why)),
+        Taken::Failed(failure) => return Err(failure),
+    };
+    match input.recv().await {
+        None => Ok(message),
+        Some(Taken::Failed(failure)) => Err(failure),
+        Some(_) => Err(Failure::unusable("there is more than one message: systole run sends them all")),
+    }
+}
+
+/// Offers the message until there is room for it.
+async fn send(conversation: &mut Conversation, message: Message) -> Result<(), Failure> {
+    loop {
+        match conversation.send_bytes(message.bytes.clone()) {
+            Ok(()) => return Ok(()),
+            Err(SendError::Overloaded(_) | SendError::Unread) => sleep(RETRY).await,
+            Err(error) => return Err(Failure::unusable(error.to_string())),
+        }
+    }
+}
+
+fn print(screen: &Screen, answer: Option<Egress>, envelope: bool) -> Result<ExitCode, Failure> {
+    let answer = answer.ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
+    screen.envelope(if envelope { &answer.envelope } else { answer.payload.bytes() })?;
+    Ok(if answer.fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

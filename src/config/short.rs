@@ -1,0 +1,182 @@
+//! The short forms of contracts, written out: prefixes of payload names, listeners in `calls`, `returns` and `description`
+//! that are left out.
+
+use std::collections::HashMap;
+
+use systole_core::protocol::boot_qname;
+use systole_core::vocab::{Name, QName, is_ncname, near};
+use systole_xml::schema::{Catalog, PayloadSchema};
+
+use super::document::{Node, Value};
+use super::listener::{Listener, Written};
+use super::mistake::Mistake;
+use super::organism::{Organism, Speaker};
+use super::reader::{At, Reader};
+
+/// An entry of `calls` as it is written.
+#[derive(Debug, Clone)]
+pub(super) enum Called {
+    /// A payload by its qualified name.
+    Payload(QName),
+    /// A listener, which stands for all that it accepts, or a payload in no namespace.
+    Word(String),
+}
+
+/// The namespaces that `prefixes:` names.
+#[derive(Debug, Default)]
+pub(super) struct Prefixes(Vec<(String, String)>);
+
+impl Prefixes {
+    pub(super) fn read(reader: &mut Reader, node: &Node) -> Self {
+        let Value::Map(entries) = &node.value else {
+            reader.fields(node, None);
+            return Self::default();
+        };
+        let mut prefixes: Vec<(String, String)> = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            let Some(namespace) = reader.text(value) else { continue };
+            let mistake = if prefixes.iter().any(|(prefix, _)| *prefix == key.text) {
+                Some((Mistake::DuplicateKey { key: key.text.clone() }, key.span))
+            } else if !is_ncname(&key.text) {
+                Some((Mistake::PrefixName { prefix: key.text.clone() }, key.span))
+            } else if namespace.is_empty() {
+                Some((Mistake::PrefixOfNothing, value.span))
+            } else {
+                None
+            };
+            match mistake {
+                Some((mistake, span)) => reader.report(mistake, span),
+                None => prefixes.push((key.text.clone(), namespace.to_owned())),
+            }
+        }
+        Self(prefixes)
+    }
+
+    /// A payload name: `{namespace}local`, `prefix:local`, or `local` in no namespace.
+    pub(super) fn payload(&self, text: &str) -> Result<QName, Mistake> {
+        if !text.starts_with('{')
+            && let Some((prefix, local)) = text.split_once(':')
+        {
+            let namespace = self.0.iter().find(|(known, _)| known == prefix).map(|(_, namespace)| namespace);
+            let unknown = || Mistake::Prefix {
+                prefix: prefix.to_owned(),
+                near: near::nearest(prefix, self.0.iter().map(|(known, _)| known.as_str())).map(str::to_owned),
+                known: self.0.iter().map(|(known, _)| known.clone()).collect(),
+            };
+            return Ok(QName::new(namespace.ok_or_else(unknown)?, local)?);
+        }
+        Ok(text.parse()?)
+    }
+
+    /// An entry of `calls`.
+    pub(super) fn called(&self, text: &str) -> Result<Called, Mistake> {
+        if text.contains(['{', ':']) {
+            return self.payload(text).map(Called::Payload);
+        }
+        // A name of a listener need be no name of an element.
+        if Name::parse(text).is_ok() {
+            Ok(Called::Word(text.to_owned()))
+        } else {
+            self.payload(text).map(Called::Payload)
+        }
+    }
+}
+
+/// Writes `calls` and `returns` of all listeners and clients out.
+pub(super) fn expand(reader: &mut Reader, listeners: &mut [Listener], clients: &mut [Speaker]) {
+    let accepted: HashMap<String, Vec<QName>> = listeners
+        .iter()
+        .map(|listener| {
+            let accepts = listener.contract.accepts.iter().filter(|payload| **payload != boot_qname());
+            (listener.name.value.to_string(), accepts.cloned().collect())
+        })
+        .collect();
+    let replies = replies(listeners);
+    for client in clients {
+        client.calls = calls(reader, std::mem::take(&mut client.called), &accepted);
+    }
+    for listener in listeners.iter_mut().filter(|listener| !matches!(listener.kind, Written::Tasks { .. })) {
+        listener.calls = calls(reader, std::mem::take(&mut listener.called), &accepted);
+        // A person's calls are answered below the question, and an echo makes none. A program that is only woken at the
+        // start calls and forgets: the answers would wake it again and again.
+        let is_called = listener.contract.accepts.iter().any(|payload| *payload != boot_qname());
+        let hears =
+            is_called && matches!(listener.kind, Written::Command(_) | Written::Worker { .. } | Written::Remote(_));
+        listener.returns = match listener.returned.take() {
+            Some(returns) => returns,
+            None if hears => returned(&listener.calls, &replies),
+            None => Vec::new(),
+        };
+        let plain = |list: &[At<QName>]| list.iter().map(|at| at.value.clone()).collect();
+        listener.contract.calls = plain(&listener.calls);
+        listener.contract.returns = plain(&listener.returns);
+    }
+}
+
+/// The payloads that entries of `calls` stand for, each once.
+fn calls(reader: &mut Reader, called: Vec<At<Called>>, accepted: &HashMap<String, Vec<QName>>) -> Vec<At<QName>> {
+    let mut calls: Vec<At<QName>> = Vec::with_capacity(called.len());
+    for At { value, span } in called {
+        let payloads = match value {
+            Called::Payload(payload) => vec![payload],
+            Called::Word(word) => match (accepted.get(&word), word.parse::<QName>()) {
+                (Some(payloads), Ok(payload))
+                    if *payloads != [payload.clone()] && accepted.values().flatten().any(|other| *other == payload) =>
+                {
+                    reader.report(Mistake::TwoMeanings { word, payloads: payloads.clone() }, span);
+                    continue;
+                }
+                (Some(payloads), _) => payloads.clone(),
+                (None, Ok(payload)) => vec![payload],
+                (None, Err(error)) => {
+                    reader.report(Mistake::QName(error), span);
+                    continue;
+                }
+            },
+        };
+        for value in payloads {
+            if !calls.iter().any(|call| call.value == value) {
+                calls.push(At { value, span });
+            }
+        }
+    }
+    calls
+}
+
+/// What is replied to each payload, by whoever accepts it.
+fn replies(listeners: &[Listener]) -> HashMap<QName, Vec<QName>> {
+    let mut replies: HashMap<QName, Vec<QName>> = HashMap::new();
+    for contract in listeners.iter().map(|listener| &listener.contract) {
+        for payload in &contract.accepts {
+            replies.entry(payload.clone()).or_default().extend(contract.replies.iter().cloned());
+        }
+    }
+    replies
+}
+
+/// What comes back to calls, each at the place of the first call that it answers.
+fn returned(calls: &[At<QName>], replies: &HashMap<QName, Vec<QName>>) -> Vec<At<QName>> {
+    let mut returns: Vec<At<QName>> = Vec::new();
+    for call in calls {
+        for reply in replies.get(&call.value).into_iter().flatten() {
+            if !returns.iter().any(|known| known.value == *reply) {
+                returns.push(At { value: reply.clone(), span: call.span });
+            }
+        }
+    }
+    returns
+}
+
+/// Describes listeners that say nothing of themselves by what they accept, as its schemas document it.
+pub(super) fn describe(organism: &mut Organism, catalog: &Catalog) {
+    for listener in organism.listeners.iter_mut().filter(|listener| listener.contract.description.is_empty()) {
+        if matches!(listener.kind, Written::Tasks { .. }) {
+            continue;
+        }
+        let accepts = listener.contract.accepts.iter().filter(|payload| **payload != boot_qname());
+        let texts: Vec<&str> =
+            accepts.filter_map(|payload| catalog.get(payload)).map(PayloadSchema::description).collect();
+        let words = texts.iter().flat_map(|text| text.split_whitespace()).collect::<Vec<_>>();
+        listener.contract.description = words.join(" ");
+    }
+}
