@@ -12,6 +12,7 @@ use super::listener::{Listener, Written};
 use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Fields, Reader};
+use super::short::Prefixes;
 use super::text;
 use crate::runtime::contract::answers;
 use crate::settings::{
@@ -254,7 +255,7 @@ fn script_of(reader: &mut Reader, node: &Node) -> Option<Script> {
     let name = reader.beside(written).display().to_string();
     let file = File::new(&name, &source);
     let (base, directory) = (reader.base.clone(), reader.directory.clone());
-    let mut own = Reader { file, base, directory, findings: Vec::new() };
+    let mut own = Reader { file, base, directory, prefixes: Prefixes::default(), findings: Vec::new() };
     let script = match document::parse(&source) {
         Ok(root) => rules(&mut own, &root),
         Err(error) => {

@@ -228,7 +228,8 @@ impl Submissions {
                 return;
             }
         }
-        let egress = unread.read();
+        // The journal has the answer for its sender; requests that wait now have it, too, when it comes again.
+        let egress = if mailbox.is_some() { unread.read() } else { unread.read_later() };
         if let Some(watched) = answered.and_then(|id| lock(&self.watched).get(&id).cloned()) {
             lock(&watched.answers).push(SentAnswer::of(egress));
             watched.notify.notify_waiters();

@@ -32,9 +32,9 @@ struct Receipt {
 }
 
 impl Receipt {
-    fn read(self) {
+    fn read(self, at_once: bool) {
         self.given.open().remove(&self.number);
-        self.given.read(self.number, self.shard);
+        self.given.read(self.number, self.shard, at_once);
     }
 }
 
@@ -54,12 +54,12 @@ impl Given {
     /// Marks all of them as read, as the organism ends in order.
     pub(super) fn read_all(&self) {
         let open = std::mem::take(&mut *self.open());
-        open.into_iter().for_each(|(number, shard)| self.read(number, shard));
+        open.into_iter().for_each(|(number, shard)| self.read(number, shard, true));
     }
 
-    fn read(&self, number: Number, shard: ShardId) {
+    fn read(&self, number: Number, shard: ShardId, at_once: bool) {
         // Once its shard has ended, the message stays unread and comes again with the next start.
-        self.links.send(shard, Command::Core(Input::Read { number }));
+        self.links.send(shard, Command::Core(Input::Read { number, at_once }));
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<Number, ShardId>> {
@@ -75,7 +75,14 @@ impl Unread {
 
     /// Returns the message, and marks it as read.
     pub fn read(self) -> Egress {
-        self.receipt.into_iter().for_each(Receipt::read);
+        self.receipt.into_iter().for_each(|receipt| receipt.read(true));
+        self.egress
+    }
+
+    /// Returns the message, and marks it as read with the next step of its shard: for readers that lose nothing when it
+    /// comes again after a crash.
+    pub(crate) fn read_later(self) -> Egress {
+        self.receipt.into_iter().for_each(|receipt| receipt.read(false));
         self.egress
     }
 
@@ -127,7 +134,7 @@ impl EgressReceiver {
     }
 
     fn read_last(&mut self) {
-        self.last.take().into_iter().for_each(Receipt::read);
+        self.last.take().into_iter().for_each(|receipt| receipt.read(true));
     }
 
     fn give(&mut self, unread: Unread) -> Egress {

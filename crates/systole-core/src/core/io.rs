@@ -132,6 +132,9 @@ pub enum Input {
     Read {
         /// The number of the message: [`Egress::number`].
         number: Number,
+        /// True to write it in a step of its own; else it rides on the next step that writes, for clients to whom the
+        /// message may come again after a crash.
+        at_once: bool,
     },
     /// A handler learned a value that it must learn again if it is run again.
     Noted {

@@ -33,6 +33,8 @@ pub(super) struct Outputs {
 struct WriteAhead {
     /// Operations of the step under way.
     ops: Vec<Op>,
+    /// Operations that are written with the next step that writes others.
+    riding: Vec<Op>,
     /// Steps that were given out to be written.
     appended: u64,
     /// Outputs of steps that are not durable yet, or come after one that isn't.
@@ -89,6 +91,13 @@ impl Outputs {
         }
     }
 
+    /// Adds an operation to the next step that writes others: losing it in a crash does no harm.
+    pub(super) fn write_later(&mut self, op: Op) {
+        if let Some(log) = self.write_ahead.as_mut().filter(|log| !log.sealed) {
+            log.riding.push(op);
+        }
+    }
+
     /// Writes the operations of an attachment, if its input took effect, and reports which of both it was.
     pub(super) fn take(&mut self, attachment: Option<Attachment>, kept: bool) {
         let Some(Attachment { ops, ticket }) = attachment else { return };
@@ -110,6 +119,7 @@ impl Outputs {
             return;
         }
         log.appended += 1;
+        log.ops.append(&mut log.riding);
         let step = Step { ops: std::mem::take(&mut log.ops), at };
         log.ready.push_back(Output::Append { number: log.appended, step });
         log.held.push_back((log.appended, std::mem::take(&mut self.said)));
@@ -140,6 +150,7 @@ impl Outputs {
     /// Writes nothing from now on: the next start takes up what is in the journal.
     pub(super) fn seal(&mut self) {
         if let Some(log) = &mut self.write_ahead {
+            log.ops.append(&mut log.riding);
             log.sealed = true;
         }
     }

@@ -123,7 +123,7 @@ impl Organism {
             Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Egress(egress) if egress.number != 0 => {
                 assert!(egress.fault.is_none(), "{:?}", egress.fault);
-                self.cores[shard].handle(Input::Read { number: egress.number }, self.now);
+                self.cores[shard].handle(Input::Read { number: egress.number, at_once: true }, self.now);
             }
             Output::Taken { ticket, kept } => {
                 self.taken.insert(ticket, kept);

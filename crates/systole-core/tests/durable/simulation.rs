@@ -367,7 +367,7 @@ impl Simulation {
         if !self.clients.inbox.is_empty() {
             let at = self.random.below(self.clients.inbox.len());
             let number = self.clients.read(at);
-            self.input(0, Input::Read { number });
+            self.input(0, Input::Read { number, at_once: number % 2 == 0 });
         }
     }
 

@@ -104,7 +104,8 @@ impl Core {
             Input::Recovered(recovered) => self.recover(*recovered),
             Input::Appended { number } => self.out.appended(number),
             Input::Unwritable => self.unwritable(),
-            Input::Read { number } => self.out.write(|| Op::Read { egress: number }),
+            Input::Read { number, at_once: true } => self.out.write(|| Op::Read { egress: number }),
+            Input::Read { number, at_once: false } => self.out.write_later(Op::Read { egress: number }),
             Input::Noted { task, index, name, value, answer } => {
                 self.invocations.note(task, index, (name, value), &mut self.out);
                 answer.into_iter().for_each(|answer| self.model_answered(task, *answer));
