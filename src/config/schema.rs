@@ -50,6 +50,16 @@ mod tests {
         let mut tls = inside("/properties/gateway/properties/tls", "/gateway", json!({ "tls": {} }));
         tls.2 = "/gateway/tls";
         all.push(tls);
+        let backend = json!({ "name": "b", "provider": "openai", "model": "m", "price": {} });
+        for (pointer, place) in [
+            ("/properties/llm", "/llm"),
+            ("/properties/llm/properties/backends/items", "/llm/backends/0"),
+            ("/properties/llm/properties/backends/items/properties/price", "/llm/backends/0/price"),
+        ] {
+            let mut file = inside(pointer, "/llm", json!({ "backends": [backend.clone()] }));
+            file.2 = place;
+            all.push(file);
+        }
         let mut client = root.clone();
         client["clients"] = json!([{ "name": "cli" }]);
         all.push((mapping("/properties/clients/items"), client, "/clients/0"));
@@ -61,6 +71,7 @@ mod tests {
                 "/listeners/0/remote",
                 json!({ "mode": "push" }),
             ),
+            ("/properties/listeners/items/properties/model", "model", "/listeners/0/model", json!({})),
             ("/properties/listeners/items/properties/job", "job", "/listeners/0/job", json!({ "owner": "l" })),
             ("/properties/listeners/items/properties/jobs", "jobs", "/listeners/0/jobs", json!({})),
         ] {

@@ -45,7 +45,7 @@ impl OrganismBuilder {
     /// use systole::settings::{Backend, LlmSettings, ModelSettings, ProviderSettings, Rule, Script};
     ///
     /// #[derive(Serialize, Deserialize, JsonSchema, Payload)]
-    /// #[payload(namespace = "urn:example:hello:v1")]
+    /// #[payload(namespace = "urn:example:hello:v1", reply = Hello)]
     /// struct Hello {
     ///     name: String,
     /// }
@@ -62,7 +62,7 @@ impl OrganismBuilder {
     ///     .model("greeter", &llm, settings, |c| c.accepts::<Hello>().replies::<Hello>())
     ///     .client("cli", |c| c.calls::<Hello>())
     ///     .start()?;
-    /// let answer: Hello = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?.decode()?;
+    /// let answer = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?;
     /// assert_eq!(answer.name, "R&D");
     /// # Ok(())
     /// # }

@@ -254,7 +254,7 @@ mod tests {
             assert_eq!(open(&endpoint(dialect, base)).unwrap().url.as_str(), url);
         }
         for (base, problem) in [
-            ("a.example", "is none"),
+            ("a.example", "malformed"),
             ("ftp://a.example", "scheme 'ftp'"),
             ("https://me:secret@a.example", "a user or a password"),
             ("https://a.example/?key=secret", "a query"),

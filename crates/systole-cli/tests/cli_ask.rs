@@ -84,7 +84,7 @@ fn what_can_not_be_asked_is_told() {
     let (code, out, err) = said(&["things.yaml", two], "");
     assert!(code == 2 && out.is_empty() && err.contains("more than one message: systole run"), "{err}");
     let (code, _, err) = said(&["quiet.yaml", "<say xmlns='urn:t'>a</say>"], "");
-    assert!(code == 2 && err.contains("nobody may speak as 'cli'"), "{err}");
+    assert!(code == 2 && err.contains("there is no client 'cli'"), "{err}");
     let (code, _, err) = said(&["no-such.yaml", "<a/>"], "");
     assert!(code == 2 && err.contains("can't read no-such.yaml"), "{err}");
     let (code, _, err) = said(&["things.yaml", "<a/>", "--within", "soon"], "");

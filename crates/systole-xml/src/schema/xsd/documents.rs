@@ -1,12 +1,12 @@
 //! Sets of schema documents: their links, positions and errors.
 
+mod locations;
 #[cfg(feature = "libxml")]
 mod sources;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use foldhash::{HashMap, HashMapExt};
 
 use super::prolog::plain;
 use super::read::Place;
@@ -20,6 +20,7 @@ use crate::schema::engine::Wrong;
 use crate::schema::payload_schema::{Digest, digest};
 use crate::schema::shorten::quoted;
 use crate::vocab::{Position, XmlLimits, ns};
+use locations::Locations;
 
 /// Documents of namespaces that schemas import from the web: the attributes of `xml`, and XLink 1.1.
 const WELL_KNOWN: [(&str, &str, &str); 2] =
@@ -338,37 +339,6 @@ impl Documents {
     }
 }
 
-/// The documents of a set by the locations that links name.
-struct Locations {
-    /// By path; the first of several.
-    paths: HashMap<String, usize>,
-    /// By file name; `None` for several.
-    files: HashMap<String, Option<usize>>,
-}
-
-impl Locations {
-    fn of(documents: &[Document]) -> Self {
-        let (mut paths, mut files) = (HashMap::new(), HashMap::new());
-        for (index, document) in documents.iter().enumerate() {
-            paths.entry(normal(&document.name)).or_insert(index);
-            let file = files.entry(file_name(&document.name).to_owned());
-            file.and_modify(|known| *known = None).or_insert(Some(index));
-        }
-        Self { paths, files }
-    }
-
-    /// The document at a location that another one names: by path, or else by a file name that only one document has.
-    fn find(&self, from: &str, location: &str) -> Option<usize> {
-        let directory = from.rfind('/').map_or("", |at| &from[..=at]);
-        let path = normal(&format!("{directory}{location}"));
-        self.paths.get(&path).copied().or_else(|| *self.files.get(file_name(location))?)
-    }
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or_default()
-}
-
 impl Document {
     /// Parses a document of at most `room` bytes into its tree and its canonical form, without judging its structure.
     fn new(name: &str, given: &str, room: usize) -> Result<(Self, Canonical), ContractError> {
@@ -478,19 +448,6 @@ pub(super) fn tree(given: &str) -> Option<Tree> {
         Some(included) => Tree::parse(included),
         None => Some(tree),
     }
-}
-
-/// A path without `.` and `..`.
-fn normal(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 /// A text escaped for the value of an attribute.

@@ -1,0 +1,49 @@
+//! The documents of a set by the locations that links name.
+
+use foldhash::{HashMap, HashMapExt};
+
+use super::Document;
+
+/// The documents of a set by the locations that links name.
+pub(super) struct Locations {
+    /// By path; the first of several.
+    paths: HashMap<String, usize>,
+    /// By file name; `None` for several.
+    files: HashMap<String, Option<usize>>,
+}
+
+impl Locations {
+    pub(super) fn of(documents: &[Document]) -> Self {
+        let (mut paths, mut files) = (HashMap::new(), HashMap::new());
+        for (index, document) in documents.iter().enumerate() {
+            paths.entry(normal(&document.name)).or_insert(index);
+            let file = files.entry(file_name(&document.name).to_owned());
+            file.and_modify(|known| *known = None).or_insert(Some(index));
+        }
+        Self { paths, files }
+    }
+
+    /// The document at a location that another one names: by path, or else by a file name that only one document has.
+    pub(super) fn find(&self, from: &str, location: &str) -> Option<usize> {
+        let directory = from.rfind('/').map_or("", |at| &from[..=at]);
+        let path = normal(&format!("{directory}{location}"));
+        self.paths.get(&path).copied().or_else(|| *self.files.get(file_name(location))?)
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
