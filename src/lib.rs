@@ -19,7 +19,7 @@
 //! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`.
 //!
 //! [`prelude`] has the names that a program of listeners needs; it begins with
-//! [`Organism::builder`](shell::Organism::builder). With the feature `testing`, `testing` runs an organism on a
+//! [`Organism::builder`](runtime::Organism::builder). With the feature `testing`, `testing` runs an organism on a
 //! simulated clock.
 //!
 //! ```

@@ -81,6 +81,7 @@ impl Unread {
 
     /// Returns the message, and marks it as read with the next step of its shard: for readers that lose nothing when it
     /// comes again after a crash.
+    #[cfg(feature = "gateway")]
     pub(crate) fn read_later(self) -> Egress {
         self.receipt.into_iter().for_each(|receipt| receipt.read(false));
         self.egress

@@ -370,7 +370,7 @@ impl Simulation {
         if !self.clients.inbox.is_empty() {
             let at = self.random.below(self.clients.inbox.len());
             let number = self.clients.read(at);
-            let at_once = number % 2 == 0;
+            let at_once = number.is_multiple_of(2);
             if !at_once {
                 self.late.insert(number);
             }
