@@ -82,7 +82,6 @@ impl Documents {
     /// At least one error: those of each document by itself, or the first one in the links.
     pub(super) fn read(given: &[XsdDocument]) -> Result<Self, Vec<ContractError>> {
         /// The greatest number of elements of a schema, annotations left out: to read and compile one takes up to 3 µs.
-        /// FHIR and UBL, among the largest schemas in use, stay below it.
         const ELEMENTS: usize = 1 << 15;
         /// The greatest number of documents: each payload has a digest of all that its document leads to.
         const DOCUMENTS: usize = 512;
