@@ -100,7 +100,7 @@ impl Handler<Delivery<Boot>> for Clockwork {
     fn handle(&mut self, boot: Delivery<Boot>, _: &mut Context<Self>) -> Self::Result {
         assert_eq!(boot.organism, "clockwork");
         Box::pin(async move {
-            boot.thread().call(Count { left: 3 }).await?;
+            boot.thread().call_any(Count { left: 3 }).await?;
             std::future::pending().await
         })
     }
