@@ -86,12 +86,9 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     if reader.findings.len() > before {
         return None;
     }
-    let (name, mut kind) = (name?, kind?);
+    let (name, kind) = (name?, kind?);
     if let Written::Tasks { tasks, place, .. } = &kind {
         return Some(with_tasks(name, tasks.contract(&contract), *place, kind));
-    }
-    if let Written::Model(model) = &mut kind {
-        model.is_told = returned.is_some();
     }
     let plain = |list: &[At<QName>]| list.iter().map(|at| at.value.clone()).collect();
     contract.accepts = plain(&accepts);

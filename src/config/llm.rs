@@ -8,13 +8,12 @@ use systole_core::vocab::{Name, Span, near};
 
 use super::document::{self, Node, Value};
 use super::finding::{File, Finding};
-use super::listener::{Listener, Written};
+use super::listener::Written;
 use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Fields, Reader};
 use super::short::Prefixes;
 use super::text;
-use crate::runtime::contract::answers;
 use crate::settings::{
     Backend, Dialect, Endpoint, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule, Script, Strategy,
 };
@@ -25,8 +24,6 @@ pub(super) struct Model {
     settings: ModelSettings,
     backend: Option<At<Name>>,
     place: Span,
-    /// Set if `returns` is written.
-    pub(super) is_told: bool,
 }
 
 impl Model {
@@ -213,7 +210,7 @@ pub(super) fn model(reader: &mut Reader, node: &Node) -> Option<Model> {
     settings.backend = backend.as_ref().map(|backend| backend.value.clone());
     let place = fields.span;
     reader.finish(fields);
-    Some(Model { settings, backend, place, is_told: false })
+    Some(Model { settings, backend, place })
 }
 
 /// A file beside the organism's, where its name is all that is written; else the text itself.
@@ -285,15 +282,6 @@ fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
     let after = fields.take("after").and_then(|node| reader.duration(node)).unwrap_or(Duration::ZERO);
     reader.finish(fields);
     Some(Rule { listener, when, answer: answer?, cut, after })
-}
-
-/// Gives each listener that a model speaks for the answers to all that it calls, unless it says itself which it takes.
-pub(super) fn returns(organism: &mut Organism) {
-    let contracts: Vec<_> = organism.listeners.iter().map(|listener| listener.contract.clone()).collect();
-    for listener in &mut organism.listeners {
-        let Listener { kind: Written::Model(Model { is_told: false, .. }), contract, .. } = listener else { continue };
-        contract.returns = answers(&contract.calls, &contracts);
-    }
 }
 
 /// Reports listeners without a model to ask.

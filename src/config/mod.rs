@@ -221,7 +221,6 @@ fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>, look: L
 }
 
 fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
-    llm::returns(&mut organism);
     let schemas = schemas::load(reader, &organism, directory, advise);
     if let Some(schemas) = schemas.as_ref().filter(|_| organism.complete) {
         check::declarations(reader, &organism, schemas);

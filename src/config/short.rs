@@ -12,6 +12,7 @@ use super::listener::{Listener, Written};
 use super::mistake::Mistake;
 use super::organism::{Organism, Speaker};
 use super::reader::{At, Reader};
+use crate::runtime::contract::answers;
 
 /// An entry of `calls` as it is written.
 #[derive(Debug, Clone)]
@@ -92,6 +93,7 @@ pub(super) fn expand(reader: &mut Reader, listeners: &mut [Listener], clients: &
         })
         .collect();
     let replies = replies(listeners);
+    let contracts: Vec<_> = listeners.iter().map(|listener| listener.contract.clone()).collect();
     for client in clients {
         client.calls = calls(reader, std::mem::take(&mut client.called), &accepted);
     }
@@ -102,6 +104,8 @@ pub(super) fn expand(reader: &mut Reader, listeners: &mut [Listener], clients: &
         let is_called = listener.contract.accepts.iter().any(|payload| *payload != boot_qname());
         let hears =
             is_called && matches!(listener.kind, Written::Command(_) | Written::Worker { .. } | Written::Remote(_));
+        // A model is told of every answer, and of the end of a fan-out.
+        let hears_all = listener.returned.is_none() && matches!(listener.kind, Written::Model(_));
         listener.returns = match listener.returned.take() {
             Some(returns) => returns,
             None if hears => returned(&listener.calls, &replies),
@@ -109,7 +113,10 @@ pub(super) fn expand(reader: &mut Reader, listeners: &mut [Listener], clients: &
         };
         let plain = |list: &[At<QName>]| list.iter().map(|at| at.value.clone()).collect();
         listener.contract.calls = plain(&listener.calls);
-        listener.contract.returns = plain(&listener.returns);
+        listener.contract.returns = match hears_all {
+            true => answers(&listener.contract.calls, &contracts),
+            false => plain(&listener.returns),
+        };
     }
 }
 
