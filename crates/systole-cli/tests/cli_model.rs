@@ -2,6 +2,7 @@
 // A real process is waited for.
 #![allow(clippy::disallowed_methods)]
 
+mod running;
 mod waiting;
 
 use std::collections::VecDeque;
@@ -9,12 +10,13 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use running::Running;
 use waiting::{runs, until};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -196,9 +198,7 @@ impl Folder {
         let mut command = self.command(&["run", "organism.yaml", "--json"]);
         let log = fs::OpenOptions::new().create(true).append(true).open(self.0.join("log")).unwrap();
         let child = command.args(files).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn();
-        let mut child = child.unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Running { child, out }
+        Running::of(child.unwrap())
     }
 
     /// Everything that the folder holds, but the key itself.
@@ -214,11 +214,6 @@ impl Drop for Folder {
     }
 }
 
-struct Running {
-    child: Child,
-    out: BufReader<ChildStdout>,
-}
-
 impl Running {
     fn kill(mut self) -> String {
         kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), Signal::KILL).unwrap();
@@ -227,19 +222,6 @@ impl Running {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();
         rest
-    }
-
-    fn receive(&mut self) -> String {
-        let mut line = String::new();
-        assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended without an answer");
-        line
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -2,15 +2,17 @@
 // The test waits for a real process.
 #![allow(clippy::disallowed_methods)]
 
+mod running;
 mod waiting;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use running::Running;
 use waiting::{runs, until};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -94,7 +96,7 @@ impl Folder {
     }
 
     fn start(&self, extra: &[&str]) -> Running {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
+        let child = Command::new(env!("CARGO_BIN_EXE_systole"))
             .args(["run", "organism.yaml", "--json"])
             .args(extra)
             .current_dir(&self.0)
@@ -104,8 +106,7 @@ impl Folder {
             .stderr(fs::File::create(self.0.join("log")).unwrap())
             .spawn()
             .unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Running { child, out }
+        Running::of(child)
     }
 
     fn read(&self, name: &str) -> String {
@@ -124,21 +125,10 @@ impl Drop for Folder {
     }
 }
 
-struct Running {
-    child: Child,
-    out: BufReader<ChildStdout>,
-}
-
 impl Running {
     fn send(&mut self, text: &str) {
         let text = text.replace('&', "&amp;").replace('<', "&lt;");
         writeln!(self.child.stdin.as_mut().unwrap(), "<do xmlns='urn:t'>{text}</do>").unwrap();
-    }
-
-    fn receive(&mut self) -> String {
-        let mut line = String::new();
-        assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended without an answer");
-        line
     }
 
     fn ask(&mut self, text: &str) -> String {
@@ -151,13 +141,6 @@ impl Running {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), rest)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
