@@ -259,10 +259,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_environment_tells_where_the_message_stands() {
-        let script = r#"env | grep -E '^(SYSTOLE_|SET|CARGO_MANIFEST_DIR|CARGO_PKG_NAME)' | sort"#;
-        let expected = "\
-            CARGO_PKG_NAME=systole\n\
-            SET=a=b\n\
+        let script = r#"env | grep -E '^(SYSTOLE_|SET|CARGO_MANIFEST_DIR)' | sort"#;
+        let asked_for = concat!("CARGO_MANIFEST_DIR=", env!("CARGO_MANIFEST_DIR"), "\nSET=a=b\n");
+        let always = "\
             SYSTOLE_DEADLINE=2031-05-07T12:00:00Z\n\
             SYSTOLE_FROM=asker\n\
             SYSTOLE_INDEX=1\n\
@@ -271,7 +270,9 @@ mod tests {
             SYSTOLE_REMAINING=0\n\
             SYSTOLE_THREAD=00000000-0000-0000-0000-000000000002\n\
             SYSTOLE_TOTAL=3\n";
-        assert_eq!(written(answer(script, &["SET=a=b", "CARGO_PKG_NAME", "NO_SUCH_VARIABLE"], false).await), expected);
+        assert_eq!(written(answer(script, &[], false).await), always);
+        let variables = ["SET=a=b", "CARGO_MANIFEST_DIR", "NO_SUCH_VARIABLE"];
+        assert_eq!(written(answer(script, &variables, false).await), format!("{asked_for}{always}"));
     }
 
     #[tokio::test]

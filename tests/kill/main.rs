@@ -16,7 +16,7 @@ use organism::{JOURNAL, LEVEL, serve};
 /// The longest silence of the process while a line is expected, on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The default number of kills.
-const KILLS: u64 = 200;
+const KILLS: u64 = 80;
 /// Organisms that are killed in parallel.
 const LIVES: u64 = 2;
 /// The most lines of the process before it is killed.

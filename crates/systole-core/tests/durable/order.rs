@@ -210,7 +210,7 @@ impl Organism {
 
 #[test]
 fn order_in_is_order_out_over_restarts_and_shards() {
-    let histories = crate::number("SYSTOLE_HISTORIES").unwrap_or(20_000) / 10;
+    let histories = crate::number("SYSTOLE_HISTORIES").unwrap_or(crate::HISTORIES) / 10;
     let mut restarts = 0;
     for seed in 0..histories {
         let played = std::panic::catch_unwind(|| Organism::new(seed).play());
