@@ -164,7 +164,7 @@ pub(super) fn unanswered() -> Fault {
 }
 
 pub(super) fn nobody_asked() -> Fault {
-    Fault::new(FaultCode::Cancelled, "nobody waits for this answer")
+    Fault::new(FaultCode::Cancelled, "no thread waits for this answer any more")
 }
 
 pub(super) fn superseded() -> Fault {

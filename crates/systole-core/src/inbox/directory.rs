@@ -27,7 +27,7 @@ struct Entry {
     /// The owner, or the last one.
     #[serde(default, with = "display_option", skip_serializing_if = "Option::is_none")]
     owner: Option<Name>,
-    /// Nothing while the job isn't there.
+    /// `None` while the job isn't registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     card: Option<Card>,
 }
@@ -77,11 +77,11 @@ impl Jobs {
         for Entry { name, owner, card } in entries {
             let refuse = |problem: &str| ImportError::Job { job: name.clone(), problem: problem.to_owned() };
             if jobs.inbox(&name).is_some() {
-                return Err(refuse("it is there twice"));
+                return Err(refuse("it is listed twice"));
             }
             let owner = owner.map(Principal::new);
             let card = match (card, &owner) {
-                (Some(_), None) => return Err(refuse("it is there, but nobody owns it")),
+                (Some(_), None) => return Err(refuse("it is registered, but has no owner")),
                 (Some(Card { description, skills }), Some(_)) => {
                     Some(JobCard { name: name.clone(), description, skills })
                 }

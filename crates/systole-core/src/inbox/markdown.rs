@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// The characters that mean something to Markdown or to HTML anywhere.
 const ANYWHERE: [char; 9] = ['\\', '`', '*', '[', ']', '|', '~', '!', '$'];
-/// Those that do at the start of a line only.
+/// The characters that mean something at the start of a line only.
 const AT_START: [char; 5] = ['#', '-', '+', '=', '_'];
 
 /// Appends foreign text as quoted lines.

@@ -17,9 +17,9 @@ pub struct ArtifactPart {
     pub name: String,
     /// The text of the part; may be empty.
     pub text: String,
-    /// Whether it is added to what is there, rather than replacing it.
+    /// True if the part is appended to the earlier parts, false if it replaces them.
     pub append: bool,
-    /// Whether no other part follows.
+    /// True if no other part follows.
     pub last: bool,
 }
 

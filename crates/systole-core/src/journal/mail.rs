@@ -133,12 +133,12 @@ pub struct AgentRecord {
     pub registered: Option<Registration>,
 }
 
-/// The one whom a listener's answers without an addressee are for: fixed once, and never another one's.
+/// The principal that gets a listener's answers without an addressee: fixed once, and never changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddresseeRecord {
     /// Mailbox of the listener.
     pub mailbox: Name,
-    /// The addressee; nobody where an earlier version, which did not write it down, may have answered anybody so.
+    /// The addressee; `None` where an earlier version, which did not record it, may have answered several
     pub person: Option<Name>,
 }
 
