@@ -1,4 +1,4 @@
-//! What the pump itself speaks: each payload that is written keeps its schema, and is read back.
+//! Payloads that the pump itself writes: each keeps its schema, and is read back.
 
 use std::sync::Arc;
 

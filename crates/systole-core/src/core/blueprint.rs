@@ -25,9 +25,9 @@ pub struct Blueprint {
 /// The parties at both ends of a payload. Each list is sorted, and has each party once.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
-    /// Listeners that accept it, whatever their routing.
+    /// Listeners that accept it, with any routing.
     pub accepting: Vec<ListenerId>,
-    /// Those of them that get it if it names no target.
+    /// The accepting listeners that get it if it names no target.
     pub routed: Vec<ListenerId>,
     /// Parties that list it among their calls.
     callers: Vec<Party>,
@@ -212,7 +212,7 @@ impl Blueprint {
         self.parties.get(name).copied()
     }
 
-    /// The listeners that accept a payload, in the order of registration, whatever their routing.
+    /// The listeners that accept a payload, with any routing, in the order of registration.
     pub fn accepting(&self, payload: &QName) -> &[ListenerId] {
         &self.ends(payload).accepting
     }

@@ -121,7 +121,7 @@ pub enum Input {
     Shard(ShardMessage),
     /// The records of the conversations that live in this shard. Comes before all other inputs.
     Recovered(Box<Recovered>),
-    /// All steps up to that of an [`Output::Append`] are durable.
+    /// The steps up to that of an [`Output::Append`] are durable.
     Appended {
         /// The number of the step.
         number: u64,

@@ -64,7 +64,7 @@ pub(super) enum Verdict {
     Refused(Refusal),
 }
 
-/// Why an emission has no effect but a fault.
+/// An emission without an effect, with the fault for its sender.
 pub(super) struct Refusal {
     /// The listener that it named.
     pub to: Option<Name>,
@@ -130,7 +130,7 @@ impl Verdict {
     }
 }
 
-/// One index for `<thread-spawned>`, one for the answer to the first payload.
+/// The indices for `<thread-spawned>` and for the answer to the first payload.
 const SPAWN_WIDTH: usize = 2;
 
 impl Judge {

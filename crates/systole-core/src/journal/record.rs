@@ -231,7 +231,7 @@ pub enum Owner {
     Client(Name),
     /// A root of `<boot>`: the next start boots anew, so that nothing below it is taken up.
     Boot,
-    /// None: the root of a redriven dead letter.
+    /// No owner: the root of a redriven dead letter.
     Nobody,
 }
 
@@ -328,7 +328,7 @@ pub struct CallRecord {
     pub requests: Vec<Request>,
     /// The rule by which the waiting ends: `all`, `first`, `settled`, or a number of replies.
     pub join: String,
-    /// When it ends at the latest.
+    /// The time at which the waiting ends at the latest.
     pub until: Option<Time>,
     /// Answers so far.
     pub settled: Vec<SettledRecord>,

@@ -11,7 +11,7 @@ use crate::harness::{Seen, Setup, World, boss, letter, listener, worker};
 use crate::model::cases;
 use crate::payloads::{call, qnames, reply};
 
-/// How many threads may go before a ready one, and how many have gone.
+/// The number of threads that may go before a ready one, and the number that have gone.
 struct Wait {
     ahead: usize,
     gone: usize,

@@ -62,7 +62,7 @@ pub(crate) fn canonical(text: &str) -> Canonical {
     parse(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap()
 }
 
-/// What a payload says, short: `told 7`.
+/// Describes a payload in short: `told 7`.
 pub(crate) fn short(payload: &Canonical) -> String {
     let text = payload.as_str();
     let n = text.split_once("<n>").and_then(|(_, rest)| rest.split_once("</n>"));

@@ -25,10 +25,10 @@ struct Organism {
     links: VecDeque<(usize, ShardMessage)>,
     /// The handlers of each listener, with their shards and numbers.
     running: Vec<(usize, usize, InvocationId, i64)>,
-    /// What came in for each listener and has not ended, in order.
+    /// The messages of each listener that have not ended, in order of arrival.
     expected: Vec<VecDeque<i64>>,
     conversations: Vec<ThreadId>,
-    /// What was taken, by its ticket.
+    /// The verdicts on messages that came in, by ticket: true if the message was accepted.
     taken: HashMap<u64, bool>,
     now: Time,
     next: i64,
@@ -99,7 +99,7 @@ impl Organism {
         self.start();
     }
 
-    /// One output of a shard; `false` if there is none.
+    /// Takes one output of a shard; `false` if there is none.
     fn poll(&mut self, shard: usize) -> bool {
         let Some(output) = self.cores[shard].poll(self.now) else { return false };
         match output {

@@ -1,4 +1,4 @@
-//! One history: what happens next is decided by the seed, and it crashes where the seed says.
+//! A random history: the seed decides the events and the places of the crashes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) struct Simulation {
     pub(crate) cores: Vec<Core>,
     /// Messages between shards, in order.
     links: VecDeque<(usize, ShardMessage)>,
-    /// Whether the journal can't be written.
+    /// True if the journal can't be written.
     broken: bool,
     /// Conversations that their client has given up.
     cancelled: HashSet<ThreadId>,
@@ -37,7 +37,7 @@ pub(crate) struct Simulation {
     blueprint: Arc<Blueprint>,
     pub(crate) handlers: Vec<Handler>,
     pub(crate) clients: Clients,
-    /// What was started of each thread in this life, and in lives before.
+    /// The messages that were started on each thread in this life, and in lives before.
     started: HashMap<ThreadId, Vec<MessageId>>,
     /// The groups that were decided for sure before this life began.
     recorded: HashMap<MessageId, Vec<u32>>,
@@ -232,7 +232,7 @@ impl Simulation {
         }
     }
 
-    /// Nobody holds more than it may, whoever made the messages.
+    /// Checks that no thread and no conversation holds more than it may, regardless of the origin of the messages.
     fn check_holdings(&self) {
         /// More than any message here.
         const MESSAGE: usize = 1000;
@@ -248,7 +248,7 @@ impl Simulation {
         }
     }
 
-    /// One output of a shard; `false` if there is none.
+    /// Takes one output of a shard; `false` if there is none.
     pub(crate) fn poll(&mut self, shard: usize) -> bool {
         if self.greed > 0 {
             self.check_holdings();
@@ -464,7 +464,7 @@ impl Simulation {
         }
     }
 
-    /// Whoever was told that his message was taken has had one answer, and nothing is left.
+    /// Checks that every client whose message was confirmed has had one answer, and that nothing is left.
     fn check(&mut self) {
         let everybody_answers = self.blueprint.listeners().all(|(_, contract)| contract.silence == Silence::Error);
         for (label, sent) in &self.clients.sent {
@@ -490,7 +490,7 @@ impl Simulation {
     }
 }
 
-/// An organism where everybody may call everybody.
+/// An organism where every listener may call every listener.
 fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
     let all = |letter: char| (0..LISTENERS).map(|i| qname(&format!("{letter}{i}"))).collect::<Vec<_>>();
     let listeners = (0..LISTENERS).map(|i| {

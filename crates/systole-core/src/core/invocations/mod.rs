@@ -93,7 +93,7 @@ pub(super) enum GivenUp {
     Calls(FanOutKey),
     /// A group that it asked for again after a restart.
     Repeated,
-    /// Nothing that has an effect.
+    /// No open call: the drop has no effect.
     Nothing,
 }
 

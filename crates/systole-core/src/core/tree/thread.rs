@@ -65,7 +65,7 @@ pub(in crate::core) enum Owner {
 /// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) enum Origin {
-    /// None: a root, a boot thread, or a spawned thread that owes nothing.
+    /// No destination: a root, a boot thread, or a spawned thread that owes nothing.
     None,
     /// The parent, as the answer to its only call.
     Single,
@@ -302,7 +302,7 @@ impl Extra {
 }
 
 impl Made {
-    /// None of any.
+    /// No threads of any listener.
     pub(in crate::core) const NONE: Self = Self { listener: ListenerId(0), count: 0 };
 }
 
