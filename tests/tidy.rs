@@ -17,8 +17,8 @@ const MODULES: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// What `systole-xml` and `systole-core` never name: they are pure, time and bytes come in from outside. tokio and actix
-/// are not among their dependencies.
+/// Names that `systole-xml` and `systole-core` never use: both are pure, time and bytes come in from outside. tokio and
+/// actix are not among their dependencies.
 const IMPURE: [&str; 7] =
     ["std::fs", "std::net", "std::process", "Instant", "SystemTime", "Timestamp::now", "std::thread"];
 

@@ -31,7 +31,7 @@ const SIP: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Phase {
-    /// Nothing: all answers are written.
+    /// No bytes: all answers are written.
     Clean,
     /// An answer.
     Answering,

@@ -1,4 +1,4 @@
-//! One entry below `listeners:`.
+//! An entry below `listeners:`.
 
 use std::time::Duration;
 

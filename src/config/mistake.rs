@@ -167,7 +167,7 @@ pub enum Mistake {
     /// A key of a backend that is not there.
     #[error("the backend has no key: {why}")]
     NoKey {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A text that can't be the name of a variable, and may be the key itself.
@@ -367,7 +367,7 @@ pub enum Mistake {
         /// The markup to write instead.
         help: &'static str,
     },
-    /// There is no second opinion on the schemas.
+    /// No second opinion on the schemas is available.
     #[error("libxml2 gives no second opinion on the schemas: {why}")]
     NoOpinion {
         /// The reason.

@@ -1,6 +1,6 @@
 //! The JSON Schema of an `organism.yaml`, for editors.
 
-/// What an `organism.yaml` may say, as JSON Schema (draft 2020-12): `schemas/organism.schema.json`.
+/// The rules for an `organism.yaml`, as JSON Schema (draft 2020-12): `schemas/organism.schema.json`.
 pub const SCHEMA: &str = include_str!("../../schemas/organism.schema.json");
 
 #[cfg(test)]

@@ -97,13 +97,13 @@ pub struct Setback {
 /// The chance of another attempt after one without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
-    /// By back-off, and not before so long, if the provider said so.
+    /// Another attempt after back-off, and not before the time that the provider gave, if any.
     Later(Option<Duration>),
-    /// Not to this backend.
+    /// No other attempt at this backend.
     Never,
 }
 
-/// Why models can't be asked.
+/// The reason why models can't be asked.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LlmError {
@@ -122,7 +122,7 @@ pub enum LlmError {
         backend: Name,
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A key that no header can hold.

@@ -26,7 +26,7 @@ impl Default for CircuitPolicy {
 pub enum CircuitState {
     /// Attempts may begin.
     Closed,
-    /// No attempt may begin before that moment.
+    /// No attempt may begin before this time.
     Open(Time),
     /// The next attempt decides.
     HalfOpen,

@@ -40,7 +40,7 @@ pub enum Kind {
     AnswerTooLarge,
     /// The address is not allowed.
     AddressRefused,
-    /// There is no secret to sign with.
+    /// No secret to sign with.
     NoSecret,
     /// The request can't be made.
     Bug,

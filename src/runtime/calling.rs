@@ -12,7 +12,7 @@ use super::handler::HandlerKey;
 use super::shard_context::ShardContext;
 use super::thread::failed;
 
-/// How an answer becomes what the caller wants of it.
+/// Turns an answer into the value that the caller awaits.
 pub(super) type Read<T> = fn(Answer) -> Result<T, Fault>;
 
 /// The future of an awaited call: its reply as a value, or the [`Answer`] where its type is open.

@@ -58,7 +58,7 @@ pub enum Refusal {
         /// The reason, and what to write instead.
         error: ContractError,
     },
-    /// One listener has two functions for one payload.
+    /// A listener has two functions for one payload.
     #[error("'{party}' has two functions for {payload}: keep one of the two")]
     Functions {
         /// The listener.

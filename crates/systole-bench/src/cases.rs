@@ -14,7 +14,7 @@ use systole::runtime::journal::Durability;
 /// The function that starts a load.
 type Start = fn(Scale) -> Result<Box<dyn Load>, LoadError>;
 
-/// One load under a name.
+/// A load under a name.
 pub struct Case {
     /// The name, which `--filter` searches.
     pub name: &'static str,

@@ -30,7 +30,7 @@ macro_rules! payloads {
             /// A text.
             #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
             struct $type {
-                /// What it says.
+                /// The words.
                 #[schemars(length(max = 40))]
                 text: String,
             }

@@ -125,7 +125,7 @@ pub(super) fn range(app: &AppState, mailbox: Name, query: &Query) -> Result<(Ran
 /// Place at which a reader begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum From {
-    /// At the oldest message.
+    /// The oldest message.
     Start,
     /// Behind the place of a cursor.
     Behind(Place),

@@ -107,7 +107,7 @@ pub struct QueueRead {
     pub rows: Vec<Row>,
 }
 
-/// One pending notice.
+/// A pending notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The id by which a confirmation lists the row.

@@ -46,7 +46,7 @@ pub(super) struct Kept<I> {
     pub(super) enrolled: u64,
     /// The state that the owner of the one job stores with its tasks.
     pub(super) state: Option<Bytes>,
-    /// None, or closed, while the inboxes live in memory alone.
+    /// The appender; `None`, or closed, while the inboxes live in memory alone.
     pub(super) appender: Option<JournalAppender>,
     /// The last change: once it is durable, everything is.
     last: Written,

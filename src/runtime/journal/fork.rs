@@ -43,10 +43,10 @@ pub enum ForkError {
     /// The journal can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no such conversation.
+    /// No such conversation is kept.
     #[error("there is no thread {0}: `systole thread list` shows what is kept")]
     NoThread(ThreadId),
-    /// There is no such message.
+    /// No such message is kept.
     #[error(
         "there is no message {at}: `systole thread show {conversation}` shows those that are kept; retention deletes others"
     )]

@@ -134,7 +134,7 @@ pub(crate) struct Sent {
     pub(crate) at: Time,
     /// True if the first answer is a fault; `None` before the first answer.
     pub(crate) faulted: Option<bool>,
-    /// In order of number, without the skipped ones.
+    /// The answers in order of number, without the skipped ones.
     pub(crate) answers: Vec<SentAnswer>,
     /// True if more answers follow.
     pub(crate) has_more: bool,

@@ -34,7 +34,7 @@ pub(super) struct Queue {
 
 struct State {
     orders: VecDeque<Order>,
-    /// None while a thread writes, and after an error.
+    /// The pen; `None` while a thread writes, and after an error.
     pen: Option<Pen>,
     /// True if the writer's thread waits for the pen.
     wanted: bool,

@@ -109,7 +109,7 @@ pub enum Said {
     Left(EgressRecord, Option<Time>),
     /// A refused output of the handler of a message.
     Refused(NoteRecord),
-    /// Something that the handler of a message recorded.
+    /// A note of the handler of a message.
     Recorded(NoteRecord),
 }
 

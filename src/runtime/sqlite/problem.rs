@@ -18,7 +18,7 @@ pub enum Problem {
         /// The expected format.
         format: &'static str,
     },
-    /// Something other than a file is there.
+    /// The path names something other than a file.
     #[error("{what} is there, and was left as it is: name a file, or one that can be made")]
     NoFile {
         /// The kind of file that is there.

@@ -38,11 +38,11 @@ struct Wrapped<T>(T);
 enum Size {
     #[default]
     Small,
-    /// Of two persons' height.
+    /// The size of two persons.
     Large,
 }
 
-/// By hand, with a root of its own.
+/// A payload by hand, with a root of its own.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Done {}
 

@@ -28,7 +28,7 @@ pub(crate) struct Fork {
     /// The message to begin anew at, as `thread show` names it; its last digits are enough, too
     #[arg(long, value_name = "MESSAGE")]
     at: Message,
-    /// What the message says instead: a payload of the same name
+    /// The new payload of the message, which has the same name
     #[arg(long, value_name = "FILE", requires = "contracts")]
     edit: Option<PathBuf>,
     /// The client that the new conversation belongs to, if not the same

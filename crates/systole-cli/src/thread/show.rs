@@ -14,7 +14,7 @@ use crate::columns::moment;
 use crate::failure::Failure;
 use crate::print::{self, Page};
 
-/// One message, answer or egress, as text.
+/// A message, answer or egress, as text.
 struct Line {
     at: Time,
     path: String,

@@ -51,7 +51,7 @@ pub struct Capabilities {
     pub capability: Vec<Capability>,
 }
 
-/// One payload, with its purpose in one line.
+/// A payload, with its purpose in one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capability {
     /// The name of the payload.
