@@ -6,7 +6,7 @@
 //!
 //! What always holds: an answer that the provider cut is refused, however well-formed; an answer is durable before
 //! anything follows from it, so no run of a message asks the same twice; keys are in no log, journal, prompt or error;
-//! one backend never has more requests under way, or more tokens a minute, than its settings say.
+//! one backend never has more requests in flight, or more tokens a minute, than its settings say.
 //!
 //! Not here: budgets, and tools in a wire form of a provider. Calls are XML, for every model.
 

@@ -24,7 +24,7 @@ pub enum Strategy {
     Failover,
     /// Each in its turn.
     RoundRobin,
-    /// The one with the fewest requests under way.
+    /// The one with the fewest requests in flight.
     LeastLoaded,
 }
 
@@ -37,7 +37,7 @@ pub struct Backend {
     pub priority: u32,
     /// Tokens a minute at most, of requests and answers.
     pub rate_limit_tpm: Option<u32>,
-    /// Requests under way at most.
+    /// Requests in flight at most.
     pub max_concurrent: Option<u32>,
     /// Prices of tokens.
     pub price: Price,

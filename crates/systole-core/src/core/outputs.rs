@@ -13,10 +13,10 @@ use super::io::{Attachment, Output, ShardId, ShardMessage};
 use crate::journal::{Number, Op, Step, numbers_after};
 use crate::vocab::{ThreadId, ThreadPath, Time};
 
-/// The outputs of the step under way and of the steps before it, and the numbers of records.
+/// The outputs of the present step and of the steps before it, and the numbers of records.
 #[derive(Debug)]
 pub(super) struct Outputs {
-    /// Outputs of the step under way, or of all steps where nothing is written.
+    /// Outputs of the present step, or of all steps where nothing is written.
     said: VecDeque<Output>,
     write_ahead: Option<Box<WriteAhead>>,
     /// States whether operators get events.
@@ -31,7 +31,7 @@ pub(super) struct Outputs {
 /// The write-ahead of a durable core.
 #[derive(Debug, Default)]
 struct WriteAhead {
-    /// Operations of the step under way.
+    /// Operations of the present step.
     ops: Vec<Op>,
     /// Operations that are written with the next step that writes others.
     riding: Vec<Op>,

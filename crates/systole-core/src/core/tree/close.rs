@@ -39,7 +39,7 @@ impl Tree {
         }
     }
 
-    /// The answers that a spawned thread owes, with the calls: that under way, and those that wait.
+    /// The answers that a spawned thread owes, with the calls: the one in flight, and those that wait.
     pub(in crate::core) fn all_owed(&self, key: ThreadKey) -> Vec<(Origin, MessageId)> {
         let Some(thread) = self.threads.get(key) else { return Vec::new() };
         let backlog = thread.extra.iter().filter_map(|extra| extra.spawned.as_ref()).flatten();

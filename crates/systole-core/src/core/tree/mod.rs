@@ -58,7 +58,7 @@ pub(super) struct Tree {
     queued: usize,
     /// Messages that wait for their delay.
     delayed: usize,
-    /// Threads of which the step under way may have ended the work.
+    /// Threads whose work the present step may have ended.
     touched: VecDeque<ThreadKey>,
 }
 
