@@ -70,7 +70,7 @@ mod tests {
     }
 
     proptest! {
-        /// No window holds more than the rate and one bucket, whatever is asked for.
+        /// Checks that no window holds more than the rate and one bucket, for any requests.
         #[test]
         fn no_more_is_used_than_the_rate(asks in proptest::collection::vec((1..200_u64, 0..20_000_u64), 1..60)) {
             let (mut bucket, mut now, mut used) = (Bucket::new(100, at(0)), 0, 0);

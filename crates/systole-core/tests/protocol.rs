@@ -250,7 +250,7 @@ fn a_schema_means_the_same_inside_of_an_answer() {
     let answer =
         MetaAnswer::Schema { payload: given.qname().clone(), document: given.embeddable_document().unwrap().clone() }
             .write();
-    // Whoever canonicalizes the answer once more changes nothing.
+    // Canonicalizing the answer once more changes nothing.
     assert_eq!(canonical(answer.as_str()).bytes(), answer.bytes());
     let MetaAnswer::Schema { document, .. } = MetaAnswer::read(&answer).unwrap() else { panic!("no schema") };
     let document = XsdDocument { name: "out.xsd".into(), text: document.as_str().to_owned() };

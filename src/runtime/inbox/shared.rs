@@ -54,7 +54,7 @@ pub(super) struct Kept<I> {
 
 pub(super) type Hear = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// Events and results of a change, for those who wait for them.
+/// Events and results of a change, for the submitters and handlers that wait for them.
 struct News {
     events: Vec<Event>,
     /// Results of the tasks that the change ended.

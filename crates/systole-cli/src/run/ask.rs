@@ -52,7 +52,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     }
     let mut stage = Stage::set(&run)?;
     let Launched { organism, served, events } = stage.launch(&run)?;
-    // Nobody watches.
+    // This command shows no events.
     drop(events);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let exchange = async {

@@ -61,7 +61,7 @@ pub enum Problem {
         /// The second of that name.
         name: Name,
     },
-    /// A `unique` listener accepts what another one accepts too.
+    /// A `unique` listener accepts a payload that another one accepts too.
     #[error("'{first}' and '{second}' both accept {payload}: mark all of them `broadcast`, or all but one `addressed`")]
     Ambiguous {
         /// The earlier listener.
@@ -372,7 +372,7 @@ impl Ends {
     }
 }
 
-/// Appends what is not the last one already.
+/// Appends an item, unless it is the last one already.
 fn push_once<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if list.last() != Some(&item) {
         list.push(item);

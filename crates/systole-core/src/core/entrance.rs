@@ -98,12 +98,12 @@ impl Entrance {
         self.setup.key.derive_entry(root, self.entries)
     }
 
-    /// The organism takes no continues and no dead letters any more.
+    /// Refuses continues and dead letters from now on.
     pub(super) fn drain(&mut self) {
         self.phase = self.phase.max(Phase::Draining);
     }
 
-    /// The organism takes nothing any more.
+    /// Refuses everything from now on.
     pub(super) fn stop(&mut self) {
         self.phase = Phase::Stopped;
     }

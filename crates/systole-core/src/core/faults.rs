@@ -1,4 +1,4 @@
-//! The one place where the errors of the stages, and what the core finds, become faults.
+//! Faults, from the errors of the stages and the findings of the core.
 //!
 //! A fault keeps its message on its way up, through listeners that know nothing of it. So a message is a statement in
 //! the third person, true for each receiver: no "you", no "this", no "the listener".
@@ -12,12 +12,12 @@ use super::io::Failure;
 use crate::protocol::MetaError;
 use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, QName, near, ns};
 
-/// Refuses a payload without a target: one text for what is absent and for what is not allowed.
+/// Refuses a payload without a target: the text is the same for an absent target and for one that is not allowed.
 pub(super) fn route(payload: &QName) -> Fault {
     Fault::new(FaultCode::Route, format!("no listener takes {payload} from its sender"))
 }
 
-/// Refuses what a listener says is its reply. No request of a caller is meant.
+/// Refuses a reply that the contract of its listener does not list.
 pub(super) fn reply(payload: &QName) -> Fault {
     Fault::new(
         FaultCode::Route,

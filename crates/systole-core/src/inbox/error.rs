@@ -7,7 +7,7 @@ use crate::vocab::{NameError, TaskId, Time};
 /// The refusal of a request by an inbox. Nothing has changed then.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InboxError {
-    /// A text that must say something says nothing, or holds only white space.
+    /// A required text is empty, or holds only white space.
     #[error("the {field} is empty: write at least one character that is no space")]
     Empty {
         /// The empty text.

@@ -103,7 +103,7 @@ impl TaskInbox {
         serde_json::to_string(&export).expect("texts, numbers and lists have a JSON form")
     }
 
-    /// An inbox from what [`export`](Self::export) wrote. Nothing in it is believed: every rule is checked.
+    /// Makes an inbox from the output of [`export`](Self::export). Every rule is checked.
     ///
     /// # Errors
     /// [`ImportError`] says where and what is wrong.
@@ -129,7 +129,7 @@ impl TaskInbox {
         Self::new(job, owner)?.with_limits(limits).taken_up(records)
     }
 
-    /// The inbox of the same job, owner and limits, with what the records of a journal say instead of what it holds.
+    /// The inbox of the same job, owner and limits, with the tasks in the records of a journal instead of its own.
     pub fn taken_up<'a>(&self, records: impl IntoIterator<Item = &'a TaskRecord>) -> Result<Self, ImportError> {
         let mut inbox = Self::unclaimed(self.job.clone(), self.limits.clone()).owned_by(self.owner.clone());
         let mut tasks = Vec::new();
@@ -236,7 +236,7 @@ impl TaskInbox {
     }
 }
 
-/// Refuses what another version wrote.
+/// Refuses the export of another version.
 pub(super) fn versioned(json: &str) -> Result<(), ImportError> {
     let Versioned { version } = serde_json::from_str(json)?;
     if version == VERSION { Ok(()) } else { Err(ImportError::Version { found: version }) }

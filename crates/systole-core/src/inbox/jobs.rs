@@ -50,7 +50,7 @@ pub enum Absent {
 /// Bounds on a registry. The defaults are in brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobsLimits {
-    /// Jobs that are there or that tasks wait for (1,024).
+    /// Jobs that are registered or that tasks wait for (1,024).
     pub jobs: usize,
     /// Skills of one job (64).
     pub skills: usize,

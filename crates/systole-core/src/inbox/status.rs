@@ -111,7 +111,7 @@ impl Act {
         Self::Release,
     ];
 
-    /// The name of the payload that does it; `release` for what no payload does.
+    /// The name of the payload that makes the transition; `release` for the one that no payload makes.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Accept => "accept",

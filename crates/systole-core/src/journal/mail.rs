@@ -1,4 +1,4 @@
-//! Records of the mailboxes of remote listeners, and of what clients submit over a network.
+//! Records of the mailboxes of remote listeners, and of the submissions of clients over a network.
 
 use std::sync::Arc;
 
@@ -162,7 +162,7 @@ pub struct SubmissionRecord {
     pub id: MessageId,
     /// Client.
     pub client: Name,
-    /// Conversation that it opened; its answers are what left there.
+    /// Conversation that it opened; its answers are the messages that left there.
     pub root: ThreadId,
     /// Idempotency key of the request, and the BLAKE3 digest of its body.
     pub key: Option<(Arc<str>, [u8; 32])>,

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::vocab::{Name, TaskId};
 
-/// A journal that survives nothing but the core that wrote it: what a store must do, without one.
+/// A journal in memory, which survives the core that wrote it, and nothing else: the duties of a store, without a file.
 ///
 /// Tests crash a core by throwing it away and starting another one from the same journal.
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,4 @@
-//! Presence of listeners: pauses, registrations, and what is to be pushed to them.
+//! Presence of listeners: pauses, registrations, and the messages to push to them.
 
 use super::io::{Change, Delivery, Refused};
 use super::{Mailboxes, Name};

@@ -9,8 +9,8 @@ use crate::journal::{AddresseeRecord, MailState, OpenMail, Recovered};
 use crate::vocab::Time;
 
 impl Mailboxes {
-    /// Takes up what a journal holds, before any input. A message that the pump does not run again is abandoned: its
-    /// thread closed right before the crash.
+    /// Recovers the mailboxes from a journal, before any input. A message that the pump does not run again is
+    /// abandoned: its thread closed right before the crash.
     pub fn recover(&mut self, recovered: &Recovered, now: Time) -> Change {
         let mut change = Change::default();
         let run_again: HashSet<_> = recovered.messages.iter().map(|message| message.id).collect();

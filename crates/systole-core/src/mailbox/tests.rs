@@ -71,7 +71,7 @@ enum Act {
     Wait {
         seconds: u64,
     },
-    /// The journal writes some of what it was handed.
+    /// The journal writes some of its steps.
     Write {
         steps: usize,
     },
@@ -351,7 +351,7 @@ impl World {
         }
     }
 
-    /// The journal writes the oldest of what it was handed.
+    /// Lets the journal write its oldest step.
     fn write(&mut self) {
         if self.unwritten.is_empty() {
             return;

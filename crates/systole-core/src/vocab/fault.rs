@@ -28,7 +28,7 @@ pub enum FaultCode {
     Internal,
     /// The listener ended without an answer.
     Silent,
-    /// The listener says that it failed.
+    /// The listener reported a failure.
     Failed,
 }
 
@@ -92,7 +92,7 @@ impl fmt::Display for FaultCode {
     }
 }
 
-/// A payload which says that something went wrong. It travels like a reply.
+/// A payload that reports a failure. It travels like a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The kind of the failure.
@@ -115,7 +115,7 @@ pub struct BrokenRule {
     pub rule: String,
     /// The position in the sender's document.
     pub at: Option<Position>,
-    /// A valid instance of what should have been sent, canonical: of the payload, or of an envelope.
+    /// A valid instance to send instead, canonical: of the payload, or of an envelope.
     pub example: Option<String>,
 }
 

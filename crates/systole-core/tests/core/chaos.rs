@@ -272,7 +272,7 @@ impl Chaos {
         assert!(holders <= self.plan.listeners[index].slots as usize, "{holders} handlers of {listener} run");
     }
 
-    /// Lets everything end, and looks whether everybody got what was due.
+    /// Lets everything end, and checks that every party got its messages.
     fn finish(mut self) {
         for listener in 0..self.plan.count() {
             self.event(&Op::Down { listener: listener as u8, down: false });

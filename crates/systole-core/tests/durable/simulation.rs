@@ -270,7 +270,7 @@ impl Simulation {
                     let (id, listener, resumed) = (handler.message, handler.listener, handler.resumed.clone());
                     self.say(|| format!("resume {id} with {call:?}: {result:?}"));
                     let recorded = self.recorded.get(&id).map_or(&[][..], Vec::as_slice);
-                    // Whoever reattaches counts its groups anew.
+                    // A listener that reattaches counts its groups anew.
                     let held = !self.blueprint.listeners().nth(listener).is_some_and(|(_, it)| it.reattaches);
                     let both = if held { resumed.len().min(recorded.len()) } else { 0 };
                     assert_eq!(resumed[..both], recorded[..both], "{id}: the order of what it awaited has changed");
@@ -512,7 +512,7 @@ fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
     });
     let client = Client { name: Name::parse("alice").expect("a name"), calls: all('q'), admin: false };
     let mut blueprint = Blueprint::new("durable", listeners.collect(), vec![client]);
-    // Every crash may hit whoever runs: that is what most of these do.
+    // A crash may hit any handler that runs: that is the effect of most crashes here.
     blueprint.limits.max_attempts = 200;
     blueprint.limits.thread_depth = 6;
     if greedy {

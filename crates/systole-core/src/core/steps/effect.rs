@@ -208,7 +208,7 @@ impl Core {
         }
     }
 
-    /// Notes what a handler said: for operators, and for the context of its thread.
+    /// Notes an emission of a handler: for operators, and for the context of its thread.
     pub(super) fn emitted(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical) {
         self.tree.event(key, &mut self.out, || EventKind::Emitted { payload: payload.root().clone() });
         let contract = self.setup.blueprint.contract(listener);

@@ -1,4 +1,4 @@
-//! The bounds on what threads and conversations hold, and what becomes of a thread that goes past them.
+//! The bounds of threads and conversations, and the failure of a thread that exceeds them.
 //!
 //! An emission makes one message for each of its indices: the request in the mailbox of a child, the answer
 //! of the core, a continue, or the fault that refuses one of these. [`Tree::room_for`] asks for the places of all
@@ -142,7 +142,7 @@ impl Tree {
         self.room_in_organism()
     }
 
-    /// The place of a payload among what waits: the one that it has, or a new one.
+    /// The place of a payload among the messages that wait: the one that it has, or a new one.
     pub(in crate::core) fn permit(
         &self,
         permit: Option<Permit>,

@@ -32,7 +32,7 @@ pub struct Holding {
 pub(in crate::core) struct Conversation {
     messages: Cell<usize>,
     bytes: Cell<usize>,
-    /// The threads that can be dispatched at once; `RunQueue` says when.
+    /// The threads that can be dispatched at once; `RunQueue` decides when.
     pub ready: RefCell<Ready>,
     /// States whether it stands in the run queue.
     pub is_queued: Cell<bool>,
@@ -150,7 +150,7 @@ impl Tree {
         Share { permit, conversation }
     }
 
-    /// Counts a message of so many bytes, whatever the bounds say.
+    /// Counts a message of so many bytes, regardless of the bounds.
     pub(in crate::core) fn count(&mut self, key: ThreadKey, bytes: usize) -> Share {
         let permit = self.gauge.count(bytes);
         self.share(key, permit)

@@ -24,7 +24,7 @@ pub struct Register {
 }
 
 impl Register {
-    /// A job of that name, with one line for people and models and with what it can do.
+    /// Makes the registration of a job, with a description for people and models in one line, and its skills.
     pub fn new<S: Into<String>>(
         job: Name,
         description: impl Into<String>,

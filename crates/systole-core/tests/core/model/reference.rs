@@ -768,7 +768,7 @@ impl Model {
             return;
         }
         let Some(me) = state.listener else {
-            // The children of nobody's owe nothing, so that it isn't busy with them.
+            // The children of a root without an owner owe nothing, so the root isn't busy with them.
             if state.nobodys && !self.open_children(thread).is_empty() {
                 return;
             }
