@@ -343,7 +343,7 @@ pub enum Mistake {
     /// A schema that can't be a contract.
     #[error(transparent)]
     Schema(#[from] ContractError),
-    /// A second opinion that refuses what the engine accepts.
+    /// A second opinion that refuses a schema which the engine accepts.
     #[error("{by} refuses {what}, which the engine accepts: {message}")]
     Objection {
         /// The validator.
@@ -380,7 +380,7 @@ pub enum Mistake {
         payload: QName,
         /// The declared payload that may be meant.
         near: Option<QName>,
-        /// The declaration that has the name and is no payload: its place, and what to write instead.
+        /// The declaration that has the name and is no payload: its place, and the text to write instead.
         namesake: Option<String>,
     },
     /// A client without a way to send a message.

@@ -174,7 +174,7 @@ fn returned(calls: &[At<QName>], replies: &HashMap<QName, Vec<QName>>) -> Vec<At
     returns
 }
 
-/// Describes listeners that say nothing of themselves by what they accept, as its schemas document it.
+/// Describes listeners without a description by the payloads that they accept, as the schemas document those.
 pub(super) fn describe(organism: &mut Organism, catalog: &Catalog) {
     for listener in organism.listeners.iter_mut().filter(|listener| listener.contract.description.is_empty()) {
         if matches!(listener.kind, Written::Tasks { .. }) {

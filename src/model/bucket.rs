@@ -20,7 +20,7 @@ impl Bucket {
         Self { per_minute, level: per_minute, at: now }
     }
 
-    /// Takes tokens, or says how long it takes until they are there. More than a bucket holds need a full one.
+    /// Takes tokens, or returns the time until they are available. More than a bucket holds need a full one.
     pub(super) fn take(&mut self, tokens: u64, now: Time) -> Result<(), Duration> {
         let per_second = self.per_minute / 60.0;
         self.level = (self.level + now.since(self.at).as_secs_f64() * per_second).min(self.per_minute);

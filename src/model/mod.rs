@@ -62,7 +62,7 @@ impl<P: Provider + ?Sized> Provider for Box<P> {
 /// An answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// The text, without what the provider marks as reasoning.
+    /// The text, without the parts that the provider marks as reasoning.
     pub text: String,
     /// The way it ended.
     pub finish: Finish,
@@ -75,7 +75,7 @@ pub struct Completion {
 /// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
-    /// The model said all that it had to say.
+    /// The model ended the answer.
     Whole,
     /// A limit of tokens cut it.
     Cut,

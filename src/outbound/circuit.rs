@@ -48,7 +48,7 @@ impl Circuit {
         }
     }
 
-    /// Notes an answer of the target, whatever it is.
+    /// Notes an answer of the target, of any status.
     pub(super) fn answered(&mut self) {
         *self = Self::default();
     }

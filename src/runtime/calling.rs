@@ -1,4 +1,4 @@
-//! The futures of awaited calls, and what comes of them.
+//! The futures of awaited calls, and their results.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -31,7 +31,7 @@ impl<T> Calling<T> {
         Self(self.0.within(time))
     }
 
-    /// Says that what came of it is kept elsewhere, durable before anything that comes later. For listeners that
+    /// Reports that the results are kept elsewhere, durable before anything that comes later. For listeners that
     /// [reattach](systole_core::core::Contract::reattaches).
     pub(super) fn forget(self) {
         let CallingAll { key, state, .. } = &self.0;

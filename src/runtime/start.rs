@@ -55,7 +55,7 @@ pub enum Refusal {
         party: Option<Name>,
         /// The Rust type, or the name of the schema.
         payload: String,
-        /// The reason, and what to write instead.
+        /// The reason, and the text to write instead.
         error: ContractError,
     },
     /// A listener has two functions for one payload.

@@ -92,8 +92,8 @@ impl Thread {
         Ok(value)
     }
 
-    /// Asks a model and writes its answer down, as [`record`](Self::record) does, with the key of what was asked. A handler
-    /// that runs again asks anew where it asks something else, and writes that down instead. A failure is not written down.
+    /// Asks a model and records its answer, as [`record`](Self::record) does, with the key of the request. A handler
+    /// that runs again asks anew if its request differs, and records that answer instead. A failure is not recorded.
     #[cfg(feature = "gateway")]
     pub(crate) async fn record_answer<T, F>(&self, name: &str, key: &str, ask: F) -> Result<T, Failure>
     where
@@ -202,8 +202,8 @@ impl Thread {
         self.await_one(call_on(thread, request), returned)
     }
 
-    /// Awaits the answer to one call, whatever its type: for payloads that are no [`Request`], and for what
-    /// [`call_to`](super::call_to()) and its kin make of them.
+    /// Awaits the answer to one call, of any type: for payloads that are no [`Request`], and for the output of
+    /// [`call_to`](super::call_to()) and its kin.
     ///
     /// # Errors
     /// As [`Thread::call`].
@@ -222,7 +222,7 @@ impl Thread {
         CallingAll::new(self.key, collect(requests), join, returned)
     }
 
-    /// Awaits the answers to several calls, whatever their types, as [`call_all`](Self::call_all) does.
+    /// Awaits the answers to several calls, of any types, as [`call_all`](Self::call_all) does.
     ///
     /// # Errors
     /// As [`Thread::call_all`].

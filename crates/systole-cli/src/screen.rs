@@ -37,7 +37,7 @@ pub(super) enum Desk {
     None,
     /// The terminal of standard error.
     Standard,
-    /// A terminal of its own; `shared` says that standard error is shown there, too.
+    /// A terminal of its own; `shared` is true if standard error is shown there, too.
     Terminal { out: Box<dyn Write + Send>, shared: bool },
 }
 
@@ -495,7 +495,7 @@ mod tests {
         assert_eq!(sink.take(), "00000000\n└ echo\n\x1b[2A\x1b[J");
     }
 
-    /// Text with what terminals interpret: C0, C1, a forged line, directions.
+    /// Text with characters that terminals interpret: C0, C1, a forged line, directions.
     const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\u{7f}\nb\u{202e}\u{2066}\u{feff}\u{2028}c";
 
     /// An event of each kind, with hostile text in each field that may hold foreign text.

@@ -415,7 +415,7 @@ fn a_dead_letter_is_queued_again_at_the_next_start() {
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let number = listed[0]["number"].as_str().unwrap();
     let requeued = folder.said(&["dead", "requeue", number, "--journal", "a.journal"]);
-    let said = format!("dead letter {number} is queued again at the next start\n");
+    let said = format!("dead letter {number} is redriven at the next start\n");
     assert_eq!(requeued, (0, said, String::new()));
     let kit = start();
     kit.run_until_idle();

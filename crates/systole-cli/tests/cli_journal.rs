@@ -228,7 +228,7 @@ fn dead_letters_are_shown_dropped_and_queued_again() {
     assert_eq!(said(&["dead", "drop", "22", "--journal", &file]), (0, String::new(), String::new()));
     let (code, _, err) = said(&["dead", "requeue", "21", "20", "--journal", &file]);
     assert_eq!((code, err.contains("dead letter 21: this dead letter holds no payload")), (1, true), "{err}");
-    let queued = "dead letter 20 is queued again at the next start\n".to_owned();
+    let queued = "dead letter 20 is redriven at the next start\n".to_owned();
     assert_eq!(said(&["dead", "requeue", "20", "--journal", &file]), (0, queued, String::new()));
     let (code, _, err) = said(&["dead", "drop", "22", "--journal", &file]);
     assert_eq!((code, err.starts_with("there is no dead letter 22")), (1, true), "{err}");

@@ -84,7 +84,7 @@ pub enum ForkError {
     /// No client owns the root.
     #[error("the conversation has no client that would get its answers: name one with `--as NAME`")]
     Nobody,
-    /// A spawned thread was open, and what it owed is not kept.
+    /// A spawned thread was open, and its debts are not kept.
     #[error("thread {0} was spawned, and what it owed at that moment is not kept: name a message that came before it")]
     Spawned(ThreadId),
     /// The message is a fault, which has no payload.

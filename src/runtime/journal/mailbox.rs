@@ -149,8 +149,8 @@ pub(super) fn delete_mail(db: &Connection, seq: Number) -> Result<Option<Name>, 
     found.map(parse).transpose()
 }
 
-/// Notes numbers that have left a mailbox: the greatest that was pruned, and the greatest of all. Returns what that
-/// adds to the total.
+/// Notes numbers that have left a mailbox: the greatest that was pruned, and the greatest of all. Returns the addition
+/// to the total.
 pub(super) fn note_gone(
     db: &Connection,
     mailbox: &Name,

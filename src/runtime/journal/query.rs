@@ -86,7 +86,7 @@ impl Page {
     }
 }
 
-/// The extent of a mailbox: what retention has deleted of it, and where the rest begins.
+/// The extent of a mailbox: the end of the part that retention has deleted, and the begin of the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The greatest number that was deleted.

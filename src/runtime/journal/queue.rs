@@ -65,7 +65,7 @@ pub(super) enum Turn {
     Failed(JournalError),
 }
 
-/// The journal, and the callback for what is written there.
+/// The journal, and the callback for written steps.
 pub(super) struct Pen {
     journal: Box<dyn Journal>,
     shards: Vec<ShardId>,

@@ -155,7 +155,7 @@ impl JournalReader {
         self.told(transaction(&self.db, "BEGIN", || read(self)))
     }
 
-    /// Counts what the journal holds.
+    /// Counts the contents of the journal.
     ///
     /// # Errors
     /// [`StoreError`] if the journal can't be read.

@@ -22,7 +22,7 @@ use crate::signals::Signals;
 
 const HELP: &str = "\
 The organism starts, gets the message as from the client 'cli', and ends when it has answered. The payload of the answer \
-is printed on standard output. Events are not shown, and of the log only warnings and errors, unless SYSTOLE_LOG says more.
+is printed on standard output. Events are not shown, and of the log only warnings and errors, unless SYSTOLE_LOG asks for more.
 
 Exit codes: 0 a reply came back, 1 a fault, or no answer, 2 it could not be asked, 3 the organism could not go on, 130 told \
 to stop.";

@@ -98,7 +98,7 @@ impl FromStr for Message {
 }
 
 impl Message {
-    /// The one message of a conversation that is meant.
+    /// Finds the message of a conversation that the argument names.
     fn find(&self, reader: &JournalReader, id: ThreadId) -> Result<MessageId, Failure> {
         let digits = match self {
             Self::Id(id) => return Ok(*id),

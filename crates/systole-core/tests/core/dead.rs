@@ -1,4 +1,4 @@
-//! Dead letters: listed, queued again, discarded.
+//! Dead letters: listed, redriven, discarded.
 
 use systole_core::core::*;
 

@@ -218,7 +218,7 @@ impl Model {
         root
     }
 
-    /// A dead letter whose payload keeps its schema is queued again.
+    /// Redrives a dead letter whose payload keeps its schema.
     pub(crate) fn redrive(&mut self, from: &str, to: Option<&str>, target: usize, n: i64) {
         let may = match from {
             "alice" => true,
