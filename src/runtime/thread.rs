@@ -1,3 +1,5 @@
+//! The thread of a handler: its calls, and its recorded values.
+
 use std::sync::Arc;
 use std::task::Poll;
 

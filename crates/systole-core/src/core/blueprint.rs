@@ -1,3 +1,5 @@
+//! The blueprint: the listeners and clients of an organism, with the parties at both ends of each payload.
+
 use std::collections::{BTreeSet, HashMap};
 
 use super::contract::{Client, Contract, MetaFlags, Routing, Scheduling, Silence};

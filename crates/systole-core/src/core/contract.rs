@@ -1,3 +1,5 @@
+//! Contracts of listeners, clients, and the parties that may make requests to the core.
+
 use std::time::Duration;
 
 use crate::vocab::{Name, QName};

@@ -1,3 +1,5 @@
+//! Dead letters: undeliverable messages, kept to be listed, redriven or discarded.
+
 use std::collections::VecDeque;
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! Events for operators.
+
 use std::sync::Arc;
 use std::time::Duration;
 

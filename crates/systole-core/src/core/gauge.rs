@@ -1,3 +1,5 @@
+//! The gauge: counts of the messages and bytes that wait in all shards, with their bounds.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

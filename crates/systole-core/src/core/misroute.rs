@@ -1,3 +1,5 @@
+//! Mistakes behind `route` faults, for operators.
+
 use crate::vocab::Name;
 
 /// The mistake behind a `route` fault. Its receiver reads the same text for all mistakes, so that it can't find out

@@ -1,3 +1,5 @@
+//! Changes of an inbox, for its journal and its subscribers.
+
 use super::event::Event;
 use crate::vocab::{Name, TaskId};
 

@@ -1,3 +1,5 @@
+//! Contexts of tasks: keys and values, or an element of any name.
+
 use std::fmt;
 
 use bytes::Bytes;

@@ -1,3 +1,5 @@
+//! Errors of an inbox.
+
 use std::fmt;
 
 use super::principal::Principal;

@@ -1,3 +1,5 @@
+//! Events of tasks.
+
 use std::fmt;
 
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+//! The registry of jobs: jobs that register, each with its inbox, and tasks that wait for them.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::Change;

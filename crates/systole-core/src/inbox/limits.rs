@@ -1,3 +1,5 @@
+//! Bounds on an inbox.
+
 /// Bounds on one inbox. The defaults are in brackets. Bytes are counted as the text stands in XML, so that `&` counts
 /// as the five of `&amp;`.
 #[derive(Debug, Clone, PartialEq, Eq)]

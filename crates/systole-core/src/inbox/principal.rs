@@ -1,3 +1,5 @@
+//! Principals that act on an inbox.
+
 use std::fmt;
 
 use super::error::{Field, InboxError};

@@ -1,3 +1,5 @@
+//! Statuses and transitions of tasks: the lifecycle.
+
 use std::fmt;
 
 use schemars::JsonSchema;

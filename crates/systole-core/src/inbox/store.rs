@@ -1,3 +1,5 @@
+//! The inbox of a job: its tasks, their order and their sizes.
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::change::Change;

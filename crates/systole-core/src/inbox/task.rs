@@ -1,3 +1,5 @@
+//! Tasks, with their progress, artifacts and questions.
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! A journal that fails, for tests.
+
 use super::{Journal, JournalError, Recovered, Step};
 use crate::vocab::Time;
 

@@ -1,3 +1,5 @@
+//! A journal in memory, for tests.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail};

@@ -1,3 +1,5 @@
+//! Steps of the journal: operations and their records.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Answers of the core, in the meta namespace.
+
 use systole_xml::ladder::Canonical;
 
 use super::reader::{ElementReader, MetaError, MetaProblem, Problem};

@@ -1,3 +1,5 @@
+//! The payloads `<boot>` and `<fan-out-ended>`.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_xml::ladder::Canonical;

@@ -1,3 +1,5 @@
+//! Faults as payloads.
+
 use std::sync::Arc;
 
 use systole_xml::ladder::Canonical;

@@ -1,3 +1,5 @@
+//! A reader of the pump's own payloads, and its errors.
+
 use std::iter::Peekable;
 
 use systole_xml::ladder::Canonical;

@@ -1,3 +1,5 @@
+//! Requests to the core and its answers as Rust types.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

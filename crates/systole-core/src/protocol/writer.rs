@@ -1,3 +1,5 @@
+//! A writer of the pump's own payloads.
+
 use bytes::Bytes;
 use systole_xml::ladder::Canonical;
 use systole_xml::ladder::strict::canonicalize;

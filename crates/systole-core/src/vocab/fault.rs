@@ -1,3 +1,5 @@
+//! Faults: the kind of a failure, a sentence, and the broken rule.
+
 use std::fmt;
 use std::sync::Arc;
 

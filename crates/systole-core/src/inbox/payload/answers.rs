@@ -1,3 +1,5 @@
+//! Payloads of an inbox: answers, and the messages to submitters.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_xml::ladder::Canonical;

@@ -1,3 +1,5 @@
+//! The context of a task as a part of payloads.
+
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::ser::Error;

@@ -1,3 +1,5 @@
+//! Payloads to an inbox: the requests of submitters and owners.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_xml::ladder::Canonical;
