@@ -1,4 +1,4 @@
-//! Listeners that models speak for, on the simulated clock, with providers that say what a test tells them.
+//! Listeners that models speak for, on the simulated clock, with providers that a test scripts.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -45,7 +45,7 @@ enum Step {
 }
 use Step::{After, Cut, Fail, Say};
 
-/// A provider that follows its steps, and notes what it is asked, and when.
+/// A provider that follows its steps, and notes its requests with their times.
 #[derive(Clone, Default)]
 struct Fake {
     steps: Arc<Mutex<VecDeque<Step>>>,

@@ -104,7 +104,7 @@ fn backend(reader: &mut Reader, node: &Node) -> (Option<At<Name>>, Option<(Backe
             script.and_then(|node| script_of(reader, node)).map(ProviderSettings::Scripted)
         }
         None => {
-            // Which of them may stand here depends on the provider.
+            // The provider decides which of these keys are allowed.
             OF_HTTP.iter().chain(&["script"]).for_each(|key| {
                 fields.take(key);
             });

@@ -59,7 +59,7 @@ impl Progress {
             let (phase, since) = *news.borrow_and_update();
             let (kind, what, limit) = phase.limit(policy);
             tokio::select! {
-                // Its sender is `self`.
+                // The sender of the channel is `self`.
                 _ = news.changed() => {}
                 () = tokio::time::sleep_until(since + limit) => return Failure::new(kind, format!("{what} for {limit:?}")),
             }

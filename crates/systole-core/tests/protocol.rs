@@ -272,7 +272,7 @@ fn every_payload_of_the_pump_has_an_example_and_a_prompt() {
     for schema in catalog.payloads() {
         assert!(!schema.description().is_empty(), "{}", schema.qname());
         assert!(schema.prompt().contains("answer with exactly one"), "{}", schema.qname());
-        // Those that hold any element have none of their own making.
+        // Payloads that hold any element have no example of their own.
         let open = ["message", "spawn-thread", "schema", "example"].contains(&schema.qname().local());
         assert_eq!(schema.example().is_none(), open, "{}", schema.qname());
     }

@@ -39,7 +39,7 @@ impl Apply<'_> {
         }
         match (is_over, status.state.is_over()) {
             (_, true) => self.end_mail(seq),
-            // Nothing has checked the row since it ended.
+            // The row was not checked since it ended.
             (true, false) => self.mail_at(seq).map(drop),
             (false, false) => Ok(()),
         }

@@ -68,7 +68,7 @@ pub(crate) struct Held {
 /// A connection, with the open file that it needs.
 #[derive(Debug)]
 pub(crate) struct Database {
-    // Its connection must be closed before `db`.
+    // The connection of the checkpoints must be closed before `db`.
     checkpoints: Option<Box<Checkpoints>>,
     // The connection must be closed before the file.
     db: Connection,

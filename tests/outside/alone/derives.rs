@@ -1,4 +1,5 @@
-//! A program of a crate that depends on systole alone: the derives of the prelude take what those of serde and schemars do.
+//! A program of a crate that depends on systole alone: the derives of the prelude accept the attributes of serde and
+//! schemars.
 
 use systole::prelude::*;
 use systole::schema::PayloadSchema;

@@ -73,7 +73,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
             _ = organism.broken() => Ok(None),
             () = signals.stop() => return Ok(ExitCode::from(super::INTERRUPTED)),
         };
-        // It is read once standard output has it.
+        // The answer counts as read once standard output has it.
         let code = answered.and_then(|answer| print(&stage.screen, answer, args.envelope));
         drop(conversation);
         code

@@ -310,7 +310,7 @@ impl Blueprint {
         // Most callers of a payload take all that its listeners reply, of which there may be many.
         let mut replies: HashMap<&QName, BTreeSet<&QName>> = HashMap::new();
         for caller in self.listeners.iter().filter(|listener| !listener.can_park) {
-            // What a listener elsewhere does to tasks over HTTP is answered there.
+            // Requests about tasks that a remote listener makes over HTTP are answered over HTTP.
             let over_http = |call: &&QName| caller.outlives && call.namespace() == payload::NAMESPACE;
             for call in caller.calls.iter().filter(|call| !over_http(call)) {
                 let replies = replies.entry(call).or_insert_with(|| {

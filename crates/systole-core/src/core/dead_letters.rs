@@ -190,7 +190,7 @@ mod tests {
         let mut letters = DeadLetters::new(ShardId(1), &limits);
         let ids: Vec<_> = (0..5).map(|_| bury(&mut letters, None)).collect();
         assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[2..]);
-        // It holds its bytes, 40, and as many that it was read from.
+        // The letter holds its 40 bytes, and as many of the bytes that it was read from.
         let long = bury(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(33))));
         assert_eq!((letters.iter().count(), letters.get(long).is_some()), (3, true));
         bury(&mut letters, Some("<another></another>"));

@@ -152,7 +152,7 @@ impl MemoryJournal {
             Op::Addressee(addressee) => {
                 self.addressees.insert(addressee.mailbox.clone(), addressee.clone());
             }
-            // Nothing of it is taken up by a start.
+            // A start takes up no submission.
             Op::Submitted(_) => {}
         }
     }

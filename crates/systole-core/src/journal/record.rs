@@ -575,7 +575,8 @@ impl Recovered {
         for entry in remembered {
             parts[home(&entry.thread)].remembered.push(entry);
         }
-        // Their conversations have no reader yet: any shard can hand them out, and one keeps their order.
+        // The conversations of these records have no reader yet: any shard can hand them out, and a single one keeps
+        // their order.
         (parts[0].egress, parts[0].letters, parts[0].redrive) = (egress, letters, redrive);
         (parts[0].tasks, parts[0].states) = (tasks, states);
         parts

@@ -37,7 +37,7 @@ impl Mailboxes {
         let (id, most) = (mail.id, self.limits.deliveries);
         let mailbox = self.boxes.entry(mail.mailbox.clone()).or_insert_with(|| Mailbox::new(Delivery::Pulled));
         let mut status = mail.status.clone();
-        // It was pushed by an earlier run, and is pulled now.
+        // The message was pushed by an earlier run, and is pulled now.
         let was_pushed = status.receipt.is_none() && (status.due == Time::MAX || status.deliveries >= most);
         if mailbox.delivery == Delivery::Pulled && status.state.is_open() && was_pushed {
             (status.due, status.deliveries) = (Time::default(), 0);

@@ -227,7 +227,7 @@ impl Chaos {
         self.world.end(task, outcome);
     }
 
-    /// Checks what the cores asked for since the last time.
+    /// Checks the outputs of the cores since the last time.
     fn look(&mut self) {
         for seen in std::mem::take(&mut self.world.log) {
             match seen {

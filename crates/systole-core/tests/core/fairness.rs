@@ -17,7 +17,7 @@ struct Wait {
     gone: usize,
 }
 
-/// A thread of `boss`: its conversation, and what waits in its mailbox.
+/// A thread of `boss`: its conversation, and the number of messages in its mailbox.
 struct Mail {
     root: ThreadId,
     queued: usize,

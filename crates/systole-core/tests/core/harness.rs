@@ -26,7 +26,7 @@ pub(crate) struct Setup {
 /// The reaction of a closure to a message.
 pub(crate) enum Act {
     End(Outcome),
-    /// The handler goes on; the test says what it does.
+    /// The handler goes on, as the test directs.
     Hold,
 }
 
@@ -263,7 +263,7 @@ impl Letter {
 }
 
 impl World {
-    /// Says what the handlers of a listener do.
+    /// Sets the reactions of the handlers of a listener.
     pub(crate) fn script(&mut self, listener: &str, script: impl FnMut(&Message) -> Act + 'static) {
         assert!(self.blueprint.party(listener).is_some(), "there is no {listener}");
         self.scripts.insert(listener.into(), Box::new(script));
@@ -359,7 +359,7 @@ impl World {
         self.check_books();
     }
 
-    /// Carries what is on the links; whether there was anything.
+    /// Carries the messages on the links; returns whether there were any.
     pub(crate) fn carry(&mut self) -> bool {
         let messages = std::mem::take(&mut self.links);
         let any = !messages.is_empty();

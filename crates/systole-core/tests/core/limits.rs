@@ -1,4 +1,4 @@
-//! Bounds: what is past them is answered, and what was promised is kept.
+//! Bounds: calls past them are answered with a fault, and promised answers come.
 
 use systole_core::core::*;
 use systole_core::vocab::FaultCode;

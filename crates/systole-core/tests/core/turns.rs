@@ -1,4 +1,4 @@
-//! The order of dispatch: the ring, the slots, what goes first.
+//! The order of dispatch: the run queue, the slots, and precedence.
 
 use systole_core::core::*;
 

@@ -150,7 +150,7 @@ impl Handler {
             return;
         }
         self.resumed.push(call.0);
-        // Whatever it does depends on the order and on what came.
+        // The actions of a handler depend on the order and on the answers.
         self.replies = self.replies * 31 + i64::from(call.0) + result.as_ref().map_or(17, |all| all.len() as i64);
         self.replies %= 1_000_003;
     }

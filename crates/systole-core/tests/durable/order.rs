@@ -1,5 +1,5 @@
-//! Listeners with one slot, in an organism of one to four shards that is killed and stopped at random: what comes in
-//! first goes out first, and never two run at once.
+//! Listeners with one slot, in an organism of one to four shards that is killed and stopped at random: messages go out
+//! in the order in which they came in, and never two run at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -162,7 +162,7 @@ impl Organism {
             assert!(self.poll(shard), "{n} is not taken");
         }
         assert!(self.taken[&(n as u64)]);
-        // What its shard tells others of it is on its way before its client hears that it was taken.
+        // The messages of its shard to the others are on their way before the client learns that it was accepted.
         while self.carry() {}
     }
 

@@ -286,7 +286,7 @@ impl Simulation {
             }
             Output::Egress(egress) => {
                 self.say(|| format!("egress {}: {:?}", egress.number, egress.envelope));
-                // That the organism ends is not written down.
+                // The end of the organism is not in the journal.
                 if egress.number != 0 {
                     self.clients.inbox.push(egress);
                 }
@@ -327,7 +327,7 @@ impl Simulation {
         self.handlers.push(Handler::new((shard, task), listener, &message, greedy));
     }
 
-    /// Says how far the journal is.
+    /// Reports the steps that the journal has written.
     pub(crate) fn tell(&mut self) {
         for shard in 0..self.cores.len() {
             let number = self.store.written(shard);

@@ -1,4 +1,4 @@
-//! The journal of the simulation: what is written, what is on its way, and what it says of each message.
+//! The journal of the simulation: written steps, steps on their way, and the records of each message.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -53,7 +53,7 @@ impl Core {
                 Some(fan) => Origin::Fan { fan, index: next },
                 None => Origin::Single,
             };
-            // What is no call takes no index of the fan-out: its ids come from a range of their own.
+            // An emission that is no call takes no index of the fan-out: its ids come from a range of their own.
             let index = if verdict.width() == 0 { OWN + first + position } else { first + u64::from(next) };
             next += verdict.width() as u32;
             let entry = entries.one();

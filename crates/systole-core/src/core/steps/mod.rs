@@ -213,7 +213,7 @@ impl Core {
     }
 
     fn hear(&mut self, message: ShardMessage) {
-        // One of another organism has no slots here.
+        // A listener of another organism has no slots here.
         if message.listener().is_some_and(|listener| self.setup.blueprint.listener(listener).is_none()) {
             return;
         }

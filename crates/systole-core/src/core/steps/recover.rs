@@ -256,7 +256,7 @@ impl Core {
 
     fn recover_egress(&mut self, record: EgressRecord) {
         let EgressRecord { number, client, root, from, in_reply_to, envelope, fault, payload } = record;
-        // It waits for a start at which the client is there.
+        // The message waits for a start at which the client is registered.
         let Some(Party::Client(client)) = self.setup.blueprint.party(client.as_str()) else { return };
         let Ok(payload) = stored(payload) else { return };
         let proof = match fault {

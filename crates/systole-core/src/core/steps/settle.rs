@@ -25,7 +25,7 @@ impl Core {
             return self.make_ready(key);
         }
         match thread.owner {
-            // Its children owe nothing, so that it isn't busy with them.
+            // The children of a root without an owner owe nothing, so the root isn't busy with them.
             Owner::Nobody if thread.children.first.is_none() => self.close(key),
             Owner::Nobody => {}
             Owner::Client(_) => {

@@ -43,7 +43,7 @@ impl Core {
             return self.end_all(&faults::cancelled());
         }
         self.out.seal();
-        // What was not taken in is not in the journal.
+        // Messages that were not accepted are not in the journal.
         for item in self.entrance.take_all().into_iter().filter(Item::is_message) {
             self.abandon(item, &faults::cancelled());
         }

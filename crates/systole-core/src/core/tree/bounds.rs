@@ -37,7 +37,7 @@ impl Tree {
     /// Checks that an emission of a thread may take effect; the fault ends the thread.
     pub(in crate::core) fn room_for(&self, key: ThreadKey, verdict: &Verdict) -> Result<(), Fault> {
         let (messages, threads) = match verdict {
-            // What ends something needs no room.
+            // An emission that ends a thread needs no room.
             Verdict::Reply(_) | Verdict::CloseThread { .. } => return Ok(()),
             Verdict::Call { others, .. } => (1 + others.len(), 1 + others.len()),
             Verdict::Spawn { .. } => (verdict.width(), 1),

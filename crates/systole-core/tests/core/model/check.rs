@@ -1,4 +1,4 @@
-//! Time for both, and the comparison of what came out.
+//! Time for both sides, and the comparison of their outputs.
 
 use std::time::Duration;
 

@@ -234,7 +234,7 @@ impl Pair {
         self.requests.push((n, root, copies));
     }
 
-    /// Queues a dead letter again. The model keeps none: it reads what the world shows of them.
+    /// Redrives a dead letter. The model keeps none: it reads those of the world.
     fn redrive(&mut self, number: u8) {
         let letters: Vec<_> = self.world.cores[0].dead_letters().iter().cloned().collect();
         if letters.is_empty() {

@@ -18,7 +18,7 @@ pub(crate) struct Plan {
     pub(crate) events: bool,
 }
 
-/// Listener `l<i>` takes `q<i>` and answers `a<i>`; the masks say which others it knows.
+/// A listener: `l<i>` accepts `q<i>` and answers `a<i>`; the masks are the other listeners that it knows.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) takes_faults: bool,

@@ -39,7 +39,7 @@ pub(crate) struct Thread {
     pub(crate) mailbox: VecDeque<Mail>,
     pub(crate) task: bool,
     debt: Debt,
-    /// Calls on a spawned thread that have not started; it is one if this is there.
+    /// Calls on a spawned thread that have not started; `None` for other threads.
     pub(crate) backlog: Option<VecDeque<(Mail, Debt)>>,
     pub(crate) spawned: bool,
     pub(crate) continues: Vec<(Time, u64, i64)>,
@@ -458,7 +458,7 @@ impl Model {
         }
     }
 
-    /// The call of a spawned thread is over: what belonged to it goes, the thread stays.
+    /// Ends the call of a spawned thread: its work goes, the thread stays.
     fn clear(&mut self, child: usize) {
         let backlog = self.threads[child].backlog.take();
         self.close(child);
@@ -498,7 +498,7 @@ impl Model {
         self.decide(group);
     }
 
-    /// A handler says that it waits; `asked` if it has just called.
+    /// Parks a handler; `asked` if it has just called.
     pub(crate) fn park(&mut self, name: harness::Task, asked: bool) {
         let waits = asked || !self.groups_of(name).is_empty();
         let at = self.task_index(name);
@@ -638,7 +638,7 @@ impl Model {
         self.said.push(format!("{root}/{from}: {what}{label}"));
     }
 
-    /// A fault for what a thread emitted.
+    /// A fault for an emission of a thread.
     fn fault_own(&mut self, thread: usize, code: &'static str, answers: Debt) {
         self.deliver(thread, "system".to_owned(), What::Fault(code), answers);
     }
@@ -879,7 +879,7 @@ impl Model {
         self.settle(root);
     }
 
-    /// Pending continues are cancelled, and none are put off any more.
+    /// Cancels pending continues, and puts off none from now on.
     pub(crate) fn drain(&mut self) {
         self.draining = true;
         for thread in 0..self.threads.len() {
