@@ -179,7 +179,7 @@ fn a_refusal_is_fed_back_and_the_last_one_is_told() {
     ] {
         assert!(feedback[0].contains(part), "no {part} in {}", feedback[0]);
     }
-    assert!(feedback[1].contains("no XML that can be read") && feedback[2].contains("no XML element"), "{feedback:?}");
+    assert!(feedback[1].contains("can't be read as XML") && feedback[2].contains("no XML element"), "{feedback:?}");
     assert_eq!(asked[3].turns.iter().map(|turn| &*turn.text).nth(5), Some("(nothing)"));
     let refused = kit.events().into_iter().filter_map(|event| match event.kind {
         EventKind::Refused { output, .. } => Some(output.to_string()),

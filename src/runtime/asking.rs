@@ -27,7 +27,7 @@ pub enum AskError {
         fault: Fault,
     },
     /// The reply has another type than the request names.
-    #[error("{from}: the reply is not what the request names as its reply: {reason}")]
+    #[error("{from}: the reply is not of the type that the request names: {reason}")]
     Reply {
         /// The listener that replied.
         from: Name,

@@ -144,7 +144,8 @@ impl Thread {
             return Err(failed(format!("before the restart the handler recorded '{}' here, now '{name}'", note.name)));
         }
         let value = serde_json::from_str(&note.value);
-        let value = value.map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")))?;
+        let value =
+            value.map_err(|error| failed(format!("the recorded value of '{name}' has another type: {error}")))?;
         Ok((Some(value), page))
     }
 

@@ -156,5 +156,5 @@ fn change(
 }
 
 fn no_such(number: Number) -> Failure {
-    Failure::no(format!("there is no dead letter {number}: `systole dead list` shows those that are there"))
+    Failure::no(format!("there is no dead letter {number}: `systole dead list` shows all"))
 }

@@ -213,7 +213,7 @@ client cli  00000000-0000-0000-0000-000000000001  open since 2026-01-02T03:04:05
     assert_eq!(json[0]["id"], "00000000-0000-0000-0000-00000000000a");
     assert_eq!(json[0]["text"], "<question>\u{1b}[2J?</question>");
     let (code, _, err) = said(&["thread", "show", "67e55044-10b1-426f-9247-bb680e5fe0c8", "--journal", &file]);
-    assert_eq!((code, err.contains("`systole thread list` shows what is kept")), (1, true), "{err}");
+    assert_eq!((code, err.contains("`systole thread list` shows the threads that are kept")), (1, true), "{err}");
 }
 
 #[test]

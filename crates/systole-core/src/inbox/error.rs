@@ -80,7 +80,7 @@ pub enum InboxError {
         act: Act,
     },
     /// Only the submitter of the task may do this.
-    #[error("{actor} may not {act} for task {id}: only who submitted it may")]
+    #[error("{actor} may not {act} for task {id}: only its submitter may")]
     NotSubmitter {
         /// The task.
         id: TaskId,
@@ -141,7 +141,7 @@ pub enum InboxProblem {
     #[error("the context is no XML: {0}")]
     Xml(String),
     /// The submitter wants events, but waits for the result.
-    #[error("events are sent to those who submit detached: set detached, or leave events out")]
+    #[error("events are sent for detached tasks only: set detached, or leave watched out")]
     EventsNeedDetached,
     /// The submitter wants events, and the job sends none.
     #[error("this job sends no events: leave watched out")]
@@ -165,7 +165,7 @@ pub enum InboxProblem {
         name: String,
     },
     /// The submitter has not acknowledged the events so far.
-    #[error("{waiting} events wait for the submitter, who has not taken them: try again later")]
+    #[error("{waiting} events wait until the submitter acknowledges them: try again later")]
     Outbox {
         /// The number of events that wait.
         waiting: usize,
