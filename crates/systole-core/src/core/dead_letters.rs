@@ -44,8 +44,8 @@ pub enum DeadLetterError {
     Unknown,
     /// The sender may not call it: it is a reply, a question to the core, or the sender's contract has changed.
     #[error(
-        "{from} may not call {payload}: a reply or a question to the core can't be redriven, since its conversation goes on \
-         without it; discard this dead letter, or, if it was a call, add the payload to the calls of {from}"
+        "{from} may not call {payload}: a reply or a question to the core can't be redriven, since its conversation goes \
+         on without it; discard this dead letter, or, if it was a call, add the payload to the calls of {from}"
     )]
     NotACall {
         /// The sender.
