@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use systole::prelude::*;
 
-/// One beat of the clock.
+/// A beat of the clock.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
 #[payload(namespace = "urn:example:clock:v1")]
 struct Tick {

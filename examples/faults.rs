@@ -9,15 +9,15 @@ use systole::prelude::*;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
 #[payload(namespace = "urn:example:faults:v1", reply = Applause)]
 struct Stunt {
-    /// What is wanted.
+    /// The stunt.
     what: String,
 }
 
-/// Says that it went well.
+/// Praises a stunt that went well.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
 #[payload(namespace = "urn:example:faults:v1")]
 struct Applause {
-    /// What went well.
+    /// The stunt that went well.
     what: String,
 }
 
@@ -25,7 +25,7 @@ struct Applause {
 #[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]
 #[payload(namespace = "urn:example:faults:v1", reply = Applause)]
 struct OpenVault {
-    /// What is wanted from it.
+    /// The things to bring out.
     what: String,
 }
 

@@ -457,7 +457,7 @@ fn a_listener_that_is_gone_fails_its_threads() {
     kit.settle();
     assert_eq!(answers(&kit), ["!listener-failed"]);
     let dead = kit.dead_letters();
-    assert_eq!(dead[0].reason.message.as_ref(), "a listener is not registered any more");
+    assert_eq!(dead[0].reason.message.as_ref(), "a listener is no longer registered");
 }
 
 /// A listener that ticks from boot on, and on request.

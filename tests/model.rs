@@ -1,4 +1,4 @@
-//! Listeners that models speak for, on the simulated clock, with providers that say what a test tells them.
+//! Listeners that models speak for, on the simulated clock, with providers that a test scripts.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -45,7 +45,7 @@ enum Step {
 }
 use Step::{After, Cut, Fail, Say};
 
-/// A provider that follows its steps, and notes what it is asked, and when.
+/// A provider that follows its steps, and notes its requests with their times.
 #[derive(Clone, Default)]
 struct Fake {
     steps: Arc<Mutex<VecDeque<Step>>>,
@@ -179,7 +179,7 @@ fn a_refusal_is_fed_back_and_the_last_one_is_told() {
     ] {
         assert!(feedback[0].contains(part), "no {part} in {}", feedback[0]);
     }
-    assert!(feedback[1].contains("no XML that can be read") && feedback[2].contains("no XML element"), "{feedback:?}");
+    assert!(feedback[1].contains("can't be read as XML") && feedback[2].contains("no XML element"), "{feedback:?}");
     assert_eq!(asked[3].turns.iter().map(|turn| &*turn.text).nth(5), Some("(nothing)"));
     let refused = kit.events().into_iter().filter_map(|event| match event.kind {
         EventKind::Refused { output, .. } => Some(output.to_string()),

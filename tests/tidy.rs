@@ -17,8 +17,8 @@ const MODULES: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// What `systole-xml` and `systole-core` never name: they are pure, time and bytes come in from outside. tokio and actix
-/// are not among their dependencies.
+/// Names that `systole-xml` and `systole-core` never use: both are pure, time and bytes come in from outside. tokio and
+/// actix are not among their dependencies.
 const IMPURE: [&str; 7] =
     ["std::fs", "std::net", "std::process", "Instant", "SystemTime", "Timestamp::now", "std::thread"];
 
@@ -74,7 +74,7 @@ fn one_module_sends_to_networks() {
 
 #[test]
 fn the_program_prints_through_what_escapes() {
-    // What goes to a terminal is escaped there; `report` renders findings, which are escaped as they are made.
+    // Text for a terminal is escaped in these files; `report` renders findings, which are escaped as they are made.
     let program = Path::new("crates/systole-cli/src");
     let escaping = ["print.rs", "screen.rs", "report.rs"].map(|file| program.join(file));
     let ways = ["stdout()", "stderr()", "print!(", "println!("];
@@ -119,7 +119,7 @@ fn nothing_is_left_unfinished() {
 
 #[test]
 fn errors_of_users_have_a_debug_that_reads() {
-    // What a user's `main` can return; the configuration's mistakes among them.
+    // Errors that a user's `main` can return; the configuration's mistakes among them.
     let below =
         ["systole-xml/src/schema/decode/mod.rs", "systole-core/src/core/dead.rs", "systole-core/src/core/gauge.rs"]
             .map(|file| Path::new("crates").join(file));

@@ -1,3 +1,3 @@
-"""Knows the weather: it is sunny, always. The payload is dirty, as models and programs write it."""
+"""Answers each question for the weather with sun. The payload is dirty, as models and programs write it."""
 
 print("Tomorrow:\n<forecast>sun & light wind</forecast>")

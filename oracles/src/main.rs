@@ -1,4 +1,4 @@
-//! What `xsd-schema` says of each instance of a corpus: `INSTANCE valid` or `INSTANCE invalid REASON`, one a line.
+//! Prints the verdict of `xsd-schema` on each instance of a corpus: `INSTANCE valid` or `INSTANCE invalid REASON`.
 //! An instance `NAME.valid-LABEL.xml` or `NAME.invalid-LABEL.xml` is judged by `NAME.xsd`.
 
 use std::error::Error;

@@ -220,7 +220,7 @@ impl State {
     }
 
     fn leave(&mut self, number: u64) {
-        // Its call ends with it.
+        // The call of a connection ends with it.
         self.turn(number, Doing::Asks);
         if let Some(connection) = self.connections.remove(&number) {
             less(&mut self.strangers, &connection.source);
@@ -410,7 +410,7 @@ mod tests {
         visits[1].rest();
         room.let_in(source(1)).unwrap();
         assert!(is_evicted(&stays[1]));
-        // It keeps its place once it is answered.
+        // A connection keeps its place once it is answered.
         let third = room.let_in(source(1)).unwrap();
         let _visit = Visit::begin(&third);
         visits[2].rest();

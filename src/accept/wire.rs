@@ -27,11 +27,11 @@ const LINGER: (Duration, usize) = (Duration::from_secs(2), 8 << 20);
 /// Bytes of that rest that are read at a time.
 const SIP: usize = 4096;
 
-/// State of the writing side of a connection: what it writes.
+/// State of the writing side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Phase {
-    /// Nothing: all answers are written.
+    /// No bytes: all answers are written.
     Clean,
     /// An answer.
     Answering,

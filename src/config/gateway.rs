@@ -9,8 +9,8 @@ use super::reader::{At, Reader};
 use super::tls;
 use crate::settings::GatewaySettings;
 
-/// Messages of one remote listener that are in its mailbox at once, unless its `concurrency` says otherwise; further
-/// ones wait in the pump.
+/// Messages of one remote listener that are in its mailbox at once, unless it has a `concurrency`; further ones wait in
+/// the pump.
 pub(super) const WAITING: u32 = 10_000;
 
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<GatewaySettings>> {

@@ -1,4 +1,4 @@
-//! Remedies for mistakes: one sentence for each, with what to write instead.
+//! Remedies for mistakes: one sentence for each, with the text to write instead.
 
 use systole_core::core::Problem;
 

@@ -1,4 +1,4 @@
-//! One entry below `listeners:`.
+//! An entry below `listeners:`.
 
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
             contract.outlives = true;
         }
         Some(Written::Tasks { .. }) => contract.routing = tasks::ROUTING,
-        // It has no state: each shard replies by itself.
+        // An echo has no state: each shard replies by itself.
         Some(Written::Echo) => contract.stateless = true,
         None => {}
     }

@@ -104,7 +104,7 @@ fn backend(reader: &mut Reader, node: &Node) -> (Option<At<Name>>, Option<(Backe
             script.and_then(|node| script_of(reader, node)).map(ProviderSettings::Scripted)
         }
         None => {
-            // Which of them may stand here depends on the provider.
+            // The provider decides which of these keys are allowed.
             OF_HTTP.iter().chain(&["script"]).for_each(|key| {
                 fields.take(key);
             });
@@ -228,7 +228,7 @@ fn instructions(reader: &mut Reader, node: &Node) -> Option<String> {
     .ok()
 }
 
-/// Sets what is different for a listener that a model speaks for.
+/// Sets the defaults that differ for a listener that a model speaks for.
 #[cfg(feature = "gateway")]
 pub(super) fn defaults(contract: &mut Contract) {
     crate::model::ModelListener::defaults(contract);
@@ -238,7 +238,7 @@ pub(super) fn defaults(contract: &mut Contract) {
 #[cfg(not(feature = "gateway"))]
 pub(super) fn defaults(_: &mut Contract) {}
 
-/// Reads the rules of a script; what is wrong with them has its place in that file.
+/// Reads the rules of a script; mistakes in them have their places in that file.
 fn script_of(reader: &mut Reader, node: &Node) -> Option<Script> {
     let written = reader.text(node)?;
     let source = match text::read(&reader.directory.join(written)) {
@@ -330,7 +330,7 @@ fn judge(url: &str) -> Result<(), String> {
     crate::model::judge_url(url)
 }
 
-/// Nobody is asked by a program that was built without its gateway.
+/// Accepts every URL: a program that was built without its gateway asks no model.
 #[cfg(not(feature = "gateway"))]
 fn judge(_: &str) -> Result<(), String> {
     Ok(())

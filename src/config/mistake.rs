@@ -167,7 +167,7 @@ pub enum Mistake {
     /// A key of a backend that is not there.
     #[error("the backend has no key: {why}")]
     NoKey {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A text that can't be the name of a variable, and may be the key itself.
@@ -343,7 +343,7 @@ pub enum Mistake {
     /// A schema that can't be a contract.
     #[error(transparent)]
     Schema(#[from] ContractError),
-    /// A second opinion that refuses what the engine accepts.
+    /// A second opinion that refuses a schema which the engine accepts.
     #[error("{by} refuses {what}, which the engine accepts: {message}")]
     Objection {
         /// The validator.
@@ -367,7 +367,7 @@ pub enum Mistake {
         /// The markup to write instead.
         help: &'static str,
     },
-    /// There is no second opinion on the schemas.
+    /// No second opinion on the schemas is available.
     #[error("libxml2 gives no second opinion on the schemas: {why}")]
     NoOpinion {
         /// The reason.
@@ -380,7 +380,7 @@ pub enum Mistake {
         payload: QName,
         /// The declared payload that may be meant.
         near: Option<QName>,
-        /// The declaration that has the name and is no payload: its place, and what to write instead.
+        /// The declaration that has the name and is no payload: its place, and the text to write instead.
         namesake: Option<String>,
     },
     /// A client without a way to send a message.

@@ -1,6 +1,6 @@
 //! The JSON Schema of an `organism.yaml`, for editors.
 
-/// What an `organism.yaml` may say, as JSON Schema (draft 2020-12): `schemas/organism.schema.json`.
+/// The rules for an `organism.yaml`, as JSON Schema (draft 2020-12): `schemas/organism.schema.json`.
 pub const SCHEMA: &str = include_str!("../../schemas/organism.schema.json");
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
                 let mut file = file.clone();
                 let written = file.pointer_mut(place).unwrap().as_object_mut().unwrap();
                 if property.get("const").is_some() {
-                    // It says what the listener is, and nothing else may.
+                    // The key sets the kind of the listener, of which there is one.
                     written.remove("echo");
                 }
                 written.insert(key.clone(), json!("no-such-word"));
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn its_defaults_are_those_of_the_reference() {
         let schema: Value = serde_json::from_str(SCHEMA).unwrap();
-        // What is off by default stands there as comments.
+        // Keys that are off by default stand there as comments.
         let text: String = REFERENCE.lines().map(|line| format!("{}\n", line.replacen("# ", "", 1))).collect();
         for (mapping, _, place) in mappings(&schema) {
             for (key, property) in mapping["properties"].as_object().unwrap() {

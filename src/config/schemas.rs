@@ -28,7 +28,8 @@ pub(super) struct Schemas {
 }
 
 impl Schemas {
-    /// The declaration in the files that has the name of a payload and is none: its place, and what to write instead.
+    /// The declaration in the files that has the name of a payload and is none: its place, and the text to write
+    /// instead.
     pub(super) fn namesake(&self, payload: &QName) -> Option<String> {
         self.set.as_ref()?.namesake(payload)
     }

@@ -150,7 +150,7 @@ fn calls(reader: &mut Reader, called: Vec<At<Called>>, accepted: &HashMap<String
     calls
 }
 
-/// What is replied to each payload, by whoever accepts it.
+/// The replies to each payload, of all listeners that accept it.
 fn replies(listeners: &[Listener]) -> HashMap<QName, Vec<QName>> {
     let mut replies: HashMap<QName, Vec<QName>> = HashMap::new();
     for contract in listeners.iter().map(|listener| &listener.contract) {
@@ -161,7 +161,7 @@ fn replies(listeners: &[Listener]) -> HashMap<QName, Vec<QName>> {
     replies
 }
 
-/// What comes back to calls, each at the place of the first call that it answers.
+/// The replies that come back to calls, each at the place of the first call that it answers.
 fn returned(calls: &[At<QName>], replies: &HashMap<QName, Vec<QName>>) -> Vec<At<QName>> {
     let mut returns: Vec<At<QName>> = Vec::new();
     for call in calls {
@@ -174,7 +174,7 @@ fn returned(calls: &[At<QName>], replies: &HashMap<QName, Vec<QName>>) -> Vec<At
     returns
 }
 
-/// Describes listeners that say nothing of themselves by what they accept, as its schemas document it.
+/// Describes listeners without a description by the payloads that they accept, as the schemas document those.
 pub(super) fn describe(organism: &mut Organism, catalog: &Catalog) {
     for listener in organism.listeners.iter_mut().filter(|listener| listener.contract.description.is_empty()) {
         if matches!(listener.kind, Written::Tasks { .. }) {

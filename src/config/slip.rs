@@ -1,4 +1,4 @@
-//! Causes of errors of the YAML scanner: what to write instead, by the lines around the place where the scanner
+//! Causes of errors of the YAML scanner, and the text to write instead, by the lines around the place where the scanner
 //! stopped. At most [`LINES`] lines before it are examined, and no line longer than [`WIDTH`].
 
 /// Lines before the stop that are examined.
@@ -8,7 +8,7 @@ const WIDTH: usize = 1000;
 /// Longest text that a help repeats, in bytes.
 const SHOWN: usize = 80;
 
-/// Names the slip that stopped the scanner at the byte `at`, and what to write instead.
+/// Names the slip that stopped the scanner at the byte `at`, and the text to write instead.
 pub(super) fn help(source: &str, at: usize) -> Option<String> {
     let start = source[..at].rfind('\n').map_or(0, |end| end + 1);
     let mut rest = source[start..].lines();

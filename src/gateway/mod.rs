@@ -107,7 +107,7 @@ pub enum GatewayError {
     #[error(transparent)]
     Push(#[from] PushError),
     /// The system refuses a thread.
-    #[error("the system refuses what the gateway needs: {0}")]
+    #[error("the operating system refuses a resource that the gateway needs: {0}")]
     System(#[from] io::Error),
 }
 

@@ -125,12 +125,12 @@ impl AppState {
         Ok(self.addressee(mailbox).flatten())
     }
 
-    /// One message of a mailbox.
+    /// A message of a mailbox.
     pub(crate) async fn mail(&self, mailbox: &Name, id: MessageId) -> Result<Option<StoredMail>, Problem> {
         Ok(self.query.mail(id).await?.filter(|mail| mail.record.mailbox == *mailbox))
     }
 
-    /// One of these messages that is in a mailbox, ended or not.
+    /// The one of these messages that is in a mailbox, ended or not.
     pub(crate) async fn mail_among(&self, mailbox: &Name, ids: Vec<MessageId>) -> Result<Option<MessageId>, Problem> {
         match ids.is_empty() {
             true => Ok(None),

@@ -189,7 +189,7 @@ impl MailboxService {
         self.0.appender.get().map(JournalAppender::clock)
     }
 
-    /// Gives an input to the machine, and hands what it changes over to the journal and to waiting handlers.
+    /// Gives an input to the machine, and hands its changes over to the journal and to waiting handlers.
     ///
     /// # Errors
     /// [`ActError`]: nothing has changed.

@@ -52,7 +52,7 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
     Ok(())
 }
 
-/// Notes tokens. `input_tokens` leaves out what was in the cache; later counts are those of the whole answer.
+/// Notes tokens. `input_tokens` leaves out tokens that were in the cache; later counts are those of the whole answer.
 fn note(grown: &mut Grown, usage: &Value) {
     if usage.get("input_tokens").is_some_and(Value::is_u64) {
         grown.usage.cached = count(usage, "cache_read_input_tokens");

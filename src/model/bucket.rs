@@ -20,7 +20,7 @@ impl Bucket {
         Self { per_minute, level: per_minute, at: now }
     }
 
-    /// Takes tokens, or says how long it takes until they are there. More than a bucket holds need a full one.
+    /// Takes tokens, or returns the time until they are available. More than a bucket holds need a full one.
     pub(super) fn take(&mut self, tokens: u64, now: Time) -> Result<(), Duration> {
         let per_second = self.per_minute / 60.0;
         self.level = (self.level + now.since(self.at).as_secs_f64() * per_second).min(self.per_minute);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     proptest! {
-        /// No window holds more than the rate and one bucket, whatever is asked for.
+        /// Checks that no window holds more than the rate and one bucket, for any requests.
         #[test]
         fn no_more_is_used_than_the_rate(asks in proptest::collection::vec((1..200_u64, 0..20_000_u64), 1..60)) {
             let (mut bucket, mut now, mut used) = (Bucket::new(100, at(0)), 0, 0);

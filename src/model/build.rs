@@ -24,8 +24,8 @@ impl ModelListener {
     /// Time for a message, unless its listener has another `timeout`: a model takes longer than a program.
     pub const TIMEOUT: Duration = Duration::from_secs(600);
 
-    /// Sets what is different for a listener that a model speaks for: it remembers its threads, takes faults of what it
-    /// called as messages, and may take longer.
+    /// Sets the defaults that differ for a listener that a model speaks for: it remembers its threads, takes faults of
+    /// its calls as messages, and may take longer.
     pub(crate) fn defaults(contract: &mut Contract) {
         contract.timeout = Some(Self::TIMEOUT);
         contract.context = true;

@@ -9,7 +9,7 @@ use crate::runtime::terminal::shorten;
 /// Characters of a rule that a fault carries to the caller.
 const RULE: usize = 1000;
 
-/// The reason to refuse an answer whatever it says: it is not all that the model had to say.
+/// The reason to refuse an answer regardless of its text: the answer is incomplete.
 pub(super) fn unfinished(finish: &Finish, max_tokens: u32) -> Option<Fault> {
     let fault = |message: String| Fault::new(FaultCode::Failed, message);
     match finish {

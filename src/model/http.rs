@@ -35,7 +35,7 @@ pub(super) struct Http {
     endpoint: Endpoint,
     url: Url,
     headers: HeaderMap,
-    /// The key, to be kept out of what is told.
+    /// The key, to be cut out of messages.
     key: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl Http {
         Ok(Arc::new(Self { endpoint: endpoint.clone(), url, headers, key }))
     }
 
-    /// A provider that trusts what `trust` does.
+    /// Starts a provider that trusts the certificates of `trust`.
     pub(super) fn start(self: &Arc<Self>, trust: rustls::ClientConfig) -> impl Provider + use<> {
         Started { http: self.clone(), client: Client::new(trust, None, Some(CONNECT)) }
     }

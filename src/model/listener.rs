@@ -23,8 +23,8 @@ use crate::settings::ModelSettings;
 /// The name under which answers stand in the journal.
 const NOTE: &str = "model";
 
-/// A listener that a model speaks for. A listener of one's own can hold one, and let it [run](RawListener::run) messages
-/// that it doesn't handle itself.
+/// A listener that a model speaks for. Another listener can hold one, and let it [run](RawListener::run) messages that
+/// it doesn't handle itself.
 pub struct ModelListener {
     llm: Llm,
     settings: ModelSettings,

@@ -6,7 +6,7 @@
 //!
 //! What always holds: an answer that the provider cut is refused, however well-formed; an answer is durable before
 //! anything follows from it, so no run of a message asks the same twice; keys are in no log, journal, prompt or error;
-//! one backend never has more requests under way, or more tokens a minute, than its settings say.
+//! one backend never has more requests in flight, or more tokens a minute, than its settings say.
 //!
 //! Not here: budgets, and tools in a wire form of a provider. Calls are XML, for every model.
 
@@ -62,7 +62,7 @@ impl<P: Provider + ?Sized> Provider for Box<P> {
 /// An answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// The text, without what the provider marks as reasoning.
+    /// The text, without the parts that the provider marks as reasoning.
     pub text: String,
     /// The way it ended.
     pub finish: Finish,
@@ -75,7 +75,7 @@ pub struct Completion {
 /// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
-    /// The model said all that it had to say.
+    /// The model ended the answer.
     Whole,
     /// A limit of tokens cut it.
     Cut,
@@ -97,13 +97,13 @@ pub struct Setback {
 /// The chance of another attempt after one without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
-    /// By back-off, and not before so long, if the provider said so.
+    /// Another attempt after back-off, and not before the time that the provider gave, if any.
     Later(Option<Duration>),
-    /// Not to this backend.
+    /// No other attempt at this backend.
     Never,
 }
 
-/// Why models can't be asked.
+/// The reason why models can't be asked.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LlmError {
@@ -122,7 +122,7 @@ pub enum LlmError {
         backend: Name,
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A key that no header can hold.

@@ -69,7 +69,7 @@ impl Prompt {
         hash.finalize().to_hex().to_string()
     }
 
-    /// A guess of the tokens that it takes with its answer: four bytes a token is what English and XML have on average.
+    /// An estimate of the tokens of the request with its answer: English and XML have four bytes a token on average.
     pub(super) fn estimate(&self) -> u64 {
         self.bytes().div_ceil(BYTES_A_TOKEN) + u64::from(self.max_tokens)
     }

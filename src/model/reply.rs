@@ -23,7 +23,7 @@ enum Frames {
     Lines { begun: Vec<u8>, most: usize },
 }
 
-/// The text of an answer so far, and what is known of it.
+/// The text of an answer so far, with its end and its usage.
 #[derive(Debug, Default)]
 pub(super) struct Grown {
     pub(super) text: String,

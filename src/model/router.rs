@@ -151,7 +151,7 @@ impl Llm {
     /// Asks one backend after the other, as often as the policy lets it, until one answers. `only` names the one to ask.
     ///
     /// # Cancel safety
-    /// Dropping the future ends the request that is under way; tokens that were reserved for it count as used.
+    /// Dropping the future ends the request in flight; tokens that were reserved for it count as used.
     pub(super) async fn ask(
         &self,
         providers: &[Box<dyn Provider>],
@@ -270,7 +270,7 @@ impl Slot {
     }
 }
 
-/// The place of a request that is under way.
+/// The place of a request in flight.
 struct Lease<'s> {
     slot: &'s Slot,
     reserved: u64,
@@ -406,8 +406,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Each request ends within the attempts of its policy, whatever providers do; no backend has more under way than
-        /// it may, and none is asked while it wants to be left alone.
+        /// Each request ends within the attempts of its policy, regardless of the providers; no backend has more in
+        /// flight than its limit, and none is asked while its `Retry-After` lasts.
         #[test]
         fn requests_end_and_limits_hold(
             strategy in prop::sample::select(vec![Strategy::Failover, Strategy::RoundRobin, Strategy::LeastLoaded]),

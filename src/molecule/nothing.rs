@@ -1,4 +1,4 @@
-//! Resources of that platform that are not kept here: plugins, files, and a log of what agents do.
+//! Resources of that platform that are not kept here: plugins, files, and a log of agents' actions.
 
 use axum::response::Response;
 use serde_json::json;

@@ -57,7 +57,7 @@ impl Row {
         self.sender.kind == SourceKind::Person
     }
 
-    /// JSON of the row for its reader; `notified` says whether `notify` answers it.
+    /// JSON of the row for its reader; `notified` is true if `notify` answers it.
     pub(super) fn show(&self, people: &People, notified: bool) -> Value {
         let Self { item, sender, kind, text } = self;
         let peer = Name::parse(&sender.name).ok().filter(|_| sender.kind == SourceKind::Peer);
@@ -105,7 +105,7 @@ impl Row {
     }
 }
 
-/// The rows of a history, oldest first, at most as many as `of` says.
+/// The rows of a history, oldest first, within the limit of `of`.
 pub(super) async fn rows(
     app: &AppState,
     people: &People,

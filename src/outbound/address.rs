@@ -47,7 +47,7 @@ impl Guard {
         Self { allowed: v4.into_iter().chain(v6).collect() }
     }
 
-    /// Allows a network, such as `10.1.0.0/16`, whatever it is. IPv4-mapped addresses are allowed in IPv6 only:
+    /// Allows a network, such as `10.1.0.0/16`, of any purpose. IPv4-mapped addresses are allowed in IPv6 only:
     /// `::ffff:10.1.0.0/112`.
     #[must_use]
     pub fn allow(mut self, network: IpNet) -> Self {
@@ -73,7 +73,7 @@ impl Guard {
     }
 }
 
-/// The special purpose of an address, by the registry of RFC 6890 as IANA keeps it: all but what is reachable globally.
+/// The special purpose of an address, by the registry of RFC 6890 as IANA keeps it; `None` if it is reachable globally.
 fn what_v4(address: Ipv4Addr) -> Option<&'static str> {
     Some(match address.octets() {
         [0, ..] => "unspecified",

@@ -14,7 +14,7 @@ pub struct Answer {
     pub status: u16,
     /// The media type of the body, without parameters, in lower case.
     pub content_type: Option<String>,
-    /// The body, at most 1 MiB unless the limits say otherwise.
+    /// The body, at most 1 MiB unless the limits differ.
     pub body: Bytes,
 }
 

@@ -18,7 +18,7 @@ pub enum Cause {
     CircuitOpen,
     /// The address of its target is not allowed.
     AddressRefused,
-    /// The answer is not HTTP, or its body is not what its head says.
+    /// The answer is not HTTP, or its body contradicts its head.
     Unparsable,
     /// The peer's runtime reported an error.
     PeerError,

@@ -26,7 +26,7 @@ impl Default for CircuitPolicy {
 pub enum CircuitState {
     /// Attempts may begin.
     Closed,
-    /// No attempt may begin before that moment.
+    /// No attempt may begin before this time.
     Open(Time),
     /// The next attempt decides.
     HalfOpen,
@@ -48,7 +48,7 @@ impl Circuit {
         }
     }
 
-    /// Notes an answer of the target, whatever it is.
+    /// Notes an answer of the target, of any status.
     pub(super) fn answered(&mut self) {
         *self = Self::default();
     }

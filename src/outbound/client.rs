@@ -1,4 +1,4 @@
-//! One attempt over HTTP: from a delivery to an answer, or a failure.
+//! An attempt over HTTP: from a delivery to an answer, or a failure.
 //!
 //! Redirects are answers, no proxy is used, and every address is checked before the connection.
 

@@ -1,4 +1,4 @@
-//! Deliveries: what is sent, and the checks before.
+//! Deliveries to other machines, with the checks before they are sent.
 
 use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
@@ -34,7 +34,7 @@ impl Delivery {
     }
 }
 
-/// Limits on what is sent, and on what waits. Bytes are those of the bodies.
+/// Limits on deliveries, one by one and together. Bytes are those of the bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutboundLimits {
     /// Bytes of the body of one delivery.
@@ -156,7 +156,7 @@ const RESERVED: [&str; 14] = [
 ];
 
 impl Delivery {
-    /// Checks what can be checked before anything is sent.
+    /// Checks a delivery as far as possible before anything is sent.
     pub(super) fn check(&self, limits: &OutboundLimits, guard: &Guard) -> Result<(), DeliveryError> {
         let id = self.id;
         if self.body.is_empty() {
@@ -193,8 +193,8 @@ impl Delivery {
     }
 }
 
-/// Checks whether a URL may be sent to, as far as that can be told before its name is looked up. The error ends a
-/// sentence that begins with the URL.
+/// Checks whether a URL may be sent to, as far as possible before its name is looked up. The error ends a sentence that
+/// begins with the URL.
 pub(crate) fn check_url(text: &str, guard: &Guard) -> Result<(), String> {
     let most = OutboundLimits::default().url;
     if text.len() > most {
@@ -225,7 +225,7 @@ fn has_plain_escapes(segment: &str) -> bool {
     escaped == beyond && std::str::from_utf8(&bytes).is_ok()
 }
 
-/// Parses a URL that may be sent to, whatever its host is.
+/// Parses a URL that may be sent to, with any host.
 pub(super) fn parse_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("is malformed: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {

@@ -49,7 +49,7 @@ pub enum OutboxError {
         problem: Arc<Problem>,
     },
     /// The outbox was closed.
-    #[error("the outbox is closed: what waits goes on when it is opened again")]
+    #[error("the outbox is closed: waiting deliveries go on when it is opened again")]
     Closed,
 }
 

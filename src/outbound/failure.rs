@@ -32,7 +32,7 @@ pub enum Kind {
     ReadTimeout,
     /// The peer ended the connection before its answer was whole.
     Closed,
-    /// The answer is not HTTP, or its body is not what its head says.
+    /// The answer is not HTTP, or its body contradicts its head.
     Unparsable,
     /// The peer's runtime reported an error.
     PeerError,
@@ -40,7 +40,7 @@ pub enum Kind {
     AnswerTooLarge,
     /// The address is not allowed.
     AddressRefused,
-    /// There is no secret to sign with.
+    /// No secret to sign with.
     NoSecret,
     /// The request can't be made.
     Bug,
@@ -93,7 +93,7 @@ impl Kind {
         }
     }
 
-    /// The likely reason, where no message says more.
+    /// The likely reason, where no message is known.
     fn likely(self) -> &'static str {
         match self {
             Self::Connect => "the peer is probably down, or its name or port is wrong",

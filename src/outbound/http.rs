@@ -71,8 +71,8 @@ pub(crate) enum HttpError {
 }
 
 impl Client {
-    /// Makes a client that trusts what `tls` does and connects, within `connect` if that is given, to addresses that
-    /// the guard allows.
+    /// Makes a client that trusts the certificates of `tls` and connects, within `connect` if that is given, to
+    /// addresses that the guard allows.
     pub(crate) fn new(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>, connect: Option<Duration>) -> Self {
         Self::keeping(usize::MAX, tls, guard, connect)
     }

@@ -19,11 +19,11 @@ const PIECE: usize = 16 << 10;
 /// Phase of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Until the connection asks for the body.
+    /// The phase until the connection asks for the body.
     Connecting,
-    /// Until the connection has all of the body.
+    /// The phase until the connection has all of the body.
     Writing,
-    /// Until the answer is whole.
+    /// The phase until the answer is whole.
     Reading,
 }
 
@@ -59,7 +59,7 @@ impl Progress {
             let (phase, since) = *news.borrow_and_update();
             let (kind, what, limit) = phase.limit(policy);
             tokio::select! {
-                // Its sender is `self`.
+                // The sender of the channel is `self`.
                 _ = news.changed() => {}
                 () = tokio::time::sleep_until(since + limit) => return Failure::new(kind, format!("{what} for {limit:?}")),
             }

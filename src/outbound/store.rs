@@ -25,7 +25,7 @@ pub(crate) trait DeliveryStore: fmt::Debug + Send + Sync + 'static {
     /// Notes that an attempt failed, and the time of the next one; `false` as above.
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool>;
 
-    /// Notes the end of a delivery; `false` as above. `told` says that its sender learns of it now.
+    /// Notes the end of a delivery; `false` as above. `told` is true if its sender learns of it now.
     fn settle(&self, id: MessageId, outcome: Outcome, spent: Duration, now: Time, told: bool) -> Stored<'_, bool>;
 }
 

@@ -13,7 +13,7 @@ use super::handler::{Failed, Handled, Handler, contained};
 use super::inbound::Inbound;
 use super::presence::{AgentState, Presence};
 
-/// Shortest wait after an error, whatever the delivery says.
+/// Shortest wait after an error, regardless of the delivery's own.
 const CALM: Duration = Duration::from_secs(1);
 
 /// Tasks that an agent does unasked, once in each round.

@@ -1,4 +1,4 @@
-//! One call to a gateway, retried as far as the policy says until there is an answer.
+//! A call to a gateway, retried within its policy until there is an answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -12,10 +12,10 @@ use systole_xml::schema::Payload;
 
 use super::client::{Client, SendError};
 
-/// Why a question has no answer.
+/// The reason why a question has no answer.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// It was not taken.
+    /// The message was not accepted.
     #[error(transparent)]
     Send(#[from] SendError),
     /// A fault came back.
@@ -27,14 +27,14 @@ pub enum AskError {
         fault: Fault,
     },
     /// The reply has another type than the request names.
-    #[error("{from}: the reply is not what the request names as its reply: {reason}")]
+    #[error("{from}: the reply is not of the type that the request names: {reason}")]
     Reply {
         /// The listener that replied.
         from: Name,
-        /// What is wrong with it.
+        /// The difference from the type that the request names.
         reason: Arc<str>,
     },
-    /// The conversation closed without a word.
+    /// The conversation closed without an answer.
     #[error("the conversation closed without an answer")]
     Ended,
 }
@@ -48,7 +48,7 @@ pub struct Asking<T> {
     read: Read<T>,
 }
 
-/// How an answer becomes what the client wants of it.
+/// Turns an answer into the value that the client awaits.
 pub(super) type Read<T> = fn(Answer) -> Result<T, AskError>;
 
 enum State {

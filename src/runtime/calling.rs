@@ -1,4 +1,4 @@
-//! The futures of awaited calls, and what comes of them.
+//! The futures of awaited calls, and their results.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ use super::handler::HandlerKey;
 use super::shard_context::ShardContext;
 use super::thread::failed;
 
-/// How an answer becomes what the caller wants of it.
+/// Turns an answer into the value that the caller awaits.
 pub(super) type Read<T> = fn(Answer) -> Result<T, Fault>;
 
 /// The future of an awaited call: its reply as a value, or the [`Answer`] where its type is open.
@@ -31,7 +31,7 @@ impl<T> Calling<T> {
         Self(self.0.within(time))
     }
 
-    /// Says that what came of it is kept elsewhere, durable before anything that comes later. For listeners that
+    /// Reports that the results are kept elsewhere, durable before anything that comes later. For listeners that
     /// [reattach](systole_core::core::Contract::reattaches).
     pub(super) fn forget(self) {
         let CallingAll { key, state, .. } = &self.0;

@@ -148,9 +148,9 @@ impl Client {
         Ok(root)
     }
 
-    /// Sends the bytes of one envelope, maybe read already, and nothing else, in a conversation of that id, and says
-    /// when they will not be forgotten: they are in the journal, where there is one, or what is wrong with them is on
-    /// its way back.
+    /// Sends the bytes of one envelope, maybe read already, and nothing else, in a conversation of that id. Returns a
+    /// future that is ready when they are durable in the journal, where there is one, or when their fault is on its way
+    /// back.
     ///
     /// # Errors
     /// [`SendError`] if they were not taken. After [`SendError::Closed`] they may still have been.
@@ -195,8 +195,8 @@ impl Client {
         Asking::new(self.clone(), call_to(listener, request).into_request(), returned)
     }
 
-    /// Sends a request as [`ask`](Self::ask) does and waits for its first answer, whatever its type: for payloads that are
-    /// no [`Request`], and for what [`call_to`](super::call_to()) makes of them.
+    /// Sends a request as [`ask`](Self::ask) does and waits for its first answer, of any type: for payloads that are no
+    /// [`Request`], and for the output of [`call_to`](super::call_to()).
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
@@ -305,7 +305,7 @@ impl Conversation {
         self.put(envelope, true)
     }
 
-    /// Says that the conversation goes on when this is dropped.
+    /// Lets the conversation go on when this is dropped.
     pub(super) fn keep(&mut self) {
         self.give_up = false;
     }

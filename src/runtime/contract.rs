@@ -11,7 +11,7 @@ use systole_xml::schema::{DecodeFn, Payload, PayloadSchema, decoder};
 use super::accepts::{Accepts, Kind};
 use super::start::Refusal;
 
-/// Builder of the contract of a listener of type `L`: its promises and permissions. Whatever it doesn't list is
+/// Builder of the contract of a listener of type `L`: its promises and permissions. Payloads that it doesn't list are
 /// refused.
 pub struct ContractBuilder<L, K: Kind<L>> {
     pub(super) contract: Contract,

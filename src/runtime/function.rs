@@ -1,4 +1,4 @@
-//! Listeners that are async functions, without an actor; their only state is what the function shares.
+//! Listeners that are async functions, without an actor; their only state is shared by the function.
 
 use std::any::TypeId;
 use std::rc::Rc;

@@ -27,11 +27,11 @@ pub(super) struct JournalHandle {
 }
 
 enum Hand {
-    /// On the shard's own thread, since a simulated clock allows no other threads. Steps that belong to no shard are
-    /// written when that thread handles its next command, so that the sender goes on before the step is durable, as
-    /// elsewhere.
+    /// Writes on the own thread of the shard, since a simulated clock allows no other threads. Steps that belong to no
+    /// shard are written when that thread handles its next command, so that the sender goes on before the step is
+    /// durable, as elsewhere.
     Here { journal: Mutex<Box<dyn Journal>>, beside: Mutex<VecDeque<(Step, Written)>>, links: Links },
-    /// On a thread of its own.
+    /// Writes on a thread of its own.
     Writer { sender: JournalSender, writer: Mutex<Option<JournalWriter>> },
 }
 

@@ -39,7 +39,7 @@ pub(super) struct ShardChannels {
     pub(super) journal_handle: Option<Arc<JournalHandle>>,
 }
 
-/// One shard: a core, the hosts of the listeners that live here, and the pump between them.
+/// A shard: a core, the hosts of the listeners that live here, and the pump between them.
 pub(super) struct Shard {
     shard_context: Rc<ShardContext>,
     shared: Arc<Shared>,

@@ -27,7 +27,7 @@ pub struct Emit {
     refused: Option<Failure>,
 }
 
-/// The answer to whoever called, of any type that the contract lists as a reply:
+/// The answer to the caller, of any type that the contract lists as a reply:
 /// [`Delivery::reply`](super::Delivery::reply) takes the one that the request names.
 pub fn reply_any(payload: impl IntoDraft) -> Emit {
     Emit::one(EmissionKind::Reply, payload.into_draft())

@@ -55,10 +55,10 @@ pub enum Refusal {
         party: Option<Name>,
         /// The Rust type, or the name of the schema.
         payload: String,
-        /// The reason, and what to write instead.
+        /// The reason, and the text to write instead.
         error: ContractError,
     },
-    /// One listener has two functions for one payload.
+    /// A listener has two functions for one payload.
     #[error("'{party}' has two functions for {payload}: keep one of the two")]
     Functions {
         /// The listener.

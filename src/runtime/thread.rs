@@ -1,3 +1,5 @@
+//! The thread of a handler: its calls, and its recorded values.
+
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -92,8 +94,8 @@ impl Thread {
         Ok(value)
     }
 
-    /// Asks a model and writes its answer down, as [`record`](Self::record) does, with the key of what was asked. A handler
-    /// that runs again asks anew where it asks something else, and writes that down instead. A failure is not written down.
+    /// Asks a model and records its answer, as [`record`](Self::record) does, with the key of the request. A handler
+    /// that runs again asks anew if its request differs, and records that answer instead. A failure is not recorded.
     #[cfg(feature = "gateway")]
     pub(crate) async fn record_answer<T, F>(&self, name: &str, key: &str, ask: F) -> Result<T, Failure>
     where
@@ -142,7 +144,8 @@ impl Thread {
             return Err(failed(format!("before the restart the handler recorded '{}' here, now '{name}'", note.name)));
         }
         let value = serde_json::from_str(&note.value);
-        let value = value.map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")))?;
+        let value =
+            value.map_err(|error| failed(format!("the recorded value of '{name}' has another type: {error}")))?;
         Ok((Some(value), page))
     }
 
@@ -202,8 +205,8 @@ impl Thread {
         self.await_one(call_on(thread, request), returned)
     }
 
-    /// Awaits the answer to one call, whatever its type: for payloads that are no [`Request`], and for what
-    /// [`call_to`](super::call_to()) and its kin make of them.
+    /// Awaits the answer to one call, of any type: for payloads that are no [`Request`], and for the output of
+    /// [`call_to`](super::call_to()) and its kin.
     ///
     /// # Errors
     /// As [`Thread::call`].
@@ -222,7 +225,7 @@ impl Thread {
         CallingAll::new(self.key, collect(requests), join, returned)
     }
 
-    /// Awaits the answers to several calls, whatever their types, as [`call_all`](Self::call_all) does.
+    /// Awaits the answers to several calls, of any types, as [`call_all`](Self::call_all) does.
     ///
     /// # Errors
     /// As [`Thread::call_all`].

@@ -24,7 +24,7 @@ pub enum Strategy {
     Failover,
     /// Each in its turn.
     RoundRobin,
-    /// The one with the fewest requests under way.
+    /// The one with the fewest requests in flight.
     LeastLoaded,
 }
 
@@ -37,7 +37,7 @@ pub struct Backend {
     pub priority: u32,
     /// Tokens a minute at most, of requests and answers.
     pub rate_limit_tpm: Option<u32>,
-    /// Requests under way at most.
+    /// Requests in flight at most.
     pub max_concurrent: Option<u32>,
     /// Prices of tokens.
     pub price: Price,
@@ -112,11 +112,11 @@ pub struct Rule {
 /// Prices of a million tokens, in any one currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Price {
-    /// Of tokens of requests.
+    /// The price of tokens of requests.
     pub input: Millionths,
-    /// Of tokens of answers.
+    /// The price of tokens of answers.
     pub output: Millionths,
-    /// Of tokens of requests that the provider has in its cache; as `input`, if it isn't set.
+    /// The price of tokens of requests that the provider has in its cache; as `input`, if it isn't set.
     pub cached: Option<Millionths>,
 }
 
@@ -136,7 +136,7 @@ pub struct ModelSettings {
 }
 
 impl Default for ModelSettings {
-    /// No instructions, the provider's temperature, 4096 tokens, 3 tries, any backend.
+    /// Makes settings without instructions: the provider's temperature, 4096 tokens, 3 tries, any backend.
     fn default() -> Self {
         Self { instructions: String::new(), temperature: None, max_tokens: 4096, tries: 3, backend: None }
     }

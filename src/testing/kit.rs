@@ -149,7 +149,7 @@ impl Kit {
         self.block_on(self.client(client).ask(request))
     }
 
-    /// Asks a question as a client and waits for the answer, whatever its type; time passes as it must.
+    /// Asks a question as a client and waits for the answer, of any type; time passes as it must.
     ///
     /// # Errors
     /// As [`Client::ask_any`].

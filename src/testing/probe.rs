@@ -61,7 +61,7 @@ impl<T: Payload + Clone> Probe<T> {
         self.lock().answer = Some(Arc::new(answer));
     }
 
-    /// Replies to each message from now on with what a closure makes of it.
+    /// Replies to each message from now on with the payload that a closure makes of it.
     pub fn reply_with(&self, reply: impl Fn(&T) -> T::Reply + Send + Sync + 'static)
     where
         T: Request,

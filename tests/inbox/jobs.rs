@@ -161,8 +161,8 @@ fn a_directory_that_breaks_a_rule_is_refused() {
         ("{", "line 1, column 1: EOF while parsing an object"),
         (r#"{"version":2,"jobs":[]}"#, "it is of version 2"),
         (r#"{"version":1,"jobs":[],"more":1}"#, "unknown field `more`"),
-        (r#"{"version":1,"jobs":[{"name":"a"},{"name":"a"}]}"#, "job a: it is there twice"),
-        (r#"{"version":1,"jobs":[{"name":"a","card":{"description":"","skills":[]}}]}"#, "nobody owns it"),
+        (r#"{"version":1,"jobs":[{"name":"a"},{"name":"a"}]}"#, "job a: it is listed twice"),
+        (r#"{"version":1,"jobs":[{"name":"a","card":{"description":"","skills":[]}}]}"#, "has no owner"),
         (
             r#"{"version":1,"jobs":[{"name":"a","owner":"b","card":{"description":"","skills":[""]}}]}"#,
             "job a: the skill is empty",

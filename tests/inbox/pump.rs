@@ -244,7 +244,7 @@ fn what_may_not_be_is_a_fault_and_changes_nothing() {
     };
     refuse(office.ask("stranger", Accept { id }), "stranger may not accept: only the owner");
     refuse(office.ask("editor", Complete { id, text: String::new() }), "only the owner");
-    refuse(office.ask("reviewer", Cancel { id, text: String::new() }), "only who submitted it");
+    refuse(office.ask("reviewer", Cancel { id, text: String::new() }), "only its submitter");
     refuse(office.ask("reviewer", Progress { id, percent: None, text: "?".into() }), "is pending: progress");
     let other = "67e55044-10b1-426f-9247-bb680e5fe0c8".parse().unwrap();
     refuse(office.ask("reviewer", Accept { id: other }), "there is no task 67e55044");

@@ -103,13 +103,16 @@ fn a_name_is_its_owners_and_what_was_accepted_comes_back() {
     let submitted: Submitted = ask(&kit, "editor", detached("Read.")).unwrap();
     let accept = || ask::<Changed>(&kit, "reviewer", Accept { id: submitted.id }).unwrap();
     accept();
-    assert!(register(&kit, "stranger", "reviews", &[]).unwrap_err().contains("belongs to somebody else"));
+    assert!(register(&kit, "stranger", "reviews", &[]).unwrap_err().contains("belongs to another principal"));
     assert_eq!(register(&kit, "reviewer", "reviews", &["read"]).unwrap().pending, 1, "it was given back");
     accept();
     assert!(ask::<Removed>(&kit, "stranger", Remove { job: name("reviews") }).is_err());
     assert_eq!(ask::<Removed>(&kit, "reviewer", Remove { job: name("reviews") }).unwrap().pending, 1);
     assert!(ask::<Removed>(&kit, "reviewer", Remove { job: name("reviews") }).unwrap_err().contains("there is no job"));
-    assert!(register(&kit, "stranger", "reviews", &[]).unwrap_err().contains("belongs to somebody else"), "it waits");
+    assert!(
+        register(&kit, "stranger", "reviews", &[]).unwrap_err().contains("belongs to another principal"),
+        "it waits"
+    );
     assert!(ask::<Changed>(&kit, "reviewer", Accept { id: submitted.id }).is_err(), "the job is not there");
     register(&kit, "reviewer", "reviews", &[]).unwrap();
     accept();
@@ -129,7 +132,7 @@ fn what_a_registry_refuses_says_why() {
         assert!(error.contains(&format!("'{elsewhere}' is a listener of the organism")), "{error}");
     }
     // The editor submits in the name of a job of its own name, so no other principal may own such a job.
-    assert!(register(&kit, "reviewer", "editor", &[]).unwrap_err().contains("belongs to somebody else"));
+    assert!(register(&kit, "reviewer", "editor", &[]).unwrap_err().contains("belongs to another principal"));
     register(&kit, "reviewer", "reviews", &[]).unwrap();
     assert!(register(&kit, "reviewer", "more", &[]).unwrap_err().contains("1 jobs are there"));
     let error = kit.ask_any("editor", call_to("drafts", detached("Read."))).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Rendering for a model: whatever senders write, the structure that a reader sees is that of the tasks.
+//! Rendering for a model: for any texts of senders, the structure that a reader sees is that of the tasks.
 
 use proptest::prelude::*;
 use systole::inbox::*;

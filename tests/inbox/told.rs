@@ -1,4 +1,4 @@
-//! Delivery to submitters: every event of a detached task reaches its submitter once, at whatever append a crash falls.
+//! Delivery to submitters: every event of a detached task reaches its submitter once, with a crash at any append.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The journal on disk: it must report what the one in memory reports, whatever happens to its file.
+//! The journal on disk: it reports the same as the one in memory; damage to its file, kills and takeovers.
 
 mod damage;
 mod files;

@@ -15,7 +15,7 @@ const SLOW: Duration = Duration::from_millis(5);
 /// The number of conversations that wait for each slow listener, which is more than its concurrency slots.
 const WAITING: usize = 256;
 
-/// One question at a time to a fast listener.
+/// A client that asks a fast listener one question at a time.
 pub(super) struct Beside {
     pump: Pump,
     count: u64,

@@ -14,7 +14,7 @@ use systole::runtime::journal::Durability;
 /// The function that starts a load.
 type Start = fn(Scale) -> Result<Box<dyn Load>, LoadError>;
 
-/// One load under a name.
+/// A load under a name.
 pub struct Case {
     /// The name, which `--filter` searches.
     pub name: &'static str,
@@ -91,17 +91,17 @@ pub fn groups() -> Vec<Group> {
                 must: Some(16.0),
                 aim: Some(10.0),
             }),
-            ..single('a', "two-hop", "1 KB of text, 64 under way, 1 shard", |scale| {
+            ..single('a', "two-hop", "1 KB of text, 64 in flight, 1 shard", |scale| {
                 boxed(TwoHop::<Note>::start(scale, Some(1), 4000, 64))
             })
         },
-        single('a', "two-hop-alone", "1 KB of text, 1 under way, 1 shard", |scale| {
+        single('a', "two-hop-alone", "1 KB of text, 1 in flight, 1 shard", |scale| {
             boxed(TwoHop::<Note>::start(scale, Some(1), 1000, 1))
         }),
-        single('a', "two-hop-cores", "1 KB of text, 64 under way, all cores", |scale| {
+        single('a', "two-hop-cores", "1 KB of text, 64 in flight, all cores", |scale| {
             boxed(TwoHop::<Note>::start(scale, None, 4000, 64))
         }),
-        single('b', "elements", "945 B, 28 elements, 64 under way, 1 shard", |scale| {
+        single('b', "elements", "945 B, 28 elements, 64 in flight, 1 shard", |scale| {
             boxed(TwoHop::<Order>::start(scale, Some(1), 4000, 64))
         }),
         single('d', "fan-out", "100 calls, answers as messages", |scale| boxed(FanOut::start(scale, Style::Messages))),

@@ -58,7 +58,7 @@ pub(super) enum Currency {
     Pound,
 }
 
-/// One line of an order.
+/// A line of an order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Item {
     /// The line number.

@@ -22,7 +22,7 @@ pub struct Specimen {
     prepare: fn(Bytes) -> Result<Vec<Stage>, LoadError>,
 }
 
-/// One operation on a message, which can run repeatedly.
+/// An operation on a message, which can run repeatedly.
 pub struct Stage {
     /// The name.
     pub name: &'static str,

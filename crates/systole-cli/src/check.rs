@@ -36,7 +36,7 @@ pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who may say what to whom: every payload by its whole name, also where the file has short forms.
+/// Prints the permissions: every payload by its whole name, also where the file has short forms.
 fn contracts(page: &mut Page, blueprint: &Blueprint) -> Result<(), Failure> {
     if blueprint.clients().next().is_some() {
         page.line("clients:")?;

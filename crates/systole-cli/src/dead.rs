@@ -63,7 +63,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
             }
             change(chosen, SqliteJournal::requeue_letter)?;
             for number in &chosen.numbers {
-                print::line(format_args!("dead letter {number} is queued again at the next start"))?;
+                print::line(format_args!("dead letter {number} is redriven at the next start"))?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -91,7 +91,7 @@ fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failur
     }
     let name = |name: Option<String>| name.unwrap_or_else(|| "-".to_owned());
     let row = |(letter, requeue): &(LetterRecord, bool)| {
-        let again = if *requeue { ", queued again at the next start" } else { "" };
+        let again = if *requeue { ", redriven at the next start" } else { "" };
         [
             letter.number.to_string(),
             moment(letter.at),
@@ -127,12 +127,12 @@ fn show(journal: &Path, number: Number) -> Result<ExitCode, Failure> {
     let (letter, requeue) =
         letters.iter().find(|(letter, _)| letter.number == number).ok_or_else(|| no_such(number))?;
     let mut page = Page::new();
-    let to = letter.to.as_ref().map_or("nobody", |name| name.as_str());
+    let to = letter.to.as_ref().map_or("no receiver", |name| name.as_str());
     let at = moment(letter.at);
     page.line(format_args!("dead letter {number}, {at}, from {} to {to}, at {}", letter.from, letter.path))?;
     page.line(&letter.reason)?;
     if *requeue {
-        page.line("queued again at the next start")?;
+        page.line("redriven at the next start")?;
     }
     if let Some((_, payload)) = &letter.payload {
         page.block("", String::from_utf8_lossy(payload))?;
@@ -156,5 +156,5 @@ fn change(
 }
 
 fn no_such(number: Number) -> Failure {
-    Failure::no(format!("there is no dead letter {number}: `systole dead list` shows those that are there"))
+    Failure::no(format!("there is no dead letter {number}: `systole dead list` shows all"))
 }

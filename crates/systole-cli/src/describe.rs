@@ -60,7 +60,7 @@ pub(super) fn describe(what: &Describe, part: Part) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
-/// `systole prompt --listener`: what a model is told that speaks for it.
+/// `systole prompt --listener`: the prompt of a model that speaks for the listener.
 pub(super) fn listener(what: &Describe, name: &Name) -> Result<ExitCode, Failure> {
     let config = Config::load(&what.organism).map_err(Failure::Config)?;
     let names: Vec<&str> = config.blueprint.listeners().map(|(_, listener)| listener.name.as_str()).collect();

@@ -19,7 +19,7 @@ pub(super) enum Failure {
     Read { file: PathBuf, cause: io::Error },
     #[error("can't write to standard output: {0}")]
     Write(#[from] io::Error),
-    #[error("the system refuses what the program needs: {0}")]
+    #[error("the operating system refuses a resource that the program needs: {0}")]
     System(io::Error),
     #[error("{} problems in the configuration", .0.len())]
     Config(Vec<Finding>),

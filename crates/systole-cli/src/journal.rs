@@ -53,7 +53,7 @@ pub(super) struct Compact {
     of: Named,
 }
 
-/// The journal that is meant.
+/// The journal that the arguments name.
 #[derive(Debug, Args)]
 pub(super) struct Named {
     /// The journal; without it, that of the organism, or the only *.journal in this folder

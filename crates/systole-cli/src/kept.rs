@@ -9,10 +9,10 @@ use systole_core::core::Blueprint;
 use super::failure::Failure;
 
 const ORGANISM: &str = "organism.yaml";
-/// How the names of journals end, where nothing says which one is meant.
+/// The ending of a journal's name, to find the only journal of a folder.
 const EXTENSION: &str = "journal";
 
-/// The journal that is meant, by its name or by that of its organism.
+/// The journal of a command, by its name or by that of its organism.
 #[derive(Debug, Args)]
 pub(super) struct Kept {
     /// The journal; without it, that of the organism, or the only *.journal in this folder
@@ -28,7 +28,7 @@ impl Kept {
         journal(self.journal.as_deref(), self.organism.as_deref())
     }
 
-    /// What the organism declares; nothing where a journal was named, of whatever organism that is.
+    /// The blueprint of the organism; `None` where the journal was named, and the organism is unknown.
     pub(super) fn blueprint(&self) -> Result<Option<Blueprint>, Failure> {
         let here = || Some(Path::new(ORGANISM)).filter(|here| self.journal.is_none() && here.exists());
         let organism = self.organism.as_deref().or_else(here);

@@ -14,8 +14,8 @@ use tracing_subscriber::{EnvFilter, Layer};
 use super::screen::Screen;
 use systole::runtime::command::STDERR_TARGET;
 
-/// Sends the log to a screen from now on. `SYSTOLE_LOG` says what of it, in the notation of `tracing-subscriber`; `level`
-/// does unless it is set.
+/// Sends the log to a screen from now on. `SYSTOLE_LOG` sets its levels, in the notation of `tracing-subscriber`;
+/// without it, `level` does.
 pub(super) fn start(screen: &Arc<Screen>, level: &str) {
     let (filter, refused) = match std::env::var("SYSTOLE_LOG").ok().filter(|wanted| !wanted.is_empty()) {
         None => (EnvFilter::new(level), None),

@@ -66,7 +66,7 @@ enum Command {
     Schema(Describe),
     /// Print a valid example of a payload, or of all
     Example(Example),
-    /// Print what a model has to know to write a payload, or all, or to speak for a listener
+    /// Print the prompt for a model: to write a payload, or all, or to speak for a listener
     Prompt(Prompt),
     /// Run one stage of the ladder by itself
     #[command(subcommand)]
@@ -94,7 +94,7 @@ enum Command {
     #[cfg(feature = "libxml")]
     #[command(name = second_opinion::COMMAND, hide = true)]
     SecondOpinion,
-    /// Measure what the pump costs on this machine
+    /// Measure the costs of the pump on this machine
     #[cfg(feature = "libxml")]
     Bench(systole_bench::Options),
 }
@@ -111,7 +111,7 @@ struct Describe {
 struct Prompt {
     #[command(flatten)]
     what: Describe,
-    /// Print the whole system prompt of a listener: for one with `model:`, what is sent with each request
+    /// Print the whole system prompt of a listener: for one with `model:`, the prompt that is sent with each request
     #[arg(long, value_name = "NAME", conflicts_with = "payload")]
     listener: Option<Name>,
 }

@@ -90,7 +90,7 @@ pub(super) struct Run {
     /// Print events and the log as JSON objects, one a line
     #[arg(long)]
     json: bool,
-    /// Show no events, and of the log only warnings and errors, unless SYSTOLE_LOG says more
+    /// Show no events, and of the log only warnings and errors, unless SYSTOLE_LOG asks for more
     #[arg(short, long)]
     quiet: bool,
     /// A message that was given as an argument; no file is read then.

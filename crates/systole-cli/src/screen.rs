@@ -33,19 +33,19 @@ pub(super) enum Style {
 
 /// The terminal where people type, if there is one.
 pub(super) enum Desk {
-    /// None, or a pipe: text for people goes to standard error.
+    /// No terminal, or a pipe: text for people goes to standard error.
     None,
     /// The terminal of standard error.
     Standard,
-    /// A terminal of its own; `shared` says that standard error is shown there, too.
+    /// A terminal of its own; `shared` is true if standard error is shown there, too.
     Terminal { out: Box<dyn Write + Send>, shared: bool },
 }
 
 struct State {
     style: Style,
-    /// Whether events are shown.
+    /// True if events are shown.
     events: bool,
-    /// Whether lines have the time, and whole ids: those that a file keeps, not those that a terminal shows.
+    /// True if lines have the time and whole ids: lines that a file keeps, not those that a terminal shows.
     dated: bool,
     desk: Desk,
     /// Byte behind each envelope for programs.
@@ -495,10 +495,10 @@ mod tests {
         assert_eq!(sink.take(), "00000000\n└ echo\n\x1b[2A\x1b[J");
     }
 
-    /// Text with what terminals interpret: C0, C1, a forged line, directions.
+    /// Text with characters that terminals interpret: C0, C1, a forged line, directions.
     const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\u{7f}\nb\u{202e}\u{2066}\u{feff}\u{2028}c";
 
-    /// One event of each kind, with hostile text in each field that may hold foreign text.
+    /// An event of each kind, with hostile text in each field that may hold foreign text.
     fn hostile() -> Vec<Event> {
         let payload: QName = format!("{{urn:{HOSTILE}}}add").parse().unwrap();
         let (by, from) = (Name::parse("by").unwrap(), Name::parse("from").unwrap());

@@ -124,7 +124,7 @@ impl Sought {
         }
         only(threads.into_iter(), digits)?.ok_or_else(|| {
             Failure::no(format!(
-                "there is no thread whose id ends with {digits}: `systole thread list` shows what is kept"
+                "there is no thread whose id ends with {digits}: `systole thread list` shows the threads that are kept"
             ))
         })
     }
@@ -186,7 +186,9 @@ fn state(thread: &ThreadEntry) -> &'static str {
 fn conversation(reader: &JournalReader, id: ThreadId) -> Result<Vec<ThreadEntry>, Failure> {
     let threads = reader.conversation(id).map_err(Failure::store)?;
     match threads.is_empty() {
-        true => Err(Failure::no(format!("there is no thread {id}: `systole thread list` shows what is kept"))),
+        true => {
+            Err(Failure::no(format!("there is no thread {id}: `systole thread list` shows the threads that are kept")))
+        }
         false => Ok(threads),
     }
 }

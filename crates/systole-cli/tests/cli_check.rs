@@ -1,4 +1,4 @@
-//! `systole check` on each `tests/golden/check/NAME.yaml`: what it says is in `NAME.err`.
+//! Tests of `systole check` on each `tests/golden/check/NAME.yaml`: its output is in `NAME.err`.
 //!
 //! `UPDATE_GOLDEN=1 cargo test --test cli_check` writes the files anew.
 

@@ -30,7 +30,7 @@ macro_rules! payloads {
             /// A text.
             #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
             struct $type {
-                /// What it says.
+                /// The words.
                 #[schemars(length(max = 40))]
                 text: String,
             }
@@ -383,9 +383,9 @@ fn what_retention_has_deleted_is_not_made_up() {
     journal.close().unwrap();
     drop(journal);
     let (code, _, err) = folder.fork(&conversation, ids[0], &[]);
-    assert_eq!((code, err.contains("retention has deleted some of what was there")), (1, true), "{err}");
+    assert_eq!((code, err.contains("retention has deleted rows from the time")), (1, true), "{err}");
     let (code, _, err) = folder.fork(&conversation, ids[1], &[]);
-    assert_eq!((code, err.contains("retention has deleted some of what was there")), (1, true), "{err}");
+    assert_eq!((code, err.contains("retention has deleted rows from the time")), (1, true), "{err}");
     assert_eq!(folder.said(&["journal", "compact", "--age", "1s", "a.journal"]).0, 0);
     let (code, _, err) = folder.fork(&conversation, ids[0], &[]);
     assert_eq!((code, err.contains("there is no thread")), (1, true), "{err}");
@@ -415,7 +415,7 @@ fn a_dead_letter_is_queued_again_at_the_next_start() {
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let number = listed[0]["number"].as_str().unwrap();
     let requeued = folder.said(&["dead", "requeue", number, "--journal", "a.journal"]);
-    let said = format!("dead letter {number} is queued again at the next start\n");
+    let said = format!("dead letter {number} is redriven at the next start\n");
     assert_eq!(requeued, (0, said, String::new()));
     let kit = start();
     kit.run_until_idle();

@@ -213,7 +213,7 @@ client cli  00000000-0000-0000-0000-000000000001  open since 2026-01-02T03:04:05
     assert_eq!(json[0]["id"], "00000000-0000-0000-0000-00000000000a");
     assert_eq!(json[0]["text"], "<question>\u{1b}[2J?</question>");
     let (code, _, err) = said(&["thread", "show", "67e55044-10b1-426f-9247-bb680e5fe0c8", "--journal", &file]);
-    assert_eq!((code, err.contains("`systole thread list` shows what is kept")), (1, true), "{err}");
+    assert_eq!((code, err.contains("`systole thread list` shows the threads that are kept")), (1, true), "{err}");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn dead_letters_are_shown_dropped_and_queued_again() {
     assert_eq!(said(&["dead", "drop", "22", "--journal", &file]), (0, String::new(), String::new()));
     let (code, _, err) = said(&["dead", "requeue", "21", "20", "--journal", &file]);
     assert_eq!((code, err.contains("dead letter 21: this dead letter holds no payload")), (1, true), "{err}");
-    let queued = "dead letter 20 is queued again at the next start\n".to_owned();
+    let queued = "dead letter 20 is redriven at the next start\n".to_owned();
     assert_eq!(said(&["dead", "requeue", "20", "--journal", &file]), (0, queued, String::new()));
     let (code, _, err) = said(&["dead", "drop", "22", "--journal", &file]);
     assert_eq!((code, err.starts_with("there is no dead letter 22")), (1, true), "{err}");

@@ -124,7 +124,7 @@ fn no_answer_is_lost_when_the_pipe_is_slow() {
 
 #[test]
 fn a_command_sees_the_whole_payload_of_a_process_that_was_killed() {
-    // The command leaves the group, so that it outlives its parent, and reads after that one's end.
+    // The command leaves the group, so that it outlives its parent, and reads after the end of the parent.
     let script = "setsid sh -c 'mkfifo go; echo > begun; cat go; wc -c > count.new; mv count.new count'\ntrue\n";
     let folder = Folder::new("payload", script);
     let payload = format!("<run xmlns=\"urn:t\">{}</run>", "x".repeat(300_000));

@@ -201,7 +201,7 @@ impl Folder {
         Running::of(child.unwrap())
     }
 
-    /// Everything that the folder holds, but the key itself.
+    /// The contents of all files of the folder, but the key itself.
     fn everything(&self) -> Vec<u8> {
         let files = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
         files.filter(|file| !file.ends_with("key")).flat_map(|file| fs::read(file).unwrap()).collect()

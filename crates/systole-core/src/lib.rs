@@ -1,10 +1,10 @@
-//! The pure machines of Systole: what a message pump decides, without a clock, a thread, a file or a socket.
+//! The pure machines of Systole: the decisions of a message pump, without a clock, a thread, a file or a socket.
 //!
 //! - [`vocab`]: names, ids, times, limits, faults;
-//! - [`protocol`]: what the pump itself says;
-//! - [`journal`]: what an organism writes down, so that it survives its process;
+//! - [`protocol`]: the payloads of the pump itself;
+//! - [`journal`]: the durable state of an organism, which survives its process;
 //! - [`core`]: the deterministic state machine that owns threads and mailboxes;
-//! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
+//! - [`inbox`]: tasks that clients and listeners submit to a job, and the rules of their transitions;
 //! - [`mailbox`]: messages that wait for remote listeners, and how they are delivered and answered.
 //!
 //! `systole` is the runtime around them; time and randomness come in from there.

@@ -1,4 +1,4 @@
-//! What the pump itself speaks: each payload that is written keeps its schema, and is read back.
+//! Payloads that the pump itself writes: each keeps its schema, and is read back.
 
 use std::sync::Arc;
 
@@ -250,7 +250,7 @@ fn a_schema_means_the_same_inside_of_an_answer() {
     let answer =
         MetaAnswer::Schema { payload: given.qname().clone(), document: given.embeddable_document().unwrap().clone() }
             .write();
-    // Whoever canonicalizes the answer once more changes nothing.
+    // Canonicalizing the answer once more changes nothing.
     assert_eq!(canonical(answer.as_str()).bytes(), answer.bytes());
     let MetaAnswer::Schema { document, .. } = MetaAnswer::read(&answer).unwrap() else { panic!("no schema") };
     let document = XsdDocument { name: "out.xsd".into(), text: document.as_str().to_owned() };
@@ -272,7 +272,7 @@ fn every_payload_of_the_pump_has_an_example_and_a_prompt() {
     for schema in catalog.payloads() {
         assert!(!schema.description().is_empty(), "{}", schema.qname());
         assert!(schema.prompt().contains("answer with exactly one"), "{}", schema.qname());
-        // Those that hold any element have none of their own making.
+        // Payloads that hold any element have no example of their own.
         let open = ["message", "spawn-thread", "schema", "example"].contains(&schema.qname().local());
         assert_eq!(schema.example().is_none(), open, "{}", schema.qname());
     }

@@ -20,7 +20,7 @@ const SUITE: &str = "http://www.w3.org/XML/2004/xml-schema-test-suite/";
 const XLINK: &str = "http://www.w3.org/1999/xlink";
 const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
-/// One group: the documents of one schema, and its instances.
+/// A group: the documents of one schema, and its instances.
 struct Group {
     name: String,
     schemas: Vec<PathBuf>,

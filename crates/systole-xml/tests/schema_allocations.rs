@@ -130,7 +130,7 @@ struct Order {
     item: Vec<Item>,
 }
 
-/// One line of an order.
+/// A line of an order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Item {
     /// The line number.

@@ -115,7 +115,7 @@ mod accepted {
         }
     }
 
-    /// What may be left out.
+    /// Fields that may be left out.
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub(super) struct Optionals {
         number: Option<u32>,
@@ -199,7 +199,7 @@ mod accepted {
         shapes: Vec<Shape>,
     }
 
-    /// One shape.
+    /// A shape.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub(super) enum Shape {
@@ -220,7 +220,7 @@ mod accepted {
         side: f64,
     }
 
-    /// One of several actions.
+    /// A command with one of several actions.
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub(super) struct Command {
         #[serde(rename = "$value")]
@@ -272,7 +272,7 @@ mod accepted {
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub(super) struct Question(String);
 
-    /// Nothing but its name.
+    /// A payload with nothing but its name.
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub(super) struct Ping;
 
@@ -297,7 +297,7 @@ mod accepted {
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub(super) struct Wrapper(Inner);
 
-    /// With an example of the author's.
+    /// An order with an example of the author's.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[schemars(example = Order { id: 4711, item: vec!["tea".into(), "milk".into()], note: None, state: Colour::Green })]
     pub(super) struct Order {

@@ -472,7 +472,7 @@ fn rules_of_schemas_are_told_with_what_to_write() {
     assert!(error.contains("did you mean targetNamespace=\"urn:t\"?"), "{error}");
 }
 
-/// One step may exclude the same value from both sides, which leaves no values (part 2, section 4.3.9.4).
+/// Checks that one step may exclude the same value from both sides, which leaves no values (part 2, section 4.3.9.4).
 #[test]
 fn what_the_recommendation_allows_is_not_refused() {
     for inside in [

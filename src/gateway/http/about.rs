@@ -10,7 +10,7 @@ use super::caller::Caller;
 use super::request::Query;
 use crate::gateway::problem::Problem;
 
-/// A request about what its path names: a job, a task, a session.
+/// A request about the thing that its path names: a job, a task, a session.
 pub(super) struct About {
     pub(super) app: Arc<AppState>,
     pub(super) caller: Caller,

@@ -1,4 +1,4 @@
-//! Leases: a reader holds a message for a time, and says how it ended.
+//! Leases: a reader holds a message for a time, and reports how it ended.
 
 use std::time::Duration;
 

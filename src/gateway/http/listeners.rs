@@ -29,7 +29,7 @@ struct Registration {
     url: Option<String>,
 }
 
-/// The contract that an agent assumes; it agrees with whatever it leaves out.
+/// The contract that an agent assumes; a part that it leaves out agrees with any contract.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claimed {

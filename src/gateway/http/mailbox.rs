@@ -107,7 +107,7 @@ fn counted(what: &str, one: Option<MessageId>, count: usize) -> Result<Response,
     Ok(view::document(StatusCode::OK, &json!({ what: count })))
 }
 
-/// Bytes of a page; what follows comes with the next one.
+/// Bytes of a page; further messages come with the next one.
 pub(super) const PAGE: usize = 8 << 20;
 
 /// The range that a query asks for: by default from the oldest message on.
@@ -125,7 +125,7 @@ pub(super) fn range(app: &AppState, mailbox: Name, query: &Query) -> Result<(Ran
 /// Place at which a reader begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum From {
-    /// At the oldest message.
+    /// The oldest message.
     Start,
     /// Behind the place of a cursor.
     Behind(Place),

@@ -268,14 +268,14 @@ fn acknowledge(posted: &Posted) -> Response {
     view::located(response, &format!("/v1/messages/{id}"))
 }
 
-/// Refuses now what the pump would refuse later.
+/// Refuses a message now that the pump would refuse later.
 async fn judge(app: &AppState, client: &Name, bytes: Bytes) -> Result<ReadMessage, Problem> {
     let blueprint = app.organism.blueprint();
     let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
     Ok(app.judge.message(id, bytes).await.ok_or_else(Problem::stopping)??)
 }
 
-/// Makes the submission and the re-encoded envelope: `from` is the principal of the token, whatever the bytes say.
+/// Makes the submission and the re-encoded envelope: `from` is the principal of the token, regardless of the bytes.
 fn submission(
     from: Name,
     mut read: ReadMessage,

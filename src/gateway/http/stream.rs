@@ -30,7 +30,7 @@ const AHEAD: usize = 1;
 /// Bytes of envelopes that are read at once.
 const PAGE: usize = 1 << 20;
 
-/// Most bytes of a frame that a WebSocket accepts from its reader, which has nothing to say.
+/// Most bytes of a frame that a WebSocket accepts from its reader, which has nothing to send.
 const HEARD: usize = 4096;
 
 /// `GET /v1/mailboxes/{mailbox}/stream`
@@ -111,7 +111,7 @@ struct Event {
     text: String,
 }
 
-/// The messages of a page. A message that was sent is not handled: its reader says so for each.
+/// The messages of a page. A message that was sent is not handled: its reader acknowledges each.
 async fn events(app: &Arc<AppState>, page: Page) -> Result<Vec<Event>, QueryError> {
     let site = app.clone();
     let write = move || {

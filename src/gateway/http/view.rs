@@ -124,7 +124,7 @@ pub(super) fn brief(task: &Task) -> Value {
     })
 }
 
-/// All of a task but what concerns its job and the pump alone.
+/// A task without the fields that concern its job and the pump alone.
 pub(super) fn task(task: &Task) -> Value {
     let mut value = json!(task);
     if let Some(fields) = value.as_object_mut() {
@@ -141,7 +141,7 @@ pub(super) fn located(mut response: Response, path: &str) -> Response {
     response
 }
 
-/// A submission of a client, with some of its answers; `first` says that no other answer came before them.
+/// A submission of a client, with some of its answers; `first` is true if no other answer came before them.
 pub(super) fn sent(sent: &Sent, first: bool) -> Value {
     let replies: Vec<_> = sent.answers.iter().map(answer).collect();
     json!({

@@ -1,4 +1,4 @@
-//! The interface of delegates, which know what is pending.
+//! The interface of delegates, which provide the pending notices.
 
 use std::error::Error;
 use std::fmt;
@@ -50,7 +50,7 @@ pub type DelegateError = Box<dyn Error + Send + Sync>;
 /// let delegate: Box<dyn QueueDelegate> = Box::new(Weather);
 /// ```
 pub trait QueueDelegate: Send + Sync + 'static {
-    /// Gives out what is pending for a session whose call has just succeeded; called once for each such call.
+    /// Returns the pending notices for a session whose call has just succeeded; called once for each such call.
     ///
     /// The session holds the rows from now on: no other session may get them, also in concurrent calls, until they are
     /// confirmed or released. If the future is dropped before it is ready, nothing may stay with the session.
@@ -107,7 +107,7 @@ pub struct QueueRead {
     pub rows: Vec<Row>,
 }
 
-/// One pending notice.
+/// A pending notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The id by which a confirmation lists the row.

@@ -38,7 +38,7 @@ pub(in crate::gateway) struct Told {
     confirmed: bool,
 }
 
-/// One session, while the process lives.
+/// A session, while the process lives.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: SessionId,

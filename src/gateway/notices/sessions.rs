@@ -58,7 +58,7 @@ impl Sessions {
         Some(session.id)
     }
 
-    /// Ends a session and releases what it did not confirm; false if there was none.
+    /// Ends a session and releases its unconfirmed notices; false if there was none.
     pub(in crate::gateway) async fn end(&self, owner: &Name, name: &str) -> bool {
         let ended = self.open().remove(&(owner.clone(), name.to_owned()));
         let Some(session) = ended else { return false };

@@ -14,7 +14,7 @@ pub(super) enum Verdict {
     End(Settlement),
     /// The listener has the message, and will answer later.
     Awaits,
-    /// None: the party that cancelled the delivery ends the message.
+    /// No end: the party that cancelled the delivery ends the message.
     Leave,
 }
 

@@ -51,7 +51,7 @@ pub(in crate::gateway) struct Endpoints(HashMap<Name, Endpoint>);
 struct Endpoint {
     declared: Push,
     secret: Option<Secret>,
-    /// None where the envelope is sent as it is.
+    /// The format; `None` where the envelope is sent as it is.
     format: Option<Arc<dyn PushFormat>>,
 }
 

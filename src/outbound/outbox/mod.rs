@@ -43,9 +43,9 @@ pub(super) struct Outbox {
 pub(super) enum Put {
     /// The delivery is new.
     New,
-    /// The same delivery is there, and open.
+    /// The same delivery is in the outbox, and open.
     Open,
-    /// The same delivery is there, and has ended.
+    /// The same delivery is in the outbox, and has ended.
     Over(Outcome),
     /// Another delivery has the id.
     Taken,

@@ -20,7 +20,7 @@ use super::memory::sealed;
 use super::{CommandSpec, streams};
 use crate::runtime::descriptors;
 
-/// One run of a program.
+/// A run of a program.
 pub(super) struct Invocation<'a> {
     pub(super) spec: &'a CommandSpec,
     pub(super) environment: Vec<(OsString, OsString)>,

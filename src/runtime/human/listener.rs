@@ -104,7 +104,7 @@ fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[PayloadSc
     replies.chain(&contract.calls).filter_map(|payload| catalog.get(payload).cloned()).collect()
 }
 
-/// Meaning of an entry. The texts show what is sent.
+/// Meaning of an entry. The texts show the payloads to send.
 #[derive(Debug)]
 enum Verdict {
     Reply(String),

@@ -46,7 +46,7 @@ pub(super) struct Kept<I> {
     pub(super) enrolled: u64,
     /// The state that the owner of the one job stores with its tasks.
     pub(super) state: Option<Bytes>,
-    /// None, or closed, while the inboxes live in memory alone.
+    /// The appender; `None`, or closed, while the inboxes live in memory alone.
     pub(super) appender: Option<JournalAppender>,
     /// The last change: once it is durable, everything is.
     last: Written,
@@ -54,7 +54,7 @@ pub(super) struct Kept<I> {
 
 pub(super) type Hear = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// Events and results of a change, for those who wait for them.
+/// Events and results of a change, for the submitters and handlers that wait for them.
 struct News {
     events: Vec<Event>,
     /// Results of the tasks that the change ended.

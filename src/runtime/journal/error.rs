@@ -22,7 +22,7 @@ pub struct StoreError {
 systole_core::vocab::debug_is_display!(StoreError);
 
 impl Problem {
-    /// Reports a row that differs from what was written.
+    /// Reports a row that differs from the written one.
     pub(super) fn row<R: Record>(row: &Row<'_>) -> Self {
         let key = match row.get_ref(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),

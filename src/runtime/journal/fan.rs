@@ -109,7 +109,7 @@ impl FanRow {
     }
 }
 
-/// When the waiting ends: a join, and a time behind it where there is one.
+/// The rule by which the waiting ends: a join, and a time behind it where there is one.
 fn awaited(call: &CallRecord) -> String {
     match call.until {
         None => call.join.clone(),

@@ -43,10 +43,10 @@ pub enum ForkError {
     /// The journal can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no such conversation.
-    #[error("there is no thread {0}: `systole thread list` shows what is kept")]
+    /// No such conversation is kept.
+    #[error("there is no thread {0}: `systole thread list` shows the threads that are kept")]
     NoThread(ThreadId),
-    /// There is no such message.
+    /// No such message is kept.
     #[error(
         "there is no message {at}: `systole thread show {conversation}` shows those that are kept; retention deletes others"
     )]
@@ -65,7 +65,7 @@ pub enum ForkError {
         found: ThreadId,
     },
     /// Retention has deleted rows that were open at the time of the message.
-    #[error("retention has deleted some of what was there when message {0} came: name a later one")]
+    #[error("retention has deleted rows from the time of message {0}: name a later message")]
     Forgotten(MessageId),
     /// The stored message is no XML.
     #[error("message {at} can't be read: {error}")]
@@ -84,8 +84,10 @@ pub enum ForkError {
     /// No client owns the root.
     #[error("the conversation has no client that would get its answers: name one with `--as NAME`")]
     Nobody,
-    /// A spawned thread was open, and what it owed is not kept.
-    #[error("thread {0} was spawned, and what it owed at that moment is not kept: name a message that came before it")]
+    /// A spawned thread was open, and its debts are not kept.
+    #[error(
+        "thread {0} was spawned, and its open calls at that time are not kept: name a message from before the thread"
+    )]
     Spawned(ThreadId),
     /// The message is a fault, which has no payload.
     #[error("message {0} is a fault, which no payload can take the place of: name the message that it answers")]

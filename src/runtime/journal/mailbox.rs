@@ -39,7 +39,7 @@ impl Apply<'_> {
         }
         match (is_over, status.state.is_over()) {
             (_, true) => self.end_mail(seq),
-            // Nothing has checked the row since it ended.
+            // The row was not checked since it ended.
             (true, false) => self.mail_at(seq).map(drop),
             (false, false) => Ok(()),
         }
@@ -149,8 +149,8 @@ pub(super) fn delete_mail(db: &Connection, seq: Number) -> Result<Option<Name>, 
     found.map(parse).transpose()
 }
 
-/// Notes numbers that have left a mailbox: the greatest that was pruned, and the greatest of all. Returns what that
-/// adds to the total.
+/// Notes numbers that have left a mailbox: the greatest that was pruned, and the greatest of all. Returns the addition
+/// to the total.
 pub(super) fn note_gone(
     db: &Connection,
     mailbox: &Name,

@@ -16,9 +16,9 @@ use crate::runtime::sqlite::Problem;
 
 /// The open rows of a conversation after the step of a time.
 pub(super) struct Moment {
-    /// In order of number, the root first.
+    /// The threads in order of number, the root first.
     pub(super) threads: Vec<ThreadRecord>,
-    /// In order of place.
+    /// The messages in order of place.
     pub(super) messages: Vec<MessageRecord>,
     pub(super) fans: Vec<FanRecord>,
     pub(super) notes: Vec<NoteRecord>,

@@ -86,7 +86,7 @@ impl Page {
     }
 }
 
-/// The extent of a mailbox: what retention has deleted of it, and where the rest begins.
+/// The extent of a mailbox: the end of the part that retention has deleted, and the begin of the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The greatest number that was deleted.
@@ -134,7 +134,7 @@ pub(crate) struct Sent {
     pub(crate) at: Time,
     /// True if the first answer is a fault; `None` before the first answer.
     pub(crate) faulted: Option<bool>,
-    /// In order of number, without the skipped ones.
+    /// The answers in order of number, without the skipped ones.
     pub(crate) answers: Vec<SentAnswer>,
     /// True if more answers follow.
     pub(crate) has_more: bool,

@@ -34,7 +34,7 @@ pub(super) struct Queue {
 
 struct State {
     orders: VecDeque<Order>,
-    /// None while a thread writes, and after an error.
+    /// The pen; `None` while a thread writes, and after an error.
     pen: Option<Pen>,
     /// True if the writer's thread waits for the pen.
     wanted: bool,
@@ -65,7 +65,7 @@ pub(super) enum Turn {
     Failed(JournalError),
 }
 
-/// The journal, and the callback for what is written there.
+/// The journal, and the callback for written steps.
 pub(super) struct Pen {
     journal: Box<dyn Journal>,
     shards: Vec<ShardId>,

@@ -109,7 +109,7 @@ pub enum Said {
     Left(EgressRecord, Option<Time>),
     /// A refused output of the handler of a message.
     Refused(NoteRecord),
-    /// Something that the handler of a message recorded.
+    /// A note of the handler of a message.
     Recorded(NoteRecord),
 }
 
@@ -155,7 +155,7 @@ impl JournalReader {
         self.told(transaction(&self.db, "BEGIN", || read(self)))
     }
 
-    /// Counts what the journal holds.
+    /// Counts the contents of the journal.
     ///
     /// # Errors
     /// [`StoreError`] if the journal can't be read.

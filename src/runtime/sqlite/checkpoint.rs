@@ -55,7 +55,7 @@ pub(super) struct Checkpoints {
 /// The checkpoint thread, which ends when this value is dropped.
 #[derive(Debug)]
 struct Thread {
-    /// None while the thread is to end.
+    /// The questions to the thread; `None` while the thread is to end.
     ask: Option<Sender<()>>,
     done: Receiver<()>,
     handle: Option<JoinHandle<()>>,

@@ -42,7 +42,7 @@ pub(super) const MODE: u32 = 0o600;
 /// The files that this process has open.
 static OPEN: Mutex<BTreeMap<Inode, Entry>> = Mutex::new(BTreeMap::new());
 
-/// Identity of a file whatever its name: device and inode number.
+/// Identity of a file under any name: device and inode number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Inode(u64, u64);
 
@@ -68,7 +68,7 @@ pub(crate) struct Held {
 /// A connection, with the open file that it needs.
 #[derive(Debug)]
 pub(crate) struct Database {
-    // Its connection must be closed before `db`.
+    // The connection of the checkpoints must be closed before `db`.
     checkpoints: Option<Box<Checkpoints>>,
     // The connection must be closed before the file.
     db: Connection,
@@ -300,7 +300,7 @@ fn descriptor(path: &Path, make: bool) -> Result<(File, bool), Problem> {
     }
 }
 
-/// Creates a file that only its owner may read and write, whatever the umask of the process.
+/// Creates a file that only its owner may read and write, regardless of the umask of the process.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(MODE).open(path)?;
     file.set_permissions(fs::Permissions::from_mode(MODE))?;

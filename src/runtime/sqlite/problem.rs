@@ -18,7 +18,7 @@ pub enum Problem {
         /// The expected format.
         format: &'static str,
     },
-    /// Something other than a file is there.
+    /// The path names something other than a file.
     #[error("{what} is there, and was left as it is: name a file, or one that can be made")]
     NoFile {
         /// The kind of file that is there.
@@ -68,7 +68,7 @@ pub enum Problem {
         /// The version of the file.
         found: i64,
     },
-    /// A row, a page, the log or the total differs from what was written.
+    /// A row, a page, the log or the total differs from the written one.
     #[error("damaged: {what}. It was left as it is: restore a copy, or move it away and start anew")]
     Damaged {
         /// The damage that was found.

@@ -111,7 +111,7 @@ impl Connection {
         true
     }
 
-    /// Handles a line of the process; returns what is wrong with a bad one.
+    /// Handles a line of the process; returns the mistake of a bad one.
     pub(super) fn hear(&self, line: &[u8]) -> Result<(), String> {
         let (id, said) = match line::read(line)? {
             Heard::Pong(number) => {

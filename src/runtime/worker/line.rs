@@ -45,7 +45,7 @@ struct Incoming {
     pong: Option<u64>,
 }
 
-/// Parses a line; returns what is wrong with a bad one.
+/// Parses a line; returns the mistake of a bad one.
 pub(super) fn read(line: &[u8]) -> Result<Heard, String> {
     // serde would accept an array for the fields in their order.
     if line.trim_ascii_start().first() != Some(&b'{') {

@@ -97,7 +97,7 @@ fn emission(xml: String, to: Option<String>, limits: &XmlLimits) -> Result<Emiss
     let payload = parse(&Raw::new(xml), limits).map_err(|error| {
         let code = if error.is_limit() { FaultCode::Limit } else { FaultCode::Malformed };
         let rule = BrokenRule { rule: error.to_string(), at: error.position(), example: None };
-        Fault { rule: Some(Box::new(rule)), ..Fault::new(code, "what was sent is no XML that can be read") }
+        Fault { rule: Some(Box::new(rule)), ..Fault::new(code, "a message can't be read as XML") }
     })?;
     Ok(Emission { kind: EmissionKind::Call, to, thread: None, payload: Draft::Canonical(payload) })
 }

@@ -1,4 +1,5 @@
-//! A program of a crate that depends on systole alone: the derives of the prelude take what those of serde and schemars do.
+//! A program of a crate that depends on systole alone: the derives of the prelude accept the attributes of serde and
+//! schemars.
 
 use systole::prelude::*;
 use systole::schema::PayloadSchema;
@@ -38,11 +39,11 @@ struct Wrapped<T>(T);
 enum Size {
     #[default]
     Small,
-    /// Of two persons' height.
+    /// The size of two persons.
     Large,
 }
 
-/// By hand, with a root of its own.
+/// A payload by hand, with a root of its own.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Done {}
 

@@ -22,7 +22,7 @@ use crate::signals::Signals;
 
 const HELP: &str = "\
 The organism starts, gets the message as from the client 'cli', and ends when it has answered. The payload of the answer \
-is printed on standard output. Events are not shown, and of the log only warnings and errors, unless SYSTOLE_LOG says more.
+is printed on standard output. Events are not shown, and of the log only warnings and errors, unless SYSTOLE_LOG asks for more.
 
 Exit codes: 0 a reply came back, 1 a fault, or no answer, 2 it could not be asked, 3 the organism could not go on, 130 told \
 to stop.";
@@ -52,7 +52,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     }
     let mut stage = Stage::set(&run)?;
     let Launched { organism, served, events } = stage.launch(&run)?;
-    // Nobody watches.
+    // This command shows no events.
     drop(events);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let exchange = async {
@@ -73,7 +73,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
             _ = organism.broken() => Ok(None),
             () = signals.stop() => return Ok(ExitCode::from(super::INTERRUPTED)),
         };
-        // It is read once standard output has it.
+        // The answer counts as read once standard output has it.
         let code = answered.and_then(|answer| print(&stage.screen, answer, args.envelope));
         drop(conversation);
         code

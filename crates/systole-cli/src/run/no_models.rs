@@ -1,4 +1,4 @@
-//! In the place of models, in a program that was built without its gateway.
+//! Models of a program that was built without its gateway: there are none.
 
 use systole::config::Config;
 use systole::runtime::OrganismBuilder;

@@ -1,4 +1,4 @@
-//! No second opinion: the program is built without libxml2.
+//! The second opinion of a program that is built without libxml2: there is none.
 
 use systole::config::Advice;
 use systole_xml::schema::XsdDocument;

@@ -28,7 +28,7 @@ pub(crate) struct Fork {
     /// The message to begin anew at, as `thread show` names it; its last digits are enough, too
     #[arg(long, value_name = "MESSAGE")]
     at: Message,
-    /// What the message says instead: a payload of the same name
+    /// The new payload of the message, which has the same name
     #[arg(long, value_name = "FILE", requires = "contracts")]
     edit: Option<PathBuf>,
     /// The client that the new conversation belongs to, if not the same
@@ -98,7 +98,7 @@ impl FromStr for Message {
 }
 
 impl Message {
-    /// The one message of a conversation that is meant.
+    /// Finds the message of a conversation that the argument names.
     fn find(&self, reader: &JournalReader, id: ThreadId) -> Result<MessageId, Failure> {
         let digits = match self {
             Self::Id(id) => return Ok(*id),

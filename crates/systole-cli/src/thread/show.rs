@@ -14,7 +14,7 @@ use crate::columns::moment;
 use crate::failure::Failure;
 use crate::print::{self, Page};
 
-/// One message, answer or egress, as text.
+/// A message, answer or egress, as text.
 struct Line {
     at: Time,
     path: String,
@@ -60,7 +60,7 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The ids of what was said on a thread, as far as it has any.
+/// The ids of the messages and answers of a thread.
 pub(super) fn said_ids(reader: &JournalReader, thread: &ThreadEntry) -> Result<Vec<MessageId>, Failure> {
     let said = reader.said(&thread.record).map_err(Failure::store)?;
     Ok(said.into_iter().filter_map(|entry| Line::of(entry, String::new()).id).collect())

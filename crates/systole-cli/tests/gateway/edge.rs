@@ -314,7 +314,7 @@ fn one_principals_long_polls_leave_room_for_others_admins_and_health() {
     };
     let calls = |count: usize| {
         let wanted = format!("systole_gateway_calls {count}\n");
-        wait(&format!("{count} calls under way"), || boss.get("/metrics").is(200).body.contains(&wanted).then_some(()));
+        wait(&format!("{count} calls in flight"), || boss.get("/metrics").is(200).body.contains(&wanted).then_some(()));
     };
     let _polls: Vec<_> = (0..6).map(|_| poll(&worker, "worker")).collect();
     calls(6);

@@ -1,4 +1,4 @@
-//! The examples with a gateway run as their READMEs say.
+//! The examples with a gateway, run as in their READMEs.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Rows: their shapes, their order, and what may be asked for.
+//! Rows: their shapes, their order, and the parameters of requests for them.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Answers reach the sender of the row that they are for, whatever the handler of an agent does.
+//! Answers reach the sender of the row that they are for, for any handler of an agent.
 
 use serde_json::Value;
 

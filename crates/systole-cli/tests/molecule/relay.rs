@@ -67,7 +67,7 @@ impl Relay {
     }
 }
 
-/// All of a request.
+/// Reads a whole request.
 fn request(from: &mut TcpStream) -> std::io::Result<Vec<u8>> {
     let (mut request, mut some) = (Vec::new(), [0; 4096]);
     loop {

@@ -1,3 +1,5 @@
+//! The blueprint: the listeners and clients of an organism, with the parties at both ends of each payload.
+
 use std::collections::{BTreeSet, HashMap};
 
 use super::contract::{Client, Contract, MetaFlags, Routing, Scheduling, Silence};
@@ -25,9 +27,9 @@ pub struct Blueprint {
 /// The parties at both ends of a payload. Each list is sorted, and has each party once.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
-    /// Listeners that accept it, whatever their routing.
+    /// Listeners that accept it, with any routing.
     pub accepting: Vec<ListenerId>,
-    /// Those of them that get it if it names no target.
+    /// The accepting listeners that get it if it names no target.
     pub routed: Vec<ListenerId>,
     /// Parties that list it among their calls.
     callers: Vec<Party>,
@@ -61,7 +63,7 @@ pub enum Problem {
         /// The second of that name.
         name: Name,
     },
-    /// A `unique` listener accepts what another one accepts too.
+    /// A `unique` listener accepts a payload that another one accepts too.
     #[error("'{first}' and '{second}' both accept {payload}: mark all of them `broadcast`, or all but one `addressed`")]
     Ambiguous {
         /// The earlier listener.
@@ -212,7 +214,7 @@ impl Blueprint {
         self.parties.get(name).copied()
     }
 
-    /// The listeners that accept a payload, in the order of registration, whatever their routing.
+    /// The listeners that accept a payload, with any routing, in the order of registration.
     pub fn accepting(&self, payload: &QName) -> &[ListenerId] {
         &self.ends(payload).accepting
     }
@@ -308,7 +310,7 @@ impl Blueprint {
         // Most callers of a payload take all that its listeners reply, of which there may be many.
         let mut replies: HashMap<&QName, BTreeSet<&QName>> = HashMap::new();
         for caller in self.listeners.iter().filter(|listener| !listener.can_park) {
-            // What a listener elsewhere does to tasks over HTTP is answered there.
+            // Requests about tasks that a remote listener makes over HTTP are answered over HTTP.
             let over_http = |call: &&QName| caller.outlives && call.namespace() == payload::NAMESPACE;
             for call in caller.calls.iter().filter(|call| !over_http(call)) {
                 let replies = replies.entry(call).or_insert_with(|| {
@@ -372,7 +374,7 @@ impl Ends {
     }
 }
 
-/// Appends what is not the last one already.
+/// Appends an item, unless it is the last one already.
 fn push_once<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if list.last() != Some(&item) {
         list.push(item);

@@ -1,4 +1,4 @@
-//! The books: what came in, and what became of it.
+//! The books: the messages that came in, and their fates.
 //!
 //! Each message has an [`Entry`] from the moment at which it comes in. The part that has the message keeps the entry,
 //! and closes it with the message: as delivered, faulted, dead or cancelled. So the entries that are open are the
@@ -12,8 +12,8 @@ pub struct Counts {
     pub injected: u64,
     /// Payloads that handlers emitted.
     pub emitted: u64,
-    /// Messages of the pump itself: boot, faults, answers of the core, copies of a broadcast, dead letters of what was
-    /// refused with a fault.
+    /// Messages of the pump itself: boot, faults, answers of the core, copies of a broadcast, dead letters of payloads
+    /// that were refused with a fault.
     pub made: u64,
     /// Dead letters that were redriven.
     pub redriven: u64,

@@ -41,7 +41,7 @@ impl Clock {
         Self { now, timers: BTreeMap::new(), sequence: 0 }
     }
 
-    /// The time of the step under way.
+    /// The time of the present step.
     pub(super) fn now(&self) -> Time {
         self.now
     }

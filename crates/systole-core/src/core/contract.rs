@@ -1,3 +1,5 @@
+//! Contracts of listeners, clients, and the parties that may make requests to the core.
+
 use std::time::Duration;
 
 use crate::vocab::{Name, QName};
@@ -40,7 +42,7 @@ pub struct Contract {
     /// States whether its handlers wait for something that may take days, as for an agent elsewhere: a durable organism
     /// that ends leaves them to its next start, rather than waiting for them.
     pub outlives: bool,
-    /// States whether its handlers say all that they say at their end, as programs do: an organism is not idle before,
+    /// States whether its handlers emit everything at their end, as programs do: an organism is not idle before,
     /// even if it is that of `<boot>`.
     pub speaks_at_end: bool,
 }

@@ -1,3 +1,5 @@
+//! Dead letters: undeliverable messages, kept to be listed, redriven or discarded.
+
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -42,8 +44,8 @@ pub enum DeadLetterError {
     Unknown,
     /// The sender may not call it: it is a reply, a question to the core, or the sender's contract has changed.
     #[error(
-        "{from} may not call {payload}: a reply or a question to the core can't be queued again, since its conversation \
-         goes on without it; discard this dead letter, or, if it was a call, add the payload to the calls of {from}"
+        "{from} may not call {payload}: a reply or a question to the core can't be redriven, since its conversation goes \
+         on without it; discard this dead letter, or, if it was a call, add the payload to the calls of {from}"
     )]
     NotACall {
         /// The sender.
@@ -188,7 +190,7 @@ mod tests {
         let mut letters = DeadLetters::new(ShardId(1), &limits);
         let ids: Vec<_> = (0..5).map(|_| bury(&mut letters, None)).collect();
         assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[2..]);
-        // It holds its bytes, 40, and as many that it was read from.
+        // The letter holds its 40 bytes, and as many of the bytes that it was read from.
         let long = bury(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(33))));
         assert_eq!((letters.iter().count(), letters.get(long).is_some()), (3, true));
         bury(&mut letters, Some("<another></another>"));

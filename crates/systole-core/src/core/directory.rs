@@ -1,3 +1,5 @@
+//! The directory of all shards: the shard of each conversation, and the number of threads.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

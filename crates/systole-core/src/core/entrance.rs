@@ -1,4 +1,5 @@
-//! The entrance: Queue 1, the rate limit of the core's lane, and whether the organism still takes messages.
+//! The entrance: Queue 1, the rate limit of questions to the core during overload, and whether the organism still takes
+//! messages.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -24,7 +25,7 @@ pub(super) struct Entrance {
     phase: Phase,
 }
 
-/// One item of Queue 1.
+/// An item of Queue 1.
 pub(super) enum Item {
     Injected(Injected, Entry),
     Response(Response),
@@ -86,7 +87,7 @@ impl Entrance {
         self.messages
     }
 
-    /// Returns whether a client may use the lane of the core once more.
+    /// Returns whether a client may use the reserve for questions to the core once more.
     pub(super) fn allows(&mut self, client: ClientId, now: Time) -> bool {
         self.rate_limit.take(client, now)
     }
@@ -97,12 +98,12 @@ impl Entrance {
         self.setup.key.derive_entry(root, self.entries)
     }
 
-    /// The organism takes no continues and no dead letters any more.
+    /// Refuses continues and dead letters from now on.
     pub(super) fn drain(&mut self) {
         self.phase = self.phase.max(Phase::Draining);
     }
 
-    /// The organism takes nothing any more.
+    /// Refuses everything from now on.
     pub(super) fn stop(&mut self) {
         self.phase = Phase::Stopped;
     }

@@ -1,3 +1,5 @@
+//! Events for operators.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPat
 /// An event for operators: it holds thread paths, so it is never for listeners.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// The conversation; nil for what belongs to none.
+    /// The conversation; nil for an event of none.
     pub root: ThreadId,
     /// The thread; the listener alone where it belongs to no conversation.
     pub path: ThreadPath,

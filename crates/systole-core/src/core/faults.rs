@@ -1,4 +1,4 @@
-//! The one place where the errors of the stages, and what the core finds, become faults.
+//! Faults, from the errors of the stages and the findings of the core.
 //!
 //! A fault keeps its message on its way up, through listeners that know nothing of it. So a message is a statement in
 //! the third person, true for each receiver: no "you", no "this", no "the listener".
@@ -12,12 +12,12 @@ use super::io::Failure;
 use crate::protocol::MetaError;
 use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, QName, near, ns};
 
-/// Refuses a payload without a target: one text for what is absent and for what is not allowed.
+/// Refuses a payload without a target: the text is the same for an absent target and for one that is not allowed.
 pub(super) fn route(payload: &QName) -> Fault {
     Fault::new(FaultCode::Route, format!("no listener takes {payload} from its sender"))
 }
 
-/// Refuses what a listener says is its reply. No request of a caller is meant.
+/// Refuses a reply that the contract of its listener does not list.
 pub(super) fn reply(payload: &QName) -> Fault {
     Fault::new(
         FaultCode::Route,
@@ -27,7 +27,7 @@ pub(super) fn reply(payload: &QName) -> Fault {
 
 pub(super) fn malformed(error: &LadderError) -> Fault {
     let code = if error.is_limit() { FaultCode::Limit } else { FaultCode::Malformed };
-    with_rule(Fault::new(code, "what was sent is no XML that can be read"), error.to_string(), error.position(), None)
+    with_rule(Fault::new(code, "a message can't be read as XML"), error.to_string(), error.position(), None)
 }
 
 /// A `<message>` that breaks the envelope schema: with an envelope that carries one of the payloads that its sender may
@@ -53,7 +53,7 @@ pub(super) fn no_message(document: &Canonical, client: &Client, catalog: &Catalo
 }
 
 fn no_envelope(rule: String, at: Option<Position>, example: Option<String>) -> Fault {
-    with_rule(Fault::new(FaultCode::Envelope, "what was sent is no envelope"), rule, at, example)
+    with_rule(Fault::new(FaultCode::Envelope, "a message is no envelope"), rule, at, example)
 }
 
 /// An envelope around the first of the payloads that has an example.
@@ -97,12 +97,7 @@ pub(super) fn undecodable(why: &dyn std::fmt::Display) -> Fault {
 }
 
 pub(super) fn meta(error: &MetaError) -> Fault {
-    with_rule(
-        Fault::new(FaultCode::Payload, "what was asked of the core is no request to it"),
-        error.to_string(),
-        error.at,
-        None,
-    )
+    with_rule(Fault::new(FaultCode::Payload, "a payload is no request to the core"), error.to_string(), error.at, None)
 }
 
 pub(super) fn limit(what: impl std::fmt::Display) -> Fault {
@@ -164,7 +159,7 @@ pub(super) fn unanswered() -> Fault {
 }
 
 pub(super) fn nobody_asked() -> Fault {
-    Fault::new(FaultCode::Cancelled, "nobody waits for this answer")
+    Fault::new(FaultCode::Cancelled, "no thread waits for this answer any more")
 }
 
 pub(super) fn superseded() -> Fault {
@@ -182,7 +177,7 @@ pub(super) fn internal(why: &dyn std::fmt::Display) -> Fault {
 /// A handler that ran again after a crash asked for something else than before.
 pub(super) fn diverged(before: &str, now: &str) -> Fault {
     let rule = format!("before the restart it asked: {before}; now it asked: {now}");
-    let message = "a listener, run again after a restart, did not do what it had done before";
+    let message = "a listener, run again after a restart, made other calls or recorded other values than before";
     with_rule(Fault::new(FaultCode::ListenerFailed, message), rule, None, None)
 }
 
@@ -191,14 +186,17 @@ pub(super) fn too_many_attempts(attempts: u32) -> Fault {
     Fault::new(FaultCode::ListenerFailed, format!("the process ended {attempts} times while a message was handled"))
 }
 
-/// The listener of a thread is not registered any more.
+/// The listener of a thread is no longer registered.
 pub(super) fn unregistered() -> Fault {
-    Fault::new(FaultCode::ListenerFailed, "a listener is not registered any more")
+    Fault::new(FaultCode::ListenerFailed, "a listener is no longer registered")
 }
 
-/// The journal can't be written any more.
+/// The journal can no longer be written.
 pub(super) fn unwritable() -> Fault {
-    let fault = Fault::new(FaultCode::Internal, "the journal can't be written: what was not confirmed may be lost");
+    let fault = Fault::new(
+        FaultCode::Internal,
+        "the journal can't be written: messages that were not acknowledged may be lost",
+    );
     Fault { retryable: true, ..fault }
 }
 

@@ -1,3 +1,5 @@
+//! The gauge: counts of the messages and bytes that wait in all shards, with their bounds.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,7 +21,7 @@ struct Inner {
     bytes: AtomicUsize,
     max_messages: usize,
     max_bytes: usize,
-    /// Messages in the lane of the core.
+    /// Messages in the reserve for questions to the core.
     lane: AtomicUsize,
 }
 
@@ -37,16 +39,16 @@ pub struct Permit {
 pub struct Overloaded {
     /// Messages that wait.
     pub messages: usize,
-    /// Their bytes.
+    /// The bytes of these messages.
     pub bytes: usize,
 }
 
 crate::vocab::debug_is_display!(Overloaded);
 
 impl Gauge {
-    /// Messages that the lane of the core holds.
+    /// Messages that the reserve for questions to the core holds.
     pub const LANE: usize = 64;
-    /// Bytes that each of them may have.
+    /// The largest message in the reserve, in bytes.
     pub const LANE_BYTES: usize = 64 << 10;
 
     /// A gauge with its bounds.
@@ -68,28 +70,28 @@ impl Gauge {
         Ok(permit)
     }
 
-    /// Takes a place for the message of an entrance: in the lane of the core where there is no other
-    /// and the message may be a question to the core, because it writes out the core's namespace.
+    /// Takes a place for the message of an entrance: in the reserve for questions to the core where there is no
+    /// other and the message may be such a question, because it writes out the core's namespace.
     ///
     /// # Errors
     /// [`Overloaded`] if neither [`admit`](Self::admit) nor [`admit_core`](Self::admit_core) has one.
     pub fn admit_entry(&self, message: &[u8]) -> Result<Permit, Overloaded> {
         self.admit(message.len()).or_else(|full| {
             let lane = self.admit_core(message.len()).map_err(|_| full)?;
-            // Whatever else comes in would only keep questions out of the lane.
+            // Any other message would only keep questions out of the reserve.
             memmem::find(message, ns::META.as_bytes()).map(|_| lane).ok_or(full)
         })
     }
 
-    /// Takes a place in the lane of the core, for a message that [`Gauge::admit`] has refused: a
-    /// question to the core is answered while the organism is overloaded. Anything else that
-    /// comes this way is refused with `overload` once it has been read.
+    /// Takes a place in the reserve for questions to the core, for a message that [`Gauge::admit`] has refused: such a
+    /// question is answered while the organism is overloaded. Any other message that comes this way is refused with
+    /// `overload` once it has been read.
     ///
     /// Each shard reads at most 16 such messages of one client at once, and 10 more a second; the
     /// others are refused with `overload` too.
     ///
     /// # Errors
-    /// [`Overloaded`] if the lane is full, or the message longer than [`Gauge::LANE_BYTES`].
+    /// [`Overloaded`] if the reserve is full, or the message longer than [`Gauge::LANE_BYTES`].
     pub fn admit_core(&self, bytes: usize) -> Result<Permit, Overloaded> {
         let permit = Permit { inner: self.inner.clone(), bytes, lane: true };
         let taken = self.inner.lane.fetch_add(1, Ordering::Relaxed);
@@ -100,24 +102,24 @@ impl Gauge {
         Ok(permit)
     }
 
-    /// Whether there is a place for one more message.
+    /// Checks that there is a place for one more message.
     ///
     /// # Errors
-    /// [`Overloaded`] if there is none.
+    /// [`Overloaded`] if there is no place.
     pub fn room(&self) -> Result<(), Overloaded> {
         let (messages, bytes) = (self.messages(), self.bytes());
         let full = messages >= self.inner.max_messages || bytes >= self.inner.max_bytes;
         if full { Err(Overloaded { messages, bytes }) } else { Ok(()) }
     }
 
-    /// Takes a place whatever the bounds say.
+    /// Takes a place regardless of the bounds.
     pub fn count(&self, bytes: usize) -> Permit {
         self.inner.messages.fetch_add(1, Ordering::Relaxed);
         self.inner.bytes.fetch_add(bytes, Ordering::Relaxed);
         Permit { inner: self.inner.clone(), bytes, lane: false }
     }
 
-    /// Whether twice as much waits as may come in: what is refused then is not even answered one by one.
+    /// Tells whether twice as much waits as may come in: messages refused then don't even get answers of their own.
     pub(super) fn is_flooded(&self) -> bool {
         let Inner { max_messages, max_bytes, .. } = &*self.inner;
         self.messages() > max_messages.saturating_mul(2) || self.bytes() > max_bytes.saturating_mul(2)
@@ -135,12 +137,12 @@ impl Gauge {
 }
 
 impl Permit {
-    /// Bytes that it counts.
+    /// Bytes that the permit counts.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether it is a place in the lane of the core.
+    /// Tells whether the place is in the reserve for questions to the core.
     pub(super) fn is_lane(&self) -> bool {
         self.lane
     }

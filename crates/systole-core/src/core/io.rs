@@ -66,8 +66,8 @@ pub enum Input {
         /// The group.
         call: CallId,
     },
-    /// A handler is about to end: what is attached is written in the step in which its message is consumed, or at
-    /// once where it is not consumed any more.
+    /// A handler is about to end: the attachment is written in the step in which its message is consumed, or at once if
+    /// the message has been consumed.
     Attached {
         /// The handler.
         task: InvocationId,
@@ -121,7 +121,7 @@ pub enum Input {
     Shard(ShardMessage),
     /// The records of the conversations that live in this shard. Comes before all other inputs.
     Recovered(Box<Recovered>),
-    /// All steps up to that of an [`Output::Append`] are durable.
+    /// The steps up to that of an [`Output::Append`] are durable.
     Appended {
         /// The number of the step.
         number: u64,
@@ -163,7 +163,7 @@ pub enum Input {
 pub enum Output {
     /// Run a handler.
     Start(Start),
-    /// Hand a parked handler what it awaits.
+    /// Resume a parked handler with the result that it awaits.
     Resume {
         /// The handler.
         task: InvocationId,

@@ -1,4 +1,4 @@
-//! The judgement of one emission: what it is, who gets it, whether it keeps its contract.
+//! The judgement of one emission: its kind, its receivers, and whether it keeps its contract.
 //! Nothing takes effect here.
 
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use super::tree::Content;
 use crate::protocol::{MetaError, MetaProblem, MetaRequest};
 use crate::vocab::{Fault, Name, QName, ThreadId, ns};
 
-/// The part of the core that judges payloads: what they are, who gets them, and whether they keep their contracts.
+/// The part of the core that judges payloads: their kinds, their receivers, and whether they keep their contracts.
 pub(super) struct Judge {
     setup: Rc<Setup>,
     catalog: Arc<Catalog>,
@@ -64,7 +64,7 @@ pub(super) enum Verdict {
     Refused(Refusal),
 }
 
-/// Why an emission has no effect but a fault.
+/// An emission without an effect, with the fault for its sender.
 pub(super) struct Refusal {
     /// The listener that it named.
     pub to: Option<Name>,
@@ -130,7 +130,7 @@ impl Verdict {
     }
 }
 
-/// One index for `<thread-spawned>`, one for the answer to the first payload.
+/// The indices for `<thread-spawned>` and for the answer to the first payload.
 const SPAWN_WIDTH: usize = 2;
 
 impl Judge {
@@ -148,7 +148,7 @@ impl Judge {
         &self.catalog
     }
 
-    /// Judges what a listener emits. `owned`: the spawned thread of that id, if it belongs to the emitting thread.
+    /// Judges an emission of a listener. `owned`: the spawned thread of that id, if it belongs to the emitting thread.
     pub(super) fn emission(
         &mut self,
         listener: ListenerId,

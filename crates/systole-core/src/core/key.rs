@@ -1,3 +1,5 @@
+//! Keys of the core's tables: threads, invocations, fan-outs, and their hash.
+
 use std::hash::Hasher;
 
 use slotmap::{Key, new_key_type};

@@ -1,7 +1,9 @@
+//! Mistakes behind `route` faults, for operators.
+
 use crate::vocab::Name;
 
-/// The mistake behind a `route` fault. Its receiver reads the same words for all of them, so that it can't find out
-/// what others may call; operators read this.
+/// The mistake behind a `route` fault. Its receiver reads the same text for all mistakes, so that it can't find out
+/// the calls of other parties; operators read this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misroute {
@@ -26,10 +28,10 @@ pub enum Misroute {
     /// A reply that was not announced.
     #[error("the `replies` of its sender don't list it")]
     NotInReplies,
-    /// A message to its own sender, which doesn't take it.
+    /// A message to its own sender, which doesn't accept it.
     #[error("its sender continues with it, and does not accept it")]
     NotContinued,
-    /// An address that is not the sender's.
+    /// An address that is not one of the sender's threads.
     #[error("<thread> names no thread that its sender spawned and did not close")]
     UnknownThread,
     /// A thread of its own for several listeners.
@@ -41,7 +43,7 @@ pub enum Misroute {
 }
 
 impl Misroute {
-    /// Whether the payload has a target, which its sender may not call.
+    /// Tells whether the payload has a target which its sender may not call.
     pub fn is_denied(&self) -> bool {
         matches!(self, Self::NotInCalls)
     }

@@ -13,10 +13,10 @@ use super::io::{Attachment, Output, ShardId, ShardMessage};
 use crate::journal::{Number, Op, Step, numbers_after};
 use crate::vocab::{ThreadId, ThreadPath, Time};
 
-/// The outputs of the step under way and of the steps before it, and the numbers of records.
+/// The outputs of the present step and of the steps before it, and the numbers of records.
 #[derive(Debug)]
 pub(super) struct Outputs {
-    /// Outputs of the step under way, or of all steps where nothing is written.
+    /// Outputs of the present step, or of all steps where nothing is written.
     said: VecDeque<Output>,
     write_ahead: Option<Box<WriteAhead>>,
     /// States whether operators get events.
@@ -31,7 +31,7 @@ pub(super) struct Outputs {
 /// The write-ahead of a durable core.
 #[derive(Debug, Default)]
 struct WriteAhead {
-    /// Operations of the step under way.
+    /// Operations of the present step.
     ops: Vec<Op>,
     /// Operations that are written with the next step that writes others.
     riding: Vec<Op>,
@@ -41,7 +41,7 @@ struct WriteAhead {
     held: VecDeque<(u64, VecDeque<Output>)>,
     /// Outputs that may go.
     ready: VecDeque<Output>,
-    /// The organism ends and writes no more; its next start takes up what is left.
+    /// The organism ends and writes no more; its next start takes up the rest.
     sealed: bool,
     /// The journal can't be written.
     broken: bool,
@@ -70,7 +70,7 @@ impl Outputs {
         self.say(Output::Shard { to, message });
     }
 
-    /// Adds an event on a thread. What a durable core leaves to its next start when it ends is no event.
+    /// Adds an event on a thread; none for work that a durable core leaves to its next start when it ends.
     pub(super) fn event(&mut self, event: impl FnOnce() -> Event) {
         if self.events && !self.leaves() {
             self.say(Output::Event(event()));
@@ -147,7 +147,7 @@ impl Outputs {
         self.said.is_empty() && self.write_ahead.as_ref().is_none_or(|log| log.ready.is_empty() && log.held.is_empty())
     }
 
-    /// Writes nothing from now on: the next start takes up what is in the journal.
+    /// Writes nothing from now on: the next start takes up the contents of the journal.
     pub(super) fn seal(&mut self) {
         if let Some(log) = &mut self.write_ahead {
             log.ops.append(&mut log.riding);
@@ -155,7 +155,7 @@ impl Outputs {
         }
     }
 
-    /// Drops what waits to be written: the journal can't be, so it will never be durable.
+    /// Drops the outputs and operations that wait: the journal can't be written, so they will never be durable.
     pub(super) fn give_up(&mut self) {
         if let Some(log) = &mut self.write_ahead {
             (log.sealed, log.broken) = (true, true);

@@ -91,7 +91,7 @@ pub fn precheck_answer(
         if let Some(other) = answered.filter(|id| is_reply && id.parse() != Ok(to.message)) {
             return Err(faults::other_message("in-reply-to", other, &to.message));
         }
-        // What is a call, too, may be one to a thread that the listener has spawned.
+        // A payload that is a call, too, may be a call to a thread that the listener has spawned.
         if let Some(other) = thread.filter(|id| is_reply && !is_call && id.parse() != Ok(to.thread)) {
             return Err(faults::other_message("thread", other, &to.thread));
         }

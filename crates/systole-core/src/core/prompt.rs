@@ -17,8 +17,8 @@ Answer with XML elements, written as in the examples, with their namespaces. In 
 What breaks a rule above is refused, and you are told which rule, where, and how it is written.
 ";
 
-/// Writes what a model must know to speak as a listener: the payloads that the listener accepts, replies with, calls and
-/// gets back, each with its fields, bounds and an example, and the form of its answers.
+/// Writes the prompt of a model that speaks for a listener: the payloads that the listener accepts, replies with,
+/// calls and gets back, each with its fields, bounds and an example, and the form of its answers.
 pub fn listener_prompt(listener: ListenerId, blueprint: &Blueprint, catalog: &Catalog) -> String {
     let contract = blueprint.contract(listener);
     let mut prompt = Prompt { out: String::new(), described: BTreeSet::new(), blueprint, catalog };

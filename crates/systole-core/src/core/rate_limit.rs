@@ -1,4 +1,4 @@
-//! The rate limit of each client in the lane of the core, which is used while the organism is overloaded.
+//! The rate limit of each client in the reserve for questions to the core, which is used during overload.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ struct Bucket {
     filled: Time,
 }
 
-/// Messages that a client may send through the lane at once.
+/// Messages that a client may send through the reserve at once.
 const BURST: u32 = 16;
 /// The time until it may send one more.
 const REFILL: Duration = Duration::from_millis(100);

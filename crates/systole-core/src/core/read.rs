@@ -11,7 +11,7 @@ use crate::vocab::{Fault, ns};
 /// Bytes of the label that a client may give a message: it is kept until the answer leaves.
 pub(super) const LABEL: usize = 256;
 
-/// Takes what a client sends up the ladder to its claims and its payload.
+/// Parses a client's message: its claims and its payload.
 ///
 /// An entrance completes what the pump knows better than the client: an envelope may leave out `<meta>` or its
 /// `<from>`, and a document may be a payload alone, if the client may call it or it is a request to the core. A root

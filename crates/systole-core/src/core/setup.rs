@@ -34,8 +34,8 @@ pub struct CoreConfig {
     pub events: bool,
     /// The start of the organism, for `<boot>`.
     pub started: Time,
-    /// The number of this start, where the organism is durable: then [`Output::Append`](super::Output::Append) says
-    /// what is to be written, and the outputs of a step wait until it is.
+    /// The number of this start, where the organism is durable: then [`Output::Append`](super::Output::Append) has the
+    /// operations to write, and the outputs of a step wait until those are durable.
     pub epoch: Option<u16>,
 }
 

@@ -58,7 +58,7 @@ impl Usage {
 }
 
 impl Millionths {
-    /// One.
+    /// The value 1.
     pub const ONE: Self = Self(1_000_000);
 
     /// The nearest float.

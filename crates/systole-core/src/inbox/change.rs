@@ -1,15 +1,17 @@
+//! Changes of an inbox, for its journal and its subscribers.
+
 use super::event::Event;
 use crate::vocab::{Name, TaskId};
 
-/// The changes of a method of an inbox: events, and the tasks that have to be written down.
+/// The changes of a method of an inbox: events, and the tasks to write to the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[must_use = "a journal writes the records, and subscribers get the events"]
 pub struct Change {
-    /// The events, in order. They are never told again.
+    /// The events, in order. They are never reported again.
     pub events: Vec<Event>,
-    /// The tasks that are not what they were, by inbox and id.
+    /// The changed tasks, by inbox and id.
     pub saved: Vec<(Name, TaskId)>,
-    /// The tasks that are not kept any longer, by inbox and id.
+    /// The deleted tasks, by inbox and id.
     pub removed: Vec<(Name, TaskId)>,
 }
 

@@ -24,7 +24,7 @@ pub(super) fn text(field: Field, text: &str, limit: usize) -> Result<usize, Inbo
     within(field, cost(text), limit)
 }
 
-/// A text that says something; its bytes in XML.
+/// Checks a text that may not be blank; returns its bytes in XML.
 pub(super) fn said(field: Field, text: &str, limit: usize) -> Result<usize, InboxError> {
     if text.trim().is_empty() {
         return Err(InboxError::Empty { field });

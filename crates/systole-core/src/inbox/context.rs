@@ -1,3 +1,5 @@
+//! Contexts of tasks: keys and values, or an element of any name.
+
 use std::fmt;
 
 use bytes::Bytes;
@@ -9,16 +11,16 @@ use systole_xml::ladder::strict::canonicalize;
 use super::error::InboxProblem;
 use crate::vocab::XmlLimits;
 
-/// What helps to do a task.
+/// The context of a task: data that helps its owner to do it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskContext {
-    /// Nothing.
+    /// No context.
     #[default]
     None,
     /// Keys and their values, in order; each key once.
     Entries(Vec<Entry>),
-    /// One element of any name.
+    /// An element of any name.
     Xml(Xml),
 }
 
@@ -40,27 +42,27 @@ impl TaskContext {
         if entries.is_empty() { Self::None } else { Self::Entries(entries) }
     }
 
-    /// One element, from text.
+    /// An element, from text.
     ///
     /// # Errors
-    /// [`InboxProblem::Xml`] if it is none.
+    /// [`InboxProblem::Xml`] if the text isn't one element.
     pub fn xml(text: &str) -> Result<Self, InboxProblem> {
         Xml::parse(text).map(Self::Xml)
     }
 }
 
-/// One canonical element that holds nothing of the message which it came in.
+/// A canonical element that holds nothing of the message which it came in.
 #[derive(Clone)]
 pub struct Xml(Canonical);
 
 impl Xml {
-    /// As deep as an element can be that must still fit into a payload and its envelope.
+    /// The greatest depth of an element that still fits into a payload and its envelope.
     const DEPTH: usize = 240;
 
-    /// The element that a text is.
+    /// Parses a text as one element.
     ///
     /// # Errors
-    /// [`InboxProblem::Xml`] says where it is none.
+    /// [`InboxProblem::Xml`] says where the text isn't one.
     pub fn parse(text: &str) -> Result<Self, InboxProblem> {
         let limits = XmlLimits { depth: Self::DEPTH, ..XmlLimits::default() };
         let element = canonicalize(&Bytes::copy_from_slice(text.as_bytes()), &limits);
@@ -72,7 +74,7 @@ impl Xml {
         &self.0
     }
 
-    /// Its canonical bytes, as text.
+    /// The canonical bytes, as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }

@@ -1,4 +1,4 @@
-//! A registry as a journal keeps it: who is registered as one text, the tasks as the records of their inboxes.
+//! The journal's form of a registry: the registrations as one text, the tasks as the records of their inboxes.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ struct Entry {
     /// The owner, or the last one.
     #[serde(default, with = "display_option", skip_serializing_if = "Option::is_none")]
     owner: Option<Name>,
-    /// Nothing while the job isn't there.
+    /// `None` while the job isn't registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     card: Option<Card>,
 }
@@ -40,13 +40,13 @@ struct Card {
 }
 
 impl Jobs {
-    /// Changes whenever [`directory`](Self::directory) says something else.
+    /// The revision, which changes with the [`directory`](Self::directory).
     pub const fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The registrations, and the names that tasks wait for, as JSON: what [`recover`](Self::recover) needs beside the
-    /// records of the tasks.
+    /// The registrations, and the names that tasks wait for, as JSON: the input of [`recover`](Self::recover) beside
+    /// the records of the tasks.
     ///
     /// # Panics
     /// Never: texts and lists have a JSON form.
@@ -60,9 +60,9 @@ impl Jobs {
         serde_json::to_string(&directory).expect("texts and lists have a JSON form")
     }
 
-    /// The registry of the same policy, limits and reserved names, with what [`directory`](Self::directory) said and
-    /// the records of a journal instead of what it holds; those of inboxes that are not in it are left alone. Nothing
-    /// in it is believed: every rule is checked.
+    /// The registry of the same policy, limits and reserved names, with the contents of a
+    /// [`directory`](Self::directory) and the records of a journal instead of its own; records of inboxes that are not
+    /// in the directory are left alone. Every rule is checked.
     ///
     /// # Errors
     /// [`ImportError`] says where and what is wrong.
@@ -77,11 +77,11 @@ impl Jobs {
         for Entry { name, owner, card } in entries {
             let refuse = |problem: &str| ImportError::Job { job: name.clone(), problem: problem.to_owned() };
             if jobs.inbox(&name).is_some() {
-                return Err(refuse("it is there twice"));
+                return Err(refuse("it is listed twice"));
             }
             let owner = owner.map(Principal::new);
             let card = match (card, &owner) {
-                (Some(_), None) => return Err(refuse("it is there, but nobody owns it")),
+                (Some(_), None) => return Err(refuse("it is registered, but has no owner")),
                 (Some(Card { description, skills }), Some(_)) => {
                     Some(JobCard { name: name.clone(), description, skills })
                 }

@@ -1,52 +1,54 @@
+//! Errors of an inbox.
+
 use std::fmt;
 
 use super::principal::Principal;
 use super::status::{Act, Status};
 use crate::vocab::{NameError, TaskId, Time};
 
-/// Why an inbox refuses. Nothing has changed then.
+/// The refusal of a request by an inbox. Nothing has changed then.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InboxError {
-    /// A text that must say something says nothing, or holds only white space.
+    /// A required text is empty, or holds only white space.
     #[error("the {field} is empty: write at least one character that is no space")]
     Empty {
-        /// Which text.
+        /// The empty text.
         field: Field,
     },
     /// A text that must be a name is none.
     #[error("the {field} is no name: {error}")]
     Name {
-        /// Which text.
+        /// The text that is no name.
         field: Field,
-        /// Why.
+        /// The rule that it breaks.
         error: NameError,
     },
     /// A text holds a character that XML can't carry.
     #[error("the {field} holds {character:?} at byte {at}, which XML can't carry: remove it or encode the text")]
     Character {
-        /// Which text.
+        /// The text with the character.
         field: Field,
         /// The character.
         character: char,
-        /// Where, in bytes from the start of the text.
+        /// The place of the character, in bytes from the start of the text.
         at: usize,
     },
     /// A text is too long.
     #[error("the {field} has {bytes} bytes in XML, at most {limit} are taken: shorten it")]
     TooLong {
-        /// Which text, or what several make together.
+        /// The text, or the texts that are too long together.
         field: Field,
-        /// How long it is, as it stands in XML.
+        /// The length as written in XML, in bytes.
         bytes: usize,
-        /// How long it may be.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// There is too much of something.
+    /// The task has the greatest number of parts of one kind.
     #[error("the task has {limit} {field}s, and takes no more")]
     TooMany {
-        /// Of what.
+        /// The kind of the parts.
         field: Field,
-        /// How many may be.
+        /// The limit.
         limit: usize,
     },
     /// The inbox has no room for another task.
@@ -54,16 +56,16 @@ pub enum InboxError {
         "the inbox has no room: this would make {open} tasks, {limit} may be, with {bytes} bytes, {limit_bytes} may be; try again later"
     )]
     Full {
-        /// Tasks that would not be over.
+        /// The number of open tasks, with the new one.
         open: usize,
-        /// How many may be.
+        /// The limit on tasks.
         limit: usize,
-        /// Their bytes then, as they stand in XML.
+        /// The bytes of these tasks as written in XML.
         bytes: usize,
-        /// How many may be.
+        /// The limit on bytes.
         limit_bytes: usize,
     },
-    /// There is no such task.
+    /// No task has the id.
     #[error("there is no task {id} here: ids are given when a task is submitted; list names those that are open")]
     Unknown {
         /// The id.
@@ -72,19 +74,19 @@ pub enum InboxError {
     /// Only the owner of the inbox may do this.
     #[error("{actor} may not {act}: only the owner of the inbox moves its tasks")]
     NotOwner {
-        /// Who tried.
+        /// The principal that tried.
         actor: Principal,
-        /// What.
+        /// The transition that was tried.
         act: Act,
     },
     /// Only the submitter of the task may do this.
-    #[error("{actor} may not {act} for task {id}: only who submitted it may")]
+    #[error("{actor} may not {act} for task {id}: only its submitter may")]
     NotSubmitter {
         /// The task.
         id: TaskId,
-        /// Who tried.
+        /// The principal that tried.
         actor: Principal,
-        /// What.
+        /// The transition that was tried.
         act: Act,
     },
     /// The lifecycle has no such step.
@@ -92,9 +94,9 @@ pub enum InboxError {
     Transition {
         /// The task.
         id: TaskId,
-        /// Where it is.
+        /// The status of the task.
         from: Status,
-        /// What was tried.
+        /// The transition that was tried.
         act: Act,
     },
     /// The same idempotency key came with another body.
@@ -118,10 +120,10 @@ pub enum InboxError {
 
 crate::vocab::debug_is_display!(InboxError);
 
-/// What is wrong with a task, beside the length of its texts.
+/// A mistake in a task, beside the length of its texts.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InboxProblem {
-    /// Its deadline has passed.
+    /// The deadline has passed.
     #[error("the deadline {deadline} has passed, it is {now}: leave it out or choose a later one")]
     Deadline {
         /// The deadline.
@@ -129,43 +131,43 @@ pub enum InboxProblem {
         /// The time.
         now: Time,
     },
-    /// Two entries of its context have one key.
+    /// Two entries of the context have one key.
     #[error("the context has the key '{}' twice: use each key once", key.escape_debug())]
     KeyTwice {
         /// The key.
         key: String,
     },
-    /// Its context is no XML.
+    /// The context is no XML.
     #[error("the context is no XML: {0}")]
     Xml(String),
-    /// Its submitter wants events, but waits for the result.
-    #[error("events are sent to those who submit detached: set detached, or leave events out")]
+    /// The submitter wants events, but waits for the result.
+    #[error("events are sent for detached tasks only: set detached, or leave watched out")]
     EventsNeedDetached,
-    /// Its submitter wants events, and the job sends none.
+    /// The submitter wants events, and the job sends none.
     #[error("this job sends no events: leave watched out")]
     NoEvents,
-    /// More than all of it is done.
+    /// The percentage is greater than 100.
     #[error("{percent} percent are done: write 0 to 100")]
     Percent {
-        /// How much.
+        /// The percentage.
         percent: u8,
     },
     /// An artifact is finished.
     #[error("the artifact '{}' had its last part: choose another name", name.escape_debug())]
     ArtifactEnded {
-        /// Its name.
+        /// The name of the artifact.
         name: String,
     },
     /// An artifact that is to be appended to was never started.
     #[error("there is no artifact '{}' to append to: send its first part without append", name.escape_debug())]
     NoArtifact {
-        /// Its name.
+        /// The name of the artifact.
         name: String,
     },
-    /// Its submitter has not taken what happened so far.
-    #[error("{waiting} events wait for the submitter, who has not taken them: try again later")]
+    /// The submitter has not acknowledged the events so far.
+    #[error("{waiting} events wait until the submitter acknowledges them: try again later")]
     Outbox {
-        /// How many wait.
+        /// The number of events that wait.
         waiting: usize,
     },
 }
@@ -175,15 +177,15 @@ crate::vocab::debug_is_display!(InboxProblem);
 /// A part of a task, for errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// The name of whoever acts.
+    /// The name of the acting principal.
     Agent,
-    /// The name of the job for which somebody submits.
+    /// The name of the job on whose behalf the task is submitted.
     SourceJob,
-    /// The name of the job that is to do it.
+    /// The name of the job that is to do the task.
     Job,
-    /// What is to be done.
+    /// The description of the task.
     Description,
-    /// What helps to do it.
+    /// The context of the task.
     Context,
     /// A key of the context.
     ContextKey,
@@ -191,23 +193,23 @@ pub enum Field {
     ContextValue,
     /// The idempotency key.
     Key,
-    /// How far it is, in words.
+    /// The progress, in words.
     Progress,
     /// A piece of the result.
     Artifact,
     /// The name of such a piece.
     ArtifactName,
-    /// What the owner asks.
+    /// A question of the owner.
     Question,
-    /// What the submitter answers.
+    /// An answer of the submitter.
     Answer,
-    /// What came of it.
+    /// The result of a completed task.
     Result,
-    /// Why it ended without a result.
+    /// The reason of a task that ended without a result.
     Reason,
-    /// What a job can do.
+    /// A skill of a job.
     Skill,
-    /// All of the task.
+    /// The whole task.
     Task,
 }
 

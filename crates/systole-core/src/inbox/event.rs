@@ -1,3 +1,5 @@
+//! Events of tasks.
+
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -6,40 +8,40 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::display;
 use crate::vocab::{TaskId, Time};
 
-/// Something that happened to a task: once, and after everything of a smaller number.
+/// An event of a task. It happens once, after all events of the task that have a smaller number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
     /// The task.
     #[serde(with = "display")]
     pub task: TaskId,
-    /// Its number among the events of the task, from 1, without gaps.
+    /// The number among the events of the task, from 1, without gaps.
     pub number: u32,
-    /// When.
+    /// The time of the event.
     #[serde(with = "display")]
     pub at: Time,
-    /// What.
+    /// The kind of the event.
     pub kind: EventKind,
-    /// How much is done, in percent, if somebody said so.
+    /// The percentage that is done, if the owner reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,
-    /// What was said: the progress, the name of the artifact, the question, the answer, the result or the reason.
+    /// The text of the event: progress, name of the artifact, question, answer, result or reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// What happened to a task.
+/// The kind of an event of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "event-kind")]
 pub enum EventKind {
-    /// It was taken.
+    /// The task was submitted.
     Submitted,
-    /// It is in the inbox of a job that is there.
+    /// The task is in the inbox of a registered job.
     Routed,
-    /// The owner took it on.
+    /// The owner accepted the task.
     Accepted,
-    /// The owner said how far it is.
+    /// The owner reported the progress.
     Progress,
     /// The owner handed in a piece of the result.
     Artifact,
@@ -47,15 +49,15 @@ pub enum EventKind {
     InputRequired,
     /// The submitter answered.
     Input,
-    /// The job was removed or registered anew: it is pending again.
+    /// The job was removed or registered anew: the task is pending again.
     Released,
-    /// It is done.
+    /// The owner completed the task.
     Completed,
-    /// It could not be done, or its deadline passed.
+    /// The owner gave the task up, or the deadline passed.
     Failed,
-    /// The owner didn't take it on.
+    /// The owner rejected the task.
     Rejected,
-    /// The submitter doesn't want it any more.
+    /// The submitter cancelled the task.
     Cancelled,
 }
 
@@ -78,7 +80,7 @@ impl EventKind {
         }
     }
 
-    /// Whether nothing happens to the task afterwards.
+    /// Tells whether this is the last event of a task.
     pub const fn is_end(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Rejected | Self::Cancelled)
     }

@@ -37,17 +37,17 @@ struct Versioned {
     version: u32,
 }
 
-/// Why what was exported can't be taken back.
+/// The reason why an export can't be imported.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// It is no JSON of the right shape.
+    /// The text is no JSON of the right shape.
     #[error("line {line}, column {column}: {message}")]
     Json {
-        /// Where, from 1; 0 for a record of a journal that is no JSON at all.
+        /// The line, from 1; 0 for a record of a journal that is no JSON at all.
         line: usize,
-        /// Where, from 1.
+        /// The column, from 1.
         column: usize,
-        /// What is wrong.
+        /// The text of the parser's error.
         message: String,
     },
     /// Another version wrote it.
@@ -59,17 +59,17 @@ pub enum ImportError {
     /// A job breaks a rule that every registry keeps.
     #[error("job {job}: {problem}")]
     Job {
-        /// Which job.
+        /// The name of the job.
         job: Name,
-        /// Which rule.
+        /// The rule that the job breaks.
         problem: String,
     },
     /// A task breaks a rule that every inbox keeps.
     #[error("task {task}: {problem}")]
     Task {
-        /// Which task.
+        /// The id of the task.
         task: TaskId,
-        /// Which rule.
+        /// The rule that the task breaks.
         problem: String,
     },
     /// The name of its job is none, or there is more in it than the limits allow.
@@ -88,10 +88,10 @@ impl From<serde_json::Error> for ImportError {
 }
 
 impl TaskInbox {
-    /// All that it holds, as JSON; its limits are configuration and stay out.
+    /// Writes the inbox as JSON, without its limits, which are configuration.
     ///
     /// # Panics
-    /// Never: what it holds are texts, numbers and lists.
+    /// Never: an inbox holds texts, numbers and lists.
     pub fn export(&self) -> String {
         let export = Export {
             version: VERSION,
@@ -103,7 +103,7 @@ impl TaskInbox {
         serde_json::to_string(&export).expect("texts, numbers and lists have a JSON form")
     }
 
-    /// An inbox from what [`export`](Self::export) wrote. Nothing in it is believed: every rule is checked.
+    /// Makes an inbox from the output of [`export`](Self::export). Every rule is checked.
     ///
     /// # Errors
     /// [`ImportError`] says where and what is wrong.
@@ -129,7 +129,7 @@ impl TaskInbox {
         Self::new(job, owner)?.with_limits(limits).taken_up(records)
     }
 
-    /// The inbox of the same job, owner and limits, with what the records of a journal say instead of what it holds.
+    /// The inbox of the same job, owner and limits, with the tasks in the records of a journal instead of its own.
     pub fn taken_up<'a>(&self, records: impl IntoIterator<Item = &'a TaskRecord>) -> Result<Self, ImportError> {
         let mut inbox = Self::unclaimed(self.job.clone(), self.limits.clone()).owned_by(self.owner.clone());
         let mut tasks = Vec::new();
@@ -145,10 +145,10 @@ impl TaskInbox {
         Ok(inbox)
     }
 
-    /// What a journal writes down of a change, to be put into the step which made it.
+    /// The operations that a journal writes for a change, to be put into the step which made it.
     ///
     /// # Panics
-    /// Never: what a task holds are texts, numbers and lists.
+    /// Never: a task holds texts, numbers and lists.
     pub fn ops(&self, change: &Change) -> Vec<Op> {
         let gone = change.removed.iter().filter(|(inbox, _)| *inbox == self.job);
         let gone = gone.map(|(inbox, id)| Op::TaskGone { inbox: inbox.clone(), id: *id });
@@ -236,7 +236,7 @@ impl TaskInbox {
     }
 }
 
-/// Refuses what another version wrote.
+/// Refuses the export of another version.
 pub(super) fn versioned(json: &str) -> Result<(), ImportError> {
     let Versioned { version } = serde_json::from_str(json)?;
     if version == VERSION { Ok(()) } else { Err(ImportError::Version { found: version }) }

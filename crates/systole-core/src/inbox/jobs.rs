@@ -1,3 +1,5 @@
+//! The registry of jobs: jobs that register, each with its inbox, and tasks that wait for them.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::Change;
@@ -12,17 +14,17 @@ use super::{EventKind, Status};
 use crate::journal::{Op, TaskRecord};
 use crate::vocab::{Name, TaskId, Time};
 
-/// The jobs that are there, each with its inbox, and the tasks for those that aren't yet.
+/// The registered jobs, each with its inbox, and the tasks that wait for jobs to register.
 #[derive(Debug, Clone)]
 pub struct Jobs {
     absent: Absent,
     limits: JobsLimits,
     /// Names that no principal can register: their inboxes are elsewhere.
     reserved: BTreeSet<Name>,
-    /// Names that only those who are called so can register: others would pose as them.
+    /// Names that only the principal of that name can register: another one would pose as it.
     parties: BTreeSet<Name>,
     slots: BTreeMap<Name, Slot>,
-    /// Counts the changes to what [`directory`](Self::directory) says.
+    /// Counts the changes to the [`directory`](Self::directory).
     pub(super) revision: u64,
 }
 
@@ -50,7 +52,7 @@ pub enum Absent {
 /// Bounds on a registry. The defaults are in brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobsLimits {
-    /// Jobs that are there or that tasks wait for (1,024).
+    /// Jobs that are registered or that tasks wait for (1,024).
     pub jobs: usize,
     /// Skills of one job (64).
     pub skills: usize,
@@ -69,11 +71,11 @@ impl Default for JobsLimits {
     }
 }
 
-/// Why a registry refuses. Nothing has changed then.
+/// The refusal of a request by a registry. Nothing has changed then.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     /// The name belongs to another principal, which has registered it or left tasks behind.
-    #[error("{actor} may not use the name {job}: it belongs to somebody else; choose another one")]
+    #[error("{actor} may not use the name {job}: it belongs to another principal; choose another one")]
     Taken {
         /// The name.
         job: Name,
@@ -86,16 +88,16 @@ pub enum JobError {
         /// The name.
         job: Name,
     },
-    /// Nothing says which job is meant.
+    /// The request names no job, and there are several.
     #[error("there are several jobs here: name the one that is meant")]
     Unnamed,
-    /// There is no such job.
+    /// No job has the name.
     #[error("there is no job '{job}': look one up by name or skill, or register it first")]
     Unknown {
         /// The name.
         job: Name,
     },
-    /// There is no room for another job.
+    /// The registry has no room for another job.
     #[error("{limit} jobs are there or waited for, and no more may be: remove one first")]
     Full {
         /// The limit.
@@ -149,7 +151,7 @@ impl Jobs {
         &self.limits
     }
 
-    /// A job is there. One of the same name and owner is replaced: what was accepted is pending again. Tasks that
+    /// Registers a job. One of the same name and owner is replaced: its accepted tasks are pending again. Tasks that
     /// waited for it are routed.
     ///
     /// # Errors
@@ -173,7 +175,7 @@ impl Jobs {
         Ok(change)
     }
 
-    /// A job is there no longer. What was accepted is pending again, and waits for its owner to register it anew: until
+    /// Removes a job. Its accepted tasks are pending again, and wait for the owner to register it anew: until
     /// it has no open task, no other principal can have its name.
     ///
     /// # Errors
@@ -192,22 +194,23 @@ impl Jobs {
         Ok(change)
     }
 
-    /// A job that is there.
+    /// A registered job.
     pub fn find(&self, job: &Name) -> Option<&JobCard> {
         self.slots.get(job)?.card.as_ref()
     }
 
-    /// The jobs that are there and have a skill, in order of name.
+    /// The registered jobs with a skill, in order of name.
     pub fn by_skill(&self, skill: &str) -> impl Iterator<Item = &JobCard> {
         self.cards().filter(move |card| card.skills.contains(skill))
     }
 
-    /// The jobs that are there, in order of name.
+    /// The registered jobs, in order of name.
     pub fn cards(&self) -> impl Iterator<Item = &JobCard> {
         self.slots.values().filter_map(|slot| slot.card.as_ref())
     }
 
-    /// A task for a job, which may not be there yet. If the submitting job is there, it must be the submitter's.
+    /// Submits a task for a job, which may not be registered yet. A submitting job that is registered must be the
+    /// submitter's.
     ///
     /// # Errors
     /// [`JobError::Unknown`] by policy, [`JobError::Taken`], [`JobError::Reserved`], [`JobError::Full`]; as
@@ -236,7 +239,7 @@ impl Jobs {
         Ok(submitted?)
     }
 
-    /// The inbox of a job that is there or waited for.
+    /// The inbox of a job that is registered or has tasks that wait.
     pub fn inbox(&self, job: &Name) -> Option<&TaskInbox> {
         self.slots.get(job).map(|slot| &slot.inbox)
     }
@@ -246,7 +249,7 @@ impl Jobs {
         self.slots.get_mut(job).map(|slot| &mut slot.inbox)
     }
 
-    /// The inboxes of all jobs that are there or waited for, in order of name.
+    /// The inboxes of all jobs that are registered or have tasks that wait, in order of name.
     pub fn inboxes(&self) -> impl Iterator<Item = &TaskInbox> {
         self.slots.values().map(|slot| &slot.inbox)
     }
@@ -268,7 +271,7 @@ impl Jobs {
         inboxes.find(|inbox| inbox.get(id).is_ok()).ok_or(InboxError::Unknown { id })
     }
 
-    /// Fails what is too late, in all inboxes.
+    /// Fails the tasks whose deadline has passed, in all inboxes.
     pub fn expire(&mut self, now: Time) -> Change {
         let mut change = Change::default();
         self.slots.values_mut().for_each(|slot| change.append(slot.inbox.expire(now)));
@@ -283,7 +286,7 @@ impl Jobs {
         gone.chain(self.slots.values().flat_map(|slot| slot.inbox.ops(change))).collect()
     }
 
-    /// The names that are taken: who has each or had it last, and what it is if it is there.
+    /// The names that are taken, each with its owner or last owner and with its card if it is registered.
     pub(super) fn names(&self) -> impl Iterator<Item = (&Name, Option<&Principal>, Option<&JobCard>)> {
         self.slots.iter().map(|(name, slot)| (name, slot.heir.as_ref(), slot.card.as_ref()))
     }
@@ -322,7 +325,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Forgets names of jobs that aren't there and that no open task waits for.
+    /// Forgets names of jobs that aren't registered and that no open task waits for.
     fn prune(&mut self) -> Change {
         let mut change = Change::default();
         let known = self.slots.len();

@@ -1,12 +1,14 @@
+//! Bounds on an inbox.
+
 /// Bounds on one inbox. The defaults are in brackets. Bytes are counted as the text stands in XML, so that `&` counts
 /// as the five of `&amp;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboxLimits {
-    /// Tasks that are not over: not ended, or ended with something that their submitter has not been told (1,024).
+    /// Unfinished tasks: not ended, or ended with a message that the submitter has not acknowledged (1,024).
     pub open: usize,
-    /// Tasks that are over and still known, also for their idempotency keys; past it the oldest goes (1,024).
+    /// Finished tasks that are kept, also for their idempotency keys; past it the oldest is deleted (1,024).
     pub ended: usize,
-    /// Bytes of all tasks that are not over; those that are over fill what is left, and go when it is needed (64 MiB).
+    /// Bytes of all unfinished tasks; finished tasks fill the rest, and are deleted when it is needed (64 MiB).
     pub bytes: usize,
     /// Bytes of one task, so that it fits into a message (512 KiB).
     pub task_bytes: usize,
@@ -28,7 +30,7 @@ pub struct InboxLimits {
     pub questions: usize,
     /// Events of one task that wait for its submitter; past it the owner can't add to them (256).
     pub outbox: usize,
-    /// Bytes of what is rendered for a model; the first task stands there in any case (256 KiB).
+    /// Bytes of the text rendered for a model; it has the first task in any case (256 KiB).
     pub rendered_bytes: usize,
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// The characters that mean something to Markdown or to HTML anywhere.
 const ANYWHERE: [char; 9] = ['\\', '`', '*', '[', ']', '|', '~', '!', '$'];
-/// Those that do at the start of a line only.
+/// The characters that mean something at the start of a line only.
 const AT_START: [char; 5] = ['#', '-', '+', '=', '_'];
 
 /// Appends foreign text as quoted lines.
@@ -66,10 +66,10 @@ fn escape_line(out: &mut String, line: &str) {
     }
 }
 
-/// Control characters, other line breaks, what turns the direction of text (Unicode Standard Annex #9), and characters
-/// without a shape: soft hyphens, joiners of words, fillers, tags and the selectors that can hide a text in another
-/// one. The joiners inside of words (U+200C, U+200D) and the selectors of emoji (U+FE00 to U+FE0F) are part of
-/// languages.
+/// Tells whether a character is unseen: control characters except the tab, line breaks, characters that turn the
+/// direction of text (Unicode Standard Annex #9), and characters without a shape: soft hyphens, joiners of words,
+/// fillers, tags and the selectors that can hide a text in another one. The joiners inside of words (U+200C, U+200D)
+/// and the selectors of emoji (U+FE00 to U+FE0F) are part of languages, and not among them.
 const fn is_unseen(c: char) -> bool {
     matches!(c,
         '\0'..='\u{8}' | '\u{a}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}'

@@ -1,12 +1,12 @@
-//! Layer 2, the task inbox: what others ask a job to do, as data, and the rules by which it moves.
+//! Layer 2, the task inbox: the requests of submitters to a job, as data, and the rules of their transitions.
 //!
 //! A [`TaskInbox`] holds the tasks of one job. Each method checks everything first: an error has changed nothing, a
-//! success comes back as a [`Change`], which says what happened ([`Event`]s, once each and in order) and what to write
-//! down ([`TaskInbox::ops`]). [`Jobs`] is the registry beside it: jobs by name and by skill, and tasks for jobs that
-//! aren't there yet. [`payload`] is the same in XML, `urn:systole:task:v1`.
+//! success comes back as a [`Change`], with the events ([`Event`]s, once each and in order) and the operations to write
+//! ([`TaskInbox::ops`]). [`Jobs`] is the registry beside it: jobs by name and by skill, and tasks for jobs that
+//! aren't registered yet. [`payload`] is the same in XML, `urn:systole:task:v1`.
 //!
 //! Invariants: only the [`Principal`] that owns an inbox moves its tasks, only the one that submitted a task
-//! cancels it or answers a question, and neither is ever taken from what a body claims. Every text is one that XML can
+//! cancels it or answers a question, and neither is ever taken from a body's claims. Every text is one that XML can
 //! carry and within its limit. No clock, no randomness: the time and the ids come in from outside.
 
 mod change;

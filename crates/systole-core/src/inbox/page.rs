@@ -1,3 +1,5 @@
+//! Pages of lists, bounded in entries and bytes.
+
 use std::iter::Peekable;
 
 /// Splits off a page from the front, of which the first item always fits into its bytes; and the items behind.

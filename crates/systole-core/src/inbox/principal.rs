@@ -1,9 +1,11 @@
+//! Principals that act on an inbox.
+
 use std::fmt;
 
 use super::error::{Field, InboxError};
 use crate::vocab::Name;
 
-/// The principal that acts on an inbox, as the pump or the caller knows it; never what a body claims.
+/// The principal that acts on an inbox, as the pump or the caller knows it; never by the claim of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Principal(Name);
 

@@ -1,3 +1,5 @@
+//! Pending tasks as Markdown for a model.
+
 use std::fmt::Write;
 
 use super::context::TaskContext;

@@ -1,35 +1,37 @@
+//! Statuses and transitions of tasks: the lifecycle.
+
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far a task has come.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "status")]
 pub enum Status {
-    /// Nobody has taken it on.
+    /// The task waits until its owner accepts it.
     Pending,
     /// The owner of the inbox works on it.
     Accepted,
-    /// It is accepted, and the owner waits for an answer of the submitter.
+    /// The owner works on the task, and waits for an answer of the submitter.
     InputRequired,
-    /// It is done.
+    /// The owner completed the task.
     Completed,
-    /// It could not be done, or its deadline passed.
+    /// The owner gave the task up, or the deadline passed.
     Failed,
-    /// The owner didn't take it on.
+    /// The owner rejected the task.
     Rejected,
-    /// The submitter doesn't want it any more.
+    /// The submitter cancelled the task.
     Cancelled,
 }
 
-/// What somebody does to a task.
+/// A transition of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Act {
-    /// The owner takes it on.
+    /// The owner accepts the task.
     Accept,
-    /// The owner says how far it is.
+    /// The owner reports the progress.
     Progress,
     /// The owner hands in a piece of the result.
     Artifact,
@@ -39,18 +41,18 @@ pub enum Act {
     Answer,
     /// The owner is done.
     Complete,
-    /// The owner gives up, or the deadline passes.
+    /// The owner gives the task up, or the deadline passes.
     Fail,
-    /// The owner doesn't take it on.
+    /// The owner rejects the task.
     Reject,
-    /// The submitter doesn't want it any more.
+    /// The submitter cancels the task.
     Cancel,
     /// The job is removed or registered anew.
     Release,
 }
 
 impl Status {
-    /// All of them, in the order of a life.
+    /// All statuses, in the order of the lifecycle.
     pub const ALL: [Self; 7] = [
         Self::Pending,
         Self::Accepted,
@@ -74,12 +76,12 @@ impl Status {
         }
     }
 
-    /// Whether nothing can happen to the task any more.
+    /// Tells whether no further transition is possible.
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Rejected | Self::Cancelled)
     }
 
-    /// Where an act leads from here; `None` if it can't be done. This is the whole lifecycle.
+    /// The status that a transition leads to; `None` if it isn't possible. This is the whole lifecycle.
     pub const fn after(self, act: Act) -> Option<Self> {
         match (self, act) {
             (Self::Pending, Act::Accept) => Some(Self::Accepted),
@@ -97,7 +99,7 @@ impl Status {
 }
 
 impl Act {
-    /// All of them.
+    /// All transitions.
     pub const ALL: [Self; 10] = [
         Self::Accept,
         Self::Progress,
@@ -111,7 +113,7 @@ impl Act {
         Self::Release,
     ];
 
-    /// The name of the payload that does it; `release` for what no payload does.
+    /// The name of the payload that makes the transition; `release` for the one that no payload makes.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Accept => "accept",
@@ -127,7 +129,7 @@ impl Act {
         }
     }
 
-    /// What it is for, in words.
+    /// Describes the statuses that the transition leads from and to, for an error text.
     pub(super) fn way(self) -> String {
         let from: Vec<_> = Status::ALL.into_iter().filter(|status| status.after(self).is_some()).collect();
         let names = from.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(" or ");

@@ -1,3 +1,5 @@
+//! The inbox of a job: its tasks, their order and their sizes.
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::change::Change;
@@ -209,7 +211,7 @@ impl TaskInbox {
         self.count_in(place);
     }
 
-    /// Changes a task and notes what happened.
+    /// Changes a task and adds its event.
     pub(super) fn step(&mut self, place: u64, now: Time, said: Said, change: impl FnOnce(&mut Task)) -> Change {
         let id = self.at(place).id;
         let mut event = None;

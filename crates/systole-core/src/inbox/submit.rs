@@ -1,3 +1,5 @@
+//! Submissions of tasks, with their idempotency keys.
+
 use super::change::Change;
 use super::checks;
 use super::context::TaskContext;

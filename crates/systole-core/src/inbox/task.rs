@@ -1,3 +1,5 @@
+//! Tasks, with their progress, artifacts and questions.
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -21,7 +23,7 @@ pub struct Task {
     pub place: u64,
     /// The submitter.
     pub source: Source,
-    /// The job that is to do it.
+    /// The job that is to do the task.
     #[serde(with = "display")]
     pub target: Name,
     /// The work.
@@ -31,7 +33,7 @@ pub struct Task {
     /// The idempotency key, of which each submitter has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The time at which it fails at the latest.
+    /// The time at which the task fails at the latest.
     #[serde(default, with = "display_option", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
     /// States whether the submitter doesn't wait for it: the result is sent.
@@ -48,7 +50,7 @@ pub struct Task {
     /// The time of the last event.
     #[serde(with = "display")]
     pub changed: Time,
-    /// The number of times that it was accepted.
+    /// The number of times that the task was accepted.
     pub attempts: u32,
     /// The progress, as the owner reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,15 +64,15 @@ pub struct Task {
     /// The result of a completed task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Why it failed, was rejected or cancelled.
+    /// The reason why the task failed, was rejected or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The number of events.
     pub events: u32,
-    /// The events that its submitter has yet to be told, in order; for a detached one.
+    /// The events of a detached task that the submitter has yet to acknowledge, in order.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub outbox: VecDeque<Event>,
-    /// Why the submitter could not be told, if that was given up.
+    /// The reason why the result could not be delivered to the submitter, once delivery was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undelivered: Option<String>,
 }
@@ -79,7 +81,7 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// The job for which it was submitted, as the submitter says.
+    /// The job on whose behalf the task was submitted, as the submitter states it.
     #[serde(with = "display")]
     pub job: Name,
     /// The submitter, as the pump knows it.
@@ -94,7 +96,7 @@ pub struct Progress {
     /// The percentage that is done, 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,
-    /// In words; may be empty.
+    /// The progress in words; may be empty.
     pub text: String,
     /// The time of the report.
     #[serde(with = "display")]
@@ -107,7 +109,7 @@ pub struct Progress {
 pub struct Artifact {
     /// The name; no two of one task have the same.
     pub name: String,
-    /// All parts so far.
+    /// The text of all parts so far.
     pub text: String,
     /// States whether it had its last part.
     pub ended: bool,

@@ -17,9 +17,9 @@ pub struct ArtifactPart {
     pub name: String,
     /// The text of the part; may be empty.
     pub text: String,
-    /// Whether it is added to what is there, rather than replacing it.
+    /// True if the part is appended to the earlier parts, false if it replaces them.
     pub append: bool,
-    /// Whether no other part follows.
+    /// True if no other part follows.
     pub last: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct ArtifactPart {
 const EXPIRED: &str = "its deadline passed";
 
 impl TaskInbox {
-    /// The owner takes a pending task on.
+    /// Accepts a pending task, for its owner.
     ///
     /// # Errors
     /// [`InboxError::NotOwner`], [`InboxError::Unknown`], [`InboxError::Transition`]; [`InboxProblem::Outbox`] while
@@ -54,7 +54,7 @@ impl TaskInbox {
         }))
     }
 
-    /// The owner gives up, and says why.
+    /// Fails a task, for its owner, with the reason.
     ///
     /// # Errors
     /// As [`complete`](Self::complete); [`InboxError::Empty`] without a reason.
@@ -64,7 +64,7 @@ impl TaskInbox {
         Ok(self.end_with(place, (Status::Failed, EventKind::Failed), reason, now))
     }
 
-    /// The owner doesn't take a pending task on, and says why.
+    /// Rejects a pending task, for its owner, with the reason.
     ///
     /// # Errors
     /// As [`fail`](Self::fail).
@@ -74,7 +74,7 @@ impl TaskInbox {
         Ok(self.end_with(place, (Status::Rejected, EventKind::Rejected), reason, now))
     }
 
-    /// The submitter doesn't want a task any more; the reason may be empty.
+    /// Cancels a task, for its submitter; the reason may be empty.
     ///
     /// # Errors
     /// [`InboxError::Unknown`], [`InboxError::NotSubmitter`], [`InboxError::Transition`]; a text that is too long or
@@ -85,7 +85,7 @@ impl TaskInbox {
         Ok(self.end_with(place, (Status::Cancelled, EventKind::Cancelled), reason, now))
     }
 
-    /// The owner says how far an accepted task is: in percent, in words, or both.
+    /// Reports the progress of an accepted task, for its owner: in percent, in words, or both.
     ///
     /// # Errors
     /// As [`accept`](Self::accept); [`InboxError::Empty`] if nothing is said, a text that is too long or no XML,
@@ -198,8 +198,8 @@ impl TaskInbox {
         }))
     }
 
-    /// The job was removed or registered anew: what was accepted is pending again, at its old place, without its
-    /// progress and without an open question. The keeper of the job says so, not a principal.
+    /// Makes accepted tasks pending again, at their old places, without progress and without open questions, because
+    /// the job was removed or registered anew. The host of the job calls it, no principal.
     pub fn release(&mut self, now: Time) -> Change {
         let accepted = self.tasks().filter(|task| task.status.after(Act::Release).is_some());
         let places: Vec<_> = accepted.map(|task| task.place).collect();
@@ -223,7 +223,7 @@ impl TaskInbox {
         change
     }
 
-    /// The submitter of a detached task was told of its events up to a number.
+    /// Acknowledges the events of a detached task up to a number, for its submitter.
     ///
     /// # Errors
     /// [`InboxError::Unknown`].
@@ -236,7 +236,8 @@ impl TaskInbox {
         Ok(self.saved(id))
     }
 
-    /// The submitter of a detached task can't be told, and never will be: its events are dropped. It may still ask.
+    /// Drops the events of a detached task whose submitter will never take them. The submitter may still ask for the
+    /// task.
     ///
     /// # Errors
     /// [`InboxError::Unknown`].

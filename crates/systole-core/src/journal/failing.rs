@@ -1,7 +1,9 @@
+//! A journal that fails, for tests.
+
 use super::{Journal, JournalError, Recovered, Step};
 use crate::vocab::Time;
 
-/// A journal that fails at its n-th append and takes nothing more: what a full disk looks like, without one.
+/// A journal that fails at its n-th append and takes nothing more: a full disk for tests.
 #[derive(Debug)]
 pub struct FailingJournal<J> {
     journal: J,

@@ -1,4 +1,4 @@
-//! Records of the mailboxes of remote listeners, and of what clients submit over a network.
+//! Records of the mailboxes of remote listeners, and of the submissions of clients over a network.
 
 use std::sync::Arc;
 
@@ -133,12 +133,12 @@ pub struct AgentRecord {
     pub registered: Option<Registration>,
 }
 
-/// The one whom a listener's answers without an addressee are for: fixed once, and never another one's.
+/// The principal that gets a listener's answers without an addressee: fixed once, and never changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddresseeRecord {
     /// Mailbox of the listener.
     pub mailbox: Name,
-    /// The addressee; nobody where an earlier version, which did not write it down, may have answered anybody so.
+    /// The addressee; `None` where an earlier version, which did not record it, may have answered several
     pub person: Option<Name>,
 }
 
@@ -162,7 +162,7 @@ pub struct SubmissionRecord {
     pub id: MessageId,
     /// Client.
     pub client: Name,
-    /// Conversation that it opened; its answers are what left there.
+    /// Conversation that it opened; its answers are the messages that left there.
     pub root: ThreadId,
     /// Idempotency key of the request, and the BLAKE3 digest of its body.
     pub key: Option<(Arc<str>, [u8; 32])>,

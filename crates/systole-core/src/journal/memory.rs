@@ -1,3 +1,5 @@
+//! A journal in memory, for tests.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail};
@@ -7,7 +9,7 @@ use super::{
 };
 use crate::vocab::{Name, TaskId};
 
-/// A journal that survives nothing but the core that wrote it: what a store must do, without one.
+/// A journal in memory, which survives the core that wrote it, and nothing else: the duties of a store, without a file.
 ///
 /// Tests crash a core by throwing it away and starting another one from the same journal.
 #[derive(Debug, Clone, Default)]
@@ -150,7 +152,7 @@ impl MemoryJournal {
             Op::Addressee(addressee) => {
                 self.addressees.insert(addressee.mailbox.clone(), addressee.clone());
             }
-            // Nothing of it is taken up by a start.
+            // A start takes up no submission.
             Op::Submitted(_) => {}
         }
     }

@@ -30,8 +30,8 @@ use crate::vocab::Time;
 
 /// A store of steps.
 pub trait Journal: Send {
-    /// Writes steps, all of them or none, in order. They survive, when this returns, what the durability of the
-    /// journal promises.
+    /// Writes steps, all of them or none, in order. When this returns, they survive the failures that the durability of
+    /// the journal names.
     ///
     /// # Errors
     /// [`JournalError`]: nothing of them was written, and nothing more can be.

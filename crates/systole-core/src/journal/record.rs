@@ -1,3 +1,5 @@
+//! Steps of the journal: operations and their records.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -49,7 +51,7 @@ pub enum Op {
         /// The root.
         thread: Number,
     },
-    /// A thread closed. What it still held is cancelled: its messages, its fan-outs, its history.
+    /// A thread closed. Its messages, its fan-outs and its history are cancelled.
     Close {
         /// The thread.
         thread: Number,
@@ -115,11 +117,11 @@ pub enum Op {
         /// The group of calls.
         fan: FanId,
     },
-    /// A handler learned something that a re-run must learn again; nothing, if its message is over.
+    /// A handler recorded a value that a re-run must get again; ignored if its message has ended.
     Note(NoteRecord),
     /// The context of a thread remembers a message.
     Remember(RememberedRecord),
-    /// The context of a thread forgot what is older than a number.
+    /// The context of a thread forgot the entries before a number.
     Forget {
         /// The thread.
         thread: Number,
@@ -135,7 +137,7 @@ pub enum Op {
     },
     /// A dead letter is kept.
     Bury(LetterRecord),
-    /// A dead letter is not kept any more: it was redriven, discarded or pushed out.
+    /// A dead letter was redriven, discarded or evicted.
     Unbury {
         /// The letter.
         letter: Number,
@@ -145,7 +147,7 @@ pub enum Op {
         /// The letter.
         letter: Number,
     },
-    /// A task is as this says. A second one of the same inbox and id replaces the first.
+    /// The state of a task. A second one of the same inbox and id replaces the first.
     Task(TaskRecord),
     /// An inbox forgot a task.
     TaskGone {
@@ -154,11 +156,11 @@ pub enum Op {
         /// The task.
         id: TaskId,
     },
-    /// The state of a listener is as this says, and replaces the one before.
+    /// The state of a listener, which replaces the one before.
     State(StateRecord),
     /// A message came into the mailbox of a remote listener. A second one of the same id changes nothing.
     Mail(MailRecord, MailStatus),
-    /// The delivery status of a message in a mailbox is as this says.
+    /// The delivery status of a message in a mailbox.
     MailStatus {
         /// Place of the message.
         seq: Number,
@@ -179,7 +181,7 @@ pub enum Op {
         /// Place of the message.
         seq: Number,
     },
-    /// The presence of a remote listener is as this says, and replaces the one before.
+    /// The presence of a remote listener, which replaces the one before.
     Agent(AgentRecord),
     /// The addressee of a listener's answers is fixed.
     Addressee(AddresseeRecord),
@@ -231,7 +233,7 @@ pub enum Owner {
     Client(Name),
     /// A root of `<boot>`: the next start boots anew, so that nothing below it is taken up.
     Boot,
-    /// None: the root of a redriven dead letter.
+    /// No owner: the root of a redriven dead letter.
     Nobody,
 }
 
@@ -328,7 +330,7 @@ pub struct CallRecord {
     pub requests: Vec<Request>,
     /// The rule by which the waiting ends: `all`, `first`, `settled`, or a number of replies.
     pub join: String,
-    /// When it ends at the latest.
+    /// The time at which the waiting ends at the latest.
     pub until: Option<Time>,
     /// Answers so far.
     pub settled: Vec<SettledRecord>,
@@ -397,11 +399,11 @@ pub struct NoteRecord {
 }
 
 impl NoteRecord {
-    /// The place of the note that the pump itself makes where a thread has a context: its value is the number of what
-    /// the context remembered when the message was first given to its handler, which is the message itself.
+    /// The place of the pump's own note where a thread has a context: its value is the number of the entry that the
+    /// context had when the message was first given to its handler, which is the message itself.
     pub const CONTEXT: u32 = u32::MAX;
-    /// The place of the note that keeps what a handler wrote and the pump refused. It comes with the end of its
-    /// message, so no re-run gets it. Its value is the payload of `protocol::write_refused`.
+    /// The place of the note that keeps a refused output of a handler. It comes with the end of its message, so no
+    /// re-run gets it. Its value is the payload of `protocol::write_refused`.
     pub const REFUSED: u32 = u32::MAX - 1;
     /// The name of such a note.
     pub const REFUSED_NAME: &str = "refused";
@@ -525,7 +527,7 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// Splits the records among `shards` shards: whole conversations, and of the rest what is their own.
+    /// Splits the records among `shards` shards: whole conversations, and for each shard its own part of the rest.
     pub fn into_shards(self, shards: u16) -> Vec<Self> {
         let shards = shards.max(1);
         let Self {
@@ -573,7 +575,8 @@ impl Recovered {
         for entry in remembered {
             parts[home(&entry.thread)].remembered.push(entry);
         }
-        // Their conversations have no reader yet: any shard can hand them out, and one keeps their order.
+        // The conversations of these records have no reader yet: any shard can hand them out, and a single one keeps
+        // their order.
         (parts[0].egress, parts[0].letters, parts[0].redrive) = (egress, letters, redrive);
         (parts[0].tasks, parts[0].states) = (tasks, states);
         parts

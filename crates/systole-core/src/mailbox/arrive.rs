@@ -47,7 +47,7 @@ impl Mailboxes {
         let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| !entry.awaited) else { return };
         entry.awaited = true;
         mailbox.bytes += entry.bytes;
-        // It was abandoned, or had become a dead letter, and the pump wants it anyway.
+        // The message was abandoned, or had become a dead letter, and the pump wants it anyway.
         if entry.status.state != MailState::Waiting {
             entry.status = MailStatus { error: entry.status.error.take(), ..MailStatus::default() };
             change.ops.extend(mailbox.write(seq));
@@ -65,7 +65,7 @@ impl Mailboxes {
 
     pub(super) fn abandoned(&mut self, id: MessageId, now: Time, change: &mut Change) {
         let Some((mailbox, seq)) = self.entry(id) else { return };
-        // One of an earlier run that the pump never ran again waits as well.
+        // A message of an earlier run that the pump never ran again waits as well.
         let waits = |entry: &&mut Entry| entry.awaited || entry.status.state == MailState::Waiting;
         let Some(entry) = mailbox.entries.get_mut(&seq).filter(waits) else { return };
         if std::mem::take(&mut entry.awaited) {

@@ -20,7 +20,7 @@ impl Mailboxes {
             entry.indexed = None;
             let used_up = entry.status.receipt.is_some() && entry.status.deliveries >= most;
             if used_up {
-                // It is open, so it can end.
+                // The message is open, so it can end.
                 let _ = self.settle(id, Settlement::Fail(too_often(most)), now, change);
             } else {
                 self.index(id, now);
@@ -183,7 +183,7 @@ impl Mailboxes {
         spent: Duration,
         change: &mut Change,
     ) -> Result<(), Refused> {
-        // Nothing is begun for a listener that rests.
+        // No attempt begins for a paused listener.
         if self.find(id).is_some_and(|(name, _)| self.is_paused(name)) {
             return Err(Refused::Stale);
         }

@@ -1,4 +1,4 @@
-//! Ends of messages: answers, passes, dead letters and what is done about those.
+//! Ends of messages: answers, passes, dead letters, and the redriving and deleting of those.
 
 use super::entry::settled_with;
 use super::io::{Action, Change, Delivery, End, Refused, Settlement};
@@ -21,7 +21,7 @@ impl Repeated {
         if settled_with(status, settlement) { Self::Same } else { Self::Other }
     }
 
-    /// Compares what a reader does under a receipt with the status of a message that has ended.
+    /// Compares the action of a reader under a receipt with the status of a message that has ended.
     pub fn action(status: &MailStatus, action: &Action) -> Self {
         if repeats(status, action) { Self::Same } else { Self::Other }
     }
@@ -101,7 +101,7 @@ impl Mailboxes {
         Ok(())
     }
 
-    /// Ends what a reader in order has passed over. Messages that are leased, held or pushed are left.
+    /// Ends the messages that a reader in order has passed over, except those that are leased, held or pushed.
     pub(super) fn pass(&mut self, name: &Name, through: Number, now: Time, change: &mut Change) -> Result<(), Refused> {
         let mailbox = self.mailbox(name)?;
         if mailbox.delivery == Delivery::Pushed {

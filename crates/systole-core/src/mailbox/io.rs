@@ -1,4 +1,4 @@
-//! Inputs of the machine, and what comes out of it.
+//! Inputs of the machine, and its changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,8 +39,8 @@ pub enum Input {
         /// End of the message.
         settlement: Settlement,
     },
-    /// The listener has read a mailbox in order and goes on behind a place: what it passed over without an answer is
-    /// done without one.
+    /// The listener has read a mailbox in order and goes on behind a place: messages that it passed over without an
+    /// answer end without one.
     Passed {
         /// The mailbox.
         mailbox: Name,
@@ -68,7 +68,7 @@ pub enum Input {
         /// Receipts, which can't be guessed.
         receipts: Vec<[u8; 16]>,
     },
-    /// A reader says what becomes of a message.
+    /// A reader's action on a message that it holds.
     Handle {
         /// The mailbox.
         mailbox: Name,
@@ -115,7 +115,7 @@ pub enum Input {
         /// Bytes of envelopes at most, past the first message.
         bytes: u64,
     },
-    /// A session has what it took under a token: done without a reply.
+    /// A session confirms the messages that it took under a token: they end without a reply.
     Confirm {
         /// The session.
         session: [u8; 16],
@@ -180,7 +180,7 @@ pub enum Input {
     },
 }
 
-/// End of a message, as its listener says it.
+/// End of a message, as its listener reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
     /// Bytes of a reply, dirty or not.

@@ -110,7 +110,7 @@ impl Mailboxes {
         &self.limits
     }
 
-    /// Takes one input. What time alone changes is in the change even where the input is refused.
+    /// Takes one input. The changes by time alone are in the result even where the input is refused.
     pub fn handle(&mut self, input: Input, now: Time) -> (Change, Result<(), Refused>) {
         let mut change = Change::default();
         self.lapse(now, &mut change);

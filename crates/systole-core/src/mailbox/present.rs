@@ -1,4 +1,4 @@
-//! Presence of listeners: pauses, registrations, and what is to be pushed to them.
+//! Presence of listeners: pauses, registrations, and the messages to push to them.
 
 use super::io::{Change, Delivery, Refused};
 use super::{Mailboxes, Name};
@@ -37,7 +37,7 @@ impl Mailboxes {
             change.answered = free.map(|entry| (name.clone(), entry.id)).collect();
         }
         if mailbox.delivery == Delivery::Pushed && since.is_none() {
-            // It had its reasons to rest: what waits has all attempts again.
+            // The agent had its reasons to pause: messages that wait have all attempts again.
             let free: Vec<Number> = mailbox.free.iter().copied().collect();
             for seq in free {
                 if let Some(entry) = mailbox.entries.get_mut(&seq) {

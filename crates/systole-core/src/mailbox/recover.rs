@@ -9,8 +9,8 @@ use crate::journal::{AddresseeRecord, MailState, OpenMail, Recovered};
 use crate::vocab::Time;
 
 impl Mailboxes {
-    /// Takes up what a journal holds, before any input. A message that the pump does not run again is abandoned: its
-    /// thread closed right before the crash.
+    /// Recovers the mailboxes from a journal, before any input. A message that the pump does not run again is
+    /// abandoned: its thread closed right before the crash.
     pub fn recover(&mut self, recovered: &Recovered, now: Time) -> Change {
         let mut change = Change::default();
         let run_again: HashSet<_> = recovered.messages.iter().map(|message| message.id).collect();
@@ -37,7 +37,7 @@ impl Mailboxes {
         let (id, most) = (mail.id, self.limits.deliveries);
         let mailbox = self.boxes.entry(mail.mailbox.clone()).or_insert_with(|| Mailbox::new(Delivery::Pulled));
         let mut status = mail.status.clone();
-        // It was pushed by an earlier run, and is pulled now.
+        // The message was pushed by an earlier run, and is pulled now.
         let was_pushed = status.receipt.is_none() && (status.due == Time::MAX || status.deliveries >= most);
         if mailbox.delivery == Delivery::Pulled && status.state.is_open() && was_pushed {
             (status.due, status.deliveries) = (Time::default(), 0);

@@ -71,7 +71,7 @@ enum Act {
     Wait {
         seconds: u64,
     },
-    /// The journal writes some of what it was handed.
+    /// The journal writes some of its steps.
     Write {
         steps: usize,
     },
@@ -116,13 +116,13 @@ struct Unwritten {
 #[derive(Debug, Default)]
 struct Known {
     mailbox: usize,
-    /// Whether the pump waits for its end.
+    /// True if the pump waits for its end.
     open: bool,
     ends: usize,
     /// Last receipt, and the end of its lease.
     lease: Option<([u8; 16], Time)>,
     reserved: Option<(u8, [u8; 16])>,
-    /// Whether it came back from the dead letters.
+    /// True if it was redriven from the dead letters.
     redriven: bool,
 }
 
@@ -351,7 +351,7 @@ impl World {
         }
     }
 
-    /// The journal writes the oldest of what it was handed.
+    /// Lets the journal write its oldest step.
     fn write(&mut self) {
         if self.unwritten.is_empty() {
             return;
@@ -408,7 +408,7 @@ impl World {
         }
     }
 
-    /// All that waits can be ended by a reader who does nothing but lease and acknowledge.
+    /// Checks that a reader which only leases and acknowledges can end every message that waits.
     fn finish(&mut self) {
         for session in 0..2 {
             self.act(Act::Release { session });

@@ -1,3 +1,5 @@
+//! Answers of the core, in the meta namespace.
+
 use systole_xml::ladder::Canonical;
 
 use super::reader::{ElementReader, MetaError, MetaProblem, Problem};
@@ -8,7 +10,7 @@ use crate::vocab::{QName, ThreadId, ns};
 /// An answer of the core.
 #[derive(Debug, Clone)]
 pub enum MetaAnswer {
-    /// What the asker may call: names and one line each.
+    /// The payloads that the asker may call: names with a description in one line.
     Capabilities(Vec<(QName, String)>),
     /// The schema of a payload.
     Schema {
@@ -22,14 +24,14 @@ pub enum MetaAnswer {
     Example {
         /// The payload.
         payload: QName,
-        /// It is valid.
+        /// The valid instance.
         instance: Canonical,
     },
-    /// What a model must know of a payload.
+    /// The text that a model needs to write a payload.
     Prompt(String),
     /// A fresh thread.
     ThreadSpawned(ThreadId),
-    /// The context is forgotten.
+    /// The context was cleared.
     ContextCleared,
 }
 
@@ -52,10 +54,10 @@ impl MetaAnswer {
         }
     }
 
-    /// Takes an answer apart.
+    /// Reads an answer.
     ///
     /// # Errors
-    /// [`MetaError`] if it is none.
+    /// [`MetaError`] if the payload is no answer of the core.
     pub fn read(payload: &Canonical) -> Result<Self, MetaError> {
         let unknown = || at_root(payload, MetaProblem::Unknown { payload: payload.root().clone() });
         if payload.root().namespace() != ns::META {

@@ -1,3 +1,5 @@
+//! The payloads `<boot>` and `<fan-out-ended>`.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_xml::ladder::Canonical;
@@ -11,7 +13,7 @@ pub fn boot_qname() -> QName {
     core_qname("boot")
 }
 
-/// The name of the payload which says that no call of a fan-out is open any more.
+/// The name of the payload that reports the end of a fan-out.
 pub fn fan_out_ended_qname() -> QName {
     core_qname("fan-out-ended")
 }
@@ -25,11 +27,11 @@ pub(super) fn core_qname(local: &str) -> QName {
 pub struct Boot {
     /// The name of the organism.
     pub organism: String,
-    /// When it started.
+    /// The time of the start.
     #[serde(with = "display")]
     #[schemars(with = "String")]
     pub started: Time,
-    /// How many listeners it has.
+    /// The number of listeners.
     pub listeners: usize,
 }
 
@@ -44,10 +46,10 @@ impl Boot {
     }
 }
 
-/// No call of a fan-out is open any more, and its last outcome was no message.
+/// The end of a fan-out whose last outcome was no message: no call is open any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FanOutEnded {
-    /// How many calls the fan-out had.
+    /// The number of calls of the fan-out.
     pub total: u32,
 }
 

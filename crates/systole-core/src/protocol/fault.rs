@@ -1,3 +1,5 @@
+//! Faults as payloads.
+
 use std::sync::Arc;
 
 use systole_xml::ladder::Canonical;
@@ -9,17 +11,17 @@ use super::reader::{ElementReader, Problem};
 use super::writer::Writer;
 use crate::vocab::{BrokenRule, Fault, FaultCode, Position, QName, XmlLimits, ns};
 
-/// The name of what the pump finds.
+/// The name of the fault for failures that the pump finds.
 pub fn system_error_qname() -> QName {
     core_qname("system-error")
 }
 
-/// The name of what a listener says, or fails to say.
+/// The name of the fault for failures of a listener: reported, or ended without an answer.
 pub fn agent_error_qname() -> QName {
     core_qname("agent-error")
 }
 
-/// Whether a payload of this name is a fault.
+/// Tells whether a payload of this name is a fault.
 pub fn is_fault(payload: &QName) -> bool {
     payload.namespace() == ns::CORE && matches!(payload.local(), "system-error" | "agent-error")
 }
@@ -46,31 +48,31 @@ pub fn write_fault(fault: &Fault) -> Canonical {
     out.finish()
 }
 
-/// The name of what keeps a refused output.
+/// The name of the element that keeps a refused output.
 pub fn refused_qname() -> QName {
     core_qname("refused")
 }
 
-/// An output that was refused, with the fault that says why: what the context of a thread and the journal keep of it.
-/// Nobody is ever sent one. Characters that XML can't carry become U+FFFD.
+/// An output that was refused, with the fault that says why: the form in the context of a thread and in the journal.
+/// It is never sent. Characters that XML can't carry become U+FFFD.
 pub fn write_refused(output: &str, fault: &Fault) -> Canonical {
     Writer::new(ns::CORE, "refused").embed(&write_fault(fault)).element("output", output).finish()
 }
 
-/// Why a payload is no fault.
+/// The reason why a payload is no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no fault: {reason}")]
 pub struct FaultError {
-    /// What is missing or wrong.
+    /// The part that is missing or wrong.
     pub reason: String,
-    /// Where.
+    /// The position in the sender's document.
     pub at: Option<Position>,
 }
 
 /// The fault that a payload carries.
 ///
 /// # Errors
-/// [`FaultError`] if it keeps not the schema of faults.
+/// [`FaultError`] if the payload breaks the schema of faults.
 pub fn read_fault(payload: &Canonical) -> Result<Fault, FaultError> {
     let error = |problem: Problem| FaultError { reason: problem.reason, at: payload.position(problem.element) };
     read(payload).map_err(error)

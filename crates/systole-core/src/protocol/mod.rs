@@ -1,7 +1,7 @@
 //! Layer 1, the payloads that the pump itself speaks: boot, faults, fan-out-ended, and the meta namespace.
 //!
-//! Their shapes are those of `schemas/core.xsd` and `schemas/meta.xsd`, which every [`Catalog`] knows. What is
-//! written here keeps them; requests are read without them, because the core answers while all else is busy.
+//! The shapes are those of `schemas/core.xsd` and `schemas/meta.xsd`, which every [`Catalog`] knows. Payloads written
+//! here keep them; requests are read without them, because the core answers while all else is busy.
 //!
 //! [`Catalog`]: systole_xml::schema::Catalog
 

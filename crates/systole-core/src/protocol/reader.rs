@@ -1,3 +1,5 @@
+//! A reader of the pump's own payloads, and its errors.
+
 use std::iter::Peekable;
 
 use systole_xml::ladder::Canonical;
@@ -5,26 +7,26 @@ use systole_xml::ladder::scan::{Scanner, Tag, Token, declared_prefix, unescape, 
 
 use crate::vocab::{Position, QName, QNameError};
 
-/// Why a payload in the meta namespace is no request to the core, or no answer of it.
+/// The reason why a payload in the meta namespace is no request to the core, or no answer of the core.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct MetaError {
-    /// What is wrong.
+    /// The problem.
     pub problem: MetaProblem,
-    /// Where, in what the sender wrote.
+    /// The position in the sender's document.
     pub at: Option<Position>,
 }
 
-/// What [`MetaError`] is about.
+/// The problem that a [`MetaError`] reports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetaProblem {
-    /// The core has no such request. It is refused like any call that nobody takes.
+    /// The core has no such request. It is refused like any call that no listener accepts.
     #[error("the core doesn't know {payload}")]
     Unknown {
         /// The name of the element.
         payload: QName,
     },
-    /// An attribute that must stand.
+    /// A required attribute is missing.
     #[error(
         "<{element}> needs an attribute payload with the name of a payload, such as {{urn:example:calculator:v1}}add"
     )]
@@ -32,12 +34,12 @@ pub enum MetaProblem {
         /// The element.
         element: String,
     },
-    /// An attribute that is no name of a payload.
+    /// The attribute is no name of a payload.
     #[error("payload of <{element}>: {source}")]
     BadName {
         /// The element.
         element: String,
-        /// Why it is none.
+        /// The rule for names that the attribute breaks.
         source: QNameError,
     },
     /// The name and the payload inside differ.
@@ -53,7 +55,7 @@ pub enum MetaProblem {
     Shape(String),
 }
 
-/// What is wrong, and at which element in document order.
+/// A reason, with the number of its element in document order.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) reason: String,

@@ -18,7 +18,7 @@ pub trait Request: Payload {
     type Reply: Payload;
 }
 
-/// Says by which payload each request is answered.
+/// Implements `Request`: the payload that answers each request.
 macro_rules! answered_by {
     ($($request:ident: $reply:ident;)*) => {
         $(impl $crate::protocol::Request for $request {

@@ -1,3 +1,5 @@
+//! Requests to the core, in the meta namespace.
+
 use systole_xml::ladder::Canonical;
 
 use super::reader::{ElementReader, MetaError, MetaProblem};
@@ -6,31 +8,31 @@ use crate::vocab::{QName, ns};
 /// A request to the core.
 #[derive(Debug, Clone)]
 pub enum MetaRequest {
-    /// What may I call?
+    /// Asks for the payloads that the sender may call.
     ListCapabilities,
-    /// The schema of a payload.
+    /// Asks for the schema of a payload.
     RequestSchema {
         /// The payload.
         payload: QName,
     },
-    /// An instance of a payload.
+    /// Asks for an instance of a payload.
     RequestExample {
         /// The payload.
         payload: QName,
     },
-    /// What a model must know of a payload, or of all.
+    /// Asks for the text that a model needs to write a payload, or all.
     RequestPrompt {
         /// The payload; none for all.
         payload: Option<QName>,
     },
-    /// A fresh thread of the asker's own.
+    /// Opens a fresh thread of the asker's own.
     SpawnThread {
         /// The first message on it.
         first: Canonical,
     },
-    /// Forget the context of the asker's thread.
+    /// Clears the context of the asker's thread.
     ClearContext,
-    /// The addressed spawned thread is not needed any more.
+    /// Closes the addressed spawned thread.
     CloseThread,
 }
 
@@ -49,10 +51,10 @@ impl MetaRequest {
         QName::new(ns::META, local).expect("the names of requests are names")
     }
 
-    /// Takes a request apart. It needs no schema: all that `meta.xsd` says of requests is checked here.
+    /// Reads a request. No schema is needed: all rules of `meta.xsd` for requests are checked here.
     ///
     /// # Errors
-    /// [`MetaError`]; [`MetaProblem::Unknown`] for what is no request, which has no target.
+    /// [`MetaError`]; [`MetaProblem::Unknown`] for a payload that is no request, and so has no target.
     pub fn read(payload: &Canonical) -> Result<Self, MetaError> {
         let element = payload.root().local();
         let known = ["list-capabilities", "request-schema", "request-example", "request-prompt", "spawn-thread"];

@@ -1,13 +1,15 @@
+//! Requests to the core and its answers as Rust types.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::vocab::{QName, ThreadId, ns};
 
-/// Which payloads may I call?
+/// Asks for the payloads that the sender may call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ListCapabilities;
 
-/// The XML Schema of a payload, please. The answer holds a document, which no Rust type is made for: take it as an
+/// Asks for the XML Schema of a payload. The answer holds a document, which no Rust type is made for: take it as an
 /// [`Element`](systole_xml::ladder::Element) and read it with [`MetaAnswer::read`](super::MetaAnswer::read).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestSchema {
@@ -17,7 +19,7 @@ pub struct RequestSchema {
     pub payload: QName,
 }
 
-/// A valid instance of a payload, please. The answer is read as for [`RequestSchema`].
+/// Asks for a valid instance of a payload. The answer is read as for [`RequestSchema`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestExample {
     /// The payload.
@@ -26,7 +28,7 @@ pub struct RequestExample {
     pub payload: QName,
 }
 
-/// What a model must know to write a payload, please.
+/// Asks for the text that a model needs to write a payload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestPrompt {
     /// The payload; none for all.
@@ -35,48 +37,48 @@ pub struct RequestPrompt {
     pub payload: Option<QName>,
 }
 
-/// Forget the stored context of this thread, please.
+/// Clears the stored context of this thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClearContext;
 
-/// A spawned thread is not needed any more.
+/// Closes the spawned thread that this is addressed to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CloseThread;
 
-/// What the asker may call.
+/// The payloads that the asker may call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
-    /// One for each payload.
+    /// A capability for each payload.
     #[serde(default)]
     pub capability: Vec<Capability>,
 }
 
-/// One payload that the asker may call.
+/// A payload, with its purpose in one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capability {
-    /// Its name.
+    /// The name of the payload.
     #[serde(rename = "@payload", with = "display")]
     #[schemars(with = "String")]
     pub payload: QName,
-    /// One line on what it is for.
+    /// The purpose, in one line.
     #[serde(rename = "$text")]
     pub description: String,
 }
 
-/// What a model must know to write a payload.
+/// The text that a model needs to write a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Prompt(pub String);
 
 /// A fresh thread, which the asker alone can address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadSpawned(
-    /// Its id.
+    /// The id of the thread.
     #[serde(with = "display")]
     #[schemars(with = "String")]
     pub ThreadId,
 );
 
-/// The stored context of the thread is forgotten.
+/// The stored context of the thread was cleared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextCleared;
 
@@ -131,7 +133,7 @@ pub(crate) mod display {
     }
 }
 
-/// The same where it may be left out.
+/// The same for values that may be left out.
 pub(crate) mod display_option {
     use std::fmt::Display;
     use std::str::FromStr;

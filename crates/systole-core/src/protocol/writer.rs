@@ -1,3 +1,5 @@
+//! A writer of the pump's own payloads.
+
 use bytes::Bytes;
 use systole_xml::ladder::Canonical;
 use systole_xml::ladder::strict::canonicalize;
@@ -57,7 +59,7 @@ impl Writer {
         self.start(name, &[]).text(text).end()
     }
 
-    /// Another payload, with what it takes to be itself inside of this one.
+    /// Appends another payload, with the declarations that it needs inside of this one.
     pub(super) fn embed(mut self, payload: &Canonical) -> Self {
         self.out.extend_from_slice(embedded(payload).as_bytes());
         self

@@ -1,9 +1,11 @@
+//! Faults: the kind of a failure, a sentence, and the broken rule.
+
 use std::fmt;
 use std::sync::Arc;
 
 use super::{MessageId, Position};
 
-/// What went wrong, as the receiver may know it.
+/// The kind of a failure, as the receiver may know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultCode {
     /// The bytes are no XML, and repair could not make them so.
@@ -12,7 +14,7 @@ pub enum FaultCode {
     Envelope,
     /// The payload breaks its schema.
     Payload,
-    /// There is nobody who takes this payload from this sender.
+    /// No listener accepts this payload from this sender.
     Route,
     /// The organism has no room for a new call; try again later.
     Overload,
@@ -28,7 +30,7 @@ pub enum FaultCode {
     Internal,
     /// The listener ended without an answer.
     Silent,
-    /// The listener says that it failed.
+    /// The listener reported a failure.
     Failed,
 }
 
@@ -92,15 +94,15 @@ impl fmt::Display for FaultCode {
     }
 }
 
-/// A payload which says that something went wrong. It travels like a reply.
+/// A payload that reports a failure. It travels like a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of thing went wrong.
+    /// The kind of the failure.
     pub code: FaultCode,
     /// A sentence that stays true while the fault is passed on: in the third person, without the name of any listener,
     /// without a thread path.
     pub message: Arc<str>,
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     pub retryable: bool,
     /// The message that this answers, once it is known.
     pub in_reply_to: Option<MessageId>,
@@ -111,11 +113,11 @@ pub struct Fault {
 /// The rule of a schema that a payload breaks, and how to do better.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenRule {
-    /// What was found and what was expected.
+    /// The text of the rule: the value that was found and the value that was expected.
     pub rule: String,
-    /// Where, in what the sender wrote.
+    /// The position in the sender's document.
     pub at: Option<Position>,
-    /// A valid instance of what should have been sent, canonical: of the payload, or of an envelope.
+    /// A valid instance to send instead, canonical: of the payload, or of an envelope.
     pub example: Option<String>,
 }
 

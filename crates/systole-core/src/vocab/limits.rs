@@ -1,3 +1,5 @@
+//! Limits of an organism.
+
 use std::time::Duration;
 
 use systole_xml::vocab::XmlLimits;

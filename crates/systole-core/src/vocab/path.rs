@@ -1,3 +1,5 @@
+//! Thread paths: the listeners from the root to a thread.
+
 use std::fmt;
 
 use super::Name;

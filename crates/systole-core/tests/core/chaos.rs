@@ -227,7 +227,7 @@ impl Chaos {
         self.world.end(task, outcome);
     }
 
-    /// Checks what the cores asked for since the last time.
+    /// Checks the outputs of the cores since the last time.
     fn look(&mut self) {
         for seen in std::mem::take(&mut self.world.log) {
             match seen {
@@ -272,7 +272,7 @@ impl Chaos {
         assert!(holders <= self.plan.listeners[index].slots as usize, "{holders} handlers of {listener} run");
     }
 
-    /// Lets everything end, and looks whether everybody got what was due.
+    /// Lets everything end, and checks that every party got its messages.
     fn finish(mut self) {
         for listener in 0..self.plan.count() {
             self.event(&Op::Down { listener: listener as u8, down: false });

@@ -1,4 +1,4 @@
-//! Dead letters: listed, queued again, discarded.
+//! Dead letters: listed, redriven, discarded.
 
 use systole_core::core::*;
 
@@ -93,7 +93,7 @@ fn what_its_sender_may_not_call_stays_where_it_is_and_the_operator_is_told_why()
     let refused = world.redrive(told).unwrap_err();
     assert!(refused.to_string().starts_with("boss may not call {urn:test}told: a reply or a question"), "{refused}");
     assert_eq!(world.last_letter(0), told);
-    // And the core speaks to whoever asks.
+    // A question to the core can't be redriven either.
     world.send("alice", letter_xml(&format!("<close-thread xmlns=\"{}\"/>", systole_core::vocab::ns::META)));
     assert!(matches!(world.redrive(world.last_letter(0)), Err(DeadLetterError::NotACall { .. })));
     assert_eq!(world.dead(), ["told 2", "close-thread"]);

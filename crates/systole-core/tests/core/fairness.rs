@@ -11,13 +11,13 @@ use crate::harness::{Seen, Setup, World, boss, letter, listener, worker};
 use crate::model::cases;
 use crate::payloads::{call, qnames, reply};
 
-/// How many threads may go before a ready one, and how many have gone.
+/// The number of threads that may go before a ready one, and the number that have gone.
 struct Wait {
     ahead: usize,
     gone: usize,
 }
 
-/// A thread of `boss`: its conversation, and what waits in its mailbox.
+/// A thread of `boss`: its conversation, and the number of messages in its mailbox.
 struct Mail {
     root: ThreadId,
     queued: usize,

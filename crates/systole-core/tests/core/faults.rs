@@ -6,7 +6,7 @@ use systole_core::vocab::{Fault, FaultCode};
 use super::harness::*;
 use super::payloads::*;
 
-/// `first` -> `second` -> `third`: each calls the next with what it got.
+/// A chain `first` -> `second` -> `third`: each calls the next with the payload that it got.
 fn chain(takes_faults: &[&str]) -> World {
     let link = |name: &str, accepts: &str, replies: &str, calls: &str, returns: &str| {
         listener(name, |contract| {

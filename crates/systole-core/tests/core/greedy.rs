@@ -1,5 +1,5 @@
-//! Listeners that ask for more than they may have: what the pump makes for them is bounded too, and nobody else waits
-//! for it.
+//! Listeners that ask for more than they may have: the messages that the pump makes for them are bounded too, and no
+//! other listener waits for them.
 
 use proptest::prelude::*;
 use systole_core::core::*;
@@ -21,7 +21,7 @@ fn greedy(change: impl FnOnce(&mut Contract)) -> Contract {
     })
 }
 
-/// Runs so many steps; never may more wait than `bound`. Whether everything came to an end.
+/// Runs so many steps, with at most `bound` messages that wait. Returns whether everything came to an end.
 fn run_within(world: &mut World, steps: usize, bound: u64) -> bool {
     for _ in 0..steps {
         if !world.step(0) {
@@ -34,7 +34,7 @@ fn run_within(world: &mut World, steps: usize, bound: u64) -> bool {
     false
 }
 
-/// What waits at most when `greedy` answers each message, faults too, by so many calls of itself.
+/// Checks the bound on messages that wait when `greedy` answers each message, faults too, by so many calls of itself.
 fn calls_itself(times: usize, change: fn(&mut Blueprint), gauge: (usize, usize), bound: u64) -> World {
     let mut setup = Setup::new(vec![greedy(|_| {})]);
     (setup.events, setup.blueprint, setup.gauge) = (false, change, gauge);
@@ -62,7 +62,7 @@ fn whoever_calls_itself_on_each_fault_holds_no_more_than_its_conversation_may() 
     }
 }
 
-/// What changes the blueprint, the bounds of the gauge, and how many messages may wait then.
+/// A change of the blueprint, the bounds of the gauge, and the number of messages that may wait then.
 type Bound = (fn(&mut Blueprint), (usize, usize), u64);
 
 #[test]
@@ -220,10 +220,10 @@ fn groups_of_calls_that_wait_to_be_judged_are_bounded() {
     assert_eq!(world.said(), ["greedy: !limit"]);
 }
 
-/// What greedy listeners may do in one run, and how much of it.
+/// The habits of greedy listeners in one run, with their bounds.
 #[derive(Debug, Clone)]
 struct Greed {
-    /// What each message is answered with, by turns: so many calls of itself, questions to the core, continues.
+    /// The answers to messages, by turns: so many calls of itself, questions to the core, continues.
     habits: Vec<(u8, u8, u8)>,
     conversations: u8,
     bounds: (usize, usize, usize, usize),
@@ -278,7 +278,7 @@ fn greedy_world(greed: &Greed) -> World {
     world
 }
 
-/// Nobody holds more than it may: not a thread, nor a conversation.
+/// Checks that no thread and no conversation holds more than it may.
 fn check_holdings(world: &World, greed: &Greed) -> Result<(), TestCaseError> {
     /// More than any message that listeners and the core send here.
     const MESSAGE: usize = 1000;

@@ -23,10 +23,10 @@ pub(crate) struct Setup {
     pub(crate) gauge: (usize, usize),
 }
 
-/// What a closure does with a message.
+/// The reaction of a closure to a message.
 pub(crate) enum Act {
     End(Outcome),
-    /// The handler goes on; the test says what it does.
+    /// The handler goes on, as the test directs.
     Hold,
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct Running {
     pub(crate) message: Message,
 }
 
-/// What a core asked of its handlers, in order.
+/// The requests of a core to its handlers, in order.
 #[derive(Debug, Clone)]
 pub(crate) enum Seen {
     Started(Task, ThreadId, String),
-    /// With the call that is decided, and its result as text.
+    /// A resumption, with the call that is decided and its result as text.
     Resumed(Task, u32, String),
     Aborted(Task),
 }
@@ -67,7 +67,7 @@ pub(crate) struct World {
     pub(crate) blocking: HashSet<String>,
     /// Messages between shards, in order.
     pub(crate) links: VecDeque<(usize, ShardMessage)>,
-    /// Whether they stay on the links until the test carries them.
+    /// True if the messages stay on the links until the test carries them.
     pub(crate) slow_links: bool,
     pub(crate) running: Vec<Running>,
     /// Every message that a handler was started with, in order: `listener <- from: payload`.
@@ -79,14 +79,14 @@ pub(crate) struct World {
     pub(crate) closed: Vec<ThreadId>,
     /// Conversations that were left or given up, and are not open.
     pub(crate) gone: Vec<ThreadId>,
-    /// What came of dead letters that were to be queued again or discarded.
+    /// The outcomes of redriven and discarded dead letters.
     pub(crate) letters: Vec<Result<(), DeadLetterError>>,
     discarded: u64,
     pub(crate) events: Vec<Event>,
     roots: u128,
     /// Every message that a handler or a client got.
     ids: HashSet<MessageId>,
-    /// Whether everything must be over when the world ends.
+    /// True if everything must have ended when the world ends.
     pub(crate) strict: bool,
 }
 
@@ -263,7 +263,7 @@ impl Letter {
 }
 
 impl World {
-    /// Says what the handlers of a listener do.
+    /// Sets the reactions of the handlers of a listener.
     pub(crate) fn script(&mut self, listener: &str, script: impl FnMut(&Message) -> Act + 'static) {
         assert!(self.blueprint.party(listener).is_some(), "there is no {listener}");
         self.scripts.insert(listener.into(), Box::new(script));
@@ -359,7 +359,7 @@ impl World {
         self.check_books();
     }
 
-    /// Carries what is on the links; whether there was anything.
+    /// Carries the messages on the links; returns whether there were any.
     pub(crate) fn carry(&mut self) -> bool {
         let messages = std::mem::take(&mut self.links);
         let any = !messages.is_empty();
@@ -376,7 +376,7 @@ impl World {
         }
     }
 
-    /// One output of a shard.
+    /// Takes one output of a shard.
     pub(crate) fn step(&mut self, shard: usize) -> bool {
         let Some(output) = self.cores[shard].poll(self.now) else { return false };
         match output {
@@ -496,7 +496,7 @@ impl World {
         super::payloads::spawned_id(told.payload.payload())
     }
 
-    /// What a handler was resumed with: `call: outcome, outcome`.
+    /// The last resumption of a handler: `call: outcome, outcome`.
     pub(crate) fn next_resume(&mut self) -> Option<String> {
         let (_, call, result) = self.resumed.pop_front()?;
         Some(format!("{}: {}", call.0, describe_result(&result)))
@@ -517,7 +517,7 @@ impl World {
         self.cores.iter().filter_map(Core::next_wake).min()
     }
 
-    /// What left since the last time, as `from: payload [label]`; a fault as `from: !code`.
+    /// The messages that left since the last call, as `from: payload [label]`; a fault as `from: !code`.
     pub(crate) fn said(&mut self) -> Vec<String> {
         std::mem::take(&mut self.egress).iter().map(describe_egress).collect()
     }
@@ -562,7 +562,7 @@ impl World {
         self.cores[shard].dead_letters().iter().last().expect("a dead letter").id
     }
 
-    /// Queues a dead letter again and lets everything run; gives back what came of the wish.
+    /// Redrives a dead letter and lets everything run; returns the outcome.
     pub(crate) fn redrive(&mut self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
         let root = self.fresh_root();
         self.handle(usize::from(letter.shard().0), Input::Redrive { letter, root });
@@ -570,7 +570,7 @@ impl World {
         self.letters.pop().expect("it is answered")
     }
 
-    /// Nothing is lost and nothing is doubled.
+    /// Checks that no message is lost and none is doubled.
     pub(crate) fn check_books(&self) {
         let counts = self.counts();
         let waiting: u64 = self.cores.iter().map(Core::waiting).sum();
@@ -582,7 +582,7 @@ impl World {
         assert_eq!(counts.dead, letters + counts.redriven + self.discarded, "{counts:?}, {letters} dead letters");
     }
 
-    /// Nothing is left but open roots; and nothing at all once the clients have left.
+    /// Checks that only roots are open, and that no thread is once the clients have left.
     pub(crate) fn check_end(&mut self) {
         self.run();
         assert!(self.running.is_empty(), "still running: {:?}", self.running);
@@ -611,7 +611,7 @@ impl Drop for World {
     }
 }
 
-/// What a message says, with its place in a fan-out: `told 7 (0/2, 1 left)`.
+/// Describes a message, with its place in a fan-out: `told 7 (0/2, 1 left)`.
 pub(crate) fn describe(message: &Message) -> String {
     let body = match &message.body {
         Body::Payload { payload, .. } => short(payload.payload()),

@@ -1,4 +1,4 @@
-//! Bounds: what is past them is answered, and what was promised is kept.
+//! Bounds: calls past them are answered with a fault, and promised answers come.
 
 use systole_core::core::*;
 use systole_core::vocab::FaultCode;
@@ -196,10 +196,10 @@ fn a_permit_is_held_until_the_message_is_handled() {
     assert_eq!((world.gauge.messages(), world.gauge.bytes()), (0, 0));
 }
 
-/// A letter through the lane of the core.
+/// A letter in the reserve for questions to the core.
 fn through_the_lane(world: &mut World, client: &str, letter: &Letter) {
     let bytes = letter.bytes();
-    let permit = world.gauge.admit_core(bytes.len()).expect("the lane is free");
+    let permit = world.gauge.admit_core(bytes.len()).expect("the reserve is free");
     world.post_with(client, bytes, letter, permit);
     world.run();
 }

@@ -24,7 +24,7 @@ fn ask(world: &mut World, client: &str, request: &str) -> String {
     ask_from(world, client, request, false)
 }
 
-/// What the core says: the canonical payload, or the code of the fault.
+/// The answer of the core: the canonical payload, or the code of the fault.
 fn ask_from(world: &mut World, client: &str, request: &str, remote: bool) -> String {
     let (name, rest) = request.split_once(' ').unwrap_or((request, ""));
     let payload = format!("<{name} xmlns=\"{}\" {rest}/>", ns::META);

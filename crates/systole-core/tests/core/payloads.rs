@@ -44,7 +44,7 @@ payloads! {
     Q0 "q0" Q1 "q1" Q2 "q2" Q3 "q3" Q4 "q4" A0 "a0" A1 "a1" A2 "a2" A3 "a3" A4 "a4"
 }
 
-/// `{urn:test}local`, or what is written in Clark notation.
+/// The name `{urn:test}local`, or the one that is written in Clark notation.
 pub(crate) fn qname(local: &str) -> QName {
     if local.starts_with('{') { local.parse().unwrap() } else { QName::new(NS, local).unwrap() }
 }
@@ -62,7 +62,7 @@ pub(crate) fn canonical(text: &str) -> Canonical {
     parse(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap()
 }
 
-/// What a payload says, short: `told 7`.
+/// Describes a payload in short: `told 7`.
 pub(crate) fn short(payload: &Canonical) -> String {
     let text = payload.as_str();
     let n = text.split_once("<n>").and_then(|(_, rest)| rest.split_once("</n>"));

@@ -1,4 +1,4 @@
-//! What handlers write as bytes.
+//! Responses that handlers write as bytes.
 
 use systole_core::core::*;
 use systole_core::vocab::{FaultCode, ThreadId, ns};

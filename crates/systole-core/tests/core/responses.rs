@@ -1,4 +1,4 @@
-//! What a handler may say, and what becomes of it.
+//! Responses of handlers, and their effects.
 
 use std::time::Duration;
 

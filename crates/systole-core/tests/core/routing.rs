@@ -1,4 +1,4 @@
-//! Who gets a payload: targets, permissions, broadcasts.
+//! Routing of payloads: targets, permissions, broadcasts.
 
 use systole_core::core::*;
 use systole_core::vocab::{Fault, FaultCode, Name};
@@ -239,7 +239,7 @@ fn operators_read_which_mistake_a_refused_route_was() {
     assert_eq!(found, expected);
 }
 
-/// What `check` and `start()` warn of, and refuse.
+/// The warnings and errors of `check` and `start()`.
 fn problems(listeners: Vec<Contract>, calls: &[&str]) -> Vec<String> {
     let calls = calls.iter().map(|call| call.parse().unwrap()).collect();
     let client = Client { name: Name::parse("ada").unwrap(), calls, admin: false };
@@ -338,7 +338,7 @@ fn each_reply_that_a_caller_does_not_take_is_told_with_who_sends_it() {
     assert!(matches!(&told[..], [one] if one.contains("'some' calls a, but the reply c of 'q'")), "{told:?}");
 }
 
-/// The parties of a payload are found by it alone, whatever else they list.
+/// Checks that the parties of a payload are found by it alone, regardless of the other payloads that they list.
 #[test]
 fn a_party_may_call_what_it_lists() {
     let mut both = taker("both", "a", &["b"]);

@@ -1,4 +1,4 @@
-//! The order of dispatch: the ring, the slots, what goes first.
+//! The order of dispatch: the run queue, the slots, and precedence.
 
 use systole_core::core::*;
 
@@ -121,7 +121,7 @@ fn crowd_of(listeners: Vec<Contract>) -> World {
     world
 }
 
-/// They are done with the first answer: all stand in the ring with the second.
+/// Ends the crowd with the first answer, so that all of them stand in the run queue with the second.
 fn crowd_the_ring(world: &mut World) {
     let crowd = world.running.iter().filter(|running| running.listener == "crowd");
     for task in crowd.map(|running| running.task).collect::<Vec<_>>() {

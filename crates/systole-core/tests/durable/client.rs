@@ -1,4 +1,4 @@
-//! The clients: what they were told, and what is therefore due to them.
+//! The clients: the submissions that were confirmed to them, and the answers that are therefore due.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,11 +7,11 @@ use systole_core::vocab::ThreadId;
 
 #[derive(Default)]
 pub(crate) struct Clients {
-    /// What was sent, by its label, and whether it was confirmed.
+    /// The messages that were sent, by their label.
     pub(crate) sent: HashMap<String, Sent>,
-    /// What came and was not read yet.
+    /// The answers that came and were not read yet.
     pub(crate) inbox: Vec<Egress>,
-    /// What was read, by its number in the journal.
+    /// The numbers in the journal of the answers that were read.
     numbers: HashSet<u64>,
     /// The answers that were read, by the label that they answer.
     pub(crate) answers: HashMap<String, Vec<String>>,

@@ -1,4 +1,4 @@
-//! What the listeners do: decided by the id of the message, so that a handler that runs again does the same.
+//! The behaviour of the listeners: decided by the id of the message, so that a handler that runs again does the same.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) struct Handler {
     notes: HashMap<u32, String>,
 }
 
-/// What a handler does next.
+/// The next action of a handler.
 pub(crate) enum Act {
     Call {
         call: CallId,
@@ -47,7 +47,7 @@ pub(crate) enum Act {
         value: Option<String>,
     },
     End(Outcome),
-    /// Nothing before it is resumed.
+    /// No action until it is resumed.
     Wait,
 }
 
@@ -68,7 +68,7 @@ enum Ending {
     Reply,
     Call(usize),
     Spawn,
-    /// So many calls, so many questions to the core, and as many continues.
+    /// A flood: so many calls, so many questions to the core, and as many continues.
     Flood(usize),
     Continue(u64),
     Fail,
@@ -108,7 +108,7 @@ impl Handler {
         }
     }
 
-    /// What it does next, with so much budget for its calls as its message leaves.
+    /// The next action, with so much budget for its calls as its message leaves.
     pub(crate) fn act(&mut self, fresh: u64) -> Act {
         if self.noting {
             return Act::Wait;
@@ -150,7 +150,7 @@ impl Handler {
             return;
         }
         self.resumed.push(call.0);
-        // Whatever it does depends on the order and on what came.
+        // The actions of a handler depend on the order and on the answers.
         self.replies = self.replies * 31 + i64::from(call.0) + result.as_ref().map_or(17, |all| all.len() as i64);
         self.replies %= 1_000_003;
     }
@@ -162,7 +162,7 @@ impl Handler {
         Act::Call { call, requests: self.requests(width, u64::from(call.0)), join, within: self.within(call) }
     }
 
-    /// How long it waits for a group at most, if it doesn't wait for as long as it takes.
+    /// The longest wait for a group; `None` for a wait without a limit.
     fn within(&self, call: CallId) -> Option<Duration> {
         let mut random = Random::new(self.message.as_uuid().as_u64_pair().0 ^ (77 + u64::from(call.0)));
         random.once_in(4).then(|| Duration::from_secs(random.below(4) as u64))
@@ -197,7 +197,7 @@ impl Handler {
     }
 }
 
-/// What happens to a request with so much left to do.
+/// The script for a request with so much left to do.
 fn request(n: i64, random: &mut Random) -> Script {
     if n <= 0 {
         return match random.below(10) {
@@ -222,7 +222,7 @@ fn request(n: i64, random: &mut Random) -> Script {
     }
 }
 
-/// What happens to an answer that comes as a message.
+/// The script for an answer that comes as a message.
 fn answer(n: i64, last: bool, random: &mut Random) -> Script {
     match random.below(6) {
         0 if n > 0 => Script::Race { drop: false },

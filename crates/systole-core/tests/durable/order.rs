@@ -1,5 +1,5 @@
-//! Listeners with one slot, in an organism of one to four shards that is killed and stopped at random: what comes in
-//! first goes out first, and never two run at once.
+//! Listeners with one slot, in an organism of one to four shards that is killed and stopped at random: messages go out
+//! in the order in which they came in, and never two run at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -25,10 +25,10 @@ struct Organism {
     links: VecDeque<(usize, ShardMessage)>,
     /// The handlers of each listener, with their shards and numbers.
     running: Vec<(usize, usize, InvocationId, i64)>,
-    /// What came in for each listener and has not ended, in order.
+    /// The messages of each listener that have not ended, in order of arrival.
     expected: Vec<VecDeque<i64>>,
     conversations: Vec<ThreadId>,
-    /// What was taken, by its ticket.
+    /// The verdicts on messages that came in, by ticket: true if the message was accepted.
     taken: HashMap<u64, bool>,
     now: Time,
     next: i64,
@@ -99,7 +99,7 @@ impl Organism {
         self.start();
     }
 
-    /// One output of a shard; `false` if there is none.
+    /// Takes one output of a shard; `false` if there is none.
     fn poll(&mut self, shard: usize) -> bool {
         let Some(output) = self.cores[shard].poll(self.now) else { return false };
         match output {
@@ -162,7 +162,7 @@ impl Organism {
             assert!(self.poll(shard), "{n} is not taken");
         }
         assert!(self.taken[&(n as u64)]);
-        // What its shard tells others of it is on its way before its client hears that it was taken.
+        // The messages of its shard to the others are on their way before the client learns that it was accepted.
         while self.carry() {}
     }
 

@@ -1,3 +1,5 @@
+//! Random numbers from a seed.
+
 /// Numbers that a seed decides (SplitMix64, Steele and others 2014).
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);

@@ -1,4 +1,4 @@
-//! One history: what happens next is decided by the seed, and it crashes where the seed says.
+//! A random history: the seed decides the events and the places of the crashes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) struct Simulation {
     pub(crate) cores: Vec<Core>,
     /// Messages between shards, in order.
     links: VecDeque<(usize, ShardMessage)>,
-    /// Whether the journal can't be written.
+    /// True if the journal can't be written.
     broken: bool,
     /// Conversations that their client has given up.
     cancelled: HashSet<ThreadId>,
@@ -37,7 +37,7 @@ pub(crate) struct Simulation {
     blueprint: Arc<Blueprint>,
     pub(crate) handlers: Vec<Handler>,
     pub(crate) clients: Clients,
-    /// What was started of each thread in this life, and in lives before.
+    /// The messages that were started on each thread in this life, and in lives before.
     started: HashMap<ThreadId, Vec<MessageId>>,
     /// The groups that were decided for sure before this life began.
     recorded: HashMap<MessageId, Vec<u32>>,
@@ -232,7 +232,7 @@ impl Simulation {
         }
     }
 
-    /// Nobody holds more than it may, whoever made the messages.
+    /// Checks that no thread and no conversation holds more than it may, regardless of the origin of the messages.
     fn check_holdings(&self) {
         /// More than any message here.
         const MESSAGE: usize = 1000;
@@ -248,7 +248,7 @@ impl Simulation {
         }
     }
 
-    /// One output of a shard; `false` if there is none.
+    /// Takes one output of a shard; `false` if there is none.
     pub(crate) fn poll(&mut self, shard: usize) -> bool {
         if self.greed > 0 {
             self.check_holdings();
@@ -270,7 +270,7 @@ impl Simulation {
                     let (id, listener, resumed) = (handler.message, handler.listener, handler.resumed.clone());
                     self.say(|| format!("resume {id} with {call:?}: {result:?}"));
                     let recorded = self.recorded.get(&id).map_or(&[][..], Vec::as_slice);
-                    // Whoever reattaches counts its groups anew.
+                    // A listener that reattaches counts its groups anew.
                     let held = !self.blueprint.listeners().nth(listener).is_some_and(|(_, it)| it.reattaches);
                     let both = if held { resumed.len().min(recorded.len()) } else { 0 };
                     assert_eq!(resumed[..both], recorded[..both], "{id}: the order of what it awaited has changed");
@@ -286,7 +286,7 @@ impl Simulation {
             }
             Output::Egress(egress) => {
                 self.say(|| format!("egress {}: {:?}", egress.number, egress.envelope));
-                // That the organism ends is not written down.
+                // The end of the organism is not in the journal.
                 if egress.number != 0 {
                     self.clients.inbox.push(egress);
                 }
@@ -327,7 +327,7 @@ impl Simulation {
         self.handlers.push(Handler::new((shard, task), listener, &message, greedy));
     }
 
-    /// Says how far the journal is.
+    /// Reports the steps that the journal has written.
     pub(crate) fn tell(&mut self) {
         for shard in 0..self.cores.len() {
             let number = self.store.written(shard);
@@ -464,7 +464,7 @@ impl Simulation {
         }
     }
 
-    /// Whoever was told that his message was taken has had one answer, and nothing is left.
+    /// Checks that every client whose message was confirmed has had one answer, and that nothing is left.
     fn check(&mut self) {
         let everybody_answers = self.blueprint.listeners().all(|(_, contract)| contract.silence == Silence::Error);
         for (label, sent) in &self.clients.sent {
@@ -490,7 +490,7 @@ impl Simulation {
     }
 }
 
-/// An organism where everybody may call everybody.
+/// An organism where every listener may call every listener.
 fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
     let all = |letter: char| (0..LISTENERS).map(|i| qname(&format!("{letter}{i}"))).collect::<Vec<_>>();
     let listeners = (0..LISTENERS).map(|i| {
@@ -512,7 +512,7 @@ fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
     });
     let client = Client { name: Name::parse("alice").expect("a name"), calls: all('q'), admin: false };
     let mut blueprint = Blueprint::new("durable", listeners.collect(), vec![client]);
-    // Every crash may hit whoever runs: that is what most of these do.
+    // A crash may hit any handler that runs: that is the effect of most crashes here.
     blueprint.limits.max_attempts = 200;
     blueprint.limits.thread_depth = 6;
     if greedy {

@@ -1,4 +1,4 @@
-//! The journal of the simulation: what is written, what is on its way, and what it says of each message.
+//! The journal of the simulation: written steps, steps on their way, and the records of each message.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -18,8 +18,8 @@ pub(crate) struct Store {
     /// The groups of awaited calls of each message, in the order in which it is durable that they were decided.
     pub(crate) decided: HashMap<MessageId, Vec<u32>>,
     pub(crate) notes: HashMap<(MessageId, u32), String>,
-    /// How many groups of awaited calls each message may still make: a script has two, and one that is given up may be
-    /// made again.
+    /// The number of groups of awaited calls that each message may still make: a script has two, and a group that is
+    /// given up may be made again.
     groups: HashMap<Number, u32>,
 }
 
@@ -51,7 +51,7 @@ impl Store {
         self.written.get(&shard).copied().unwrap_or(0)
     }
 
-    /// What is not written is lost.
+    /// Loses the steps that are not written.
     pub(crate) fn crash(&mut self) {
         self.queue.clear();
     }

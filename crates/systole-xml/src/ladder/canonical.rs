@@ -12,7 +12,7 @@ use super::strict::{self, StrictError, Surroundings};
 use super::tape::{Cursor, Loan};
 use crate::vocab::{Position, QName, Span, XmlLimits};
 
-/// One element in the form of Exclusive XML Canonicalization 1.0 without comments, with an InclusiveNamespaces
+/// An element in the form of Exclusive XML Canonicalization 1.0 without comments, with an InclusiveNamespaces
 /// PrefixList of the prefixes that stand before a colon in its values.
 ///
 /// Always well-formed, namespace-well-formed, UTF-8 and within the limits. Only the strict pass

@@ -18,8 +18,8 @@ pub fn parse(raw: &Raw, limits: &XmlLimits) -> Result<Canonical, LadderError> {
     Ok(if repairs.is_empty() { canonical } else { canonical.with_repairs(repairs) })
 }
 
-/// The same for what a listener emitted: any number of top-level elements. Where repair is needed, `vocabulary` is asked
-/// for what the contract of the listener tells it. Well-formed reasoning (`<think>` and the like) needs repair, too.
+/// The same for an emission of a listener: any number of top-level elements. Where repair is needed, `vocabulary` gives
+/// the names of the listener's contract. Well-formed reasoning (`<think>` and the like) needs repair, too.
 ///
 /// # Errors
 /// [`LadderError`] if the bytes can't be repaired or are over a limit: an emission fails whole.
@@ -38,7 +38,7 @@ pub fn parse_fragment(
     Ok(Fragment { elements, repairs })
 }
 
-/// The top-level elements of an emission, in order, and what repair changed.
+/// The top-level elements of an emission, in order, and the changes of repair.
 #[derive(Debug, Clone)]
 pub struct Fragment {
     /// The elements. Each carries the repairs of the whole emission.
@@ -84,7 +84,7 @@ impl LadderError {
     }
 }
 
-/// Strict, and only where that refuses, or what it made is not `is_done`, repair and then strict again.
+/// Runs the strict pass; only where it refuses, or its output is not `is_done`, repair and then the strict pass again.
 fn strict_first<T>(
     raw: &Raw,
     shape: Shape,

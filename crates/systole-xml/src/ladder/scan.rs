@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-/// One token. Processing instructions and comments are skipped, so one text may follow another.
+/// A token. Processing instructions and comments are skipped, so one text may follow another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'a> {
     /// A start tag.

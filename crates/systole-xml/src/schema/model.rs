@@ -82,7 +82,7 @@ pub(crate) struct Facets {
     pub(crate) values: Vec<Enumerator>,
 }
 
-/// One end of a range.
+/// An end of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bound {
     /// The value as written in the schema.
@@ -90,7 +90,7 @@ pub(crate) struct Bound {
     pub(crate) exclusive: bool,
 }
 
-/// One value of an enumeration.
+/// A value of an enumeration.
 #[derive(Debug, Clone)]
 pub(crate) struct Enumerator {
     pub(crate) value: String,
@@ -146,11 +146,11 @@ pub(crate) enum Term {
 /// The order of the particles of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// All of them, in this order.
+    /// All particles, in this order.
     Sequence,
-    /// One of them.
+    /// One of the particles.
     Choice,
-    /// All of them, in any order.
+    /// All particles, in any order.
     All,
 }
 

@@ -62,7 +62,7 @@ impl Pattern {
     }
 }
 
-/// One expression for the texts that match at least one of several patterns of XSD.
+/// Makes one expression for the texts that match at least one of several patterns of XSD.
 ///
 /// # Errors
 /// The error of a pattern by the grammar of XSD, or its size.

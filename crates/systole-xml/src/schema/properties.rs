@@ -20,7 +20,7 @@ use crate::ladder::strict::canonicalize;
 use crate::ladder::{Canonical, Element, Validated};
 use crate::vocab::XmlLimits;
 
-/// One field of each shape that a contract can have.
+/// A field of each shape that a contract can have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Sample {
     #[serde(rename = "@id")]

@@ -27,7 +27,7 @@ pub struct SchemaError {
     pub more: Vec<Finding>,
 }
 
-/// One more broken rule, displayed like the first one.
+/// A further broken rule, displayed like the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The broken rule: the element, the value or element found, and the expected one.

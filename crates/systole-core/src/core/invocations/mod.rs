@@ -93,7 +93,7 @@ pub(super) enum GivenUp {
     Calls(FanOutKey),
     /// A group that it asked for again after a restart.
     Repeated,
-    /// Nothing that has an effect.
+    /// No open call: the drop has no effect.
     Nothing,
 }
 
@@ -163,7 +163,7 @@ impl Invocation {
         self.log.as_ref().map_or(0, |log| log.number)
     }
 
-    /// From where on the context of its thread has what it had not seen when it first ran.
+    /// The first entry in the context of its thread that came after its first run.
     pub(super) fn remembered(&self) -> Option<Number> {
         self.log.as_ref().and_then(|log| log.replay.remembered)
     }
@@ -275,7 +275,7 @@ impl Invocations {
         }
     }
 
-    /// A group of calls of a handler is no longer on Queue 1.
+    /// Notes that a group of calls of a handler has left Queue 1.
     pub(super) fn take_asked(&mut self, id: InvocationId, call: CallId) {
         if let Some(invocation) = self.invocations.get_mut(id) {
             invocation.asked.retain(|&asked| asked != call);
@@ -331,7 +331,7 @@ impl Invocations {
         GivenUp::Nothing
     }
 
-    /// Runs a handler of an open thread that waits for nothing any more, without a slot.
+    /// Runs a handler of an open thread, once it waits for nothing, without a slot.
     pub(super) fn go_on(&mut self, id: InvocationId, clock: &mut Clock) {
         let waits = |one: &&Invocation| one.thread.is_some() && !one.is_running() && !one.awaits();
         if self.invocations.get(id).filter(waits).is_some() {
@@ -350,7 +350,7 @@ impl Invocations {
         }
     }
 
-    /// Writes what a handler learned. It goes on when that is durable.
+    /// Writes a value that a handler recorded. The handler goes on when the value is durable.
     pub(super) fn note(&self, id: InvocationId, index: u32, (name, value): (Arc<str>, Arc<str>), out: &mut Outputs) {
         // A closed thread needs no notes: its handler is not run again.
         let open = self.invocations.get(id).filter(|invocation| invocation.thread.is_some());

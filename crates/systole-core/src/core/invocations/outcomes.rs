@@ -8,7 +8,7 @@ use crate::vocab::{Fault, FaultCode};
 #[derive(Debug)]
 pub(in crate::core) struct Outcomes {
     places: Vec<Option<Result<Answer, Fault>>>,
-    /// Those that are replies.
+    /// Outcomes that are replies.
     replies: usize,
     /// Calls without an outcome.
     open: usize,

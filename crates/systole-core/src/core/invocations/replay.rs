@@ -93,8 +93,8 @@ impl Invocations {
         calls.into_iter().filter_map(open).collect()
     }
 
-    /// Tells a handler what the journal says of its message. What it noted before, and the open fan-outs that it has
-    /// from now on.
+    /// Gives a handler the records of its message. Returns its earlier notes, and the open fan-outs that it has from
+    /// now on.
     pub(in crate::core) fn attach_log(
         &mut self,
         id: InvocationId,
@@ -235,7 +235,7 @@ impl Invocations {
 }
 
 impl Replay {
-    /// From now on groups are found by what they asked.
+    /// Finds groups by their requests from now on.
     fn reattach(&mut self) {
         self.reattaches = true;
         self.before = self.calls.keys().max().map_or(0, |last| last + 1);

@@ -85,7 +85,7 @@ impl Core {
         self.fail(key, fault);
     }
 
-    /// Refuses what a thread said; `false` if it should not have been said.
+    /// Refuses an emission with a fault; `false` if the emission was a mistake of its sender.
     pub(super) fn refuse_call(
         &mut self,
         key: ThreadKey,
@@ -102,7 +102,7 @@ impl Core {
         !is_mistake
     }
 
-    /// Answers something that a thread said with a fault.
+    /// Answers an emission of a thread with a fault.
     pub(super) fn fault_to(
         &mut self,
         key: ThreadKey,

@@ -168,7 +168,7 @@ impl Core {
             Repeated::Decided(result) => self.call_ready(task, call, result),
             Repeated::Waits => {}
         }
-        // It gave the group up before this was its turn.
+        // The handler gave the group up before this was its turn.
         if !is_wanted {
             self.call_dropped(task, call);
         }

@@ -100,7 +100,7 @@ impl Core {
         let sender = match caller {
             Some(Party::Listener(id)) => Sender::Listener(id),
             Some(Party::Client(id)) => Sender::Client(id),
-            // What the pump itself says is for the thread that it was made for.
+            // Messages of the pump itself are for the thread that they were made for.
             None => Sender::System,
         };
         match self.judge.call(letter.to.as_ref(), caller, Sound::Unproved(letter.payload.clone())) {

@@ -53,7 +53,7 @@ impl Core {
                 Some(fan) => Origin::Fan { fan, index: next },
                 None => Origin::Single,
             };
-            // What is no call takes no index of the fan-out: its ids come from a range of their own.
+            // An emission that is no call takes no index of the fan-out: its ids come from a range of their own.
             let index = if verdict.width() == 0 { OWN + first + position } else { first + u64::from(next) };
             next += verdict.width() as u32;
             let entry = entries.one();
@@ -208,7 +208,7 @@ impl Core {
         }
     }
 
-    /// Notes what a handler said: for operators, and for the context of its thread.
+    /// Notes an emission of a handler: for operators, and for the context of its thread.
     pub(super) fn emitted(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical) {
         self.tree.event(key, &mut self.out, || EventKind::Emitted { payload: payload.root().clone() });
         let contract = self.setup.blueprint.contract(listener);

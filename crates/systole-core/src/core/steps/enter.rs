@@ -227,8 +227,8 @@ impl Core {
         self.leave_for(entered.recipient(), Sender::System, id, Reply::Fault(fault), answer);
     }
 
-    /// The effect of a message on its conversation, whatever became of the message. One that was
-    /// never opened is closed: nothing more will leave it.
+    /// The effect of a message on its conversation, for any fate of the message. A conversation that was never opened
+    /// is closed: nothing more will leave it.
     fn conclude_entry(&mut self, client: ClientId, root: ThreadId, last: bool) {
         let Some(key) = self.tree.root(root) else {
             return self.out.say(Output::Closed { client, root });
@@ -272,7 +272,7 @@ impl Entered {
     }
 }
 
-/// Refuses what may not enter, whatever it is for.
+/// Refuses messages that may not enter, regardless of their target.
 fn may_enter(entered: &Entered, payload: &Canonical) -> Result<(), Fault> {
     if entered.permit.as_ref().is_some_and(Permit::is_lane) && payload.root().namespace() != ns::META {
         return Err(faults::overload());

@@ -157,8 +157,8 @@ impl Core {
             && (self.tree.queued() == 0 && self.invocations.are_idle() || self.rests())
     }
 
-    /// Returns whether a durable core that drains has nothing left but what its next start takes up: handlers of
-    /// listeners that [outlive](super::Contract::outlives) the process, and what waits for those.
+    /// Returns whether a durable core that drains has only work left that its next start takes up: handlers of
+    /// listeners that [outlive](super::Contract::outlives) the process, and messages that wait for those.
     fn rests(&self) -> bool {
         self.entrance.is_draining() && self.out.writes() && self.invocations.rest()
     }
@@ -213,7 +213,7 @@ impl Core {
     }
 
     fn hear(&mut self, message: ShardMessage) {
-        // One of another organism has no slots here.
+        // A listener of another organism has no slots here.
         if message.listener().is_some_and(|listener| self.setup.blueprint.listener(listener).is_none()) {
             return;
         }

@@ -27,12 +27,12 @@ struct Places {
     fans: HashMap<FanId, FanOutKey>,
     /// Threads below an earlier `<boot>` that are not taken up.
     over: HashSet<Number>,
-    /// Threads whose listener or client is not registered any more, or that were below one of those.
+    /// Threads whose listener or client is no longer registered, or that were below such a thread.
     lost: Vec<ThreadRecord>,
 }
 
 impl Core {
-    /// Takes up what the journal holds of the conversations of this shard.
+    /// Recovers the conversations of this shard from the journal.
     ///
     /// Every message that was not done is queued again, in the order in which it came, over all shards
     /// (`core::turns::gather`). What is below `<boot>` is over: each start boots anew.
@@ -213,8 +213,8 @@ impl Core {
         self.tree.recover_message(key, message, turn, &mut self.clock);
     }
 
-    /// `<boot>` comes to a thread that it had come to before, under an id of its own: what is called in this start has
-    /// other ids than what was called before.
+    /// Sends `<boot>` again to a thread that had it in an earlier start, under a new id: calls of this start have other
+    /// ids than those before.
     fn boot_again(&mut self, key: ThreadKey, number: Number, before: MessageId) {
         let entry = self.books.recovered();
         let index = self.out.next_number();
@@ -226,8 +226,8 @@ impl Core {
         self.tree.recover_message(key, message, Turned::Queued, &mut self.clock);
     }
 
-    /// A person who is asked again may answer anything: what was called at the last answer does not count, and is
-    /// cancelled. What the person's handler noted stays: that it has done.
+    /// Cancels the calls of people who are asked again: they may answer anything, so the calls of their last answer do
+    /// not count. The notes of a person's handler stay.
     fn forget_calls_of_people(&mut self, places: &Places) {
         let mut people: Vec<_> = places.threads.values().copied().collect();
         people.retain(|&key| {
@@ -243,7 +243,7 @@ impl Core {
         }
     }
 
-    /// Ends a thread that no listener works on any more: its parent gets a fault.
+    /// Ends a thread whose listener is no longer registered: its parent gets a fault.
     fn give_up_thread(&mut self, record: &ThreadRecord, places: &Places) {
         self.out.write(|| Op::Close { thread: record.number });
         let origin = places.origin(record.origin);
@@ -256,7 +256,7 @@ impl Core {
 
     fn recover_egress(&mut self, record: EgressRecord) {
         let EgressRecord { number, client, root, from, in_reply_to, envelope, fault, payload } = record;
-        // It waits for a start at which the client is there.
+        // The message waits for a start at which the client is registered.
         let Some(Party::Client(client)) = self.setup.blueprint.party(client.as_str()) else { return };
         let Ok(payload) = stored(payload) else { return };
         let proof = match fault {

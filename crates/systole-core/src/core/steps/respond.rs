@@ -91,8 +91,8 @@ impl Core {
         }
     }
 
-    /// Writes that the message of a handler was consumed, the answer of a fan-out that it was, and what the handler
-    /// attached.
+    /// Writes that the message of a handler was consumed, with the answer of a fan-out that it was, and the handler's
+    /// attachment.
     fn consume(&mut self, log: Option<Box<InvocationLog>>) {
         let Some(log) = log else { return };
         self.write_done(log.number);
@@ -102,7 +102,7 @@ impl Core {
         self.out.take(log.attachment, true);
     }
 
-    /// A handler that attached something is over, and its message is not consumed any more.
+    /// Writes the attachment of a handler that has ended, and whose message can't be consumed.
     pub(super) fn release_log(&mut self, log: Option<Box<InvocationLog>>) {
         self.out.take(log.and_then(|log| log.attachment), true);
     }

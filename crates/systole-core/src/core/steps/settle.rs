@@ -18,14 +18,14 @@ impl Core {
         }
     }
 
-    /// Looks at what a thread has left to do; if nothing, it is silent.
+    /// Checks whether a thread has work left; without any, it is silent.
     fn settle(&mut self, key: ThreadKey) {
         let Some(thread) = self.tree.get(key) else { return };
         if thread.is_busy() {
             return self.make_ready(key);
         }
         match thread.owner {
-            // Its children owe nothing, so that it isn't busy with them.
+            // The children of a root without an owner owe nothing, so the root isn't busy with them.
             Owner::Nobody if thread.children.first.is_none() => self.close(key),
             Owner::Nobody => {}
             Owner::Client(_) => {
@@ -59,7 +59,7 @@ impl Core {
         self.tree.touch(parent);
     }
 
-    /// Ends what a thread does for its call: it closes, or a spawned one is emptied.
+    /// Ends the work of a thread for its call: the thread closes, or a spawned thread is emptied.
     fn end_call(&mut self, key: ThreadKey) {
         match self.tree.get(key) {
             Some(thread) if thread.is_spawned() => self.clear(key),
@@ -175,7 +175,7 @@ impl Core {
         self.tree.remove(key, cancelled, &mut self.clock, &mut self.books, &mut self.out);
     }
 
-    /// Cancels what a thread has begun and what it has queued; the number of messages.
+    /// Cancels the running handler and the queued messages of a thread; returns the number of messages.
     fn discard_work(&mut self, key: ThreadKey) -> usize {
         if self.tree[key].turn != Turn::None {
             self.leave_turn(key);

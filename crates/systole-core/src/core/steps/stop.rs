@@ -14,7 +14,7 @@ use crate::core::tree::{Owner, Queued, Sender, Thread};
 use crate::vocab::{Fault, MessageId, Name};
 
 impl Core {
-    /// Stops what would go on for ever: pending continues and boot handlers, but those that the next start takes up.
+    /// Stops endless work: pending continues and boot handlers, except those that the next start takes up.
     /// A thread that has nothing but such a continue to wait for ends as `cancelled`, unless its silence is `idle`.
     pub(super) fn drain(&mut self) {
         self.entrance.drain();
@@ -43,7 +43,7 @@ impl Core {
             return self.end_all(&faults::cancelled());
         }
         self.out.seal();
-        // What was not taken in is not in the journal.
+        // Messages that were not accepted are not in the journal.
         for item in self.entrance.take_all().into_iter().filter(Item::is_message) {
             self.abandon(item, &faults::cancelled());
         }
@@ -52,7 +52,8 @@ impl Core {
         }
     }
 
-    /// The journal can't be written: clients that wait get a fault, and what is confirmed waits for the next start.
+    /// Ends the organism after a failure of the journal: clients that wait get a fault, and acknowledged messages wait
+    /// for the next start.
     pub(super) fn unwritable(&mut self) {
         self.out.give_up();
         self.entrance.stop();
@@ -103,7 +104,7 @@ impl Core {
         }
     }
 
-    /// Moves what is queued below a root to the dead letters.
+    /// Moves the queued messages below a root to the dead letters.
     fn bury_queued(&mut self, root: ThreadKey) {
         let mut subtree = vec![root];
         let mut read = 0;

@@ -93,8 +93,8 @@ impl Core {
         }
     }
 
-    /// Gives a slot back. Once the organism ends no thread gets it: what waits in shards that have not ended yet is
-    /// for the next start.
+    /// Gives a slot back. Once the organism ends no thread gets it: threads that wait in shards which have not ended
+    /// yet are for the next start.
     fn release_slot(&mut self, listener: ListenerId) {
         let granted = match self.entrance.is_stopped() {
             true => None,
@@ -119,7 +119,7 @@ impl Core {
         }
     }
 
-    /// A thread has the slot that it waited for; if it no longer waits, another one gets it.
+    /// Gives a thread the slot that it waited for; if it no longer waits, another thread gets the slot.
     pub(super) fn slot_granted(&mut self, listener: ListenerId, key: ThreadKey) {
         if self.tree.get(key).is_some_and(|thread| thread.turn == Turn::Waiting) {
             self.enter_run_queue(key, true);

@@ -1,4 +1,4 @@
-//! The bounds on what threads and conversations hold, and what becomes of a thread that goes past them.
+//! The bounds of threads and conversations, and the failure of a thread that exceeds them.
 //!
 //! An emission makes one message for each of its indices: the request in the mailbox of a child, the answer
 //! of the core, a continue, or the fault that refuses one of these. [`Tree::room_for`] asks for the places of all
@@ -37,7 +37,7 @@ impl Tree {
     /// Checks that an emission of a thread may take effect; the fault ends the thread.
     pub(in crate::core) fn room_for(&self, key: ThreadKey, verdict: &Verdict) -> Result<(), Fault> {
         let (messages, threads) = match verdict {
-            // What ends something needs no room.
+            // An emission that ends a thread needs no room.
             Verdict::Reply(_) | Verdict::CloseThread { .. } => return Ok(()),
             Verdict::Call { others, .. } => (1 + others.len(), 1 + others.len()),
             Verdict::Spawn { .. } => (verdict.width(), 1),
@@ -142,7 +142,7 @@ impl Tree {
         self.room_in_organism()
     }
 
-    /// The place of a payload among what waits: the one that it has, or a new one.
+    /// The place of a payload among the messages that wait: the one that it has, or a new one.
     pub(in crate::core) fn permit(
         &self,
         permit: Option<Permit>,

@@ -1,4 +1,4 @@
-//! The end of threads and of what they hold.
+//! The end of threads, with their messages, fan-outs and history.
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ impl Tree {
         }
     }
 
-    /// The answers that a spawned thread owes, with the calls: that under way, and those that wait.
+    /// The answers that a spawned thread owes, with the calls: the one in flight, and those that wait.
     pub(in crate::core) fn all_owed(&self, key: ThreadKey) -> Vec<(Origin, MessageId)> {
         let Some(thread) = self.threads.get(key) else { return Vec::new() };
         let backlog = thread.extra.iter().filter_map(|extra| extra.spawned.as_ref()).flatten();
@@ -153,7 +153,7 @@ impl Tree {
         waiting.for_each(|message| write_cancelled(message, out));
     }
 
-    /// Forgets what a spawned thread owed and got wrong in its last call.
+    /// Resets the debts and the mistakes of a spawned thread after its last call.
     pub(in crate::core) fn reset(&mut self, key: ThreadKey) {
         let thread = &mut self.threads[key];
         thread.children.open = 0;
@@ -213,7 +213,7 @@ impl Tree {
         }
     }
 
-    /// A message came for a root: it is not idle any more.
+    /// Ends the idleness of a root that got a message.
     pub(in crate::core) fn touch_root(&mut self, key: ThreadKey, clock: &mut Clock) {
         if let Some(timer) = self.threads[key].extra().timer.take() {
             clock.cancel(timer);

@@ -10,7 +10,7 @@ use crate::vocab::Limits;
 /// The last canonical messages of a thread, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// With the numbers of their records.
+    /// The messages, with the numbers of their records.
     entries: VecDeque<(Number, Remembered, Permit)>,
     bytes: usize,
 }

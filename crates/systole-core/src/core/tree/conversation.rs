@@ -1,4 +1,4 @@
-//! Conversations that are under way: the messages that each holds, and its ready threads.
+//! Active conversations: the messages that each holds, and its ready threads.
 //!
 //! The counts follow the messages themselves: the holder of a [`Share`] or a [`Pile`] is counted, and its drop gives
 //! the place back. So a message that is delivered, cancelled or forgotten on any path is no longer counted.
@@ -32,7 +32,7 @@ pub struct Holding {
 pub(in crate::core) struct Conversation {
     messages: Cell<usize>,
     bytes: Cell<usize>,
-    /// The threads that can be dispatched at once; `RunQueue` says when.
+    /// The threads that can be dispatched at once; `RunQueue` decides when.
     pub ready: RefCell<Ready>,
     /// States whether it stands in the run queue.
     pub is_queued: Cell<bool>,
@@ -135,7 +135,7 @@ impl Tree {
         roots.filter_map(holding).collect()
     }
 
-    /// The conversation of a thread, which is under way from now on.
+    /// The conversation of a thread, which becomes active.
     pub(in crate::core) fn conversation(&mut self, key: ThreadKey) -> Rc<Conversation> {
         let root = self.threads[key].root;
         let scheduling = self.setup.blueprint.scheduling;
@@ -150,7 +150,7 @@ impl Tree {
         Share { permit, conversation }
     }
 
-    /// Counts a message of so many bytes, whatever the bounds say.
+    /// Counts a message of so many bytes, regardless of the bounds.
     pub(in crate::core) fn count(&mut self, key: ThreadKey, bytes: usize) -> Share {
         let permit = self.gauge.count(bytes);
         self.share(key, permit)

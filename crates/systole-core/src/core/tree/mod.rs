@@ -1,4 +1,4 @@
-//! The tree of threads: their mailboxes, their fan-outs, what conversations hold, and the dead letters.
+//! The tree of threads: their mailboxes and fan-outs, the holdings of conversations, and the dead letters.
 //!
 //! Each change is recorded where it is made: a method that changes what the journal holds takes the outputs, and writes
 //! its operation there. Other parts read threads by [`Tree::get`] or by index, and never change one.
@@ -58,7 +58,7 @@ pub(super) struct Tree {
     queued: usize,
     /// Messages that wait for their delay.
     delayed: usize,
-    /// Threads of which the step under way may have ended the work.
+    /// Threads whose work the present step may have ended.
     touched: VecDeque<ThreadKey>,
 }
 
@@ -344,7 +344,7 @@ impl Tree {
     }
 }
 
-/// Writes that the context of a thread has forgotten what is older than a number.
+/// Writes that the context of a thread has forgotten the entries before a number.
 fn write_forgotten(thread: Number, before: Number, out: &mut Outputs) {
     if before > 0 {
         out.write(|| Op::Forget { thread, before });

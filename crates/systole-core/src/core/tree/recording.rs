@@ -108,7 +108,7 @@ impl Tree {
         }
     }
 
-    /// An origin by a name that lasts. The group of a call that is over has none any more.
+    /// The record of an origin, by a name that lasts. The group of a call that has ended has no name.
     fn origin_record(&self, origin: Origin) -> journal::Origin {
         match origin {
             Origin::None => journal::Origin::None,

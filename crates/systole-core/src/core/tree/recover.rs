@@ -16,7 +16,7 @@ use crate::vocab::Time;
 pub(in crate::core) enum Turned {
     /// After the messages before it in the mailbox.
     Queued,
-    /// At that moment, at the earliest.
+    /// Not before that time.
     Delayed(Time),
     /// After the answer to the call before it on a spawned thread; its own answer goes there.
     Backlog(Origin),

@@ -1,4 +1,4 @@
-//! The state of one thread. An idle thread is what an organism has most of, so this is small.
+//! The state of one thread. Most of an organism's memory is idle threads, so this is small.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -65,7 +65,7 @@ pub(in crate::core) enum Owner {
 /// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) enum Origin {
-    /// None: a root, a boot thread, or a spawned thread that owes nothing.
+    /// No destination: a root, a boot thread, or a spawned thread that owes nothing.
     None,
     /// The parent, as the answer to its only call.
     Single,
@@ -80,7 +80,7 @@ pub(in crate::core) enum Turn {
     None,
     /// The thread waits for a slot of its listener.
     Waiting,
-    /// The thread stands in the run queue; `slot` says whether it holds one of its listener's.
+    /// The thread is in the run queue; `slot` is true if it holds a slot of its listener.
     Queued { slot: bool, ticket: Ticket },
 }
 
@@ -124,7 +124,7 @@ pub(in crate::core) struct Extra {
     /// The fan-outs of this thread that are not over.
     pub fans: Vec<FanOutKey>,
     pub root: Option<RootState>,
-    /// Calls that a spawned thread has not started; it is one if this is there.
+    /// Calls that a spawned thread has not started; `None` for other threads.
     pub spawned: Option<VecDeque<Backlog>>,
 }
 
@@ -171,7 +171,7 @@ pub(in crate::core) enum Content {
     Body(Body),
     /// A payload out of the journal, to be checked and decoded when its turn comes.
     Stored(Bytes),
-    /// A fault which ends the thread when its turn comes, whatever the contract says.
+    /// A fault which ends the thread when its turn comes, regardless of the contract.
     Fatal(Fault),
 }
 
@@ -185,7 +185,7 @@ pub(in crate::core) enum Sender {
 }
 
 impl Owner {
-    /// The owner as the sender of what its thread says.
+    /// The owner as the sender of the messages of its thread.
     pub(in crate::core) fn sender(self) -> Sender {
         match self {
             Self::Listener(listener) => Sender::Listener(listener),
@@ -302,7 +302,7 @@ impl Extra {
 }
 
 impl Made {
-    /// None of any.
+    /// No threads of any listener.
     pub(in crate::core) const NONE: Self = Self { listener: ListenerId(0), count: 0 };
 }
 

@@ -59,8 +59,7 @@ impl Turns {
         }
     }
 
-    /// Tells the other shards that this one has taken up what is its own. The slots that are wanted, if it was the
-    /// last.
+    /// Tells the other shards that this one has recovered. Returns the slots that are wanted, if it was the last.
     pub(in crate::core) fn all_recovered(&mut self, out: &mut Outputs) -> Vec<Want> {
         let Some(gathering) = &mut self.gathering else { return Vec::new() };
         gathering.at = Gathering::LATER;
@@ -71,8 +70,8 @@ impl Turns {
         self.shard_recovered()
     }
 
-    /// A shard has taken up what is its own. The slots that are wanted, in the order of their messages, if it was the
-    /// last.
+    /// Counts a shard that has recovered. Returns the slots that are wanted, in the order of their messages, if it was
+    /// the last.
     pub(in crate::core) fn shard_recovered(&mut self) -> Vec<Want> {
         let Some(gathering) = &mut self.gathering else { return Vec::new() };
         gathering.missing = gathering.missing.saturating_sub(1);

@@ -125,7 +125,7 @@ impl Turns {
         self.grant(listener, shard, thread, out)
     }
 
-    /// A thread of this shard no longer waits for a slot.
+    /// Withdraws the request of a thread of this shard for a slot.
     pub(super) fn decline(&mut self, listener: ListenerId, thread: ThreadKey, out: &mut Outputs) {
         let from = self.setup.shard;
         match self.home(listener) {
@@ -134,7 +134,7 @@ impl Turns {
         }
     }
 
-    /// A thread of any shard no longer waits for a slot.
+    /// Withdraws the request of a thread of any shard for a slot.
     pub(super) fn declined(&mut self, listener: ListenerId, shard: ShardId, thread: ThreadKey) {
         self.slots[listener.0 as usize].decline(shard, thread);
     }

@@ -1,3 +1,5 @@
+//! Payloads of an inbox: answers, and the messages to submitters.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_xml::ladder::Canonical;
@@ -10,11 +12,11 @@ use crate::protocol::{display, display_option};
 use crate::vocab::{Name, TaskId, Time};
 
 reference! {
-    /// The answer to an event or a result that was sent: it has arrived.
+    /// Acknowledges an event or a result that was sent.
     Noted;
 }
 
-/// The owner of an inbox asks the submitter. Answered by input.
+/// A question of the owner to the submitter. Answered by input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
     /// The task.
@@ -30,29 +32,29 @@ pub struct Question {
     pub text: String,
 }
 
-/// A detached task was taken.
+/// Acknowledges the submission of a detached task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Submitted {
     /// The task.
     #[serde(rename = "@id", with = "display")]
     #[schemars(schema_with = "super::id")]
     pub id: TaskId,
-    /// How far it has come.
+    /// The status of the task.
     #[serde(rename = "@status")]
     pub status: Status,
-    /// Whether it is a new task, rather than the one that has the key.
+    /// True if the task is new, false if an earlier task has the key.
     #[serde(rename = "@new")]
     pub new: bool,
 }
 
-/// It is done; this is how far the task is now.
+/// Acknowledges a change of a task, with the status that the task has now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Changed {
     /// The task.
     #[serde(rename = "@id", with = "display")]
     #[schemars(schema_with = "super::id")]
     pub id: TaskId,
-    /// How far it has come.
+    /// The status of the task.
     #[serde(rename = "@status")]
     pub status: Status,
 }
@@ -60,7 +62,7 @@ pub struct Changed {
 /// Tasks, in order of arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tasks {
-    /// How many follow: list again, after the place of the last one here.
+    /// The number of tasks that follow: list again, after the place of the last task here.
     #[serde(rename = "@more")]
     pub more: u32,
     /// The tasks, in short.
@@ -76,75 +78,75 @@ pub struct Brief {
     #[serde(rename = "@id", with = "display")]
     #[schemars(schema_with = "super::id")]
     pub id: TaskId,
-    /// How far it has come.
+    /// The status of the task.
     #[serde(rename = "@status")]
     pub status: Status,
-    /// Its place in the order of arrival.
+    /// The place in the order of arrival.
     #[serde(rename = "@place")]
     pub place: u64,
-    /// Who submitted it.
+    /// The submitter.
     #[serde(rename = "@agent", with = "display")]
     #[schemars(schema_with = "super::name")]
     pub agent: Name,
-    /// The job for which.
+    /// The job on whose behalf the task was submitted.
     #[serde(rename = "@job", with = "display")]
     #[schemars(schema_with = "super::name")]
     pub job: Name,
-    /// Its description.
+    /// The description.
     #[serde(rename = "$text", default)]
     pub description: String,
 }
 
-/// All of a task.
+/// A whole task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskPayload {
-    /// Its id.
+    /// The id of the task.
     #[serde(rename = "@id", with = "display")]
     #[schemars(schema_with = "super::id")]
     pub id: TaskId,
-    /// How far it has come.
+    /// The status of the task.
     #[serde(rename = "@status")]
     pub status: Status,
-    /// Its place in the order of arrival.
+    /// The place in the order of arrival.
     #[serde(rename = "@place")]
     pub place: u64,
-    /// Who submitted it.
+    /// The submitter.
     #[serde(rename = "@agent", with = "display")]
     #[schemars(schema_with = "super::name")]
     pub agent: Name,
-    /// The job for which.
+    /// The job on whose behalf the task was submitted.
     #[serde(rename = "@job", with = "display")]
     #[schemars(schema_with = "super::name")]
     pub job: Name,
-    /// The job that is to do it.
+    /// The job that is to do the task.
     #[serde(rename = "@target", with = "display")]
     #[schemars(schema_with = "super::name")]
     pub target: Name,
-    /// When it was submitted.
+    /// The time of the submission.
     #[serde(rename = "@created", with = "display")]
     #[schemars(schema_with = "super::moment")]
     pub created: Time,
-    /// When the last thing happened to it.
+    /// The time of the last event.
     #[serde(rename = "@changed", with = "display")]
     #[schemars(schema_with = "super::moment")]
     pub changed: Time,
-    /// When it fails at the latest.
+    /// The time at which the task fails at the latest.
     #[serde(rename = "@deadline", default, with = "display_option", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::moment")]
     pub deadline: Option<Time>,
-    /// How often it was accepted.
+    /// The number of times that the task was accepted.
     #[serde(rename = "@attempts")]
     pub attempts: u32,
-    /// Whether the submitter doesn't wait for it.
+    /// True if the submitter doesn't wait for the task.
     #[serde(rename = "@detached", default, skip_serializing_if = "is_false")]
     pub detached: bool,
-    /// What is to be done.
+    /// The work to be done.
     #[schemars(length(min = 1))]
     pub description: String,
-    /// What helps to do it.
+    /// Data that helps to do the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
-    /// How far the owner says it is.
+    /// The progress, as the owner reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressPayload>,
     /// Questions to the submitter, in order.
@@ -153,30 +155,30 @@ pub struct TaskPayload {
     /// The pieces of the result.
     #[serde(default)]
     pub artifact: Vec<Piece>,
-    /// What came of it.
+    /// The result of a completed task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Why it failed, was rejected or cancelled.
+    /// The reason why the task failed, was rejected or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why its submitter could not be told.
+    /// The reason why a message could not be delivered to the submitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undelivered: Option<String>,
 }
 
-/// How far the owner says a task is.
+/// The progress of a task, as the owner reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "progress-so-far")]
 pub struct ProgressPayload {
-    /// How much is done.
+    /// The percentage that is done.
     #[serde(rename = "@percent", default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 100))]
     pub percent: Option<u8>,
-    /// When it was said.
+    /// The time of the report.
     #[serde(rename = "@at", with = "display")]
     #[schemars(schema_with = "super::moment")]
     pub at: Time,
-    /// In words; may be empty.
+    /// The progress in words; may be empty.
     #[serde(rename = "$text", default)]
     pub text: String,
 }
@@ -185,10 +187,10 @@ pub struct ProgressPayload {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "exchange")]
 pub struct ExchangePayload {
-    /// What the owner asked.
+    /// The question of the owner.
     #[schemars(length(min = 1))]
     pub question: String,
-    /// What the submitter answered.
+    /// The answer of the submitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub answer: Option<String>,
@@ -198,26 +200,26 @@ pub struct ExchangePayload {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "artifact")]
 pub struct Piece {
-    /// Its name.
+    /// The name of the piece.
     #[serde(rename = "@name")]
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Whether it is whole.
+    /// True if the piece is whole.
     #[serde(rename = "@last", default, skip_serializing_if = "is_false")]
     pub last: bool,
-    /// All of it.
+    /// The text of the piece.
     #[serde(rename = "$text", default)]
     pub text: String,
 }
 
-/// A task has ended. It answers submit; to the submitter of a detached task it is sent, and may be answered by noted.
+/// The end of a task. It answers submit; to the submitter of a detached task it is sent, and may be answered by noted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultPayload {
     /// The task.
     #[serde(rename = "@id", with = "display")]
     #[schemars(schema_with = "super::id")]
     pub id: TaskId,
-    /// How it ended.
+    /// The status with which the task ended.
     #[serde(rename = "@status")]
     pub status: Status,
     /// The result of a completed task, else the reason.
@@ -227,28 +229,28 @@ pub struct ResultPayload {
     pub artifact: Vec<Piece>,
 }
 
-/// Something happened to a detached task that is watched. May be answered by noted.
+/// An event of a detached task that is watched. May be answered by noted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventPayload {
     /// The task.
     #[serde(rename = "@id", with = "display")]
     #[schemars(schema_with = "super::id")]
     pub id: TaskId,
-    /// Its number among the events of the task, from 1.
+    /// The number among the events of the task, from 1.
     #[serde(rename = "@number")]
     pub number: u32,
-    /// What happened.
+    /// The kind of the event.
     #[serde(rename = "@kind")]
     pub kind: EventKind,
-    /// When.
+    /// The time of the event.
     #[serde(rename = "@at", with = "display")]
     #[schemars(schema_with = "super::moment")]
     pub at: Time,
-    /// How much is done, if somebody said so.
+    /// The percentage that is done, if the owner reported one.
     #[serde(rename = "@percent", default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 100))]
     pub percent: Option<u8>,
-    /// What was said; may be empty.
+    /// The text of the event; may be empty.
     #[serde(rename = "$text", default)]
     pub text: String,
 }

@@ -1,3 +1,5 @@
+//! The context of a task as a part of payloads.
+
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::ser::Error;
@@ -11,7 +13,7 @@ use crate::inbox::{Entry, InboxProblem, TaskContext, Xml};
 use crate::protocol::embedded;
 use crate::vocab::XmlLimits;
 
-/// What helps to do a task: keys and values, or one element of any name.
+/// Data that helps to do a task: keys and values, or one element of any name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "context")]
 pub struct ContextPayload {
@@ -28,7 +30,7 @@ pub struct ContextPayload {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "entry")]
 pub struct EntryPayload {
-    /// Its key; no two entries have the same.
+    /// The key; no two entries have the same.
     #[serde(rename = "@key")]
     #[schemars(length(min = 1))]
     pub key: String,
@@ -37,22 +39,22 @@ pub struct EntryPayload {
     pub value: String,
 }
 
-/// One element of any name, inside of a payload.
+/// An element of any name, inside of a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum XmlContext {
-    /// It is there, and was not read: a decoder reads Rust types only.
+    /// The element was not read: a decoder reads Rust types only.
     Unread,
-    /// It is this one.
+    /// The element.
     Element(Xml),
 }
 
-/// Why a payload with an element of any name can't be written.
+/// The reason why a payload with an element of any name can't be written.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// Its other parts can't.
+    /// The other parts can't be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// All of it together is no message.
+    /// The whole payload is no message.
     #[error(transparent)]
     Strict(#[from] StrictError),
 }
@@ -110,11 +112,11 @@ impl ContextPayload {
     }
 }
 
-/// How a payload with a context is written and read.
+/// Writes and reads a payload with a context.
 macro_rules! carries_context {
     ($type:ident) => {
         impl $type {
-            /// The payload, whatever its context is.
+            /// Writes the payload, with a context of any kind.
             ///
             /// # Errors
             /// [`WriteError`] for a character that XML can't carry, or if it is larger than a message.
@@ -127,7 +129,7 @@ macro_rules! carries_context {
             /// Takes the element in the context from the payload that this was decoded from.
             ///
             /// # Errors
-            /// [`InboxProblem::Xml`] if it is nested too deep.
+            /// [`InboxProblem::Xml`] if the element is nested too deep.
             pub fn read_context(mut self, payload: &Canonical) -> Result<Self, InboxProblem> {
                 if let Some(context) = &mut self.context {
                     context.fill(payload)?;

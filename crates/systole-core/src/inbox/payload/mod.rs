@@ -1,7 +1,7 @@
 //! Tasks in XML: the payloads of `schemas/task.xsd`, namespace `urn:systole:task:v1`.
 //!
-//! Each is an ordinary [`Payload`]. A context that is an element of any name has no Rust type: what holds one is sent
-//! with its `write` and read with its `read`.
+//! Each is an ordinary [`Payload`]. A context that is an element of any name has no Rust type: a payload with one is
+//! sent with its `write` and read with its `read`.
 
 mod answers;
 mod context;
@@ -114,17 +114,17 @@ fn id(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// That of a name.
+/// The JSON Schema of a name.
 fn name(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": r"^[A-Za-z0-9_.\-]{1,128}$", "examples": ["reviews", "drafts"] })
 }
 
-/// That of a moment.
+/// The JSON Schema of a date and time.
 fn moment(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time" })
 }
 
-/// Whether an attribute that is false by default can be left out.
+/// Tells whether an attribute that is false by default can be left out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 const fn is_false(value: &bool) -> bool {
     !*value

@@ -1,4 +1,4 @@
-//! What is said about the jobs that register.
+//! Payloads about the jobs that register.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,24 +7,24 @@ use crate::inbox::JobCard;
 use crate::protocol::{display, display_option};
 use crate::vocab::Name;
 
-/// A job is there from now on, and it is mine. Answered by registered.
+/// Registers a job, of which the sender becomes the owner. Answered by registered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Register {
-    /// Its name.
+    /// The name of the job.
     #[serde(rename = "@job", with = "display")]
     #[schemars(schema_with = "super::name")]
     pub job: Name,
-    /// One line for people and models.
+    /// A description for people and models, in one line.
     #[schemars(length(min = 1))]
     pub description: String,
-    /// What it can do.
+    /// A skill of the job.
     #[serde(default)]
     #[schemars(inner(length(min = 1)))]
     pub skill: Vec<String>,
 }
 
 impl Register {
-    /// A job of that name, with one line for people and models and with what it can do.
+    /// Makes the registration of a job, with a description for people and models in one line, and its skills.
     pub fn new<S: Into<String>>(
         job: Name,
         description: impl Into<String>,
@@ -34,27 +34,27 @@ impl Register {
     }
 }
 
-/// My job is there no longer; what waits for it waits until I register it anew. Answered by removed.
+/// Removes a job of the sender; tasks that wait for it wait until the sender registers it anew. Answered by removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Remove {
-    /// Its name.
+    /// The name of the job.
     #[serde(rename = "@job", with = "display")]
     #[schemars(schema_with = "super::name")]
     pub job: Name,
 }
 
-/// The jobs that are there, in order of name, please. Answered by jobs.
+/// Asks for the registered jobs, in order of name. Answered by jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Find {
-    /// Only the one of that name.
+    /// Only the job of that name.
     #[serde(rename = "@job", default, with = "display_option", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::name")]
     pub job: Option<Name>,
-    /// Only those with that skill.
+    /// Only jobs with that skill.
     #[serde(rename = "@skill", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub skill: Option<String>,
-    /// Only those behind that name.
+    /// Only jobs behind that name.
     #[serde(rename = "@after", default, with = "display_option", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::name")]
     pub after: Option<Name>,
@@ -65,11 +65,11 @@ macro_rules! enrolled {
         $(#[$doc]
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         pub struct $type {
-            /// Its name.
+            /// The name of the job.
             #[serde(rename = "@job", with = "display")]
             #[schemars(schema_with = "crate::inbox::payload::name")]
             pub job: Name,
-            /// How many tasks are pending there.
+            /// The number of pending tasks in the inbox of the job.
             #[serde(rename = "@pending")]
             pub pending: u32,
         })*
@@ -83,10 +83,10 @@ enrolled! {
     Removed;
 }
 
-/// Jobs that are there, in order of name.
+/// Registered jobs, in order of name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct JobsPayload {
-    /// How many follow: find again, after the name of the last one here.
+    /// The number of jobs that follow: find again, after the name of the last job here.
     #[serde(rename = "@more")]
     pub more: u32,
     /// The jobs.
@@ -94,17 +94,17 @@ pub struct JobsPayload {
     pub job: Vec<JobPayload>,
 }
 
-/// A job that is there.
+/// A registered job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "job")]
 pub struct JobPayload {
-    /// Its name.
+    /// The name of the job.
     #[serde(rename = "@name", with = "display")]
     #[schemars(schema_with = "super::name")]
     pub name: Name,
-    /// One line for people and models.
+    /// A description for people and models, in one line.
     pub description: String,
-    /// What it can do.
+    /// A skill of the job.
     #[serde(default)]
     pub skill: Vec<String>,
 }

@@ -1,3 +1,5 @@
+//! Payloads to an inbox: the requests of submitters and owners.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_xml::ladder::Canonical;
@@ -8,41 +10,41 @@ use crate::inbox::{InboxProblem, Status, TaskContext};
 use crate::protocol::{display, display_option};
 use crate::vocab::{Name, TaskId, Time};
 
-/// Do this, please. Answered by result when the task has ended; by submitted at once if it is detached.
+/// Submits a task. Answered by result when the task has ended; by submitted at once if the task is detached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Submit {
-    /// An idempotency key: the same one with the same body gives the same task, with another body it is refused.
+    /// An idempotency key: a repeated key with the same body gives the same task; with another body it is refused.
     #[serde(rename = "@key", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub key: Option<String>,
-    /// When the task fails at the latest.
+    /// The time at which the task fails at the latest.
     #[serde(rename = "@deadline", default, with = "display_option", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::moment")]
     pub deadline: Option<Time>,
-    /// Whether the submitter doesn't wait: what comes of it opens a new conversation.
+    /// True if the submitter doesn't wait: the messages about the task open a new conversation.
     #[serde(rename = "@detached", default, skip_serializing_if = "is_false")]
     pub detached: bool,
-    /// Whether every event is sent, rather than questions and the result alone; if detached.
+    /// True if every event of a detached task is sent, false for questions and the result alone.
     #[serde(rename = "@watched", default, skip_serializing_if = "is_false")]
     pub watched: bool,
-    /// The job that is to do it, where several have their inboxes in one place.
+    /// The job that is to do the task, where several have their inboxes in one place.
     #[serde(rename = "@to", default, with = "display_option", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::name")]
     pub to: Option<Name>,
-    /// The job for which it is asked; left out: the name of the submitter.
+    /// The job on whose behalf the task is submitted; left out: the name of the submitter.
     #[serde(default, with = "display_option", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::name")]
     pub job: Option<Name>,
-    /// What is to be done.
+    /// The work to be done.
     #[schemars(length(min = 1))]
     pub description: String,
-    /// What helps to do it.
+    /// Data that helps to do the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextPayload>,
 }
 
 impl Submit {
-    /// A task that is waited for.
+    /// A task for whose result the submitter waits.
     pub fn new(description: impl Into<String>) -> Self {
         Self {
             key: None,
@@ -56,7 +58,7 @@ impl Submit {
         }
     }
 
-    /// A task that isn't waited for.
+    /// A task for whose result the submitter doesn't wait.
     pub fn detached(description: impl Into<String>) -> Self {
         Self { detached: true, ..Self::new(description) }
     }
@@ -67,7 +69,7 @@ impl Submit {
         Self { to: Some(job), ..self }
     }
 
-    /// The same with what helps to do it. An element of any name is sent with [`write`](Self::write).
+    /// The same with a context. An element of any name is sent with [`write`](Self::write).
     #[must_use]
     pub fn with_context(self, context: &TaskContext) -> Self {
         Self { context: context.into(), ..self }
@@ -76,7 +78,7 @@ impl Submit {
 
 context::carries_context!(Submit);
 
-/// A request about one task that says nothing else.
+/// A request that names a task, and nothing else.
 macro_rules! reference {
     ($(#[$doc:meta] $type:ident;)*) => {
         $(#[$doc]
@@ -108,7 +110,7 @@ macro_rules! words {
     };
 }
 
-/// A text about one task that says something.
+/// A text about one task that isn't empty.
 macro_rules! telling_words {
     ($(#[$doc:meta] $type:ident;)*) => {
         $(#[$doc]
@@ -127,57 +129,57 @@ macro_rules! telling_words {
 }
 
 reference! {
-    /// All of a task that one owns or submitted, please. Answered by task.
+    /// Asks for a task that the sender owns or submitted. Answered by task.
     Get;
-    /// I take a pending task on.
+    /// Accepts a pending task.
     Accept;
 }
 
 words! {
-    /// A task isn't wanted any more, for a reason that may be empty. Answered by changed.
+    /// Cancels a task, with a reason that may be empty. Answered by changed.
     Cancel;
-    /// A task is done; this is the result, which may be empty.
+    /// Completes a task, with its result, which may be empty.
     Complete;
 }
 
 telling_words! {
     /// The answer to a question. Answered by changed, unless it answers question itself.
     Input;
-    /// A question to the submitter of an accepted task, who gets it as question.
+    /// A question to the submitter of an accepted task, delivered to the submitter as question.
     InputRequired;
-    /// A task can't be done, for this reason.
+    /// Fails a task, with the reason.
     Fail;
-    /// I don't take a pending task on, for this reason.
+    /// Rejects a pending task, with the reason.
     Reject;
 }
 
-/// The tasks that one owns or submitted, in order of arrival, please. Answered by tasks.
+/// Asks for the tasks that the sender owns or submitted, in order of arrival. Answered by tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct List {
     /// The job whose tasks are meant, where several have their inboxes in one place.
     #[serde(rename = "@job", default, with = "display_option", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::name")]
     pub job: Option<Name>,
-    /// Only those; left out: all that have not ended.
+    /// Only tasks of that status; left out: all that have not ended.
     #[serde(rename = "@status", default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
-    /// Only those behind that place.
+    /// Only tasks behind that place.
     #[serde(rename = "@after", default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
 }
 
-/// So far I am with an accepted task: in words, in percent, or both.
+/// Reports the progress of an accepted task: in words, in percent, or both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Progress {
     /// The task.
     #[serde(rename = "@id", with = "display")]
     #[schemars(schema_with = "super::id")]
     pub id: TaskId,
-    /// How much is done.
+    /// The percentage that is done.
     #[serde(rename = "@percent", default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 100))]
     pub percent: Option<u8>,
-    /// In words; may be empty.
+    /// The progress in words; may be empty.
     #[serde(rename = "$text", default)]
     pub text: String,
 }
@@ -193,10 +195,10 @@ pub struct ArtifactPayload {
     #[serde(rename = "@name")]
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Whether it is added to the parts before, rather than replacing them.
+    /// True if the part is added to the parts before, false if it replaces them.
     #[serde(rename = "@append", default, skip_serializing_if = "is_false")]
     pub append: bool,
-    /// Whether no other part follows.
+    /// True if no other part follows.
     #[serde(rename = "@last", default, skip_serializing_if = "is_false")]
     pub last: bool,
     /// The part; may be empty.

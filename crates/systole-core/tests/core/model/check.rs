@@ -1,4 +1,4 @@
-//! Time for both, and the comparison of what came out.
+//! Time for both sides, and the comparison of their outputs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::harness::{self, Seen, describe_egress, secs};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is due at some time.
+/// A thing that is due at some time.
 #[derive(Debug, Clone, Copy)]
 enum Due {
     Handler(harness::Task),
@@ -101,7 +101,7 @@ impl Pair {
         });
     }
 
-    /// Whoever of a conversation waits longer for a slot of the same listener goes first.
+    /// Checks that the thread of a conversation that has waited longest for a slot of a listener goes first.
     fn check_first_come(&self, thread: usize, line: &str) {
         let me = self.model.threads[thread].listener;
         let since = self.model.threads[thread].ready_since.unwrap_or(self.step);
@@ -217,7 +217,7 @@ impl Model {
         self.threads.iter().filter(|thread| thread.open).map(waits).sum()
     }
 
-    /// Whether a continue is still to come.
+    /// Tells whether a continue is still to come.
     pub(super) fn waits_for_time(&self) -> bool {
         self.threads.iter().any(|thread| thread.open && !thread.continues.is_empty())
     }
@@ -233,7 +233,7 @@ impl Model {
         format!("{}/l{me}{ordinal}", self.path(parent))
     }
 
-    /// Everything that has a time, in order.
+    /// The things that have a time, in order.
     fn dues(&self) -> Vec<(Time, u64, Due)> {
         let running = self.tasks.iter().filter(|task| task.thread.is_some() && !task.parked);
         let mut dues: Vec<_> =
@@ -251,7 +251,7 @@ impl Model {
         self.dues().first().map(|&(at, _, _)| at)
     }
 
-    /// Everything that is due now, in order; what an earlier one made void is passed over.
+    /// Expires everything that is due now, in order; things that an earlier one made void are passed over.
     pub(super) fn expire_all(&mut self) {
         while let Some(&(_, _, due)) = self.dues().first().filter(|(at, _, _)| *at <= self.now) {
             match due {

@@ -1,7 +1,8 @@
 //! The core against a naive model of it: random organisms, random handlers, random times.
 //!
-//! After each event the world runs until it is quiet. Then what left, what was started, resumed and
-//! aborted, what is open, what waits and when the core wants to wake must be what the model says.
+//! After each event the world runs until it is quiet. Then the messages that left, the handlers that were started,
+//! resumed and aborted, the open threads, the waiting messages and the time of the next wake must be those of the
+//! model.
 
 mod check;
 pub(crate) mod plan;
@@ -20,7 +21,7 @@ use self::reference::{End, Model, Say};
 use crate::harness::{Task, World, letter_xml, secs};
 use crate::payloads::{emission, meta, on, spawn_xml, xml};
 
-/// Something that happens. The numbers pick from what is there at that moment.
+/// A random event. Its numbers pick from the things that are there at that moment.
 #[derive(Debug, Clone)]
 enum Op {
     Inject { bob: bool, conversation: Option<u8>, target: u8, ok: bool, deadline: Option<u8> },
@@ -146,7 +147,7 @@ impl Pair {
         self.next
     }
 
-    /// One event, a second after the last.
+    /// Runs one event, a second after the last.
     fn event(&mut self, op: &Op) {
         self.pass(secs(1));
         match op {
@@ -233,7 +234,7 @@ impl Pair {
         self.requests.push((n, root, copies));
     }
 
-    /// Queues a dead letter again. The model keeps none: it reads what the world shows of them.
+    /// Redrives a dead letter. The model keeps none: it reads those of the world.
     fn redrive(&mut self, number: u8) {
         let letters: Vec<_> = self.world.cores[0].dead_letters().iter().cloned().collect();
         if letters.is_empty() {
@@ -264,7 +265,7 @@ impl Pair {
         }
     }
 
-    /// Whether a payload is one of its sender's calls to listeners.
+    /// Tells whether a payload is one of its sender's calls to listeners.
     fn may_call(&self, from: &Name, payload: &QName) -> bool {
         let blueprint = &self.world.blueprint;
         let calls = match blueprint.party(from.as_str()) {
@@ -370,20 +371,20 @@ impl Pair {
         }
     }
 
-    /// One of the handlers that run.
+    /// Picks one of the handlers that run.
     fn pick(&self, number: u8) -> Option<Task> {
         let tasks = &self.model.tasks;
         (!tasks.is_empty()).then(|| tasks[usize::from(number) % tasks.len()].name)
     }
 
-    /// One of the conversations that are or were open.
+    /// Picks one of the conversations that are open.
     fn conversation(&self, number: u8) -> Option<usize> {
         let mut open: Vec<_> = self.root_ids.keys().copied().filter(|&root| self.model.threads[root].open).collect();
         open.sort_unstable();
         (!open.is_empty()).then(|| open[usize::from(number) % open.len()])
     }
 
-    /// Lets everything end, and looks whether everybody got what was due.
+    /// Lets everything end, and checks that every party got its messages.
     fn finish(mut self) {
         for listener in 0..self.model.plan.count() {
             self.set_down(listener as u8, false);

@@ -18,19 +18,19 @@ pub(crate) struct Plan {
     pub(crate) events: bool,
 }
 
-/// Listener `l<i>` takes `q<i>` and answers `a<i>`; the masks say which others it knows.
+/// A listener: `l<i>` accepts `q<i>` and answers `a<i>`; the masks are the other listeners that it knows.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) takes_faults: bool,
     pub(crate) takes_ends: bool,
     pub(crate) idle: bool,
     pub(crate) slots: u32,
-    /// Whether it takes `job`, as all of its kind do.
+    /// True if the listener accepts `job`, as all of its kind do.
     pub(crate) broadcast: bool,
     pub(crate) calls: u8,
     pub(crate) calls_job: bool,
     pub(crate) returns: u8,
-    /// Whether its handlers run on when they are aborted, and never await.
+    /// True if its handlers run on when they are aborted, and never await.
     pub(crate) blocking: bool,
 }
 

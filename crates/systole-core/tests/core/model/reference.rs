@@ -1,6 +1,6 @@
-//! What the core should do, said as simply as possible: plain structs in vectors, nothing is ever
-//! removed, everything is searched for. There are no rings, slots or timers here: the model
-//! checks what it is shown against what may happen, and says what must.
+//! The expected behaviour of the core, as simply as possible: plain structs in vectors, nothing is ever removed, every
+//! lookup is a search. There are no run queues, slots or timers here: the model checks the events that it is shown
+//! against those that may happen, and says which must.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,13 +18,13 @@ pub(crate) struct Model {
     pub(crate) tasks: Vec<Task>,
     pub(crate) groups: Vec<Group>,
     pub(crate) down: Vec<bool>,
-    /// What must leave, as `conversation/from: what [label]`.
+    /// The messages that must leave, as `conversation/from: what [label]`.
     pub(crate) said: Vec<String>,
     pub(crate) closed: Vec<usize>,
     /// Messages of spawned threads whose calls ended in this step before they were started.
     pub(crate) cleared: Vec<(usize, What)>,
     pub(crate) draining: bool,
-    /// Whatever is timed gets a number, so that ties are broken as they came.
+    /// The number of the last thing with a time, so that ties are broken in order of arrival.
     pub(crate) order: u64,
 }
 
@@ -39,29 +39,29 @@ pub(crate) struct Thread {
     pub(crate) mailbox: VecDeque<Mail>,
     pub(crate) task: bool,
     debt: Debt,
-    /// Calls on a spawned thread that have not started; it is one if this is there.
+    /// Calls on a spawned thread that have not started; `None` for other threads.
     pub(crate) backlog: Option<VecDeque<(Mail, Debt)>>,
     pub(crate) spawned: bool,
     pub(crate) continues: Vec<(Time, u64, i64)>,
-    /// Whether a drain cancelled one.
+    /// True if a drain cancelled a continue.
     drained: bool,
     strikes: u32,
     pub(crate) deadline: Time,
-    /// Whether the deadline is its own, and when it was set.
+    /// The order of the deadline, if it is the thread's own.
     pub(crate) own_deadline: Option<u64>,
     label: Option<i64>,
     /// The payload that opened it: with the listener, its name until it has an id.
     pub(crate) opened_with: String,
     pub(crate) id: Option<ThreadId>,
-    /// When its next message could have started.
+    /// The step at which its next message could have started.
     pub(crate) ready_since: Option<usize>,
     left: bool,
-    /// Whether it is a root that belongs to nobody: what reaches it leaves for nobody.
+    /// True for a root without an owner: messages that reach it leave for no client.
     nobodys: bool,
     pub(crate) idle_since: Option<(Time, u64)>,
 }
 
-/// Where an answer goes.
+/// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Debt {
     None,
@@ -80,7 +80,7 @@ pub(crate) struct Mail {
 pub(crate) enum What {
     Payload(String),
     Fault(&'static str),
-    /// A fault that the listener can't take, whatever its contract says.
+    /// A fault that the listener can't take, regardless of its contract.
     Fatal(&'static str),
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Task {
     pub(crate) thread: Option<usize>,
     pub(crate) listener: usize,
     pub(crate) parked: bool,
-    /// Whether it went on without the answer for which it was parked.
+    /// True if it went on without the answer for which it was parked.
     pub(crate) slotless: bool,
     pub(crate) left: Duration,
     pub(crate) since: Time,
@@ -118,7 +118,7 @@ pub(crate) struct Task {
     pub(crate) calls: u32,
 }
 
-/// One emission.
+/// An emission.
 #[derive(Debug, Clone)]
 pub(crate) enum Say {
     Reply {
@@ -152,7 +152,7 @@ pub(crate) enum Say {
     },
 }
 
-/// How a handler ends.
+/// The end of a handler.
 #[derive(Debug, Clone)]
 pub(crate) enum End {
     Says(Vec<Say>),
@@ -218,7 +218,7 @@ impl Model {
         root
     }
 
-    /// A dead letter whose payload keeps its schema is queued again.
+    /// Redrives a dead letter whose payload keeps its schema.
     pub(crate) fn redrive(&mut self, from: &str, to: Option<&str>, target: usize, n: i64) {
         let may = match from {
             "alice" => true,
@@ -391,7 +391,7 @@ impl Model {
         valid
     }
 
-    /// Whether an emission asks for more than a thread and its conversation may hold at once.
+    /// Tells whether an emission asks for more than a thread and its conversation may hold at once.
     fn is_past_bounds(&self, thread: usize, say: &Say, (width, refused): (usize, bool)) -> bool {
         let threads = match say {
             Say::Close { .. } if !refused => return false,
@@ -409,7 +409,7 @@ impl Model {
         (0..self.threads.len()).filter(|&at| self.threads[at].open && self.root_of(at) == root).count()
     }
 
-    /// Why an emission is refused before it takes effect.
+    /// The reason to refuse an emission before it takes effect.
     fn refusal(&self, me: usize, say: &Say) -> Option<&'static str> {
         let (may, ok) = match *say {
             Say::Reply { ok, .. } | Say::Continue { ok, .. } => (true, ok),
@@ -458,7 +458,7 @@ impl Model {
         }
     }
 
-    /// The call of a spawned thread is over: what belonged to it goes, the thread stays.
+    /// Ends the call of a spawned thread: its work goes, the thread stays.
     fn clear(&mut self, child: usize) {
         let backlog = self.threads[child].backlog.take();
         self.close(child);
@@ -498,7 +498,7 @@ impl Model {
         self.decide(group);
     }
 
-    /// A handler says that it waits; `asked` if it has just called.
+    /// Parks a handler; `asked` if it has just called.
     pub(crate) fn park(&mut self, name: harness::Task, asked: bool) {
         let waits = asked || !self.groups_of(name).is_empty();
         let at = self.task_index(name);
@@ -638,7 +638,7 @@ impl Model {
         self.said.push(format!("{root}/{from}: {what}{label}"));
     }
 
-    /// A fault for what a thread emitted.
+    /// A fault for an emission of a thread.
     fn fault_own(&mut self, thread: usize, code: &'static str, answers: Debt) {
         self.deliver(thread, "system".to_owned(), What::Fault(code), answers);
     }
@@ -768,7 +768,7 @@ impl Model {
             return;
         }
         let Some(me) = state.listener else {
-            // The children of nobody's owe nothing, so that it isn't busy with them.
+            // The children of a root without an owner owe nothing, so the root isn't busy with them.
             if state.nobodys && !self.open_children(thread).is_empty() {
                 return;
             }
@@ -814,7 +814,7 @@ impl Model {
         }
     }
 
-    /// What a message says about its place, when its handler starts.
+    /// The place of a message in its fan-out, when its handler starts.
     pub(crate) fn position(&mut self, answers: Debt) -> String {
         let Debt::Group { group, index } = answers else { return String::new() };
         let group = &mut self.groups[group];
@@ -822,7 +822,7 @@ impl Model {
         format!(" ({index}/{}, {} left)", group.total, group.total - group.delivered - group.off)
     }
 
-    /// Whether the next message of a thread is for a handler.
+    /// Tells whether the next message of a thread is for a handler.
     pub(crate) fn is_startable(&self, thread: usize) -> bool {
         let state = &self.threads[thread];
         let (Some(me), Some(mail)) = (state.listener, state.mailbox.front()) else { return false };
@@ -879,7 +879,7 @@ impl Model {
         self.settle(root);
     }
 
-    /// Pending continues are cancelled, and none are put off any more.
+    /// Cancels pending continues, and puts off none from now on.
     pub(crate) fn drain(&mut self) {
         self.draining = true;
         for thread in 0..self.threads.len() {

@@ -181,7 +181,7 @@ impl<'t> Scanner<'t> {
         levels
     }
 
-    /// The meaning of a start tag by the contract; `None` if the contract says nothing.
+    /// The meaning of a start tag by the contract; `None` if the contract has none for it.
     fn by_contract(&mut self, tag: &StartTag<'t>) -> Result<Option<Meaning>, RepairError> {
         let Some((place, start)) = self.contract_here() else { return Ok(None) };
         let child = split_prefix(tag.name).1;

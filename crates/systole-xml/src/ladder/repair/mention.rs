@@ -1,4 +1,4 @@
-//! Mentions: tags with the form of a start tag that have no end tag anywhere, and are text by what surrounds them.
+//! Mentions: tags with the form of a start tag that have no end tag anywhere, and are text by the text around them.
 //!
 //! These rules never touch well-formed input: there every start tag has its end tag.
 

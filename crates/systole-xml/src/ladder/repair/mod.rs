@@ -113,7 +113,7 @@ pub struct Repaired {
     repairs: Vec<Repair>,
 }
 
-/// One change of repair, with its place in the raw input.
+/// A change of repair, with its place in the raw input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair {
     /// The raw bytes that were changed; empty for an insertion.

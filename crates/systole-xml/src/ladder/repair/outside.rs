@@ -86,7 +86,7 @@ impl<'t> Outside<'t> {
 }
 
 impl<'t> Scanner<'t> {
-    /// One step outside of elements: prose up to the next special character, and the markup there.
+    /// Takes one step outside of elements: prose up to the next special character, and the markup there.
     pub(super) fn outside(&mut self) -> Result<(), RepairError> {
         let bytes = self.text.as_bytes();
         if self.pos == 0 || bytes[self.pos - 1] == b'\n' {

@@ -138,7 +138,7 @@ impl<'t> Scanner<'t> {
         Ok(Scanned { out: self.out, marks: self.marks })
     }
 
-    /// One step inside of an element: text up to the next special character, and the markup there.
+    /// Takes one step inside of an element: text up to the next special character, and the markup there.
     fn inside(&mut self) -> Result<(), RepairError> {
         let stop = find_any(self.text, self.pos, *b"<&>");
         self.copy_text(stop);

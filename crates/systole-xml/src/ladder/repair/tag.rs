@@ -27,7 +27,7 @@ pub(super) struct StartTag<'t> {
     pub(super) valueless: bool,
     /// True if the end of the tag is a guess, because a quote is missing.
     pub(super) guessed: bool,
-    /// True if it must be rewritten, whatever its attributes are.
+    /// True if it must be rewritten, regardless of its attributes.
     pub(super) rewritten: bool,
 }
 

@@ -22,7 +22,7 @@ pub(super) enum Goal {
     Document,
 }
 
-/// One run of the strict pass: scans, checks and writes the canonical form at once.
+/// A run of the strict pass: scans, checks and writes the canonical form at once.
 ///
 /// The stack of open elements is a vector, so depth costs memory and no call stack. Every byte is
 /// looked at a bounded number of times.

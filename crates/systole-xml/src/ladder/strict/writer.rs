@@ -21,7 +21,7 @@ pub(super) struct Writer<'a> {
     reserve: usize,
 }
 
-/// One piece of finished output.
+/// A piece of finished output.
 #[derive(Debug)]
 pub(super) enum Piece {
     /// A range of the source, which is canonical.

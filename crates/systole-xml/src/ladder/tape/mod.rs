@@ -24,7 +24,7 @@ pub(super) struct Tape {
     attributes: Vec<Place>,
 }
 
-/// One element, by offsets into the document and numbers of elements.
+/// An element, by offsets into the document and numbers of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Node {
     /// Start of its start tag.

@@ -9,7 +9,7 @@ use super::text::TextValue;
 use super::{DecodeError, Undecodable, Within};
 use crate::ladder::tape::Tag;
 
-/// One value from an element whose start tag was taken. Decoding the value takes the end tag.
+/// A value from an element whose start tag was taken. Decoding the value takes the end tag.
 pub(super) struct ElementValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     pub(super) tag: Tag<'de>,

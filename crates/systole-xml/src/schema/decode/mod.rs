@@ -134,7 +134,7 @@ pub enum Undecodable {
 
 crate::vocab::debug_is_display!(Undecodable);
 
-/// The type around a value, as far as it decides what the absence of the value means.
+/// The type around a value, as far as it decides the meaning of an absent value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     /// A field, or no type.
@@ -148,7 +148,7 @@ enum Within {
 }
 
 impl Within {
-    /// The state inside of an Option. An absent value of an Option in another can't be told from none.
+    /// The state inside of an Option. An absent value of an Option in another one looks like an absent outer Option.
     fn option(self) -> Result<Self, DecodeError> {
         match self {
             Self::Field => Ok(Self::Option),

@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visito
 use super::forward::refused;
 use super::{DecodeError, DecodeProblem, Undecodable, Within};
 
-/// One simple value: the text of an element or the value of an attribute.
+/// A simple value: the text of an element or the value of an attribute.
 pub(super) struct TextValue<'de> {
     pub(super) text: Cow<'de, str>,
     pub(super) within: Within,

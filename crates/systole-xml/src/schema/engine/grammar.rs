@@ -94,7 +94,7 @@ pub(super) enum ConstraintKind {
     Keyref(u32),
 }
 
-/// One path of a selector or field.
+/// A path of a selector or field.
 #[derive(Debug, Clone)]
 pub(super) struct Steps {
     /// Set if the path begins with `.//`.
@@ -305,7 +305,7 @@ pub(super) struct WildcardEdge {
 pub(super) struct AllGroup {
     /// The edges to the members; `to` is the number of the member.
     pub(super) edges: Vec<Edge>,
-    /// For each member, `true` if it must occur.
+    /// The flag of each member: `true` if it must occur.
     pub(super) required: Vec<bool>,
     /// Set if all members may be left out together.
     pub(super) optional: bool,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::schema::contract::Shape;
 
-/// One variant of an externally tagged enum.
+/// A variant of an externally tagged enum.
 pub(super) struct Variant<'a> {
     pub(super) name: &'a str,
     pub(super) doc: &'a str,

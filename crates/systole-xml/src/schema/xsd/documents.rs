@@ -53,7 +53,7 @@ pub(in crate::schema) struct Document {
     /// The target namespace; empty for none.
     pub(in crate::schema) target: String,
     pub(in crate::schema) links: Vec<Link>,
-    /// Of the text.
+    /// The digest of the text.
     digest: Digest,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Positions<'p> {
     lists: Vec<Vec<u32>>,
     /// The positions that may come first.
     pub(super) first: Vec<u32>,
-    /// For each position, `true` if it may come last.
+    /// The flag of each position: `true` if it may come last.
     pub(super) last: Vec<bool>,
     /// Set if the content may be empty.
     pub(super) nullable: bool,

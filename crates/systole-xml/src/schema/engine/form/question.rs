@@ -11,7 +11,7 @@ use crate::schema::engine::judge::shown_name;
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::{Prefixes, SimpleType};
 
-/// One question of a form.
+/// A question of a form.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
     /// The key, which the same question has in each pass through the form.

@@ -34,7 +34,7 @@ pub(in crate::schema) struct Judge {
     scope: Scope,
     /// A text or value with its references resolved.
     text: String,
-    /// For each open `xs:all`, one bit per member that has occurred, in words of 64.
+    /// The members of each open `xs:all` that have occurred, one bit each, in words of 64.
     seen: Vec<u64>,
     identities: Identities,
     keys: Keys,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::value::Value;
 
-/// One of the four bounding facets (part 2, sections 4.3.7 to 4.3.10).
+/// A bounding facet (part 2, sections 4.3.7 to 4.3.10).
 #[derive(Debug, Clone)]
 pub(super) struct Bound {
     pub(super) value: Value<'static>,

@@ -16,7 +16,7 @@ pub(super) struct Facets {
     pub(super) length: Option<usize>,
     pub(super) min_length: Option<usize>,
     pub(super) max_length: Option<usize>,
-    /// One pattern per step of restriction; all must match.
+    /// The patterns, one per step of restriction; all must match.
     pub(super) patterns: Vec<Pattern>,
     /// The enumeration of the last step that has one, which is a subset of those before.
     pub(super) values: Option<Arc<Enumeration>>,

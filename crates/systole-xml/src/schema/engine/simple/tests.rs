@@ -1,3 +1,5 @@
+//! Tests of simple types: literals, facets, lists, unions and equality.
+
 use super::members::Members;
 use super::mismatch::Rule;
 use super::*;

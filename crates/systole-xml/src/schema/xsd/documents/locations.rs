@@ -6,9 +6,9 @@ use super::Document;
 
 /// The documents of a set by the locations that links name.
 pub(super) struct Locations {
-    /// By path; the first of several.
+    /// Documents by path; the first of several.
     paths: HashMap<String, usize>,
-    /// By file name; `None` for several.
+    /// Documents by file name; `None` for several.
     files: HashMap<String, Option<usize>>,
 }
 
