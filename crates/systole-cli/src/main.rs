@@ -16,6 +16,7 @@ mod failure;
 mod journal;
 mod kept;
 mod log;
+mod new;
 mod print;
 mod report;
 mod run;
@@ -47,6 +48,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Make a folder with an organism that runs
+    #[command(subcommand)]
+    New(new::New),
     /// Run an organism: send it envelopes, print the answers
     Run(run::Run),
     /// Ask an organism one thing, and print the answer
@@ -133,6 +137,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     systole::runtime::descriptors::raise();
     let done = match Cli::parse().command {
+        Command::New(kind) => new::new(&kind),
         Command::Run(args) => run::run(&args),
         Command::Ask(args) => run::ask(&args),
         Command::Check { organism } => check::check(&organism),
