@@ -28,6 +28,7 @@ mod thread;
 #[cfg(feature = "gateway")]
 mod token;
 mod tree;
+mod worker;
 mod xml;
 
 use std::path::PathBuf;
@@ -84,6 +85,9 @@ enum Command {
     /// Show, drop and redrive the dead letters of a journal
     #[command(subcommand)]
     Dead(dead::Action),
+    /// Test the programs of workers
+    #[command(subcommand)]
+    Worker(worker::Action),
     /// Make tokens for clients, listeners and admins of the gateway
     #[cfg(feature = "gateway")]
     #[command(subcommand)]
@@ -151,6 +155,7 @@ fn main() -> ExitCode {
         Command::Journal(action) => journal::run(&action),
         Command::Thread(action) => thread::run(&action),
         Command::Dead(action) => dead::run(&action),
+        Command::Worker(action) => worker::run(&action),
         #[cfg(feature = "gateway")]
         Command::Token(action) => token::run(&action),
         #[cfg(feature = "gateway")]
