@@ -16,6 +16,7 @@ mod line;
 mod prints;
 mod process;
 mod talk;
+mod trial;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -31,6 +32,9 @@ use super::command::CommandSpec;
 use super::host::restart::{COOL_DOWN, Restarts, Verdict};
 use super::{LocalBoxFuture, RawListener, RunContext};
 use connection::Connection;
+
+pub use line::{Heard, Said};
+pub use trial::{Spoken, Trial};
 
 /// A program that stays, and its processes.
 #[derive(Debug, Clone, PartialEq, Eq)]

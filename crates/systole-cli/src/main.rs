@@ -16,6 +16,7 @@ mod failure;
 mod journal;
 mod kept;
 mod log;
+mod new;
 mod print;
 mod report;
 mod run;
@@ -27,6 +28,7 @@ mod thread;
 #[cfg(feature = "gateway")]
 mod token;
 mod tree;
+mod worker;
 mod xml;
 
 use std::path::PathBuf;
@@ -47,6 +49,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Make a folder with an organism that runs
+    #[command(subcommand)]
+    New(new::New),
     /// Run an organism: send it envelopes, print the answers
     Run(run::Run),
     /// Ask an organism one thing, and print the answer
@@ -80,6 +85,9 @@ enum Command {
     /// Show, drop and redrive the dead letters of a journal
     #[command(subcommand)]
     Dead(dead::Action),
+    /// Test the programs of workers
+    #[command(subcommand)]
+    Worker(worker::Action),
     /// Make tokens for clients, listeners and admins of the gateway
     #[cfg(feature = "gateway")]
     #[command(subcommand)]
@@ -133,6 +141,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     systole::runtime::descriptors::raise();
     let done = match Cli::parse().command {
+        Command::New(kind) => new::new(&kind),
         Command::Run(args) => run::run(&args),
         Command::Ask(args) => run::ask(&args),
         Command::Check { organism } => check::check(&organism),
@@ -146,6 +155,7 @@ fn main() -> ExitCode {
         Command::Journal(action) => journal::run(&action),
         Command::Thread(action) => thread::run(&action),
         Command::Dead(action) => dead::run(&action),
+        Command::Worker(action) => worker::run(&action),
         #[cfg(feature = "gateway")]
         Command::Token(action) => token::run(&action),
         #[cfg(feature = "gateway")]

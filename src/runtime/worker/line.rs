@@ -11,21 +11,35 @@ const FRAME: usize = 4096;
 const ESCAPED: usize = 6;
 
 /// A line of a process.
-pub(super) enum Heard {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
     /// The answer to a heartbeat.
     Pong(u64),
     /// A call, an answer or a failure of a message.
-    About { id: String, said: Said },
+    About {
+        /// The id of the message, as the process wrote it.
+        id: String,
+        /// The rest of the line.
+        said: Said,
+    },
 }
 
 /// Content of a line about a message.
-pub(super) enum Said {
-    /// The answer: the bytes of all payloads, one behind the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// The answer: its payloads.
     Payloads(Vec<String>),
     /// The failure, with a sentence for the caller.
     Error(String),
     /// A call whose answer the process awaits.
-    Call { xml: String, to: Option<String>, label: String },
+    Call {
+        /// The payload.
+        xml: String,
+        /// The listener that it goes to, if it is named.
+        to: Option<String>,
+        /// The label that its answer will name.
+        label: String,
+    },
 }
 
 /// Returns the length of the longest line that a process may write: a complete payload, however it is escaped.

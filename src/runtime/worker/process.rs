@@ -16,6 +16,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use super::connection::{Connection, clipped};
 use super::{WorkerSpec, line, prints};
 use crate::runtime::clock::Clock;
+use crate::runtime::command::CommandSpec;
 use crate::runtime::command::environment::passed_on;
 use crate::runtime::command::guard;
 use crate::runtime::command::process::{CommandError, LINGER, Process};
@@ -67,45 +68,51 @@ pub(super) struct Started {
     connection: Rc<Connection>,
     heartbeat: Duration,
     longest: usize,
-    stdin: Option<ChildStdin>,
-    lines: ChildStdout,
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
+    streams: Streams,
+}
+
+/// The streams of a process.
+pub(super) struct Streams {
+    pub(super) stdin: Option<ChildStdin>,
+    /// The lines of the protocol that it writes.
+    pub(super) lines: ChildStdout,
+    pub(super) stdout: Option<ChildStdout>,
+    pub(super) stderr: Option<ChildStderr>,
+}
+
+/// Starts a process in a group of its own, with the descriptor for its lines.
+pub(super) fn spawn(spec: &CommandSpec) -> io::Result<(Process, Streams)> {
+    let (reader, writer) = io::pipe()?;
+    let writer = File::from(OwnedFd::from(writer));
+    let mut command = Command::new(&spec.program);
+    command
+        .args(&spec.arguments)
+        .current_dir(&spec.directory)
+        .env_clear()
+        .envs(passed_on(&spec.env))
+        // The same descriptor number as here: a fixed one might be in use for the start.
+        .env(DESCRIPTOR, writer.as_raw_fd().to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let (mut child, group) = guard::spawn(command, Some(Arc::new(writer)))?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let process = Process::new(child, group);
+    let lines = ChildStdout::from_std(OwnedFd::from(reader).into())?;
+    Ok((process, Streams { stdin, lines, stdout, stderr }))
 }
 
 impl Started {
     /// Starts a process.
     pub(super) fn new(name: &Name, spec: &WorkerSpec, limits: &Limits) -> Result<Self, CommandError> {
-        Self::spawn(name, spec, limits).map_err(CommandError::Start)
-    }
-
-    fn spawn(name: &Name, spec: &WorkerSpec, limits: &Limits) -> io::Result<Self> {
-        let (reader, writer) = io::pipe()?;
-        let writer = File::from(OwnedFd::from(writer));
-        let mut command = Command::new(&spec.command.program);
-        command
-            .args(&spec.command.arguments)
-            .current_dir(&spec.command.directory)
-            .env_clear()
-            .envs(passed_on(&spec.command.env))
-            // The same descriptor number as here: a fixed one might be in use for the start.
-            .env(DESCRIPTOR, writer.as_raw_fd().to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let (mut child, group) = guard::spawn(command, Some(Arc::new(writer)))?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let process = Process::new(child, group);
+        let (process, streams) = spawn(&spec.command).map_err(CommandError::Start)?;
         Ok(Self {
             name: name.clone(),
             process,
             connection: Rc::default(),
             heartbeat: spec.heartbeat,
             longest: line::longest(limits),
-            stdin,
-            lines: ChildStdout::from_std(OwnedFd::from(reader).into())?,
-            stdout,
-            stderr,
+            streams,
         })
     }
 
@@ -125,8 +132,8 @@ impl Started {
     }
 
     async fn run(&mut self, connection: &Connection, clock: &Clock) -> End {
-        let Self { name, process, stdin, lines, stdout, stderr, .. } = self;
-        let mut hearing = pin!(hear(connection, lines, self.longest));
+        let Self { name, process, streams: Streams { stdin, lines, stdout, stderr }, .. } = self;
+        let mut hearing = pin!(hear(lines, self.longest, |line| understood(connection, line)));
         let prints = (prints::log(stdout.take(), name, clock), prints::log(stderr.take(), name, clock));
         let mut printing = pin!(async { tokio::join!(prints.0, prints.1) });
         let mut printed = false;
@@ -197,8 +204,12 @@ async fn beat(connection: &Connection, every: Duration) -> End {
     }
 }
 
-/// Reads lines until the end of the stream, or a bad line.
-async fn hear(connection: &Connection, stream: impl AsyncRead + Unpin, longest: usize) -> End {
+/// Reads lines until the end of the stream, or a line that `take` refuses.
+pub(super) async fn hear(
+    stream: impl AsyncRead + Unpin,
+    longest: usize,
+    mut take: impl FnMut(&[u8]) -> Result<(), End>,
+) -> End {
     let mut reader = BufReader::with_capacity(READ, stream);
     // The start of an incomplete line.
     let mut begun: Vec<u8> = Vec::new();
@@ -216,10 +227,10 @@ async fn hear(connection: &Connection, stream: impl AsyncRead + Unpin, longest: 
                 return End::TooLong(longest);
             }
             let heard = if begun.is_empty() {
-                understood(connection, line)
+                take(line)
             } else {
                 begun.extend_from_slice(line);
-                let heard = understood(connection, &begun);
+                let heard = take(&begun);
                 begun.clear();
                 begun.shrink_to(KEPT);
                 heard

@@ -1,0 +1,76 @@
+//! The files of each template, which stand in `crates/systole-cli/templates` and run there as they are.
+
+/// The name of the organism in the files.
+const PLACEHOLDER: &str = "NAME";
+
+/// A file: its path in the folder, and its text.
+pub(super) type File = (&'static str, String);
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Template {
+    Hello,
+    Worker,
+    #[cfg(feature = "gateway")]
+    Model,
+    Rust,
+    #[cfg(feature = "gateway")]
+    Remote,
+}
+
+/// Includes files of a template.
+macro_rules! files {
+    ($kind:literal: $($path:literal),*) => {
+        &[$(($path, include_str!(concat!("../../templates/", $kind, "/", $path)))),*]
+    };
+}
+
+const HELLO: &[(&str, &str)] =
+    files!("hello": "README.md", "organism.yaml", "schema.xsd", "greeter.py", "task.xml", "answer.xml", "test.sh");
+
+const WORKER: &[(&str, &str)] = files!(
+    "worker": "README.md", ".gitignore", "organism.yaml", "schema.xsd", "agent.py", "task.xml", "answer.xml", "test.sh"
+);
+
+/// The package of `sdk/python`, word by word.
+const PACKAGE: (&str, &str) = ("systole.py", include_str!("../../templates/worker/systole.py"));
+
+#[cfg(feature = "gateway")]
+const MODEL: &[(&str, &str)] = files!(
+    "model": "README.md", "organism.yaml", "planner.md", "script.yaml", "schema.xsd", "atlas.py", "task.xml", "answer.xml",
+    "test.sh"
+);
+
+const RUST: &[(&str, &str)] =
+    files!("rust": "README.md", ".gitignore", "Cargo.toml", "src/main.rs", "task.xml", "answer.xml");
+
+#[cfg(feature = "gateway")]
+const REMOTE: &[(&str, &str)] = files!(
+    "remote": "README.md", ".gitignore", "organism.yaml", "schema.xsd", "agent.py", "task.xml", "answer.xml", "test.sh"
+);
+
+impl Template {
+    /// The files, for an organism of that name.
+    pub(super) fn files(self, name: &str) -> Vec<File> {
+        let files = match self {
+            Self::Hello => HELLO,
+            Self::Worker => WORKER,
+            #[cfg(feature = "gateway")]
+            Self::Model => MODEL,
+            Self::Rust => RUST,
+            #[cfg(feature = "gateway")]
+            Self::Remote => REMOTE,
+        };
+        let mut named: Vec<File> = files.iter().map(|(path, text)| (*path, text.replace(PLACEHOLDER, name))).collect();
+        if matches!(self, Self::Worker) {
+            named.push((PACKAGE.0, PACKAGE.1.to_owned()));
+        }
+        named
+    }
+}
+
+/// The commands of the README, as they stand there.
+pub(super) fn commands(files: &[File]) -> String {
+    let readme = files.iter().find(|(path, _)| *path == "README.md").map_or("", |(_, text)| text);
+    let commands: Vec<&str> = readme.lines().filter(|line| line.starts_with("    ")).collect();
+    commands.join("\n")
+}

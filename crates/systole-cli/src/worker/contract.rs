@@ -1,0 +1,121 @@
+//! What a worker is sent, and how its answers are judged.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use systole::config::Config;
+use systole_core::core::{Answered, ListenerId, Silence, precheck_answer};
+use systole_core::vocab::{Fault, Limits, MessageId, QName, ThreadId};
+use systole_xml::ladder::{Canonical, Raw, parse};
+use systole_xml::schema::{PayloadSchema, Validator};
+use uuid::Uuid;
+
+use crate::failure::Failure;
+
+/// A payload that the worker takes.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) name: String,
+    pub(super) xml: String,
+}
+
+pub(super) struct Contract {
+    pub(super) samples: Vec<Sample>,
+    pub(super) limits: Limits,
+    /// `None` if no organism is known.
+    judge: Option<Judge>,
+}
+
+struct Judge {
+    config: Config,
+    listener: ListenerId,
+    validator: Validator,
+}
+
+impl Contract {
+    /// The contract of a listener: examples of what it accepts, or the payloads of these files.
+    pub(super) fn of(config: Config, listener: ListenerId, files: &[PathBuf]) -> Result<Self, Failure> {
+        let limits = config.blueprint.limits.clone();
+        let contract = config.blueprint.contract(listener);
+        let mut validator = Validator::new(Arc::new(config.catalog.clone()));
+        let mut samples = read(files, &limits)?;
+        for payload in &samples {
+            if !contract.accepts.contains(payload.root()) {
+                return Err(Failure::unusable(format!("{} doesn't accept {}", contract.name, payload.root())));
+            }
+            if let Err(error) = validator.validate(payload.clone()) {
+                return Err(Failure::unusable(format!("a payload {} is not valid: {error}", payload.root())));
+            }
+        }
+        if samples.is_empty() {
+            let examples = contract.accepts.iter().filter_map(|payload| config.catalog.get(payload)?.example());
+            samples.extend(examples.cloned());
+        }
+        if samples.is_empty() {
+            return Err(Failure::unusable(format!(
+                "no example could be made of what {} accepts: name a file with a payload, --payload FILE",
+                contract.name
+            )));
+        }
+        let samples = samples.iter().map(Sample::of).collect();
+        Ok(Self { samples, limits, judge: Some(Judge { config, listener, validator }) })
+    }
+
+    /// The payloads of these files, for a program whose contract is not known.
+    pub(super) fn unknown(files: &[PathBuf]) -> Result<Self, Failure> {
+        let limits = Limits::default();
+        let samples = read(files, &limits)?.iter().map(Sample::of).collect();
+        Ok(Self { samples, limits, judge: None })
+    }
+
+    /// Judges an answer as the pump would: `None` if no contract is known.
+    pub(super) fn judge(&mut self, payloads: &[String]) -> Option<Result<(), String>> {
+        let Judge { config, listener, validator } = self.judge.as_mut()?;
+        let blueprint = &config.blueprint;
+        // No fault names them here.
+        let to = Answered { message: MessageId::from_uuid(Uuid::nil()), thread: ThreadId::from_uuid(Uuid::nil()) };
+        Some(match precheck_answer(&Raw::new(payloads.join("\n")), to, *listener, blueprint, validator) {
+            Ok(0) if blueprint.contract(*listener).silence == Silence::Error => {
+                Err("it has no payload, which is a fault for its caller: `silence: idle` in the contract allows it"
+                    .into())
+            }
+            Ok(_) => Ok(()),
+            Err(fault) => Err(sentence(&fault)),
+        })
+    }
+
+    /// An example of the reply to a call, if the worker may make it.
+    pub(super) fn reply(&self, call: &str) -> Option<String> {
+        let Judge { config, listener, .. } = self.judge.as_ref()?;
+        let blueprint = &config.blueprint;
+        let call = parse(&Raw::new(call.to_owned()), &self.limits.xml).ok()?;
+        let is_meant = |may: &&QName| {
+            *may == call.root() || (call.root().namespace().is_empty() && may.local() == call.root().local())
+        };
+        let call = blueprint.contract(*listener).calls.iter().find(is_meant)?;
+        let replies = blueprint.accepting(call).iter().flat_map(|&callee| &blueprint.contract(callee).replies);
+        let example = |reply| config.catalog.get(reply).and_then(PayloadSchema::example);
+        replies.filter_map(example).map(|example| example.as_str().to_owned()).next()
+    }
+}
+
+impl Sample {
+    fn of(payload: &Canonical) -> Self {
+        Self { name: payload.root().to_string(), xml: payload.as_str().to_owned() }
+    }
+}
+
+fn read(files: &[PathBuf], limits: &Limits) -> Result<Vec<Canonical>, Failure> {
+    let payload = |file: &PathBuf| {
+        let bytes = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
+        parse(&Raw::new(bytes), &limits.xml)
+            .map_err(|error| Failure::unusable(format!("{} holds no payload: {error}", file.display())))
+    };
+    files.iter().map(payload).collect()
+}
+
+/// A fault with its rule.
+fn sentence(fault: &Fault) -> String {
+    let rule = fault.rule.as_ref().map_or_else(String::new, |broken| format!(": {}", broken.rule));
+    format!("{}{rule}", fault.message)
+}
