@@ -15,7 +15,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use alphabet::Alphabet;
-use regex_syntax::hir::Hir;
+use regex_automata::meta::Regex;
+use regex_syntax::hir::{Hir, Look};
 pub(crate) use translate::Flaw;
 
 /// A pattern in the syntaxes of Rust and of XSD.
@@ -25,7 +26,7 @@ pub(crate) struct Pattern {
     pub(crate) written: String,
     /// The pattern in the syntax of XSD.
     pub(crate) xsd: String,
-    /// The pattern in the syntax of the regex crate, for the same texts; `None` if it has no form there.
+    /// The pattern as a syntax tree, for the same texts; `None` if it has no such form.
     tree: Option<(Hir, Arc<Automaton>)>,
 }
 
@@ -36,15 +37,18 @@ impl Pattern {
     /// The part that has no counterpart in XSD.
     pub(crate) fn from_rust(pattern: &str) -> Result<Self, &'static str> {
         let tree = parse(pattern).ok_or("it is not in the syntax of the regex crate")?;
-        let automaton = Automaton::new(pattern).map_err(|_| "it is too large")?;
+        let automaton = Automaton::new(&tree).map_err(|_| "it is too large")?;
         Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some((tree, Arc::new(automaton))) })
     }
 
-    /// A pattern of an `.xsd` document.
-    pub(crate) fn from_xsd(pattern: &str) -> Self {
-        let rust = translate::translate(pattern).ok();
-        let tree = rust.and_then(|rust| Some((parse(&rust)?, compile(&rust).ok()?)));
-        Self { written: pattern.to_owned(), xsd: pattern.to_owned(), tree }
+    /// The patterns of one restriction of an `.xsd` document, of which a text matches at least one.
+    pub(crate) fn from_xsd(patterns: &[&str]) -> Self {
+        let tree = tree(patterns).ok().and_then(|tree| Some((tree, alternatives(patterns).ok()?)));
+        let written = match patterns {
+            [one] => (*one).to_owned(),
+            several => several.iter().map(|pattern| format!("({pattern})")).collect::<Vec<_>>().join("|"),
+        };
+        Self { xsd: written.clone(), written, tree }
     }
 
     /// Tells whether a text matches; true if only an XSD processor can tell.
@@ -62,18 +66,9 @@ impl Pattern {
     }
 }
 
-/// Makes one expression for the texts that match at least one of several patterns of XSD.
-///
-/// # Errors
-/// The error of a pattern by the grammar of XSD, or its size.
-pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<Automaton>, Flaw> {
-    let translated: Result<Vec<String>, _> = patterns.iter().map(|pattern| translate::translate(pattern)).collect();
-    compile(&translated?.join("|")).map_err(|why| Flaw { at: None, why })
-}
-
 /// Approximate number of states of the automaton of a pattern, with those of its alphabet; 0 if it is no pattern.
 pub(crate) fn states(pattern: &str) -> usize {
-    translate::translate(pattern).ok().and_then(|rust| parse(&rust)).map_or(0, |tree| match large(&tree) {
+    tree(&[pattern]).map_or(0, |tree| match large(&tree) {
         // A run of letters takes about as long to build as three states.
         Some((alphabet, reduced)) => cost::cost(&reduced).saturating_add(3 * alphabet.runs()),
         None => cost::cost(&tree),
@@ -83,39 +78,21 @@ pub(crate) fn states(pattern: &str) -> usize {
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Automaton {
-    form: Form,
+    regex: Regex,
+    /// The alphabet whose letters the expression reads; `None` if it reads characters.
+    alphabet: Option<Box<Alphabet>>,
     /// Steps that one byte of a value takes at worst: the cost of the pattern.
     weight: usize,
 }
 
-#[derive(Debug)]
-enum Form {
-    /// An expression over characters.
-    Plain(regex::Regex),
-    /// An expression over the letters of an alphabet of its own.
-    Reduced(Box<Alphabet>, regex::bytes::Regex),
-}
-
 impl Automaton {
-    /// Compiles a pattern of the regex crate.
-    fn new(rust: &str) -> Result<Self, &'static str> {
-        const BYTES: usize = 16 << 20;
-        // A short pattern without counts has about as many states as characters.
-        const SHORT: usize = 256;
-        let tree = (rust.contains('{') || rust.len() > SHORT).then(|| parse(rust)).flatten();
-        let weight = tree.as_ref().map_or(1, cost::weight);
-        let form = match tree.as_ref().and_then(large) {
-            Some((alphabet, tree)) => {
-                let mut builder = regex::bytes::RegexBuilder::new(&tree.to_string());
-                let regex = builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)?;
-                Form::Reduced(Box::new(alphabet), regex)
-            }
-            None => {
-                let mut builder = regex::RegexBuilder::new(rust);
-                Form::Plain(builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)?)
-            }
-        };
-        Ok(Self { form, weight })
+    /// Compiles a tree.
+    fn new(tree: &Hir) -> Result<Self, &'static str> {
+        let weight = cost::weight(tree);
+        match large(tree) {
+            Some((alphabet, tree)) => Ok(Self { regex: regex(&tree)?, alphabet: Some(Box::new(alphabet)), weight }),
+            None => Ok(Self { regex: regex(tree)?, alphabet: None, weight }),
+        }
     }
 
     /// Steps that a match takes at worst.
@@ -128,11 +105,19 @@ impl Automaton {
 
     #[inline]
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        match &self.form {
-            Form::Plain(regex) => regex.is_match(text),
-            Form::Reduced(alphabet, regex) => alphabet.spell(text, |spelled| regex.is_match(spelled)),
+        match &self.alphabet {
+            None => self.regex.is_match(text),
+            Some(alphabet) => alphabet.spell(text, |spelled| self.regex.is_match(spelled)),
         }
     }
+}
+
+/// The automata of a tree. Although a pattern is trusted, their size is limited: `(\w{1,500}){1,500}` must not fill the
+/// memory.
+fn regex(tree: &Hir) -> Result<Regex, &'static str> {
+    const BYTES: usize = 16 << 20;
+    let config = Regex::config().nfa_size_limit(Some(BYTES));
+    Regex::builder().configure(config).build_from_hir(tree).map_err(|_| TOO_LARGE)
 }
 
 /// The reduced form of a large pattern; `None` for a small one.
@@ -142,23 +127,41 @@ fn large(tree: &Hir) -> Option<(Alphabet, Hir)> {
     if cost::cost(tree) > LARGE { alphabet::reduced(tree) } else { None }
 }
 
-/// Compiles a pattern of the regex crate, or shares one that is in use. Although a pattern is trusted, its size is
-/// limited: `(\w{1,500}){1,500}` must not fill the memory.
+/// The tree for the texts that match, as a whole, at least one of several patterns of XSD.
 ///
-/// Compiling takes longer than all else of a simple type, and the types of a schema often share their patterns.
-fn compile(rust: &str) -> Result<Arc<Automaton>, &'static str> {
+/// # Errors
+/// The error of a pattern by the grammar of XSD.
+fn tree(patterns: &[&str]) -> Result<Hir, Flaw> {
+    let alternatives: Vec<Hir> =
+        patterns.iter().map(|pattern| translate::translate(pattern)).collect::<Result<_, _>>()?;
+    Ok(Hir::concat(vec![Hir::look(Look::Start), Hir::alternation(alternatives), Hir::look(Look::End)]))
+}
+
+/// Compiles one expression for the texts that match at least one of several patterns of XSD, or shares one that is in
+/// use: compiling takes longer than all else of a simple type, and the types of a schema often share their patterns.
+///
+/// # Errors
+/// The error of a pattern by the grammar of XSD, or its size.
+pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<Automaton>, Flaw> {
     static IN_USE: LazyLock<Mutex<HashMap<String, Weak<Automaton>>>> = LazyLock::new(Mutex::default);
     let in_use = || IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = in_use().get(rust).and_then(Weak::upgrade) {
+    let key = key(patterns);
+    if let Some(known) = in_use().get(&key).and_then(Weak::upgrade) {
         return Ok(known);
     }
-    let automaton = Arc::new(Automaton::new(rust)?);
+    let automaton = Automaton::new(&tree(patterns)?).map_err(|why| Flaw { at: None, why })?;
+    let automaton = Arc::new(automaton);
     let mut known = in_use();
     if known.len() == known.capacity() {
         known.retain(|_, automaton| automaton.strong_count() > 0);
     }
-    known.insert(rust.to_owned(), Arc::downgrade(&automaton));
+    known.insert(key, Arc::downgrade(&automaton));
     Ok(automaton)
+}
+
+/// A text that only these patterns have. No document contains the separator.
+pub(crate) fn key(patterns: &[&str]) -> String {
+    patterns.join("\0")
 }
 
 /// The reason for which a pattern is refused because of its size.
@@ -166,10 +169,10 @@ pub(crate) const TOO_LARGE: &str =
     "it is too large: have fewer or smaller counts inside of counts, such as (a{0,99}){0,99}";
 
 /// Maximum depth of nested groups in a pattern.
-const NESTING: u32 = 100;
+const NESTING: usize = 100;
 
 fn parse(pattern: &str) -> Option<Hir> {
-    regex_syntax::ParserBuilder::new().nest_limit(NESTING).build().parse(pattern).ok()
+    regex_syntax::ParserBuilder::new().nest_limit(NESTING as u32).build().parse(pattern).ok()
 }
 
 #[cfg(test)]

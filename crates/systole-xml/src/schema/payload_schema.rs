@@ -88,7 +88,7 @@ impl PayloadSchema {
         let checker = || Checker::new(&path.0, path.1);
         probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, checker()).map_err(round_trip)?;
         let mut room = usize::MAX;
-        let example = valid_example(&model, checker(), &mut room).ok_or_else(|| refuse(Shape::NoExample))?;
+        let example = valid_example(&model, true, checker(), &mut room).ok_or_else(|| refuse(Shape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
         Ok(Self::assemble(qname, (digest, path), document.into(), &model, Some(example), Some(json_schema)))
@@ -103,7 +103,7 @@ impl PayloadSchema {
         qname: QName,
         room: &mut usize,
     ) -> Self {
-        let example = valid_example(model, Checker::new(&grammar.0, grammar.1), room);
+        let example = valid_example(model, false, Checker::new(&grammar.0, grammar.1), room);
         Self::assemble(qname, (digest, grammar), document, model, example, None)
     }
 
@@ -220,18 +220,15 @@ pub(super) fn digest(documents: impl IntoIterator<Item = Digest>) -> Digest {
 }
 
 /// The example to show, of at most `room` bytes, which become less: the author's if it is valid, else a generated one.
-fn valid_example(model: &Model, mut checker: Checker, room: &mut usize) -> Option<Canonical> {
-    let wishes = [
-        Wish::SHOWN,
-        Wish { hints: false, ..Wish::SHOWN },
-        Wish { full: false, ..Wish::SHOWN },
-        Wish { full: false, hints: false, ..Wish::SHOWN },
-    ];
-    wishes.into_iter().find_map(|wish| {
+fn valid_example(model: &Model, has_hints: bool, mut checker: Checker, room: &mut usize) -> Option<Canonical> {
+    // Only Rust types have examples of their author.
+    let hints: &[bool] = if has_hints { &[true, false] } else { &[false] };
+    let wishes = [true, false].into_iter().flat_map(|full| hints.iter().map(move |hints| (full, *hints)));
+    wishes.map(|(full, hints)| Wish { full, hints, ..Wish::SHOWN }).find_map(|wish| {
         let example = example_within(model, wish, room).filter(|example| checker.check(example).is_ok());
         // The search for values takes time, too.
         if example.is_none() {
-            *room = room.saturating_sub(4096);
+            *room = room.saturating_sub(8192);
         }
         example
     })

@@ -1,6 +1,6 @@
 //! The vocabulary of contracts, for repair.
 
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt};
 
 use super::Catalog;
 use super::model::{Beside, Content, Model, Particle, Term, Type, TypeId};

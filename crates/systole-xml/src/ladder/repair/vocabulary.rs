@@ -1,6 +1,6 @@
 //! The vocabulary of a contract, as repair uses it.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 /// The elements that an emitter may use, and the children that each may have: the content of its schemas, by local
 /// names alone.

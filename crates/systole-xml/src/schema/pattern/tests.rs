@@ -53,12 +53,12 @@ fn patterns_of_xsd_are_understood() {
         (r"[&~]x", "&x", "ax"),
         (r"\p{Lu}", "A", "a"),
     ] {
-        let pattern = Pattern::from_xsd(pattern);
+        let pattern = Pattern::from_xsd(&[pattern]);
         assert!(pattern.tree.is_some(), "{pattern:?}");
         assert!(pattern.matches(yes) && !pattern.matches(no), "{pattern:?}");
         assert!(pattern.samples(0).next().is_some_and(|sample| pattern.matches(&sample)), "{pattern:?}");
     }
-    assert!(Pattern::from_xsd(r"\p{IsKlingon}").matches("anything"));
+    assert!(Pattern::from_xsd(&[r"\p{IsKlingon}"]).matches("anything"));
 }
 
 /// Tells whether a pattern of XSD matches a whole text; an error if it is no pattern.
@@ -293,11 +293,10 @@ fn the_alphabet_of_a_pattern_changes_no_verdict() {
         (seed >> 33) as usize % below
     };
     for pattern in patterns {
-        let rust = translate::translate(pattern).unwrap();
-        let plain = regex::Regex::new(&rust).unwrap();
-        let (alphabet, tree) = alphabet::reduced(&parse(&rust).unwrap()).unwrap();
-        let form = Form::Reduced(Box::new(alphabet), regex::bytes::Regex::new(&tree.to_string()).unwrap());
-        let reduced = Automaton { form, weight: 1 };
+        let tree = tree(&[pattern]).unwrap();
+        let plain = Automaton { regex: regex(&tree).unwrap(), alphabet: None, weight: 1 };
+        let (alphabet, tree) = alphabet::reduced(&tree).unwrap();
+        let reduced = Automaton { regex: regex(&tree).unwrap(), alphabet: Some(Box::new(alphabet)), weight: 1 };
         for _ in 0..4_000 {
             let length = next(7);
             let text: String = (0..length).map(|_| pool[next(pool.len())]).collect();
@@ -328,12 +327,12 @@ fn patterns_that_part_a_text_in_many_ways_take_more_steps() {
 
 #[test]
 fn large_counts_of_large_classes_are_exact() {
-    let pattern = Pattern::from_xsd(r"\p{L}{1,400}");
+    let pattern = Pattern::from_xsd(&[r"\p{L}{1,400}"]);
     assert!(states(&pattern.xsd) < 6_000);
     assert!(pattern.matches("é") && pattern.matches(&"漢".repeat(400)));
     assert!(!pattern.matches("") && !pattern.matches(&"漢".repeat(401)) && !pattern.matches(&"é1".repeat(9)));
     assert!(pattern.samples(0).next().is_some_and(|sample| pattern.matches(&sample)));
-    let pattern = Pattern::from_xsd(r"[A-Z](\p{L}|\p{N}| ){0,999}\.");
+    let pattern = Pattern::from_xsd(&[r"[A-Z](\p{L}|\p{N}| ){0,999}\."]);
     let text = |count: usize| format!("A{}.", "ß7 ".repeat(count));
     assert!(pattern.matches(&text(333)) && !pattern.matches(&text(334)) && !pattern.matches("A-."));
     // Counts inside of counts cost as much as before.

@@ -1,9 +1,9 @@
-//! The translation of patterns of XSD into those of the regex crate.
+//! The translation of patterns of XSD into syntax trees of the regex crate.
 
 use std::collections::HashSet;
 use std::str::Chars;
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
 
 use super::class;
 use super::foreign;
@@ -17,13 +17,11 @@ pub(crate) struct Flaw {
     pub(crate) why: &'static str,
 }
 
-/// Translates a pattern of XSD (part 2, appendix F) into the syntax of the regex crate, anchored at both ends.
-///
-/// Classes are written out as ranges, so that none of their parts means something else in the other syntax.
+/// Translates a pattern of XSD (part 2, appendix F). The tree has no anchors.
 ///
 /// # Errors
 /// The error by the grammar of the Recommendation.
-pub(super) fn translate(pattern: &str) -> Result<String, Flaw> {
+pub(super) fn translate(pattern: &str) -> Result<Hir, Flaw> {
     let mut chars = pattern.chars();
     let mut open = Vec::new();
     let read = |rest: &Chars| pattern.len() - rest.as_str().len();
@@ -36,96 +34,136 @@ pub(super) fn translate(pattern: &str) -> Result<String, Flaw> {
     })
 }
 
-/// Maximum number of bytes of a translation: several times as many as the states that a schema may have. A class such
-/// as `\p{L}` takes some thousands.
-const LONGEST: usize = 4 << 20;
+/// Maximum number of ranges of the classes of a pattern together: more than the states that a schema may have. A class
+/// such as `\p{L}` has some 650.
+const RANGES: usize = 400_000;
+
+/// A group of a pattern, as far as it is read; the whole pattern is one.
+#[derive(Default)]
+struct Group {
+    /// The alternatives before the last `|`.
+    alternatives: Vec<Hir>,
+    /// The parts behind it, without `text`.
+    parts: Vec<Hir>,
+    /// The characters behind `parts`.
+    text: String,
+}
+
+impl Group {
+    /// Ends the text, so that its last character can be repeated, or another part follow.
+    fn end_text(&mut self) {
+        if !self.text.is_empty() {
+            self.parts.push(Hir::literal(std::mem::take(&mut self.text).into_bytes()));
+        }
+    }
+
+    fn push(&mut self, part: Hir) {
+        self.end_text();
+        self.parts.push(part);
+    }
+
+    /// Repeats the last part, or the last character of the text.
+    fn repeat(&mut self, min: u32, max: Option<u32>) {
+        let last = self.text.pop().map(|c| Hir::literal(c.to_string().into_bytes()));
+        self.end_text();
+        if let Some(sub) = last.or_else(|| self.parts.pop()) {
+            self.parts.push(Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(sub) }));
+        }
+    }
+
+    fn end_alternative(&mut self) {
+        self.end_text();
+        self.alternatives.push(Hir::concat(std::mem::take(&mut self.parts)));
+    }
+
+    fn end(mut self) -> Hir {
+        self.end_alternative();
+        Hir::alternation(self.alternatives)
+    }
+}
 
 /// Translates as [`translate`]. `open` has the places behind the brackets that are not closed; `read` returns the
 /// number of bytes read.
-fn translated(
-    chars: &mut Chars,
-    open: &mut Vec<usize>,
-    read: &impl Fn(&Chars) -> usize,
-) -> Result<String, &'static str> {
-    let mut out = String::from("^(?:");
+fn translated(chars: &mut Chars, open: &mut Vec<usize>, read: &impl Fn(&Chars) -> usize) -> Result<Hir, &'static str> {
+    let mut around: Vec<Group> = Vec::new();
+    let mut group = Group::default();
+    let mut ranges = 0;
+    let mut push_class = |group: &mut Group, class: ClassUnicode| {
+        ranges += class.ranges().len();
+        group.push(Hir::class(Class::Unicode(class)));
+        if ranges > RANGES { Err(super::TOO_LARGE) } else { Ok(true) }
+    };
     // A quantifier needs an atom before it, and an atom has at most one.
     let mut atom = false;
     let mut quantified = false;
     while let Some(c) = chars.next() {
-        if out.len() > LONGEST {
-            return Err(super::TOO_LARGE);
-        }
         let was_atom = atom;
         atom = match c {
             '(' => {
                 if let Some(why) = foreign::group(chars.as_str()) {
                     return Err(why);
                 }
-                if open.len() >= super::NESTING as usize {
+                if open.len() >= super::NESTING {
                     return Err("groups stand more than 100 deep inside each other");
                 }
                 open.push(read(chars));
-                out.push_str("(?:");
+                around.push(std::mem::take(&mut group));
                 false
             }
             ')' => {
-                open.pop().ok_or("a ')' closes nothing: escape it by a backslash, \\)")?;
-                out.push(')');
+                const CLOSES_NOTHING: &str = "a ')' closes nothing: escape it by a backslash, \\)";
+                open.pop().ok_or(CLOSES_NOTHING)?;
+                let inner = std::mem::replace(&mut group, around.pop().ok_or(CLOSES_NOTHING)?);
+                group.push(inner.end());
                 true
             }
             '|' => {
-                out.push('|');
+                group.end_alternative();
                 false
             }
             '?' | '+' if quantified => return Err(foreign::GREED),
             '*' | '{' if quantified => return Err("a quantifier stands behind a quantifier: remove one of them"),
             '?' | '*' | '+' | '{' if !atom => return Err("a quantifier stands behind nothing that it can repeat"),
-            '?' | '*' | '+' => {
-                out.push(c);
-                false
-            }
-            '{' => {
-                push_quantity(&mut out, chars)?;
+            '?' | '*' | '+' | '{' => {
+                let (min, max) = match c {
+                    '?' => (0, Some(1)),
+                    '*' => (0, None),
+                    '+' => (1, None),
+                    _ => quantity(chars)?,
+                };
+                group.repeat(min, max);
                 false
             }
             '}' | ']' => return Err("a closing brace or bracket closes nothing: escape it by a backslash"),
-            '.' => push_class(&mut out, class::dot()),
+            '.' => push_class(&mut group, class::dot())?,
             '[' => {
                 open.push(read(chars));
                 let class = bracketed(chars)?;
                 open.pop();
-                push_class(&mut out, class)
+                push_class(&mut group, class)?
             }
             '\\' => match escape(chars)? {
-                Escape::One(c) => push_char(&mut out, c),
-                Escape::Many(class) => push_class(&mut out, class),
+                Escape::One(c) => {
+                    group.text.push(c);
+                    true
+                }
+                Escape::Many(class) => push_class(&mut group, class)?,
             },
-            c => push_char(&mut out, c),
+            c => {
+                group.text.push(c);
+                true
+            }
         };
         quantified = was_atom && matches!(c, '?' | '*' | '+' | '{');
     }
     if !open.is_empty() {
         return Err(UNCLOSED_GROUP);
     }
-    out.push_str(")$");
-    Ok(out)
+    Ok(group.end())
 }
 
-fn push_char(out: &mut String, c: char) -> bool {
-    if regex_syntax::is_meta_character(c) {
-        out.push('\\');
-    }
-    out.push(c);
-    true
-}
-
-fn push_class(out: &mut String, class: ClassUnicode) -> bool {
-    out.push_str(&Hir::class(Class::Unicode(class)).to_string());
-    true
-}
-
-/// Translates the text behind the `{` of a quantifier: `n}`, `n,}` or `n,m}`.
-fn push_quantity(out: &mut String, chars: &mut Chars) -> Result<(), &'static str> {
+/// Reads the text behind the `{` of a quantifier, `n}`, `n,}` or `n,m}`: the minimum and the maximum.
+fn quantity(chars: &mut Chars) -> Result<(u32, Option<u32>), &'static str> {
     const MALFORMED: &str = "a quantifier in braces is {n}, {n,} or {n,m}";
     let (quantity, rest) = chars.as_str().split_once('}').ok_or(MALFORMED)?;
     if quantity.starts_with(',') {
@@ -138,19 +176,16 @@ fn push_quantity(out: &mut String, chars: &mut Chars) -> Result<(), &'static str
         digits.parse().map_err(|_| "a quantifier counts further than 4294967295")
     };
     let least = number(quantity.split(',').next().unwrap_or_default())?;
-    match quantity.split_once(',') {
-        None => out.push_str(&format!("{{{least}}}")),
-        Some((_, "")) => out.push_str(&format!("{{{least},}}")),
-        Some((_, most)) => {
-            let most = number(most)?;
-            if most < least {
-                return Err("a quantifier has an end before its start");
-            }
-            out.push_str(&format!("{{{least},{most}}}"));
-        }
+    let most = match quantity.split_once(',') {
+        None => Some(least),
+        Some((_, "")) => None,
+        Some((_, most)) => Some(number(most)?),
+    };
+    if most.is_some_and(|most| most < least) {
+        return Err("a quantifier has an end before its start");
     }
     *chars = rest.chars();
-    Ok(())
+    Ok((least, most))
 }
 
 const UNCLOSED: &str = "this '[' is never closed";

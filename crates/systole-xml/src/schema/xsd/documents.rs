@@ -1,9 +1,11 @@
 //! Sets of schema documents: their links, positions and errors.
 
 mod locations;
+mod reach;
 #[cfg(feature = "libxml")]
 mod sources;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -21,6 +23,7 @@ use crate::schema::payload_schema::{Digest, digest};
 use crate::schema::shorten::quoted;
 use crate::vocab::{Position, XmlLimits, ns};
 use locations::Locations;
+use reach::Reach;
 
 /// Documents of namespaces that schemas import from the web: the attributes of `xml`, and XLink 1.1.
 const WELL_KNOWN: [(&str, &str, &str); 2] =
@@ -42,6 +45,8 @@ pub(in crate::schema) struct Documents {
     pub(super) given: usize,
     /// Locations of documents that are referred to but not given, each with the referring document and the place in it.
     missing: Vec<(String, usize, NodeId)>,
+    /// The documents that each document leads to.
+    reach: Reach,
 }
 
 pub(in crate::schema) struct Document {
@@ -64,7 +69,10 @@ type Absent = (String, NodeId);
 pub(in crate::schema) struct Link {
     pub(in crate::schema) node: NodeId,
     pub(in crate::schema) import: bool,
-    pub(in crate::schema) to: Vec<usize>,
+    /// Tells whether the document has imported this namespace before.
+    pub(in crate::schema) is_repeated: bool,
+    /// All documents of the namespace of an import, else one.
+    pub(in crate::schema) to: Arc<[usize]>,
 }
 
 impl Documents {
@@ -142,12 +150,13 @@ impl Documents {
             }
         }
         let locations = Locations::of(&documents);
-        let mut set = Self { documents, given, missing: Vec::new() };
+        let mut set = Self { documents, given, missing: Vec::new(), reach: Reach::default() };
         for index in 0..set.documents.len() {
             let (links, missing) = set.links(index, &locations)?;
             set.documents[index].links = links;
             set.missing.extend(missing.into_iter().map(|(location, node)| (location, index, node)));
         }
+        set.reach = Reach::of(&set.documents);
         Ok(set)
     }
 
@@ -160,7 +169,8 @@ impl Documents {
         let mut reached = vec![false; self.documents.len()];
         while let Some(next) = pending.pop() {
             if !std::mem::replace(&mut reached[next], true) {
-                pending.extend(self.documents[next].links.iter().filter(|link| !link.import).flat_map(|link| &link.to));
+                let links = self.documents[next].links.iter().filter(|link| !link.import);
+                pending.extend(links.flat_map(|link| link.to.iter()));
             }
         }
         reached
@@ -169,6 +179,10 @@ impl Documents {
     /// Tells whether a document was given, rather than is built in.
     pub(in crate::schema) fn is_given(&self, index: usize) -> bool {
         index < self.given
+    }
+
+    pub(in crate::schema) fn all(&self) -> impl Iterator<Item = &Document> {
+        self.documents.iter()
     }
 
     pub(in crate::schema) fn get(&self, index: usize) -> &Document {
@@ -190,7 +204,7 @@ impl Documents {
         for index in 0..self.given {
             if !reached[index] {
                 roots.push(index);
-                self.reach(index, &mut reached);
+                self.reach.from(index).for_each(|to| reached[to] = true);
             }
         }
         roots
@@ -198,9 +212,7 @@ impl Documents {
 
     /// The digest of a document and all that it refers to.
     pub(in crate::schema) fn digest(&self, root: usize) -> Digest {
-        let reached = self.reached(&[root]);
-        let documents = self.documents.iter().zip(reached).filter(|(_, reached)| *reached);
-        digest(documents.map(|(document, _)| document.digest))
+        digest(self.reach.from(root).map(|index| self.documents[index].digest))
     }
 
     /// The error of a broken rule of XML Schema.
@@ -247,19 +259,8 @@ impl Documents {
     /// Tells of each document whether the roots or their links lead to it.
     fn reached(&self, roots: &[usize]) -> Vec<bool> {
         let mut reached = vec![false; self.documents.len()];
-        roots.iter().for_each(|root| self.reach(*root, &mut reached));
+        roots.iter().flat_map(|root| self.reach.from(*root)).for_each(|to| reached[to] = true);
         reached
-    }
-
-    /// Marks a document and all that its links lead to.
-    fn reach(&self, root: usize, reached: &mut [bool]) {
-        let mut pending = vec![root];
-        while let Some(index) = pending.pop() {
-            if !std::mem::replace(&mut reached[index], true) {
-                pending
-                    .extend(self.documents[index].links.iter().flat_map(|link| &link.to).filter(|to| !reached[**to]));
-            }
-        }
     }
 
     /// The links of a document, and the locations without a document.
@@ -267,6 +268,7 @@ impl Documents {
         let document = &self.documents[index];
         let tree = &document.tree;
         let (mut links, mut missing) = (Vec::new(), Vec::new());
+        let mut imported = HashSet::new();
         for node in tree.parts(0) {
             let import = match tree.node(node).local {
                 "import" => true,
@@ -274,17 +276,14 @@ impl Documents {
                 _ => continue,
             };
             let location = tree.get(node, "schemaLocation");
-            let mut to: Vec<usize> =
-                location.and_then(|location| locations.find(&document.name, location)).into_iter().collect();
-            if import {
-                let namespace = tree.get(node, "namespace").unwrap_or_default();
-                let all = self.documents.iter().enumerate().filter(|(_, other)| other.target == namespace);
-                let all: Vec<usize> = all.map(|(other, _)| other).filter(|other| *other != index).collect();
-                if !all.is_empty() {
-                    to = all;
-                }
-            }
+            let namespace = tree.get(node, "namespace").unwrap_or_default();
+            let by_location = || location.and_then(|location| locations.find(&document.name, location));
+            let to = match locations.of_namespace(namespace) {
+                Some(all) if import => all.clone(),
+                _ => by_location().into_iter().collect(),
+            };
             self.check_link(index, node, import, &to)?;
+            let is_repeated = import && !imported.insert(namespace);
             match (location, to.is_empty()) {
                 // A document may be missing if nothing refers to its components (sections 4.2.1 to 4.2.3).
                 (location, true) if import || !self.redefines(index, node) => {
@@ -294,7 +293,7 @@ impl Documents {
                     let problem = DocumentProblem::Missing(location.unwrap_or_default().to_owned());
                     return Err(document_error(&document.name, Some(document.position(node)), problem));
                 }
-                (_, false) => links.push(Link { node, import, to }),
+                (_, false) => links.push(Link { node, import, is_repeated, to }),
             }
         }
         Ok((links, missing))
@@ -313,7 +312,8 @@ impl Documents {
                 None => "a document without targetNamespace can't import what has none: write xs:include".to_owned(),
             });
         }
-        for other in to.iter().map(|to| &self.documents[*to]) {
+        // The documents of an import have one namespace.
+        for other in to.iter().take(1).map(|to| &self.documents[*to]) {
             let fits = if import {
                 other.target == namespace.unwrap_or_default()
             } else {

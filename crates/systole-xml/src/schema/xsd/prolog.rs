@@ -4,7 +4,9 @@
 //! trusted, but the size of its expanded entities is bounded. Nothing is fetched: a reference to an external entity is
 //! refused.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+
+use foldhash::{HashMap, HashMapExt};
 
 use crate::schema::shorten::quoted;
 use crate::vocab::{is_name_char, is_name_start};
@@ -113,9 +115,12 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The general entities that the DOCTYPE declares; `None` for external ones. Moves from behind `<!DOCTYPE` to behind
+/// The replacement texts of general entities; `None` for external ones.
+type Entities<'a> = HashMap<&'a str, Option<Cow<'a, str>>>;
+
+/// The general entities that the DOCTYPE declares. Moves from behind `<!DOCTYPE` to behind
 /// its `>`.
-fn doctype<'a>(scan: &mut Scan<'a>) -> Result<HashMap<&'a str, Option<String>>, Problem> {
+fn doctype<'a>(scan: &mut Scan<'a>) -> Result<Entities<'a>, Problem> {
     let start = scan.at;
     let mut entities = HashMap::new();
     let mut inside = false;
@@ -153,7 +158,10 @@ fn doctype<'a>(scan: &mut Scan<'a>) -> Result<HashMap<&'a str, Option<String>>, 
 }
 
 /// The replacement text of an entity: its literal with references to characters replaced (XML 1.0, section 4.5).
-fn characters(literal: &str) -> Result<String, String> {
+fn characters(literal: &str) -> Result<Cow<'_, str>, String> {
+    if !literal.contains("&#") {
+        return Ok(literal.into());
+    }
     let mut out = String::new();
     let mut rest = literal;
     while let Some(at) = rest.find("&#") {
@@ -169,7 +177,7 @@ fn characters(literal: &str) -> Result<String, String> {
         rest = behind;
     }
     out.push_str(rest);
-    Ok(out)
+    Ok(out.into())
 }
 
 /// The markup that the scanner is in, which decides how an entity is replaced.
@@ -183,12 +191,7 @@ enum Context {
 }
 
 /// Writes `body`, which begins at byte `offset` of its document, with the references to `entities` replaced.
-fn expand(
-    out: &mut String,
-    body: &str,
-    offset: usize,
-    entities: &HashMap<&str, Option<String>>,
-) -> Result<(), Problem> {
+fn expand(out: &mut String, body: &str, offset: usize, entities: &Entities) -> Result<(), Problem> {
     let most = out.len() + body.len() + MOST;
     let mut context = Context::Text;
     // The document and the entities that are being replaced, outermost first.

@@ -81,14 +81,14 @@ impl<'a> Reader<'a> {
             crowd: None,
             imported: HashMap::new(),
         };
-        let (mut seen, mut collected) = (HashSet::new(), HashSet::new());
+        let mut seen = Seen::of(documents);
+        let mut collected = HashSet::new();
         // Each document stands behind those that it redefines, so that repeated redefinitions apply in the right order.
         let mut redefinitions = Vec::new();
         for root in documents.roots() {
-            let target: Arc<str> = documents.get(root).target.as_str().into();
-            let mut pending = vec![(root, target)];
+            let mut pending = vec![(root, seen.targets[root].clone())];
             while let Some((index, target)) = pending.pop() {
-                if !seen.insert((index, target.clone())) {
+                if !seen.insert(index, &target) {
                     continue;
                 }
                 let document = documents.get(index);
@@ -101,11 +101,13 @@ impl<'a> Reader<'a> {
                 }
                 reader.collect(document, index, &target, documents.is_given(index));
                 redefinitions.push((index, target.clone()));
-                for link in document.links.iter().rev() {
+                for link in document.links.iter().rev().filter(|link| !link.is_repeated) {
                     for &to in link.to.iter().rev() {
-                        let declared: Arc<str> = documents.get(to).target.as_str().into();
-                        let target = if declared.is_empty() && !link.import { target.clone() } else { declared };
-                        pending.push((to, target));
+                        let declared = &seen.targets[to];
+                        let target = if declared.is_empty() && !link.import { &target } else { declared };
+                        if !seen.has(to, target) {
+                            pending.push((to, target.clone()));
+                        }
                     }
                 }
             }
@@ -259,6 +261,42 @@ impl<'a> Reader<'a> {
         let chameleon = namespace.is_empty() && prefix.is_empty() && self.document(place).target.is_empty();
         let namespace = if chameleon { place.target.clone() } else { namespace.clone() };
         is_ncname(local).then(|| (namespace, local.to_owned()))
+    }
+}
+
+/// The documents that were read, each with its namespace there.
+struct Seen {
+    /// The namespace that each document declares.
+    targets: Vec<Arc<str>>,
+    /// Tells for each document whether it was read with that namespace.
+    declared: Vec<bool>,
+    /// The documents without a namespace that were read in that of another document.
+    adopted: HashSet<(usize, Arc<str>)>,
+}
+
+impl Seen {
+    fn of(documents: &Documents) -> Self {
+        let targets: Vec<Arc<str>> = documents.all().map(|document| document.target.as_str().into()).collect();
+        Self { declared: vec![false; targets.len()], targets, adopted: HashSet::new() }
+    }
+
+    fn is_declared(&self, document: usize, target: &Arc<str>) -> bool {
+        Arc::ptr_eq(&self.targets[document], target) || self.targets[document] == *target
+    }
+
+    fn has(&self, document: usize, target: &Arc<str>) -> bool {
+        match self.is_declared(document, target) {
+            true => self.declared[document],
+            false => self.adopted.contains(&(document, target.clone())),
+        }
+    }
+
+    /// Adds a document; false if it was there.
+    fn insert(&mut self, document: usize, target: &Arc<str>) -> bool {
+        match self.is_declared(document, target) {
+            true => !std::mem::replace(&mut self.declared[document], true),
+            false => self.adopted.insert((document, target.clone())),
+        }
     }
 }
 

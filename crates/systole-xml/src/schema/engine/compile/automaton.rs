@@ -3,7 +3,9 @@
 //! Unique Particle Attribution (XSD 1.0 part 1, section 3.8.6) makes content models deterministic except for copies of
 //! one particle. If different particles compete, the schema breaks that rule and is refused.
 
-use foldhash::{HashMap, HashMapExt};
+use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::conflict::{Conflict, Spots};
 use super::particle::{Order, Particle, Term};
@@ -23,6 +25,7 @@ pub(super) struct Automata<'c> {
     pub(super) elements: &'c [Element],
     pub(super) substitutions: &'c Substitutions,
     pub(super) spots: Spots<'c>,
+    pub(super) globals: HashSet<ElementId>,
     pub(super) budget: Budget,
 }
 
@@ -48,7 +51,8 @@ struct Subset {
 
 /// The edges of one particle.
 struct Branch<'p> {
-    particle: u32,
+    /// The id of the particle.
+    id: u32,
     term: LeafTerm<'p>,
     to: StateId,
 }
@@ -74,16 +78,23 @@ impl Automata<'_> {
     }
 
     fn automaton(&mut self, positions: &Positions) -> Result<Model, Wrong> {
-        let mut construction =
-            Construction { positions, numbers: HashMap::new(), by_lists: HashMap::new(), subsets: Vec::new() };
+        // Most models have about one state for each position.
+        let expected = positions.leaves.len() + 1;
+        let mut construction = Construction {
+            positions,
+            numbers: HashMap::with_capacity(expected),
+            by_lists: HashMap::with_capacity(expected),
+            subsets: Vec::with_capacity(expected),
+        };
         construction.number(Subset { next: positions.first.clone(), accepts: positions.nullable, counted: None });
-        let mut model = Model { states: Vec::new(), wildcards: Vec::new(), known: Vec::new() };
-        while let Some(subset) = construction.subsets.get_mut(model.states.len()).map(std::mem::take) {
+        let mut model = Model { states: Vec::with_capacity(expected), wildcards: Vec::new(), known: Vec::new() };
+        while let Some(subset) = construction.subsets.get(model.states.len()).cloned() {
             let own = StateId::new(model.states.len());
             let state = self.state(&mut construction, &mut model.wildcards, (own, &subset))?;
             self.budget.spend(1 + state.edges.len() + state.counter.as_ref().map_or(0, |c| c.edges.len()))?;
             model.states.push(state);
         }
+        model.states.shrink_to_fit();
         model.known = self.known(&model);
         Ok(model)
     }
@@ -99,7 +110,7 @@ impl Automata<'_> {
         let (edges, wild) = self.edges(&branches, wildcards);
         let mut counter = None;
         if let Some((leaf, (min, max))) = subset.counted.and_then(|position| construction.counted(position)) {
-            let mut again = vec![Branch { particle: leaf.particle, term: leaf.term, to: own }];
+            let mut again = vec![Branch { id: leaf.id, term: leaf.term, to: own }];
             let (edges, wild) = self.edges(&again, wildcards);
             counter = Some(Box::new(Counter { min, max, edges, wildcards: wild }));
             if min < max {
@@ -144,14 +155,18 @@ impl Automata<'_> {
 
     /// Refuses particles that compete for an element (Unique Particle Attribution).
     fn distinct(&mut self, branches: &[Branch]) -> Result<(), Wrong> {
+        if let [only] = branches {
+            let LeafTerm::Element(element) = only.term else { return Ok(()) };
+            return self.budget.spend(1 + self.substitutions.members(element).len());
+        }
         let mut names: Vec<(NameId, u32)> = Vec::new();
         let mut wildcards: Vec<(&Wildcard, u32)> = Vec::new();
-        for Branch { particle, term, to } in branches {
+        for Branch { id, term, to } in branches {
             match term {
                 LeafTerm::Element(element) => {
-                    names.extend(self.named(*element, *to).map(|edge| (edge.name, *particle)));
+                    names.extend(self.named(*element, *to).map(|edge| (edge.name, *id)));
                 }
-                LeafTerm::Wildcard(wildcard) => wildcards.push((wildcard, *particle)),
+                LeafTerm::Wildcard(wildcard) => wildcards.push((wildcard, *id)),
             }
         }
         names.sort_unstable();
@@ -206,7 +221,7 @@ impl Automata<'_> {
             };
             let to = StateId::new(required.len());
             edges.extend(self.named(*element, to));
-            branches.push(Branch { particle: member.id, term: LeafTerm::Element(*element), to });
+            branches.push(Branch { id: member.id, term: LeafTerm::Element(*element), to });
             required.push(member.min > 0);
         }
         self.distinct(&branches)?;
@@ -217,16 +232,16 @@ impl Automata<'_> {
 
 struct Construction<'c, 'p> {
     positions: &'c Positions<'p>,
-    numbers: HashMap<Subset, u32>,
+    numbers: HashMap<Rc<Subset>, u32>,
     /// The states by the follow lists whose union their subset is, which are cheaper to look up than the subset.
     by_lists: HashMap<Subset, StateId>,
-    /// The subsets by number; each is taken when its state is made.
-    subsets: Vec<Subset>,
+    /// The subsets by number.
+    subsets: Vec<Rc<Subset>>,
 }
 
 impl<'p> Construction<'_, 'p> {
     fn number(&mut self, subset: Subset) -> StateId {
-        let number = *self.numbers.entry(subset).or_insert_with_key(|subset| {
+        let number = *self.numbers.entry(Rc::new(subset)).or_insert_with_key(|subset| {
             self.subsets.push(subset.clone());
             u32::try_from(self.subsets.len() - 1).unwrap_or(u32::MAX)
         });
@@ -236,6 +251,10 @@ impl<'p> Construction<'_, 'p> {
     /// The branches of a subset, one per particle, in the order of the schema.
     fn branches(&mut self, subset: &Subset, budget: &mut Budget) -> Result<Vec<Branch<'p>>, Wrong> {
         let leaves = &self.positions.leaves;
+        if let [only] = &*subset.next {
+            let Leaf { id, term, .. } = leaves[*only as usize];
+            return Ok(vec![Branch { id, term, to: self.target(&[*only], budget)? }]);
+        }
         let mut next = subset.next.clone();
         next.sort_by_key(|position| leaves[*position as usize].particle);
         let of_one = |one: &u32, other: &u32| leaves[*one as usize].particle == leaves[*other as usize].particle;
@@ -243,8 +262,8 @@ impl<'p> Construction<'_, 'p> {
         particles.sort_unstable_by_key(|copies| copies[0]);
         let mut branches = Vec::with_capacity(particles.len());
         for copies in particles {
-            let Leaf { particle, term, .. } = leaves[copies[0] as usize];
-            branches.push(Branch { particle, term, to: self.target(copies, budget)? });
+            let Leaf { id, term, .. } = leaves[copies[0] as usize];
+            branches.push(Branch { id, term, to: self.target(copies, budget)? });
         }
         Ok(branches)
     }

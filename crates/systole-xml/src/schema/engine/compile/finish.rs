@@ -13,9 +13,7 @@ use super::restriction::Restriction;
 use super::simple::Scope;
 use super::substitution::Substitutions;
 use super::{Compiler, Draft, DraftContent, Slot, Wrong, wrong};
-use crate::schema::engine::grammar::{
-    Content, Derivation, Element, ElementId, Grammar, NameId, NameMap, StateId, Type, TypeId,
-};
+use crate::schema::engine::grammar::{Content, Derivation, ElementId, Grammar, NameId, NameMap, StateId, Type, TypeId};
 use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::Place;
 
@@ -52,6 +50,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             elements: &self.elements,
             substitutions: &substitutions,
             spots: Spots { reader: self.reader, namespaces: &self.namespaces, places: &self.leaves },
+            globals: self.global_elements.iter().copied().collect(),
             budget: Budget::default(),
         };
         let mut types: Vec<Type> = Vec::with_capacity(drafts.len());
@@ -171,26 +170,39 @@ fn content(automata: &mut Automata, draft: &Draft) -> Result<Content, Wrong> {
     })
 }
 
-/// Checks that all elements of one name in a content model have one type (section 3.8.6, cos-element-consistent).
+/// Checks that all elements of one name in a content model have one type (section 3.8.6, cos-element-consistent). All
+/// global elements of one name are one, so that a schema breaks the rule only by a local element.
 fn consistent(automata: &mut Automata, particle: &Particle) -> Result<(), Wrong> {
-    let mut types: HashMap<NameId, (TypeId, u32)> = HashMap::new();
+    let mut local: HashMap<NameId, (TypeId, u32)> = HashMap::new();
+    let mut global: Vec<(ElementId, u32)> = Vec::new();
     let mut pending = vec![particle];
+    let type_of = |id: ElementId| (automata.elements[id.index()].name, automata.elements[id.index()].ty);
+    let wrong =
+        |spots: &Spots, name: NameId, one, other| Err(spots.two_types(one, other, &automata.names[name.index()].local));
     while let Some(particle) = pending.pop() {
         automata.budget.spend(1)?;
         match &particle.term {
             Term::Group(_, parts) => pending.extend(parts.iter()),
             Term::Wildcard(_) => {}
+            Term::Element(element) if automata.globals.contains(element) => global.push((*element, particle.id)),
             Term::Element(element) => {
-                let members = automata.substitutions.members(*element);
-                automata.budget.spend(members.len())?;
-                for id in std::iter::once(element).chain(members) {
-                    let Element { name, ty, .. } = &automata.elements[id.index()];
-                    let (known, first) = *types.entry(*name).or_insert((*ty, particle.id));
-                    if known != *ty {
-                        let local = &automata.names[name.index()].local;
-                        return Err(automata.spots.two_types(first, particle.id, local));
-                    }
+                let (name, ty) = type_of(*element);
+                let (known, first) = *local.entry(name).or_insert((ty, particle.id));
+                if known != ty {
+                    return wrong(&automata.spots, name, first, particle.id);
                 }
+            }
+        }
+    }
+    for (element, id) in global.into_iter().filter(|_| !local.is_empty()) {
+        let members = automata.substitutions.members(element);
+        automata.budget.spend(members.len())?;
+        for member in std::iter::once(&element).chain(members) {
+            let (name, ty) = type_of(*member);
+            if let Some((known, first)) = local.get(&name)
+                && *known != ty
+            {
+                return wrong(&automata.spots, name, *first, id);
             }
         }
     }

@@ -36,7 +36,7 @@ use attributes::Written;
 use constraints::DraftConstraint;
 pub(in crate::schema) use model::{Components, any_type};
 use model::{Made, Narrowed};
-use particle::Particle;
+use particle::{ModelGroup, Particle};
 use simple::check_notation;
 
 /// A rule that a schema breaks.
@@ -147,6 +147,8 @@ struct Compiler<'r, 'a> {
     pending: Vec<TypeId>,
     particles: u32,
     depth: usize,
+    /// The greatest depth since the outermost group that is being read.
+    deepest: usize,
     /// The attribute groups that are being read, to detect a group that contains itself.
     reading_groups: Vec<Key>,
     attribute_groups: HashMap<Key, Arc<Written>>,
@@ -154,7 +156,8 @@ struct Compiler<'r, 'a> {
     attributes: HashMap<Key, Attribute>,
     /// The model groups that are being read, to detect a group that contains itself.
     reading_models: Vec<Key>,
-    /// The distinct patterns so far, and the approximate number of states of their automata together.
+    model_groups: HashMap<Key, ModelGroup>,
+    /// The distinct sets of patterns so far, and the approximate number of states of their automata together.
     patterns: HashSet<String>,
     pattern_states: usize,
     /// The attribute uses in all types and groups together.
@@ -239,10 +242,12 @@ impl<'r, 'a> Compiler<'r, 'a> {
             pending: Vec::new(),
             particles: 0,
             depth: 0,
+            deepest: 0,
             reading_groups: Vec::new(),
             attribute_groups: HashMap::new(),
             attributes: HashMap::new(),
             reading_models: Vec::new(),
+            model_groups: HashMap::new(),
             patterns: HashSet::new(),
             pattern_states: 0,
             attribute_uses: 0,
@@ -402,10 +407,16 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// Bounds the nesting depth of components.
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Wrong>) -> Result<T, Wrong> {
-        if self.depth >= DEEPEST {
+    fn deepen(&mut self, depth: usize) -> Result<(), Wrong> {
+        if depth > DEEPEST {
             return wrong(format!("types and groups are nested more than {DEEPEST} deep"));
         }
+        self.deepest = self.deepest.max(depth);
+        Ok(())
+    }
+
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Wrong>) -> Result<T, Wrong> {
+        self.deepen(self.depth + 1)?;
         self.depth += 1;
         let read = read(self);
         self.depth -= 1;

@@ -263,13 +263,8 @@ impl Projection<'_, '_, '_> {
             }
         }
         // The patterns of one restriction are alternatives.
-        match patterns.as_slice() {
-            [] => {}
-            [one] => facets.patterns.push(Pattern::from_xsd(one)),
-            several => {
-                let several: Vec<String> = several.iter().map(|pattern| format!("({pattern})")).collect();
-                facets.patterns.push(Pattern::from_xsd(&several.join("|")));
-            }
+        if !patterns.is_empty() {
+            facets.patterns.push(Pattern::from_xsd(&patterns));
         }
         if !is_enumerated {
             facets.values = values;

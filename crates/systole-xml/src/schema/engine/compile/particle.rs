@@ -10,7 +10,7 @@ use crate::schema::xsd::read::{Kind, Place};
 /// A term with its bounds.
 #[derive(Debug, Clone)]
 pub(super) struct Particle {
-    /// The id, which all copies that unrolling makes of the particle share.
+    /// The id, by which its place is known. All references to a group share its particles.
     pub(super) id: u32,
     pub(super) min: u32,
     /// The upper bound; [`UNBOUNDED`] for none.
@@ -33,6 +33,19 @@ pub(super) enum Order {
     Choice,
     All,
 }
+
+/// A global group that was read.
+#[derive(Clone)]
+pub(super) struct ModelGroup {
+    particle: Option<Particle>,
+    /// Number of its particles, those of groups in it included each time.
+    particles: u32,
+    /// Levels of groups inside of it.
+    depth: usize,
+}
+
+/// The greatest number of particles of all content models. Groups that refer to groups can grow exponentially.
+const MOST_PARTICLES: u32 = 200_000;
 
 /// The greatest number of bytes of documentation of references, copied for each use of their group.
 const MOST_REFERENCED: usize = 8 << 20;
@@ -111,15 +124,36 @@ impl Compiler<'_, '_> {
         let Some(node) = tree.parts(place.node).find(|part| is_group(tree.node(*part).local)) else {
             return Ok(None);
         };
+        if let Some(known) = self.model_groups.get(&key(place)).cloned() {
+            self.deepen(self.depth + known.depth)?;
+            self.particles = self.particles.saturating_add(known.particles);
+            self.check_particles()?;
+            return Ok(known.particle);
+        }
         if self.reading_models.contains(&key(place)) {
             return wrong("a group contains itself: remove the reference to it")
                 .map_err(|wrong: Wrong| wrong.at(place));
         }
         self.reading_models.push(key(place));
         let group = Place { node, ..place.clone() };
-        let particle = self.nested(|compiler| compiler.particle(&group));
+        let (before, deepest) = (self.particles, std::mem::replace(&mut self.deepest, self.depth));
+        let particle = self.nested(|compiler| compiler.particle(&group))?;
         self.reading_models.pop();
-        particle
+        let read = ModelGroup {
+            particle: particle.clone(),
+            particles: self.particles - before,
+            depth: self.deepest - self.depth,
+        };
+        self.deepest = self.deepest.max(deepest);
+        self.model_groups.insert(key(place), read);
+        Ok(particle)
+    }
+
+    fn check_particles(&self) -> Result<(), Wrong> {
+        if self.particles > MOST_PARTICLES {
+            return wrong(format!("its content models have more than {MOST_PARTICLES} particles"));
+        }
+        Ok(())
     }
 
     /// A particle that occurs exactly once.
@@ -133,11 +167,7 @@ impl Compiler<'_, '_> {
     }
 
     fn group(&mut self, place: &Place, order: Order) -> Result<Term, Wrong> {
-        /// The greatest number of particles. Groups that refer to groups can grow exponentially.
-        const MOST: u32 = 200_000;
-        if self.particles > MOST {
-            return wrong(format!("its content models have more than {MOST} particles"));
-        }
+        self.check_particles()?;
         let tree = self.tree(place);
         let mut particles = Vec::new();
         for node in tree.parts(place.node).filter(|part| tree.node(*part).local != "annotation") {

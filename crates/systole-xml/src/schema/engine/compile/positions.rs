@@ -2,6 +2,8 @@
 //!
 //! Source: A. Brüggemann-Klein, "Regular expressions into finite automata" (1993).
 
+use std::ops::Range;
+
 use super::particle::{MANY, Order, Particle, Term};
 use super::{Wrong, wrong};
 use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
@@ -36,9 +38,12 @@ impl Budget {
 #[derive(Debug, Default)]
 pub(super) struct Positions<'p> {
     pub(super) leaves: Vec<Leaf<'p>>,
-    /// The positions that may follow each leaf, as indexes of shared lists.
-    follow: Vec<Vec<u32>>,
-    lists: Vec<Vec<u32>>,
+    /// The lists of positions that may follow each leaf: its last link, if it has any.
+    follow: Vec<Option<u32>>,
+    links: Vec<Link>,
+    /// The lists, which leaves share: ranges of `listed`.
+    lists: Vec<Range<usize>>,
+    listed: Vec<u32>,
     /// The positions that may come first.
     pub(super) first: Vec<u32>,
     /// The flag of each position: `true` if it may come last.
@@ -46,12 +51,17 @@ pub(super) struct Positions<'p> {
     /// Set if the content may be empty.
     pub(super) nullable: bool,
     few: u32,
+    /// The number of the next particle.
+    particle: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leaf<'p> {
-    /// The id of the particle. Copies of one particle share it, and never compete.
+    /// The number of the particle in the content model. Copies that unrolling makes of it share the number, and never
+    /// compete; uses of one group differ.
     pub(super) particle: u32,
+    /// The id of the particle, for its place.
+    pub(super) id: u32,
     pub(super) term: LeafTerm<'p>,
     /// The bounds on consecutive occurrences, if the leaf is counted rather than unrolled.
     pub(super) counter: Option<(u32, u32)>,
@@ -61,6 +71,13 @@ pub(super) struct Leaf<'p> {
 pub(super) enum LeafTerm<'p> {
     Element(ElementId),
     Wildcard(&'p Wildcard),
+}
+
+/// One of the lists that follow a leaf, and the link to the one before.
+#[derive(Debug)]
+struct Link {
+    list: u32,
+    before: Option<u32>,
 }
 
 /// A part of the particle, by its first and last positions.
@@ -87,18 +104,27 @@ impl<'p> Positions<'p> {
 
     /// The lists of positions that may follow any of `positions`, without duplicates.
     pub(super) fn lists_behind(&self, positions: &[u32]) -> Vec<u32> {
-        let mut lists: Vec<u32> =
-            positions.iter().flat_map(|position| &self.follow[*position as usize]).copied().collect();
+        let mut lists: Vec<u32> = positions.iter().flat_map(|position| self.lists_of(*position)).collect();
         lists.sort_unstable();
         lists.dedup();
         lists
+    }
+
+    fn lists_of(&self, position: u32) -> impl Iterator<Item = u32> {
+        let link = |at: u32| &self.links[at as usize];
+        let last = self.follow[position as usize].map(link);
+        std::iter::successors(last, move |later| later.before.map(link)).map(|link| link.list)
+    }
+
+    fn list(&self, list: u32) -> &[u32] {
+        &self.listed[self.lists[list as usize].clone()]
     }
 
     /// The union of lists of positions.
     pub(super) fn union(&self, lists: &[u32], budget: &mut Budget) -> Result<Vec<u32>, Wrong> {
         let mut union: Vec<u32> = Vec::new();
         for list in lists {
-            let list = &self.lists[*list as usize];
+            let list = self.list(*list);
             budget.spend(list.len())?;
             union.extend_from_slice(list);
         }
@@ -110,12 +136,11 @@ impl<'p> Positions<'p> {
     /// Removes or refuses counters inside of a loop: `(a{1,n})*` equals `a*`, and in `(a{m,n})*` a counter can't tell
     /// where a round ends.
     fn settle_counters(&mut self) -> Result<(), Wrong> {
-        for (position, leaf) in self.leaves.iter_mut().enumerate() {
-            let Some((min, max)) = leaf.counter else { continue };
-            let mut behind = self.follow[position].iter().flat_map(|list| &self.lists[*list as usize]);
-            let repeats = behind.any(|next| *next as usize == position);
+        for (position, at) in (0..).zip(0..self.leaves.len()) {
+            let Some((min, max)) = self.leaves[at].counter else { continue };
+            let repeats = self.lists_of(position).any(|list| self.list(list).contains(&position));
             match (repeats, min <= 1) {
-                (true, true) => leaf.counter = None,
+                (true, true) => self.leaves[at].counter = None,
                 (true, false) if min < max => {
                     return wrong("a particle with large bounds stands in a group that repeats");
                 }
@@ -140,7 +165,7 @@ impl<'p> Positions<'p> {
                 return self.repeat(min, max, budget, |positions, budget| positions.group(*order, parts, budget));
             }
         };
-        let leaf = Leaf { particle: id, term, counter: None };
+        let leaf = Leaf { particle: 0, id, term, counter: None };
         if (if max == UNBOUNDED { min } else { max }) <= self.few {
             return self.repeat(min, max, budget, |positions, budget| positions.leaf(leaf, budget));
         }
@@ -156,8 +181,9 @@ impl<'p> Positions<'p> {
             return wrong(format!("a content model has more than {MOST} particles"));
         }
         let position = u32::try_from(self.leaves.len()).unwrap_or(u32::MAX);
-        self.leaves.push(leaf);
-        self.follow.push(Vec::new());
+        self.leaves.push(Leaf { particle: self.particle, ..leaf });
+        self.particle += 1;
+        self.follow.push(None);
         Ok(Fragment { first: vec![position], last: vec![position], nullable: false })
     }
 
@@ -202,8 +228,10 @@ impl<'p> Positions<'p> {
         }
         let copies = if max == UNBOUNDED { min.max(1) } else { max };
         let mut whole: Option<Fragment> = None;
+        let first = self.particle;
         for number in (0..copies).rev() {
             budget.spend(1)?;
+            self.particle = first;
             let one = copy(self, budget)?;
             let mut joined = match whole {
                 Some(behind) => self.concatenation(one, behind, budget)?,
@@ -243,8 +271,14 @@ impl<'p> Positions<'p> {
             return Ok(());
         }
         let list = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
-        self.lists.push(to.to_vec());
-        from.iter().for_each(|position| self.follow[*position as usize].push(list));
+        let start = self.listed.len();
+        self.listed.extend_from_slice(to);
+        self.lists.push(start..self.listed.len());
+        for position in from {
+            let last = u32::try_from(self.links.len()).unwrap_or(u32::MAX);
+            let before = self.follow[*position as usize].replace(last);
+            self.links.push(Link { list, before });
+        }
         Ok(())
     }
 }

@@ -181,7 +181,7 @@ impl Compiler<'_, '_> {
     /// Bounds the checks of enumerated, default and fixed values: each is checked against one member of its union after
     /// the other, and each pattern takes a number of steps for each byte.
     pub(super) fn spend_on_value(&mut self, ty: &SimpleType, value: &str) -> Result<(), Wrong> {
-        const MOST: usize = 1_000_000;
+        const MOST: usize = 500_000;
         const STEPS: usize = 8_000_000;
         self.pattern_steps = self.pattern_steps.saturating_add(ty.steps(value));
         if self.pattern_steps > STEPS {
@@ -200,14 +200,20 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Bounds the automata of all patterns together. A pattern that occurs several times counts once.
+    /// Bounds the automata of all patterns together. The patterns of one restriction make one automaton, which counts
+    /// once if several restrictions have it.
     fn spend_on_patterns(&mut self, facets: &[Facet], place: &Place, scopes: &[Scope]) -> Result<(), Wrong> {
         /// The greatest number of states, about 16 MiB of automata.
         const MOST: usize = 250_000;
-        for (facet, scope) in facets.iter().zip(scopes).filter(|(facet, _)| facet.name == "pattern") {
-            if !self.patterns.insert(facet.value.to_owned()) {
-                continue;
-            }
+        /// An automaton takes about as long as so many states beside its own.
+        const AUTOMATON: usize = 60;
+        let patterns = || facets.iter().zip(scopes).filter(|(facet, _)| facet.name == "pattern");
+        let all: Vec<&str> = patterns().map(|(facet, _)| facet.value).collect();
+        if all.is_empty() || !self.patterns.insert(pattern::key(&all)) {
+            return Ok(());
+        }
+        self.pattern_states += AUTOMATON;
+        for (facet, scope) in patterns() {
             let states = pattern::states(facet.value);
             self.pattern_states = self.pattern_states.saturating_add(states);
             if self.pattern_states > MOST {

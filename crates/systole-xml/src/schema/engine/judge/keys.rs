@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use foldhash::HashMap;
+
 use super::budget::{Budget, room};
 use super::matching::{Entry, Frame, Keys, Matcher, Scope, Selected, Slot, TEXT, Table, What};
 use super::violation::{Part, Subject};
@@ -254,6 +256,7 @@ impl<'a> Walk<'_, 'a> {
     fn keys_end(&mut self, keys: &mut Keys, first: usize, (depth, tables): (usize, usize), elements: Range<u32>) {
         let grammar = self.grammar;
         let mut references = Vec::new();
+        let mut index = Index::of(&keys.tables[tables..], keys.scopes.len() - first);
         for at in first..keys.scopes.len() {
             let Scope { constraint, entries } = &mut keys.scopes[at];
             let (number, mut entries) = (*constraint, std::mem::take(entries));
@@ -275,23 +278,27 @@ impl<'a> Walk<'_, 'a> {
             if constraint.is_referred {
                 let entries = entries.into_iter().map(|entry| (entry, elements.clone()));
                 let Keys { tables: all, budget, .. } = &mut *keys;
-                budget.spend(all.len() - tables + entries.len());
-                match all[tables..].iter_mut().find(|table| table.constraint == number) {
-                    Some(table) => {
+                let (found, steps) = index.find(&all[tables..], number);
+                budget.spend(steps + entries.len());
+                match found {
+                    Some(at) => {
+                        let table = &mut all[tables + at];
                         budget.grow(&mut table.entries, |table| table.extend(entries));
                         table.sorted = false;
                     }
                     None => {
                         let mut own = Vec::new();
                         budget.grow(&mut own, |own| own.extend(entries));
+                        index.add(number, all.len() - tables);
                         all.push(Table { constraint: number, depth, entries: own, sorted: true });
                     }
                 }
             }
         }
         for (number, refer, mut entries) in references {
-            keys.budget.spend(keys.tables.len() - tables);
-            let at = keys.tables[tables..].iter().position(|table| table.constraint == refer).map(|at| at + tables);
+            let (found, steps) = index.find(&keys.tables[tables..], refer);
+            keys.budget.spend(steps);
+            let at = found.map(|at| at + tables);
             if let Some(at) = at
                 && !keys.tables[at].sorted
             {
@@ -344,4 +351,30 @@ impl<'a> Walk<'_, 'a> {
 fn is_one_key(found: &[(Entry, Range<u32>)]) -> bool {
     let outermost = found.iter().map(|(_, scope)| scope).min_by_key(|scope| (scope.start, u32::MAX - scope.end));
     outermost.is_some_and(|outermost| found.iter().all(|(_, scope)| outermost.contains(&scope.start)))
+}
+
+/// The tables of an element by their constraints, if they are many.
+struct Index(Option<HashMap<u32, usize>>);
+
+impl Index {
+    /// The index of the tables, to which those of `more` constraints may be added.
+    fn of(tables: &[Table], more: usize) -> Self {
+        const FEW: usize = 16;
+        let index = || tables.iter().enumerate().map(|(at, table)| (table.constraint, at)).collect();
+        Self((tables.len() + more > FEW).then(index))
+    }
+
+    /// The table of a constraint, and the steps that the search takes.
+    fn find(&self, tables: &[Table], constraint: u32) -> (Option<usize>, usize) {
+        match &self.0 {
+            Some(index) => (index.get(&constraint).copied(), 1),
+            None => (tables.iter().position(|table| table.constraint == constraint), tables.len()),
+        }
+    }
+
+    fn add(&mut self, constraint: u32, at: usize) {
+        if let Some(index) = &mut self.0 {
+            index.insert(constraint, at);
+        }
+    }
 }
