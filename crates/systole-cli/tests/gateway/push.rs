@@ -111,7 +111,8 @@ fn what_breaks_the_contract_never_reaches_the_caller() {
     // The listener gets the reason of each, and may redrive them.
     let worker = site.party("worker");
     let dead = dead(&worker);
-    let whys = ["no listener takes {urn:x}bomb", "can't be read as XML", "elements are not allowed in it, only text at 1:1"];
+    let whys =
+        ["no listener takes {urn:x}bomb", "can't be read as XML", "elements are not allowed in it, only text at 1:1"];
     assert_eq!(dead.len(), whys.len(), "{dead:?}");
     for (item, why) in dead.iter().zip(whys) {
         assert!(text(&item["last_error"]).contains(why), "{why}: {item}");
