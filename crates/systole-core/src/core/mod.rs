@@ -52,4 +52,6 @@ pub use prompt::listener_prompt;
 pub use setup::{CoreConfig, Decoders};
 pub use steps::Core;
 pub use tree::{Holding, OpenThread, Snapshot};
-pub use usage::{Millionths, ModelAnswer, NoDecimal, Usage};
+pub use usage::{ModelAnswer, Usage};
+
+pub use crate::vocab::{Millionths, NoDecimal};
