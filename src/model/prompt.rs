@@ -71,7 +71,12 @@ impl Prompt {
 
     /// A guess of the tokens that it takes with its answer: four bytes a token is what English and XML have on average.
     pub(super) fn estimate(&self) -> u64 {
-        self.bytes().div_ceil(BYTES_A_TOKEN) + u64::from(self.max_tokens)
+        self.input() + u64::from(self.max_tokens)
+    }
+
+    /// A guess of the tokens that it takes without its answer.
+    pub(super) fn input(&self) -> u64 {
+        self.bytes().div_ceil(BYTES_A_TOKEN)
     }
 
     /// Bytes of all texts.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::{Fault, Millionths};
+use crate::vocab::{Amounts, Fault, Millionths};
 
 /// Tokens of a request to a model and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,6 +43,13 @@ impl Usage {
             cached: self.cached.saturating_add(other.cached),
             cost: Millionths(self.cost.0.saturating_add(other.cost.0)),
         }
+    }
+}
+
+impl From<Usage> for Amounts {
+    fn from(usage: Usage) -> Self {
+        let tokens = usage.input.saturating_add(usage.output);
+        Self { tokens, cost: usage.cost, ..Self::default() }
     }
 }
 

@@ -18,6 +18,8 @@ pub enum FaultCode {
     Overload,
     /// A bound was reached.
     Limit,
+    /// A budget of tokens, cost, calls or threads is spent.
+    Budget,
     /// A deadline or a handler's timeout passed.
     Timeout,
     /// The thread was cancelled.
@@ -34,7 +36,7 @@ pub enum FaultCode {
 
 impl FaultCode {
     /// All codes.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Malformed,
         Self::Envelope,
         Self::Payload,
@@ -47,6 +49,7 @@ impl FaultCode {
         Self::Internal,
         Self::Silent,
         Self::Failed,
+        Self::Budget,
     ];
 
     /// The code as it stands in `<code>`.
@@ -58,6 +61,7 @@ impl FaultCode {
             Self::Route => "route",
             Self::Overload => "overload",
             Self::Limit => "limit",
+            Self::Budget => "budget",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
             Self::ListenerFailed => "listener-failed",
@@ -78,6 +82,7 @@ impl FaultCode {
             | Self::Route
             | Self::Overload
             | Self::Limit
+            | Self::Budget
             | Self::Timeout
             | Self::Cancelled
             | Self::ListenerFailed
