@@ -5,6 +5,7 @@ use std::rc::Rc;
 use systole::core::{Client, Contract, Message, Outcome, Routing};
 use systole::prelude::*;
 use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
+use systole::vocab::Budget;
 
 const LISTENERS: [usize; 3] = [100, 1_000, 10_000];
 
@@ -46,8 +47,12 @@ fn of_distinct_contracts(listeners: usize) -> OrganismBuilder {
         contract.replies = vec![payload(listeners)];
         builder.raw_listener(contract, || Mute)
     };
-    let client =
-        Client { name: "cli".parse().expect("a name"), calls: (0..listeners).map(payload).collect(), admin: false };
+    let client = Client {
+        name: "cli".parse().expect("a name"),
+        calls: (0..listeners).map(payload).collect(),
+        admin: false,
+        budget: Budget::NONE,
+    };
     (0..listeners).fold(Organism::builder("many"), with).raw_client(client).shards(1)
 }
 

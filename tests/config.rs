@@ -10,7 +10,7 @@ use systole::runtime::command::Variable;
 use systole::runtime::journal::Durability;
 use systole::runtime::worker::WorkerSpec;
 use systole::settings::{Backend, Dialect, KeySource, Mode, ModelSettings, Price, ProviderSettings, Rule, Strategy};
-use systole::vocab::{Limits, QName, XmlLimits};
+use systole::vocab::{Budget, Limits, QName, XmlLimits};
 
 fn load(file: &str) -> Config {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -93,6 +93,17 @@ fn every_key_arrives() {
     assert!(tls.cert.ends_with("tests/golden/config/../../outbound/tls/cert.pem"), "{tls:?}");
     assert!(tls.key.ends_with("tests/golden/config/../../outbound/tls/key.pem"), "{tls:?}");
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+}
+
+#[test]
+fn budgets_are_those_of_the_organism_its_clients_and_its_listeners() {
+    let blueprint = load("all-keys.yaml").blueprint;
+    let budget = |text: &str| text.parse::<Budget>().unwrap();
+    assert_eq!(blueprint.budget, budget("tokens=44000 cost=0.25 calls=45 threads=46 time=47s"));
+    let clients: Vec<_> = blueprint.clients().map(|(_, client)| client.budget).collect();
+    assert_eq!(clients, [budget("cost=48"), Budget::NONE]);
+    let listeners: Vec<_> = blueprint.listeners().map(|(_, listener)| listener.budget).take(2).collect();
+    assert_eq!(listeners, [budget("calls=0"), Budget::NONE]);
 }
 
 #[test]

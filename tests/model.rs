@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use systole::core::{EventKind, Millionths, Usage};
-use systole::journal::MemoryJournal;
+use systole::journal::{Journal, MemoryJournal};
 use systole::model::{Again, Completion, Finish, Llm, Prompt, Provider, Role, Setback};
 use systole::outbound::retry::Policy;
 use systole::prelude::*;
 use systole::runtime::{LocalBoxFuture, OrganismBuilder};
 use systole::settings::{Backend, ModelSettings, Price, Strategy};
 use systole::testing::{Kit, Probe};
-use systole::vocab::{Name, Time};
+use systole::vocab::{Amounts, Budget, Name, Time};
 
 macro_rules! payloads {
     ($($type:ident $(=> $reply:ident)?)*) => {
@@ -420,4 +420,91 @@ fn a_listener_that_may_only_call_waits_for_nobody() {
     kit.run_until_idle();
     assert_eq!((heard.received().len(), fake.count()), (2, 2));
     assert!(kit.client("cli").try_receive().is_none(), "nothing is owed");
+}
+
+fn budget(text: &str) -> Budget {
+    text.parse().unwrap()
+}
+
+/// What was spent in the first conversation, as the journal has it.
+fn spent(journal: &Shared) -> Vec<(Budget, Amounts)> {
+    let recovered = journal.lock().unwrap().clone().recover().unwrap();
+    recovered.budgets.iter().map(|record| (record.budget, record.spent)).collect()
+}
+
+#[test]
+fn the_last_request_takes_what_is_left_and_says_so() {
+    let fake = Fake::new([Say("<ask><text>one</text></ask>"), Say("<plan><text>all that there is</text></plan>")]);
+    let settings = ModelSettings { max_tokens: 2500, ..settings() };
+    let mut kit = Kit::start(planner(&one(&fake), settings).budget(budget("tokens=3600"))).unwrap();
+    assert_eq!(plan(&kit, "go").unwrap(), "all that there is");
+    let asked = fake.asked();
+    // The first answer took 1100 tokens, so that 2500 are left.
+    assert_eq!(asked[0].max_tokens, 2500);
+    let (first, last) = (&asked[0], &asked[1]);
+    assert!(!first.last().contains("budget"), "{}", first.last());
+    assert!(last.last().ends_with("You can't call anything any more."), "{}", last.last());
+    let bytes = last.system.len() + last.turns.iter().map(|turn| turn.text.len()).sum::<usize>();
+    assert_eq!(u64::from(last.max_tokens), 2500 - bytes.div_ceil(4) as u64);
+    let told: Vec<_> = kit
+        .events()
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::Spent { budget, spent } => Some((event.path.to_string(), spent.of(&budget))),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [("root".to_owned(), "2200 of 3600 tokens, 2 calls, 2 threads".to_owned())]);
+}
+
+#[test]
+fn a_call_in_the_last_answer_and_a_request_without_a_budget_end_with_the_fault() {
+    let fake = Fake::new([Say("<ask><text>one</text></ask>")]);
+    let settings = ModelSettings { max_tokens: 1500, ..settings() };
+    let organism = |tokens: &str| planner(&one(&fake), settings.clone()).budget(budget(tokens));
+    let kit = Kit::start(organism("tokens=1400")).unwrap();
+    let (code, message) = plan(&kit, "go").unwrap_err();
+    assert_eq!((code, fake.count()), (FaultCode::Budget, 1), "{message}");
+    assert!(message.starts_with("a budget has 1400 of 1400 tokens left, and "), "{message}");
+    let kit = Kit::start(organism("tokens=100")).unwrap();
+    assert_eq!(plan(&kit, "go").unwrap_err().0, FaultCode::Budget);
+    assert_eq!(fake.count(), 1, "nothing is sent that can't be paid");
+}
+
+#[test]
+fn a_cost_is_bounded_by_the_highest_price() {
+    let fake = Fake::new([]);
+    let millionths = |text: &str| text.parse::<Millionths>().unwrap();
+    let price = Price { input: millionths("3"), output: millionths("15"), cached: None };
+    let (one, two) = (fake.clone(), fake.clone());
+    let llm = Llm::new(Strategy::Failover)
+        .backend(backend("cheap"), move || one.clone())
+        .backend(Backend { price, priority: 2, ..backend("dear") }, move || two.clone());
+    // Some 900 tokens in and 4096 out would be 0.064 at the dear one.
+    let kit = Kit::start(planner(&llm, settings()).budget(budget("cost=0.02"))).unwrap();
+    assert_eq!(plan(&kit, "go").unwrap(), "the last");
+    let most = fake.asked()[0].max_tokens;
+    assert!((1000..1300).contains(&most), "{most} tokens for 0.02 less the prompt");
+}
+
+#[test]
+fn a_run_that_begins_again_pays_once() {
+    // The first answer is there; while the second one is awaited, the process ends.
+    let fake = Fake::new([Say("<plan/>"), SLOW]);
+    let journal: Shared = Arc::new(Mutex::new(MemoryJournal::new([7; 32])));
+    let organism =
+        |fake: &Fake, journal: Shared| planner(&one(fake), settings()).budget(budget("tokens=20000")).journal(journal);
+    let kit = Kit::start(organism(&fake, journal.clone())).unwrap();
+    kit.client("cli").tell(Task::from("go")).unwrap();
+    kit.settle();
+    assert_eq!(fake.count(), 2);
+    let tokens = |tokens| [(budget("tokens=20000"), Amounts { tokens, calls: 1, threads: 1, ..Amounts::default() })];
+    assert_eq!(spent(&journal), tokens(1100));
+    let crashed: Shared = Arc::new(Mutex::new(journal.lock().unwrap().clone()));
+    let again = Fake::new([SLOW]);
+    let kit = Kit::start(organism(&again, crashed.clone())).unwrap();
+    kit.settle();
+    assert_eq!((again.count(), spent(&crashed)), (1, tokens(1100).to_vec()), "the reserve of the lost request is back");
+    kit.run_until_idle();
+    assert!(kit.client("cli").try_receive().unwrap().fault.is_none());
 }

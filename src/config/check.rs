@@ -25,6 +25,7 @@ pub(super) fn blueprint(organism: &Organism) -> Blueprint {
     let mut blueprint = Blueprint::new(&*organism.name, listeners, clients);
     blueprint.scheduling = organism.scheduling;
     blueprint.limits = organism.limits.clone();
+    blueprint.budget = organism.budget;
     blueprint.meta = organism.meta.clone();
     blueprint
 }

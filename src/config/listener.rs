@@ -5,6 +5,7 @@ use std::time::Duration;
 use systole_core::core::{Contract, Routing, Silence};
 use systole_core::vocab::{Limits, Name, QName, Span, ns};
 
+use super::budget;
 use super::document::Node;
 use super::gateway;
 use super::llm::{self, Model};
@@ -151,6 +152,7 @@ fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contra
     if let Some(timeout) = fields.take("timeout").and_then(|node| reader.duration(node)) {
         contract.timeout = Some(timeout);
     }
+    contract.budget = budget::take(reader, fields);
     let slots = fields.take("concurrency").and_then(|node| reader.number("concurrency", node, 1, u32::MAX.into()));
     if let Some(slots) = slots {
         contract.concurrency = slots as u32;

@@ -304,7 +304,8 @@ fn number(reader: &mut Reader, fields: &mut Fields<'_>, key: &'static str, min: 
     fields.take(key).and_then(|node| reader.number(key, node, min, max)).map(|number| number as u32)
 }
 
-fn decimal(reader: &mut Reader, key: &'static str, node: &Node, max: u64) -> Option<Millionths> {
+/// Reads a decimal number with at most six digits behind the point.
+pub(super) fn decimal(reader: &mut Reader, key: &'static str, node: &Node, max: u64) -> Option<Millionths> {
     let text = reader.text(node)?;
     match text.parse::<Millionths>() {
         Ok(number) if number.0 <= max * Millionths::ONE.0 => Some(number),

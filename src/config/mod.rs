@@ -20,6 +20,7 @@
 //! Not here: running anything. [`Config::kinds`] has the kind of each listener.
 
 mod advice;
+mod budget;
 mod check;
 mod document;
 mod finding;

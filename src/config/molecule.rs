@@ -99,7 +99,14 @@ pub(super) fn voices(reader: &mut Reader, listeners: &[Listener]) -> Vec<Speaker
     let speaker = |(name, call): (At<_>, _)| match voice(&name.value) {
         Ok(voice) => {
             let name = At { value: voice, span: name.span };
-            Some(Speaker { name, called: Vec::new(), calls: vec![call], admin: false, mailbox: None })
+            Some(Speaker {
+                name,
+                called: Vec::new(),
+                calls: vec![call],
+                admin: false,
+                budget: systole_core::vocab::Budget::NONE,
+                mailbox: None,
+            })
         }
         Err(error) => {
             reader.report(Mistake::Name(error), name.span);

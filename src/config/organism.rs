@@ -1,7 +1,7 @@
 //! The shape of the whole file.
 
 use systole_core::core::{Access, Client, MetaFlags, Scheduling};
-use systole_core::vocab::{Limits, Name, QName};
+use systole_core::vocab::{Budget, Limits, Name, QName};
 
 use super::document::Node;
 use super::gateway;
@@ -10,7 +10,7 @@ use super::listener::{self, Listener};
 use super::llm::{self, Llm};
 use super::reader::{At, Fields, Reader};
 use super::short::{self, Called, Prefixes};
-use super::{Mistake, limits, molecule};
+use super::{Mistake, budget, limits, molecule};
 use crate::runtime::journal::{Durability, Retention};
 use crate::settings::GatewaySettings;
 
@@ -20,6 +20,7 @@ pub(super) struct Organism {
     pub(super) name: String,
     pub(super) scheduling: Scheduling,
     pub(super) limits: Limits,
+    pub(super) budget: Budget,
     pub(super) meta: MetaFlags,
     pub(super) journal: Option<Keep>,
     pub(super) gateway: Option<At<GatewaySettings>>,
@@ -38,6 +39,7 @@ pub(super) struct Speaker {
     pub(super) called: Vec<At<Called>>,
     pub(super) calls: Vec<At<QName>>,
     pub(super) admin: bool,
+    pub(super) budget: Budget,
     /// The remote listener whose mailbox belongs to the client.
     pub(super) mailbox: Option<At<Name>>,
 }
@@ -45,7 +47,7 @@ pub(super) struct Speaker {
 impl Speaker {
     pub(super) fn client(&self) -> Client {
         let calls = self.calls.iter().map(|call| call.value.clone()).collect();
-        Client { name: self.name.value.clone(), calls, admin: self.admin }
+        Client { name: self.name.value.clone(), calls, admin: self.admin, budget: self.budget }
     }
 }
 
@@ -56,6 +58,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let scheduling = [("breadth-first", Scheduling::BreadthFirst), ("depth-first", Scheduling::DepthFirst)];
     let scheduling = fields.take("scheduling").and_then(|node| reader.choice(node, &scheduling)).unwrap_or_default();
     let limits = fields.take("limits").map(|node| limits::read(reader, node)).unwrap_or_default();
+    let budget = budget::take(reader, &mut fields);
     let meta = fields.take("meta").map(|node| meta(reader, node)).unwrap_or_default();
     let journal = journal(reader, &mut fields);
     let gateway = fields.take("gateway").and_then(|node| gateway::read(reader, node));
@@ -76,7 +79,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let complete = entries.is_some_and(|entries| entries.len() == listeners.len());
     reader.finish(fields);
     let name = name.unwrap_or_default();
-    Some(Organism { name, scheduling, limits, meta, journal, gateway, llm, clients, listeners, complete })
+    Some(Organism { name, scheduling, limits, budget, meta, journal, gateway, llm, clients, listeners, complete })
 }
 
 /// The declaration of the journal, with its path as written.
@@ -153,7 +156,8 @@ fn speaker(reader: &mut Reader, node: &Node) -> Option<Speaker> {
     let name = fields.require("name", "a client", reader).and_then(|node| reader.name(node));
     let called = fields.take("calls").and_then(|node| reader.called(node)).unwrap_or_default();
     let admin = fields.take("admin").and_then(|node| reader.flag(node)).unwrap_or_default();
+    let budget = budget::take(reader, &mut fields);
     let mailbox = fields.take("mailbox").and_then(|node| reader.name(node));
     reader.finish(fields);
-    Some(Speaker { name: name?, called, calls: Vec::new(), admin, mailbox })
+    Some(Speaker { name: name?, called, calls: Vec::new(), admin, budget, mailbox })
 }

@@ -47,6 +47,7 @@ mod tests {
             };
             all.push(inside(pointer, place, json!({})));
         }
+        all.push(inside("/$defs/budget", "/budget", json!({})));
         let mut tls = inside("/properties/gateway/properties/tls", "/gateway", json!({ "tls": {} }));
         tls.2 = "/gateway/tls";
         all.push(tls);

@@ -105,7 +105,8 @@ fn sends(reader: &mut Reader, fields: &mut Fields<'_>) -> impl FnOnce(TasksOf) -
 pub(super) const ROUTING: Routing = Routing::Addressed;
 
 /// Keys whose values the kind of the listener determines.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
+    "budget",
     "schemas",
     "accepts",
     "replies",

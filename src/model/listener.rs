@@ -11,6 +11,7 @@ use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
 
+use super::allowance::allow;
 use super::chat::Chat;
 use super::feedback::{feedback, gave_up, nothing_said, said, unfinished};
 use super::prompt::{Prompt, Role};
@@ -82,8 +83,9 @@ impl ModelListener {
             tried += 1;
             let system = self.system_prompt(context).to_owned();
             let prompt = Prompt { listener: own.clone(), system, turns: chat.turns(), temperature, max_tokens };
-            let asking = self.ask(&prompt, message, context);
-            let exchange: Exchange = context.thread().record_answer(NOTE, &prompt.key(), asking).await?;
+            let key = prompt.key();
+            let asking = self.ask(prompt, message, context);
+            let exchange: Exchange = context.thread().record_answer(NOTE, &key, asking).await?;
             let completion = exchange.completion();
             let Err(fault) = self.judge(&completion, message, context) else { return Ok(completion.text) };
             if tried >= tries.max(1) {
@@ -96,12 +98,14 @@ impl ModelListener {
 
     async fn ask(
         &self,
-        prompt: &Prompt,
+        prompt: Prompt,
         message: &Message,
         context: &RunContext,
     ) -> Result<(Exchange, ModelAnswer), Failure> {
+        let only = self.settings.backend.as_ref();
+        let prompt = allow(prompt, &self.llm.price(only), context.thread()).await?;
         let clock = context.thread().clock().unwrap_or_else(Clock::real);
-        let asked = self.llm.ask(&self.providers, prompt, self.settings.backend.as_ref(), &clock).await;
+        let asked = self.llm.ask(&self.providers, &prompt, only, &clock).await;
         let Answered { backend, completion } = asked.map_err(|unanswered| failure(&unanswered))?;
         let refused = self.judge(&completion, message, context).err();
         let report = ModelAnswer {

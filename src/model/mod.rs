@@ -6,10 +6,12 @@
 //!
 //! What always holds: an answer that the provider cut is refused, however well-formed; an answer is durable before
 //! anything follows from it, so no run of a message asks the same twice; keys are in no log, journal, prompt or error;
-//! one backend never has more requests in flight, or more tokens a minute, than its settings say.
+//! one backend never has more requests in flight, or more tokens a minute, than its settings say; where a budget bounds
+//! the thread, a request is reserved before it is sent, and charged with the note of its answer.
 //!
-//! Not here: budgets, and tools in a wire form of a provider. Calls are XML, for every model.
+//! Not here: tools in a wire form of a provider. Calls are XML, for every model.
 
+mod allowance;
 mod anthropic;
 mod bucket;
 mod build;

@@ -71,7 +71,12 @@ impl Prompt {
 
     /// An estimate of the tokens of the request with its answer: English and XML have four bytes a token on average.
     pub(super) fn estimate(&self) -> u64 {
-        self.bytes().div_ceil(BYTES_A_TOKEN) + u64::from(self.max_tokens)
+        self.input() + u64::from(self.max_tokens)
+    }
+
+    /// A guess of the tokens that it takes without its answer.
+    pub(super) fn input(&self) -> u64 {
+        self.bytes().div_ceil(BYTES_A_TOKEN)
     }
 
     /// Bytes of all texts.

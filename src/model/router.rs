@@ -17,7 +17,7 @@ use crate::outbound::retry::{Policy, Tried};
 use crate::outbound::tls;
 use crate::runtime::clock::Clock;
 use crate::runtime::entropy::Entropy;
-use crate::settings::{Backend, LlmSettings, ProviderSettings, Strategy};
+use crate::settings::{Backend, LlmSettings, Price, ProviderSettings, Strategy};
 
 /// Asks models. Clones are the same, and share the limits of its backends.
 #[derive(Clone)]
@@ -141,6 +141,16 @@ impl Llm {
     /// The names of the backends.
     pub fn backends(&self) -> impl Iterator<Item = &Name> {
         self.0.slots.iter().map(|slot| &slot.backend.name)
+    }
+
+    /// The highest prices among the backends that may be asked. `only` names the one to ask.
+    pub(super) fn price(&self, only: Option<&Name>) -> Price {
+        let slots = self.0.slots.iter().filter(|slot| only.is_none_or(|only| slot.backend.name == *only));
+        slots.fold(Price::default(), |most, slot| {
+            let Price { input, output, cached } = slot.backend.price;
+            let input = cached.map_or(input, |cached| input.max(cached));
+            Price { input: most.input.max(input), output: most.output.max(output), cached: None }
+        })
     }
 
     /// A provider for each backend.

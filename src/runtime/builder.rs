@@ -10,7 +10,7 @@ use systole_core::core::{
     Blueprint, Client, Contract, Decoders, Event, Failure, ListenerId, MetaFlags, Problem, Scheduling,
 };
 use systole_core::journal::{Journal, JournalError, Recovered};
-use systole_core::vocab::{Limits, Name, QName};
+use systole_core::vocab::{Budget, Limits, Name, QName};
 use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
 use tokio::sync::broadcast;
 
@@ -43,6 +43,7 @@ pub struct OrganismBuilder {
     listeners: Vec<Registration>,
     clients: Vec<Client>,
     limits: Limits,
+    pub(super) budget: Budget,
     scheduling: Scheduling,
     meta: MetaFlags,
     shards: Option<u16>,
@@ -118,6 +119,7 @@ impl OrganismBuilder {
             listeners: Vec::new(),
             clients: Vec::new(),
             limits: Limits::default(),
+            budget: Budget::NONE,
             scheduling: Scheduling::default(),
             meta: MetaFlags::default(),
             shards: None,
@@ -392,6 +394,7 @@ impl OrganismBuilder {
         }
         let mut blueprint = Blueprint::new(self.name, contracts, self.clients);
         blueprint.limits = self.limits;
+        blueprint.budget = self.budget;
         blueprint.scheduling = self.scheduling;
         blueprint.meta = self.meta;
         let (mut warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);

@@ -228,6 +228,7 @@ mod tests {
             },
             join: Some(JoinPosition { index: 1, total: 3, remaining: 0 }),
             deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
+            is_budgeted: false,
             traceparent: None,
             history: Vec::new(),
             number: 0,

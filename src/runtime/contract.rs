@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use systole_core::core::{Client, Contract, Routing, Silence};
 use systole_core::protocol::{Boot, Request, boot_qname, fan_out_ended_qname};
-use systole_core::vocab::{Fault, Name, QName, ns};
+use systole_core::vocab::{Budget, Fault, Name, QName, ns};
 use systole_xml::ladder::Element;
 use systole_xml::schema::{DecodeFn, Payload, PayloadSchema, decoder};
 
@@ -259,7 +259,7 @@ pub struct ClientBuilder {
 
 impl ClientBuilder {
     pub(super) fn new(name: Name) -> Self {
-        Self { client: Client { name, calls: Vec::new(), admin: false }, words: Words::default() }
+        Self { client: Client { name, calls: Vec::new(), admin: false, budget: Budget::NONE }, words: Words::default() }
     }
 
     /// Allows calls with `T`.

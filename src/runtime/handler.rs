@@ -3,6 +3,8 @@
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+#[cfg(feature = "gateway")]
+use systole_core::core::Short;
 use systole_core::core::{CallId, InvocationId, ListenerId, Settled, ShardId};
 use systole_core::vocab::Fault;
 
@@ -40,6 +42,9 @@ pub(super) struct Handler {
     /// Notes that are not durable yet, and the wakers of their waiters.
     notes: Vec<(u32, Option<Waker>)>,
     calls: Vec<Call>,
+    /// The reservation that it waits for.
+    #[cfg(feature = "gateway")]
+    reservation: Option<Reservation>,
 }
 
 /// Place of a handler.
@@ -61,6 +66,12 @@ pub(super) trait Cancel {
 struct Call {
     id: CallId,
     state: CallState,
+}
+
+#[cfg(feature = "gateway")]
+enum Reservation {
+    Open(Option<Waker>),
+    Decided(Result<(), Box<Short>>),
 }
 
 enum CallState {
@@ -111,6 +122,8 @@ impl Handler {
             next_note: 0,
             notes: Vec::new(),
             calls: Vec::new(),
+            #[cfg(feature = "gateway")]
+            reservation: None,
         }
     }
 
@@ -147,6 +160,34 @@ impl Handler {
                 Poll::Pending
             }
             None => Poll::Ready(()),
+        }
+    }
+
+    /// Begins to wait for a reservation.
+    #[cfg(feature = "gateway")]
+    pub(super) fn reserves(&mut self) {
+        self.reservation = Some(Reservation::Open(None));
+    }
+
+    /// Stores the result of the reservation; returns the waker of its waiter.
+    #[cfg(feature = "gateway")]
+    pub(super) fn reserved(&mut self, result: Result<(), Box<Short>>) -> Option<Waker> {
+        match self.reservation.replace(Reservation::Decided(result)) {
+            Some(Reservation::Open(waker)) => waker,
+            Some(Reservation::Decided(_)) | None => None,
+        }
+    }
+
+    /// Takes the result of the reservation, or leaves a waker.
+    #[cfg(feature = "gateway")]
+    pub(super) fn poll_reserved(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Box<Short>>> {
+        match self.reservation.take() {
+            Some(Reservation::Open(_)) => {
+                self.reservation = Some(Reservation::Open(Some(cx.waker().clone())));
+                Poll::Pending
+            }
+            Some(Reservation::Decided(result)) => Poll::Ready(result),
+            None => Poll::Ready(Ok(())),
         }
     }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+#[cfg(feature = "gateway")]
+use systole_core::core::Short;
 use systole_core::core::{
     CallId, ClientId, Core, DeadLetterError, DeadLetterId, Input, InvocationId, ListenerId, Outcome, Settled, ShardId,
     Start,
@@ -34,6 +36,9 @@ pub(super) enum Command {
     Abort { origin: ShardId, task: InvocationId },
     /// A note of such a handler is durable.
     Noted { origin: ShardId, task: InvocationId, index: u32 },
+    /// The result of a reservation of such a handler.
+    #[cfg(feature = "gateway")]
+    Reserved { origin: ShardId, task: InvocationId, result: Result<(), Box<Short>> },
     /// A handler that runs in another shard for a thread of this one has ended.
     Finished { task: InvocationId, outcome: Outcome },
     /// A handler of this shard that runs on a thread of its own has ended.

@@ -8,6 +8,7 @@ mod accepts;
 mod asking;
 mod block_on;
 mod breakdown;
+mod budget;
 mod builder;
 mod calling;
 mod client;

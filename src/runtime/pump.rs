@@ -213,6 +213,8 @@ impl Shard {
             Command::Resume { origin, task, call, result } => self.shard_context.resume(origin, task, call, result),
             Command::Abort { origin, task } => self.abort(origin, task),
             Command::Noted { origin, task, index } => self.shard_context.noted(origin, task, index),
+            #[cfg(feature = "gateway")]
+            Command::Reserved { origin, task, result } => self.shard_context.reserved(origin, task, result),
             Command::Finished { task, outcome } => {
                 self.shard_context.handlers.borrow_mut().remove(self.shard_context.shard, task);
                 self.core.handle(Input::Finished { task, outcome }, now);
@@ -283,6 +285,17 @@ impl Shard {
                     self.shard_context.links.send(away, Command::Noted { origin, task, index });
                 }
                 None => self.shard_context.noted(self.shard_context.shard, task, index),
+            },
+            // Only models reserve.
+            #[cfg(not(feature = "gateway"))]
+            Output::Reserved { .. } => {}
+            #[cfg(feature = "gateway")]
+            Output::Reserved { task, result } => match self.shard_context.away(task) {
+                Some(away) => {
+                    let origin = self.shard_context.shard;
+                    self.shard_context.links.send(away, Command::Reserved { origin, task, result });
+                }
+                None => self.shard_context.reserved(self.shard_context.shard, task, result),
             },
             // There may be no subscriber.
             Output::Event(event) => drop(self.events.send(event)),

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+#[cfg(feature = "gateway")]
+use systole_core::core::Short;
 use systole_core::core::catch_panic::Panicked;
 use systole_core::core::{
     Blueprint, CallId, Emission, Input, InvocationId, Join, ListenerId, ModelAnswer, Outcome, Settled, ShardId,
@@ -270,6 +272,27 @@ impl ShardContext {
     /// Polls whether a note is durable.
     pub(super) fn poll_note(&self, key: HandlerKey, index: u32, cx: &mut Context<'_>) -> Poll<()> {
         self.with(key, |handler| handler.poll_note(index, cx)).unwrap_or(Poll::Ready(()))
+    }
+
+    /// Lets a handler wait for a reservation; `false` if it has ended.
+    #[cfg(feature = "gateway")]
+    pub(super) fn reserves(&self, key: HandlerKey) -> bool {
+        self.with(key, Handler::reserves).is_some()
+    }
+
+    /// Takes the result of a reservation.
+    #[cfg(feature = "gateway")]
+    pub(super) fn poll_reserved(&self, key: HandlerKey, cx: &mut Context<'_>) -> Poll<Result<(), Box<Short>>> {
+        self.with(key, |handler| handler.poll_reserved(cx)).unwrap_or(Poll::Ready(Ok(())))
+    }
+
+    /// Passes the result of a reservation to a handler of this shard.
+    #[cfg(feature = "gateway")]
+    pub(super) fn reserved(&self, origin: ShardId, task: InvocationId, result: Result<(), Box<Short>>) {
+        let key = self.key(origin, task);
+        if let Some(waker) = self.with(key, |handler| handler.reserved(result)).flatten() {
+            waker.wake();
+        }
     }
 
     /// Drops calls.

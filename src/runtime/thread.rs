@@ -5,14 +5,18 @@ use std::task::Poll;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-#[cfg(feature = "gateway")]
-use systole_core::core::Attachment;
 use systole_core::core::{Answer, Emission, EmissionKind, Failure, Input, Join, Message, ModelAnswer, Remembered};
+#[cfg(feature = "gateway")]
+use systole_core::core::{Attachment, Short};
 use systole_core::journal::{NoteRecord, Number};
 use systole_core::protocol::Request;
+#[cfg(feature = "gateway")]
+use systole_core::vocab::Amounts;
 use systole_core::vocab::{Fault, FaultCode, ThreadId, Time};
 use systole_xml::schema::{Draft, IntoDraft, Payload};
 
+#[cfg(feature = "gateway")]
+use super::budget::reserve;
 use super::calling::{Calling, CallingAll, Read};
 use super::clock::Clock;
 use super::entropy::Entropy;
@@ -28,6 +32,8 @@ use super::shard_context::ShardContext;
 pub struct Thread {
     id: ThreadId,
     deadline: Option<Time>,
+    #[cfg(feature = "gateway")]
+    is_budgeted: bool,
     history: Option<Arc<[Remembered]>>,
     /// The number of the message in the journal; 0 if there is none.
     message: Number,
@@ -43,7 +49,16 @@ impl Thread {
         let history = (!history.is_empty()).then(|| history.into());
         let notes = std::mem::take(&mut message.notes);
         let notes = (!notes.is_empty()).then(|| notes.into());
-        Self { id: message.thread, deadline: message.deadline, history, message: message.number, notes, key }
+        Self {
+            id: message.thread,
+            deadline: message.deadline,
+            #[cfg(feature = "gateway")]
+            is_budgeted: message.is_budgeted,
+            history,
+            message: message.number,
+            notes,
+            key,
+        }
     }
 
     /// Attaches operations to the end of the handler, which must follow at once: they are written in the step that
@@ -109,6 +124,16 @@ impl Thread {
         let (value, answer) = ask.await?;
         self.write_down(page.write(&Keyed { key: key.to_owned(), value: &value })?, Some(Box::new(answer))).await?;
         Ok(value)
+    }
+
+    /// Reserves amounts for a request to a model. `is_last`: the request takes what is left, and the thread ends with this
+    /// fault unless the handler answers then.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn reserve(&self, amounts: Amounts, is_last: Option<Fault>) -> Result<(), Box<Short>> {
+        match self.is_budgeted {
+            true => reserve(self.key, amounts, is_last).await,
+            false => Ok(()),
+        }
     }
 
     /// Comes back when a note is durable.

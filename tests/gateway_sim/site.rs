@@ -20,7 +20,7 @@ use systole::runtime::journal::{Durability, Options, Principals, Retention};
 use systole::schema::PayloadSchema;
 use systole::settings::{GatewaySettings, Mode};
 use systole::testing::Kit;
-use systole::vocab::{Name, Time};
+use systole::vocab::{Budget, Name, Time};
 use tower::ServiceExt;
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
@@ -121,7 +121,7 @@ impl Site {
         let builder = Organism::builder("office")
             .durable(&file, durability)
             .schemas(PayloadSchema::from_xsd("t.xsd", SCHEMA).unwrap())
-            .raw_client(Client { name: ada, calls, admin: false })
+            .raw_client(Client { name: ada, calls, admin: false, budget: Budget::NONE })
             .raw_listener(worker, {
                 let remote = remote.clone();
                 move || remote.clone()

@@ -129,6 +129,38 @@ fn the_sums_of_version_5_become_those_of_today() {
     assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
 }
 
+#[test]
+fn version_6_gets_a_table_of_budgets() {
+    let folder = Folder::new();
+    let mut memory = MemoryJournal::new(KEY);
+    let mut store = open(&folder.journal());
+    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+    let steps = Story::whole_steps(5, 40);
+    store.append(&steps).unwrap();
+    memory.append(&steps).unwrap();
+    drop(store);
+    // What an organism of that version writes is the same, but for the table.
+    let old = Connection::open(folder.journal()).unwrap();
+    old.execute_batch("DROP TABLE budget; PRAGMA user_version = 6;").unwrap();
+    drop(old);
+    let reader = JournalReader::open(&folder.journal()).unwrap();
+    assert_eq!(reader.verify().unwrap().faults, [""; 0], "as it is, by whoever only reads");
+    assert!(reader.budgets(None).unwrap().is_empty());
+    drop(reader);
+    let mut store = open(&folder.journal());
+    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+    let mut story = Story::default();
+    let mut more = story.step(&[(0, 1), (0, 2), (0, 3)]);
+    more.ops.extend((0..9).map(|pick| story.budget(pick)));
+    store.append(std::slice::from_ref(&more)).unwrap();
+    memory.append(&[more]).unwrap();
+    drop(store);
+    let mut store = open(&folder.journal());
+    let recovered = content(store.recover().unwrap());
+    assert!(!recovered.budgets.is_empty());
+    assert_eq!(recovered, content(memory.recover().unwrap()));
+}
+
 fn addressees(records: &[AddresseeRecord]) -> Step {
     Step { ops: records.iter().cloned().map(Op::Addressee).collect(), ..Step::default() }
 }

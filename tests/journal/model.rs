@@ -41,6 +41,8 @@ proptest! {
                         let mut step = story.step(ops);
                         let later = ops.iter().filter(|(kind, _)| *kind > 150);
                         step.ops.extend(later.map(|&(kind, pick)| story.later(kind, pick)));
+                        let budgets = ops.iter().filter(|(kind, _)| *kind < 40);
+                        step.ops.extend(budgets.map(|&(_, pick)| story.budget(pick)));
                         step
                     };
                     let steps: Vec<_> = steps.iter().map(step).collect();

@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use systole::journal::{
-    AgentRecord, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MailRecord,
-    MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered,
-    Registration, RememberedRecord, Request, SettledRecord, StateRecord, Step, SubmissionRecord, TaskRecord,
+    AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord,
+    MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner,
+    Recovered, Registration, RememberedRecord, Request, SettledRecord, StateRecord, Step, SubmissionRecord, TaskRecord,
     ThreadRecord,
 };
 use systole::runtime::journal::{Options, SqliteJournal};
-use systole::vocab::{BrokenRule, Fault, FaultCode, MessageId, Name, Position, TaskId, ThreadId, ThreadPath, Time};
+use systole::vocab::{
+    Amounts, BrokenRule, Budget, Fault, FaultCode, MessageId, Millionths, Name, Position, TaskId, ThreadId, ThreadPath,
+    Time,
+};
 use uuid::Uuid;
 
 pub(crate) const KEY: [u8; 32] = [7; 32];
@@ -229,6 +232,20 @@ impl Story {
         }
     }
 
+    /// Makes an operation that version 6 of the store did not know.
+    pub(crate) fn budget(&self, pick: u16) -> Op {
+        let n = u64::from(pick);
+        let budget = Budget {
+            tokens: n.is_multiple_of(2).then_some(n << 32),
+            cost: n.is_multiple_of(3).then_some(Millionths(n)),
+            calls: n.is_multiple_of(5).then_some(0),
+            threads: n.is_multiple_of(7).then_some(u64::MAX),
+            time: None,
+        };
+        let spent = Amounts { tokens: n / 2, cost: Millionths(u64::MAX - n), calls: n / 3, threads: n / 4 };
+        Op::Budget(BudgetRecord { thread: some(&self.threads, pick.into()), budget, spent })
+    }
+
     fn number(&mut self) -> Number {
         self.next += 1;
         1 << 48 | (self.next % 2) << 40 | self.next
@@ -411,7 +428,8 @@ fn fault(n: usize) -> Fault {
         example: (n.is_multiple_of(3)).then(|| "<a/>".into()),
     };
     Fault {
-        code: FaultCode::ALL[n % FaultCode::ALL.len()],
+        // Those that the kept files of earlier versions know.
+        code: FaultCode::ALL[n % 12],
         message: format!("fault {n}\u{1b}[2J").into(),
         retryable: n.is_multiple_of(2),
         in_reply_to: (n.is_multiple_of(3)).then(|| message_id(n)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use systole::runtime::terminal::shorten;
 use systole_core::core::{Event, EventKind, Misroute};
-use systole_core::vocab::{Fault, Name};
+use systole_core::vocab::{Amounts, Budget, Fault, Name};
 
 /// Characters of a refused output in the line of its event; its JSON has all that is kept.
 const SHOWN: usize = 400;
@@ -51,6 +51,7 @@ impl fmt::Display for EventLine<'_> {
                 write!(f, "fault {fault}")?;
                 misroute.iter().try_for_each(|misroute| write!(f, " ({misroute})"))
             }
+            EventKind::Spent { budget, spent } => write!(f, "spent {}", spent.of(budget)),
             EventKind::Opened { .. } => f.write_str("opened"),
             EventKind::Closed { cancelled: 0, .. } => f.write_str("closed"),
             EventKind::Closed { cancelled, .. } => write!(f, "closed, {cancelled} queued messages cancelled"),
@@ -111,6 +112,7 @@ pub(super) fn to_json(event: &Event) -> Value {
             }),
         ),
         EventKind::Faulted { fault, misroute } => ("fault", fault_json(fault, misroute.as_ref())),
+        EventKind::Spent { budget, spent } => ("spent", budget_json(budget, spent)),
         EventKind::Opened { thread } => ("thread-opened", json!({ "thread": thread.to_string() })),
         EventKind::Closed { thread, cancelled } => {
             ("thread-closed", json!({ "thread": thread.to_string(), "cancelled": cancelled }))
@@ -132,6 +134,17 @@ pub(super) fn to_json(event: &Event) -> Value {
         object.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
     }
     Value::Object(object)
+}
+
+/// What was spent of each kind, and the most where there is one.
+pub(super) fn budget_json(budget: &Budget, spent: &Amounts) -> Value {
+    let kind = |spent: Value, most: Option<Value>| json!({ "spent": spent, "most": most });
+    json!({
+        "tokens": kind(spent.tokens.into(), budget.tokens.map(Value::from)),
+        "cost": kind(spent.cost.as_f64().into(), budget.cost.map(|cost| cost.as_f64().into())),
+        "calls": kind(spent.calls.into(), budget.calls.map(Value::from)),
+        "threads": kind(spent.threads.into(), budget.threads.map(Value::from)),
+    })
 }
 
 fn blocked_json(listener: &Name, shard: u16, took: Duration) -> Value {
@@ -179,6 +192,18 @@ mod tests {
         assert!(format!("{:#}", EventLine(&delivered)).starts_with("00000000-0000-0000-0000-000067e55044 root/"));
         let fault = event(EventKind::Faulted { fault: Fault::new(FaultCode::Failed, "why"), misroute: None });
         assert_eq!(EventLine(&fault).to_string(), "67e55044 root/researcher/calculator#2 fault failed: why");
+    }
+
+    #[test]
+    fn what_was_spent_stands_beside_the_budget() {
+        let (budget, spent) =
+            ("calls=3".parse().unwrap(), Amounts { calls: 3, tokens: 40, threads: 2, ..Amounts::default() });
+        let spent = event(EventKind::Spent { budget, spent });
+        let line = "67e55044 root/researcher/calculator#2 spent 40 tokens, 3 of 3 calls, 2 threads";
+        assert_eq!(EventLine(&spent).to_string(), line);
+        let json = to_json(&spent);
+        assert_eq!(json["calls"], json!({ "spent": 3, "most": 3 }));
+        assert_eq!(json["tokens"], json!({ "spent": 40, "most": null }));
     }
 
     #[test]

@@ -361,6 +361,7 @@ fn went_wrong(kind: &EventKind) -> bool {
         EventKind::Delivered { .. }
         | EventKind::Emitted { .. }
         | EventKind::ModelAnswered { .. }
+        | EventKind::Spent { .. }
         | EventKind::Opened { .. }
         | EventKind::Closed { .. }
         | EventKind::Left { .. } => false,

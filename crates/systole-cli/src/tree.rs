@@ -45,6 +45,7 @@ impl Tree {
             | EventKind::DeadLetter { .. }
             | EventKind::Blocked { .. }
             | EventKind::ModelAnswered { .. }
+            | EventKind::Spent { .. }
             | EventKind::Released { .. } => {}
         }
     }

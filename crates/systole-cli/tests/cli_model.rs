@@ -520,3 +520,51 @@ fn the_example_plans_a_trip() {
     );
     assert!(output.status.success(), "{err}");
 }
+
+#[test]
+fn a_budget_ends_two_models_that_answer_each_other_also_after_a_kill() {
+    let folder = Folder::new("budget", "", "durability: process\n");
+    for name in ["script.yaml", "texts.xsd", "organism.yaml"] {
+        let text = fs::read_to_string(format!("{ROOT}/examples/budget/{name}")).unwrap();
+        let text = text.replace("organism: {", "durability: process\njournal: the.journal\norganism: {");
+        // So that the kill comes in the middle.
+        let text = text.replace("- listener: critic", "- listener: critic\n  after: 30ms");
+        fs::write(folder.0.join(name), text).unwrap();
+    }
+    fs::write(folder.0.join("do.xml"), "<task>A slogan</task>").unwrap();
+    let running = folder.start(&["do.xml"]);
+    let log = || fs::read_to_string(folder.0.join("log")).unwrap();
+    until("three answers", || (events(&log(), "model-answered").len() > 2).then_some(()));
+    let mut out = running.kill();
+    let rest = folder.systole(&["run", "organism.yaml", "--until-idle", "--json"]);
+    out.push_str(&String::from_utf8_lossy(&rest.stdout));
+    has(&out, &[">Pumps for agents</text>"]);
+    let rest = String::from_utf8(rest.stderr).unwrap();
+    let root = events(&rest, "thread-closed").last().unwrap()["root"].as_str().unwrap().to_owned();
+    let spent = events(&rest, "spent");
+    assert_eq!(spent.last().unwrap()["calls"], json!({ "spent": 8, "most": 8 }), "{spent:?}");
+
+    // What was spent is what the answers in the journal used: none is missing, none is there twice.
+    let shown = folder.systole(&["thread", "show", &root]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let numbers = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let before = |word: &str| {
+            let at = words.iter().position(|found| found.starts_with(word)).unwrap();
+            words[at - 1].parse::<u64>().unwrap()
+        };
+        before("tokens") + before("out,")
+    };
+    let answers: Vec<u64> = shown.lines().filter(|line| line.contains("scripted at script:")).map(numbers).collect();
+    assert_eq!(answers.len(), 16, "{shown}");
+    let tokens: u64 = answers.iter().sum();
+    let tree = folder.systole(&["thread", "tree", &root]);
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let (whole, rest) = tree.split_once('\n').unwrap();
+    has(whole, &["client cli", &format!("spent {tokens} of 100000 tokens"), "8 of 8 calls, 8 threads"]);
+    assert_eq!(rest.matches("of 3000 tokens").count(), 7, "{tree}");
+    let json = folder.systole(&["thread", "tree", &root, "--json"]);
+    let json: Vec<Value> = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json[0]["budget"]["tokens"], json!({ "spent": tokens, "most": 100_000 }));
+    assert_eq!(json[1]["budget"], Value::Null, "the writer has none of its own");
+}

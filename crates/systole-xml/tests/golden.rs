@@ -91,7 +91,7 @@ fn refusal(error: &StrictError) -> String {
 }
 
 fn describe(claims: &Claims) -> String {
-    let Claims { from, to, thread, id, in_reply_to, deadline, traceparent, foreign } = claims;
+    let Claims { from, to, thread, id, in_reply_to, deadline, budget, traceparent, foreign } = claims;
     let mut text = format!("from {from:?}\n");
     for (name, claim) in [("to", to), ("thread", thread), ("id", id), ("in-reply-to", in_reply_to)] {
         if let Some(claim) = claim {
@@ -100,6 +100,9 @@ fn describe(claims: &Claims) -> String {
     }
     if let Some(deadline) = deadline {
         writeln!(text, "deadline {deadline}").unwrap();
+    }
+    if let Some(budget) = budget {
+        writeln!(text, "budget {budget}").unwrap();
     }
     if let Some(traceparent) = traceparent {
         writeln!(text, "traceparent {traceparent:?}").unwrap();

@@ -80,6 +80,7 @@ impl Bench {
             body: Body::Fault(Fault::new(FaultCode::Failed, text)),
             join: None,
             deadline: None,
+            is_budgeted: false,
             traceparent: None,
             history: Vec::new(),
             number: 0,

@@ -81,6 +81,7 @@ impl<'a> Apply<'a> {
             }),
             Op::Left { thread } => self.with_thread(*thread, |thread| thread.left = true),
             Op::Close { thread } => self.close(*thread),
+            Op::Budget(budget) => self.budget(budget),
             Op::Put(message) => self.put(message, [message.number.cast_signed()]),
             Op::Done { message } => {
                 self.end_message(*message, over!("message", "", "number = ?1", "?2", ", ending = 'done'"))
@@ -253,6 +254,7 @@ impl<'a> Apply<'a> {
             self.known.roots.remove(&root);
             self.end_submissions(root, self.at)?;
         }
+        self.end_budget(thread)?;
         let mut messages = Vec::new();
         let cancel = over!("message", ", number", "thread = ?1", "?2", ", ending = 'cancelled'");
         self.end_each(cancel, key, |row| {

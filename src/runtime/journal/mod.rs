@@ -4,6 +4,7 @@
 //! tables, the promise of each durability, and the repair of a damaged file.
 
 mod apply;
+mod budget;
 mod edit;
 mod error;
 mod fan;

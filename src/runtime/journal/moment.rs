@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use systole_core::journal::{
-    FanId, FanRecord, MessageRecord, NoteRecord, Number, Origin, Outcome, RememberedRecord, ThreadRecord,
+    BudgetRecord, FanId, FanRecord, MessageRecord, NoteRecord, Number, Origin, Outcome, RememberedRecord, ThreadRecord,
 };
 
 use super::fan::{FanRow, SettledRow, call_number};
@@ -18,6 +18,8 @@ use crate::runtime::sqlite::Problem;
 pub(super) struct Moment {
     /// The threads in order of number, the root first.
     pub(super) threads: Vec<ThreadRecord>,
+    /// The budgets, as they are now.
+    pub(super) budgets: Vec<BudgetRecord>,
     /// The messages in order of place.
     pub(super) messages: Vec<MessageRecord>,
     pub(super) fans: Vec<FanRecord>,
@@ -46,6 +48,7 @@ impl Moment {
         );
         let mut moment = Self {
             threads: reader.rows(&threads, key, |_, record, _, _| Ok(record))?,
+            budgets: reader.budget_rows(&of_threads("thread"), key)?,
             messages: reader.rows(&of_threads("place, number"), key, |_, record, _, _| Ok(record))?,
             fans: Vec::new(),
             notes: reader.rows(&notes, key, |_, record, _, _| Ok(record))?,

@@ -36,6 +36,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         epoch: meta.epoch,
         crashed: meta.running,
         threads,
+        budgets: open.rows("WHERE ended IS NULL ORDER BY thread")?,
         fans,
         messages,
         notes: open.rows("WHERE ended IS NULL ORDER BY message, place")?,
@@ -92,6 +93,8 @@ pub(super) struct Known {
     pub(super) noted: HashSet<Number>,
     /// Threads that have or had fan-outs or a context.
     pub(super) holding: HashSet<Number>,
+    /// Threads with budgets.
+    pub(super) budgeted: HashSet<Number>,
     /// Roots of conversations.
     pub(super) roots: HashSet<ThreadId>,
 }
@@ -102,6 +105,7 @@ pub(super) fn known(recovered: &Recovered) -> Known {
     let fanned = recovered.fans.iter().map(|fan| fan.thread);
     Known {
         holding: fanned.chain(recovered.remembered.iter().map(|entry| entry.thread)).collect(),
+        budgeted: recovered.budgets.iter().map(|budget| budget.thread).collect(),
         noted: called.chain(recovered.notes.iter().map(|note| note.message)).collect(),
         roots: recovered.threads.iter().filter(|thread| thread.root == thread.number).map(|root| root.id).collect(),
     }

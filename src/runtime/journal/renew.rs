@@ -9,6 +9,7 @@ use systole_core::journal::{
 };
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 
+use super::budget::renewed;
 use super::moment::Moment;
 use crate::runtime::sqlite::Problem;
 
@@ -59,11 +60,14 @@ impl Renewal {
 
     /// Makes the operations that create the conversation for a client.
     pub(super) fn ops(&mut self, moment: Moment, owner: &Name) -> Result<Vec<Op>, Problem> {
-        let Moment { threads, messages, fans, notes, remembered } = moment;
+        let Moment { threads, budgets, messages, fans, notes, remembered } = moment;
         let before = threads.first().map(|root| root.owner.clone());
         let mut ops = Vec::new();
         for thread in threads {
             ops.push(Op::Open(self.thread(thread, owner)?));
+        }
+        for budget in budgets {
+            ops.push(renewed(budget, self.number(budget.thread)?));
         }
         for fan in fans {
             ops.push(Op::Fan(self.fan(fan)?));

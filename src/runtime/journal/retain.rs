@@ -21,8 +21,9 @@ const ROWS: i64 = 512;
 
 /// Tables and keys whose rows are deleted once they ended before a time, oldest first. The statement checks the row
 /// itself, because a damaged index may be wrong.
-const DELETE: [(&str, &str); 8] = [
+const DELETE: [(&str, &str); 9] = [
     ("thread", "number"),
+    ("budget", "thread"),
     ("message", "number"),
     ("fan", "(message, call)"),
     ("settled", "(message, call, place)"),

@@ -13,6 +13,7 @@ pub(super) const FORMAT: Format = Format {
         include_str!("history.sql"),
         include_str!("mail.sql"),
         include_str!("addressee.sql"),
+        include_str!("budget.sql"),
     ],
 };
 

@@ -1,8 +1,8 @@
 //! Checks every row of a journal, including the ended ones.
 
 use systole_core::journal::{
-    AddresseeRecord, AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord,
-    StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
+    AddresseeRecord, AgentRecord, BudgetRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord,
+    RememberedRecord, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 
 use super::error::StoreError;
@@ -78,6 +78,9 @@ impl JournalReader {
         }
         if self.has::<AddresseeRecord>()? {
             check.rows::<AddresseeRecord>()?;
+        }
+        if self.has::<BudgetRecord>()? {
+            check.rows::<BudgetRecord>()?;
         }
         let known = meta(&self.db, &mut self.sums())?.record.total;
         if check.verdict.faults.is_empty() && check.total != known {

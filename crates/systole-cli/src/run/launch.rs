@@ -181,6 +181,7 @@ fn builder(config: Config, console: &Console, entrance: &Entrance, models: &Mode
     let journal = config.journal;
     let mut builder = Organism::builder(&*blueprint.organism)
         .limits(blueprint.limits.clone())
+        .budget(blueprint.budget)
         .scheduling(blueprint.scheduling)
         .meta(blueprint.meta.clone())
         .schemas(schemas);

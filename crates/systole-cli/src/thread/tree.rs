@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use systole::runtime::journal::ThreadEntry;
-use systole_core::journal::{Number, Owner};
+use systole_core::journal::{BudgetRecord, Number, Owner};
 use systole_core::vocab::{Name, ThreadPath};
 
 use super::{Journal, Sought, conversation, owner, state};
 use crate::columns::moment;
+use crate::event_line::budget_json;
 use crate::failure::Failure;
 use crate::print::{self, Page};
 
@@ -57,6 +58,9 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
         None => reader.open_threads().map_err(Failure::store)?,
     };
     let waiting = reader.waiting().map_err(Failure::store)?;
+    let of_whole = sought.and(threads.first()).map(|root| root.record.id);
+    let budgets = reader.budgets(of_whole).map_err(Failure::store)?;
+    let budget = |thread: &ThreadEntry| budgets.get(&thread.record.number);
     let tree = Threads::new(&threads);
     let waiting = |thread: &ThreadEntry| waiting.get(&thread.record.number).copied().unwrap_or(0);
     if of.json {
@@ -71,6 +75,7 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
                 "opened": thread.opened.to_string(),
                 "closed": thread.closed.map(|time| time.to_string()),
                 "waiting": waiting(thread),
+                "budget": budget(thread).map(|record| budget_json(&record.budget, &record.spent)),
             })
         };
         print::json(&threads.iter().map(value).collect())?;
@@ -88,9 +93,11 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
             0 => String::new(),
             count => format!(", {count} waiting"),
         };
+        let spent = budget(thread)
+            .map_or_else(String::new, |BudgetRecord { budget, spent, .. }| format!(", spent {}", spent.of(budget)));
         let since = moment(thread.closed.unwrap_or(thread.opened));
         let (name, id) = (label(thread), thread.record.id);
-        page.line(format_args!("{fork}{name}  {id}  {} since {since}{messages}", state(thread)))?;
+        page.line(format_args!("{fork}{name}  {id}  {} since {since}{messages}{spent}", state(thread)))?;
         let children = tree.children.get(&thread.record.number).map_or(&[][..], Vec::as_slice);
         for (at, child) in children.iter().enumerate().rev() {
             let (fork, deeper) = if at + 1 == children.len() { ("└ ", "  ") } else { ("├ ", "│ ") };

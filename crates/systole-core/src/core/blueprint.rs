@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::contract::{Client, Contract, MetaFlags, Routing, Scheduling, Silence};
 use crate::inbox::payload;
 use crate::protocol::boot_qname;
-use crate::vocab::{Limits, Name, QName, ns};
+use crate::vocab::{Budget, Limits, Name, QName, ns};
 
 /// The organism as it was registered: listeners, clients, and the payloads that each may send and take. Immutable.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct Blueprint {
     pub scheduling: Scheduling,
     /// The bounds.
     pub limits: Limits,
+    /// The most that each conversation may use. Those of `<boot>` have no such bound.
+    pub budget: Budget,
     /// The flags of the core.
     pub meta: MetaFlags,
     listeners: Vec<Contract>,
@@ -166,6 +168,7 @@ impl Blueprint {
             organism: organism.into(),
             scheduling: Scheduling::default(),
             limits: Limits::default(),
+            budget: Budget::NONE,
             meta: MetaFlags::default(),
             listeners,
             clients,

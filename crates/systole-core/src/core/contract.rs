@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::vocab::{Name, QName};
+use crate::vocab::{Budget, Name, QName};
 
 /// The payloads that a listener takes and may send, and its bounds. Everything that it doesn't list is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub struct Contract {
     /// States whether its handlers emit everything at their end, as programs do: an organism is not idle before,
     /// even if it is that of `<boot>`.
     pub speaks_at_end: bool,
+    /// The most that each of its threads may use, with the threads below it.
+    pub budget: Budget,
 }
 
 impl Contract {
@@ -73,6 +75,7 @@ impl Contract {
             reattaches: false,
             outlives: false,
             speaks_at_end: false,
+            budget: Budget::NONE,
         }
     }
 }
@@ -118,6 +121,8 @@ pub struct Client {
     pub calls: Vec<QName>,
     /// States whether requests that need an operator are granted.
     pub admin: bool,
+    /// The most that each of its conversations may use.
+    pub budget: Budget,
 }
 
 /// The parties that may make one kind of request to the core.

@@ -7,7 +7,7 @@ use systole_xml::ladder::Repair;
 
 use super::misroute::Misroute;
 use super::usage::Usage;
-use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath};
+use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath};
 
 /// An event for operators: it holds thread paths, so it is never for listeners.
 #[derive(Debug, Clone)]
@@ -95,6 +95,13 @@ pub enum EventKind {
     Opened {
         /// The id of the thread.
         thread: ThreadId,
+    },
+    /// A thread with a budget closes.
+    Spent {
+        /// The most that it and the threads below it might use.
+        budget: Budget,
+        /// The amounts that they used.
+        spent: Amounts,
     },
     /// A thread closed.
     Closed {

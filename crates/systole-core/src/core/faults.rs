@@ -3,6 +3,8 @@
 //! A fault keeps its message on its way up, through listeners that know nothing of it. So a message is a statement in
 //! the third person, true for each receiver: no "you", no "this", no "the listener".
 
+use std::fmt::Display;
+
 use systole_xml::ladder::{Canonical, EnvelopeError, LadderError, write_example};
 use systole_xml::schema::{Catalog, EncodeError, SchemaError};
 
@@ -102,6 +104,13 @@ pub(super) fn meta(error: &MetaError) -> Fault {
 
 pub(super) fn limit(what: impl std::fmt::Display) -> Fault {
     Fault::new(FaultCode::Limit, what.to_string())
+}
+
+/// Refuses a use that a budget has no room for. The thread that asked for it may still answer; its caller isn't told so.
+pub(super) fn budget(kind: &str, most: &dyn Display, left: &dyn Display, wanted: &dyn Display) -> Fault {
+    let message = format!("a budget has {left} of {most} {kind} left, and {wanted} would be needed");
+    let rule = "a reply with what there is is all that can still be sent: any other payload ends the request with such a fault";
+    with_rule(Fault::new(FaultCode::Budget, message), rule.to_owned(), None, None)
 }
 
 pub(super) fn too_many(found: usize, blueprint: &Blueprint) -> Fault {
@@ -211,6 +220,7 @@ pub(super) fn is_mistake(fault: &Fault) -> bool {
         FaultCode::Malformed | FaultCode::Envelope | FaultCode::Payload | FaultCode::Route => true,
         FaultCode::Overload
         | FaultCode::Limit
+        | FaultCode::Budget
         | FaultCode::Timeout
         | FaultCode::Cancelled
         | FaultCode::ListenerFailed

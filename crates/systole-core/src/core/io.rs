@@ -8,6 +8,7 @@ use systole_xml::ladder::{Canonical, Claims, Element, Raw, Validated};
 use systole_xml::schema::{DecodeError, Draft, IntoDraft, Payload, decode};
 
 use super::blueprint::{ClientId, ListenerId};
+use super::budgets::Short;
 use super::catch_panic::Value;
 use super::dead_letters::{DeadLetterError, DeadLetterId};
 use super::event::Event;
@@ -15,7 +16,7 @@ use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
 use super::usage::ModelAnswer;
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
-use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, Time};
+use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time};
 
 /// A shard of an organism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -149,6 +150,16 @@ pub enum Input {
         /// The answer of a model, if it is one.
         answer: Option<Box<ModelAnswer>>,
     },
+    /// A handler is about to send a request to a model: each gets one [`Output::Reserved`]. What is reserved is given back
+    /// with the answer ([`Input::Noted`]), by the next reservation, and at the end of the handler.
+    Reserve {
+        /// The handler.
+        task: InvocationId,
+        /// The most that the request may use.
+        amounts: Amounts,
+        /// Set for a request that takes what is left: its thread ends with this fault unless it answers then.
+        is_last: Option<Fault>,
+    },
     /// Time has passed.
     Tick,
     /// The organism stops: pending continues and boot handlers are cancelled, the rest goes on.
@@ -226,6 +237,13 @@ pub enum Output {
         task: InvocationId,
         /// The place among its notes.
         index: u32,
+    },
+    /// The result of [`Input::Reserve`].
+    Reserved {
+        /// The handler.
+        task: InvocationId,
+        /// The reason why the request must not be sent.
+        result: Result<(), Box<Short>>,
     },
     /// An event for operators.
     Event(Event),
@@ -434,6 +452,8 @@ pub struct Message {
     pub join: Option<JoinPosition>,
     /// The time at which the thread ends at the latest.
     pub deadline: Option<Time>,
+    /// States whether a budget bounds what its handler uses.
+    pub is_budgeted: bool,
     /// W3C trace context, passed on down the tree.
     pub traceparent: Option<Arc<str>>,
     /// The canonical payloads of the thread before this one, oldest first; for contracts with context.

@@ -103,6 +103,18 @@ impl Verdict {
         }
     }
 
+    /// Returns whether its thread goes on with it, rather than to answer or to end something.
+    pub(super) fn goes_on(&self) -> bool {
+        match self {
+            Self::Reply(_) | Self::CloseThread { .. } | Self::Refused(_) => false,
+            Self::Call { .. }
+            | Self::Continue { .. }
+            | Self::Addressed { .. }
+            | Self::Core { .. }
+            | Self::Spawn { .. } => true,
+        }
+    }
+
     /// The one listener that it is for.
     pub(super) fn addressee(&self, blueprint: &Blueprint) -> Option<Name> {
         match self {

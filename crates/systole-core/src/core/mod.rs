@@ -5,6 +5,7 @@
 
 mod blueprint;
 mod books;
+mod budgets;
 pub mod catch_panic;
 mod clock;
 mod contract;
@@ -32,8 +33,10 @@ mod tree;
 mod turns;
 mod usage;
 
+pub use crate::vocab::{Millionths, NoDecimal};
 pub use blueprint::{Blueprint, ClientId, ListenerId, Party, Problem};
 pub use books::Counts;
+pub use budgets::Short;
 pub use catch_panic::Value;
 pub use contract::{Access, Client, Contract, MetaFlags, Routing, Scheduling, Silence};
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
@@ -50,6 +53,6 @@ pub use misroute::Misroute;
 pub use precheck::{Answered, precheck, precheck_answer};
 pub use prompt::listener_prompt;
 pub use setup::{CoreConfig, Decoders};
-pub use steps::Core;
+pub use steps::{Core, OpenBudget};
 pub use tree::{Holding, OpenThread, Snapshot};
-pub use usage::{Millionths, ModelAnswer, NoDecimal, Usage};
+pub use usage::{ModelAnswer, Usage};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail};
-use super::{EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
+use super::{BudgetRecord, EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
 use super::{
     FanId, FanRecord, Journal, JournalError, MessageRecord, Number, Op, Outcome, Recovered, Step, ThreadRecord,
 };
@@ -18,6 +18,7 @@ pub struct MemoryJournal {
     epoch: u16,
     running: bool,
     threads: BTreeMap<Number, ThreadRecord>,
+    budgets: BTreeMap<Number, BudgetRecord>,
     fans: BTreeMap<FanId, FanRecord>,
     messages: BTreeMap<Number, MessageRecord>,
     notes: BTreeMap<(Number, u32), NoteRecord>,
@@ -63,6 +64,9 @@ impl MemoryJournal {
                 }
             }
             Op::Close { thread } => self.close_thread(*thread),
+            Op::Budget(budget) => {
+                self.budgets.insert(budget.thread, *budget);
+            }
             Op::Put(message) => {
                 self.messages.insert(message.number, message.clone());
             }
@@ -184,6 +188,7 @@ impl MemoryJournal {
 
     fn close_thread(&mut self, thread: Number) {
         self.threads.remove(&thread);
+        self.budgets.remove(&thread);
         let of_it: BTreeSet<_> =
             self.messages.values().filter(|message| message.thread == thread).map(|message| message.number).collect();
         of_it.into_iter().for_each(|message| self.forget_message(message));
@@ -210,6 +215,7 @@ impl Journal for MemoryJournal {
             epoch: self.epoch,
             crashed,
             threads: self.threads.values().cloned().collect(),
+            budgets: self.budgets.values().copied().collect(),
             fans: self.fans.values().cloned().collect(),
             messages,
             notes: self.notes.values().cloned().collect(),

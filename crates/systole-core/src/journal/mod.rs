@@ -21,9 +21,9 @@ pub use mail::{
 };
 pub use memory::MemoryJournal;
 pub use record::{
-    AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,
-    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SHARDS, SettledRecord,
-    StateRecord, Step, TaskRecord, ThreadRecord, numbers_after,
+    AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord,
+    MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SHARDS,
+    SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord, numbers_after,
 };
 
 use crate::vocab::Time;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail, SubmissionRecord};
-use crate::vocab::{Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, Time};
+use crate::vocab::{Amounts, Budget, Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, Time};
 
 /// The name of a record: given in order, never twice in the life of a journal.
 ///
@@ -56,6 +56,8 @@ pub enum Op {
         /// The thread.
         thread: Number,
     },
+    /// The budget of a thread is used so far; it replaces the record before.
+    Budget(BudgetRecord),
     /// A message waits. A second one of the same number replaces the first: it has moved on from a delay or a backlog.
     Put(MessageRecord),
     /// A message was consumed: its handler has ended, or it ended its thread.
@@ -222,6 +224,17 @@ pub struct ThreadRecord {
     pub label: Option<Arc<str>>,
     /// W3C trace context.
     pub traceparent: Option<Arc<str>>,
+}
+
+/// The budget of an open thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BudgetRecord {
+    /// The thread.
+    pub thread: Number,
+    /// The most that it and the threads below it may use, without a time: that is the deadline of the thread.
+    pub budget: Budget,
+    /// The amounts that they have used.
+    pub spent: Amounts,
 }
 
 /// The owner of a thread.
@@ -497,6 +510,8 @@ pub struct Recovered {
     pub crashed: bool,
     /// Open threads, in order of number.
     pub threads: Vec<ThreadRecord>,
+    /// The budgets of open threads, in order of number.
+    pub budgets: Vec<BudgetRecord>,
     /// Fan-outs of open threads, in order.
     pub fans: Vec<FanRecord>,
     /// Messages that are not done, in order of place.
@@ -535,6 +550,7 @@ impl Recovered {
             epoch,
             crashed,
             threads,
+            budgets,
             fans,
             messages,
             notes,
@@ -561,6 +577,9 @@ impl Recovered {
             parts[home].threads.push(thread);
         }
         let home = |thread: &Number| homes.get(thread).copied().unwrap_or(0);
+        for budget in budgets {
+            parts[home(&budget.thread)].budgets.push(budget);
+        }
         let mut of_messages = HashMap::new();
         for message in messages {
             of_messages.insert(message.number, home(&message.thread));

@@ -20,6 +20,8 @@ pub enum FaultCode {
     Overload,
     /// A bound was reached.
     Limit,
+    /// A budget of tokens, cost, calls or threads is spent.
+    Budget,
     /// A deadline or a handler's timeout passed.
     Timeout,
     /// The thread was cancelled.
@@ -36,7 +38,7 @@ pub enum FaultCode {
 
 impl FaultCode {
     /// All codes.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Malformed,
         Self::Envelope,
         Self::Payload,
@@ -49,6 +51,7 @@ impl FaultCode {
         Self::Internal,
         Self::Silent,
         Self::Failed,
+        Self::Budget,
     ];
 
     /// The code as it stands in `<code>`.
@@ -60,6 +63,7 @@ impl FaultCode {
             Self::Route => "route",
             Self::Overload => "overload",
             Self::Limit => "limit",
+            Self::Budget => "budget",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
             Self::ListenerFailed => "listener-failed",
@@ -80,6 +84,7 @@ impl FaultCode {
             | Self::Route
             | Self::Overload
             | Self::Limit
+            | Self::Budget
             | Self::Timeout
             | Self::Cancelled
             | Self::ListenerFailed

@@ -1,9 +1,11 @@
 //! Layer 0: plain values, parsed once: those of XML, and the faults, limits and paths of the pump. No I/O, no clock.
 
+mod amounts;
 mod fault;
 mod limits;
 mod path;
 
+pub use amounts::Amounts;
 pub use fault::{BrokenRule, Fault, FaultCode};
 pub use limits::Limits;
 pub use path::ThreadPath;

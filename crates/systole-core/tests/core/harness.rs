@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::core::*;
-use systole_core::vocab::{Fault, IdKey, MessageId, Name, QName, ThreadId, Time, ns};
+use systole_core::vocab::{Budget, Fault, IdKey, MessageId, Name, QName, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Decoded;
 use uuid::Uuid;
@@ -81,6 +81,9 @@ pub(crate) struct World {
     pub(crate) gone: Vec<ThreadId>,
     /// The outcomes of redriven and discarded dead letters.
     pub(crate) letters: Vec<Result<(), DeadLetterError>>,
+    /// The results of reservations.
+    pub(crate) reserved: Vec<Result<(), Box<Short>>>,
+    pub(crate) noted: usize,
     discarded: u64,
     pub(crate) events: Vec<Event>,
     roots: u128,
@@ -105,7 +108,7 @@ pub(crate) fn server(name: &str, accepts: &[&str], replies: &[&str]) -> Contract
 }
 
 pub(crate) fn client(name: &str, calls: &[&str]) -> Client {
-    Client { name: Name::parse(name).unwrap(), calls: qnames(calls), admin: false }
+    Client { name: Name::parse(name).unwrap(), calls: qnames(calls), admin: false, budget: Budget::NONE }
 }
 
 impl Setup {
@@ -168,6 +171,8 @@ impl Setup {
             closed: Vec::new(),
             gone: Vec::new(),
             letters: Vec::new(),
+            reserved: Vec::new(),
+            noted: 0,
             discarded: 0,
             events: Vec::new(),
             roots: 0,
@@ -198,6 +203,7 @@ pub(crate) struct Letter {
     pub(crate) thread: Option<String>,
     pub(crate) label: Option<String>,
     pub(crate) deadline: Option<Time>,
+    pub(crate) budget: Option<String>,
     pub(crate) payload: String,
     pub(crate) last: bool,
     pub(crate) remote: bool,
@@ -215,6 +221,7 @@ pub(crate) fn letter_xml(payload: &str) -> Letter {
         thread: None,
         label: None,
         deadline: None,
+        budget: None,
         payload: payload.into(),
         last: false,
         remote: false,
@@ -239,6 +246,10 @@ impl Letter {
         Self { deadline: Some(at), ..self }
     }
 
+    pub(crate) fn budget(self, budget: &str) -> Self {
+        Self { budget: Some(budget.into()), ..self }
+    }
+
     pub(crate) fn at(self, shard: usize) -> Self {
         Self { shard, ..self }
     }
@@ -249,7 +260,7 @@ impl Letter {
         };
         let deadline = self.deadline.map(|deadline| deadline.to_string());
         format!(
-            "<message xmlns=\"{}\" xmlns:s=\"{}\"><meta><from>{}</from>{}{}{}{}</meta>{}</message>",
+            "<message xmlns=\"{}\" xmlns:s=\"{}\"><meta><from>{}</from>{}{}{}{}{}</meta>{}</message>",
             ns::ENVELOPE,
             ns::SYSTOLE_META,
             self.from,
@@ -257,6 +268,7 @@ impl Letter {
             element("thread", &self.thread),
             element("s:id", &self.label),
             element("s:deadline", &deadline),
+            element("s:budget", &self.budget),
             self.payload
         )
     }
@@ -393,7 +405,9 @@ impl World {
             Output::Letter { result, .. } => self.letters.push(result),
             Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Event(event) => self.events.push(event),
-            Output::Append { .. } | Output::Taken { .. } | Output::Noted { .. } => panic!("nobody asked for it"),
+            Output::Reserved { result, .. } => self.reserved.push(result),
+            Output::Noted { .. } => self.noted += 1,
+            Output::Append { .. } | Output::Taken { .. } => panic!("nobody asked for it"),
         }
         true
     }

@@ -6,6 +6,7 @@ mod payloads;
 
 mod awaiting;
 mod boot;
+mod budgets;
 mod chaos;
 mod conversations;
 mod dead;

@@ -1,7 +1,7 @@
 //! Routing of payloads: targets, permissions, broadcasts.
 
 use systole_core::core::*;
-use systole_core::vocab::{Fault, FaultCode, Name};
+use systole_core::vocab::{Budget, Fault, FaultCode, Name};
 
 use super::harness::*;
 use super::payloads::*;
@@ -242,7 +242,7 @@ fn operators_read_which_mistake_a_refused_route_was() {
 /// The warnings and errors of `check` and `start()`.
 fn problems(listeners: Vec<Contract>, calls: &[&str]) -> Vec<String> {
     let calls = calls.iter().map(|call| call.parse().unwrap()).collect();
-    let client = Client { name: Name::parse("ada").unwrap(), calls, admin: false };
+    let client = Client { name: Name::parse("ada").unwrap(), calls, admin: false, budget: Budget::NONE };
     let blueprint = Blueprint::new("demo", listeners, vec![client]);
     blueprint
         .problems()
@@ -308,7 +308,12 @@ fn the_first_listener_that_clashes_with_a_later_one_is_named() {
             let told = first.map(|first| (first.name.clone(), second.name.clone()));
             expected.extend(std::iter::repeat_n(told, second.accepts.len()).flatten());
         }
-        let client = Client { name: Name::parse("ada").unwrap(), calls: vec!["a".parse().unwrap()], admin: false };
+        let client = Client {
+            name: Name::parse("ada").unwrap(),
+            calls: vec!["a".parse().unwrap()],
+            admin: false,
+            budget: Budget::NONE,
+        };
         let problems = Blueprint::new("demo", takers, vec![client]).problems();
         let found: Vec<_> = problems
             .into_iter()
@@ -347,6 +352,7 @@ fn a_party_may_call_what_it_lists() {
         name: Name::parse(name).unwrap(),
         calls: calls.iter().map(|call| call.parse().unwrap()).collect(),
         admin: false,
+        budget: Budget::NONE,
     };
     let clients = vec![client("ada", &["a"]), client("bob", &[]), client("eve", &["c", "a", "c"])];
     let blueprint = Blueprint::new("demo", vec![taker("one", "c", &["b"]), both], clients);

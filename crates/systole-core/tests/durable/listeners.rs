@@ -41,10 +41,14 @@ pub(crate) enum Act {
     },
     Park,
     Drop(CallId),
+    /// Asks whether a request to a model may use so many tokens.
+    Reserve(u64),
     Note {
         index: u32,
         name: &'static str,
         value: Option<String>,
+        /// The tokens that a request to a model used.
+        tokens: Option<u64>,
     },
     End(Outcome),
     /// No action until it is resumed.
@@ -61,6 +65,8 @@ enum Script {
     Race { drop: bool },
     /// Notes something, then replies with it.
     Note,
+    /// Asks a model that may use so many tokens, notes what it used, then replies.
+    Think(u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,6 +82,9 @@ enum Ending {
 }
 
 impl Handler {
+    /// The name of a note with the tokens of a request to a model.
+    pub(crate) const THOUGHT: &str = "thought";
+
     /// `greedy`: it may answer anything with more than it may have.
     pub(crate) fn new((shard, task): (usize, InvocationId), listener: usize, message: &Message, greedy: bool) -> Self {
         let (n, is_request) = match &message.body {
@@ -138,11 +147,30 @@ impl Handler {
                         self.noting = true;
                     }
                     self.replies += value.as_ref().map_or(fresh as i64, |value| value.parse().expect("a number")) % 7;
-                    Act::Note { index: 0, name: "number", value: value.is_none().then(|| fresh.to_string()) }
+                    let value = value.is_none().then(|| fresh.to_string());
+                    Act::Note { index: 0, name: "number", value, tokens: None }
+                }
+                _ => Act::End(self.end(Ending::Reply)),
+            },
+            Script::Think(most) => match self.made {
+                0 if !self.notes.contains_key(&0) => {
+                    (self.made, self.noting) = (1, true);
+                    Act::Reserve(most)
+                }
+                1 => {
+                    (self.made, self.noting) = (2, true);
+                    let used = fresh % (most + 1);
+                    Act::Note { index: 0, name: Self::THOUGHT, value: Some(used.to_string()), tokens: Some(used) }
                 }
                 _ => Act::End(self.end(Ending::Reply)),
             },
         }
+    }
+
+    /// It may ask the model, or has to hand back what there is.
+    pub(crate) fn reserved(&mut self, may: bool) {
+        self.noting = false;
+        self.made += u32::from(!may);
     }
 
     pub(crate) fn resume(&mut self, call: CallId, result: &Result<Vec<Settled>, Fault>) {
@@ -204,11 +232,12 @@ fn request(n: i64, random: &mut Random) -> Script {
             0 => Script::End(Ending::Fail),
             1 => Script::End(Ending::Nothing),
             2 => Script::Note,
+            3 => Script::Think(random.below(60) as u64),
             _ => Script::End(Ending::Reply),
         };
     }
     let joins = [Join::All, Join::First, Join::Quorum(1), Join::Settled];
-    match random.below(12) {
+    match random.below(14) {
         0..3 => Script::Await {
             groups: 1 + random.below(2) as u32,
             width: 1 + random.below(3),
@@ -218,6 +247,7 @@ fn request(n: i64, random: &mut Random) -> Script {
         6..9 => Script::End(Ending::Call(1 + random.below(3))),
         9 => Script::End(Ending::Continue(random.below(3) as u64)),
         10 => Script::Note,
+        11 | 12 => Script::Think(random.below(60) as u64),
         _ => Script::End(Ending::Spawn),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use systole_core::core::*;
 use systole_core::journal::{Journal, MemoryJournal};
-use systole_core::vocab::{Name, ThreadId, Time, ns};
+use systole_core::vocab::{Budget, Name, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use uuid::Uuid;
 
@@ -45,7 +45,7 @@ impl Organism {
             contract
         });
         let calls = (0..LISTENERS).map(|i| qname(&format!("q{i}"))).collect();
-        let client = Client { name: Name::parse("alice").expect("a name"), calls, admin: false };
+        let client = Client { name: Name::parse("alice").expect("a name"), calls, admin: false, budget: Budget::NONE };
         let mut blueprint = Blueprint::new("order", listeners.collect(), vec![client]);
         blueprint.limits.max_attempts = 200;
         let mut organism = Self {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use systole_core::core::*;
 use systole_core::journal::{EgressRecord, Number, Recovered};
-use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time, ns};
+use systole_core::vocab::{Amounts, Budget, IdKey, MessageId, Name, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::{Catalog, Decoded};
 use uuid::Uuid;
@@ -48,6 +48,8 @@ pub(crate) struct Simulation {
     told: Vec<u64>,
     /// Handlers that may still be greedy.
     greed: u32,
+    /// Tokens of requests to models that ended after their threads had closed.
+    late_tokens: u64,
 }
 
 impl Simulation {
@@ -75,6 +77,7 @@ impl Simulation {
             late: HashSet::new(),
             told: Vec::new(),
             greed,
+            late_tokens: 0,
         };
         simulation.start_shards();
         simulation
@@ -248,12 +251,25 @@ impl Simulation {
         }
     }
 
+    /// Asserts that no budget is exceeded by what is spent and reserved, at any time.
+    fn check_budgets(&self, shard: usize) {
+        for OpenBudget { budget, spent, reserved, thread } in self.cores[shard].budgets() {
+            let used = spent.plus(reserved);
+            let fits = budget.tokens.is_none_or(|most| used.tokens <= most)
+                && budget.cost.is_none_or(|most| used.cost <= most)
+                && budget.calls.is_none_or(|most| used.calls <= most)
+                && budget.threads.is_none_or(|most| used.threads <= most);
+            assert!(fits, "{thread} has {budget} and uses {spent}, {reserved} reserved");
+        }
+    }
+
     /// Takes one output of a shard; `false` if there is none.
     pub(crate) fn poll(&mut self, shard: usize) -> bool {
         if self.greed > 0 {
             self.check_holdings();
         }
         let Some(output) = self.cores[shard].poll(self.now) else { return false };
+        self.check_budgets(shard);
         match output {
             Output::Append { number, step } => {
                 self.say(|| format!("append {number} of {shard}: {:?}", step.ops));
@@ -301,6 +317,14 @@ impl Simulation {
                     self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
                 {
                     handler.noting = false;
+                }
+            }
+            Output::Reserved { task, result } => {
+                self.say(|| format!("reserved for {task:?}: {result:?}"));
+                if let Some(handler) =
+                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
+                {
+                    handler.reserved(result.is_ok());
                 }
             }
             Output::Event(event) => self.say(|| format!("event at {}: {:?}", event.path, event.kind)),
@@ -352,8 +376,20 @@ impl Simulation {
                 return false;
             }
             Act::Drop(call) => self.input(shard, Input::CallDropped { task, call }),
-            Act::Note { index, name, value: Some(value) } => {
-                self.input(shard, Input::Noted { task, index, name: name.into(), value: value.into(), answer: None });
+            Act::Reserve(tokens) => {
+                let amounts = Amounts { tokens, cost: Millionths(tokens * 3), ..Amounts::default() };
+                self.input(shard, Input::Reserve { task, amounts, is_last: None });
+            }
+            Act::Note { index, name, value: Some(value), tokens } => {
+                let thread = handler.thread;
+                if !self.cores[shard].snapshot().threads.iter().any(|open| open.id == thread) {
+                    self.late_tokens += tokens.unwrap_or(0);
+                }
+                let answer = tokens.map(|output| {
+                    let usage = Usage { output, cost: Millionths(output * 3), ..Usage::default() };
+                    Box::new(ModelAnswer { backend: "b".into(), model: "m".into(), usage, refused: None })
+                });
+                self.input(shard, Input::Noted { task, index, name: name.into(), value: value.into(), answer });
             }
             Act::Note { value: None, .. } => {}
             Act::Wait => return false,
@@ -423,12 +459,21 @@ impl Simulation {
     fn start_shards(&mut self) {
         let shards = 1 + self.random.below(3) as u16;
         let directory = Directory::default();
-        let parts = (0..).zip(self.store.recover().into_shards(shards));
+        let recovered = self.store.recover();
+        self.store.check_budgets(&recovered.budgets, self.late_tokens);
+        let mut kept: Vec<_> = recovered.budgets.iter().map(|record| (record.budget, record.spent)).collect();
+        let parts = (0..).zip(recovered.into_shards(shards));
         let start = |(shard, recovered)| {
             start_shard(&self.blueprint, recovered, (ShardId(shard), shards), &directory, self.now)
         };
         self.cores = parts.map(start).collect();
         self.told = vec![0; self.cores.len()];
+        let open = self.cores.iter().flat_map(Core::budgets);
+        let mut open: Vec<_> = open.inspect(|open| assert_eq!(open.reserved, Amounts::default())).collect();
+        let all = |budget: &Budget, spent: &Amounts| (budget.to_string(), spent.to_string());
+        kept.sort_by_cached_key(|(budget, spent)| all(budget, spent));
+        open.sort_by_cached_key(|open| all(&open.budget, &open.spent));
+        assert!(kept.into_iter().eq(open.iter().map(|open| (open.budget, open.spent))), "{open:?}");
     }
 
     /// Lets everything end.
@@ -479,6 +524,7 @@ impl Simulation {
         }
         let left = self.store.recover();
         assert!(left.threads.is_empty(), "{:?}", left.threads);
+        assert!(left.budgets.is_empty() && self.cores.iter().all(|core| core.budgets().is_empty()), "{left:?}");
         assert!(left.messages.is_empty() && left.fans.is_empty() && left.notes.is_empty(), "{left:?}");
         let unread = |egress: &EgressRecord| !self.late.contains(&egress.number);
         assert!(!left.egress.iter().any(unread) && left.remembered.is_empty(), "{left:?}");
@@ -510,8 +556,16 @@ fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
         contract.reattaches = random.once_in(4);
         contract
     });
-    let client = Client { name: Name::parse("alice").expect("a name"), calls: all('q'), admin: false };
-    let mut blueprint = Blueprint::new("durable", listeners.collect(), vec![client]);
+    let mut listeners: Vec<_> = listeners.collect();
+    let mut client =
+        Client { name: Name::parse("alice").expect("a name"), calls: all('q'), admin: false, budget: Budget::NONE };
+    let mut whole = Budget::NONE;
+    if random.once_in(2) {
+        (whole, client.budget) = (budget(random, 3), budget(random, 2));
+        listeners.iter_mut().for_each(|contract| contract.budget = budget(random, 1));
+    }
+    let mut blueprint = Blueprint::new("durable", listeners, vec![client]);
+    blueprint.budget = whole;
     // A crash may hit any handler that runs: that is the effect of most crashes here.
     blueprint.limits.max_attempts = 200;
     blueprint.limits.thread_depth = 6;
@@ -523,6 +577,15 @@ fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
         limits.conversation_bytes = 100 + random.below(4000);
     }
     blueprint
+}
+
+/// A budget of some kinds, of so many times what is little.
+fn budget(random: &mut Random, times: usize) -> Budget {
+    let mut amount = |little: usize| random.once_in(3).then(|| random.below(little * times) as u64);
+    let (tokens, cost) = (amount(80), amount(240).map(Millionths));
+    let (calls, threads) = (amount(9), amount(8));
+    let time = random.once_in(6).then(|| Duration::from_secs(random.below(9) as u64));
+    Budget { tokens, cost, calls, threads, time }
 }
 
 /// The core of one shard of so many.

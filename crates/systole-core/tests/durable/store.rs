@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use systole_core::journal::{Journal, MemoryJournal, Number, Op, Recovered, Step};
+use systole_core::journal::{BudgetRecord, Journal, MemoryJournal, MessageState, Number, Op, Recovered, Step};
 use systole_core::vocab::MessageId;
+
+use crate::listeners::Handler;
 
 #[derive(Default)]
 pub(crate) struct Store {
@@ -21,6 +23,14 @@ pub(crate) struct Store {
     /// The number of groups of awaited calls that each message may still make: a script has two, and a group that is
     /// given up may be made again.
     groups: HashMap<Number, u32>,
+    /// The threads that opened, and their parents.
+    parents: HashMap<Number, Option<Number>>,
+    /// The threads of messages.
+    threads: HashMap<Number, Number>,
+    /// The threads of calls that opened no thread.
+    called: Vec<Number>,
+    /// The tokens that requests to models used, with their threads.
+    tokens: Vec<(Number, u64)>,
 }
 
 impl Store {
@@ -66,10 +76,31 @@ impl Store {
         self.journal.recover().expect("it is memory")
     }
 
+    /// What budgets say was spent is what happened at and below their threads. `late`: tokens that may not be written down
+    /// but there.
+    pub(crate) fn check_budgets(&self, budgets: &[BudgetRecord], late: u64) {
+        let up = |thread: Number| std::iter::successors(Some(thread), |at| self.parents.get(at).copied().flatten());
+        for BudgetRecord { thread, budget, spent } in budgets {
+            let is_below = |at: &&Number| **at != *thread && up(**at).any(|at| at == *thread);
+            let threads = self.parents.keys().filter(is_below).count() as u64;
+            let calls = threads + self.called.iter().filter(is_below).count() as u64;
+            assert_eq!((spent.threads, spent.calls), (threads, calls), "{thread} with {budget}");
+            let used = self.tokens.iter().filter(|(at, _)| up(*at).any(|at| at == *thread));
+            let tokens: u64 = used.map(|(_, tokens)| tokens).sum();
+            assert!((tokens..=tokens + late).contains(&spent.tokens), "{thread} with {budget}: {spent}, not {tokens}");
+            assert_eq!(spent.cost.0, spent.tokens * 3, "{thread} with {budget}: {spent}");
+        }
+    }
+
     fn note(&mut self, op: &Op) {
         match op {
+            Op::Open(thread) => {
+                self.parents.insert(thread.number, thread.parent);
+            }
             Op::Put(message) => {
                 self.ids.insert(message.number, message.id);
+                self.threads.insert(message.number, message.thread);
+                self.called.extend(matches!(message.state, MessageState::Backlog(_)).then_some(message.thread));
             }
             Op::Done { message } => {
                 if let Some(id) = self.ids.get(message) {
@@ -87,6 +118,9 @@ impl Store {
                 }
             }
             Op::Note(note) => {
+                if let Some(&thread) = self.threads.get(&note.message).filter(|_| *note.name == *Handler::THOUGHT) {
+                    self.tokens.push((thread, note.value.parse().expect("a number")));
+                }
                 if let Some(id) = self.ids.get(&note.message) {
                     let before = self.notes.insert((*id, note.index), note.value.to_string());
                     assert_eq!(before, None, "a note of {id} is written twice");

@@ -1,8 +1,10 @@
 //! Layer 0: plain values, parsed once: names, ids, positions, times and limits. No I/O, no clock.
 
+mod budget;
 mod id;
 mod legible;
 mod limits;
+mod millionths;
 mod name;
 #[doc(hidden)]
 pub mod near;
@@ -13,8 +15,10 @@ mod time;
 
 #[doc(hidden)]
 pub use crate::debug_is_display;
+pub use budget::{Budget, BudgetError};
 pub use id::{IdKey, MessageId, ParseIdError, TaskId, ThreadId};
 pub use limits::XmlLimits;
+pub use millionths::{Millionths, NoDecimal};
 pub use name::{Name, NameError};
 pub(crate) use qname::{NAME_REST, NAME_START, is_name_char, is_name_start};
 pub use qname::{QName, QNameError, is_ncname};

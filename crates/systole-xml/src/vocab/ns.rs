@@ -6,7 +6,7 @@ pub const ENVELOPE: &str = "https://xml-pipeline.org/ns/envelope/v1";
 pub const META: &str = "https://xml-pipeline.org/ns/meta/v1";
 /// Messages that the pump makes itself: `<boot>`, faults, `<fan-out-ended>`.
 pub const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
-/// Systole's metadata inside `<meta>`: `id`, `in-reply-to`, `deadline`, `traceparent`.
+/// Systole's metadata inside `<meta>`: `id`, `in-reply-to`, `deadline`, `budget`, `traceparent`.
 pub const SYSTOLE_META: &str = "urn:systole:meta:v1";
 /// The namespace that the prefix `xml` is always bound to.
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";

@@ -98,6 +98,7 @@ impl Core {
         self.books.faulted(entry);
         self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute });
         let is_mistake = faults::is_mistake(&fault);
+        self.note_refusal(key, &fault);
         self.fault_to(key, origin, about, None, fault);
         !is_mistake
     }

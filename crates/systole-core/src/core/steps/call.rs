@@ -18,7 +18,7 @@ use crate::core::key::ThreadKey;
 use crate::core::meta::Asker;
 use crate::core::tree::{Child, Content, Origin, Owner, Queued, Sender};
 use crate::protocol::{self, Boot, MetaAnswer, MetaRequest};
-use crate::vocab::{Fault, MessageId, QName, ThreadId, Time};
+use crate::vocab::{Budget, Fault, MessageId, QName, ThreadId, Time};
 
 /// A call that is about to open a thread.
 pub(super) struct Call {
@@ -31,6 +31,8 @@ pub(super) struct Call {
     pub label: Option<Arc<str>>,
     pub traceparent: Option<Arc<str>>,
     pub deadline: Time,
+    /// The budget that the message gives its thread.
+    pub budget: Option<Box<Budget>>,
     pub spawned: bool,
     /// The place among the messages that wait, if it has one already.
     pub permit: Option<Permit>,
@@ -47,7 +49,7 @@ impl Core {
         if listeners.is_empty() {
             return;
         }
-        let parent = self.tree.open_root(root, Owner::Nobody, true, &mut self.out);
+        let parent = self.tree.open_root(root, Owner::Nobody, true, Time::MAX, &mut self.out);
         for (index, listener) in (1..).zip(listeners) {
             let entry = self.books.made();
             let ids = self.setup.key.derive_entry(root, index);
@@ -75,15 +77,20 @@ impl Core {
 
     /// Opens the thread of a call and puts the request into its mailbox.
     pub(super) fn place(&mut self, call: Call, entry: Entry) -> Result<ThreadKey, (Fault, Entry)> {
-        let Call { parent, target, payload, origin, ids, from, label, traceparent, deadline, spawned, permit } = call;
+        let Call { parent, target, payload, origin, ids, from, label, traceparent, deadline, spawned, permit, .. } =
+            call;
+        let budget = self.child_budget(target, call.budget);
         let room = self.tree.room_for_child(parent).and_then(|()| self.tree.permit(permit, &payload));
         let placed = room.and_then(|permit| Ok((permit, self.judge.decode(target, payload)?)));
+        let placed = placed.and_then(|placed| self.charge_call(parent, 1).map(|()| placed));
         let (permit, body) = match placed {
             Ok(placed) => placed,
             Err(fault) => return Err((fault, entry)),
         };
+        let deadline = deadline.min(self.end_of(&budget));
         let child = Child { listener: target, ids, origin, label, traceparent, deadline, spawned };
         let key = self.tree.open_child(parent, child, &mut self.clock, &mut self.out);
+        self.open_account(key, budget);
         let share = self.tree.share(key, permit);
         self.enqueue(key, Queued::new(ids.0, from, Content::Body(body), share, entry));
         Ok(key)
@@ -95,6 +102,7 @@ impl Core {
         let room = self.tree.room_for_call(parent).and_then(|()| self.tree.room_in_mailbox(key));
         let room = room.and_then(|()| self.tree.permit(permit, &payload));
         let placed = room.and_then(|permit| Ok((permit, self.judge.decode(target, payload)?)));
+        let placed = placed.and_then(|placed| self.charge_call(parent, 0).map(|()| placed));
         let (permit, body) = match placed {
             Ok(placed) => placed,
             Err(fault) => return Err((fault, entry)),

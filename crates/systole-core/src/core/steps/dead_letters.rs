@@ -140,7 +140,9 @@ impl Core {
             return self.bury_again(letter, fault, entry);
         }
         let Redriven { to, root, permit, .. } = letter;
-        let parent = self.tree.open_root(root, Owner::Nobody, false, &mut self.out);
+        let budget = self.root_budget(Owner::Nobody);
+        let parent = self.tree.open_root(root, Owner::Nobody, false, self.end_of(&budget), &mut self.out);
+        self.open_account(parent, budget);
         let (mut permit, mut entry) = (Some(permit), Some(entry));
         for target in std::iter::once(first).chain(others) {
             let entry = entry.take().unwrap_or_else(|| self.books.made());
@@ -154,6 +156,7 @@ impl Core {
                 label: None,
                 traceparent: None,
                 deadline: Time::MAX,
+                budget: None,
                 spawned: false,
                 permit: permit.take(),
             };

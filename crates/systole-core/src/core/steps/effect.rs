@@ -35,7 +35,7 @@ const OWN: u64 = 1 << 32;
 
 impl Core {
     /// Lets emissions take effect, one by one; whether any of them was valid. The first that finds no room fails the
-    /// thread.
+    /// thread, as does one by which a thread goes on that has been told to end.
     pub(super) fn take_effect(
         &mut self,
         thread: ThreadKey,
@@ -47,6 +47,7 @@ impl Core {
     ) -> bool {
         let Source { message, index: first, .. } = source;
         let (mut next, mut valid) = (0, false);
+        let over = self.budgets.over(thread).cloned();
         for (position, verdict) in (0..).zip(verdicts) {
             let origin = match fan {
                 _ if verdict.width() == 0 => Origin::None,
@@ -61,7 +62,8 @@ impl Core {
                 self.books.cancelled(entry);
                 continue;
             }
-            if let Err(fault) = self.tree.room_for(thread, &verdict) {
+            let over = over.clone().filter(|_| verdict.goes_on()).map_or(Ok(()), Err);
+            if let Err(fault) = over.and_then(|()| self.tree.room_for(thread, &verdict)) {
                 self.books.faulted(entry);
                 self.books.cancelled(entries);
                 self.fail(thread, fault);
@@ -203,6 +205,7 @@ impl Core {
             label: None,
             traceparent: self.tree[site.thread].traceparent().cloned(),
             deadline: Time::MAX,
+            budget: None,
             spawned: false,
             permit: None,
         }

@@ -19,7 +19,7 @@ use crate::core::key::ThreadKey;
 use crate::core::meta::is_for_threads;
 use crate::core::misroute::Misroute;
 use crate::core::read::{LABEL, read_message};
-use crate::core::tree::{Origin, Sender};
+use crate::core::tree::{Origin, Owner, Sender};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, ns};
 
 /// A message of a client that has been read.
@@ -174,6 +174,7 @@ impl Core {
                 label: entered.label.clone(),
                 traceparent: entered.traceparent(),
                 deadline: entered.claims.deadline.unwrap_or(Time::MAX),
+                budget: entered.claims.budget.clone(),
                 spawned: false,
                 permit: entered.permit.take(),
             };
@@ -189,7 +190,10 @@ impl Core {
             return Ok(key);
         }
         self.tree.room_in_organism()?;
-        Ok(self.tree.open_client_root(root, client, &mut self.out))
+        let budget = self.root_budget(Owner::Client(client));
+        let key = self.tree.open_client_root(root, client, self.end_of(&budget), &mut self.out);
+        self.open_account(key, budget);
+        Ok(key)
     }
 
     fn tell_client(&mut self, entered: &Entered, answer: Canonical, entry: Entry) {

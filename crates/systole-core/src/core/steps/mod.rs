@@ -5,6 +5,7 @@
 
 mod answer;
 mod awaited;
+mod budgets;
 mod call;
 mod dead_letters;
 mod effect;
@@ -19,10 +20,12 @@ mod turn;
 use std::rc::Rc;
 
 pub(super) use awaited::Calls;
+pub use budgets::OpenBudget;
 pub(super) use dead_letters::Redriven;
 pub(super) use respond::Response;
 
 use super::books::{Books, Counts};
+use super::budgets::Budgets;
 use super::clock::Clock;
 use super::dead_letters::DeadLetters;
 use super::entrance::{Entrance, Item};
@@ -47,6 +50,7 @@ pub struct Core {
     entrance: Entrance,
     judge: Judge,
     tree: Tree,
+    budgets: Budgets,
     turns: Turns,
     invocations: Invocations,
 }
@@ -66,6 +70,7 @@ impl Core {
             entrance: Entrance::new(setup.clone(), entries),
             judge: Judge::new(setup.clone(), catalog, decoders),
             tree: Tree::new(setup.clone(), directory, gauge),
+            budgets: Budgets::default(),
             turns: Turns::new(setup.clone(), epoch.is_some()),
             invocations: Invocations::new(setup.clone()),
             setup,
@@ -110,6 +115,7 @@ impl Core {
                 self.invocations.note(task, index, (name, value), &mut self.out);
                 answer.into_iter().for_each(|answer| self.model_answered(task, *answer));
             }
+            Input::Reserve { task, amounts, is_last } => self.reserve(task, amounts, is_last),
             Input::Redrive { letter, root } => self.redrive(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),
             Input::Drain => self.drain(),

@@ -38,7 +38,9 @@ impl Core {
     /// (`core::turns::gather`). What is below `<boot>` is over: each start boots anew.
     /// Only a listener that [reattaches](crate::core::Contract::reattaches) has its thread again.
     pub(super) fn recover(&mut self, recovered: Recovered) {
-        let Recovered { crashed, threads, fans, messages, notes, remembered, egress, letters, redrive, .. } = recovered;
+        let Recovered {
+            crashed, threads, budgets, fans, messages, notes, remembered, egress, letters, redrive, ..
+        } = recovered;
         let mut places = Places::default();
         for letter in letters {
             self.tree.recover_letter(letter, &mut self.out);
@@ -47,6 +49,11 @@ impl Core {
         for thread in threads {
             origins.push((thread.number, thread.origin));
             self.recover_thread(thread, &mut places);
+        }
+        for budget in budgets {
+            if let Some(&key) = places.threads.get(&budget.thread) {
+                self.recover_account(key, budget);
+            }
         }
         for fan in fans {
             self.recover_fan(fan, &mut places);

@@ -38,7 +38,10 @@ impl Core {
             Owner::Listener(_) if self.tree.is_below_boot(key) => self.end_child(key),
             Owner::Listener(listener) => match self.setup.blueprint.contract(listener).silence {
                 Silence::Error if thread.was_drained() => self.fail(key, faults::cancelled()),
-                Silence::Error => self.fail(key, faults::silent()),
+                Silence::Error => {
+                    let fault = self.budgets.refusal(key).cloned();
+                    self.fail(key, fault.unwrap_or_else(faults::silent));
+                }
                 Silence::Idle => {
                     let owed = self.tree.take_owed(key, &mut self.out);
                     let Some(parent) = owed.parent else { return };
@@ -168,10 +171,12 @@ impl Core {
         self.tree.write_cleared(key, handled, &self.clock, &mut self.out);
         self.discard_work(key);
         self.tree.reset(key);
+        self.budgets.forget_refusals(key);
     }
 
     fn close_one(&mut self, key: ThreadKey) {
         let cancelled = self.discard_work(key);
+        self.close_account(key);
         self.tree.remove(key, cancelled, &mut self.clock, &mut self.books, &mut self.out);
     }
 

@@ -190,6 +190,7 @@ impl Core {
         if !running {
             self.invocations.run(id, slot, &mut self.clock);
         }
+        self.hear_result(key, &result);
         self.out.say(Output::Resume { task: id, call, result });
         self.make_ready(key);
     }
@@ -262,6 +263,9 @@ impl Core {
                 Body::Fault(_) => None,
             },
         });
+        if let Body::Fault(fault) = &body {
+            self.hear_fault(key, fault);
+        }
         let mut history = Vec::new();
         if self.setup.blueprint.contract(listener).context {
             let remembered = self.invocations.get(task).and_then(Invocation::remembered);
@@ -275,6 +279,7 @@ impl Core {
                 self.invocations.note_seen(task, number, &mut self.out);
             }
         }
+        let is_budgeted = self.account(key).is_some();
         let thread = &self.tree[key];
         Message {
             id,
@@ -284,6 +289,7 @@ impl Core {
             body,
             join,
             deadline: Some(thread.deadline).filter(|&deadline| deadline != Time::MAX),
+            is_budgeted,
             traceparent: thread.traceparent().cloned(),
             history,
             number: 0,
@@ -339,6 +345,7 @@ impl Core {
         if let Some(listener) = freed {
             self.release_slot(listener);
         }
+        self.budgets.release(id);
         let ended = ended?;
         if let Some(thread) = ended.thread {
             self.tree.set_invocation(thread, None);

@@ -159,6 +159,11 @@ impl Tree {
         Snapshot { threads: self.in_order(|_| true).into_iter().map(describe).collect() }
     }
 
+    /// A thread and those above it, up to its root.
+    pub(super) fn upward(&self, key: ThreadKey) -> impl Iterator<Item = ThreadKey> {
+        std::iter::successors(Some(key), |&key| self.threads.get(key)?.parent)
+    }
+
     /// The listeners from the root to a thread.
     pub(super) fn path(&self, mut key: ThreadKey) -> ThreadPath {
         let mut segments = Vec::new();

@@ -37,23 +37,32 @@ impl Child {
 
 impl Tree {
     /// Opens the root of a client's conversation.
-    pub(in crate::core) fn open_client_root(&mut self, id: ThreadId, client: ClientId, out: &mut Outputs) -> ThreadKey {
-        let key = self.open_root(id, Owner::Client(client), false, out);
+    pub(in crate::core) fn open_client_root(
+        &mut self,
+        id: ThreadId,
+        client: ClientId,
+        deadline: Time,
+        out: &mut Outputs,
+    ) -> ThreadKey {
+        let key = self.open_root(id, Owner::Client(client), false, deadline, out);
         self.enter_root(id, client, key);
         key
     }
 
-    /// Opens a root, that of `<boot>` or another one.
+    /// Opens a root, that of `<boot>` or another one. Its deadline holds for each of its children.
     pub(in crate::core) fn open_root(
         &mut self,
         id: ThreadId,
         owner: Owner,
         boot: bool,
+        deadline: Time,
         out: &mut Outputs,
     ) -> ThreadKey {
         let (opened_by, _) = self.setup.key.derive_entry(id, 0);
         let key = self.link_root(out.next_number(), id, owner, opened_by);
-        self.threads[key].extra().root.get_or_insert_default().boot = boot;
+        let thread = &mut self.threads[key];
+        thread.deadline = deadline;
+        thread.extra().root.get_or_insert_default().boot = boot;
         self.event(key, out, || EventKind::Opened { thread: id });
         self.write_open(key, out);
         key
@@ -72,7 +81,9 @@ impl Tree {
         let above = &mut self.threads[parent];
         let ordinal = above.next_ordinal(listener);
         above.children.open += u32::from(origin != Origin::None);
-        let has_deadline = deadline < above.deadline;
+        // A root has no timer, since nothing is owed there.
+        let deadline = deadline.min(above.deadline);
+        let has_deadline = deadline < above.deadline || above.parent.is_none() && deadline < Time::MAX;
         let key = self.link_thread(parent, listener, number, ids, ordinal);
         let thread = &mut self.threads[key];
         thread.origin = origin;

@@ -1,6 +1,6 @@
 //! Errors of envelopes.
 
-use crate::vocab::{Position, TimeError};
+use crate::vocab::{BudgetError, Position, TimeError};
 
 /// The reason why canonical XML is no envelope. Positions are those in the bytes that the strict
 /// pass read. Names are cut to 64 characters.
@@ -78,6 +78,14 @@ pub enum EnvelopeError {
         /// The reason.
         source: TimeError,
     },
+    /// A budget that is none.
+    #[error("{at}: in the budget {source}")]
+    Budget {
+        /// The start tag.
+        at: Position,
+        /// The reason.
+        source: BudgetError,
+    },
     /// No element behind `<meta>`.
     #[error("{at}: the message has no payload: put exactly one element behind <meta>")]
     NoPayload {
@@ -107,6 +115,7 @@ impl EnvelopeError {
             | Self::NotText { at, .. }
             | Self::Repeated { at, .. }
             | Self::Deadline { at, .. }
+            | Self::Budget { at, .. }
             | Self::NoPayload { at }
             | Self::SecondPayload { at, .. } => *at,
         }

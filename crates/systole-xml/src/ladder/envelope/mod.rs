@@ -15,7 +15,7 @@ pub use error::EnvelopeError;
 pub use write::{write_envelope, write_example};
 
 use super::Canonical;
-use crate::vocab::{MessageId, Name, ThreadId, Time};
+use crate::vocab::{Budget, MessageId, Name, ThreadId, Time};
 
 /// An envelope that keeps the envelope schema: meta parsed, payload opaque.
 ///
@@ -47,6 +47,8 @@ pub struct Claims {
     pub in_reply_to: Option<Claim>,
     /// `deadline` of `urn:systole:meta:v1`.
     pub deadline: Option<Time>,
+    /// `budget` of `urn:systole:meta:v1`.
+    pub budget: Option<Box<Budget>>,
     /// `traceparent` of `urn:systole:meta:v1` (W3C Trace Context, section 3.2).
     pub traceparent: Option<Claim>,
     /// Number of elements of other namespaces in `<meta>`. They reach no listener.

@@ -220,6 +220,7 @@ impl<'a> Reader<'a> {
             (Known::SystoleMeta, "in-reply-to") => ("in-reply-to", &mut claims.in_reply_to),
             (Known::SystoleMeta, "traceparent") => ("traceparent", &mut claims.traceparent),
             (Known::SystoleMeta, "deadline") => return self.deadline(child, claims),
+            (Known::SystoleMeta, "budget") => return self.budget(child, claims),
             _ => {
                 self.cursor.leave();
                 claims.foreign += 1;
@@ -241,6 +242,16 @@ impl<'a> Reader<'a> {
         let deadline = self.text(child, "deadline")?.parse();
         let deadline = deadline.map_err(|source| EnvelopeError::Deadline { at: self.position(child), source })?;
         claims.deadline = Some(deadline);
+        Ok(())
+    }
+
+    fn budget(&mut self, child: &Start<'a>, claims: &mut Claims) -> Result<(), EnvelopeError> {
+        if claims.budget.is_some() {
+            return Err(EnvelopeError::Repeated { at: self.position(child), element: "budget" });
+        }
+        let budget = self.text(child, "budget")?.parse();
+        let budget = budget.map_err(|source| EnvelopeError::Budget { at: self.position(child), source })?;
+        claims.budget = Some(Box::new(budget));
         Ok(())
     }
 

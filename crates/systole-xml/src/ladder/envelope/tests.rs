@@ -42,6 +42,8 @@ fn claims_are_read_from_any_shape_of_envelope() {
     <e:from> system <?pi?></e:from><e:to>
        calculator</e:to><e:thread/>
     <s:deadline xmlns:s="urn:systole:meta:v1">2031-05-07T12:00:00Z</s:deadline>
+    <s:budget xmlns:s="urn:systole:meta:v1"> calls=5
+      time=30s </s:budget>
     <id xmlns="urn:systole:meta:v1" more="x">&lt;4711&amp;lt;&gt;</id>
     <x:id xmlns:x="urn:other"><y/></x:id>
     <in-reply-to xmlns="urn:systole:meta:v1"/>
@@ -61,12 +63,13 @@ fn claims_are_read_from_any_shape_of_envelope() {
         id: Some(claim("<4711&lt;>")),
         in_reply_to: None,
         deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
+        budget: Some(Box::new("calls=5 time=30s".parse().unwrap())),
         traceparent: Some(claim("00-ab-01")),
         foreign: 2,
     };
     assert_eq!(claims, expected);
     assert_eq!(payload.as_str(), "<add></add>");
-    assert_eq!(payload.position(0), Some(Position { line: 13, column: 3 }));
+    assert_eq!(payload.position(0), Some(Position { line: 15, column: 3 }));
 }
 
 #[test]

@@ -1,0 +1,357 @@
+//! The budgets of threads: an account for each thread that has one, with what was spent and what is reserved.
+//!
+//! A use is charged to the account of its thread, or to the nearest one above it, and to all accounts above that. So a
+//! child has at most what its parent has left, and children that run at the same time share it: a charge that does not
+//! fit into each of these accounts changes none. What was spent is never given back.
+//!
+//! A reservation belongs to a handler, and ends with it. No handler runs when an organism starts, so the journal has what
+//! was spent alone.
+
+use std::collections::HashMap;
+
+use super::faults;
+use super::key::{InvocationId, ThreadKey};
+use super::outputs::Outputs;
+use crate::journal::{BudgetRecord, Number, Op};
+use crate::vocab::{Amounts, Budget, Fault, Millionths};
+
+/// A reservation that does not fit into a budget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Short {
+    /// The fault for the caller of the thread.
+    pub fault: Fault,
+    /// The tokens and the cost that are left, where they are bounded.
+    pub left: Budget,
+}
+
+/// The accounts of a core.
+#[derive(Debug, Default)]
+pub(super) struct Budgets {
+    accounts: HashMap<ThreadKey, Account>,
+    /// Reservations for requests under way, with the accounts that have them.
+    held: HashMap<InvocationId, (Vec<ThreadKey>, Amounts)>,
+    /// Threads for which something was refused, as no budget was left for it.
+    told: HashMap<ThreadKey, Told>,
+}
+
+/// The budget of a thread, and its use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Account {
+    /// The number of the thread.
+    pub thread: Number,
+    pub budget: Budget,
+    pub spent: Amounts,
+    pub reserved: Amounts,
+    /// The nearest account above it.
+    above: Option<ThreadKey>,
+}
+
+/// A refusal for want of a budget.
+#[derive(Debug)]
+struct Told {
+    fault: Fault,
+    /// States whether the thread has had its turn to hand back what there is.
+    heard: bool,
+}
+
+impl Account {
+    /// The amounts that are left, where they are bounded.
+    fn left(&self) -> Budget {
+        let used = self.spent.plus(self.reserved);
+        Budget {
+            tokens: self.budget.tokens.map(|most| most.saturating_sub(used.tokens)),
+            cost: self.budget.cost.map(|most| Millionths(most.0.saturating_sub(used.cost.0))),
+            calls: self.budget.calls.map(|most| most.saturating_sub(used.calls)),
+            threads: self.budget.threads.map(|most| most.saturating_sub(used.threads)),
+            time: None,
+        }
+    }
+
+    /// Checks that there is room for a use.
+    fn check(&self, amounts: Amounts) -> Result<(), Fault> {
+        let (budget, left) = (&self.budget, self.left());
+        for (kind, most, left, wanted) in [
+            ("calls", budget.calls, left.calls, amounts.calls),
+            ("threads", budget.threads, left.threads, amounts.threads),
+            ("tokens", budget.tokens, left.tokens, amounts.tokens),
+        ] {
+            if let (Some(most), Some(left)) = (most, left)
+                && wanted > left
+            {
+                return Err(faults::budget(kind, &most, &left, &wanted));
+            }
+        }
+        match (budget.cost, left.cost) {
+            (Some(most), Some(left)) if amounts.cost > left => {
+                Err(faults::budget("units of cost", &most, &left, &amounts.cost))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Budgets {
+    /// Returns whether no thread has a budget.
+    pub(super) fn is_empty(&self) -> bool {
+        self.accounts.is_empty() && self.held.is_empty()
+    }
+
+    /// Opens the account of a thread.
+    pub(super) fn open(
+        &mut self,
+        key: ThreadKey,
+        record: BudgetRecord,
+        above: Option<ThreadKey>,
+        out: Option<&mut Outputs>,
+    ) {
+        let BudgetRecord { thread, budget, spent } = record;
+        if let Some(out) = out {
+            out.write(|| Op::Budget(record));
+        }
+        self.accounts.insert(key, Account { thread, budget, spent, reserved: Amounts::default(), above });
+    }
+
+    /// The first of these threads that has an account.
+    pub(super) fn nearest(&self, mut threads: impl Iterator<Item = ThreadKey>) -> Option<ThreadKey> {
+        threads.find(|key| self.accounts.contains_key(key))
+    }
+
+    /// Charges an account and all above it, or none of them.
+    pub(super) fn charge(&mut self, at: ThreadKey, amounts: Amounts, out: &mut Outputs) -> Result<(), Fault> {
+        let accounts = self.chain(Some(at));
+        self.check(&accounts, amounts)?;
+        self.spend(&accounts, amounts, out);
+        Ok(())
+    }
+
+    /// Reserves amounts for a request of a handler, instead of what was reserved for an earlier one.
+    pub(super) fn reserve(&mut self, task: InvocationId, at: ThreadKey, amounts: Amounts) -> Result<(), Box<Short>> {
+        self.release(task);
+        let accounts = self.chain(Some(at));
+        if let Err(fault) = self.check(&accounts, amounts) {
+            let left = accounts.iter().filter_map(|key| self.accounts.get(key)).map(Account::left);
+            let left = left.reduce(Budget::narrowed).unwrap_or(Budget::NONE);
+            return Err(Box::new(Short { fault, left }));
+        }
+        for key in &accounts {
+            self.with(*key, |account| account.reserved = account.reserved.plus(amounts));
+        }
+        self.held.insert(task, (accounts, amounts));
+        Ok(())
+    }
+
+    /// Charges what a request of a handler used, instead of what was reserved for it. It has been used, so that it is
+    /// charged even if it is more than was left.
+    pub(super) fn settle(&mut self, task: InvocationId, at: Option<ThreadKey>, used: Amounts, out: &mut Outputs) {
+        let accounts = self.release(task).unwrap_or_else(|| self.chain(at));
+        self.spend(&accounts, used, out);
+    }
+
+    /// Gives back what is reserved for a handler. The accounts that had it.
+    pub(super) fn release(&mut self, task: InvocationId) -> Option<Vec<ThreadKey>> {
+        if self.held.is_empty() {
+            return None;
+        }
+        let (accounts, amounts) = self.held.remove(&task)?;
+        for key in &accounts {
+            self.with(*key, |account| account.reserved = account.reserved.minus(amounts));
+        }
+        Some(accounts)
+    }
+
+    /// Notes that something was refused for a thread, as no budget was left for it.
+    pub(super) fn tell(&mut self, key: ThreadKey, fault: &Fault) {
+        self.told.entry(key).or_insert_with(|| Told { fault: Fault { rule: None, ..fault.clone() }, heard: false });
+    }
+
+    /// Notes that the handler of a thread learns of it now: it has its turn.
+    pub(super) fn hear(&mut self, key: ThreadKey) {
+        if let Some(told) = self.told.get_mut(&key) {
+            told.heard = true;
+        }
+    }
+
+    /// The fault by which a thread ends that had its turn and does not answer.
+    pub(super) fn over(&self, key: ThreadKey) -> Option<&Fault> {
+        self.told.get(&key).filter(|told| told.heard).map(|told| &told.fault)
+    }
+
+    /// The first refusal of a thread, if there was one.
+    pub(super) fn refusal(&self, key: ThreadKey) -> Option<&Fault> {
+        self.told.get(&key).map(|told| &told.fault)
+    }
+
+    /// Forgets the refusals of a thread, which begins another call.
+    pub(super) fn forget_refusals(&mut self, key: ThreadKey) {
+        self.told.remove(&key);
+    }
+
+    /// Closes the account of a thread that closes.
+    pub(super) fn close(&mut self, key: ThreadKey) -> Option<Account> {
+        self.told.remove(&key);
+        self.accounts.remove(&key)
+    }
+
+    /// The account of a thread.
+    pub(super) fn get(&self, key: ThreadKey) -> Option<&Account> {
+        self.accounts.get(&key)
+    }
+
+    fn chain(&self, from: Option<ThreadKey>) -> Vec<ThreadKey> {
+        std::iter::successors(from, |key| self.accounts.get(key)?.above).collect()
+    }
+
+    fn check(&self, accounts: &[ThreadKey], amounts: Amounts) -> Result<(), Fault> {
+        accounts.iter().filter_map(|key| self.accounts.get(key)).try_for_each(|account| account.check(amounts))
+    }
+
+    fn spend(&mut self, accounts: &[ThreadKey], amounts: Amounts, out: &mut Outputs) {
+        for key in accounts.iter().filter(|_| amounts != Amounts::default()) {
+            self.with(*key, |account| {
+                account.spent = account.spent.plus(amounts);
+                let Account { thread, budget, spent, .. } = *account;
+                out.write(|| Op::Budget(BudgetRecord { thread, budget, spent }));
+            });
+        }
+    }
+
+    /// Changes an account, unless its thread has closed.
+    fn with(&mut self, key: ThreadKey, change: impl FnOnce(&mut Account)) {
+        if let Some(account) = self.accounts.get_mut(&key) {
+            change(account);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use slotmap::SlotMap;
+
+    use super::*;
+    use crate::core::directory::Directory;
+
+    const ACCOUNTS: usize = 5;
+
+    #[derive(Debug, Clone)]
+    enum Act {
+        Charge(usize, Amounts),
+        Reserve(usize, usize, Amounts),
+        Settle(usize, usize, Amounts),
+        Release(usize),
+    }
+
+    fn amounts() -> impl Strategy<Value = Amounts> {
+        let few = || 0..6_u64;
+        (few(), few(), few(), few()).prop_map(|(tokens, cost, calls, threads)| Amounts {
+            tokens,
+            cost: Millionths(cost),
+            calls,
+            threads,
+        })
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        let (at, task) = (|| 0..ACCOUNTS, || 0..3_usize);
+        prop_oneof![
+            (at(), amounts()).prop_map(|(at, amounts)| Act::Charge(at, amounts)),
+            (task(), at(), amounts()).prop_map(|(task, at, amounts)| Act::Reserve(task, at, amounts)),
+            (task(), at(), amounts()).prop_map(|(task, at, amounts)| Act::Settle(task, at, amounts)),
+            task().prop_map(Act::Release),
+        ]
+    }
+
+    fn budget() -> impl Strategy<Value = Budget> {
+        let most = || proptest::option::of(0..25_u64);
+        (most(), most(), most(), most()).prop_map(|(tokens, cost, calls, threads)| Budget {
+            tokens,
+            cost: cost.map(Millionths),
+            calls,
+            threads,
+            time: None,
+        })
+    }
+
+    /// The ledger without a ledger: all uses, each with the account that it was charged to.
+    struct Uses {
+        /// The accounts above each, itself among them.
+        chains: Vec<Vec<usize>>,
+        budgets: Vec<Budget>,
+        spent: Vec<(usize, Amounts)>,
+        held: BTreeMap<usize, (usize, Amounts)>,
+    }
+
+    impl Uses {
+        fn sum<'a>(&self, at: usize, uses: impl Iterator<Item = &'a (usize, Amounts)>) -> Amounts {
+            let below = uses.filter(|(of, _)| self.chains[*of].contains(&at));
+            below.fold(Amounts::default(), |sum, (_, amounts)| sum.plus(*amounts))
+        }
+
+        fn fits(&self, at: usize, amounts: Amounts) -> bool {
+            self.chains[at].iter().all(|&at| {
+                let Budget { tokens, cost, calls, threads, .. } = self.budgets[at];
+                let used = self.sum(at, self.spent.iter()).plus(self.sum(at, self.held.values())).plus(amounts);
+                // What was used in spite of its budget doesn't keep out what uses nothing of that kind.
+                let within = |most: Option<u64>, used, asked| asked == 0 || most.is_none_or(|most| used <= most);
+                within(tokens, used.tokens, amounts.tokens)
+                    && within(cost.map(|cost| cost.0), used.cost.0, amounts.cost.0)
+                    && within(calls, used.calls, amounts.calls)
+                    && within(threads, used.threads, amounts.threads)
+            })
+        }
+    }
+
+    proptest! {
+        /// Each account has the sum of what was used at and below it, and what does not fit into all above changes none.
+        #[test]
+        fn accounts_have_the_sums_of_all_uses(
+            above in proptest::collection::vec(0..ACCOUNTS, ACCOUNTS),
+            budgets in proptest::collection::vec(budget(), ACCOUNTS),
+            acts in proptest::collection::vec(act(), 0..60),
+        ) {
+            let mut out = Outputs::new(Some(1), false, Directory::default());
+            let (mut threads, mut tasks) = (SlotMap::<ThreadKey, ()>::with_key(), SlotMap::<InvocationId, ()>::with_key());
+            let threads: Vec<_> = (0..ACCOUNTS).map(|_| threads.insert(())).collect();
+            let tasks: Vec<_> = (0..3).map(|_| tasks.insert(())).collect();
+            let mut ledger = Budgets::default();
+            let mut uses = Uses { chains: Vec::new(), budgets, spent: Vec::new(), held: BTreeMap::new() };
+            for at in 0..ACCOUNTS {
+                let parent = Some(above[at]).filter(|&parent| parent < at);
+                let chain = [vec![at], parent.map_or_else(Vec::new, |parent| uses.chains[parent].clone())].concat();
+                uses.chains.push(chain);
+                let record = BudgetRecord { thread: at as u64, budget: uses.budgets[at], spent: Amounts::default() };
+                ledger.open(threads[at], record, parent.map(|parent| threads[parent]), None);
+            }
+            for act in acts {
+                match act {
+                    Act::Charge(at, amounts) => {
+                        let fits = uses.fits(at, amounts);
+                        prop_assert_eq!(ledger.charge(threads[at], amounts, &mut out).is_ok(), fits);
+                        uses.spent.extend(fits.then_some((at, amounts)));
+                    }
+                    Act::Reserve(task, at, amounts) => {
+                        uses.held.remove(&task);
+                        let fits = uses.fits(at, amounts);
+                        prop_assert_eq!(ledger.reserve(tasks[task], threads[at], amounts).is_ok(), fits);
+                        uses.held.extend(fits.then_some((task, (at, amounts))));
+                    }
+                    Act::Settle(task, at, amounts) => {
+                        let at = uses.held.remove(&task).map_or(at, |(at, _)| at);
+                        ledger.settle(tasks[task], Some(threads[at]), amounts, &mut out);
+                        uses.spent.push((at, amounts));
+                    }
+                    Act::Release(task) => {
+                        prop_assert_eq!(ledger.release(tasks[task]).is_some(), uses.held.remove(&task).is_some());
+                    }
+                }
+                for (at, &thread) in threads.iter().enumerate() {
+                    let account = ledger.get(thread).expect("it is open");
+                    prop_assert_eq!(account.spent, uses.sum(at, uses.spent.iter()));
+                    prop_assert_eq!(account.reserved, uses.sum(at, uses.held.values()));
+                }
+            }
+        }
+    }
+}
