@@ -1,5 +1,6 @@
 //! Schemas with the highest costs that are known, shared by `tests/schema_hostile.rs` and `benches/hostile.rs`.
 
+mod pairs;
 mod wide;
 
 use systole_xml::schema::XsdDocument;
@@ -36,6 +37,7 @@ pub(crate) fn schemas() -> Vec<Hostile> {
         keys(),
         sets(),
         wide::schemas(),
+        pairs::schemas(),
     ];
     classes.into_iter().flatten().collect()
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use systole_xml::ladder::properties;
-use systole_xml::ladder::repair::Shape;
+use systole_xml::ladder::repair::{RepairError, Shape};
 
 use crate::damage::{damage, document};
 use crate::files::{contract, run, run_by};
@@ -118,8 +118,8 @@ proptest! {
         }
     }
 
-    /// Checks that a missing end tag never removes text. It may move the end of an element, or turn its start tag into
-    /// text if that reads like some.
+    /// Checks that a missing end tag never removes text. It may move the end of an element, turn its start tag into
+    /// text if that reads like some, or make it ambiguous.
     #[test]
     fn text_survives_missing_end_tags(clean in document(), nth in 0..6usize) {
         let Some((at, tag)) = clean.match_indices("</").nth(nth) else { return Ok(()) };
@@ -128,7 +128,10 @@ proptest! {
             return Ok(());
         }
         let dirty = format!("{}{}", &clean[..at], &clean[end..]);
-        let repaired = run(dirty, Shape::Document).unwrap();
+        let repaired = match run(dirty, Shape::Document) {
+            Err(RepairError::Ambiguous { .. }) => return Ok(()),
+            repaired => repaired.unwrap(),
+        };
         let (kept, meant) = (all_text(repaired.bytes()), all_text(clean.as_bytes()));
         let start = format!("<{}", &clean[at + tag.len()..end - 1]);
         prop_assert!(kept == meant || (kept.contains(&start) && kept.len() > meant.len()), "{} for {}", kept, meant);

@@ -113,6 +113,9 @@ impl<'t> Scanner<'t> {
         if self.reads_as_text(tag) {
             return Ok(Meaning::Text);
         }
+        if self.is_undecided(tag, is_leaf.then_some(start)) {
+            return self.ambiguous(tag.start, tag.name);
+        }
         self.check_brackets(tag)
     }
 
@@ -132,7 +135,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Tells whether text, a comment or the like follows, rather than a tag or the end of the input.
-    fn text_follows(&self, at: usize) -> bool {
+    pub(super) fn text_follows(&self, at: usize) -> bool {
         let at = skip_space(self.text, at);
         match self.text.as_bytes()[at..] {
             [] => false,

@@ -34,6 +34,18 @@ impl<'t> Scanner<'t> {
             || is_in_code_span(before, behind);
         is_text && !self.pairs.is_closed(tag.start)
     }
+
+    /// Tells whether a start tag that doesn't read as text may still be text, and nothing tells: it has no attributes and
+    /// no end tag, and stands between two words (`cmp a<b>c`), or before text in an element of only text that has no
+    /// end tag either (`<ann> hi <bob> hey`). `leaf` is the start of the innermost element, if it holds only text.
+    pub(super) fn is_undecided(&mut self, tag: &StartTag<'t>, leaf: Option<usize>) -> bool {
+        if tag.empty || tag.count > 0 || is_void(tag) || self.pairs.is_closed(tag.start) {
+            return false;
+        }
+        let (before, behind) = (&self.text[..tag.start], &self.text[tag.end..]);
+        let is_between_words = before.ends_with(char::is_alphanumeric) && behind.starts_with(char::is_alphanumeric);
+        is_between_words || leaf.is_some_and(|leaf| !self.pairs.is_closed(leaf)) && self.text_follows(tag.end)
+    }
 }
 
 /// Tells whether the word before a tag holds a `<`: `a<b<c>0`.

@@ -38,7 +38,9 @@
 //! in well-formed text all have a partner. A start tag without one is text if it reads as text: right behind a word
 //! or `<` and not in front of a word (`Vec<T> is`, `<<EOF >`), between quotes or brackets (`"<name>"`),
 //! in a code span, behind a comparison (`a<b<c>0`), or amid text inside of an element, with words for
-//! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`).
+//! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`). One without attributes is refused
+//! between two words (`cmp a<b>c`), and before text in an element of only text that has no end tag either
+//! (`<ann> hi <bob> hey`).
 //! An empty-element tag whose end tag follows is a start tag.
 //!
 //! **End tags.** An end tag that names an open element closes it and all elements inside of it. A name in another case
