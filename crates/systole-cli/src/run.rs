@@ -141,7 +141,7 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let conduct = async {
         let mut signals = Signals::listen().map_err(Failure::System)?;
         let mut faulted = false;
-        let mut watch = stage.watch(args);
+        let mut watch = stage.watch.take();
         loop {
             let Launched { organism, served, events } = launched;
             let client = organism.client(CLIENT).ok();

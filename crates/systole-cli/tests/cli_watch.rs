@@ -148,7 +148,7 @@ fn a_change_that_does_not_check_leaves_the_organism_as_it_is() {
 }
 
 #[test]
-fn work_under_way_ends_before_the_organism_starts_again() {
+fn work_in_flight_ends_before_the_organism_starts_again() {
     let folder = Folder::new("drain");
     folder.write("agent.sh", "echo $$ >began; until [ -e go ]; do sleep 0.05; done; echo '<say>one</say>'");
     let mut running = folder.start(&[]);

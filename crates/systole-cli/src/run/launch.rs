@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
@@ -42,10 +42,8 @@ pub(super) struct Stage {
     sources: Vec<Source>,
     /// Configuration of the next start; without one, that reads the file again.
     config: Option<Config>,
-    /// True if people type.
-    people: bool,
-    /// The files of the organism.
-    files: Vec<PathBuf>,
+    /// The files of the organism, if they are watched.
+    pub(super) watch: Option<Watch>,
 }
 
 impl Stage {
@@ -54,19 +52,14 @@ impl Stage {
         let Survey { config, files } = Config::survey(&args.organism, &second_opinion::ask);
         let config = config.map_err(Failure::Config)?;
         let people = config.kinds.contains(&Kind::Human);
+        let watch = args.watch.then(|| Watch::new(&args.organism, &args.files, people, files));
         let Plan { sources, keyboard } = Plan::new(args, &config, people)?;
         let desk = if people { keyboard.desk() } else { Desk::None };
         let screen = Screen::standard(style(args, people), desk).ending(if args.print0 { 0 } else { b'\n' });
         let screen = Arc::new(if args.quiet { screen.without_events() } else { screen });
         log::start(&screen, if args.quiet { "warn" } else { "info" });
         let console = keyboard.start(&screen);
-        Ok(Self { screen, input: None, console, sources, config: Some(config), people, files })
-    }
-
-    /// Watches the files of the organism, if that is wanted.
-    pub(super) fn watch(&mut self, args: &Run) -> Option<Watch> {
-        let files = std::mem::take(&mut self.files);
-        args.watch.then(|| Watch::new(&args.organism, &args.files, self.people, files))
+        Ok(Self { screen, input: None, console, sources, config: Some(config), watch })
     }
 
     /// Starts an organism by a changed configuration. Files of messages are read again; standard input goes on.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use systole::config::{Config, Kind, Survey};
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep_until};
 
 use crate::report;
 use crate::screen::Screen;
@@ -29,17 +29,16 @@ pub(super) struct Watch {
     seen: BTreeMap<PathBuf, Stamp>,
     /// The last file that changed, until nothing has changed for one look: an editor may write it in pieces.
     changed: Option<PathBuf>,
-    looks: Interval,
+    /// Time of the next look.
+    due: Instant,
 }
 
 impl Watch {
-    /// Watches the files of an organism that runs.
+    /// Watches the files of an organism, as they were just read.
     pub(super) fn new(organism: &Path, messages: &[PathBuf], people: bool, files: Vec<PathBuf>) -> Self {
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let messages = messages.iter().filter(|file| *file != Path::new("-")).cloned().collect();
-        let mut watch =
-            Self { organism: organism.to_owned(), messages, people, seen: BTreeMap::new(), changed: None, looks };
+        let (organism, seen, due) = (organism.to_owned(), BTreeMap::new(), Instant::now());
+        let mut watch = Self { organism, messages, people, seen, changed: None, due };
         watch.add(files);
         watch
     }
@@ -58,7 +57,8 @@ impl Watch {
     /// Dropping the future loses no change.
     async fn changed(&mut self) -> PathBuf {
         loop {
-            self.looks.tick().await;
+            sleep_until(self.due).await;
+            self.due = Instant::now() + LOOK;
             let mut is_quiet = true;
             for (file, seen) in &mut self.seen {
                 let now = stamp(file);
