@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
@@ -13,8 +13,12 @@ use super::print;
 
 /// Prints the script with which a shell completes the arguments.
 pub(super) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
+    let all = Cli::command();
+    // The script for bash would offer hidden commands, too.
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let mut command = Command::new("systole").version(env!("CARGO_PKG_VERSION")).subcommands(shown);
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "systole", &mut script);
+    clap_complete::generate(shell, &mut command, "systole", &mut script);
     print::document(&script)?;
     Ok(ExitCode::SUCCESS)
 }

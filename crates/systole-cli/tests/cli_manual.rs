@@ -33,6 +33,8 @@ fn bash_completes_commands_and_options() {
     assert_eq!(offered(&script, &["systole", "ru"]), "run\n");
     assert_eq!(offered(&script, &["systole", "run", "--wat"]), "--watch\n");
     assert_eq!(offered(&script, &["systole", "new", "hel"]).split_whitespace().collect::<Vec<_>>(), ["hello", "help"]);
+    assert_eq!(offered(&script, &["systole", "--ver"]), "--version\n");
+    assert_eq!(offered(&script, &["systole", "second"]), "\n", "a command that is hidden");
     fs::remove_file(script).unwrap();
 }
 
