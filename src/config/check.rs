@@ -62,12 +62,15 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
     for listener in &organism.listeners {
         let (Written::Command(called) | Written::Worker { program: called, .. }) = &listener.kind else { continue };
         let [program, arguments @ ..] = called.words.as_slice() else { continue };
+        let beside = called.words.iter().map(|word| directory.join(&word.value));
+        reader.files.extend(beside.filter(|file| file.is_file()));
         if let Some(mistake) = program::mistake(&program.value, directory) {
             reader.report(mistake, program.span);
         } else if let Some(script) =
             arguments.first().filter(|script| program::is_missing_script(&script.value, directory))
         {
             let mistake = Mistake::NoScript { program: program.value.clone(), script: script.value.clone() };
+            reader.files.push(directory.join(&script.value));
             reader.report(mistake, script.span);
         }
     }

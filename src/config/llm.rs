@@ -13,7 +13,6 @@ use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Fields, Reader};
 use super::short::Prefixes;
-use super::text;
 use crate::settings::{
     Backend, Dialect, Endpoint, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule, Script, Strategy,
 };
@@ -220,7 +219,7 @@ fn instructions(reader: &mut Reader, node: &Node) -> Option<String> {
     if !is_file {
         return Some(written.to_owned());
     }
-    let text = text::read(&reader.directory.join(written));
+    let text = reader.open(written);
     text.map_err(|why| {
         let path = written.into();
         reader.report(Mistake::Unreadable { what: "the instructions ", path, why }, node.span);
@@ -241,7 +240,7 @@ pub(super) fn defaults(_: &mut Contract) {}
 /// Reads the rules of a script; mistakes in them have their places in that file.
 fn script_of(reader: &mut Reader, node: &Node) -> Option<Script> {
     let written = reader.text(node)?;
-    let source = match text::read(&reader.directory.join(written)) {
+    let source = match reader.open(written) {
         Ok(source) => source,
         Err(why) => {
             let path = written.into();
@@ -252,7 +251,8 @@ fn script_of(reader: &mut Reader, node: &Node) -> Option<Script> {
     let name = reader.beside(written).display().to_string();
     let file = File::new(&name, &source);
     let (base, directory) = (reader.base.clone(), reader.directory.clone());
-    let mut own = Reader { file, base, directory, prefixes: Prefixes::default(), findings: Vec::new() };
+    let mut own =
+        Reader { file, base, directory, prefixes: Prefixes::default(), findings: Vec::new(), files: Vec::new() };
     let script = match document::parse(&source) {
         Ok(root) => rules(&mut own, &root),
         Err(error) => {

@@ -99,6 +99,16 @@ pub struct Config {
     prefixes: Prefixes,
 }
 
+/// An organism, or its mistakes, and the files that it was read from or will run.
+#[derive(Debug)]
+pub struct Survey {
+    /// As of [`Config::load_advised`].
+    pub config: Result<Config, Vec<Finding>>,
+    /// The organism.yaml; schemas, instructions and scripts; programs and arguments of commands and workers that are files
+    /// beside it. Those that are missing are among them.
+    pub files: Vec<PathBuf>,
+}
+
 /// Kind of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
@@ -132,8 +142,17 @@ impl Config {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn load_advised(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
-        let (name, source, directory) = Self::open(path)?;
-        read(&name, &source, &directory, advise, Look::File)
+        Self::survey(path, advise).config
+    }
+
+    /// Reads as [`load_advised`](Self::load_advised), and returns the files that make the organism, too.
+    pub fn survey(path: &Path, advise: Adviser<'_>) -> Survey {
+        let (config, mut files) = match Self::open(path) {
+            Ok((name, source, directory)) => read(&name, &source, &directory, advise, Look::File),
+            Err(findings) => (Err(findings), Vec::new()),
+        };
+        files.push(path.to_owned());
+        Survey { config, files }
     }
 
     /// Reads as [`load_advised`](Self::load_advised), and checks this machine for a start: the place of the journal,
@@ -143,7 +162,7 @@ impl Config {
     /// As [`load`](Self::load).
     pub fn check(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
         let (name, source, directory) = Self::open(path)?;
-        read(&name, &source, &directory, advise, Look::Machine)
+        read(&name, &source, &directory, advise, Look::Machine).0
     }
 
     /// Opens a file: its name for messages, its text, and its directory.
@@ -194,31 +213,43 @@ enum Look {
     Machine,
 }
 
-fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>, look: Look) -> Result<Config, Vec<Finding>> {
+fn read(
+    name: &str,
+    source: &str,
+    directory: &Path,
+    advise: Adviser<'_>,
+    look: Look,
+) -> (Result<Config, Vec<Finding>>, Vec<PathBuf>) {
     let file = File::new(name, source);
-    let root = document::parse(source).map_err(|error| {
-        vec![Finding::new(Mistake::Yaml { message: error.message, help: error.help }, &file, error.span)]
-    })?;
+    let root = match document::parse(source) {
+        Ok(root) => root,
+        Err(error) => {
+            let mistake = Mistake::Yaml { message: error.message, help: error.help };
+            return (Err(vec![Finding::new(mistake, &file, error.span)]), Vec::new());
+        }
+    };
     let base = Path::new(name).parent().map(Path::to_owned).unwrap_or_default();
+    let (directory_owned, prefixes) = (directory.to_owned(), Prefixes::default());
     let mut reader =
-        Reader { file, base, directory: directory.to_owned(), prefixes: Prefixes::default(), findings: Vec::new() };
+        Reader { file, base, directory: directory_owned, prefixes, findings: Vec::new(), files: Vec::new() };
     let organism = organism::read(&mut reader, &root);
     if let Some(organism) = organism.as_ref().filter(|_| look == Look::Machine) {
         place::judge(&mut reader, organism, directory);
     }
     let built = organism.map(|organism| judge(&mut reader, organism, directory, advise));
-    let mut findings = reader.findings;
+    let Reader { file, mut findings, files, .. } = reader;
     findings.sort_by_key(|finding| {
         // A remark on errors stands behind them.
         let is_remark = matches!(finding.mistake(), Mistake::Lenient { .. });
-        (is_remark, finding.span_in(&reader.file).map_or(usize::MAX, |span| span.start))
+        (is_remark, finding.span_in(&file).map_or(usize::MAX, |span| span.start))
     });
-    match built {
+    let config = match built {
         Some(config) if findings.iter().all(|finding| finding.mistake().is_warning()) => {
             Ok(Config { warnings: findings, ..config })
         }
         _ => Err(findings),
-    }
+    };
+    (config, files)
 }
 
 fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
@@ -292,7 +323,7 @@ mod tests {
 
     /// The mistakes of a text, each with its place.
     fn findings(source: &str) -> Vec<Finding> {
-        let findings = match read("o.yaml", source, &directory(), UNADVISED, Look::File) {
+        let findings = match read("o.yaml", source, &directory(), UNADVISED, Look::File).0 {
             Ok(config) => config.warnings,
             Err(findings) => {
                 assert!(findings.iter().any(|finding| !finding.mistake().is_warning()), "{source}");
@@ -370,6 +401,7 @@ mod tests {
         let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
         let config =
             read("o.yaml", include_str!("../../tests/golden/config/overview.yaml"), &swarm, UNADVISED, Look::File)
+                .0
                 .unwrap();
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
         assert_eq!((config.kinds.len(), config.payloads().count()), (2, 4));
@@ -378,7 +410,7 @@ mod tests {
     #[test]
     fn the_reference_names_every_key_with_its_default() {
         let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
-        let config = read("reference.yaml", REFERENCE, &swarm, UNADVISED, Look::File).unwrap();
+        let config = read("reference.yaml", REFERENCE, &swarm, UNADVISED, Look::File).0.unwrap();
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
         assert_eq!(config.blueprint.limits, Limits::default());
         assert_eq!(config.blueprint.meta, MetaFlags::default());
@@ -386,7 +418,7 @@ mod tests {
         let sparse = "organism: { name: demo }\nlisteners:\n  - name: calculator\n    description: Adds.\n    \
                       command: [python3, calculator.py]\n    schemas: [calculator.xsd]\n    \
                       accepts: ['{urn:example:calculator:v1}add']\n    replies: ['{urn:example:calculator:v1}sum']\n";
-        let config = read("sparse.yaml", sparse, &swarm, UNADVISED, Look::File).unwrap();
+        let config = read("sparse.yaml", sparse, &swarm, UNADVISED, Look::File).0.unwrap();
         assert_eq!(config.blueprint.listeners().next().unwrap().1, calculator);
     }
 

@@ -10,6 +10,7 @@ use super::document::{Key, Node, Value};
 use super::finding::{File, Finding};
 use super::mistake::Mistake;
 use super::short::{Called, Prefixes};
+use super::text::{self, Unread};
 use super::{instead, units};
 
 pub(super) struct Reader {
@@ -20,6 +21,8 @@ pub(super) struct Reader {
     pub(super) directory: PathBuf,
     pub(super) prefixes: Prefixes,
     pub(super) findings: Vec<Finding>,
+    /// The files that this one names, and that are there or should be.
+    pub(super) files: Vec<PathBuf>,
 }
 
 /// A value with its place.
@@ -45,6 +48,14 @@ impl Reader {
     /// The name in messages of a file whose path is relative to this one.
     pub(super) fn beside(&self, path: &str) -> PathBuf {
         self.base.join(path)
+    }
+
+    /// Reads a file whose path is relative to this one.
+    pub(super) fn open(&mut self, path: &str) -> Result<String, Unread> {
+        let path = self.directory.join(path);
+        let text = text::read(&path);
+        self.files.push(path);
+        text
     }
 
     /// Checks for an earlier mistake at this very place.

@@ -15,7 +15,7 @@ mod tests {
 
     fn findings(source: &str) -> Vec<Finding> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/config");
-        match read("o.yaml", source, &directory, UNADVISED, Look::File) {
+        match read("o.yaml", source, &directory, UNADVISED, Look::File).0 {
             Ok(config) => config.warnings,
             Err(findings) => findings,
         }

@@ -11,7 +11,7 @@ use super::finding::{File, Finding};
 use super::listener::Written;
 use super::organism::Organism;
 use super::reader::{At, Reader};
-use super::{Adviser, Mistake, advice, molecule, text};
+use super::{Adviser, Mistake, advice, molecule};
 
 /// A readable schema file.
 pub(super) struct Listed {
@@ -94,7 +94,7 @@ fn read(reader: &mut Reader, organism: &Organism, directory: &Path) -> Vec<Liste
         if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             continue;
         }
-        match text::read(&path) {
+        match reader.open(&by.value) {
             Ok(text) => {
                 let document = XsdDocument { name: by.value.clone(), text };
                 listed.push(Listed { by: by.clone(), document });

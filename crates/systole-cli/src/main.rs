@@ -16,6 +16,7 @@ mod failure;
 mod journal;
 mod kept;
 mod log;
+mod manual;
 mod new;
 mod print;
 mod report;
@@ -98,6 +99,17 @@ enum Command {
     /// Forward the messages of a remote listener to an HTTP server
     #[cfg(feature = "gateway")]
     Listen(agent::Listen),
+    /// Print a script with which a shell completes the arguments
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man {
+        /// Write it and the pages of all commands into a folder, instead
+        #[arg(long, value_name = "FOLDER")]
+        into: Option<PathBuf>,
+    },
     /// Judge schema documents by libxml2, in a process that may be killed
     #[cfg(feature = "libxml")]
     #[command(name = second_opinion::COMMAND, hide = true)]
@@ -162,6 +174,8 @@ fn main() -> ExitCode {
         Command::Agent(args) => agent::agent(&args),
         #[cfg(feature = "gateway")]
         Command::Listen(args) => agent::listen(&args),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { into } => manual::man(into.as_deref()),
         #[cfg(feature = "libxml")]
         Command::SecondOpinion => second_opinion::give(),
         #[cfg(feature = "libxml")]

@@ -39,7 +39,7 @@ pub(super) enum New {
 
 #[derive(Debug, Args)]
 pub(super) struct Named {
-    /// The folder, made here, which is also the name of the organism: letters, digits, - _ and .
+    /// The folder, made here, and the name of the organism: letters and digits, and . _ - behind the first one
     #[arg(value_parser = folder_name)]
     name: String,
 }

@@ -18,6 +18,11 @@ pub(super) fn print(findings: &[Finding]) {
     let _ = out.write_all(render(findings, colour()).as_bytes());
 }
 
+/// The findings as text without colours.
+pub(super) fn text(findings: &[Finding]) -> String {
+    render(findings, false).trim_end().to_owned()
+}
+
 /// The findings as text; the last line counts them.
 fn render(findings: &[Finding], colour: bool) -> String {
     let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };

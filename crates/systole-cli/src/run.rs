@@ -8,6 +8,7 @@ mod input;
 mod launch;
 #[cfg_attr(not(feature = "gateway"), path = "run/no_models.rs")]
 mod models;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
+use systole::config::Config;
 use systole::runtime::command::{conceal, kill_all};
 use systole::runtime::human::Console;
 use systole::runtime::{Client, Events, Organism, SendError, Unread};
@@ -30,6 +32,7 @@ pub(super) use ask::{Ask, ask};
 use entrance::Served;
 use input::{Message, Taken};
 use launch::{Launched, Stage};
+use watch::Watch;
 
 /// Name of the client that sends envelopes from files and standard input.
 pub(super) const CLIENT: &str = "cli";
@@ -80,6 +83,11 @@ pub(super) struct Run {
     /// the journal can be written; by default the program exits with 3
     #[arg(long)]
     restart: bool,
+    /// Start the organism again when one of its files changes: the organism.yaml, schemas, instructions and scripts, programs
+    /// beside it, files of messages, which are sent again. A change that `systole check` refuses is shown, and the organism
+    /// stays as it is
+    #[arg(long, conflicts_with = "until_idle")]
+    watch: bool,
     /// End the work in the journal of a listener or client that organism.yaml no longer has: without this, a start that
     /// would end open threads is refused
     #[arg(long, value_name = "NAME")]
@@ -102,8 +110,20 @@ impl Run {
     /// A run of one shard without files that shows no events.
     fn quietly(organism: PathBuf) -> Self {
         let (files, drop) = (Vec::new(), Vec::new());
-        let (until_idle, restart, print0, json) = (false, false, false, false);
-        Self { organism, files, until_idle, shards: Some(1), restart, drop, print0, json, quiet: true, message: None }
+        let (until_idle, restart, watch, print0, json) = (false, false, false, false, false);
+        Self {
+            organism,
+            files,
+            until_idle,
+            shards: Some(1),
+            restart,
+            watch,
+            drop,
+            print0,
+            json,
+            quiet: true,
+            message: None,
+        }
     }
 }
 
@@ -121,12 +141,13 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let conduct = async {
         let mut signals = Signals::listen().map_err(Failure::System)?;
         let mut faulted = false;
+        let mut watch = stage.watch.take();
         loop {
             let Launched { organism, served, events } = launched;
             let client = organism.client(CLIENT).ok();
             let (screen, console) = (stage.screen.clone(), stage.console.clone());
             let mut session = Session { organism, served, client, screen, console, signals, faulted };
-            let ended = session.conduct(events, &mut stage.input, args.until_idle).await;
+            let ended = session.conduct(events, &mut stage.input, &mut watch, args.until_idle).await;
             (signals, faulted) = (session.signals, session.faulted);
             // The resources of the organism are free now: its journal, its address.
             drop((session.organism, session.served, session.client));
@@ -138,7 +159,13 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
                         None => return Err(Failure::Broken(why)),
                     }
                 }
-                ended => return ended,
+                Ok(Ended::Changed(config)) => match changed(&mut stage, args, *config, &mut watch, &mut signals).await?
+                {
+                    Some(again) => launched = again,
+                    None => return Ok(ExitCode::SUCCESS),
+                },
+                Ok(Ended::Done(code)) => return Ok(code),
+                Err(failure) => return Err(failure),
             }
         }
     };
@@ -165,6 +192,27 @@ async fn again(stage: &mut Stage, args: &Run, signals: &mut Signals) -> Result<O
     }
 }
 
+/// Starts a changed organism; if it can't start, waits for the next change. None if the program is stopped before.
+async fn changed(
+    stage: &mut Stage,
+    args: &Run,
+    mut config: Config,
+    watch: &mut Option<Watch>,
+    signals: &mut Signals,
+) -> Result<Option<Launched>, Failure> {
+    loop {
+        let failure = match stage.relaunch(args, config) {
+            Ok(launched) => return Ok(Some(launched)),
+            Err(failure) => failure,
+        };
+        stage.screen.note(&format!("the organism can't start: {failure}"));
+        tokio::select! {
+            (_, next) = watch::next(watch, &stage.screen) => config = next,
+            () = signals.stop() => return Ok(None),
+        }
+    }
+}
+
 struct Session {
     organism: Arc<Organism>,
     served: Served,
@@ -182,6 +230,36 @@ enum End {
     Idle,
     Signal,
     Broken,
+    /// A file of the organism changed, which now reads so.
+    Changed(PathBuf, Box<Config>),
+}
+
+/// The end of an organism.
+enum Ended {
+    Done(ExitCode),
+    /// It is to start again, by this configuration.
+    Changed(Box<Config>),
+}
+
+/// The end of the work in flight.
+#[derive(Debug, Clone, Copy)]
+enum Drained {
+    /// All of it ended.
+    Whole,
+    /// The rest was cancelled.
+    Cut,
+    /// A signal ended it.
+    Interrupted,
+}
+
+impl Drained {
+    fn code(self) -> ExitCode {
+        match self {
+            Self::Whole => ExitCode::SUCCESS,
+            Self::Cut => ExitCode::FAILURE,
+            Self::Interrupted => ExitCode::from(INTERRUPTED),
+        }
+    }
 }
 
 impl Session {
@@ -189,27 +267,39 @@ impl Session {
         &mut self,
         events: Events,
         input: &mut Option<mpsc::Receiver<Taken>>,
+        watch: &mut Option<Watch>,
         until_idle: bool,
-    ) -> Result<ExitCode, Failure> {
-        let events = tokio::spawn(watch(events, self.screen.clone(), self.console.clone()));
-        let ended = self.exchange(input, until_idle).await;
+    ) -> Result<Ended, Failure> {
+        let events = tokio::spawn(show(events, self.screen.clone(), self.console.clone()));
+        let ended = self.exchange(input, watch, until_idle).await;
         let served = self.served.stop();
-        let code = match ended {
+        let patience = if served { REMOTE_DRAIN } else { DRAIN };
+        let ended = match ended {
             Ok(End::Idle) => {
                 let code = if self.faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS };
                 self.organism.drain(Duration::ZERO).await;
-                Ok(code)
+                Ok(Ended::Done(code))
+            }
+            Ok(End::Changed(file, config)) => {
+                let (file, seconds) = (file.display(), patience.as_secs());
+                self.screen.note(&format!(
+                    "{file} changed: the organism starts again, after the work in flight, {seconds} s at most; a signal stops it at once"
+                ));
+                let drained = self.drain(patience).await;
+                drained.map(|drained| match drained {
+                    Drained::Interrupted => Ended::Done(drained.code()),
+                    Drained::Whole | Drained::Cut => Ended::Changed(config),
+                })
             }
             Ok(End::Signal) => {
-                let patience = if served { REMOTE_DRAIN } else { DRAIN };
                 let seconds = patience.as_secs();
                 self.screen.note(&format!(
                     "stopping: work in flight goes on for {seconds} s at most; a second signal stops at once"
                 ));
-                self.drain(patience).await
+                self.drain(patience).await.map(|drained| Ended::Done(drained.code()))
             }
             // Callers that wait have a fault by now, which is still to be printed.
-            Ok(End::Broken) => self.drain(Duration::ZERO).await,
+            Ok(End::Broken) => self.drain(Duration::ZERO).await.map(|drained| Ended::Done(drained.code())),
             Err(failure) => {
                 self.organism.drain(Duration::ZERO).await;
                 Err(failure)
@@ -220,12 +310,17 @@ impl Session {
         self.screen.finish();
         match self.organism.breakdown() {
             Some(why) => Err(Failure::Broken(why)),
-            None => code,
+            None => ended,
         }
     }
 
     /// Sends messages and prints answers, until there is a reason to stop.
-    async fn exchange(&mut self, input: &mut Option<mpsc::Receiver<Taken>>, until_idle: bool) -> Result<End, Failure> {
+    async fn exchange(
+        &mut self,
+        input: &mut Option<mpsc::Receiver<Taken>>,
+        watch: &mut Option<Watch>,
+        until_idle: bool,
+    ) -> Result<End, Failure> {
         let mut refused: Option<Message> = None;
         let mut retry = std::pin::pin!(sleep(Duration::ZERO));
         loop {
@@ -252,13 +347,14 @@ impl Session {
                     return Ok(End::Idle);
                 }
                 () = self.signals.stop() => return Ok(End::Signal),
+                (file, config) = watch::next(watch, &self.screen) => return Ok(End::Changed(file, Box::new(config))),
                 _ = self.organism.broken() => return Ok(End::Broken),
             }
         }
     }
 
     /// Lets the work end and prints the answers that still come; a second signal ends it at once.
-    async fn drain(&mut self, patience: Duration) -> Result<ExitCode, Failure> {
+    async fn drain(&mut self, patience: Duration) -> Result<Drained, Failure> {
         let mut drained = std::pin::pin!(self.organism.drain(patience));
         let mut reading = self.client.as_ref();
         loop {
@@ -267,7 +363,7 @@ impl Session {
                     while let Some(unread) = self.client.as_ref().and_then(Client::try_receive_unread) {
                         print(&self.screen, unread)?;
                     }
-                    return Ok(if drained.idle { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+                    return Ok(if drained.idle { Drained::Whole } else { Drained::Cut });
                 }
                 unread = receive(reading) => match unread {
                     Some(unread) => drop(print(&self.screen, unread)?),
@@ -277,7 +373,7 @@ impl Session {
                     let _ = timeout(GRACE, self.organism.drain(Duration::ZERO)).await;
                     // Processes of a stuck shard.
                     kill_all();
-                    return Ok(ExitCode::from(INTERRUPTED));
+                    return Ok(Drained::Interrupted);
                 }
             }
         }
@@ -335,7 +431,7 @@ async fn next(input: &mut Option<mpsc::Receiver<Taken>>) -> Option<Taken> {
 const BURST: usize = 1024;
 
 /// Shows events until the organism has ended.
-async fn watch(mut events: Events, screen: Arc<Screen>, console: Console) {
+async fn show(mut events: Events, screen: Arc<Screen>, console: Console) {
     let ticks = screen.draws() || screen.has_desk();
     let mut frames = interval(FRAME);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -140,6 +140,16 @@ fn a_program_in_rust_names_the_library() {
 }
 
 #[test]
+fn the_page_that_starts_is_true() {
+    let desk = Desk::new("start");
+    let page = include_str!("../../../docs/start.md");
+    let block = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let run = shell(&desk.0, block);
+    let out = String::from_utf8(run.stdout).unwrap();
+    assert!(run.status.success() && out.ends_with("\nok\n"), "{out}{}", String::from_utf8_lossy(&run.stderr));
+}
+
+#[test]
 fn a_name_is_that_of_a_folder_here() {
     let desk = Desk::new("names");
     for name in ["", ".", "..", ".hidden", "a/b", "../up", "/tmp/there", "two words", "caf\u{e9}", "core"] {

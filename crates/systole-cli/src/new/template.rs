@@ -1,4 +1,4 @@
-//! The files of each template, which stand in `crates/systole-cli/templates` and run there as they are.
+//! The files of each template, which stand in `crates/systole-cli/templates`.
 
 /// The name of the organism in the files.
 const PLACEHOLDER: &str = "NAME";
@@ -40,8 +40,10 @@ const MODEL: &[(&str, &str)] = files!(
     "test.sh"
 );
 
-const RUST: &[(&str, &str)] =
-    files!("rust": "README.md", ".gitignore", "Cargo.toml", "src/main.rs", "task.xml", "answer.xml");
+const RUST: &[(&str, &str)] = files!("rust": "README.md", ".gitignore", "src/main.rs", "task.xml", "answer.xml");
+
+/// Under another name there: cargo leaves a folder with a `Cargo.toml` out of the crate around it.
+const MANIFEST: (&str, &str) = ("Cargo.toml", include_str!("../../templates/rust/manifest.toml"));
 
 #[cfg(feature = "gateway")]
 const REMOTE: &[(&str, &str)] = files!(
@@ -60,11 +62,11 @@ impl Template {
             #[cfg(feature = "gateway")]
             Self::Remote => REMOTE,
         };
-        let mut named: Vec<File> = files.iter().map(|(path, text)| (*path, text.replace(PLACEHOLDER, name))).collect();
-        if matches!(self, Self::Worker) {
-            named.push((PACKAGE.0, PACKAGE.1.to_owned()));
-        }
-        named
+        let manifest = matches!(self, Self::Rust).then_some(MANIFEST);
+        let named = files.iter().copied().chain(manifest).map(|(path, text)| (path, text.replace(PLACEHOLDER, name)));
+        // As it is, whatever stands in it.
+        let package = matches!(self, Self::Worker).then(|| (PACKAGE.0, PACKAGE.1.to_owned()));
+        named.chain(package).collect()
     }
 }
 

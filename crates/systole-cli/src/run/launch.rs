@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
-use systole::config::{Config, Kind, Mistake, check_journal};
+use systole::config::{Config, Kind, Mistake, Survey, check_journal};
 use systole::runtime::command::CommandListener;
 use systole::runtime::echo::EchoListener;
 use systole::runtime::human::{Console, HumanListener};
@@ -19,6 +19,7 @@ use tokio::sync::mpsc::Receiver;
 use super::entrance::{Entrance, Served};
 use super::input::{self, Source, Taken};
 use super::models::Models;
+use super::watch::Watch;
 use super::{CLIENT, Run, gone};
 use crate::failure::Failure;
 use crate::log;
@@ -39,22 +40,35 @@ pub(super) struct Stage {
     pub(super) input: Option<Receiver<Taken>>,
     pub(super) console: Console,
     sources: Vec<Source>,
-    /// Configuration of the first start; each later one reads the file again.
+    /// Configuration of the next start; without one, that reads the file again.
     config: Option<Config>,
+    /// The files of the organism, if they are watched.
+    pub(super) watch: Option<Watch>,
 }
 
 impl Stage {
     /// Prepares everything that needs no organism.
     pub(super) fn set(args: &Run) -> Result<Self, Failure> {
-        let config = Config::load_advised(&args.organism, &second_opinion::ask).map_err(Failure::Config)?;
+        let Survey { config, files } = Config::survey(&args.organism, &second_opinion::ask);
+        let config = config.map_err(Failure::Config)?;
         let people = config.kinds.contains(&Kind::Human);
+        let watch = args.watch.then(|| Watch::new(&args.organism, &args.files, people, files));
         let Plan { sources, keyboard } = Plan::new(args, &config, people)?;
         let desk = if people { keyboard.desk() } else { Desk::None };
         let screen = Screen::standard(style(args, people), desk).ending(if args.print0 { 0 } else { b'\n' });
         let screen = Arc::new(if args.quiet { screen.without_events() } else { screen });
         log::start(&screen, if args.quiet { "warn" } else { "info" });
         let console = keyboard.start(&screen);
-        Ok(Self { screen, input: None, console, sources, config: Some(config) })
+        Ok(Self { screen, input: None, console, sources, config: Some(config), watch })
+    }
+
+    /// Starts an organism by a changed configuration. Files of messages are read again; standard input goes on.
+    pub(super) fn relaunch(&mut self, args: &Run, config: Config) -> Result<Launched, Failure> {
+        self.config = Some(config);
+        if !args.files.iter().any(|file| file == Path::new("-")) {
+            self.sources = args.files.iter().map(|file| Source::open(file)).collect::<Result<_, _>>()?;
+        }
+        self.launch(args)
     }
 
     /// Starts an organism; messages are read once one runs.

@@ -17,7 +17,7 @@ use super::contract::Sample;
 pub(super) struct Pump {
     trial: Trial,
     patience: Patience,
-    /// Time limit of the check under way, and its end.
+    /// Time limit of the current check, and its end.
     limit: Duration,
     until: Instant,
     /// Whether the process has written a line.
@@ -28,7 +28,7 @@ pub(super) struct Pump {
     cancelled: BTreeSet<String>,
     /// The last heartbeat, and the last one that was answered.
     pings: (u64, u64),
-    /// Lines of the check under way.
+    /// Lines of the current check.
     sent: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Pump {
         self.until = Instant::now() + limit;
     }
 
-    /// The lines that the check under way has sent.
+    /// The lines that the current check has sent.
     pub(super) fn sent(&self) -> &[String] {
         &self.sent
     }
