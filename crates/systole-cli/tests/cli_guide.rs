@@ -71,13 +71,15 @@ fn each_kind_of_listener_is_an_organism() {
 }
 
 #[test]
-fn the_first_organism_is_the_template() {
+fn the_first_organisms_are_those_that_run() {
     let page = include_str!("../../../docs/start.md");
     let folder = Folder::new("start");
     assert!(folder.run(&["new", "hello", "first"]).status.success());
     for file in ["organism.yaml", "schema.xsd", "task.xml"] {
         assert!(page.contains(folder.read(&format!("first/{file}")).trim_end()), "docs/start.md: {file} differs");
     }
+    let (_, program) = *blocks(include_str!("../../../README.md")).iter().find(|(has, _)| *has == "rust").unwrap();
+    assert!(page.contains(program), "docs/start.md: the program differs from the README's, which is built and run");
     let organism = folder.run(&["run", "first/organism.yaml", "first/task.xml", "--until-idle", "--quiet"]);
     let answer = folder.read("first/answer.xml");
     let printed = String::from_utf8(organism.stdout).unwrap();
