@@ -152,6 +152,117 @@ fn scripts_find_what_cargo_built() {
     }
 }
 
+#[test]
+fn the_book_has_each_page_once() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let summary = read(&docs.join("SUMMARY.md"));
+    let mut listed: Vec<&str> = links(&summary).collect();
+    let mut pages: Vec<String> = pages(&docs).iter().map(|path| file_name(path)).collect();
+    pages.retain(|page| page != "SUMMARY.md");
+    listed.sort_unstable();
+    pages.sort_unstable();
+    assert!(pages.len() > 20, "only {} pages found: the walk is broken", pages.len());
+    assert_eq!(listed, pages, "docs/SUMMARY.md names each page of docs/ once");
+}
+
+#[test]
+fn links_of_the_pages_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut seen = 0;
+    for page in pages(&root.join("docs")).into_iter().chain([root.join("README.md")]) {
+        let text = read(&page);
+        for link in links(&text) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name("").join(file) };
+            assert!(target.exists(), "{}: the link {link} leads to no file", page.display());
+            let is_there = heading.is_empty() || headings(&read(&target)).any(|found| found == heading);
+            assert!(is_there, "{}: the link {link} leads to no heading", page.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "only {seen} links found: the search is broken");
+}
+
+#[test]
+fn the_reference_has_each_fault_and_each_event() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let rows = |page| read(&root.join("docs").join(page)).lines().map(str::to_owned).collect::<Vec<_>>();
+    let has_row = |rows: &[String], name| rows.iter().any(|row| row.starts_with(&format!("| `{name}` |")));
+
+    let source = read(&root.join("crates/systole-core/src/vocab/fault.rs"));
+    let words = between(&source, "fn as_str", "fn element");
+    let codes: Vec<&str> = words.split("=> \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let all = between(&source, "ALL: [Self; ", "]");
+    assert_eq!(codes.len().to_string(), all, "the codes were found: {codes:?}");
+    let faults = rows("faults.md");
+    for code in codes {
+        assert!(has_row(&faults, code), "docs/faults.md: a row for the fault {code} is missing");
+    }
+
+    let source = read(&root.join("crates/systole-cli/src/event_line.rs"));
+    let body: String = between(&source, "fn to_json", "#[cfg(test)]").split_whitespace().collect();
+    let arms = between(&body, "", "letmutobject");
+    let names: Vec<&str> = arms.split("(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(names.len(), arms.matches("EventKind::").count(), "the names were found: {names:?}");
+    let events = rows("events.md");
+    for name in names.into_iter().chain(["log"]) {
+        assert!(has_row(&events, name), "docs/events.md: a row for the event {name} is missing");
+    }
+    let fields: Vec<&str> = body.split("\":").filter_map(|before| before.rsplit('"').next()).collect();
+    assert!(fields.len() > 40, "the fields were found: {fields:?}");
+    for field in &fields[..fields.len() - 1] {
+        let is_there = events.iter().any(|row| row.contains(&format!("`{field}`")));
+        assert!(is_there, "docs/events.md: the field {field} is missing");
+    }
+}
+
+/// The text between two others, the first of each.
+fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+    let (_, rest) = text.split_once(start).unwrap_or_else(|| panic!("{start} is not there"));
+    rest.split_once(end).unwrap_or_else(|| panic!("{end} is not there")).0
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned()
+}
+
+/// The pages in a folder of documents.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the documents can be read");
+    let paths = entries.map(|entry| entry.expect("their entries too").path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// Targets of the relative links of a page, outside of its code.
+fn links(page: &str) -> impl Iterator<Item = &str> {
+    let targets = prose(page).flat_map(|line| line.split("](").skip(1));
+    let targets = targets.filter_map(|rest| Some(rest.split_once(')')?.0));
+    targets.filter(|target| !target.contains("://"))
+}
+
+/// The anchors of the headings of a page, as GitHub and mdBook make them.
+fn headings(page: &str) -> impl Iterator<Item = String> {
+    let titles = prose(page).filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    titles.map(|title| {
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+    })
+}
+
+/// The lines of a page that are not in a block of code.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    page.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
 /// The module at the root of its crate that a file belongs to, and all modules there.
 fn module_of(path: &Path) -> Option<(String, &'static [&'static str])> {
     let (root, modules) = MODULES.iter().find(|(root, _)| path.starts_with(root))?;

@@ -143,8 +143,9 @@ fn a_program_in_rust_names_the_library() {
 fn the_page_that_starts_is_true() {
     let desk = Desk::new("start");
     let page = include_str!("../../../docs/start.md");
-    let block = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let run = shell(&desk.0, block);
+    let consoles = page.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let commands: Vec<_> = consoles.flat_map(str::lines).filter_map(|line| line.strip_prefix("$ ")).collect();
+    let run = shell(&desk.0, &commands.join("\n"));
     let out = String::from_utf8(run.stdout).unwrap();
     assert!(run.status.success() && out.ends_with("\nok\n"), "{out}{}", String::from_utf8_lossy(&run.stderr));
 }
