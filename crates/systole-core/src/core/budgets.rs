@@ -91,7 +91,8 @@ impl Account {
 }
 
 impl Budgets {
-    /// Returns whether no thread has a budget.
+    /// Returns whether no thread has a budget, as in most organisms: each step asks this first.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.accounts.is_empty() && self.held.is_empty()
     }
@@ -147,11 +148,13 @@ impl Budgets {
         self.spend(&accounts, used, out);
     }
 
-    /// Gives back what is reserved for a handler. The accounts that had it.
+    /// Gives back what is reserved for a handler, if there is anything. The accounts that had it.
+    #[inline]
     pub(super) fn release(&mut self, task: InvocationId) -> Option<Vec<ThreadKey>> {
-        if self.held.is_empty() {
-            return None;
-        }
+        if self.held.is_empty() { None } else { self.release_held(task) }
+    }
+
+    fn release_held(&mut self, task: InvocationId) -> Option<Vec<ThreadKey>> {
         let (accounts, amounts) = self.held.remove(&task)?;
         for key in &accounts {
             self.with(*key, |account| account.reserved = account.reserved.minus(amounts));
@@ -171,9 +174,9 @@ impl Budgets {
         }
     }
 
-    /// The fault by which a thread ends that had its turn and does not answer.
-    pub(super) fn over(&self, key: ThreadKey) -> Option<&Fault> {
-        self.told.get(&key).filter(|told| told.heard).map(|told| &told.fault)
+    /// Returns whether a thread has had its turn to answer after a refusal.
+    pub(super) fn is_over(&self, key: ThreadKey) -> bool {
+        self.told.get(&key).is_some_and(|told| told.heard)
     }
 
     /// The first refusal of a thread, if there was one.

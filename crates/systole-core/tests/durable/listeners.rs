@@ -29,6 +29,8 @@ pub(crate) struct Handler {
     replies: i64,
     pub(crate) noting: bool,
     notes: HashMap<u32, String>,
+    /// The tokens that it has reserved, or asked for.
+    pub(crate) held: u64,
 }
 
 /// The next action of a handler.
@@ -113,6 +115,7 @@ impl Handler {
             resumed: Vec::new(),
             replies: n,
             noting: false,
+            held: 0,
             notes: message.notes.iter().map(|note| (note.index, note.value.to_string())).collect(),
         }
     }
@@ -154,11 +157,11 @@ impl Handler {
             },
             Script::Think(most) => match self.made {
                 0 if !self.notes.contains_key(&0) => {
-                    (self.made, self.noting) = (1, true);
+                    (self.made, self.noting, self.held) = (1, true, most);
                     Act::Reserve(most)
                 }
                 1 => {
-                    (self.made, self.noting) = (2, true);
+                    (self.made, self.noting, self.held) = (2, true, 0);
                     let used = fresh % (most + 1);
                     Act::Note { index: 0, name: Self::THOUGHT, value: Some(used.to_string()), tokens: Some(used) }
                 }
@@ -170,7 +173,9 @@ impl Handler {
     /// It may ask the model, or has to hand back what there is.
     pub(crate) fn reserved(&mut self, may: bool) {
         self.noting = false;
-        self.made += u32::from(!may);
+        if !may {
+            (self.made, self.held) = (2, 0);
+        }
     }
 
     pub(crate) fn resume(&mut self, call: CallId, result: &Result<Vec<Settled>, Fault>) {

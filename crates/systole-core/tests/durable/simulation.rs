@@ -102,7 +102,7 @@ impl Simulation {
             }
             18..24 => {
                 let steps = 1 + self.random.below(4);
-                self.store.write(steps);
+                self.store.write(steps, self.late_tokens);
             }
             24..28 => self.tell(),
             28..35 if !self.handlers.is_empty() => {
@@ -251,9 +251,14 @@ impl Simulation {
         }
     }
 
-    /// Asserts that no budget is exceeded by what is spent and reserved, at any time.
+    /// Asserts that no budget is exceeded by what is spent and reserved, at any time, and that reserves belong to handlers
+    /// that wait for their model.
     fn check_budgets(&self, shard: usize) {
-        for OpenBudget { budget, spent, reserved, thread } in self.cores[shard].budgets() {
+        let budgets = self.cores[shard].budgets();
+        let held = self.handlers.iter().filter(|handler| handler.shard == shard && !budgets.is_empty());
+        let held: u64 = held.map(|handler| handler.held).sum();
+        for OpenBudget { budget, spent, reserved, thread } in budgets {
+            assert!(reserved.tokens <= held, "{thread}: {reserved} reserved, and {held} tokens are asked for");
             let used = spent.plus(reserved);
             let fits = budget.tokens.is_none_or(|most| used.tokens <= most)
                 && budget.cost.is_none_or(|most| used.cost <= most)
@@ -441,7 +446,7 @@ impl Simulation {
         self.say(|| "stop".to_owned());
         self.everywhere(|| Input::Stop);
         self.poll_all();
-        self.store.write(usize::MAX);
+        self.store.write(usize::MAX, self.late_tokens);
         self.store.close();
         self.restart();
     }
@@ -460,7 +465,6 @@ impl Simulation {
         let shards = 1 + self.random.below(3) as u16;
         let directory = Directory::default();
         let recovered = self.store.recover();
-        self.store.check_budgets(&recovered.budgets, self.late_tokens);
         let mut kept: Vec<_> = recovered.budgets.iter().map(|record| (record.budget, record.spent)).collect();
         let parts = (0..).zip(recovered.into_shards(shards));
         let start = |(shard, recovered)| {
@@ -485,7 +489,7 @@ impl Simulation {
             assert!(rounds < 2_000, "it does not come to an end: {open:?}");
             self.poll_all();
             if self.store.is_behind() {
-                self.store.write(usize::MAX);
+                self.store.write(usize::MAX, self.late_tokens);
                 self.tell();
                 continue;
             }
@@ -582,9 +586,9 @@ fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
 /// A budget of some kinds, of so many times what is little.
 fn budget(random: &mut Random, times: usize) -> Budget {
     let mut amount = |little: usize| random.once_in(3).then(|| random.below(little * times) as u64);
-    let (tokens, cost) = (amount(80), amount(240).map(Millionths));
-    let (calls, threads) = (amount(9), amount(8));
-    let time = random.once_in(6).then(|| Duration::from_secs(random.below(9) as u64));
+    let (tokens, cost) = (amount(160), amount(480).map(Millionths));
+    let (calls, threads) = (amount(12), amount(12));
+    let time = random.once_in(6).then(|| Duration::from_secs(1 + random.below(9) as u64));
     Budget { tokens, cost, calls, threads, time }
 }
 

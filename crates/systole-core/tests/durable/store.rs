@@ -46,12 +46,16 @@ impl Store {
         !self.queue.is_empty()
     }
 
-    /// Writes up to so many steps.
-    pub(crate) fn write(&mut self, steps: usize) {
+    /// Writes up to so many steps. `late`: as for the check of budgets.
+    pub(crate) fn write(&mut self, steps: usize, late: u64) {
         for _ in 0..steps {
             let Some((shard, number, step)) = self.queue.pop_front() else { return };
             step.ops.iter().for_each(|op| self.note(op));
+            let charges = step.ops.iter().any(|op| matches!(op, Op::Budget(_)));
             self.journal.append(&[step]).expect("it is memory");
+            if charges {
+                self.check_budgets(&self.journal.clone().recover().expect("it is memory").budgets, late);
+            }
             self.written.insert(shard, number);
         }
     }
@@ -78,7 +82,7 @@ impl Store {
 
     /// What budgets say was spent is what happened at and below their threads. `late`: tokens that may not be written down
     /// but there.
-    pub(crate) fn check_budgets(&self, budgets: &[BudgetRecord], late: u64) {
+    fn check_budgets(&self, budgets: &[BudgetRecord], late: u64) {
         let up = |thread: Number| std::iter::successors(Some(thread), |at| self.parents.get(at).copied().flatten());
         for BudgetRecord { thread, budget, spent } in budgets {
             let is_below = |at: &&Number| **at != *thread && up(**at).any(|at| at == *thread);

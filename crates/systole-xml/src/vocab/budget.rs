@@ -36,8 +36,10 @@ impl Budget {
     pub const NONE: Self = Self { tokens: None, cost: None, calls: None, threads: None, time: None };
 
     /// Returns whether it bounds nothing.
+    #[inline]
     pub fn is_none(&self) -> bool {
-        *self == Self::NONE
+        let Self { tokens, cost, calls, threads, time } = self;
+        tokens.is_none() && cost.is_none() && calls.is_none() && threads.is_none() && time.is_none()
     }
 
     /// The smaller amount of each kind.

@@ -37,32 +37,32 @@ impl Core {
         self.tree.in_order(|_| true).into_iter().filter_map(open).collect()
     }
 
-    /// The budget of a root: that of the organism, narrowed by that of its client.
-    pub(super) fn root_budget(&self, owner: Owner) -> Budget {
+    /// The budget of a root, if it has one: that of the organism, narrowed by that of its client.
+    pub(super) fn root_budget(&self, owner: Owner) -> Option<Box<Budget>> {
         let blueprint = &self.setup.blueprint;
         match owner {
-            Owner::Client(client) => blueprint.budget.narrowed(blueprint.principal(client).budget),
-            Owner::Listener(_) | Owner::Nobody => blueprint.budget,
+            Owner::Client(client) => narrowed(&blueprint.budget, &blueprint.principal(client).budget),
+            Owner::Listener(_) | Owner::Nobody => narrowed(&blueprint.budget, &Budget::NONE),
         }
     }
 
-    /// The budget of a thread of a listener: that of its contract, narrowed by that of the message that opens it.
-    pub(super) fn child_budget(&self, listener: ListenerId, of_message: Option<Box<Budget>>) -> Budget {
-        let budget = self.setup.blueprint.contract(listener).budget;
-        of_message.map_or(budget, |narrower| budget.narrowed(*narrower))
+    /// The budget of a thread of a listener, if it has one: that of its contract, narrowed by that of the message that
+    /// opens it.
+    pub(super) fn child_budget(&self, listener: ListenerId, of_message: Option<Box<Budget>>) -> Option<Box<Budget>> {
+        narrowed(&self.setup.blueprint.contract(listener).budget, of_message.as_deref().unwrap_or(&Budget::NONE))
     }
 
     /// The end of a thread that opens now, as its budget bounds it.
-    pub(super) fn end_of(&self, budget: &Budget) -> Time {
-        budget.time.map_or(Time::MAX, |time| self.clock.now().after(time))
+    pub(super) fn end_of(&self, budget: Option<&Budget>) -> Time {
+        budget.and_then(|budget| budget.time).map_or(Time::MAX, |time| self.clock.now().after(time))
     }
 
     /// Opens the account of a thread that has just opened, if it has a budget.
-    pub(super) fn open_account(&mut self, key: ThreadKey, budget: Budget) {
-        let budget = Budget { time: None, ..budget };
-        if budget.is_none() {
+    pub(super) fn open_account(&mut self, key: ThreadKey, budget: Option<Box<Budget>>) {
+        let Some(budget) = budget.map(|budget| Budget { time: None, ..*budget }).filter(|budget| !budget.is_none())
+        else {
             return;
-        }
+        };
         let above = self.budgets.nearest(self.tree.upward(key));
         let record = BudgetRecord { thread: self.tree[key].sequence, budget, spent: Amounts::default() };
         self.budgets.open(key, record, above, Some(&mut self.out));
@@ -153,4 +153,9 @@ impl Core {
             self.tree.event(key, &mut self.out, || EventKind::Spent { budget, spent });
         }
     }
+}
+
+/// The smaller amounts of both, if either bounds anything. In a box, since mostly there are none, and a call holds them.
+fn narrowed(budget: &Budget, by: &Budget) -> Option<Box<Budget>> {
+    if budget.is_none() && by.is_none() { None } else { Some(Box::new(budget.narrowed(*by))) }
 }

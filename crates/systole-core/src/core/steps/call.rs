@@ -82,12 +82,14 @@ impl Core {
         let budget = self.child_budget(target, call.budget);
         let room = self.tree.room_for_child(parent).and_then(|()| self.tree.permit(permit, &payload));
         let placed = room.and_then(|permit| Ok((permit, self.judge.decode(target, payload)?)));
-        let placed = placed.and_then(|placed| self.charge_call(parent, 1).map(|()| placed));
         let (permit, body) = match placed {
             Ok(placed) => placed,
             Err(fault) => return Err((fault, entry)),
         };
-        let deadline = deadline.min(self.end_of(&budget));
+        if let Err(fault) = self.charge_call(parent, 1) {
+            return Err((fault, entry));
+        }
+        let deadline = deadline.min(self.end_of(budget.as_deref()));
         let child = Child { listener: target, ids, origin, label, traceparent, deadline, spawned };
         let key = self.tree.open_child(parent, child, &mut self.clock, &mut self.out);
         self.open_account(key, budget);
@@ -102,11 +104,13 @@ impl Core {
         let room = self.tree.room_for_call(parent).and_then(|()| self.tree.room_in_mailbox(key));
         let room = room.and_then(|()| self.tree.permit(permit, &payload));
         let placed = room.and_then(|permit| Ok((permit, self.judge.decode(target, payload)?)));
-        let placed = placed.and_then(|placed| self.charge_call(parent, 0).map(|()| placed));
         let (permit, body) = match placed {
             Ok(placed) => placed,
             Err(fault) => return Err((fault, entry)),
         };
+        if let Err(fault) = self.charge_call(parent, 0) {
+            return Err((fault, entry));
+        }
         let share = self.tree.share(key, permit);
         let message = Queued::new(ids.0, from, Content::Body(body), share, entry);
         self.tree.put_call(key, message, origin, &mut self.out);

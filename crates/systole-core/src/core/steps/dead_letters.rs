@@ -141,7 +141,7 @@ impl Core {
         }
         let Redriven { to, root, permit, .. } = letter;
         let budget = self.root_budget(Owner::Nobody);
-        let parent = self.tree.open_root(root, Owner::Nobody, false, self.end_of(&budget), &mut self.out);
+        let parent = self.tree.open_root(root, Owner::Nobody, false, self.end_of(budget.as_deref()), &mut self.out);
         self.open_account(parent, budget);
         let (mut permit, mut entry) = (Some(permit), Some(entry));
         for target in std::iter::once(first).chain(others) {

@@ -47,7 +47,7 @@ impl Core {
     ) -> bool {
         let Source { message, index: first, .. } = source;
         let (mut next, mut valid) = (0, false);
-        let over = self.budgets.over(thread).cloned();
+        let is_over = self.budgets.is_over(thread);
         for (position, verdict) in (0..).zip(verdicts) {
             let origin = match fan {
                 _ if verdict.width() == 0 => Origin::None,
@@ -62,8 +62,12 @@ impl Core {
                 self.books.cancelled(entry);
                 continue;
             }
-            let over = over.clone().filter(|_| verdict.goes_on()).map_or(Ok(()), Err);
-            if let Err(fault) = over.and_then(|()| self.tree.room_for(thread, &verdict)) {
+            let refusal = self.budgets.refusal(thread).filter(|_| is_over && verdict.goes_on());
+            let room = match refusal {
+                Some(fault) => Err(fault.clone()),
+                None => self.tree.room_for(thread, &verdict),
+            };
+            if let Err(fault) = room {
                 self.books.faulted(entry);
                 self.books.cancelled(entries);
                 self.fail(thread, fault);

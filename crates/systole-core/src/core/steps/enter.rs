@@ -191,7 +191,7 @@ impl Core {
         }
         self.tree.room_in_organism()?;
         let budget = self.root_budget(Owner::Client(client));
-        let key = self.tree.open_client_root(root, client, self.end_of(&budget), &mut self.out);
+        let key = self.tree.open_client_root(root, client, self.end_of(budget.as_deref()), &mut self.out);
         self.open_account(key, budget);
         Ok(key)
     }
