@@ -567,4 +567,16 @@ fn a_budget_ends_two_models_that_answer_each_other_also_after_a_kill() {
     let json: Vec<Value> = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json[0]["budget"]["tokens"], json!({ "spent": tokens, "most": 100_000 }));
     assert_eq!(json[1]["budget"], Value::Null, "the writer has none of its own");
+
+    // A fork has the budget, and has spent nothing of it.
+    let shown = folder.systole(&["thread", "show", &root, "--json"]);
+    let shown: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
+    let mut remarks = shown.iter().filter(|line| line["kind"] == "message" && line["from"] == "critic");
+    let at = remarks.next_back().expect("the critic answered")["id"].as_str().unwrap().to_owned();
+    let fork = folder.systole(&["thread", "fork", &root, "--at", &at, "--organism", "organism.yaml"]);
+    let fork = String::from_utf8(fork.stdout).unwrap();
+    let output = folder.systole(&["run", "organism.yaml", "--until-idle"]);
+    has(&String::from_utf8_lossy(&output.stdout), &[">Pumps for agents</text>"]);
+    let tree = folder.systole(&["thread", "tree", fork.trim()]);
+    has(&String::from_utf8_lossy(&tree.stdout), &["8 of 8 calls, 8 threads", "critic#8"]);
 }

@@ -82,10 +82,12 @@ fn two_questions_of_a_person_are_shown_one_after_the_other() {
     let site = office();
     let (scout, ada, bob) = people(&site);
     let (first, one) = first(&scout, &ada, "one");
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    // Conversations have no order among each other: the second question is a row before the third is sent.
     let second = say(&ada, "two");
+    rows(&boss, SCOUT, "", 2);
     let third = say(&bob, "three");
     // Behind the second question no row is shown, so that no cursor passes it.
-    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
     rows(&boss, SCOUT, "", 3);
     assert_eq!(texts(&rows(&scout, SCOUT, "", 1)), ["one"]);
     answer(&scout, &one, "to one").is(200);
