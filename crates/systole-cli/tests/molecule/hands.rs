@@ -286,7 +286,9 @@ fn the_person_whom_an_unaddressed_answer_is_for_stays_the_same() {
     site.start();
     let bob = Who { address: site.address, ..bob };
     (scout.address, ada.address) = (site.address, site.address);
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
     say(&bob, "two");
+    boss.until(&format!("/workspaces/{SCOUT}/activity"), |rows| texts(rows.as_array().unwrap()).contains(&"two"));
     let sent = say(&ada, "three");
     let page = behind(&scout, &one, 2);
     let sources: Vec<&str> = page.iter().map(|row| text(&row["data"]["source"])).collect();
