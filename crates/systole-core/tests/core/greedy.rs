@@ -42,7 +42,7 @@ fn calls_itself(times: usize, change: fn(&mut Blueprint), gauge: (usize, usize),
     world.emits("greedy", move |_| (0..times as i64).map(|n| call("ask", n)).collect());
     world.strict = false;
     world.post("alice", letter("ask", 0));
-    run_within(&mut world, 30_000, bound);
+    run_within(&mut world, 10_000, bound);
     world
 }
 
@@ -104,8 +104,8 @@ fn fan_out_bomb(takes_faults: bool) {
     world.emits("greedy", |_| (0..256).map(|n| call("ask", n)).collect());
     world.emits("echo", |message| vec![reply("pong", number_in(message))]);
     world.post("alice", letter("ask", 0));
-    for n in 0..12 {
-        run_within(&mut world, 500, 16_384 + 10_000);
+    for n in 0..6 {
+        run_within(&mut world, 250, 16_384 + 10_000);
         world.post("bob", letter("ping", n));
         // One response of the bomb may stand before it on Queue 1 for each slot, and one turn in the ring.
         run_within(&mut world, 3 * 64, 16_384 + 10_000);
