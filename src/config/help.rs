@@ -38,6 +38,10 @@ impl Mistake {
                 Some(short) => format!("did you mean {short}?"),
                 None => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
             },
+            Self::TooLong { .. } => "write at most 876000h, which are 100 years".into(),
+            Self::TooShort { .. } => "write at least 1ms".into(),
+            Self::EmptyBudget => "write the most of something, such as budget: { calls: 40, time: 5min }, or remove it".into(),
+            Self::Bounds { key, .. } => format!("write a number in these bounds, or leave '{key}' out"),
             Self::Decimal { help, .. } => help.clone(),
             Self::NoLlm => {
                 "add llm: { backends: [{ name: main, provider: anthropic, model: NAME, api_key_env: ANTHROPIC_API_KEY }] }".into()
@@ -119,7 +123,6 @@ impl Mistake {
             Self::Organism(problem) => return organism_help(problem),
             Self::Name(_)
             | Self::QName(_)
-            | Self::Bounds { .. }
             | Self::Document { .. }
             | Self::Schema(_) => return None,
         })

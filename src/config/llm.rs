@@ -307,7 +307,7 @@ fn number(reader: &mut Reader, fields: &mut Fields<'_>, key: &'static str, min: 
 /// Reads a decimal number with at most six digits behind the point.
 pub(super) fn decimal(reader: &mut Reader, key: &'static str, node: &Node, max: u64) -> Option<Millionths> {
     let text = reader.text(node)?;
-    match text.parse::<Millionths>() {
+    match Millionths::saturating(text) {
         Ok(number) if number.0 <= max * Millionths::ONE.0 => Some(number),
         Ok(_) => {
             reader.report(Mistake::Bounds { key, min: 0, max }, node.span);

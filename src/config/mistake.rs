@@ -129,6 +129,21 @@ pub enum Mistake {
         /// The text.
         text: String,
     },
+    /// A duration that is too long.
+    #[error("the duration '{text}' is too long")]
+    TooLong {
+        /// The text.
+        text: String,
+    },
+    /// A duration that is too short.
+    #[error("the duration '{text}' is too short")]
+    TooShort {
+        /// The text.
+        text: String,
+    },
+    /// A budget without an amount.
+    #[error("the budget is empty")]
+    EmptyBudget,
     /// A number out of its bounds.
     #[error("{key} can't be less than {min} or more than {max}")]
     Bounds {
