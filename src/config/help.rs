@@ -48,6 +48,9 @@ impl Mistake {
             }
             Self::NoBackend { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoBackend { near: None, .. } => "name one of llm: backends, or leave 'backend' out".into(),
+            Self::NoPrice { .. } => {
+                "add the price of a million tokens, such as price: { input: 3, output: 15 }, or price: { input: 0, output: 0 } if it is free".into()
+            }
             Self::TwoBackends { .. } => "give it another name".into(),
             Self::NoKey { .. } => "the organism can't start before it is there".into(),
             Self::NoVariable => "write the variable that holds the key, such as OPENAI_API_KEY: never the key itself".into(),

@@ -173,6 +173,12 @@ pub enum Mistake {
         /// A name that may be meant.
         near: Option<String>,
     },
+    /// A backend without a price, in an organism with a budget of cost.
+    #[error("a budget bounds the cost, but the backend '{backend}' has no price of input and output")]
+    NoPrice {
+        /// The name of the backend.
+        backend: Name,
+    },
     /// Two backends of one name.
     #[error("there is a backend '{name}' already")]
     TwoBackends {
