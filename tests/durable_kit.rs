@@ -583,22 +583,24 @@ impl Payload for NumberedAsk {
     const ROOT: &'static str = "ask";
 }
 
+/// An organism with a person to be asked, by one of the two.
+fn office<Q: Payload + JsonSchema + Serialize + 'static>(person: &Person) -> OrganismBuilder {
+    let mut contract = Contract::new("person".parse_name());
+    contract.accepts = vec!["{urn:example:test:v1}ask".parse().unwrap()];
+    contract.replies = vec!["{urn:example:test:v1}told".parse().unwrap()];
+    contract.timeout = None;
+    let person = person.clone();
+    Organism::builder("durable")
+        .raw_listener(contract, move || person.clone())
+        .schemas([
+            systole::schema::PayloadSchema::of::<Told>().unwrap(),
+            systole::schema::PayloadSchema::of::<Q>().unwrap(),
+        ])
+        .client("alice", |c| c.calls::<Q>().budget("calls=3".parse().unwrap()))
+}
+
 #[test]
 fn a_stored_message_that_a_changed_schema_refuses_is_a_dead_letter() {
-    fn office<Q: Payload + JsonSchema + Serialize + 'static>(person: &Person) -> OrganismBuilder {
-        let mut contract = Contract::new("person".parse_name());
-        contract.accepts = vec!["{urn:example:test:v1}ask".parse().unwrap()];
-        contract.replies = vec!["{urn:example:test:v1}told".parse().unwrap()];
-        contract.timeout = None;
-        let person = person.clone();
-        Organism::builder("durable")
-            .raw_listener(contract, move || person.clone())
-            .schemas([
-                systole::schema::PayloadSchema::of::<Told>().unwrap(),
-                systole::schema::PayloadSchema::of::<Q>().unwrap(),
-            ])
-            .client("alice", |c| c.calls::<Q>())
-    }
     let (person, journal) = (Person::default(), fresh());
     let kit = start(office::<Ask>(&person), &journal);
     kit.client("alice").tell(Ask::from("may I?")).unwrap();
@@ -614,6 +616,32 @@ fn a_stored_message_that_a_changed_schema_refuses_is_a_dead_letter() {
     let rule = letter.reason.rule.as_ref().expect("it names the rule");
     assert!(rule.at.is_some(), "{rule:?}");
     assert_eq!(kit.counts().dead, 1);
+}
+
+#[test]
+fn a_redriven_letter_of_a_client_has_the_budget_of_its_conversations() {
+    let (person, journal) = (Person::default(), fresh());
+    let kit = start(office::<Ask>(&person), &journal);
+    kit.client("alice").tell(Ask::from("may I?")).unwrap();
+    kit.settle();
+    let journal = crash(&journal);
+    let kit = start(office::<NumberedAsk>(&person), &journal);
+    kit.settle();
+    let journal = crash(&journal);
+    let before = journal.lock().unwrap().recover().unwrap();
+    assert!(journal.lock().unwrap().redrive(before.letters[0].number));
+    let kit = start(office::<Ask>(&person).budget("calls=9 tokens=50".parse().unwrap()), &journal);
+    kit.settle();
+    assert_eq!(kit.dead_letters().len(), 0);
+    let after = journal.lock().unwrap().clone().recover().unwrap().budgets;
+    let redriven: Vec<_> = after.iter().filter(|record| !before.budgets.contains(record)).collect();
+    let [redriven] = redriven[..] else { panic!("{redriven:?} of {after:?}") };
+    assert_eq!(
+        redriven.budget,
+        "calls=3 tokens=50".parse().unwrap(),
+        "that of the organism, and no more than the client's"
+    );
+    assert_eq!((redriven.spent.calls, redriven.spent.threads), (1, 1));
 }
 
 #[test]

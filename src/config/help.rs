@@ -38,12 +38,19 @@ impl Mistake {
                 Some(short) => format!("did you mean {short}?"),
                 None => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
             },
+            Self::TooLong { .. } => "write at most 876000h, which are 100 years".into(),
+            Self::TooShort { .. } => "write at least 1ms".into(),
+            Self::EmptyBudget => "write the most of something, such as budget: { calls: 40, time: 5min }, or remove it".into(),
+            Self::Bounds { key, .. } => format!("write a number in these bounds, or leave '{key}' out"),
             Self::Decimal { help, .. } => help.clone(),
             Self::NoLlm => {
                 "add llm: { backends: [{ name: main, provider: anthropic, model: NAME, api_key_env: ANTHROPIC_API_KEY }] }".into()
             }
             Self::NoBackend { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoBackend { near: None, .. } => "name one of llm: backends, or leave 'backend' out".into(),
+            Self::NoPrice { .. } => {
+                "add the price of a million tokens, such as price: { input: 3, output: 15 }, or price: { input: 0, output: 0 } if it is free".into()
+            }
             Self::TwoBackends { .. } => "give it another name".into(),
             Self::NoKey { .. } => "the organism can't start before it is there".into(),
             Self::NoVariable => "write the variable that holds the key, such as OPENAI_API_KEY: never the key itself".into(),
@@ -119,7 +126,6 @@ impl Mistake {
             Self::Organism(problem) => return organism_help(problem),
             Self::Name(_)
             | Self::QName(_)
-            | Self::Bounds { .. }
             | Self::Document { .. }
             | Self::Schema(_) => return None,
         })

@@ -8,7 +8,7 @@ use systole_core::vocab::{Name, Span, near};
 
 use super::document::{self, Node, Value};
 use super::finding::{File, Finding};
-use super::listener::Written;
+use super::listener::Written as Kind;
 use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Fields, Reader};
@@ -37,6 +37,16 @@ pub(super) struct Llm {
     pub(super) settings: LlmSettings,
     /// The names of all backends, those with mistakes among them.
     names: Vec<Name>,
+    /// The backends without a price of requests and of answers.
+    unpriced: Vec<At<Name>>,
+}
+
+/// A backend as it is written.
+struct Written {
+    name: Option<At<Name>>,
+    /// The backend, if nothing of it is missing.
+    backend: Option<(Backend, ProviderSettings)>,
+    is_priced: bool,
 }
 
 /// The keys of a backend that is asked over HTTP.
@@ -62,22 +72,22 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
     let strategy = fields.take("strategy").and_then(|node| reader.choice(node, &strategies)).unwrap_or_default();
     let nodes = fields.require("backends", "llm", reader).and_then(|node| reader.list(node)).unwrap_or_default();
     reader.finish(fields);
-    let (mut backends, mut names) = (Vec::new(), Vec::new());
+    let (mut backends, mut names, mut unpriced) = (Vec::new(), Vec::new(), Vec::new());
     for node in nodes {
-        let (name, backend) = backend(reader, node);
-        backends.extend(backend);
-        let Some(name) = name else { continue };
+        let Some(written) = backend(reader, node) else { continue };
+        backends.extend(written.backend);
+        let Some(name) = written.name else { continue };
         if names.contains(&name.value) {
             reader.report(Mistake::TwoBackends { name: name.value.clone() }, name.span);
         }
-        names.push(name.value);
+        names.push(name.value.clone());
+        unpriced.extend((!written.is_priced).then_some(name));
     }
-    Some(Llm { settings: LlmSettings { strategy, backends }, names })
+    Some(Llm { settings: LlmSettings { strategy, backends }, names, unpriced })
 }
 
-/// The name of a backend, and the backend if nothing of it is missing.
-fn backend(reader: &mut Reader, node: &Node) -> (Option<At<Name>>, Option<(Backend, ProviderSettings)>) {
-    let Some(mut fields) = reader.fields(node, Some("name")) else { return (None, None) };
+fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
+    let mut fields = reader.fields(node, Some("name"))?;
     let name = fields.require("name", "a backend", reader).and_then(|node| reader.name(node));
     let providers = [
         ("openai", Provider::Http(Dialect::OpenAi)),
@@ -116,9 +126,10 @@ fn backend(reader: &mut Reader, node: &Node) -> (Option<At<Name>>, Option<(Backe
     }
     backend.rate_limit_tpm = number(reader, &mut fields, "rate_limit_tpm", 1, u32::MAX.into());
     backend.max_concurrent = number(reader, &mut fields, "max_concurrent", 1, 10_000);
-    backend.price = fields.take("price").and_then(|node| price(reader, node)).unwrap_or_default();
+    let (price, is_priced) = fields.take("price").and_then(|node| price(reader, node)).unwrap_or_default();
+    backend.price = price;
     reader.finish(fields);
-    (name, settings.map(|settings| (backend, settings)))
+    Some(Written { name, backend: settings.map(|settings| (backend, settings)), is_priced })
 }
 
 fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect) -> Option<Endpoint> {
@@ -178,16 +189,15 @@ fn key_file(reader: &mut Reader, node: &Node) -> Option<KeySource> {
     Some(KeySource::File(file))
 }
 
-fn price(reader: &mut Reader, node: &Node) -> Option<Price> {
+/// The price, and whether it has one of requests and one of answers.
+fn price(reader: &mut Reader, node: &Node) -> Option<(Price, bool)> {
     let mut fields = reader.fields(node, Some("input"))?;
-    let mut take = |key| fields.take(key).and_then(|node| decimal(reader, key, node, MAX_PRICE));
-    let price = Price {
-        input: take("input").unwrap_or_default(),
-        output: take("output").unwrap_or_default(),
-        cached: take("cached"),
-    };
+    let [input, output, cached] = ["input", "output", "cached"].map(|key| (key, fields.take(key)));
     reader.finish(fields);
-    Some(price)
+    let mut read = |(key, node): (_, Option<&Node>)| node.and_then(|node| decimal(reader, key, node, MAX_PRICE));
+    let is_priced = input.1.is_some() && output.1.is_some();
+    let (input, output) = (read(input).unwrap_or_default(), read(output).unwrap_or_default());
+    Some((Price { input, output, cached: read(cached) }, is_priced))
 }
 
 /// Reads `model:`.
@@ -287,7 +297,7 @@ fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
 /// Reports listeners without a model to ask.
 pub(super) fn check(reader: &mut Reader, organism: &Organism) {
     for listener in &organism.listeners {
-        let Written::Model(Model { backend, place, .. }) = &listener.kind else { continue };
+        let Kind::Model(Model { backend, place, .. }) = &listener.kind else { continue };
         let Some(llm) = &organism.llm else {
             reader.report(Mistake::NoLlm, *place);
             continue;
@@ -296,6 +306,23 @@ pub(super) fn check(reader: &mut Reader, organism: &Organism) {
         if !llm.names.contains(&backend.value) {
             let near = near::nearest(backend.value.as_str(), llm.names.iter().map(Name::as_str)).map(str::to_owned);
             reader.report(Mistake::NoBackend { backend: backend.value.clone(), near }, backend.span);
+        }
+    }
+    priced(reader, organism);
+}
+
+/// Reports backends without a price that may be asked where a budget bounds the cost: it would bound nothing.
+fn priced(reader: &mut Reader, organism: &Organism) {
+    let budgets = organism.clients.iter().map(|client| client.budget);
+    let mut budgets = budgets.chain(organism.listeners.iter().map(|listener| listener.contract.budget));
+    let bounds_cost = organism.budget.cost.is_some() || budgets.any(|budget| budget.cost.is_some());
+    for name in organism.llm.iter().filter(|_| bounds_cost).flat_map(|llm| &llm.unpriced) {
+        let may_answer = |kind: &Kind| match kind {
+            Kind::Model(Model { backend, .. }) => backend.as_ref().is_none_or(|backend| backend.value == name.value),
+            _ => false,
+        };
+        if organism.listeners.iter().any(|listener| may_answer(&listener.kind)) {
+            reader.report(Mistake::NoPrice { backend: name.value.clone() }, name.span);
         }
     }
 }
@@ -307,7 +334,7 @@ fn number(reader: &mut Reader, fields: &mut Fields<'_>, key: &'static str, min: 
 /// Reads a decimal number with at most six digits behind the point.
 pub(super) fn decimal(reader: &mut Reader, key: &'static str, node: &Node, max: u64) -> Option<Millionths> {
     let text = reader.text(node)?;
-    match text.parse::<Millionths>() {
+    match Millionths::saturating(text) {
         Ok(number) if number.0 <= max * Millionths::ONE.0 => Some(number),
         Ok(_) => {
             reader.report(Mistake::Bounds { key, min: 0, max }, node.span);

@@ -129,6 +129,21 @@ pub enum Mistake {
         /// The text.
         text: String,
     },
+    /// A duration that is too long.
+    #[error("the duration '{text}' is too long")]
+    TooLong {
+        /// The text.
+        text: String,
+    },
+    /// A duration that is too short.
+    #[error("the duration '{text}' is too short")]
+    TooShort {
+        /// The text.
+        text: String,
+    },
+    /// A budget without an amount.
+    #[error("the budget is empty")]
+    EmptyBudget,
     /// A number out of its bounds.
     #[error("{key} can't be less than {min} or more than {max}")]
     Bounds {
@@ -157,6 +172,12 @@ pub enum Mistake {
         backend: Name,
         /// A name that may be meant.
         near: Option<String>,
+    },
+    /// A backend without a price, in an organism with a budget of cost.
+    #[error("a budget bounds the cost, but the backend '{backend}' has no price of input and output")]
+    NoPrice {
+        /// The name of the backend.
+        backend: Name,
     },
     /// Two backends of one name.
     #[error("there is a backend '{name}' already")]

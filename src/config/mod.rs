@@ -199,9 +199,9 @@ pub fn parse_size(text: &str) -> Result<usize, Mistake> {
 /// Parses a duration in the notation of an `organism.yaml`: with a unit such as `30s` or `7d`.
 ///
 /// # Errors
-/// [`Mistake::Duration`] if the text is no duration.
+/// [`Mistake::Duration`] if the text is no duration, [`Mistake::TooLong`] if it is one of more than 100 years.
 pub fn parse_duration(text: &str) -> Result<Duration, Mistake> {
-    units::duration(text).ok_or_else(|| Mistake::Duration { text: text.to_owned() })
+    units::duration(text, Duration::ZERO)
 }
 
 /// The extent of a check.

@@ -161,7 +161,7 @@ impl Reader {
     }
 
     pub(super) fn number(&mut self, key: &'static str, node: &Node, min: u64, max: u64) -> Option<u64> {
-        let read = |text: &str| units::number(text).ok_or_else(|| Mistake::Number { text: text.to_owned() });
+        let read = |text: &str| units::saturating(text).ok_or_else(|| Mistake::Number { text: text.to_owned() });
         self.bounded(key, node, min, max, read)
     }
 
@@ -170,10 +170,13 @@ impl Reader {
         self.bounded(key, node, min, max, |text| read(text).map(|size| size as u64))
     }
 
+    /// A duration that is not zero.
     pub(super) fn duration(&mut self, node: &Node) -> Option<Duration> {
-        let read = |text: &str| units::duration(text).filter(|duration| !duration.is_zero());
-        self.parsed(node, |text| read(text).ok_or_else(|| Mistake::Duration { text: text.to_owned() }))
-            .map(|at| at.value)
+        self.duration_from(Duration::from_millis(1), node)
+    }
+
+    pub(super) fn duration_from(&mut self, least: Duration, node: &Node) -> Option<Duration> {
+        self.parsed(node, |text| units::duration(text, least)).map(|at| at.value)
     }
 
     fn bounded(

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use systole_core::vocab::Budget;
+
+use super::Mistake;
+
 const SIZES: [(&str, u64); 8] = [
     ("B", 1),
     ("kB", 1000),
@@ -23,10 +27,24 @@ pub(super) fn size(text: &str) -> Option<usize> {
     usize::try_from(number.checked_mul(factor)?).ok()
 }
 
-/// Parses a duration: a whole number with `ms`, `s`, `m`, `min`, `h` or `d`. The unit can't be left out.
-pub(super) fn duration(text: &str) -> Option<Duration> {
-    let (number, unit) = split(text)?;
-    number.checked_mul(factor(&DURATIONS, unit)?).map(Duration::from_millis)
+/// Parses a duration of at least `least` and at most 100 years: a whole number with `ms`, `s`, `m`, `min`, `h` or `d`. The
+/// unit can't be left out.
+pub(super) fn duration(text: &str, least: Duration) -> Result<Duration, Mistake> {
+    let found = unbounded(text);
+    // Where the unit is missing, the bounds are told first: a correction that breaks them would be none.
+    let meant = found.or_else(|| unbounded(&short(text)?));
+    match (found, meant) {
+        (_, Some(meant)) if meant > Budget::MAX_TIME => Err(Mistake::TooLong { text: text.to_owned() }),
+        (_, Some(meant)) if meant < least => Err(Mistake::TooShort { text: text.to_owned() }),
+        (Some(found), _) => Ok(found),
+        (None, _) => Err(Mistake::Duration { text: text.to_owned() }),
+    }
+}
+
+fn unbounded(text: &str) -> Option<Duration> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_')?;
+    let millis = saturating(&text[..end])?.saturating_mul(factor(&DURATIONS, text[end..].trim_start())?);
+    Some(Duration::from_millis(millis))
 }
 
 /// The duration that is probably meant by a text whose unit is missing or written out: `5s` for `5 seconds`.
@@ -43,16 +61,21 @@ pub(super) fn short(text: &str) -> Option<String> {
     Some(format!("{number}{unit}"))
 }
 
-/// Parses a whole number; `_` may stand between digits.
-pub(super) fn number(text: &str) -> Option<u64> {
+/// Parses a whole number; `_` may stand between digits. One that is too large is the largest.
+pub(super) fn saturating(text: &str) -> Option<u64> {
+    digits(text).map(|digits| digits.parse().unwrap_or(u64::MAX))
+}
+
+/// The digits of a whole number.
+fn digits(text: &str) -> Option<String> {
     let digits = text.replace('_', "");
     let clean = digits.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('_') && !text.ends_with('_');
-    if clean { digits.parse().ok() } else { None }
+    (clean && !digits.is_empty()).then_some(digits)
 }
 
 fn split(text: &str) -> Option<(u64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
-    Some((number(&text[..end])?, text[end..].trim_start()))
+    Some((digits(&text[..end])?.parse().ok()?, text[end..].trim_start()))
 }
 
 fn factor(units: &[(&str, u64)], unit: &str) -> Option<u64> {
@@ -85,13 +108,28 @@ mod tests {
             ("1 h", 3_600_000),
             ("7d", 604_800_000),
         ] {
-            assert_eq!(duration(text), Some(Duration::from_millis(ms)), "{text}");
+            assert_eq!(duration(text, Duration::ZERO), Ok(Duration::from_millis(ms)), "{text}");
         }
         for (long, short) in [("5 seconds", "5s"), ("30", "30s"), ("2 Days", ""), ("2days", "2d"), ("1 hour", "1h")] {
             assert_eq!(super::short(long).unwrap_or_default(), short, "{long}");
         }
-        for text in ["", "30", "s", "30sec", "0.5s", "-1s", "18446744073709551615h"] {
-            assert_eq!(duration(text), None, "{text}");
+        for text in ["", "30", "s", "30sec", "0.5s", "-1s", "_1s", "1_s", "0"] {
+            assert_eq!(duration(text, Duration::ZERO), Err(Mistake::Duration { text: text.to_owned() }), "{text}");
         }
+    }
+
+    #[test]
+    fn durations_have_bounds() {
+        let least = Duration::from_millis(1);
+        for (text, ms) in [("1ms", 1), ("876000h", 876_000 * 3_600_000)] {
+            assert_eq!(duration(text, least), Ok(Duration::from_millis(ms)));
+        }
+        for text in ["876001h", "99999999999999h", "18446744073709551616ms", "9000000 hours"] {
+            assert_eq!(duration(text, least), Err(Mistake::TooLong { text: text.to_owned() }));
+        }
+        for text in ["0", "0s", "0 seconds"] {
+            assert_eq!(duration(text, least), Err(Mistake::TooShort { text: text.to_owned() }));
+        }
+        assert_eq!(duration("0s", Duration::ZERO), Ok(Duration::ZERO));
     }
 }

@@ -22,19 +22,31 @@ impl Provider for Arc<Script> {
             return Box::pin(async move { Err(Setback { message, detail, again: Again::Never }) });
         };
         let input = prompt.bytes().div_ceil(BYTES_A_TOKEN);
+        let most = prompt.max_tokens.into();
         Box::pin(async move {
             if !rule.after.is_zero() {
                 sleep(rule.after).await;
             }
-            let output = (rule.answer.len() as u64).div_ceil(BYTES_A_TOKEN);
+            let (text, is_cut) = cut(rule.answer, most);
+            let output = (text.len() as u64).div_ceil(BYTES_A_TOKEN);
             Ok(Completion {
-                text: rule.answer,
-                finish: if rule.cut { Finish::Cut } else { Finish::Whole },
+                text,
+                finish: if rule.cut || is_cut { Finish::Cut } else { Finish::Whole },
                 model: MODEL.to_owned(),
                 usage: Usage { input, output, ..Usage::default() },
             })
         })
     }
+}
+
+/// An answer of at most so many tokens, and whether it was longer.
+fn cut(mut answer: String, most: u64) -> (String, bool) {
+    let whole = answer.len();
+    let most = usize::try_from(most.saturating_mul(BYTES_A_TOKEN)).unwrap_or(usize::MAX);
+    let end = (0..=most.min(whole)).rev().find(|&at| answer.is_char_boundary(at));
+    answer.truncate(end.unwrap_or(0));
+    let is_cut = answer.len() < whole;
+    (answer, is_cut)
 }
 
 impl Rule {
@@ -53,6 +65,15 @@ mod tests {
 
     use super::*;
     use crate::model::{Role, Turn};
+
+    #[test]
+    fn an_answer_ends_at_its_limit() {
+        for (most, text, is_cut) in
+            [(0, "", true), (1, "aaa", true), (2, "aaaö bb", false), (u64::MAX, "aaaö bb", false)]
+        {
+            assert_eq!(cut("aaaö bb".to_owned(), most), (text.to_owned(), is_cut), "{most}");
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn the_first_rule_that_fits_answers() {
@@ -73,7 +94,7 @@ mod tests {
             system: "12345".to_owned(),
             turns: ["one two", last].map(|text| Turn { role: Role::User, text: text.to_owned() }).into(),
             temperature: None,
-            max_tokens: 1,
+            max_tokens: 2,
         };
         let both = script.ask(&prompt("planner", "two, one")).await.unwrap();
         assert_eq!((&*both.text, &both.finish), ("both", &Finish::Whole));
@@ -83,6 +104,8 @@ mod tests {
         assert_eq!((&*two.text, two.finish, began.elapsed()), ("only two", Finish::Cut, Duration::from_secs(5)));
         let none = script.ask(&prompt("planner", "one\u{1b}")).await.unwrap_err();
         assert_eq!(none.detail, "no rule of the script fits: planner: one\\u{1b}");
+        let short = script.ask(&Prompt { max_tokens: 0, ..prompt("planner", "two, one") }).await.unwrap();
+        assert_eq!((&*short.text, short.finish, short.usage.output), ("", Finish::Cut, 0));
         assert_eq!(none.again, Again::Never, "the last turn counts alone");
     }
 }

@@ -21,12 +21,34 @@ pub struct Budget {
     pub time: Option<Duration>,
 }
 
-/// A text that is no budget.
+/// A text that is no budget. Words are cut to 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{found}' is no amount: write tokens=20000 cost=0.25 calls=40 threads=40 time=30s, each at most once")]
-pub struct BudgetError {
-    /// The first wrong word, cut to 64 characters.
-    pub found: Box<str>,
+pub enum BudgetError {
+    /// No amount at all.
+    #[error("the budget is empty: write one or more of tokens=20000 cost=0.25 calls=40 threads=40 time=30s")]
+    Empty,
+    /// A word that is no amount.
+    #[error("the budget has '{found}', which is no amount: write tokens=20000 cost=0.25 calls=40 threads=40 time=30s")]
+    NoAmount {
+        /// The word.
+        found: Box<str>,
+    },
+    /// A second amount of one kind.
+    #[error("the budget has two amounts of {kind}: keep one")]
+    Repeated {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// An amount that is too large.
+    #[error("the budget has '{found}', which is too large: write at most {kind}={most}, or leave it out for no bound")]
+    TooLarge {
+        /// The word.
+        found: Box<str>,
+        /// The kind.
+        kind: &'static str,
+        /// The most that can be written.
+        most: Box<str>,
+    },
 }
 
 const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("min", 60_000), ("h", 3_600_000)];
@@ -34,6 +56,12 @@ const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("min", 60_000), ("h", 
 impl Budget {
     /// Without any bound.
     pub const NONE: Self = Self { tokens: None, cost: None, calls: None, threads: None, time: None };
+    /// The most tokens, calls or threads that can be written.
+    pub const MAX_COUNT: u64 = 1_000_000_000_000_000;
+    /// The most cost that can be written.
+    pub const MAX_COST: Millionths = Millionths(1_000_000_000 * Millionths::ONE.0);
+    /// The longest time that can be written: 100 years of 365 days.
+    pub const MAX_TIME: Duration = Duration::from_secs(876_000 * 3600);
 
     /// Returns whether it bounds nothing.
     #[inline]
@@ -68,42 +96,69 @@ impl FromStr for Budget {
     /// Parses words such as `tokens=20000 cost=0.25 calls=40 threads=40 time=30s`, in any order.
     fn from_str(text: &str) -> Result<Self, BudgetError> {
         let mut budget = Self::NONE;
-        for word in text.split_whitespace() {
-            budget.add(word).ok_or_else(|| BudgetError { found: word.chars().take(64).collect() })?;
-        }
-        match budget.is_none() {
-            true => Err(BudgetError { found: "".into() }),
-            false => Ok(budget),
-        }
+        text.split_whitespace().try_for_each(|word| budget.add(word))?;
+        if budget.is_none() { Err(BudgetError::Empty) } else { Ok(budget) }
     }
 }
 
 impl Budget {
-    fn add(&mut self, word: &str) -> Option<()> {
-        let (key, amount) = word.split_once('=')?;
-        match key {
-            "tokens" => once(&mut self.tokens, whole(amount)?),
-            "cost" => once(&mut self.cost, amount.parse().ok()?),
-            "calls" => once(&mut self.calls, whole(amount)?),
-            "threads" => once(&mut self.threads, whole(amount)?),
-            "time" => once(&mut self.time, duration(amount)?),
-            _ => None,
+    fn add(&mut self, word: &str) -> Result<(), BudgetError> {
+        let place = Place { word, amount: word.split_once('=').map_or("", |(_, amount)| amount) };
+        let (cost, hours) = (Self::MAX_COST, Self::MAX_TIME.as_secs() / 3600);
+        match word.split('=').next().unwrap_or_default() {
+            "tokens" => place.set(&mut self.tokens, "tokens", whole, Self::MAX_COUNT, Self::MAX_COUNT.to_string()),
+            "cost" => place.set(&mut self.cost, "cost", decimal, cost, cost.to_string()),
+            "calls" => place.set(&mut self.calls, "calls", whole, Self::MAX_COUNT, Self::MAX_COUNT.to_string()),
+            "threads" => place.set(&mut self.threads, "threads", whole, Self::MAX_COUNT, Self::MAX_COUNT.to_string()),
+            "time" => place.set(&mut self.time, "time", duration, Self::MAX_TIME, format!("{hours}h")),
+            _ => Err(BudgetError::NoAmount { found: place.found() }),
         }
     }
 }
 
-fn once<T>(place: &mut Option<T>, amount: T) -> Option<()> {
-    place.replace(amount).is_none().then_some(())
+/// A word with its amount.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    word: &'a str,
+    amount: &'a str,
 }
 
+impl Place<'_> {
+    /// Sets an amount that is not there yet, and is at most `most`.
+    fn set<T: PartialOrd>(
+        self,
+        amount: &mut Option<T>,
+        kind: &'static str,
+        read: fn(&str) -> Option<T>,
+        most: T,
+        written: String,
+    ) -> Result<(), BudgetError> {
+        let value = read(self.amount).ok_or_else(|| BudgetError::NoAmount { found: self.found() })?;
+        if value > most {
+            return Err(BudgetError::TooLarge { found: self.found(), kind, most: written.into() });
+        }
+        if amount.replace(value).is_some() { Err(BudgetError::Repeated { kind }) } else { Ok(()) }
+    }
+
+    fn found(self) -> Box<str> {
+        self.word.chars().take(64).collect()
+    }
+}
+
+/// Reads a whole number. One that no `u64` holds is the largest, which is above each bound.
 fn whole(text: &str) -> Option<u64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    let is_whole = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+fn decimal(text: &str) -> Option<Millionths> {
+    Millionths::saturating(text).ok()
 }
 
 fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let (_, millis) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    whole(number)?.checked_mul(*millis).map(Duration::from_millis)
+    Some(Duration::from_millis(whole(number)?.saturating_mul(*millis)))
 }
 
 impl fmt::Display for Budget {
@@ -145,8 +200,37 @@ mod tests {
         {
             assert!(wrong.parse::<Budget>().is_err(), "{wrong}");
         }
-        let error = "calls=4 time=soon".parse::<Budget>().unwrap_err();
-        assert!(error.to_string().starts_with("'time=soon' is no amount: write tokens=20000"), "{error}");
+    }
+
+    #[test]
+    fn an_error_says_what_is_wrong_and_what_to_write() {
+        let count = "tokens=1000000000000000 calls=1000000000000000 threads=1000000000000000";
+        assert!(format!("{count} cost=1000000000 time=876000h").parse::<Budget>().is_ok(), "the most");
+        for (text, error) in [
+            ("  ", "the budget is empty: write one or more of tokens=20000 cost=0.25 calls=40 threads=40 time=30s"),
+            (
+                "calls=4 time=soon",
+                "the budget has 'time=soon', which is no amount: write tokens=20000 cost=0.25 calls=40 threads=40 time=30s",
+            ),
+            ("calls=2 calls=3", "the budget has two amounts of calls: keep one"),
+            (
+                "calls=18446744073709551616",
+                "the budget has 'calls=18446744073709551616', which is too large: write at most calls=1000000000000000, \
+                 or leave it out for no bound",
+            ),
+            (
+                "cost=99999999999999999999.5",
+                "the budget has 'cost=99999999999999999999.5', which is too large: write at most cost=1000000000, or leave \
+                 it out for no bound",
+            ),
+            (
+                "time=99999999999999h",
+                "the budget has 'time=99999999999999h', which is too large: write at most time=876000h, or leave it out \
+                 for no bound",
+            ),
+        ] {
+            assert_eq!(text.parse::<Budget>().unwrap_err().to_string(), error);
+        }
     }
 
     #[test]

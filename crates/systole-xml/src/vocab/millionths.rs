@@ -19,6 +19,14 @@ impl Millionths {
     /// One.
     pub const ONE: Self = Self(1_000_000);
 
+    /// Parses a number; one that is too large is the largest.
+    ///
+    /// # Errors
+    /// [`NoDecimal`] if the text is no decimal number.
+    pub fn saturating(text: &str) -> Result<Self, NoDecimal> {
+        digits(text).map(|_| text.parse().unwrap_or(Self(u64::MAX)))
+    }
+
     /// The nearest float.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 1e6
@@ -53,15 +61,19 @@ impl FromStr for Millionths {
     type Err = NoDecimal;
 
     fn from_str(text: &str) -> Result<Self, NoDecimal> {
-        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) || !digits(part) || part.len() > 6 {
-            return Err(NoDecimal);
-        }
-        let whole: u64 = whole.parse().map_err(|_| NoDecimal)?;
-        let part: u64 = format!("{part:0<6}").parse().map_err(|_| NoDecimal)?;
-        let millionths = whole.checked_mul(1_000_000).and_then(|whole| whole.checked_add(part));
-        millionths.map(Self).ok_or(NoDecimal)
+        let (whole, part) = digits(text)?;
+        let whole = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(Self::ONE.0));
+        whole.and_then(|whole| whole.checked_add(part)).map(Self).ok_or(NoDecimal)
+    }
+}
+
+/// The digits before the point, and the number of millionths behind it.
+fn digits(text: &str) -> Result<(&str, u64), NoDecimal> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match digits(whole) && digits(part) && part.len() <= 6 {
+        true => Ok((whole, format!("{part:0<6}").parse().map_err(|_| NoDecimal)?)),
+        false => Err(NoDecimal),
     }
 }
 

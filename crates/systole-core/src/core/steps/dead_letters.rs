@@ -140,7 +140,11 @@ impl Core {
             return self.bury_again(letter, fault, entry);
         }
         let Redriven { to, root, permit, .. } = letter;
-        let budget = self.root_budget(Owner::Nobody);
+        // The letter of a client has no more than a conversation of the client.
+        let budget = self.root_budget(match from {
+            Sender::Client(client) => Owner::Client(client),
+            Sender::Listener(_) | Sender::System | Sender::Core => Owner::Nobody,
+        });
         let parent = self.tree.open_root(root, Owner::Nobody, false, self.end_of(budget.as_deref()), &mut self.out);
         self.open_account(parent, budget);
         let (mut permit, mut entry) = (Some(permit), Some(entry));

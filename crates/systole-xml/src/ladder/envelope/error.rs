@@ -79,7 +79,7 @@ pub enum EnvelopeError {
         source: TimeError,
     },
     /// A budget that is none.
-    #[error("{at}: in the budget {source}")]
+    #[error("{at}: {source}")]
     Budget {
         /// The start tag.
         at: Position,
