@@ -3,8 +3,8 @@
 //!
 //! Submitters send tasks to a job, and its owner works on them, by payloads of [`systole_core::inbox::payload`]. An
 //! awaited task is an open child of the submitting thread: `submit` is answered when the task has ended, and when that
-//! thread is cancelled, so is the task. The result and the events of a detached task open a new conversation at its
-//! submitter.
+//! thread is cancelled, so is the task. The result and the events of a detached task open threads of its
+//! submitter below the thread of `<boot>` of the job.
 //!
 //! Durability: the inbox lives in the [`Job`], not in its actor, so a panic of the actor loses nothing. In a
 //! [durable](OrganismBuilder::durable) organism it also lives in the journal: a change and the note that the handler

@@ -1,4 +1,4 @@
-//! Messages about detached tasks, sent from the thread of `<boot>`: each call is a new conversation at its submitter.
+//! Messages about detached tasks, sent from the thread of `<boot>`: each call opens a thread of its submitter below it.
 //!
 //! Each is sent once. The contract of the listener [reattaches](systole_core::core::Contract::reattaches): after a
 //! crash, owed events are called again, and each finds the call that was made before, if there was one, with its

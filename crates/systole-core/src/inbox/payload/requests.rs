@@ -21,7 +21,7 @@ pub struct Submit {
     #[serde(rename = "@deadline", default, with = "display_option", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::moment")]
     pub deadline: Option<Time>,
-    /// True if the submitter doesn't wait: the messages about the task open a new conversation.
+    /// True if the submitter doesn't wait: the messages about the task open threads of their own.
     #[serde(rename = "@detached", default, skip_serializing_if = "is_false")]
     pub detached: bool,
     /// True if every event of a detached task is sent, false for questions and the result alone.
