@@ -30,7 +30,8 @@ pub(super) fn ask(documents: &[XsdDocument]) -> Advice {
 
 fn try_ask(documents: &[XsdDocument]) -> io::Result<Option<Opinion>> {
     let question = serde_json::to_vec(documents)?;
-    let mut command = Command::new(std::env::current_exe()?);
+    // The file of this process, even if an update has replaced it: its path leads to another one then, or to none.
+    let mut command = Command::new("/proc/self/exe");
     command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     let said = listen(&mut child, question).recv_timeout(PATIENCE);

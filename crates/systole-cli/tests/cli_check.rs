@@ -164,3 +164,16 @@ fn an_address_that_can_not_be_had_is_told() {
     assert_eq!(said(&address), (Some(0), String::new()), "check lets it go again");
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[cfg(feature = "libxml")]
+#[test]
+fn a_program_that_was_replaced_meanwhile_asks_itself_for_the_second_opinion() {
+    let copy = std::env::temp_dir().join(format!("systole-replaced-{}", std::process::id()));
+    std::fs::copy(env!("CARGO_BIN_EXE_systole"), &copy).unwrap();
+    let organism = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/swarm/organism.yaml");
+    // The shell starts the program from an open file whose name is gone.
+    let script = r#"exec 3<"$1"; rm "$1"; exec /proc/self/fd/3 check "$2""#;
+    let output = Command::new("sh").args(["-c", script, "sh"]).arg(&copy).arg(organism).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && !said.contains("no second opinion"), "{said}");
+}
