@@ -83,7 +83,7 @@ impl Llm {
         }))
     }
 
-    /// Sets up backends, and reads their keys.
+    /// Sets up backends, and reads their keys. Those that are left out by their `when_env` need none.
     ///
     /// # Errors
     /// [`LlmError`]: a key or a URL that can't be used.
@@ -91,6 +91,11 @@ impl Llm {
         let mut llm = Self::new(settings.strategy);
         let mut trust = None;
         for (backend, provider) in &settings.backends {
+            if backend.is_left_out() {
+                let variable = backend.when_env.as_deref();
+                tracing::info!(backend = %backend.name, variable, "a backend is left out: its variable is not set");
+                continue;
+            }
             llm = match provider {
                 ProviderSettings::Scripted(script) => {
                     let script = Arc::new(script.clone());

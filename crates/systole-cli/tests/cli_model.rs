@@ -360,6 +360,50 @@ fn another_backend_stands_in() {
 }
 
 #[test]
+fn a_backend_is_left_out_unless_its_variable_is_set() {
+    let server = Server::start([]);
+    let backends = format!(
+        "{{ name: script, provider: scripted, script: script.yaml, priority: 2 }}, \
+         {{ name: real, provider: openai, model: m, url: \"{}\", api_key_env: A_KEY, when_env: A_KEY }}",
+        server.url
+    );
+    let folder = Folder::new("left-out", &backends, "");
+    fs::write(folder.0.join("script.yaml"), "- answer: <say xmlns='urn:t'>scripted</say>\n").unwrap();
+    let systole = |arg: &str, key: Option<&str>| {
+        let mut command = folder.command(&[arg, "organism.yaml"]);
+        command.env_remove("A_KEY").envs(key.map(|key| ("A_KEY", key))).stdin(Stdio::null());
+        let output = if arg == "run" { command.args(["do.xml", "--until-idle"]).output() } else { command.output() };
+        let Output { status, stdout, stderr } = output.unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    for unset in [None, Some("")] {
+        let (code, out, err) = systole("run", unset);
+        has(&out, &[">scripted</say>"]);
+        has(&err, &["a backend is left out: its variable is not set", "backend=real", "variable=A_KEY"]);
+        assert_eq!((code, server.count()), (Some(0), 0), "{err}");
+        let (code, out, err) = systole("check", unset);
+        has(&out, &["  - name: script\n  - name: real\n    when_env: A_KEY  # not set: the backend is left out\n"]);
+        assert_eq!((code, &*err), (Some(0), ""), "a key that is not needed is not missed");
+    }
+    let (_, out, _) = systole("check", Some(KEY));
+    has(&out, &["    when_env: A_KEY  # set\n"]);
+    let (_, out, _) = systole("run", Some(KEY));
+    has(&out, &[">R&amp;D</say>"]);
+    assert_eq!(server.count(), 1);
+    has(&server.asked()[0].head, &[&format!("authorization: Bearer {KEY}")]);
+
+    // Where none is left, an organism does not start.
+    let organism = fs::read_to_string(folder.0.join("organism.yaml")).unwrap();
+    fs::write(folder.0.join("organism.yaml"), organism.replace("planner.md,", "planner.md, backend: real,")).unwrap();
+    let (code, _, err) = systole("run", None);
+    has(&err, &["'planner' has no model to ask: each of its backends is left out by its when_env"]);
+    assert_eq!(code, Some(2));
+    let (code, _, err) = systole("check", None);
+    has(&err, &["each backend of this listener is left out, because A_KEY is not set", "0 errors, 1 warning"]);
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn a_server_that_does_not_stream_is_told_apart() {
     let json = Refuse(200, "content-type: application/json\r\n", "{}".to_owned());
     let server = Server::start([json]);
