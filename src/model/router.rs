@@ -17,7 +17,7 @@ use crate::outbound::retry::{Policy, Tried};
 use crate::outbound::tls;
 use crate::runtime::clock::Clock;
 use crate::runtime::entropy::Entropy;
-use crate::settings::{Backend, LlmSettings, Price, ProviderSettings, Strategy};
+use crate::settings::{Backend, LlmSettings, Price, ProviderSettings, Rule, Script, Strategy};
 
 /// Asks models. Clones are the same, and share the limits of its backends.
 #[derive(Clone)]
@@ -81,6 +81,13 @@ impl Llm {
             slots: Vec::new(),
             turn: Arc::default(),
         }))
+    }
+
+    /// A model that needs no network: the first rule that fits a request answers it.
+    pub fn scripted(rules: impl IntoIterator<Item = impl Into<Rule>>) -> Self {
+        let script = Arc::new(Script { rules: rules.into_iter().map(Into::into).collect() });
+        Self::new(Strategy::Failover)
+            .backend(Backend::new(Name::parse("script").expect("a name")), move || script.clone())
     }
 
     /// Sets up backends, and reads their keys. Those that are left out by their `when_env` need none.

@@ -144,6 +144,20 @@ impl Default for ModelSettings {
     }
 }
 
+/// Instructions, and everything else by default.
+impl From<&str> for ModelSettings {
+    fn from(instructions: &str) -> Self {
+        Self { instructions: instructions.to_owned(), ..Self::default() }
+    }
+}
+
+/// A text of the last turn, and the answer to it.
+impl From<(&str, &str)> for Rule {
+    fn from((when, answer): (&str, &str)) -> Self {
+        Self { when: vec![when.to_owned()], answer: answer.to_owned(), ..Self::default() }
+    }
+}
+
 impl ModelSettings {
     /// The system prompt of a listener: the instructions, and its contract in words.
     pub fn system_prompt(&self, listener: ListenerId, blueprint: &Blueprint, catalog: &Catalog) -> String {
