@@ -404,6 +404,30 @@ fn a_backend_is_left_out_unless_its_variable_is_set() {
 }
 
 #[test]
+fn the_study_asks_a_provider_once_its_key_is_there() {
+    let answer = "<text>The pump.</text><euros>27</euros>";
+    let (draft, report) = (format!("<draft>{answer}</draft>"), format!("<report>{answer}</report>"));
+    let server = Server::start([draft, report].map(|text| Say(text.leak(), "stop")));
+    let folder = Folder::new("study", "", "");
+    for name in
+        ["organism.yaml", "planner.md", "script.yaml", "study.xsd", "question.xml", "library.py", "calculator.py"]
+    {
+        let text = fs::read_to_string(format!("{ROOT}/examples/study/{name}")).unwrap();
+        let key = "api_key_env: ANTHROPIC_API_KEY,";
+        fs::write(folder.0.join(name), text.replace(key, &format!("{key} url: \"{}\",", server.url))).unwrap();
+    }
+    fs::write(folder.0.join("keyboard"), "<verdict approved='true'/>\n\ny\n").unwrap();
+    let mut command = folder.command(&["run", "organism.yaml", "question.xml", "--until-idle", "--json"]);
+    let keyboard = fs::File::open(folder.0.join("keyboard")).unwrap();
+    let output = command.env("ANTHROPIC_API_KEY", KEY).stdin(keyboard).output().unwrap();
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    has(&out, &[&format!("{answer}</report>")]);
+    let backends: Vec<Value> = events(&err, "model-answered").iter().map(|event| event["backend"].clone()).collect();
+    assert_eq!((backends, server.count()), (vec![json!("claude"); 2], 2), "{err}");
+    has(&server.asked()[0].head, &["POST /v1/messages ", &format!("x-api-key: {KEY}\r\n")]);
+}
+
+#[test]
 fn a_server_that_does_not_stream_is_told_apart() {
     let json = Refuse(200, "content-type: application/json\r\n", "{}".to_owned());
     let server = Server::start([json]);
