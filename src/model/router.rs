@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::bucket::Bucket;
 use super::http::Http;
-use super::{Again, Completion, LlmError, Prompt, Provider, Setback};
+use super::{Again, Completion, Growth, LlmError, Prompt, Provider, Setback};
 use crate::outbound::retry::{Policy, Tried};
 use crate::outbound::tls;
 use crate::runtime::clock::Clock;
@@ -180,6 +180,7 @@ impl Llm {
         prompt: &Prompt,
         only: Option<&Name>,
         clock: &Clock,
+        growth: &Growth,
     ) -> Result<Answered, Unanswered> {
         let Inner { strategy, policy, slots, turn } = &*self.0;
         let since = clock.now();
@@ -221,7 +222,7 @@ impl Llm {
                 continue;
             }
             course.tried.attempts += 1;
-            match providers[course.slot].ask(prompt).await {
+            match providers[course.slot].ask(prompt, growth).await {
                 Ok(mut completion) => {
                     completion.usage = slot.backend.price.of(completion.usage);
                     lease.settle(completion.usage);
@@ -388,7 +389,7 @@ mod tests {
     }
 
     impl Provider for Watched {
-        fn ask(&self, _: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>> {
+        fn ask(&self, _: &Prompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
             let (seen, clock) = (self.seen.clone(), self.clock.clone());
             let (wait, fails) = {
                 let mut seen = seen.borrow_mut();
@@ -460,7 +461,7 @@ mod tests {
                         let listener = Name::parse("planner").unwrap();
                         let prompt =
                             Prompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100 };
-                        llm.ask(&providers, &prompt, None, &clock).await.is_ok()
+                        llm.ask(&providers, &prompt, None, &clock, &Growth::hidden()).await.is_ok()
                     })
                 }).collect();
                 let mut answered = 0;

@@ -41,8 +41,10 @@ enum Step {
     CutOff(&'static str),
     /// An answer once a file is there.
     Hold(PathBuf),
+    /// An answer that grows until a file is there.
+    Grow(PathBuf),
 }
-use Step::{CutOff, Hold, Refuse, Say};
+use Step::{CutOff, Grow, Hold, Refuse, Say};
 
 /// A request as the server got it.
 #[derive(Clone)]
@@ -109,6 +111,16 @@ fn serve(stream: TcpStream, asked: &Mutex<Vec<Asked>>, steps: &Mutex<VecDeque<St
             Hold(file) => {
                 until("the word to go on", || file.exists().then_some(()));
                 write!(out, "{begin}{}0\r\n\r\n", chunk(&spoken(&path, SAID, "stop")))?;
+            }
+            Grow(file) => {
+                let piece = json!({ "choices": [{ "delta": { "content": "growing\u{1b}[2J " } }] });
+                write!(out, "{begin}")?;
+                while !file.exists() {
+                    write!(out, "{}", chunk(&format!("data: {piece}\n\n")))?;
+                    out.flush()?;
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                write!(out, "{}0\r\n\r\n", chunk(&spoken(&path, SAID, "stop")))?;
             }
             Refuse(status, headers, body) => {
                 let length = body.len();
@@ -425,6 +437,29 @@ fn the_study_asks_a_provider_once_its_key_is_there() {
     let backends: Vec<Value> = events(&err, "model-answered").iter().map(|event| event["backend"].clone()).collect();
     assert_eq!((backends, server.count()), (vec![json!("claude"); 2], 2), "{err}");
     has(&server.asked()[0].head, &["POST /v1/messages ", &format!("x-api-key: {KEY}\r\n")]);
+}
+
+#[test]
+fn an_answer_is_shown_while_it_grows_and_not_written_down() {
+    let go = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model-grow-{}", std::process::id()));
+    let server = Server::start([Grow(go.clone())]);
+    let backend = format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url);
+    let folder = Folder::new("grows", &backend, "durability: process\njournal: the.journal\n");
+    let mut running = folder.start(&["do.xml"]);
+    let log = || fs::read_to_string(folder.0.join("log")).unwrap();
+    until("three events of the growing text", || (events(&log(), "model-writes").len() > 2).then_some(()));
+    let seen = events(&log(), "model-writes");
+    assert_eq!((&seen[0]["by"], &seen[0]["path"]), (&json!("planner"), &json!("root/planner")));
+    assert!(seen.iter().all(|event| event["text"].as_str().unwrap().len() <= 400), "{seen:?}");
+    has(seen[0]["text"].as_str().unwrap(), &["growing\u{1b}[2J "]);
+    assert!(!log().contains('\u{1b}'), "it is escaped");
+    let journal = || ["the.journal", "the.journal-wal"].map(|file| fs::read(folder.0.join(file)).unwrap_or_default());
+    let is_written = || journal().iter().any(|bytes| bytes.windows(7).any(|part| part == b"growing"));
+    assert!(!is_written(), "only an answer is written down");
+    fs::write(&go, "").unwrap();
+    has(&running.receive(), &[">R&amp;D</say>"]);
+    assert!(is_written(), "the search finds it");
+    let _ = fs::remove_file(&go);
 }
 
 #[test]
