@@ -14,11 +14,14 @@ pub use systole_macros::{Deserialize, JsonSchema, Serialize};
 
 pub use self::traits::*;
 
+#[cfg(feature = "gateway")]
+pub use crate::model::Llm;
 pub use crate::runtime::{
     Answers, AskError, AtomicResponse, BlockingHandler, Client, Conversation, Delivery, Emit, Organism, Response,
     SendError, StartError, Thread, block_on, call, call_on, call_to, continue_with, none, reply_any, spawn_thread,
     write,
 };
+pub use crate::settings::ModelSettings;
 pub use systole_core::core::{Answer, Egress, Failure, Join, JoinPosition, Routing, Scheduling, Silence};
 pub use systole_core::protocol::{Boot, Request};
 pub use systole_core::vocab::{Fault, FaultCode, Limits};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use systole::core::{EventKind, Millionths, Usage};
 use systole::journal::{Journal, MemoryJournal};
-use systole::model::{Again, Completion, Finish, Llm, Prompt, Provider, Role, Setback};
+use systole::model::{Again, Completion, Finish, Growth, Llm, Prompt, Provider, Role, Setback};
 use systole::outbound::retry::Policy;
 use systole::prelude::*;
 use systole::runtime::{LocalBoxFuture, OrganismBuilder};
@@ -72,7 +72,7 @@ impl Fake {
 }
 
 impl Provider for Fake {
-    fn ask(&self, prompt: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>> {
+    fn ask(&self, prompt: &Prompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         self.asked.lock().unwrap().push(prompt.clone());
         let step = self.steps.lock().unwrap().pop_front().unwrap_or(Say("<plan><text>the last</text></plan>"));
         Box::pin(async move {

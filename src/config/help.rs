@@ -48,12 +48,13 @@ impl Mistake {
             }
             Self::NoBackend { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoBackend { near: None, .. } => "name one of llm: backends, or leave 'backend' out".into(),
+            Self::LeftOut { .. } => "the organism can't start before one of them is set; a backend without 'when_env' is always asked".into(),
             Self::NoPrice { .. } => {
                 "add the price of a million tokens, such as price: { input: 3, output: 15 }, or price: { input: 0, output: 0 } if it is free".into()
             }
             Self::TwoBackends { .. } => "give it another name".into(),
             Self::NoKey { .. } => "the organism can't start before it is there".into(),
-            Self::NoVariable => "write the variable that holds the key, such as OPENAI_API_KEY: never the key itself".into(),
+            Self::NoVariable => "write the name of a variable, such as OPENAI_API_KEY: never a key itself".into(),
             Self::TwoKeys => "remove one of them".into(),
             Self::NoKind => {
                 "add one of: command: [program, argument], worker: [program, argument], model: { instructions: FILE.md }, human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()

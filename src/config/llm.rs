@@ -89,6 +89,8 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
 fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
     let mut fields = reader.fields(node, Some("name"))?;
     let name = fields.require("name", "a backend", reader).and_then(|node| reader.name(node));
+    let mut backend = Backend::new(name.as_ref().map_or_else(Name::root, |name| name.value.clone()));
+    backend.when_env = fields.take("when_env").and_then(|node| variable(reader, node)).map(str::to_owned);
     let providers = [
         ("openai", Provider::Http(Dialect::OpenAi)),
         ("anthropic", Provider::Http(Dialect::Anthropic)),
@@ -101,7 +103,7 @@ fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
             if let Some(node) = fields.take("script") {
                 reader.report(Mistake::NotOfBackend { key: "script", kind: "asked over HTTP" }, node.span);
             }
-            endpoint(reader, &mut fields, dialect).map(ProviderSettings::Http)
+            endpoint(reader, &mut fields, dialect, backend.is_left_out()).map(ProviderSettings::Http)
         }
         Some(Provider::Scripted) => {
             for key in OF_HTTP {
@@ -120,7 +122,6 @@ fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
             None
         }
     };
-    let mut backend = Backend::new(name.as_ref().map_or_else(Name::root, |name| name.value.clone()));
     if let Some(priority) = number(reader, &mut fields, "priority", 0, 1000) {
         backend.priority = priority;
     }
@@ -132,7 +133,7 @@ fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
     Some(Written { name, backend: settings.map(|settings| (backend, settings)), is_priced })
 }
 
-fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect) -> Option<Endpoint> {
+fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect, is_left_out: bool) -> Option<Endpoint> {
     let model = fields.require("model", "a backend", reader).and_then(|node| reader.text(node)).map(str::to_owned);
     let url = fields.take("url").and_then(|node| {
         let url = reader.text(node)?.to_owned();
@@ -148,8 +149,8 @@ fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect) -> O
             reader.report(Mistake::TwoKeys, node.span);
             None
         }
-        (Some(node), None) => key_env(reader, node),
-        (None, Some(node)) => key_file(reader, node),
+        (Some(node), None) => key_env(reader, node, is_left_out),
+        (None, Some(node)) => key_file(reader, node, is_left_out),
         (None, None) => {
             if url.is_none() && dialect != Dialect::Ollama {
                 let owner = "a backend at its provider's own address";
@@ -163,19 +164,26 @@ fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect) -> O
     Some(Endpoint { dialect, model: model?, url, key, context })
 }
 
-fn key_env(reader: &mut Reader, node: &Node) -> Option<KeySource> {
-    let variable = reader.text(node)?;
-    let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if !is_name {
-        reader.report(Mistake::NoVariable, node.span);
-    } else if std::env::var_os(variable).is_none_or(|key| key.is_empty()) {
+fn key_env(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySource> {
+    let variable = variable(reader, node)?;
+    if !is_left_out && std::env::var_os(variable).is_none_or(|key| key.is_empty()) {
         reader.report(Mistake::NoKey { why: format!("the environment variable {variable} is not set") }, node.span);
     }
     Some(KeySource::Env(variable.to_owned()))
 }
 
-fn key_file(reader: &mut Reader, node: &Node) -> Option<KeySource> {
+/// The name of a variable of the environment.
+fn variable<'n>(reader: &mut Reader, node: &'n Node) -> Option<&'n str> {
+    let variable = reader.text(node)?;
+    let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if !is_name {
+        reader.report(Mistake::NoVariable, node.span);
+    }
+    is_name.then_some(variable)
+}
+
+fn key_file(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySource> {
     let written = reader.text(node)?;
     let file: PathBuf = reader.directory.join(written);
     let why = match std::fs::read_to_string(&file) {
@@ -183,7 +191,7 @@ fn key_file(reader: &mut Reader, node: &Node) -> Option<KeySource> {
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };
-    if let Some(why) = why {
+    if let Some(why) = why.filter(|_| !is_left_out) {
         reader.report(Mistake::NoKey { why: format!("{written}: {why}") }, node.span);
     }
     Some(KeySource::File(file))
@@ -302,10 +310,19 @@ pub(super) fn check(reader: &mut Reader, organism: &Organism) {
             reader.report(Mistake::NoLlm, *place);
             continue;
         };
-        let Some(backend) = backend else { continue };
-        if !llm.names.contains(&backend.value) {
+        if let Some(backend) = backend
+            && !llm.names.contains(&backend.value)
+        {
             let near = near::nearest(backend.value.as_str(), llm.names.iter().map(Name::as_str)).map(str::to_owned);
             reader.report(Mistake::NoBackend { backend: backend.value.clone(), near }, backend.span);
+            continue;
+        }
+        let may_answer = |own: &&Backend| backend.as_ref().is_none_or(|backend| backend.value == own.name);
+        let mut may_answer = llm.settings.backends.iter().map(|(backend, _)| backend).filter(may_answer).peekable();
+        if may_answer.peek().is_some() && may_answer.clone().all(Backend::is_left_out) {
+            let mut variables: Vec<_> = may_answer.filter_map(|backend| backend.when_env.clone()).collect();
+            variables.dedup();
+            reader.report(Mistake::LeftOut { variables }, backend.as_ref().map_or(*place, |backend| backend.span));
         }
     }
     priced(reader, organism);

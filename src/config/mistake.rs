@@ -173,6 +173,12 @@ pub enum Mistake {
         /// A name that may be meant.
         near: Option<String>,
     },
+    /// A listener whose backends are all left out by their `when_env`.
+    #[error("no model can be asked: each backend of this listener is left out, because {} not set", is_or_are(.variables))]
+    LeftOut {
+        /// The variables that are not set.
+        variables: Vec<String>,
+    },
     /// A backend without a price, in an organism with a budget of cost.
     #[error("a budget bounds the cost, but the backend '{backend}' has no price of input and output")]
     NoPrice {
@@ -422,10 +428,16 @@ impl Mistake {
     pub fn is_warning(&self) -> bool {
         match self {
             Self::NoScript { .. } | Self::AddressInUse { .. } | Self::Unsigned | Self::NoListener => true,
-            Self::Mute { .. } | Self::NoKey { .. } => true,
+            Self::Mute { .. } | Self::NoKey { .. } | Self::LeftOut { .. } => true,
             Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } | Self::Pitfall { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,
         }
     }
+}
+
+/// Names with the verb behind them.
+fn is_or_are(names: &[String]) -> String {
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    format!("{} {verb}", names.join(" and "))
 }

@@ -37,12 +37,10 @@ impl ModelListener {
 
 impl OrganismBuilder {
     /// Registers a listener that a model speaks for. It gets the replies of all that it calls, and faults of these calls,
-    /// as messages, and remembers each of its threads.
+    /// as messages, and remembers each of its threads. Instructions alone are [`ModelSettings`], too.
     ///
     /// ```
-    /// use systole::model::Llm;
     /// use systole::prelude::*;
-    /// use systole::settings::{Backend, LlmSettings, ModelSettings, ProviderSettings, Rule, Script};
     ///
     /// #[derive(Serialize, Deserialize, JsonSchema, Payload)]
     /// #[payload(namespace = "urn:example:hello:v1", reply = Hello)]
@@ -51,15 +49,10 @@ impl OrganismBuilder {
     /// }
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // A model that needs no network: it answers by rules. `ProviderSettings::Http` is a real one.
-    /// let rule = Rule { answer: "Sure: <hello><name>R&D</hello>".into(), ..Rule::default() };
-    /// let script = ProviderSettings::Scripted(Script { rules: vec![rule] });
-    /// let backends = vec![(Backend::new("script".parse()?), script)];
-    /// let llm = Llm::open(&LlmSettings { backends, ..LlmSettings::default() })?;
-    ///
-    /// let settings = ModelSettings { instructions: "Greet back.".into(), ..ModelSettings::default() };
+    /// // A model that needs no network. `Llm::open` asks providers.
+    /// let llm = Llm::scripted([("<hello", "Sure: <hello><name>R&D</hello>")]);
     /// let organism = Organism::builder("hello")
-    ///     .model("greeter", &llm, settings, |c| c.accepts::<Hello>().replies::<Hello>())
+    ///     .model("greeter", &llm, "Greet back.", |c| c.answers::<Hello>())
     ///     .client("cli", |c| c.calls::<Hello>())
     ///     .start()?;
     /// let answer = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?;
@@ -68,11 +61,11 @@ impl OrganismBuilder {
     /// # }
     /// ```
     #[must_use]
-    pub fn model<C>(self, name: &str, llm: &Llm, settings: ModelSettings, contract: C) -> Self
+    pub fn model<C>(self, name: &str, llm: &Llm, settings: impl Into<ModelSettings>, contract: C) -> Self
     where
         C: FnOnce(ContractBuilder<ModelListener, AsModel>) -> ContractBuilder<ModelListener, AsModel>,
     {
-        let llm = llm.clone();
+        let (llm, settings) = (llm.clone(), settings.into());
         self.raw_built(name, ModelListener::defaults, contract, move || ModelListener::new(&llm, settings.clone()))
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::reply::Reply;
-use super::{Again, Completion, LlmError, Prompt, Provider, Setback, anthropic, ollama, openai};
+use super::{Again, Completion, Growth, LlmError, Prompt, Provider, Setback, anthropic, ollama, openai};
 use crate::outbound::http::{Client, Request, Response};
 use crate::outbound::{Failure, check_url, media_type, refusal, retry_after, unanswered};
 use crate::runtime::LocalBoxFuture;
@@ -101,7 +101,7 @@ impl Http {
         Ok(body.to_string())
     }
 
-    async fn answer(&self, client: &Client, body: String) -> Result<Completion, Setback> {
+    async fn answer(&self, client: &Client, body: String, growth: &Growth) -> Result<Completion, Setback> {
         let mut request = Request::new(Method::POST, self.url.clone());
         request.headers = self.headers.clone();
         request.body = Full::new(Bytes::from(body)).boxed_unsync();
@@ -130,6 +130,7 @@ impl Http {
                         return Err(Setback::new(format!("its answer has more than {MOST} bytes"), Again::Never));
                     }
                     reply.push(&piece)?;
+                    growth.show(reply.text());
                 }
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => return Err(failed(&unanswered(&error))),
@@ -163,10 +164,11 @@ impl Http {
 }
 
 impl Provider for Started {
-    fn ask(&self, prompt: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>> {
+    fn ask(&self, prompt: &Prompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         let (http, client, body) = (self.http.clone(), self.client.clone(), self.http.body(prompt));
+        let growth = growth.clone();
         Box::pin(async move {
-            let answer = http.answer(&client, body?).await;
+            let answer = http.answer(&client, body?, &growth).await;
             answer.map_err(|setback| http.concealed(setback))
         })
     }

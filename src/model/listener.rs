@@ -16,7 +16,7 @@ use super::chat::Chat;
 use super::feedback::{feedback, gave_up, nothing_said, said, unfinished};
 use super::prompt::{Prompt, Role};
 use super::router::{Answered, Llm, Unanswered};
-use super::{Completion, Finish, Provider};
+use super::{Completion, Finish, Growth, Provider};
 use crate::runtime::clock::Clock;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use crate::settings::ModelSettings;
@@ -105,7 +105,8 @@ impl ModelListener {
         let only = self.settings.backend.as_ref();
         let prompt = allow(prompt, &self.llm.price(only), context.thread()).await?;
         let clock = context.thread().clock().unwrap_or_else(Clock::real);
-        let asked = self.llm.ask(&self.providers, &prompt, only, &clock).await;
+        let growth = Growth::of(context.thread(), &clock);
+        let asked = self.llm.ask(&self.providers, &prompt, only, &clock, &growth).await;
         let Answered { backend, completion } = asked.map_err(|unanswered| failure(&unanswered))?;
         let refused = self.judge(&completion, message, context).err();
         let report = ModelAnswer {

@@ -17,6 +17,7 @@ mod bucket;
 mod build;
 mod chat;
 mod feedback;
+mod growth;
 mod http;
 mod listener;
 mod ollama;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use build::AsModel;
+pub use growth::Growth;
 #[cfg(feature = "yaml")]
 pub(crate) use http::judge_url;
 pub use listener::ModelListener;
@@ -45,19 +47,19 @@ use systole_core::vocab::Name;
 
 /// Asks one model. An instance is made for each listener, on the thread of its shard.
 pub trait Provider: 'static {
-    /// Sends a request, and reads the answer to its end.
+    /// Sends a request, and reads the answer to its end. A provider whose answers grow shows them meanwhile by `growth`.
     ///
     /// # Errors
     /// A [`Setback`], which says whether the same request may succeed later.
     ///
     /// # Cancel safety
     /// Dropping the future ends the request; the provider may have counted it.
-    fn ask(&self, prompt: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>>;
+    fn ask(&self, prompt: &Prompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>>;
 }
 
 impl<P: Provider + ?Sized> Provider for Box<P> {
-    fn ask(&self, prompt: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>> {
-        (**self).ask(prompt)
+    fn ask(&self, prompt: &Prompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
+        (**self).ask(prompt, growth)
     }
 }
 

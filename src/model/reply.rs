@@ -49,6 +49,11 @@ impl Reply {
         self.grown.is_over
     }
 
+    /// The text so far.
+    pub(super) fn text(&self) -> &str {
+        &self.grown.text
+    }
+
     /// Takes some bytes.
     ///
     /// # Errors

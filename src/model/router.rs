@@ -12,12 +12,12 @@ use tokio::time::sleep;
 
 use super::bucket::Bucket;
 use super::http::Http;
-use super::{Again, Completion, LlmError, Prompt, Provider, Setback};
+use super::{Again, Completion, Growth, LlmError, Prompt, Provider, Setback};
 use crate::outbound::retry::{Policy, Tried};
 use crate::outbound::tls;
 use crate::runtime::clock::Clock;
 use crate::runtime::entropy::Entropy;
-use crate::settings::{Backend, LlmSettings, Price, ProviderSettings, Strategy};
+use crate::settings::{Backend, LlmSettings, Price, ProviderSettings, Rule, Script, Strategy};
 
 /// Asks models. Clones are the same, and share the limits of its backends.
 #[derive(Clone)]
@@ -83,7 +83,14 @@ impl Llm {
         }))
     }
 
-    /// Sets up backends, and reads their keys.
+    /// A model that needs no network: the first rule that fits a request answers it.
+    pub fn scripted(rules: impl IntoIterator<Item = impl Into<Rule>>) -> Self {
+        let script = Arc::new(Script { rules: rules.into_iter().map(Into::into).collect() });
+        Self::new(Strategy::Failover)
+            .backend(Backend::new(Name::parse("script").expect("a name")), move || script.clone())
+    }
+
+    /// Sets up backends, and reads their keys. Those that are left out by their `when_env` need none.
     ///
     /// # Errors
     /// [`LlmError`]: a key or a URL that can't be used.
@@ -91,6 +98,11 @@ impl Llm {
         let mut llm = Self::new(settings.strategy);
         let mut trust = None;
         for (backend, provider) in &settings.backends {
+            if backend.is_left_out() {
+                let variable = backend.when_env.as_deref();
+                tracing::info!(backend = %backend.name, variable, "a backend is left out: its variable is not set");
+                continue;
+            }
             llm = match provider {
                 ProviderSettings::Scripted(script) => {
                     let script = Arc::new(script.clone());
@@ -168,6 +180,7 @@ impl Llm {
         prompt: &Prompt,
         only: Option<&Name>,
         clock: &Clock,
+        growth: &Growth,
     ) -> Result<Answered, Unanswered> {
         let Inner { strategy, policy, slots, turn } = &*self.0;
         let since = clock.now();
@@ -209,7 +222,7 @@ impl Llm {
                 continue;
             }
             course.tried.attempts += 1;
-            match providers[course.slot].ask(prompt).await {
+            match providers[course.slot].ask(prompt, growth).await {
                 Ok(mut completion) => {
                     completion.usage = slot.backend.price.of(completion.usage);
                     lease.settle(completion.usage);
@@ -376,7 +389,7 @@ mod tests {
     }
 
     impl Provider for Watched {
-        fn ask(&self, _: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>> {
+        fn ask(&self, _: &Prompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
             let (seen, clock) = (self.seen.clone(), self.clock.clone());
             let (wait, fails) = {
                 let mut seen = seen.borrow_mut();
@@ -448,7 +461,7 @@ mod tests {
                         let listener = Name::parse("planner").unwrap();
                         let prompt =
                             Prompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100 };
-                        llm.ask(&providers, &prompt, None, &clock).await.is_ok()
+                        llm.ask(&providers, &prompt, None, &clock, &Growth::hidden()).await.is_ok()
                     })
                 }).collect();
                 let mut answered = 0;

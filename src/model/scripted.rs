@@ -6,7 +6,7 @@ use systole_core::core::Usage;
 use tokio::time::sleep;
 
 use super::prompt::BYTES_A_TOKEN;
-use super::{Again, Completion, Finish, Prompt, Provider, Setback};
+use super::{Again, Completion, Finish, Growth, Prompt, Provider, Setback};
 use crate::outbound::readable;
 use crate::runtime::LocalBoxFuture;
 use crate::settings::{Rule, Script};
@@ -15,7 +15,7 @@ use crate::settings::{Rule, Script};
 const MODEL: &str = "scripted";
 
 impl Provider for Arc<Script> {
-    fn ask(&self, prompt: &Prompt) -> LocalBoxFuture<Result<Completion, Setback>> {
+    fn ask(&self, prompt: &Prompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         let Some(rule) = self.rules.iter().find(|rule| rule.fits(prompt)).cloned() else {
             let detail = format!("no rule of the script fits: {}: {}", prompt.listener, readable(prompt.last()));
             let message = "no rule of the script fits".to_owned();
@@ -96,15 +96,16 @@ mod tests {
             temperature: None,
             max_tokens: 2,
         };
-        let both = script.ask(&prompt("planner", "two, one")).await.unwrap();
+        let both = script.ask(&prompt("planner", "two, one"), &Growth::hidden()).await.unwrap();
         assert_eq!((&*both.text, &both.finish), ("both", &Finish::Whole));
         assert_eq!((both.usage.input, both.usage.output), (5, 1), "20 bytes, and 4");
         let began = tokio::time::Instant::now();
-        let two = script.ask(&prompt("writer", "two, one")).await.unwrap();
+        let two = script.ask(&prompt("writer", "two, one"), &Growth::hidden()).await.unwrap();
         assert_eq!((&*two.text, two.finish, began.elapsed()), ("only two", Finish::Cut, Duration::from_secs(5)));
-        let none = script.ask(&prompt("planner", "one\u{1b}")).await.unwrap_err();
+        let none = script.ask(&prompt("planner", "one\u{1b}"), &Growth::hidden()).await.unwrap_err();
         assert_eq!(none.detail, "no rule of the script fits: planner: one\\u{1b}");
-        let short = script.ask(&Prompt { max_tokens: 0, ..prompt("planner", "two, one") }).await.unwrap();
+        let short =
+            script.ask(&Prompt { max_tokens: 0, ..prompt("planner", "two, one") }, &Growth::hidden()).await.unwrap();
         assert_eq!((&*short.text, short.finish, short.usage.output), ("", Finish::Cut, 0));
         assert_eq!(none.again, Again::Never, "the last turn counts alone");
     }

@@ -269,6 +269,14 @@ impl ShardContext {
         }
     }
 
+    /// Shows operators the end of a text that a model writes.
+    #[cfg(feature = "gateway")]
+    pub(super) fn grown(&self, key: HandlerKey, text: Arc<str>) {
+        if self.with(key, |_| ()).is_some() {
+            self.tell(key.origin, Input::Grown { task: key.task, text });
+        }
+    }
+
     /// Polls whether a note is durable.
     pub(super) fn poll_note(&self, key: HandlerKey, index: u32, cx: &mut Context<'_>) -> Poll<()> {
         self.with(key, |handler| handler.poll_note(index, cx)).unwrap_or(Poll::Ready(()))

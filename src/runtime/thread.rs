@@ -126,6 +126,14 @@ impl Thread {
         Ok(value)
     }
 
+    /// Shows operators the end of a text that a model writes.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn grown(&self, text: Arc<str>) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            shard_context.grown(self.key, text);
+        }
+    }
+
     /// Reserves amounts for a request to a model. `is_last`: the request takes what is left, and the thread ends with this
     /// fault unless the handler answers then.
     #[cfg(feature = "gateway")]

@@ -41,6 +41,8 @@ pub struct Backend {
     pub max_concurrent: Option<u32>,
     /// Prices of tokens.
     pub price: Price,
+    /// Variable of the environment without which the backend is left out; an empty one counts as unset.
+    pub when_env: Option<String>,
 }
 
 /// The protocol of a backend.
@@ -142,6 +144,20 @@ impl Default for ModelSettings {
     }
 }
 
+/// Instructions, and everything else by default.
+impl From<&str> for ModelSettings {
+    fn from(instructions: &str) -> Self {
+        Self { instructions: instructions.to_owned(), ..Self::default() }
+    }
+}
+
+/// A text of the last turn, and the answer to it.
+impl From<(&str, &str)> for Rule {
+    fn from((when, answer): (&str, &str)) -> Self {
+        Self { when: vec![when.to_owned()], answer: answer.to_owned(), ..Self::default() }
+    }
+}
+
 impl ModelSettings {
     /// The system prompt of a listener: the instructions, and its contract in words.
     pub fn system_prompt(&self, listener: ListenerId, blueprint: &Blueprint, catalog: &Catalog) -> String {
@@ -176,7 +192,12 @@ impl Dialect {
 impl Backend {
     /// A backend without limits and prices.
     pub fn new(name: Name) -> Self {
-        Self { name, priority: 1, rate_limit_tpm: None, max_concurrent: None, price: Price::default() }
+        Self { name, priority: 1, rate_limit_tpm: None, max_concurrent: None, price: Price::default(), when_env: None }
+    }
+
+    /// Checks whether the backend is left out, because the variable of [`when_env`](Self::when_env) is not set.
+    pub fn is_left_out(&self) -> bool {
+        self.when_env.as_ref().is_some_and(|variable| std::env::var_os(variable).is_none_or(|value| value.is_empty()))
     }
 }
 

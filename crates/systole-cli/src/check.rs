@@ -31,9 +31,24 @@ pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
         "{}: ok (listeners: {listeners}, clients: {clients}, payloads: {payloads})",
         blueprint.organism
     ))?;
+    backends(&mut page, &config)?;
     contracts(&mut page, blueprint)?;
     page.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the backends of models, and which are left out.
+fn backends(page: &mut Page, config: &Config) -> Result<(), Failure> {
+    let Some(llm) = &config.llm else { return Ok(()) };
+    page.line("backends:")?;
+    for (backend, _) in &llm.backends {
+        page.line(format_args!("  - name: {}", backend.name))?;
+        if let Some(variable) = &backend.when_env {
+            let state = if backend.is_left_out() { "not set: the backend is left out" } else { "set" };
+            page.line(format_args!("    when_env: {variable}  # {state}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Prints the permissions: every payload by its whole name, also where the file has short forms.

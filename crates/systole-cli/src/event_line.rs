@@ -44,6 +44,7 @@ impl fmt::Display for EventLine<'_> {
                 let output = shorten(output, SHOWN);
                 write!(f, "refused what {by} wrote: {fault}: {output}")
             }
+            EventKind::ModelWrites { by, text } => write!(f, "a model writes for {by}: {}", one_line(text)),
             EventKind::ModelAnswered { by, backend, model, usage } => {
                 write!(f, "{model} at {backend} answered {by}: {usage}")
             }
@@ -99,6 +100,7 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::Refused { by, output, fault } => {
             ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
         }
+        EventKind::ModelWrites { by, text } => ("model-writes", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelAnswered { by, backend, model, usage } => (
             "model-answered",
             json!({
@@ -134,6 +136,11 @@ pub(super) fn to_json(event: &Event) -> Value {
         object.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
     }
     Value::Object(object)
+}
+
+/// A text with single spaces for all white space.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What was spent of each kind, and the most where there is one.

@@ -250,6 +250,8 @@ impl Screen {
 impl State {
     fn event(&mut self, event: &Event) {
         match self.style {
+            // Lines stay: the text is there when it is whole.
+            Style::Lines if matches!(event.kind, EventKind::ModelWrites { .. }) => {}
             Style::Lines if self.dated => self.line(&format_args!("{:#}", EventLine(event))),
             Style::Lines => self.line(&EventLine(event)),
             Style::Json => self.json(to_json(event)),
@@ -360,6 +362,7 @@ fn went_wrong(kind: &EventKind) -> bool {
         EventKind::Injected { claimed, .. } => claimed.is_some(),
         EventKind::Delivered { .. }
         | EventKind::Emitted { .. }
+        | EventKind::ModelWrites { .. }
         | EventKind::ModelAnswered { .. }
         | EventKind::Spent { .. }
         | EventKind::Opened { .. }
@@ -520,6 +523,7 @@ mod tests {
             EventKind::Repaired { by: by.clone(), repairs },
             EventKind::Forged { by: by.clone(), claimed: claim(), thread: claim() },
             EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
+            EventKind::ModelWrites { by: by.clone(), text: HOSTILE.into() },
             EventKind::Faulted { fault, misroute: None },
             EventKind::Opened { thread },
             EventKind::Closed { thread, cancelled: 1 },
@@ -542,7 +546,9 @@ mod tests {
             assert!(said.chars().all(|c| c == '\n' || !Escaped::is_needed(c)), "{style:?}: {said:?}");
             match style {
                 Style::Tree => {}
-                Style::Lines => assert_eq!(said.lines().count(), lines + 2, "one line each: {said}"),
+                Style::Lines => {
+                    assert_eq!(said.lines().count(), lines + 1, "one line each, but for a growing text: {said}")
+                }
                 Style::Json => {
                     assert!(said.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{said}");
                 }

@@ -7,6 +7,11 @@ use systole::runtime::terminal::shorten;
 use systole_core::core::{Event, EventKind};
 use systole_core::vocab::{Name, ThreadId, ThreadPath};
 
+use crate::event_line::one_line;
+
+/// Characters of a growing text in its line.
+const SHOWN: usize = 40;
+
 /// The open threads of all conversations.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
@@ -21,6 +26,8 @@ struct Branch {
     children: BTreeMap<(Name, u32), Branch>,
     /// The last payload that it got.
     doing: String,
+    /// The end of the text that a model writes for it at the moment.
+    writes: String,
 }
 
 impl Tree {
@@ -34,6 +41,10 @@ impl Tree {
                 let doing = payload.as_ref().map_or("fault", |payload| payload.local()).to_owned();
                 self.branch(event.root, &event.path).doing = doing;
             }
+            EventKind::ModelWrites { text, .. } => {
+                self.branch(event.root, &event.path).writes = format!("  …{}", tail(&one_line(text)));
+            }
+            EventKind::ModelAnswered { .. } => self.branch(event.root, &event.path).writes.clear(),
             EventKind::Closed { .. } => self.remove(event.root, &event.path),
             EventKind::Injected { .. }
             | EventKind::Emitted { .. }
@@ -44,7 +55,6 @@ impl Tree {
             | EventKind::Left { .. }
             | EventKind::DeadLetter { .. }
             | EventKind::Blocked { .. }
-            | EventKind::ModelAnswered { .. }
             | EventKind::Spent { .. }
             | EventKind::Released { .. } => {}
         }
@@ -58,7 +68,9 @@ impl Tree {
             let mut stack = vec![(String::new(), root.short(), branch)];
             while let Some((indent, label, branch)) = stack.pop() {
                 if lines.len() + 1 < height {
-                    lines.push(shorten(&format!("{label}  {}", branch.doing), width).trim_end().to_owned());
+                    lines.push(
+                        shorten(&format!("{label}  {}{}", branch.doing, branch.writes), width).trim_end().to_owned(),
+                    );
                 } else {
                     hidden += 1;
                 }
@@ -107,6 +119,12 @@ impl Tree {
     }
 }
 
+/// The last characters of a text: as many as a line shows beside the names.
+fn tail(text: &str) -> &str {
+    let at = text.char_indices().rev().nth(SHOWN - 1).map_or(0, |(at, _)| at);
+    &text[at..]
+}
+
 #[cfg(test)]
 mod tests {
     use systole_core::vocab::MessageId;
@@ -151,5 +169,19 @@ mod tests {
         assert_eq!(tree.render(10, 80), ["aaaa0000", "└ researcher  question", "  └ calculator#2"]);
         tree.apply(&event(0xaaaa_0000, &[], closed()));
         assert!(tree.render(10, 80).is_empty() && tree.order.is_empty());
+    }
+
+    #[test]
+    fn a_growing_text_shows_its_end_until_it_is_whole() {
+        let mut tree = Tree::default();
+        let planner = &[("planner", 1)];
+        tree.apply(&event(1, planner, delivered("{urn:r}task")));
+        let (by, long) = (Name::parse("planner").unwrap(), format!("<plan>\n {}end", "x".repeat(90)));
+        tree.apply(&event(1, planner, EventKind::ModelWrites { by: by.clone(), text: long.into() }));
+        assert_eq!(tree.render(10, 80)[1], format!("└ planner  task  …{}end", "x".repeat(SHOWN - 3)));
+        let usage = systole_core::core::Usage::default();
+        let answered = EventKind::ModelAnswered { by, backend: "b".into(), model: "m".into(), usage };
+        tree.apply(&event(1, planner, answered));
+        assert_eq!(tree.render(10, 80)[1], "└ planner  task");
     }
 }

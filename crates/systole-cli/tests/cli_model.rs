@@ -41,8 +41,10 @@ enum Step {
     CutOff(&'static str),
     /// An answer once a file is there.
     Hold(PathBuf),
+    /// An answer that grows until a file is there.
+    Grow(PathBuf),
 }
-use Step::{CutOff, Hold, Refuse, Say};
+use Step::{CutOff, Grow, Hold, Refuse, Say};
 
 /// A request as the server got it.
 #[derive(Clone)]
@@ -109,6 +111,16 @@ fn serve(stream: TcpStream, asked: &Mutex<Vec<Asked>>, steps: &Mutex<VecDeque<St
             Hold(file) => {
                 until("the word to go on", || file.exists().then_some(()));
                 write!(out, "{begin}{}0\r\n\r\n", chunk(&spoken(&path, SAID, "stop")))?;
+            }
+            Grow(file) => {
+                let piece = json!({ "choices": [{ "delta": { "content": "growing\u{1b}[2J " } }] });
+                write!(out, "{begin}")?;
+                while !file.exists() {
+                    write!(out, "{}", chunk(&format!("data: {piece}\n\n")))?;
+                    out.flush()?;
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                write!(out, "{}0\r\n\r\n", chunk(&spoken(&path, SAID, "stop")))?;
             }
             Refuse(status, headers, body) => {
                 let length = body.len();
@@ -357,6 +369,97 @@ fn another_backend_stands_in() {
     has(&out, &[">R&amp;D</say>"]);
     assert_eq!((first.count(), second.count()), (1, 1));
     assert_eq!(events(&err, "model-answered")[0]["backend"], "second");
+}
+
+#[test]
+fn a_backend_is_left_out_unless_its_variable_is_set() {
+    let server = Server::start([]);
+    let backends = format!(
+        "{{ name: script, provider: scripted, script: script.yaml, priority: 2 }}, \
+         {{ name: real, provider: openai, model: m, url: \"{}\", api_key_env: A_KEY, when_env: A_KEY }}",
+        server.url
+    );
+    let folder = Folder::new("left-out", &backends, "");
+    fs::write(folder.0.join("script.yaml"), "- answer: <say xmlns='urn:t'>scripted</say>\n").unwrap();
+    let systole = |arg: &str, key: Option<&str>| {
+        let mut command = folder.command(&[arg, "organism.yaml"]);
+        command.env_remove("A_KEY").envs(key.map(|key| ("A_KEY", key))).stdin(Stdio::null());
+        let output = if arg == "run" { command.args(["do.xml", "--until-idle"]).output() } else { command.output() };
+        let Output { status, stdout, stderr } = output.unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    for unset in [None, Some("")] {
+        let (code, out, err) = systole("run", unset);
+        has(&out, &[">scripted</say>"]);
+        has(&err, &["a backend is left out: its variable is not set", "backend=real", "variable=A_KEY"]);
+        assert_eq!((code, server.count()), (Some(0), 0), "{err}");
+        let (code, out, err) = systole("check", unset);
+        has(&out, &["  - name: script\n  - name: real\n    when_env: A_KEY  # not set: the backend is left out\n"]);
+        assert_eq!((code, &*err), (Some(0), ""), "a key that is not needed is not missed");
+    }
+    let (_, out, _) = systole("check", Some(KEY));
+    has(&out, &["    when_env: A_KEY  # set\n"]);
+    let (_, out, _) = systole("run", Some(KEY));
+    has(&out, &[">R&amp;D</say>"]);
+    assert_eq!(server.count(), 1);
+    has(&server.asked()[0].head, &[&format!("authorization: Bearer {KEY}")]);
+
+    // Where none is left, an organism does not start.
+    let organism = fs::read_to_string(folder.0.join("organism.yaml")).unwrap();
+    fs::write(folder.0.join("organism.yaml"), organism.replace("planner.md,", "planner.md, backend: real,")).unwrap();
+    let (code, _, err) = systole("run", None);
+    has(&err, &["'planner' has no model to ask: each of its backends is left out by its when_env"]);
+    assert_eq!(code, Some(2));
+    let (code, _, err) = systole("check", None);
+    has(&err, &["each backend of this listener is left out, because A_KEY is not set", "0 errors, 1 warning"]);
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn the_study_asks_a_provider_once_its_key_is_there() {
+    let answer = "<text>The pump.</text><euros>27</euros>";
+    let (draft, report) = (format!("<draft>{answer}</draft>"), format!("<report>{answer}</report>"));
+    let server = Server::start([draft, report].map(|text| Say(text.leak(), "stop")));
+    let folder = Folder::new("study", "", "");
+    for name in
+        ["organism.yaml", "planner.md", "script.yaml", "study.xsd", "question.xml", "library.py", "calculator.py"]
+    {
+        let text = fs::read_to_string(format!("{ROOT}/examples/study/{name}")).unwrap();
+        let key = "api_key_env: ANTHROPIC_API_KEY,";
+        fs::write(folder.0.join(name), text.replace(key, &format!("{key} url: \"{}\",", server.url))).unwrap();
+    }
+    fs::write(folder.0.join("keyboard"), "<verdict approved='true'/>\n\ny\n").unwrap();
+    let mut command = folder.command(&["run", "organism.yaml", "question.xml", "--until-idle", "--json"]);
+    let keyboard = fs::File::open(folder.0.join("keyboard")).unwrap();
+    let output = command.env("ANTHROPIC_API_KEY", KEY).stdin(keyboard).output().unwrap();
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    has(&out, &[&format!("{answer}</report>")]);
+    let backends: Vec<Value> = events(&err, "model-answered").iter().map(|event| event["backend"].clone()).collect();
+    assert_eq!((backends, server.count()), (vec![json!("claude"); 2], 2), "{err}");
+    has(&server.asked()[0].head, &["POST /v1/messages ", &format!("x-api-key: {KEY}\r\n")]);
+}
+
+#[test]
+fn an_answer_is_shown_while_it_grows_and_not_written_down() {
+    let go = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model-grow-{}", std::process::id()));
+    let server = Server::start([Grow(go.clone())]);
+    let backend = format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url);
+    let folder = Folder::new("grows", &backend, "durability: process\njournal: the.journal\n");
+    let mut running = folder.start(&["do.xml"]);
+    let log = || fs::read_to_string(folder.0.join("log")).unwrap();
+    until("three events of the growing text", || (events(&log(), "model-writes").len() > 2).then_some(()));
+    let seen = events(&log(), "model-writes");
+    assert_eq!((&seen[0]["by"], &seen[0]["path"]), (&json!("planner"), &json!("root/planner")));
+    assert!(seen.iter().all(|event| event["text"].as_str().unwrap().len() <= 400), "{seen:?}");
+    has(seen[0]["text"].as_str().unwrap(), &["growing\u{1b}[2J "]);
+    assert!(!log().contains('\u{1b}'), "it is escaped");
+    let journal = || ["the.journal", "the.journal-wal"].map(|file| fs::read(folder.0.join(file)).unwrap_or_default());
+    let is_written = || journal().iter().any(|bytes| bytes.windows(7).any(|part| part == b"growing"));
+    assert!(!is_written(), "only an answer is written down");
+    fs::write(&go, "").unwrap();
+    has(&running.receive(), &[">R&amp;D</say>"]);
+    assert!(is_written(), "the search finds it");
+    let _ = fs::remove_file(&go);
 }
 
 #[test]

@@ -17,7 +17,17 @@ impl Models {
         let is_needed = config.kinds.iter().any(|kind| matches!(kind, Kind::Model(_)));
         let none = LlmSettings::default();
         let settings = config.llm.as_ref().filter(|_| is_needed).unwrap_or(&none);
-        Ok(Self(Llm::open(settings).map_err(|error| Failure::unusable(error.to_string()))?))
+        let llm = Llm::open(settings).map_err(|error| Failure::unusable(error.to_string()))?;
+        for ((_, contract), kind) in config.blueprint.listeners().zip(&config.kinds) {
+            let Kind::Model(ModelSettings { backend: only, .. }) = kind else { continue };
+            if !llm.backends().any(|backend| only.as_ref().is_none_or(|only| only == backend)) {
+                let name = &contract.name;
+                return Err(Failure::unusable(format!(
+                    "'{name}' has no model to ask: each of its backends is left out by its when_env"
+                )));
+            }
+        }
+        Ok(Self(llm))
     }
 
     /// Registers a listener that a model speaks for.

@@ -73,6 +73,13 @@ pub enum EventKind {
         /// The first reason.
         fault: Fault,
     },
+    /// A model goes on with an answer, which nothing has judged yet.
+    ModelWrites {
+        /// The listener.
+        by: Name,
+        /// The end of the text so far, shortened.
+        text: Arc<str>,
+    },
     /// A model answered a listener.
     ModelAnswered {
         /// The listener.

@@ -150,6 +150,13 @@ pub enum Input {
         /// The answer of a model, if it is one.
         answer: Option<Box<ModelAnswer>>,
     },
+    /// A model goes on with an answer to a handler: an event, and no record.
+    Grown {
+        /// The handler.
+        task: InvocationId,
+        /// The end of the text so far.
+        text: Arc<str>,
+    },
     /// A handler is about to send a request to a model: each gets one [`Output::Reserved`]. What is reserved is given back
     /// with the answer ([`Input::Noted`]), by the next reservation, and at the end of the handler.
     Reserve {

@@ -300,6 +300,29 @@ fn a_request_is_reserved_before_and_settled_after() {
 }
 
 #[test]
+fn an_answer_that_grows_is_an_event_and_charges_nothing() {
+    let mut world = world(|_| {}, |_| {}, "tokens=100");
+    world.send("alice", letter("ask", 0));
+    let boss = world.task("boss");
+    assert_eq!(world.reserve(boss, tokens(60, 0), false), Ok(()));
+    let before = world.cores[0].budgets()[0];
+    world.handle(boss.shard, Input::Grown { task: boss.id, text: "<told>".into() });
+    world.run();
+    assert_eq!(world.cores[0].budgets()[0], before);
+    let grown = world.events.iter().filter_map(|event| match &event.kind {
+        EventKind::ModelWrites { by, text } => Some(format!("{} {by} {text}", event.path)),
+        _ => None,
+    });
+    assert_eq!(grown.collect::<Vec<_>>(), ["root/boss boss <told>"]);
+    world.finish(boss, vec![reply("told", 1)]);
+    // The handler has ended meanwhile.
+    let before = world.events.len();
+    world.handle(boss.shard, Input::Grown { task: boss.id, text: "late".into() });
+    world.run();
+    assert_eq!(world.events.len(), before);
+}
+
+#[test]
 fn what_is_reserved_is_no_ones_else() {
     let mut world = world(|_| {}, |worker| worker.budget = budget("tokens=80"), "tokens=100");
     world.script("worker", |_| Act::Hold);

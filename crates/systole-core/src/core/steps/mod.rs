@@ -115,6 +115,7 @@ impl Core {
                 self.invocations.note(task, index, (name, value), &mut self.out);
                 answer.into_iter().for_each(|answer| self.model_answered(task, *answer));
             }
+            Input::Grown { task, text } => self.model_writes(task, text),
             Input::Reserve { task, amounts, is_last } => self.reserve(task, amounts, is_last),
             Input::Redrive { letter, root } => self.redrive(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),

@@ -95,6 +95,14 @@ impl Core {
         self.tree.event(key, &mut self.out, || EventKind::Refused { by, output: shown(&output), fault });
     }
 
+    /// Tells operators of a growing answer of a model.
+    pub(super) fn model_writes(&mut self, id: InvocationId, text: Arc<str>) {
+        let Some(invocation) = self.invocations.get(id) else { return };
+        let Some(thread) = invocation.thread else { return };
+        let by = self.setup.blueprint.contract(invocation.listener).name.clone();
+        self.tree.event(thread, &mut self.out, || EventKind::ModelWrites { by, text });
+    }
+
     /// Charges an answer that a handler got from a model, and tells operators of it.
     pub(super) fn model_answered(&mut self, id: InvocationId, answer: ModelAnswer) {
         self.charge_usage(id, answer.usage);
