@@ -184,7 +184,7 @@ impl<'a> Pass<'a> {
                         return Err(self.error(StrictErrorKind::SectionEndInText, at - 2));
                     }
                     self.writer.source(run, at);
-                    self.write_reference(b"&gt;");
+                    self.write_reference("&gt;");
                     at += 1;
                     run = at;
                 }

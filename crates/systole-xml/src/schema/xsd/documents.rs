@@ -451,9 +451,9 @@ pub(super) fn tree(given: &str) -> Option<Tree> {
 
 /// A text escaped for the value of an attribute.
 pub(in crate::schema) fn attribute(text: &str) -> String {
-    let mut out = Vec::new();
+    let mut out = String::new();
     crate::schema::escape::escape_lossy(&mut out, text, crate::schema::escape::Place::Attribute);
-    String::from_utf8_lossy(&out).into_owned()
+    out
 }
 
 /// The canonical form of the text of a schema.
