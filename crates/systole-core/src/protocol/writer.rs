@@ -9,33 +9,33 @@ use crate::vocab::XmlLimits;
 
 /// Writes one payload of the pump's own; the strict pass makes it canonical.
 pub(super) struct Writer {
-    out: Vec<u8>,
+    out: String,
     open: Vec<&'static str>,
 }
 
 impl Writer {
     pub(super) fn new(namespace: &str, root: &'static str) -> Self {
-        Self { out: Vec::with_capacity(512), open: Vec::new() }.start(root, &[("xmlns", namespace)])
+        Self { out: String::with_capacity(512), open: Vec::new() }.start(root, &[("xmlns", namespace)])
     }
 
     /// A writer for a root with attributes.
     pub(super) fn with_attributes(namespace: &str, root: &'static str, attributes: &[(&str, &str)]) -> Self {
         let mut all = vec![("xmlns", namespace)];
         all.extend(attributes);
-        Self { out: Vec::with_capacity(512), open: Vec::new() }.start(root, &all)
+        Self { out: String::with_capacity(512), open: Vec::new() }.start(root, &all)
     }
 
     pub(super) fn start(mut self, name: &'static str, attributes: &[(&str, &str)]) -> Self {
-        self.out.push(b'<');
-        self.out.extend_from_slice(name.as_bytes());
+        self.out.push('<');
+        self.out.push_str(name);
         for (name, value) in attributes {
-            self.out.push(b' ');
-            self.out.extend_from_slice(name.as_bytes());
-            self.out.extend_from_slice(b"=\"");
+            self.out.push(' ');
+            self.out.push_str(name);
+            self.out.push_str("=\"");
             escape_lossy(&mut self.out, value, Place::Attribute);
-            self.out.push(b'"');
+            self.out.push('"');
         }
-        self.out.push(b'>');
+        self.out.push('>');
         self.open.push(name);
         self
     }
@@ -47,9 +47,9 @@ impl Writer {
 
     pub(super) fn end(mut self) -> Self {
         if let Some(name) = self.open.pop() {
-            self.out.extend_from_slice(b"</");
-            self.out.extend_from_slice(name.as_bytes());
-            self.out.push(b'>');
+            self.out.push_str("</");
+            self.out.push_str(name);
+            self.out.push('>');
         }
         self
     }
@@ -61,7 +61,7 @@ impl Writer {
 
     /// Appends another payload, with the declarations that it needs inside of this one.
     pub(super) fn embed(mut self, payload: &Canonical) -> Self {
-        self.out.extend_from_slice(embedded(payload).as_bytes());
+        self.out.push_str(&embedded(payload));
         self
     }
 

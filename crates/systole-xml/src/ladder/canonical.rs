@@ -137,11 +137,12 @@ impl Canonical {
 
     /// The document that the encoder of typed payloads wrote.
     ///
-    /// Contract: `bytes` are one element, `root`, in exclusive canonical form, within the limits.
+    /// Contract: `text` is one element, `root`, in exclusive canonical form, within the limits.
     /// Builds with debug assertions check all of it but the limits.
-    pub(crate) fn from_encoder(bytes: Bytes, root: QName) -> Self {
-        let text = ByteString::try_from(bytes.clone()).expect("the encoder writes UTF-8");
-        let canonical = Self::checked(text, root, Origin::new(bytes, 0), false);
+    pub(crate) fn from_encoder(text: String, root: QName) -> Self {
+        let text = ByteString::from(text);
+        let origin = Origin::new(text.as_bytes().clone(), 0);
+        let canonical = Self::checked(text, root, origin, false);
         debug_assert_eq!(canonical.flaw(), None, "the encoder wrote {canonical:?}");
         canonical
     }
@@ -276,9 +277,9 @@ impl Canonical {
 }
 
 fn escaped(value: &str) -> String {
-    let mut bytes = Vec::with_capacity(value.len());
-    strict::push_value(&mut bytes, value);
-    String::from_utf8(bytes).expect("escapes are ASCII")
+    let mut escaped = String::with_capacity(value.len());
+    strict::push_value(&mut escaped, value);
+    escaped
 }
 
 impl fmt::Debug for Canonical {

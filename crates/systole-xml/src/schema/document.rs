@@ -10,7 +10,7 @@ use crate::vocab::ns;
 /// Writes the schema document of a model that was made from a Rust type.
 pub(crate) fn write(model: &Model) -> String {
     let namespace = &*model.root.namespace;
-    let mut out = Writer { out: b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_vec(), open: Vec::new(), model };
+    let mut out = Writer { out: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned(), open: Vec::new(), model };
     let mut attributes = vec![("xmlns:xs", ns::XSD)];
     if !namespace.is_empty() {
         attributes.extend([("xmlns:tns", namespace), ("targetNamespace", namespace)]);
@@ -25,12 +25,12 @@ pub(crate) fn write(model: &Model) -> String {
         }
     }
     out.end();
-    String::from_utf8_lossy(&out.out).into_owned()
+    out.out
 }
 
 /// Writes elements, each on a line of its own.
 struct Writer<'a> {
-    out: Vec<u8>,
+    out: String,
     open: Vec<&'static str>,
     model: &'a Model,
 }
@@ -217,45 +217,45 @@ impl Writer<'_> {
         }
         self.start("xs:annotation", &[]);
         self.tag("xs:documentation", &[]);
-        self.out.push(b'>');
+        self.out.push('>');
         escape_lossy(&mut self.out, doc, Place::Text);
-        self.out.extend_from_slice(b"</xs:documentation>\n");
+        self.out.push_str("</xs:documentation>\n");
         self.end();
     }
 
     fn start(&mut self, name: &'static str, attributes: &[(&str, &str)]) {
         self.tag(name, attributes);
-        self.out.extend_from_slice(b">\n");
+        self.out.push_str(">\n");
         self.open.push(name);
     }
 
     fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.tag(name, attributes);
-        self.out.extend_from_slice(b"/>\n");
+        self.out.push_str("/>\n");
     }
 
     fn tag(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.indent();
-        self.out.push(b'<');
-        self.out.extend_from_slice(name.as_bytes());
+        self.out.push('<');
+        self.out.push_str(name);
         for (name, value) in attributes {
-            self.out.push(b' ');
-            self.out.extend_from_slice(name.as_bytes());
-            self.out.extend_from_slice(b"=\"");
+            self.out.push(' ');
+            self.out.push_str(name);
+            self.out.push_str("=\"");
             escape_lossy(&mut self.out, value, Place::Attribute);
-            self.out.push(b'"');
+            self.out.push('"');
         }
     }
 
     fn end(&mut self) {
         let Some(name) = self.open.pop() else { return };
         self.indent();
-        self.out.extend_from_slice(b"</");
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b">\n");
+        self.out.push_str("</");
+        self.out.push_str(name);
+        self.out.push_str(">\n");
     }
 
     fn indent(&mut self) {
-        self.out.extend(std::iter::repeat_n(b' ', 2 * self.open.len()));
+        self.out.extend(std::iter::repeat_n(' ', 2 * self.open.len()));
     }
 }

@@ -17,7 +17,7 @@ pub enum Place {
 ///
 /// # Errors
 /// The first character that XML 1.0 can't carry (production 2). Then nothing is written.
-pub(crate) fn escape_into(out: &mut Vec<u8>, text: &str, place: Place) -> Result<(), char> {
+pub(crate) fn escape_into(out: &mut String, text: &str, place: Place) -> Result<(), char> {
     if let Some(character) = uncarriable(text) {
         return Err(character);
     }
@@ -26,7 +26,7 @@ pub(crate) fn escape_into(out: &mut Vec<u8>, text: &str, place: Place) -> Result
 }
 
 /// Appends text of any content, with the characters that XML can't carry replaced: see [`carriable`].
-pub fn escape_lossy(out: &mut Vec<u8>, text: &str, place: Place) {
+pub fn escape_lossy(out: &mut String, text: &str, place: Place) {
     push(out, &carriable(text), place);
 }
 
@@ -43,7 +43,7 @@ pub fn uncarriable(text: &str) -> Option<char> {
     if may_hold_forbidden(text.as_bytes()) { text.chars().find(|&c| !is_xml_char(c)) } else { None }
 }
 
-fn push(out: &mut Vec<u8>, text: &str, place: Place) {
+fn push(out: &mut String, text: &str, place: Place) {
     match place {
         Place::Text => push_text(out, text),
         Place::Attribute => push_value(out, text),
@@ -55,8 +55,8 @@ mod tests {
     use super::*;
 
     fn escaped(text: &str, place: Place) -> Result<String, char> {
-        let mut out = Vec::new();
-        escape_into(&mut out, text, place).map(|()| String::from_utf8(out).unwrap())
+        let mut out = String::new();
+        escape_into(&mut out, text, place).map(|()| out)
     }
 
     #[test]

@@ -68,11 +68,13 @@ impl Pattern {
 
 /// Approximate number of states of the automaton of a pattern, with those of its alphabet; 0 if it is no pattern.
 pub(crate) fn states(pattern: &str) -> usize {
-    tree(&[pattern]).map_or(0, |tree| match large(&tree) {
+    let Ok(tree) = tree(&[pattern]) else { return 0 };
+    let cost = cost::cost(&tree);
+    match large(&tree, cost) {
         // A run of letters takes about as long to build as three states.
         Some((alphabet, reduced)) => cost::cost(&reduced).saturating_add(3 * alphabet.runs()),
-        None => cost::cost(&tree),
-    })
+        None => cost,
+    }
 }
 
 /// A compiled pattern.
@@ -89,7 +91,7 @@ impl Automaton {
     /// Compiles a tree.
     fn new(tree: &Hir) -> Result<Self, &'static str> {
         let weight = cost::weight(tree);
-        match large(tree) {
+        match large(tree, cost::cost(tree)) {
             Some((alphabet, tree)) => Ok(Self { regex: regex(&tree)?, alphabet: Some(Box::new(alphabet)), weight }),
             None => Ok(Self { regex: regex(tree)?, alphabet: None, weight }),
         }
@@ -116,15 +118,16 @@ impl Automaton {
 /// memory.
 fn regex(tree: &Hir) -> Result<Regex, &'static str> {
     const BYTES: usize = 16 << 20;
-    let config = Regex::config().nfa_size_limit(Some(BYTES));
+    // The whole text is to match, so that no search for a start pays.
+    let config = Regex::config().nfa_size_limit(Some(BYTES)).auto_prefilter(false);
     Regex::builder().configure(config).build_from_hir(tree).map_err(|_| TOO_LARGE)
 }
 
 /// The reduced form of a large pattern; `None` for a small one.
-fn large(tree: &Hir) -> Option<(Alphabet, Hir)> {
+fn large(tree: &Hir, cost: usize) -> Option<(Alphabet, Hir)> {
     /// Limit in states.
     const LARGE: usize = 10_000;
-    if cost::cost(tree) > LARGE { alphabet::reduced(tree) } else { None }
+    if cost > LARGE { alphabet::reduced(tree) } else { None }
 }
 
 /// The tree for the texts that match, as a whole, at least one of several patterns of XSD.

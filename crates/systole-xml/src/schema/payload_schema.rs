@@ -35,13 +35,20 @@ struct Inner {
     /// The part of the documents that the payload needs, made on demand.
     part: OnceLock<Option<Canonical>>,
     example: Option<Canonical>,
-    description: String,
-    prompt: String,
-    /// Length of the part of the prompt before the words on how to send the payload.
-    described: usize,
+    /// The content of the payload. What prompts and repair need of it is made on demand: most payloads of a large
+    /// schema are never sent.
+    model: Model,
+    description: OnceLock<String>,
+    prompt: OnceLock<Prompt>,
     json_schema: Option<Value>,
-    qualified: bool,
-    vocabulary: Option<Vocabulary>,
+    vocabulary: OnceLock<Option<Vocabulary>>,
+}
+
+#[derive(Debug)]
+struct Prompt {
+    text: String,
+    /// Length of the part before the words on how to send the payload.
+    described: usize,
 }
 
 impl PayloadSchema {
@@ -91,7 +98,7 @@ impl PayloadSchema {
         let example = valid_example(&model, true, checker(), &mut room).ok_or_else(|| refuse(Shape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
-        Ok(Self::assemble(qname, (digest, path), document.into(), &model, Some(example), Some(json_schema)))
+        Ok(Self::assemble(qname, (digest, path), document.into(), model, Some(example), Some(json_schema)))
     }
 
     /// The schema of a global element of `.xsd` documents. Its example has at most `room` bytes, which become less by it.
@@ -99,11 +106,11 @@ impl PayloadSchema {
         digest: Digest,
         grammar: (Arc<Grammar>, ElementId),
         document: Arc<str>,
-        model: &Model,
+        model: Model,
         qname: QName,
         room: &mut usize,
     ) -> Self {
-        let example = valid_example(model, false, Checker::new(&grammar.0, grammar.1), room);
+        let example = valid_example(&model, false, Checker::new(&grammar.0, grammar.1), room);
         Self::assemble(qname, (digest, grammar), document, model, example, None)
     }
 
@@ -111,17 +118,15 @@ impl PayloadSchema {
         qname: QName,
         (digest, grammar): (Digest, (Arc<Grammar>, ElementId)),
         document: Arc<str>,
-        model: &Model,
+        model: Model,
         example: Option<Canonical>,
         json_schema: Option<Value>,
     ) -> Self {
-        let (prompt, described) = prompt::prompt(model, example.as_ref());
         Self(Arc::new(Inner {
-            description: prompt::description(model),
-            prompt,
-            described,
-            qualified: model.is_qualified(),
-            vocabulary: vocabulary::of_model(model),
+            description: OnceLock::new(),
+            prompt: OnceLock::new(),
+            vocabulary: OnceLock::new(),
+            model,
             qname,
             digest,
             grammar,
@@ -156,17 +161,25 @@ impl PayloadSchema {
 
     /// The purpose of the payload in one line; empty without docs.
     pub fn description(&self) -> &str {
-        &self.0.description
+        self.0.description.get_or_init(|| prompt::description(&self.0.model))
     }
 
     /// A prompt fragment for a language model: description, fields with docs and bounds, example, and how to reply.
     pub fn prompt(&self) -> &str {
-        &self.0.prompt
+        &self.made_prompt().text
     }
 
     /// The part of the prompt before how to reply: for a prompt that describes several payloads.
     pub fn words(&self) -> &str {
-        self.0.prompt[..self.0.described].trim_end()
+        let Prompt { text, described } = self.made_prompt();
+        text[..*described].trim_end()
+    }
+
+    fn made_prompt(&self) -> &Prompt {
+        self.0.prompt.get_or_init(|| {
+            let (text, described) = prompt::prompt(&self.0.model, self.example());
+            Prompt { text, described }
+        })
     }
 
     /// The JSON Schema of a Rust type.
@@ -176,12 +189,12 @@ impl PayloadSchema {
 
     /// Tells whether the elements inside of the payload are in its namespace.
     pub fn is_qualified(&self) -> bool {
-        self.0.qualified
+        self.0.model.is_qualified()
     }
 
     /// The elements of the payload, for the repair of instances; `None` if an instance may have others.
     pub(super) fn vocabulary(&self) -> Option<&Vocabulary> {
-        self.0.vocabulary.as_ref()
+        self.0.vocabulary.get_or_init(|| vocabulary::of_model(&self.0.model)).as_ref()
     }
 
     /// The grammar that judges the payload, and the payload's declaration in it.
@@ -211,10 +224,9 @@ impl<'g> Checker<'g> {
     }
 }
 
-/// The digest of documents by their own digests; their order doesn't matter.
+/// The digest of documents by their own digests, sorted.
 pub(super) fn digest(documents: impl IntoIterator<Item = Digest>) -> Digest {
     let mut digests: Vec<Digest> = documents.into_iter().collect();
-    digests.sort_unstable();
     digests.dedup();
     blake3::hash(digests.as_flattened()).into()
 }

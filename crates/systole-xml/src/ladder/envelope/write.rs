@@ -16,7 +16,7 @@ use crate::vocab::{Name, XmlLimits, ns};
 /// [`Envelope::open`](super::Envelope::open) returns the same payload, byte for byte. Characters in
 /// `meta` that XML can't hold become U+FFFD.
 pub fn write_envelope(meta: &Meta, payload: &Canonical) -> Bytes {
-    let mut out = Vec::with_capacity(payload.bytes().len() + 512);
+    let mut out = String::with_capacity(payload.bytes().len() + 512);
     push(&mut out, &["<message xmlns=\"", ns::ENVELOPE, "\"><meta>"]);
     push_element(&mut out, "from", meta.from.as_str());
     if let Some(to) = &meta.to {
@@ -41,18 +41,18 @@ pub fn write_envelope(meta: &Meta, payload: &Canonical) -> Bytes {
 
 /// Writes the smallest envelope that carries `payload` and keeps the schema: an example for senders.
 pub fn write_example(from: &Name, payload: &Canonical) -> String {
-    let mut out = Vec::with_capacity(payload.bytes().len() + 256);
+    let mut out = String::with_capacity(payload.bytes().len() + 256);
     push(&mut out, &["<message xmlns=\"", ns::ENVELOPE, "\"><meta>"]);
     push_element(&mut out, "from", from.as_str());
     push(&mut out, &["</meta>"]);
     push_payload(&mut out, payload);
     push(&mut out, &["</message>"]);
-    String::from_utf8(out).expect("canonical bytes are UTF-8")
+    out
 }
 
 /// Writes the payload in its canonical form inside of an element that has rendered the envelope
 /// namespace as default: at most the declaration of its own default namespace differs.
-fn push_payload(out: &mut Vec<u8>, payload: &Canonical) {
+fn push_payload(out: &mut String, payload: &Canonical) {
     let text = payload.as_str();
     let Some(Token::Start(root)) = Scanner::new(text).next() else { return };
     let (start, rest) = text.split_at(1 + root.name().len());
@@ -60,7 +60,7 @@ fn push_payload(out: &mut Vec<u8>, payload: &Canonical) {
         if payload.read(|cursor| cursor.all_prefixed(0)) {
             push(out, &[text]);
         } else {
-            out.extend_from_slice(in_envelope(payload).bytes());
+            out.push_str(in_envelope(payload).as_str());
         }
     } else if let Some(value) = rest.strip_prefix(" xmlns=\"") {
         let rest = value.strip_prefix(ns::ENVELOPE).and_then(|rest| rest.strip_prefix('"')).unwrap_or(rest);
@@ -78,14 +78,14 @@ fn in_envelope(payload: &Canonical) -> Canonical {
 }
 
 /// Writes an element of the envelope namespace.
-fn push_element(out: &mut Vec<u8>, name: &str, text: &str) {
+fn push_element(out: &mut String, name: &str, text: &str) {
     push(out, &["<", name, ">"]);
     push_text(out, &carried(text));
     push(out, &["</", name, ">"]);
 }
 
 /// Writes an element of Systole's metadata.
-fn push_own(out: &mut Vec<u8>, name: &str, text: &str) {
+fn push_own(out: &mut String, name: &str, text: &str) {
     push(out, &["<", name, " xmlns=\"", ns::SYSTOLE_META, "\">"]);
     push_text(out, &carried(text));
     push(out, &["</", name, ">"]);
@@ -98,8 +98,8 @@ fn carried(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if is_xml_char(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
-fn push(out: &mut Vec<u8>, parts: &[&str]) {
+fn push(out: &mut String, parts: &[&str]) {
     for part in parts {
-        out.extend_from_slice(part.as_bytes());
+        out.push_str(part);
     }
 }

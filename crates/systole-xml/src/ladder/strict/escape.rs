@@ -1,5 +1,7 @@
 //! References and escapes: XML 1.0, section 4.1, and Canonical XML 1.0, section 2.3.
 
+use std::ops::Range;
+
 use super::chars::{self, TEXT_STOP, VALUE_STOP};
 use super::error::{StrictErrorKind, excerpt};
 use super::pass::{Check, Pass};
@@ -88,9 +90,9 @@ impl Pass<'_> {
     }
 
     /// Writes a reference in text.
-    pub(super) fn write_reference(&mut self, reference: &[u8]) {
+    pub(super) fn write_reference(&mut self, reference: &str) {
         self.note_reference();
-        self.writer.literal(reference);
+        self.writer.literal(reference.as_bytes());
     }
 
     /// Writes the source from `start` to `end`, the data of an instruction or a comment: only
@@ -135,49 +137,70 @@ impl Pass<'_> {
 }
 
 /// Appends `text` as canonical text.
-pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
-    push_escaped(out, text.as_bytes(), TEXT_STOP, text_escape);
+pub(crate) fn push_text(out: &mut String, text: &str) {
+    push_str_escaped(out, text, TEXT_STOP, text_escape);
 }
 
 /// Appends `text` as the value of a canonical attribute, without quotes.
-pub(crate) fn push_value(out: &mut Vec<u8>, text: &str) {
-    push_escaped(out, text.as_bytes(), VALUE_STOP, value_escape);
+pub(crate) fn push_value(out: &mut String, text: &str) {
+    push_str_escaped(out, text, VALUE_STOP, value_escape);
 }
 
-pub(super) fn push_escaped(out: &mut Vec<u8>, text: &[u8], stop: u8, escape: impl Fn(u8) -> Option<&'static [u8]>) {
-    let mut run = 0;
+/// Appends the value of an attribute as a canonical one.
+pub(super) fn push_value_bytes(out: &mut Vec<u8>, value: &[u8]) {
+    escaped(value, VALUE_STOP, value_escape, |run, escape| {
+        out.extend_from_slice(&value[run]);
+        out.extend_from_slice(escape.as_bytes());
+    });
+}
+
+fn push_str_escaped(out: &mut String, text: &str, stop: u8, escape: impl Fn(u8) -> Option<&'static str>) {
+    escaped(text.as_bytes(), stop, escape, |run, escape| {
+        out.push_str(&text[run]);
+        out.push_str(escape);
+    });
+}
+
+/// Calls `write` with each run of bytes that stay, and the escape behind it.
+#[inline]
+fn escaped(
+    text: &[u8],
+    stop: u8,
+    escape: impl Fn(u8) -> Option<&'static str>,
+    mut write: impl FnMut(Range<usize>, &'static str),
+) {
+    let (mut run, mut from) = (0, 0);
     loop {
-        let at = chars::find(text, run, stop);
-        out.extend_from_slice(&text[run..at]);
-        let Some(&byte) = text.get(at) else { return };
-        match escape(byte) {
-            Some(escape) => out.extend_from_slice(escape),
-            None => out.push(byte),
+        let at = chars::find(text, from, stop);
+        let Some(&byte) = text.get(at) else { return write(run..at, "") };
+        if let Some(escape) = escape(byte) {
+            write(run..at, escape);
+            run = at + 1;
         }
-        run = at + 1;
+        from = at + 1;
     }
 }
 
 /// The escape of a character in canonical text.
-fn text_escape(byte: u8) -> Option<&'static [u8]> {
+fn text_escape(byte: u8) -> Option<&'static str> {
     match byte {
-        b'&' => Some(b"&amp;"),
-        b'<' => Some(b"&lt;"),
-        b'>' => Some(b"&gt;"),
-        b'\r' => Some(b"&#xD;"),
+        b'&' => Some("&amp;"),
+        b'<' => Some("&lt;"),
+        b'>' => Some("&gt;"),
+        b'\r' => Some("&#xD;"),
         _ => None,
     }
 }
 
 /// The escape of a character in a canonical attribute value.
-pub(super) fn value_escape(byte: u8) -> Option<&'static [u8]> {
+fn value_escape(byte: u8) -> Option<&'static str> {
     match byte {
-        b'&' => Some(b"&amp;"),
-        b'<' => Some(b"&lt;"),
-        b'"' => Some(b"&quot;"),
-        b'\t' => Some(b"&#x9;"),
-        b'\n' => Some(b"&#xA;"),
-        b'\r' => Some(b"&#xD;"),
+        b'&' => Some("&amp;"),
+        b'<' => Some("&lt;"),
+        b'"' => Some("&quot;"),
+        b'\t' => Some("&#x9;"),
+        b'\n' => Some("&#xA;"),
+        b'\r' => Some("&#xD;"),
         _ => None,
     }
 }

@@ -210,7 +210,7 @@ fn read_with(
             pass.scope.inherit_rendered(prefix, uri);
         }
         pass.run()?;
-        if lists.is_empty() && pass.scope.leaves_out() {
+        if lists.is_empty() && pass.colons {
             let lists: Vec<_> = pass.roots.iter().map(|root| values::prefixes(root.text(input), pass.scope)).collect();
             if lists.iter().any(|list| !list.is_empty()) {
                 return Ok(lists);

@@ -46,6 +46,8 @@ pub(super) struct Pass<'a> {
     pub(super) elements: usize,
     goal: Goal,
     comments: bool,
+    /// True if a value behind a declaration that was left out has a colon.
+    pub(super) colons: bool,
     /// The InclusiveNamespaces PrefixList of each top-level element.
     lists: &'a [Vec<&'a str>],
 }
@@ -115,6 +117,7 @@ impl<'a> Pass<'a> {
             elements: 0,
             goal,
             comments,
+            colons: false,
             lists,
         })
     }
@@ -173,7 +176,8 @@ impl<'a> Pass<'a> {
 
     /// Parses character data up to the next markup.
     fn text(&mut self) -> Check {
-        let mut run = self.pos;
+        let start = self.pos;
+        let mut run = start;
         let mut at = run;
         loop {
             at = self.find_text_stop(at);
@@ -184,7 +188,7 @@ impl<'a> Pass<'a> {
                         return Err(self.error(StrictErrorKind::SectionEndInText, at - 2));
                     }
                     self.writer.source(run, at);
-                    self.write_reference(b"&gt;");
+                    self.write_reference("&gt;");
                     at += 1;
                     run = at;
                 }
@@ -207,8 +211,17 @@ impl<'a> Pass<'a> {
             }
         }
         self.writer.source(run, at);
+        self.note_colons(start, at);
         self.pos = at;
         Ok(())
+    }
+
+    /// Records whether a value has a colon, or a reference that may stand for one, if a declaration was left out.
+    #[inline]
+    pub(super) fn note_colons(&mut self, start: usize, end: usize) {
+        if self.scope.leaves_out() && !self.colons {
+            self.colons = memchr::memchr2(b':', b'&', &self.src[start..end]).is_some();
+        }
     }
 
     /// The next stop of text: searched byte by byte in short runs, by vector instructions in long ones.
@@ -281,6 +294,7 @@ impl<'a> Pass<'a> {
             return Err(self.cut(Token::Section));
         };
         self.write_text(start, start + length);
+        self.note_colons(start, start + length);
         self.pos = start + length + 3;
         Ok(())
     }

@@ -80,6 +80,7 @@ impl<'a> Pass<'a> {
             let Name { start, local, end } = attribute.name;
             let behind = self.place() - 1;
             self.tape.attribute(place, end - start, local - start, behind);
+            self.note_colons(attribute.value.start, attribute.value.end);
         }
         self.attributes.clear();
         Ok(())

@@ -3,7 +3,7 @@
 use super::pass::Root;
 use super::scope::Scope;
 use super::writer::Piece;
-use crate::ladder::scan::{Scanner, Token};
+use crate::ladder::scan::{Scanner, Token, declared_prefix};
 use crate::vocab::is_name_char;
 
 impl Root {
@@ -26,7 +26,10 @@ pub(super) fn prefixes(text: &str, scope: &mut Scope) -> Vec<Box<str>> {
     scope.leave_out_again();
     for token in Scanner::new(text) {
         match token {
-            Token::Start(tag) => tag.attributes().for_each(|(_, value)| collect(value, scope, &mut found)),
+            Token::Start(tag) => {
+                let values = tag.attributes().filter(|(name, _)| declared_prefix(name).is_none());
+                values.for_each(|(_, value)| collect(value, scope, &mut found));
+            }
             Token::Text(written) => collect(written, scope, &mut found),
             Token::End => {}
         }

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::chars::VALUE_STOP;
-use super::escape::{push_escaped, value_escape};
+use super::escape::push_value_bytes;
 
 /// Collects canonical output out of ranges of the source and literal bytes.
 ///
@@ -59,7 +58,7 @@ impl<'a> Writer<'a> {
     /// Appends a decoded attribute value.
     pub(super) fn escaped(&mut self, value: &[u8]) {
         self.flush();
-        push_escaped(self.out, value, VALUE_STOP, value_escape);
+        push_value_bytes(self.out, value);
     }
 
     /// Bytes of output so far, including all pieces that were taken.

@@ -10,7 +10,7 @@ use super::{EncodeError, Unencodable};
 
 /// Writes the enum of a `$value` field: the variant names the element.
 pub(super) struct Content<'a> {
-    pub(super) out: &'a mut Vec<u8>,
+    pub(super) out: &'a mut String,
     pub(super) depth: usize,
     /// True for an item of a list.
     pub(super) item: bool,

@@ -10,7 +10,7 @@ use crate::schema::escape::{Place, escape_lossy};
 
 /// Writes one value as an element of a name, or as none, or as several of that name.
 pub(super) struct Element<'a> {
-    pub(super) out: &'a mut Vec<u8>,
+    pub(super) out: &'a mut String,
     pub(super) name: &'static str,
     pub(super) role: Role,
     pub(super) depth: usize,
@@ -30,7 +30,7 @@ pub(super) enum Role {
 }
 
 impl<'a> Element<'a> {
-    pub(super) fn root(out: &'a mut Vec<u8>, name: &'static str, namespace: &'static str) -> Self {
+    pub(super) fn root(out: &'a mut String, name: &'static str, namespace: &'static str) -> Self {
         Self { out, name, role: Role::Root(namespace), depth: 1 }
     }
 
@@ -39,21 +39,21 @@ impl<'a> Element<'a> {
         if self.depth > MAX_DEPTH {
             return Err(EncodeError::depth());
         }
-        self.out.push(b'<');
-        self.out.extend_from_slice(self.name.as_bytes());
+        self.out.push('<');
+        self.out.push_str(self.name);
         if let Role::Root(namespace) = self.role
             && !namespace.is_empty()
         {
-            self.out.extend_from_slice(b" xmlns=\"");
+            self.out.push_str(" xmlns=\"");
             escape_lossy(self.out, namespace, Place::Attribute);
-            self.out.push(b'"');
+            self.out.push('"');
         }
         Ok(())
     }
 
     fn simple<T: Serialize + ?Sized>(mut self, value: &T) -> Result<(), EncodeError> {
         self.begin()?;
-        self.out.push(b'>');
+        self.out.push('>');
         value.serialize(Text { out: self.out, place: Place::Text, held: false })?;
         end(self.out, self.name);
         Ok(())
@@ -74,10 +74,10 @@ impl<'a> Element<'a> {
 }
 
 /// Writes an end tag.
-pub(super) fn end(out: &mut Vec<u8>, name: &str) {
-    out.extend_from_slice(b"</");
-    out.extend_from_slice(name.as_bytes());
-    out.push(b'>');
+pub(super) fn end(out: &mut String, name: &str) {
+    out.push_str("</");
+    out.push_str(name);
+    out.push('>');
 }
 
 macro_rules! simple {
@@ -127,7 +127,7 @@ impl<'a> Serializer for Element<'a> {
 
     fn serialize_unit(mut self) -> Result<(), EncodeError> {
         self.begin()?;
-        self.out.push(b'>');
+        self.out.push('>');
         end(self.out, self.name);
         Ok(())
     }
@@ -173,7 +173,7 @@ impl<'a> Serializer for Element<'a> {
 
 /// Writes each value of a list as an element of the same name.
 pub(super) struct List<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut String,
     name: &'static str,
     depth: usize,
 }

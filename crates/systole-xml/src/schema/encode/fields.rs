@@ -11,17 +11,17 @@ use crate::schema::escape::Place;
 
 /// Writes the fields of a struct: attributes sorted into the start tag, the rest as content.
 pub(super) struct Fields<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut String,
     name: &'static str,
     depth: usize,
-    attributes: Vec<(&'static str, Vec<u8>)>,
+    attributes: Vec<(&'static str, String)>,
     /// Range of the attributes in `out`, once content has begun.
     written: Option<(usize, usize)>,
 }
 
 impl<'a> Fields<'a> {
     /// A writer of fields; the start tag is written up to the place of its attributes.
-    pub(super) fn new(out: &'a mut Vec<u8>, name: &'static str, depth: usize) -> Self {
+    pub(super) fn new(out: &'a mut String, name: &'static str, depth: usize) -> Self {
         Self { out, name, depth, attributes: Vec::new(), written: None }
     }
 
@@ -40,14 +40,14 @@ impl<'a> Fields<'a> {
     }
 
     fn attribute<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), EncodeError> {
-        let mut text = Vec::new();
+        let mut text = String::new();
         if value.serialize(Text { out: &mut text, place: Place::Attribute, held: false })? {
             let at = self.attributes.partition_point(|(other, _)| *other < name);
             self.attributes.insert(at, (name, text));
             if let Some((start, end)) = self.written {
                 let rendered = self.rendered();
                 self.written = Some((start, start + rendered.len()));
-                self.out.splice(start..end, rendered);
+                self.out.replace_range(start..end, &rendered);
             }
         }
         Ok(())
@@ -57,16 +57,16 @@ impl<'a> Fields<'a> {
         if self.written.is_none() {
             let start = self.out.len();
             if !self.attributes.is_empty() {
-                self.out.extend(self.rendered());
+                let rendered = self.rendered();
+                self.out.push_str(&rendered);
             }
             self.written = Some((start, self.out.len()));
-            self.out.push(b'>');
+            self.out.push('>');
         }
     }
 
-    fn rendered(&self) -> Vec<u8> {
-        let parts = self.attributes.iter().flat_map(|(name, value)| [b" ", name.as_bytes(), b"=\"", value, b"\""]);
-        parts.flatten().copied().collect()
+    fn rendered(&self) -> String {
+        self.attributes.iter().flat_map(|(name, value)| [" ", name, "=\"", value, "\""]).collect()
     }
 
     fn finish(mut self) {

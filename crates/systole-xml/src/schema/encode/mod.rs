@@ -1,4 +1,4 @@
-//! The encoder: from a value to canonical bytes, in one pass.
+//! The encoder: from a value to canonical text, in one pass.
 //!
 //! The conventions are those of quick-xml's serde: a field is a child element, `@name` an attribute,
 //! `$text` the text, `$value` an enum whose variant names the element. Three additions, which the
@@ -10,7 +10,6 @@ mod element;
 mod fields;
 mod text;
 
-use bytes::Bytes;
 use serde::Serialize;
 
 use super::Payload;
@@ -38,9 +37,9 @@ pub(in crate::schema) fn encode_as<T: Serialize>(
     root: &'static str,
     qname: QName,
 ) -> Result<Canonical, EncodeError> {
-    let mut out = Vec::with_capacity(256);
+    let mut out = String::with_capacity(256);
     value.serialize(Element::root(&mut out, root, namespace))?;
-    Ok(Canonical::from_encoder(Bytes::from(out), qname))
+    Ok(Canonical::from_encoder(out, qname))
 }
 
 /// The reason why a value has no XML form.

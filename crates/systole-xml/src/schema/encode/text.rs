@@ -1,6 +1,6 @@
 //! Simple values.
 
-use std::io::Write;
+use std::fmt::Write;
 
 use serde::Serialize;
 use serde::ser::{Impossible, Serializer};
@@ -10,7 +10,7 @@ use crate::schema::escape::{Place, escape_into};
 
 /// Writes one simple value as character data; returns whether there was a value.
 pub(super) struct Text<'a> {
-    pub(super) out: &'a mut Vec<u8>,
+    pub(super) out: &'a mut String,
     pub(super) place: Place,
     /// True for the value in an Option.
     pub(super) held: bool,
@@ -18,7 +18,7 @@ pub(super) struct Text<'a> {
 
 impl Text<'_> {
     fn plain(self, value: impl std::fmt::Display) -> Result<bool, EncodeError> {
-        // Writing to a Vec can't fail.
+        // Writing to a String can't fail.
         let _ = write!(self.out, "{value}");
         Ok(true)
     }
@@ -26,17 +26,17 @@ impl Text<'_> {
 
 /// A number in the lexical space of `xs:double`, as the encoder writes it.
 pub(in crate::schema) fn float_text(value: f64) -> String {
-    let mut out = Vec::new();
+    let mut out = String::new();
     float(&mut out, value, format_args!("{value}"), format_args!("{value:E}"));
-    String::from_utf8(out).unwrap_or_default()
+    out
 }
 
 /// Appends the shortest form of a float that is read back as the same value.
-fn float(out: &mut Vec<u8>, value: f64, plain: std::fmt::Arguments<'_>, exponent: std::fmt::Arguments<'_>) {
+fn float(out: &mut String, value: f64, plain: std::fmt::Arguments<'_>, exponent: std::fmt::Arguments<'_>) {
     let _ = match value {
-        v if v.is_nan() => out.write_all(b"NaN"),
-        f64::INFINITY => out.write_all(b"INF"),
-        f64::NEG_INFINITY => out.write_all(b"-INF"),
+        v if v.is_nan() => out.write_str("NaN"),
+        f64::INFINITY => out.write_str("INF"),
+        f64::NEG_INFINITY => out.write_str("-INF"),
         v if v == 0.0 || (1e-5..1e16).contains(&v.abs()) => out.write_fmt(plain),
         _ => out.write_fmt(exponent),
     };

@@ -8,7 +8,7 @@ use crate::vocab::ns;
 /// Writes namespace-well-formed XML; the strict pass makes it canonical.
 #[derive(Debug)]
 pub(in crate::schema) struct Writer {
-    out: Vec<u8>,
+    out: String,
     open: Vec<Open>,
     /// True if names get a prefix. If the root has a namespace and its descendants have none, a default
     /// namespace would have to be undeclared on every child.
@@ -28,7 +28,7 @@ struct Open {
 
 impl Writer {
     pub(in crate::schema) fn new(prefixed: bool) -> Self {
-        Self { out: Vec::new(), open: Vec::new(), prefixed }
+        Self { out: String::new(), open: Vec::new(), prefixed }
     }
 
     pub(in crate::schema) fn start(&mut self, namespace: &Arc<str>, local: &str) {
@@ -36,8 +36,8 @@ impl Writer {
         let outer = self.open.last().map_or_else(|| "".into(), |open| open.default.clone());
         let prefixed = self.prefixed && !namespace.is_empty();
         let name = if prefixed { format!("p:{local}") } else { local.to_owned() };
-        self.out.push(b'<');
-        self.out.extend_from_slice(name.as_bytes());
+        self.out.push('<');
+        self.out.push_str(&name);
         let default = if prefixed { outer.clone() } else { namespace.clone() };
         if prefixed {
             self.declare("xmlns:p", namespace);
@@ -74,9 +74,9 @@ impl Writer {
     pub(in crate::schema) fn end(&mut self) {
         self.finish_tag();
         if let Some(open) = self.open.pop() {
-            self.out.extend_from_slice(b"</");
-            self.out.extend_from_slice(open.name.as_bytes());
-            self.out.push(b'>');
+            self.out.push_str("</");
+            self.out.push_str(&open.name);
+            self.out.push('>');
         }
     }
 
@@ -85,12 +85,12 @@ impl Writer {
         self.finish_tag();
         let name = canonical.find([' ', '>']).unwrap_or(canonical.len());
         let (name, behind) = canonical.split_at(name);
-        self.out.extend_from_slice(name.as_bytes());
+        self.out.push_str(name);
         let outer = self.open.last().is_some_and(|open| !open.default.is_empty());
         if outer && !behind.starts_with(" xmlns=\"") {
             self.declare("xmlns", "");
         }
-        self.out.extend_from_slice(behind.as_bytes());
+        self.out.push_str(behind);
     }
 
     /// The bytes that were written so far.
@@ -98,22 +98,22 @@ impl Writer {
         self.out.len()
     }
 
-    pub(in crate::schema) fn finish(self) -> Vec<u8> {
+    pub(in crate::schema) fn finish(self) -> String {
         self.out
     }
 
     fn declare(&mut self, name: &str, value: &str) {
-        self.out.push(b' ');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"=\"");
+        self.out.push(' ');
+        self.out.push_str(name);
+        self.out.push_str("=\"");
         escape_lossy(&mut self.out, value, Place::Attribute);
-        self.out.push(b'"');
+        self.out.push('"');
     }
 
     fn finish_tag(&mut self) {
         if let Some(open) = self.open.last_mut().filter(|open| open.unfinished) {
             open.unfinished = false;
-            self.out.push(b'>');
+            self.out.push('>');
         }
     }
 }

@@ -10,9 +10,7 @@ pub(super) fn cost(tree: &Hir) -> usize {
     match tree.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
         HirKind::Literal(literal) => literal.0.len(),
-        HirKind::Class(Class::Unicode(class)) => {
-            class.iter().map(|range| Utf8Sequences::new(range.start(), range.end()).count()).sum()
-        }
+        HirKind::Class(Class::Unicode(class)) => class.iter().map(|range| sequences(range.start(), range.end())).sum(),
         HirKind::Class(Class::Bytes(class)) => class.ranges().len(),
         HirKind::Repetition(repetition) => {
             let times = repetition.max.unwrap_or(repetition.min.saturating_add(1)).max(1);
@@ -21,6 +19,12 @@ pub(super) fn cost(tree: &Hir) -> usize {
         HirKind::Capture(capture) => cost(&capture.sub),
         HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().map(cost).fold(1, usize::saturating_add),
     }
+}
+
+/// Number of sequences of ranges of bytes for a range of characters. Most ranges of a class such as `\p{Lu}` are one
+/// character, which is one sequence.
+fn sequences(start: char, end: char) -> usize {
+    if start == end { 1 } else { Utf8Sequences::new(start, end).count() }
 }
 
 /// Approximate number of states that one byte of a text can lead to at worst; 1 if they are few. They are

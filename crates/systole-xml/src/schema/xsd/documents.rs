@@ -47,6 +47,8 @@ pub(in crate::schema) struct Documents {
     missing: Vec<(String, usize, NodeId)>,
     /// The documents that each document leads to.
     reach: Reach,
+    /// The documents in the order of their digests.
+    by_digest: Vec<usize>,
 }
 
 pub(in crate::schema) struct Document {
@@ -115,7 +117,10 @@ impl Documents {
                         let bytes = document.tree.document().len();
                         room -= bytes.min(room);
                         expansions -= bytes.saturating_sub(text.len()).min(expansions);
-                        if let Some(node) = document.tree.outside_annotations().nth(left) {
+                        let own = document.tree.outside_annotations().count();
+                        if own > left
+                            && let Some(node) = document.tree.outside_annotations().nth(left)
+                        {
                             let rule = format!(
                                 "the schema has more than {ELEMENTS} elements in all of its documents, annotations \
                                  left out: remove declarations that no payload needs"
@@ -123,7 +128,7 @@ impl Documents {
                             let at = Some(document.position(node));
                             return Err(vec![document_error(name, at, DocumentProblem::Rule(rule))]);
                         }
-                        left -= document.tree.outside_annotations().count();
+                        left -= own;
                         let flaws = structure::flaws(&canonical, &document.tree).into_iter();
                         errors.extend(flaws.map(|(at, rule)| document_error(name, at, DocumentProblem::Rule(rule))));
                         documents.push(document);
@@ -150,7 +155,9 @@ impl Documents {
             }
         }
         let locations = Locations::of(&documents);
-        let mut set = Self { documents, given, missing: Vec::new(), reach: Reach::default() };
+        let mut by_digest: Vec<usize> = (0..documents.len()).collect();
+        by_digest.sort_unstable_by_key(|index| documents[*index].digest);
+        let mut set = Self { documents, given, missing: Vec::new(), reach: Reach::default(), by_digest };
         for index in 0..set.documents.len() {
             let (links, missing) = set.links(index, &locations)?;
             set.documents[index].links = links;
@@ -212,7 +219,9 @@ impl Documents {
 
     /// The digest of a document and all that it refers to.
     pub(in crate::schema) fn digest(&self, root: usize) -> Digest {
-        digest(self.reach.from(root).map(|index| self.documents[index].digest))
+        // Sorted once for all roots: a set may have as many roots as documents, each of which leads to all of them.
+        let reached = self.by_digest.iter().filter(|index| self.reach.has(root, **index));
+        digest(reached.map(|index| self.documents[*index].digest))
     }
 
     /// The error of a broken rule of XML Schema.
@@ -451,9 +460,9 @@ pub(super) fn tree(given: &str) -> Option<Tree> {
 
 /// A text escaped for the value of an attribute.
 pub(in crate::schema) fn attribute(text: &str) -> String {
-    let mut out = Vec::new();
+    let mut out = String::new();
     crate::schema::escape::escape_lossy(&mut out, text, crate::schema::escape::Place::Attribute);
-    String::from_utf8_lossy(&out).into_owned()
+    out
 }
 
 /// The canonical form of the text of a schema.

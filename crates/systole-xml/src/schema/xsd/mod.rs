@@ -12,9 +12,9 @@ mod structure;
 pub(super) mod tree;
 mod versions;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use serde::{Deserialize, Serialize};
 
 use super::contract::{ContractError, DocumentProblem};
@@ -102,18 +102,25 @@ impl XsdSet {
         let mut schemas: Vec<PayloadSchema> = Vec::new();
         let mut seen = HashSet::new();
         for (qname, element) in reader.elements() {
-            if !seen.insert(qname.clone()) {
+            if !seen.insert(qname) {
                 continue;
             }
             let Some(root) = grammar.element(qname.namespace(), qname.local()) else { continue };
-            let model = components.model(root, &mut parts).unwrap_or_else(|| opaque(&qname));
+            let model = components.model(root, &mut parts).unwrap_or_else(|| opaque(qname));
             if let Some(elements) = requires_too_many(&model) {
                 return Err(documents.problem(element, DocumentProblem::TooMany { elements }));
             }
             let document = documents.get(element.document);
             let digest = digests.entry(element.document).or_insert_with(|| documents.digest(element.document));
             let text = document.given.clone();
-            schemas.push(PayloadSchema::of_element(*digest, (grammar.clone(), root), text, &model, qname, &mut room));
+            schemas.push(PayloadSchema::of_element(
+                *digest,
+                (grammar.clone(), root),
+                text,
+                model,
+                qname.clone(),
+                &mut room,
+            ));
         }
         if schemas.is_empty() {
             return Err(documents.no_element());

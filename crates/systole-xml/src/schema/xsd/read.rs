@@ -119,8 +119,8 @@ impl<'a> Reader<'a> {
     }
 
     /// The global elements of the documents.
-    pub(in crate::schema) fn elements(&self) -> Vec<(QName, &Place)> {
-        self.elements.iter().map(|(qname, place)| (qname.clone(), place)).collect()
+    pub(in crate::schema) fn elements(&self) -> &[(QName, Place)] {
+        &self.elements
     }
 
     fn collect(&mut self, document: &Document, index: usize, target: &Arc<str>, own: bool) {
@@ -193,6 +193,11 @@ impl<'a> Reader<'a> {
     /// The component that a component of an `xs:redefine` redefines; `None` for any other component.
     pub(in crate::schema) fn original(&self, place: &Place) -> Option<&Place> {
         self.originals.get(&key(place))
+    }
+
+    /// Tells whether two components of a kind have one name.
+    pub(in crate::schema) fn has_twins(&self, kind: Kind) -> bool {
+        self.components[kind as usize].values().any(|places| places.len() > 1)
     }
 
     /// The components of a kind, each with its name, in the order of their documents.

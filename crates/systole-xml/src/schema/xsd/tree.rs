@@ -79,6 +79,14 @@ struct Attribute {
 struct Declaration {
     prefix: Span,
     name: Arc<str>,
+    /// True if the name is that of XML Schema.
+    is_own: bool,
+}
+
+impl Declaration {
+    fn new(prefix: Span, name: Arc<str>) -> Self {
+        Self { prefix, is_own: *name == *ns::XSD, name }
+    }
 }
 
 /// Text between two tags.
@@ -113,7 +121,7 @@ impl Tree {
         // A resolved text is at most as long as the written one.
         u32::try_from(document.len().checked_mul(2)?).ok()?;
         let nowhere = Span { start: 0, end: 0 };
-        let declarations = ["", ns::XML].map(|name| Declaration { prefix: nowhere, name: name.into() });
+        let declarations = ["", ns::XML].map(|name| Declaration::new(nowhere, name.into()));
         let mut tree = Self {
             document,
             resolved: String::new(),
@@ -148,9 +156,12 @@ impl Tree {
 
     /// The attributes of an element without declarations: names as written, values with references resolved.
     pub(in crate::schema) fn attributes(&self, id: NodeId) -> impl Iterator<Item = (&str, &str)> {
+        self.attributes_of(id).iter().map(|attribute| (self.text(attribute.name), self.text(attribute.value)))
+    }
+
+    fn attributes_of(&self, id: NodeId) -> &[Attribute] {
         let end = self.elements.get(id + 1).map_or(self.attributes.len(), |next| index(next.attributes));
-        let own = &self.attributes[index(self.elements[id].attributes)..end];
-        own.iter().map(|attribute| (self.text(attribute.name), self.text(attribute.value)))
+        &self.attributes[index(self.elements[id].attributes)..end]
     }
 
     /// The prefixes that an element declares, each with its namespace name.
@@ -199,7 +210,7 @@ impl Tree {
 
     /// Tells whether an element is in the namespace of XML Schema.
     fn is_part(&self, id: NodeId) -> bool {
-        *self.declarations[index(self.elements[id].namespace)].name == *ns::XSD
+        self.declarations[index(self.elements[id].namespace)].is_own
     }
 
     /// The value of an attribute without namespace.
@@ -209,7 +220,9 @@ impl Tree {
 
     /// The value of an attribute without namespace, white space around it included.
     pub(in crate::schema) fn untrimmed(&self, id: NodeId, attribute: &str) -> Option<&str> {
-        self.attributes(id).find(|(name, _)| *name == attribute).map(|(_, value)| value)
+        // Most names have another length, which is known without the text.
+        let named = |known: &&Attribute| known.name.len() == attribute.len() && self.text(known.name) == attribute;
+        self.attributes_of(id).iter().find(named).map(|known| self.text(known.value))
     }
 
     /// The namespace name that a prefix is bound to at a node; empty for none.
@@ -288,6 +301,12 @@ impl Tree {
             true => &self.document[start..end],
             false => &self.resolved[start - self.document.len()..end - self.document.len()],
         }
+    }
+}
+
+impl Span {
+    fn len(self) -> usize {
+        index(self.end - self.start)
     }
 }
 

@@ -3,13 +3,11 @@
 //! Unique Particle Attribution (XSD 1.0 part 1, section 3.8.6) makes content models deterministic except for copies of
 //! one particle. If different particles compete, the schema breaks that rule and is refused.
 
-use std::rc::Rc;
-
 use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::conflict::{Conflict, Spots};
 use super::particle::{Order, Particle, Term};
-use super::positions::{Budget, FEW_COPIES, Leaf, LeafTerm, Positions};
+use super::positions::{Budget, FEW_COPIES, Leaf, LeafTerm, Positions, Set};
 use super::substitution::Substitutions;
 use super::{Wrong, wrong};
 use crate::schema::engine::grammar::{
@@ -42,9 +40,9 @@ pub(super) fn ranks(names: &[Name]) -> Vec<u32> {
 
 /// A set of positions that becomes a state: the positions that may come next, `accepts` if the element may end, and the
 /// position that is being counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Subset {
-    next: Vec<u32>,
+    next: Set,
     accepts: bool,
     counted: Option<u32>,
 }
@@ -86,7 +84,11 @@ impl Automata<'_> {
             by_lists: HashMap::with_capacity(expected),
             subsets: Vec::with_capacity(expected),
         };
-        construction.number(Subset { next: positions.first.clone(), accepts: positions.nullable, counted: None });
+        construction.number(Subset {
+            next: Set::of(positions.first.clone()),
+            accepts: positions.nullable,
+            counted: None,
+        });
         let mut model = Model { states: Vec::with_capacity(expected), wildcards: Vec::new(), known: Vec::new() };
         while let Some(subset) = construction.subsets.get(model.states.len()).cloned() {
             let own = StateId::new(model.states.len());
@@ -122,7 +124,7 @@ impl Automata<'_> {
     }
 
     fn edges(&self, branches: &[Branch], wildcards: &mut Vec<Wildcard>) -> (Vec<Edge>, Vec<WildcardEdge>) {
-        let (mut edges, mut wild) = (Vec::new(), Vec::new());
+        let (mut edges, mut wild) = (Vec::with_capacity(branches.len()), Vec::new());
         for Branch { term, to, .. } in branches {
             match term {
                 LeafTerm::Element(element) => edges.extend(self.named(*element, *to)),
@@ -232,30 +234,29 @@ impl Automata<'_> {
 
 struct Construction<'c, 'p> {
     positions: &'c Positions<'p>,
-    numbers: HashMap<Rc<Subset>, u32>,
+    numbers: HashMap<Subset, StateId>,
     /// The states by the follow lists whose union their subset is, which are cheaper to look up than the subset.
     by_lists: HashMap<Subset, StateId>,
     /// The subsets by number.
-    subsets: Vec<Rc<Subset>>,
+    subsets: Vec<Subset>,
 }
 
 impl<'p> Construction<'_, 'p> {
     fn number(&mut self, subset: Subset) -> StateId {
-        let number = *self.numbers.entry(Rc::new(subset)).or_insert_with_key(|subset| {
+        *self.numbers.entry(subset).or_insert_with_key(|subset| {
             self.subsets.push(subset.clone());
-            u32::try_from(self.subsets.len() - 1).unwrap_or(u32::MAX)
-        });
-        StateId(number)
+            StateId::new(self.subsets.len() - 1)
+        })
     }
 
     /// The branches of a subset, one per particle, in the order of the schema.
     fn branches(&mut self, subset: &Subset, budget: &mut Budget) -> Result<Vec<Branch<'p>>, Wrong> {
         let leaves = &self.positions.leaves;
-        if let [only] = &*subset.next {
-            let Leaf { id, term, .. } = leaves[*only as usize];
-            return Ok(vec![Branch { id, term, to: self.target(&[*only], budget)? }]);
+        if let Set::One(only) = subset.next {
+            let Leaf { id, term, .. } = leaves[only as usize];
+            return Ok(vec![Branch { id, term, to: self.target(&[only], budget)? }]);
         }
-        let mut next = subset.next.clone();
+        let mut next = subset.next.numbers().to_vec();
         next.sort_by_key(|position| leaves[*position as usize].particle);
         let of_one = |one: &u32, other: &u32| leaves[*one as usize].particle == leaves[*other as usize].particle;
         let mut particles: Vec<&[u32]> = next.chunk_by(of_one).collect();
@@ -276,7 +277,7 @@ impl<'p> Construction<'_, 'p> {
             return wrong("a particle with large bounds stands in a group that is optional and repeats");
         }
         let lists = positions.lists_behind(copies);
-        budget.spend(1 + lists.len() + copies.len())?;
+        budget.spend(1 + lists.numbers().len() + copies.len())?;
         let accepts = copies.iter().any(|copy| positions.last[*copy as usize]);
         let by_lists = Subset { next: lists, accepts, counted };
         if let Some(known) = self.by_lists.get(&by_lists) {

@@ -1,8 +1,6 @@
 //! Error texts on elements of one content model that are ambiguous or contradict each other: each names both places,
 //! and is reported at the second one.
 
-use foldhash::HashMap;
-
 use super::Wrong;
 use crate::schema::engine::namespace::{Namespace, NamespaceSet, Namespaces};
 use crate::schema::xsd::read::{Place, Reader};
@@ -12,7 +10,7 @@ use crate::schema::xsd::tree::NodeId;
 pub(super) struct Spots<'c> {
     pub(super) reader: &'c Reader<'c>,
     pub(super) namespaces: &'c Namespaces,
-    pub(super) places: &'c HashMap<u32, Place>,
+    pub(super) places: &'c [(u32, Place)],
 }
 
 /// Two particles that compete for an element, by their ids.
@@ -45,7 +43,7 @@ impl Spots<'_> {
                 self.merged(first, second, local)
             ),
             Conflict::Wildcard { .. } => {
-                let wildcard = &self.places[&other];
+                let wildcard = self.place(other).unwrap_or(second);
                 let fits = if wildcard == second {
                     format!("fits both this xs:any and its declaration at {there}")
                 } else {
@@ -81,9 +79,14 @@ impl Spots<'_> {
         Wrong::new(Some(second.clone()), rule)
     }
 
+    fn place(&self, particle: u32) -> Option<&Place> {
+        let at = self.places.binary_search_by_key(&particle, |(id, _)| *id).ok()?;
+        Some(&self.places[at].1)
+    }
+
     /// The places of two particles, in document order.
     fn ordered(&self, one: u32, other: u32) -> Option<(&Place, &Place)> {
-        let (one, other) = (self.places.get(&one)?, self.places.get(&other)?);
+        let (one, other) = (self.place(one)?, self.place(other)?);
         let swap = one.document == other.document && one.node > other.node;
         Some(if swap { (other, one) } else { (one, other) })
     }

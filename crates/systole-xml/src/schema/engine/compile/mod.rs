@@ -130,6 +130,7 @@ struct Compiler<'r, 'a> {
     names: Vec<Name>,
     name_ids: HashMap<Name, NameId>,
     elements: Vec<Element>,
+    /// Global elements.
     element_ids: HashMap<Key, ElementId>,
     global_elements: Vec<ElementId>,
     /// The elements with a default or fixed value, each with its place.
@@ -173,8 +174,8 @@ struct Compiler<'r, 'a> {
     /// The documentation of particles that refer to an element, by their ids.
     references: HashMap<u32, String>,
     reference_bytes: usize,
-    /// The places of elements and wildcards in content models, by the ids of their particles.
-    leaves: HashMap<u32, Place>,
+    /// The ids of particles that are elements and wildcards in content models, in their order, with the places.
+    leaves: Vec<(u32, Place)>,
 }
 
 /// A type before and after it is read.
@@ -257,13 +258,14 @@ impl<'r, 'a> Compiler<'r, 'a> {
             redefined_groups: Vec::new(),
             references: HashMap::new(),
             reference_bytes: 0,
-            leaves: HashMap::new(),
+            leaves: Vec::new(),
         }
     }
 
     /// The declaration of an element: a global one, or a local one with a name inside of a model group.
     fn element_at(&mut self, place: &Place, global: bool) -> Result<ElementId, Wrong> {
-        if let Some(id) = self.element_ids.get(&key(place)) {
+        // A local element is read once, with the type or group around it.
+        if global && let Some(id) = self.element_ids.get(&key(place)) {
             return Ok(*id);
         }
         let tree = self.tree(place);
@@ -273,7 +275,9 @@ impl<'r, 'a> Compiler<'r, 'a> {
         let namespace = if qualified { self.namespaces.intern(&place.target) } else { Namespace::NONE };
         let name = self.name_id(Name { namespace, local: local.into() });
         let id = ElementId::new(self.elements.len());
-        self.element_ids.insert(key(place), id);
+        if global {
+            self.element_ids.insert(key(place), id);
+        }
         self.elements.push(Element {
             name,
             ty: self.any_type(),
@@ -393,7 +397,8 @@ impl<'r, 'a> Compiler<'r, 'a> {
 
     /// Refuses two components of one kind and name (section 3.15.6, sch-props-correct).
     fn twice(&self) -> Result<(), Wrong> {
-        for kind in [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group, Kind::Notation] {
+        let kinds = [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group, Kind::Notation];
+        for kind in kinds.into_iter().filter(|kind| self.reader.has_twins(*kind)) {
             let components = self.reader.components(kind);
             let mut known: HashMap<&Reference, &Place> = HashMap::new();
             for (name, place) in components {
@@ -441,7 +446,8 @@ fn value_constraint(tree: &Tree, place: &Place) -> Option<ValueConstraint> {
 
 /// The derivations that an attribute such as `block` lists, or the default of the document if the component has none.
 fn derivations(tree: &Tree, place: &Place, attribute: &str, by_default: &str) -> Derivations {
-    let words = tree.get(place.node, attribute).or_else(|| tree.get(0, by_default)).unwrap_or_default();
+    let words = tree.get(place.node, attribute).or_else(|| tree.get(0, by_default));
+    let Some(words) = words else { return Derivations::default() };
     let has = |word: &str| words.split_ascii_whitespace().any(|given| given == word || given == "#all");
     Derivations {
         extension: has("extension"),

@@ -84,7 +84,7 @@ impl Compiler<'_, '_> {
         };
         let id = self.particle_id();
         if !matches!(term, Term::Group(..)) {
-            self.leaves.insert(id, place.clone());
+            self.leaves.push((id, place.clone()));
         }
         if matches!(term, Term::Element(_)) && tree.get(place.node, "ref").is_some() {
             let docs = tree.documentation(place.node);

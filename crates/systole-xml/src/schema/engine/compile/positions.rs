@@ -3,6 +3,7 @@
 //! Source: A. Brüggemann-Klein, "Regular expressions into finite automata" (1993).
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::particle::{MANY, Order, Particle, Term};
 use super::{Wrong, wrong};
@@ -80,6 +81,33 @@ struct Link {
     before: Option<u32>,
 }
 
+/// A set of positions or of lists. Most hold one, which takes no allocation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Set {
+    One(u32),
+    /// None or several, sorted.
+    Many(Rc<[u32]>),
+}
+
+impl Set {
+    /// The set of numbers that may occur more than once.
+    pub(super) fn of(mut numbers: Vec<u32>) -> Self {
+        numbers.sort_unstable();
+        numbers.dedup();
+        match *numbers {
+            [only] => Self::One(only),
+            _ => Self::Many(numbers.into()),
+        }
+    }
+
+    pub(super) fn numbers(&self) -> &[u32] {
+        match self {
+            Self::One(only) => std::slice::from_ref(only),
+            Self::Many(numbers) => numbers,
+        }
+    }
+}
+
 /// A part of the particle, by its first and last positions.
 #[derive(Debug, Default)]
 struct Fragment {
@@ -91,7 +119,14 @@ struct Fragment {
 impl<'p> Positions<'p> {
     /// Collects the positions of a particle. Leaves with bounds of more than `few` copies are counted.
     pub(super) fn of(particle: &'p Particle, few: u32, budget: &mut Budget) -> Result<Self, Wrong> {
+        /// Number of positions that most models don't exceed, so that no list grows.
+        const SOME: usize = 16;
         let mut positions = Self { few, ..Self::default() };
+        positions.leaves.reserve(SOME);
+        positions.follow.reserve(SOME);
+        positions.links.reserve(SOME);
+        positions.lists.reserve(SOME);
+        positions.listed.reserve(SOME);
         let whole = positions.particle(particle, budget)?;
         positions.last = vec![false; positions.leaves.len()];
         whole.last.iter().for_each(|last| positions.last[*last as usize] = true);
@@ -102,12 +137,13 @@ impl<'p> Positions<'p> {
         Ok(positions)
     }
 
-    /// The lists of positions that may follow any of `positions`, without duplicates.
-    pub(super) fn lists_behind(&self, positions: &[u32]) -> Vec<u32> {
-        let mut lists: Vec<u32> = positions.iter().flat_map(|position| self.lists_of(*position)).collect();
-        lists.sort_unstable();
-        lists.dedup();
-        lists
+    /// The lists of positions that may follow any of `positions`.
+    pub(super) fn lists_behind(&self, positions: &[u32]) -> Set {
+        let mut lists = positions.iter().flat_map(|position| self.lists_of(*position));
+        match (lists.next(), lists.next()) {
+            (Some(only), None) => Set::One(only),
+            (one, other) => Set::of(one.into_iter().chain(other).chain(lists).collect()),
+        }
     }
 
     fn lists_of(&self, position: u32) -> impl Iterator<Item = u32> {
@@ -121,16 +157,21 @@ impl<'p> Positions<'p> {
     }
 
     /// The union of lists of positions.
-    pub(super) fn union(&self, lists: &[u32], budget: &mut Budget) -> Result<Vec<u32>, Wrong> {
+    pub(super) fn union(&self, lists: &Set, budget: &mut Budget) -> Result<Set, Wrong> {
+        if let Set::One(list) = lists
+            && let list = self.list(*list)
+            && let [only] = list
+        {
+            budget.spend(list.len())?;
+            return Ok(Set::One(*only));
+        }
         let mut union: Vec<u32> = Vec::new();
-        for list in lists {
+        for list in lists.numbers() {
             let list = self.list(*list);
             budget.spend(list.len())?;
             union.extend_from_slice(list);
         }
-        union.sort_unstable();
-        union.dedup();
-        Ok(union)
+        Ok(Set::of(union))
     }
 
     /// Removes or refuses counters inside of a loop: `(a{1,n})*` equals `a*`, and in `(a{m,n})*` a counter can't tell
@@ -220,6 +261,10 @@ impl<'p> Positions<'p> {
         budget: &mut Budget,
         mut copy: impl FnMut(&mut Self, &mut Budget) -> Result<Fragment, Wrong>,
     ) -> Result<Fragment, Wrong> {
+        if (min, max) == (1, 1) {
+            budget.spend(1)?;
+            return copy(self, budget);
+        }
         if min >= MANY {
             // No document has so many elements, so this loop never ends: nothing follows it, and it isn't last.
             let one = copy(self, budget)?;

@@ -79,7 +79,7 @@ impl Filling {
     }
 
     /// The payload, once nothing is left to ask.
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(super) fn finish(self) -> String {
         self.writer.finish()
     }
 

@@ -279,7 +279,7 @@ impl Form {
     fn review(&mut self) -> Turn {
         let filling = std::mem::replace(&mut self.filling, Filling::new(self.schema.grammar().1, false));
         let written = filling.finish();
-        let shown = String::from_utf8_lossy(&written).into_owned();
+        let shown = written.clone();
         let judged = canonicalize(&written.into(), &self.limits).map_err(|error| error.to_string()).and_then(|whole| {
             let (grammar, root) = self.schema.grammar();
             let judged = by_engine(grammar, root, &mut self.judge, &whole);

@@ -42,7 +42,7 @@ impl Reach {
         &self.bits[from * self.words..][..self.words]
     }
 
-    fn has(&self, from: usize, to: usize) -> bool {
+    pub(super) fn has(&self, from: usize, to: usize) -> bool {
         self.row(from)[to / 64] >> (to % 64) & 1 == 1
     }
 

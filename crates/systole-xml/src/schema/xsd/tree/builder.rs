@@ -71,7 +71,7 @@ impl<'t> Builder<'t> {
             match declared_prefix(name) {
                 Some(prefix) => {
                     let prefix = self.span(prefix.into());
-                    self.tree.declarations.push(Declaration { prefix, name: value.into() });
+                    self.tree.declarations.push(Declaration::new(prefix, value.into()));
                 }
                 None => {
                     let attribute = Attribute { name: self.span(name.into()), value: self.span(value) };
