@@ -123,9 +123,11 @@ pub struct CommandListener {
 }
 
 /// The error of a text that is no entry of `env`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("write NAME or NAME=VALUE: a name has letters of ASCII, digits and _, and no digit first")]
 pub struct NoVariable;
+
+systole_core::vocab::debug_is_display!(NoVariable);
 
 impl Variable {
     /// Returns its name.

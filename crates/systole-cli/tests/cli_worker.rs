@@ -248,6 +248,13 @@ async def do(request: Do):
             await call("<nobody xmlns='urn:t'/>")
         except Fault as fault:
             return Say(fault.code)
+    if request.text == "forgets":
+        for one in [Ask("nobody hears it"), "<nobody xmlns='urn:t'/>"]:
+            asyncio.ensure_future(call(one))
+        await asyncio.sleep(0)
+        return Say("went on")
+    if request.text == "surrogate":
+        return Say("\ud800\U0001f600")
     if request.text == "raise":
         raise ValueError("no luck")
     print("{}" * 1000)
@@ -267,6 +274,8 @@ fn the_python_package_answers_calls_and_is_cancelled() {
     has(&running.ask("calls"), &[">0 &amp; more,1 &amp; more,2 &amp; more,3 &amp; more,4 &amp; morecli</say>"]);
     has(&running.ask("threads"), &[">from a thread</say>"]);
     has(&running.ask("refused"), &[">route</say>"]);
+    has(&running.ask("forgets"), &[">went on</say>"]);
+    has(&running.ask("surrogate"), &[">?\u{1f600}</say>"]);
     has(&running.ask("raise"), &["<code>failed</code>", "no luck"]);
     let big = "x".repeat(1_000_000);
     has(&running.ask(&big), &[&big.to_uppercase()]);
