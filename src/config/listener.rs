@@ -14,6 +14,7 @@ use super::reader::{At, Fields, Reader};
 use super::remote;
 use super::short::Called;
 use super::tasks::{self, Tasks};
+use crate::runtime::command::Variable;
 use crate::runtime::worker::WorkerSpec;
 use crate::settings::Mode;
 
@@ -38,7 +39,7 @@ pub(super) struct Listener {
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) words: Vec<At<String>>,
-    pub(super) env: Vec<At<String>>,
+    pub(super) env: Vec<At<Variable>>,
 }
 
 /// The kind of a listener as it is written.
@@ -258,17 +259,15 @@ fn text(reader: &mut Reader, node: &Node) -> Option<At<String>> {
 }
 
 /// `NAME` or `NAME=value`.
-fn variable(reader: &mut Reader, node: &Node) -> Option<At<String>> {
+fn variable(reader: &mut Reader, node: &Node) -> Option<At<Variable>> {
     let entry = text(reader, node)?;
-    let name = entry.value.split_once('=').map_or(&*entry.value, |(name, _)| name);
-    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if !starts || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') || entry.value.contains('\0') {
+    let Ok(value) = entry.value.parse::<Variable>() else {
         reader.report(Mistake::Variable { entry: entry.value }, node.span);
         return None;
-    }
-    if name.starts_with("SYSTOLE_") {
+    };
+    if value.name().starts_with("SYSTOLE_") {
         reader.report(Mistake::ReservedVariable, node.span);
         return None;
     }
-    Some(entry)
+    Some(At { value, span: entry.span })
 }

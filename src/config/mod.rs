@@ -303,7 +303,7 @@ fn command(Program { words, env }: Program, directory: &Path) -> CommandSpec {
     let mut words = words.into_iter().map(|word| word.value);
     let program = words.next().unwrap_or_default();
     let program = program::find(&program, directory).unwrap_or_else(|| PathBuf::from(program));
-    let env = env.into_iter().map(|entry| entry.value.as_str().into()).collect();
+    let env = env.into_iter().map(|entry| entry.value).collect();
     CommandSpec { program, arguments: words.collect(), env, directory: directory.to_owned() }
 }
 

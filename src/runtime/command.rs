@@ -20,6 +20,7 @@ pub(super) mod streams;
 
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::str::FromStr;
 
 #[cfg(feature = "gateway")]
 use bytes::Bytes;
@@ -121,13 +122,36 @@ pub struct CommandListener {
     spec: CommandSpec,
 }
 
-impl From<&str> for Variable {
-    /// Parses an entry of `env`: `NAME` is inherited, `NAME=value` is set.
-    fn from(entry: &str) -> Self {
-        match entry.split_once('=') {
-            Some((name, value)) => Self::Set(name.to_owned(), value.to_owned()),
-            None => Self::Inherited(entry.to_owned()),
+/// The error of a text that is no entry of `env`.
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("write NAME or NAME=VALUE: a name has letters of ASCII, digits and _, and no digit first")]
+pub struct NoVariable;
+
+systole_core::vocab::debug_is_display!(NoVariable);
+
+impl Variable {
+    /// Returns its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Inherited(name) | Self::Set(name, _) => name,
         }
+    }
+}
+
+impl FromStr for Variable {
+    type Err = NoVariable;
+
+    /// Parses an entry of `env`: `NAME` is inherited, `NAME=value` is set.
+    fn from_str(entry: &str) -> Result<Self, NoVariable> {
+        let (name, value) = entry.split_once('=').map_or((entry, None), |(name, value)| (name, Some(value)));
+        let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !starts || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') || entry.contains('\0') {
+            return Err(NoVariable);
+        }
+        Ok(match value {
+            Some(value) => Self::Set(name.to_owned(), value.to_owned()),
+            None => Self::Inherited(name.to_owned()),
+        })
     }
 }
 
@@ -240,7 +264,7 @@ mod tests {
         let spec = CommandSpec {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
-            env: env.iter().map(|&entry| entry.into()).collect(),
+            env: env.iter().map(|entry| entry.parse().unwrap()).collect(),
             directory: std::env::temp_dir(),
         };
         let listener = CommandListener::new(Name::parse("test").unwrap(), spec);

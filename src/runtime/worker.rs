@@ -5,16 +5,17 @@
 //! `SYSTOLE_WORKER` names; its standard output and standard error go to the log. Its environment, its process group and
 //! its end with this process are those of a [`command`](super::command).
 //!
-//! Invariants: each message in flight has one process, and is answered by it, cancelled, or failed with
-//! `listener-failed` when the process ends; no process can make the memory of this one grow past the limits of lines
-//! and of messages in flight; when the listener is dropped, its processes are killed and reaped.
-//!
-//! Not here: running a message again after its process ended. Its caller gets a retryable fault.
+//! Invariants: each message in flight has one process, and is answered by it, cancelled, or run again in another one when
+//! the process ends, up to `max_attempts`; no process can make the memory of this one grow past the limits of lines, of
+//! messages in flight and of their answers; when the listener is dropped, its processes are killed and reaped.
 
+mod calls;
 mod connection;
+mod exchange;
 mod line;
 mod prints;
 mod process;
+mod speaker;
 mod talk;
 mod trial;
 
@@ -31,9 +32,11 @@ use super::clock::Clock;
 use super::command::CommandSpec;
 use super::host::restart::{COOL_DOWN, Restarts, Verdict};
 use super::{LocalBoxFuture, RawListener, RunContext};
+use calls::Calls;
 use connection::Connection;
+use talk::{Run, talk};
 
-pub use line::{Heard, Said};
+pub use exchange::{Heard, Said};
 pub use trial::{Spoken, Trial};
 
 /// A program that stays, and its processes.
@@ -115,6 +118,29 @@ impl WorkerListener {
         Ok(connection)
     }
 
+    /// Runs a message until it has an outcome: again in another process when one has ended.
+    async fn handle(self: Rc<Self>, message: Message, context: RunContext) -> Outcome {
+        let (most, answers) = (context.limits().max_attempts, context.limits().xml.message_bytes);
+        let mut calls = Calls::new(answers);
+        let mut attempt = 1;
+        loop {
+            let connection = match self.connection(&context) {
+                Ok(connection) => connection,
+                Err(failure) => return Outcome::Failed(failure),
+            };
+            match talk(connection, &message, &context, &mut calls).await {
+                Run::Done(outcome) => return outcome,
+                // No attempt: the process never had it.
+                Run::Lost { told: false, .. } => {}
+                Run::Lost { why, .. } if !calls.begin_again() => return Outcome::Failed(failed(&*why, true)),
+                Run::Lost { why, .. } if attempt >= most => {
+                    return Outcome::Failed(failed(format!("{why}, in attempt {attempt} of {most}"), true));
+                }
+                Run::Lost { .. } => attempt += 1,
+            }
+        }
+    }
+
     fn failed(&self, now: Time) {
         let mut rest = self.rest.borrow_mut();
         if rest.restarts.failed(now) == Verdict::Down {
@@ -130,12 +156,7 @@ impl WorkerListener {
 
 impl RawListener for WorkerListener {
     fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
-        Box::pin(async move {
-            match self.connection(&context) {
-                Ok(connection) => talk::talk(connection, &message, &context).await,
-                Err(failure) => Outcome::Failed(failure),
-            }
-        })
+        Box::pin(self.handle(message, context))
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) struct Agent {
     exec: String,
     /// Further variables of its environment, besides PATH, HOME and LANG: NAME, or NAME=VALUE
     #[arg(long, value_name = "NAME[=VALUE]")]
-    env: Vec<String>,
+    env: Vec<Variable>,
 }
 
 #[derive(Debug, Args)]
@@ -86,13 +86,13 @@ pub(super) struct Listen {
 pub(super) fn agent(args: &Agent) -> Result<ExitCode, Failure> {
     conceal().map_err(Failure::System)?;
     let directory = std::env::current_dir().map_err(Failure::System)?;
-    let env: Vec<Variable> = args.env.iter().map(|entry| Variable::from(entry.as_str())).collect();
-    if env.contains(&Variable::Inherited(TOKEN.to_owned())) {
+    if args.env.contains(&Variable::Inherited(TOKEN.to_owned())) {
         return Err(Failure::unusable(format!(
             "--env {TOKEN} would give the token of the agent to its command: leave it out, or set another value, --env {TOKEN}=VALUE"
         )));
     }
-    let program = ProgramHandler::shell(args.at.name.clone(), &args.exec, directory, env).timeout(args.at.timeout);
+    let program =
+        ProgramHandler::shell(args.at.name.clone(), &args.exec, directory, args.env.clone()).timeout(args.at.timeout);
     work(&args.at, Arc::new(program))
 }
 

@@ -152,6 +152,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     systole::runtime::descriptors::raise();
+    if let Err(error) = signals::outlive_file_limits() {
+        return Failure::System(error).exit();
+    }
     let done = match Cli::parse().command {
         Command::New(kind) => new::new(&kind),
         Command::Run(args) => run::run(&args),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use systole::config::{Config, Kind, parse_duration};
 use systole::runtime::command::{CommandSpec, Variable};
 use systole_core::core::ListenerId;
@@ -34,10 +34,10 @@ they are answered with a fault. docs/worker.md has the protocol, and what each c
 Exit codes: 0 no check failed, 1 one did, 2 the program could not be tested.";
 
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, group = ArgGroup::new("messages").args(["organism", "payloads"]).required(true).multiple(true))]
 pub(super) struct Test {
     /// The organism.yaml of a listener that the program is for
-    #[arg(long, value_name = "FILE", required_unless_present = "payloads")]
+    #[arg(long, value_name = "FILE")]
     organism: Option<PathBuf>,
     /// The listener; by default the only one with `worker:`
     #[arg(long, value_name = "NAME", requires = "organism")]
@@ -47,7 +47,7 @@ pub(super) struct Test {
     payloads: Vec<PathBuf>,
     /// Further variables of its environment, besides PATH, HOME and LANG: NAME, or NAME=VALUE
     #[arg(long, value_name = "NAME[=VALUE]")]
-    env: Vec<String>,
+    env: Vec<Variable>,
     /// Time limit of a process for its first line, which counts for no check
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
     start: Duration,
@@ -93,7 +93,6 @@ impl Subject {
             }
             None => (None, Contract::unknown(&args.payloads)?),
         };
-        let own = args.env.iter().map(|entry| Variable::from(entry.as_str()));
         let program = match (args.command.split_first(), listed) {
             (Some((program, arguments)), listed) => {
                 let directory = std::env::current_dir().map_err(Failure::System)?;
@@ -105,7 +104,7 @@ impl Subject {
                 return Err(Failure::unusable("the listener has no `worker:`: write the program and its arguments"));
             }
         };
-        let env = program.env.into_iter().chain(own).collect();
+        let env = program.env.into_iter().chain(args.env.iter().cloned()).collect();
         Ok(Self { program: CommandSpec { env, ..program }, contract })
     }
 }

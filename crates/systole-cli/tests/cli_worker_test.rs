@@ -49,6 +49,11 @@ for line in sys.stdin:
             write(pong=line["ping"] + (flaw == "miscounts"))
         elif "cancel" in line and flaw == "faints":
             sys.exit(0)
+        elif "cancel" in line and flaw.startswith("floods") and not held:
+            held.append(line)
+            # In one piece, so that none of it is read before the rest is written.
+            late = json.dumps({"id": line["cancel"], "payloads": []}) + "\n"
+            os.write(out.fileno(), (late * int(flaw.split()[1])).encode())
         elif "as" in line:
             if flaw != "hopes" or "reply" in line:
                 write(id=line["id"], payloads=say)
@@ -67,6 +72,23 @@ for line in sys.stdin:
                 out.flush()
             elif flaw == "unlabelled":
                 write(id=line["id"], call="<ask xmlns='urn:t'/>")
+            elif flaw in ("same", "greedy"):
+                labels = ["k", "k"] if flaw == "same" else [str(n) for n in range(257)]
+                calls = [json.dumps({"id": line["id"], "call": "<ask xmlns='urn:t'/>", "as": label}) for label in labels]
+                os.write(out.fileno(), "".join(call + "\n" for call in calls).encode())
+            elif flaw == "strays":
+                write(id=line["id"], call="<tell xmlns='urn:t'/>", **{"as": "k"})
+            elif flaw == "addresses":
+                write(id=line["id"], call="<ask xmlns='urn:t'/>", to="agent", **{"as": "k"})
+            elif flaw in ("forks", "forks apart"):
+                subprocess.Popen(["sleep", "20"], pass_fds=[out.fileno()], start_new_session=flaw == "forks apart")
+                sys.exit(3)
+            elif flaw == "late" and "history" in line:
+                write(id=held[0]["id"], payloads=say)
+                write(id=line["id"], payloads=say)
+            elif flaw == "late":
+                held.append(line)
+                write(id=line["id"], payloads=say)
             elif flaw == "breaches":
                 write(id=line["id"], payloads=["<say xmlns='urn:t'><not/></say>"])
             elif flaw == "forgets":
@@ -164,7 +186,7 @@ fn a_program_without_an_organism_is_tested_with_a_payload() {
     has(
         &said,
         &[
-            "not run answers that keep the contract: no --organism says what it may answer\n",
+            "not run answers and calls that keep the contract: no --organism says what it may answer\n",
             "not run a call and its reply: no --organism says what its calls are replied to with\n",
             "passed  a call and its fault\n",
         ],
@@ -225,11 +247,22 @@ fn a_worker_that_breaks_the_protocol_is_found_out() {
     found_out(
         &Folder::new("broken"),
         &[
-            ("mistakes", "60s", &["failed  a message of each payload\n", "beef\"", "in flight, which this id is not"]),
+            ("mistakes", "60s", &["failed  a message of each payload\n", "beef\"", "in flight: none has had this id"]),
             (
                 "twice",
                 "60s",
-                &["failed  several messages at once\n", "expected  a line about a message that is in flight"],
+                &[
+                    "failed  a message of each payload\n",
+                    "expected  nothing more about a message that has its answer: this one is of the check \"a message of each payload\"",
+                ],
+            ),
+            (
+                "late",
+                "60s",
+                &[
+                    "passed  a line in two pieces\nfailed  a long line\n",
+                    "expected  nothing more about a message that has its answer: this one is of the check \"a message of each payload\"",
+                ],
             ),
             (
                 "broken",
@@ -240,23 +273,93 @@ fn a_worker_that_breaks_the_protocol_is_found_out() {
             (
                 "breaches",
                 "60s",
-                &["passed  a message of each payload\nfailed  answers that keep the contract\n", "<not/>", "<say>: "],
+                &[
+                    "passed  a message of each payload\nfailed  answers and calls that keep the contract\n",
+                    "<not/>",
+                    "<say>: ",
+                ],
             ),
-            ("miscounts", "60s", &["failed  heartbeats\n", "came      {\"pong\": 2}", "expected  {\"pong\":1}"]),
-            ("strict", "60s", &["failed  a message of each payload\n", "exit status: 1", "a field that nobody knows"]),
+            (
+                "miscounts",
+                "60s",
+                &[
+                    "failed  heartbeats\n",
+                    "came      {\"pong\": 2}",
+                    "expected  a line that keeps the protocol: the last heartbeat has the number 1",
+                ],
+            ),
+            (
+                "strict",
+                "60s",
+                &["failed  a message of each payload\n", "exited with status 1", "a field that nobody knows"],
+            ),
             (
                 "splits",
                 "60s",
-                &["failed  a long line\n", "came      the end of the process: exit status: 1", "JSONDecodeError"],
+                &["failed  a long line\n", "came      the listener exited with status 1", "JSONDecodeError"],
             ),
-            ("faints", "60s", &["passed  a long line\n", "failed  a message that is cancelled\n", "exit status: 0"]),
+            (
+                "faints",
+                "60s",
+                &["passed  a long line\n", "failed  a message that is cancelled\n", "exited with status 0"],
+            ),
             (
                 "dies",
                 "60s",
-                &["failed  heartbeats\n", "came      the end of the process: exit status: 3", "printed   out of luck"],
+                &["failed  heartbeats\n", "came      the listener exited with status 3", "printed   out of luck"],
             ),
         ],
     );
+}
+
+#[test]
+fn a_worker_that_the_pump_would_end_or_refuse_is_found_out() {
+    found_out(
+        &Folder::new("pump"),
+        &[
+            (
+                "same",
+                "60s",
+                &[
+                    "failed  a message of each payload\n",
+                    "came      {\"id\"",
+                    "fails the message: the listener awaits more than",
+                ],
+            ),
+            (
+                "greedy",
+                "60s",
+                &["failed  a message of each payload\n", "\"as\": \"256\"", "more than 256 answers at once"],
+            ),
+            (
+                "strays",
+                "60s",
+                &[
+                    "passed  a message of each payload\nfailed  answers and calls that keep the contract\n",
+                    "<tell xmlns='urn:t'/>",
+                    "expected  a call that the listener may make: no listener takes",
+                    "not run a call and its reply: its contract does not allow its calls\npassed  a call and its fault\n",
+                ],
+            ),
+            (
+                "addresses",
+                "60s",
+                &["failed  answers and calls that keep the contract\n", "expected  a call that the listener may make"],
+            ),
+            (
+                "floods 1100",
+                "60s",
+                &[
+                    "failed  a message that is cancelled\n",
+                    "expected  a line that keeps the protocol: 1000 lines in a row",
+                ],
+            ),
+            ("forks", "60s", &["failed  a message of each payload\n", "came      the listener exited with status 3\n"]),
+            ("forks apart", "60s", &["came      the listener exited with status 3\n"]),
+        ],
+    );
+    let (code, said) = Folder::new("flood").flaw("floods 400", "60s");
+    assert!(code == Some(0) && said.contains("8 passed, 0 failed, 2 not run"), "{said}");
 }
 
 #[test]
@@ -275,7 +378,9 @@ fn what_can_not_be_tested_is_told() {
     let folder = Folder::new("untold");
     fs::write(folder.0.join("say.xml"), "<say xmlns='urn:t'/>").unwrap();
     for (args, why) in [
-        (&["python3", "agent.py"][..], "--organism <FILE>"),
+        (&["python3", "agent.py"][..], "<--organism <FILE>|--payload <FILE>>"),
+        (&["--payload", "say.xml", "--env", "=x", "cat"], "write NAME or NAME=VALUE"),
+        (&["--payload", "say.xml", "--env", "A B", "cat"], "write NAME or NAME=VALUE"),
         (&["--organism", "organism.yaml", "--listener", "parrot"], "the listener has no `worker:`"),
         (&["--organism", "organism.yaml", "--listener", "nobody"], "there is no listener 'nobody'"),
         (&["--organism", "organism.yaml", "--payload", "say.xml"], "agent doesn't accept {urn:t}say"),

@@ -198,7 +198,7 @@ class _Worker:
     def __init__(self) -> None:
         self.out: list[bytes] = []
         self.running: dict[str, asyncio.Task[None] | None] = {}
-        self.calls: dict[tuple[str, str], asyncio.Future[Any]] = {}
+        self.calls: dict[str, dict[str, asyncio.Future[Any]]] = {}
         self.labels = itertools.count()
 
     async def serve(self, threads: int) -> None:
@@ -232,7 +232,7 @@ class _Worker:
         if "type" in line:
             self.start(line)
         elif "as" in line:
-            answer = self.calls.pop((line["id"], line["as"]), None)
+            answer = self.calls.get(line["id"], {}).pop(line["as"], None)
             if answer is not None and not answer.done():
                 fault = line.get("fault")
                 answer.set_exception(_fault(fault)) if fault else answer.set_result(line["reply"])
@@ -240,8 +240,7 @@ class _Worker:
             task = self.running.pop(line["cancel"], None)
             if task is not None:
                 task.cancel()
-            for key in [key for key in self.calls if key[0] == line["cancel"]]:
-                self.calls.pop(key).cancel()
+            self.give_up(line["cancel"])
         elif "ping" in line:
             self.send({"pong": line["ping"]})
 
@@ -276,13 +275,18 @@ class _Worker:
         # A message that is not there was cancelled meanwhile.
         if id in self.running:
             del self.running[id]
+            self.give_up(id)
             self.send({"id": id, **answer})
+
+    def give_up(self, id: str) -> None:
+        for answer in self.calls.pop(id, {}).values():
+            answer.cancel()
 
     async def call(self, id: str, xml: str, to: str | None) -> Any:
         if id not in self.running:
             raise asyncio.CancelledError
         label = str(next(self.labels))
-        answer = self.calls[id, label] = self.loop.create_future()
+        answer = self.calls.setdefault(id, {})[label] = self.loop.create_future()
         self.send({"id": id, "call": xml, "as": label} | ({"to": to} if to else {}))
         xml = await answer
         cls = _payloads.get(ET.fromstring(xml).tag)
@@ -291,7 +295,8 @@ class _Worker:
     def send(self, line: dict[str, Any]) -> None:
         if not self.out:
             self.loop.call_soon(self.flush)
-        self.out.append(json.dumps(line).encode() + b"\n")
+        # A lone surrogate is no text: the pump would end the process.
+        self.out.append(json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n")
 
     def flush(self) -> None:
         data, self.out = memoryview(b"".join(self.out)), []

@@ -5,41 +5,28 @@ use systole_core::core::{Body, JoinPosition, Message, Remembered};
 use systole_core::protocol::write_fault;
 use systole_core::vocab::{Fault, Limits, MessageId};
 
+use super::exchange::clipped;
+
 /// Bytes of a line besides the XML in it, at most.
 const FRAME: usize = 4096;
 /// Bytes of JSON for one byte of text, at most: `\u0000`.
 const ESCAPED: usize = 6;
 
 /// A line of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+#[derive(Debug)]
+pub(super) enum Line {
     /// The answer to a heartbeat.
     Pong(u64),
     /// A call, an answer or a failure of a message.
-    About {
-        /// The id of the message, as the process wrote it.
-        id: String,
-        /// The rest of the line.
-        said: Said,
-    },
+    About(MessageId, About),
 }
 
 /// Content of a line about a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
-    /// The answer: its payloads.
+#[derive(Debug)]
+pub(super) enum About {
     Payloads(Vec<String>),
-    /// The failure, with a sentence for the caller.
     Error(String),
-    /// A call whose answer the process awaits.
-    Call {
-        /// The payload.
-        xml: String,
-        /// The listener that it goes to, if it is named.
-        to: Option<String>,
-        /// The label that its answer will name.
-        label: String,
-    },
+    Call { xml: String, to: Option<String>, label: String },
 }
 
 /// Returns the length of the longest line that a process may write: a complete payload, however it is escaped.
@@ -60,24 +47,25 @@ struct Incoming {
 }
 
 /// Parses a line; returns the mistake of a bad one.
-pub(super) fn read(line: &[u8]) -> Result<Heard, String> {
+pub(super) fn read(line: &[u8]) -> Result<Line, String> {
     // serde would accept an array for the fields in their order.
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Err("it is no JSON object".to_owned());
     }
     let Incoming { id, payloads, error, call, to, label, pong } =
         serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let said = match (payloads, error, call, pong) {
-        (None, None, None, Some(pong)) => return Ok(Heard::Pong(pong)),
-        (Some(payloads), None, None, None) => Said::Payloads(payloads),
-        (None, Some(error), None, None) => Said::Error(error),
+    let about = match (payloads, error, call, pong) {
+        (None, None, None, Some(pong)) => return Ok(Line::Pong(pong)),
+        (Some(payloads), None, None, None) => About::Payloads(payloads),
+        (None, Some(error), None, None) => About::Error(error),
         (None, None, Some(xml), None) => {
-            Said::Call { xml, to, label: label.ok_or("a call needs \"as\", which its answer will name")? }
+            About::Call { xml, to, label: label.ok_or("a call needs \"as\", which its answer will name")? }
         }
         _ => return Err("it needs exactly one of \"payloads\", \"error\", \"call\" and \"pong\"".to_owned()),
     };
     let id = id.ok_or("it needs the \"id\" of the message that it is about")?;
-    Ok(Heard::About { id, said })
+    let id = id.parse().map_err(|_| format!("\"id\": '{}' is no id", clipped(&id, 64)))?;
+    Ok(Line::About(id, about))
 }
 
 #[derive(Serialize)]

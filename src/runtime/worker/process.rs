@@ -10,10 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::vocab::{Limits, Name};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
 
-use super::connection::{Connection, clipped};
+use super::connection::Connection;
+use super::exchange::clipped;
+use super::speaker::Speaker;
 use super::{WorkerSpec, line, prints};
 use crate::runtime::clock::Clock;
 use crate::runtime::command::CommandSpec;
@@ -23,8 +26,6 @@ use crate::runtime::command::process::{CommandError, LINGER, Process};
 
 /// The variable that holds the descriptor for the lines of a process.
 const DESCRIPTOR: &str = "SYSTOLE_WORKER";
-/// Size of the read buffer, in bytes.
-const READ: usize = 64 * 1024;
 /// Capacity that a buffer keeps after a longer line, in bytes.
 const KEPT: usize = 1024 * 1024;
 
@@ -64,24 +65,21 @@ impl End {
 /// A started process. Dropping it kills and reaps its group.
 pub(super) struct Started {
     name: Name,
-    process: Process,
+    speaker: Speaker,
     connection: Rc<Connection>,
     heartbeat: Duration,
-    longest: usize,
     streams: Streams,
 }
 
 /// The streams of a process.
 pub(super) struct Streams {
     pub(super) stdin: Option<ChildStdin>,
-    /// The lines of the protocol that it writes.
-    pub(super) lines: ChildStdout,
     pub(super) stdout: Option<ChildStdout>,
     pub(super) stderr: Option<ChildStderr>,
 }
 
 /// Starts a process in a group of its own, with the descriptor for its lines.
-pub(super) fn spawn(spec: &CommandSpec) -> io::Result<(Process, Streams)> {
+pub(super) fn spawn(spec: &CommandSpec, limits: &Limits) -> io::Result<(Speaker, Streams)> {
     let (reader, writer) = io::pipe()?;
     let writer = File::from(OwnedFd::from(writer));
     let mut command = Command::new(&spec.program);
@@ -99,21 +97,15 @@ pub(super) fn spawn(spec: &CommandSpec) -> io::Result<(Process, Streams)> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let process = Process::new(child, group);
     let lines = ChildStdout::from_std(OwnedFd::from(reader).into())?;
-    Ok((process, Streams { stdin, lines, stdout, stderr }))
+    Ok((Speaker::new(process, lines, line::longest(limits)), Streams { stdin, stdout, stderr }))
 }
 
 impl Started {
     /// Starts a process.
     pub(super) fn new(name: &Name, spec: &WorkerSpec, limits: &Limits) -> Result<Self, CommandError> {
-        let (process, streams) = spawn(&spec.command).map_err(CommandError::Start)?;
-        Ok(Self {
-            name: name.clone(),
-            process,
-            connection: Rc::default(),
-            heartbeat: spec.heartbeat,
-            longest: line::longest(limits),
-            streams,
-        })
+        let (speaker, streams) = spawn(&spec.command, limits).map_err(CommandError::Start)?;
+        let connection = Rc::new(Connection::new(limits));
+        Ok(Self { name: name.clone(), speaker, connection, heartbeat: spec.heartbeat, streams })
     }
 
     /// Returns the connection to the process.
@@ -132,51 +124,45 @@ impl Started {
     }
 
     async fn run(&mut self, connection: &Connection, clock: &Clock) -> End {
-        let Self { name, process, streams: Streams { stdin, lines, stdout, stderr }, .. } = self;
-        let mut hearing = pin!(hear(lines, self.longest, |line| understood(connection, line)));
+        let Self { name, speaker, streams: Streams { stdin, stdout, stderr }, .. } = self;
+        let mut hearing = pin!(hear(connection, speaker));
         let prints = (prints::log(stdout.take(), name, clock), prints::log(stderr.take(), name, clock));
         let mut printing = pin!(async { tokio::join!(prints.0, prints.1) });
         let mut printed = false;
         let mut writing = pin!(write(connection, stdin.take()));
         let mut beating = pin!(beat(connection, self.heartbeat));
-        loop {
+        let end = loop {
             tokio::select! {
-                end = &mut hearing => return exited(process, end).await,
-                end = &mut writing => {
-                    let end = exited(process, end).await;
-                    // The lines that it wrote before it stopped reading count.
-                    process.kill();
-                    let _ = tokio::time::timeout(LINGER, hearing).await;
-                    return end;
-                }
-                end = &mut beating => return end,
+                end = &mut hearing => break end,
+                // Mostly it is about to exit; the lines that it wrote before count.
+                end = &mut writing => break timeout(LINGER, hearing).await.unwrap_or(end),
+                end = &mut beating => break end,
                 _ = &mut printing, if !printed => printed = true,
-                status = process.wait() => {
-                    // The lines that it wrote before it ended count.
-                    process.kill();
-                    let rest = async { tokio::join!(hearing, async { if !printed { printing.await; } }) };
-                    let _ = tokio::time::timeout(LINGER, rest).await;
-                    return status.map_or_else(End::Stream, End::Exit);
-                }
             }
+        };
+        if matches!(end, End::Exit(_)) && !printed {
+            let _ = timeout(LINGER, printing).await;
         }
-    }
-}
-
-/// Waits for the exit of a process that closed its streams, since mostly it is about to exit.
-async fn exited(process: &mut Process, end: End) -> End {
-    if !matches!(end, End::Closed) {
-        return end;
-    }
-    match tokio::time::timeout(LINGER, process.wait()).await {
-        Ok(Ok(status)) => End::Exit(status),
-        Ok(Err(_)) | Err(_) => End::Closed,
+        end
     }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
         self.connection.end("the listener was ended");
+    }
+}
+
+/// Reads lines until the end of the process, or a line that breaks the protocol.
+async fn hear(connection: &Connection, speaker: &mut Speaker) -> End {
+    loop {
+        if let Err(end) = speaker.next().await {
+            return end;
+        }
+        if let Err(why) = connection.hear(speaker.line()) {
+            let line = clipped(&String::from_utf8_lossy(speaker.line()), 200).to_owned();
+            return End::Line { line, why };
+        }
     }
 }
 
@@ -202,54 +188,4 @@ async fn beat(connection: &Connection, every: Duration) -> End {
             return End::Heartbeat(every);
         }
     }
-}
-
-/// Reads lines until the end of the stream, or a line that `take` refuses.
-pub(super) async fn hear(
-    stream: impl AsyncRead + Unpin,
-    longest: usize,
-    mut take: impl FnMut(&[u8]) -> Result<(), End>,
-) -> End {
-    let mut reader = BufReader::with_capacity(READ, stream);
-    // The start of an incomplete line.
-    let mut begun: Vec<u8> = Vec::new();
-    loop {
-        let available = match reader.fill_buf().await {
-            Ok([]) => return End::Closed,
-            Ok(available) => available,
-            Err(error) => return End::Stream(error),
-        };
-        let used = available.len();
-        let mut rest = available;
-        while let Some(end) = memchr::memchr(b'\n', rest) {
-            let (line, after) = (&rest[..end], &rest[end + 1..]);
-            if begun.len() + line.len() > longest {
-                return End::TooLong(longest);
-            }
-            let heard = if begun.is_empty() {
-                take(line)
-            } else {
-                begun.extend_from_slice(line);
-                let heard = take(&begun);
-                begun.clear();
-                begun.shrink_to(KEPT);
-                heard
-            };
-            if let Err(end) = heard {
-                return end;
-            }
-            rest = after;
-        }
-        if begun.len() + rest.len() > longest {
-            return End::TooLong(longest);
-        }
-        begun.extend_from_slice(rest);
-        reader.consume(used);
-    }
-}
-
-fn understood(connection: &Connection, line: &[u8]) -> Result<(), End> {
-    connection
-        .hear(line)
-        .map_err(|why| End::Line { line: clipped(&String::from_utf8_lossy(line), 200).to_owned(), why })
 }

@@ -1,48 +1,57 @@
-//! A process of a worker that is spoken to line by line, to test how it keeps the protocol.
+//! A process of a worker whose messages a test sends, instead of the pump.
 
 use std::collections::VecDeque;
 use std::io;
-use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use systole_core::vocab::Limits;
+use systole_core::vocab::{Fault, Limits, MessageId};
 use tokio::io::{AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::ChildStdin;
-use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
-use super::line::{self, Heard};
-use super::process::{End, Streams, hear, spawn};
+use super::exchange::{Exchange, Heard};
+use super::line;
+use super::process::{End, Streams, spawn};
+use super::speaker::Speaker;
 use crate::runtime::command::CommandSpec;
-use crate::runtime::command::process::{LINGER, Process};
+use crate::runtime::command::process::LINGER;
 use crate::runtime::command::streams::read_line;
 
-/// Lines of a process that wait to be received, at most.
-const UNREAD: usize = 4096;
 /// Lines of output that are kept.
 const PRINTED: usize = 20;
 
-/// A process that is started as for a `worker:`, and spoken to by the caller instead of the pump. Dropping it kills its
-/// group.
+/// A process that is started as for a `worker:`. Its lines are judged by the code of the pump. Dropping it kills its group.
 ///
 /// It has to be made and used within a tokio runtime.
 pub struct Trial {
-    process: Process,
+    speaker: Speaker,
+    exchange: Exchange<()>,
     /// `None` once its input has ended.
     input: Option<UnboundedSender<Vec<u8>>>,
-    lines: Receiver<Spoken>,
     printed: Arc<Mutex<VecDeque<String>>>,
     /// They keep what is printed.
     keepers: Vec<JoinHandle<()>>,
 }
 
-/// A line that a process wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spoken {
-    /// The line, without its line feed.
-    pub line: String,
-    /// Its meaning to the pump, or what is wrong with it: nothing is read behind a bad line.
-    pub heard: Result<Heard, String>,
+/// A line that a process wrote, or its end.
+#[derive(Debug, Clone)]
+pub enum Spoken {
+    /// A line.
+    Line {
+        /// The line, without its line feed.
+        text: String,
+        /// Its meaning to the pump, or what is wrong with it: the pump ends a process for a bad line.
+        heard: Result<Heard, String>,
+    },
+    /// The end of the process, by itself or for a reason for which the pump would end it.
+    Ended {
+        /// The reason, as in a fault.
+        why: String,
+        /// Whether the process exited with 0.
+        is_success: bool,
+    },
 }
 
 impl Trial {
@@ -51,16 +60,40 @@ impl Trial {
     /// # Errors
     /// The error of the system.
     pub fn start(spec: &CommandSpec, limits: &Limits) -> io::Result<Self> {
-        let (process, Streams { stdin, lines: stream, stdout, stderr }) = spawn(spec)?;
+        let (speaker, Streams { stdin, stdout, stderr }) = spawn(spec, limits)?;
         let (input, queue) = unbounded_channel();
-        let (sender, lines) = channel(UNREAD);
         let printed = Arc::default();
         // Each ends with its stream; the kill of the group closes those.
         tokio::spawn(write(stdin, queue));
-        tokio::spawn(listen(stream, line::longest(limits), sender));
         let keepers =
             vec![tokio::spawn(keep(stdout, Arc::clone(&printed))), tokio::spawn(keep(stderr, Arc::clone(&printed)))];
-        Ok(Self { process, input: Some(input), lines, printed, keepers })
+        Ok(Self { speaker, exchange: Exchange::new(limits), input: Some(input), printed, keepers })
+    }
+
+    /// Registers a message, before its line is sent.
+    pub fn open(&mut self, id: MessageId) {
+        self.exchange.open(id, ());
+    }
+
+    /// The line that cancels a message, and whether that was in flight.
+    pub fn cancel(&mut self, id: MessageId) -> (String, bool) {
+        let was_open = self.exchange.close(id).is_some();
+        (text(line::cancel(id)), was_open)
+    }
+
+    /// The line that answers a call, if it is open.
+    pub fn answer(&mut self, id: MessageId, label: &str, outcome: Result<&str, &Fault>) -> Option<String> {
+        self.exchange.answered(id, label).then(|| text(line::answer(id, label, outcome)))
+    }
+
+    /// The line of the next heartbeat.
+    pub fn ping(&mut self) -> String {
+        text(line::ping(self.exchange.ping()))
+    }
+
+    /// Tells whether a message or a heartbeat has no answer yet.
+    pub fn is_waiting(&self) -> bool {
+        self.exchange.load() > 0 || self.exchange.awaits_pong()
     }
 
     /// Queues bytes for its standard input, which are written in one piece where the pipe has room.
@@ -76,26 +109,27 @@ impl Trial {
         self.input = None;
     }
 
-    /// The next line; `None` once it has closed the descriptor.
+    /// The next line, or the end of the process.
     ///
     /// # Cancel safety
     /// Dropping the future loses no line.
-    pub async fn receive(&mut self) -> Option<Spoken> {
-        self.lines.recv().await
-    }
-
-    /// Waits until the process exits, then kills the rest of its group, and reads its output to the end.
-    ///
-    /// # Errors
-    /// The error of the system.
-    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let status = self.process.wait().await?;
-        self.process.kill();
-        for keeper in self.keepers.drain(..) {
-            // A descendant outside of the group may hold the stream.
-            let _ = tokio::time::timeout(LINGER, keeper).await;
+    pub async fn receive(&mut self) -> Spoken {
+        match self.speaker.next().await {
+            Ok(()) => {
+                let line = self.speaker.line();
+                let text = String::from_utf8_lossy(line).into_owned();
+                Spoken::Line { text, heard: self.exchange.hear(line).map(|(heard, _)| heard) }
+            }
+            Err(end) => {
+                if matches!(end, End::Exit(_)) {
+                    for keeper in self.keepers.drain(..) {
+                        // A descendant outside of the group may hold the stream.
+                        let _ = timeout(LINGER, keeper).await;
+                    }
+                }
+                Spoken::Ended { why: end.to_string(), is_success: end.is_success() }
+            }
         }
-        Ok(status)
     }
 
     /// The last lines of its standard output and its standard error.
@@ -104,25 +138,18 @@ impl Trial {
     }
 }
 
+/// A line without its line feed.
+fn text(mut line: Vec<u8>) -> String {
+    line.pop();
+    String::from_utf8(line).unwrap_or_default()
+}
+
 async fn write(stdin: Option<ChildStdin>, mut queue: UnboundedReceiver<Vec<u8>>) {
     let Some(mut stdin) = stdin else { return };
     while let Some(bytes) = queue.recv().await {
         if stdin.write_all(&bytes).await.is_err() {
             return;
         }
-    }
-}
-
-async fn listen(stream: impl AsyncRead + Unpin, longest: usize, lines: Sender<Spoken>) {
-    let end = hear(stream, longest, |bytes| {
-        let line = String::from_utf8_lossy(bytes).into_owned();
-        let heard = line::read(bytes);
-        let broken = heard.as_ref().err().cloned();
-        lines.try_send(Spoken { line: line.clone(), heard }).map_err(|_| End::Closed)?;
-        broken.map_or(Ok(()), |why| Err(End::Line { line, why }))
-    });
-    if let end @ (End::TooLong(_) | End::Stream(_)) = end.await {
-        let _ = lines.send(Spoken { line: String::new(), heard: Err(end.to_string()) }).await;
     }
 }
 

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 use systole::runtime::command::CommandSpec;
+use systole_core::vocab::{Fault, FaultCode};
 
-use super::contract::Contract;
-use super::pump::{Answer, Broken, Came, Patience, Pump};
+use super::contract::{Contract, Outcome, sentence};
+use super::pump::{Answer, Broken, Call, Came, Content, Patience, Pump};
 use crate::failure::Failure;
 use crate::print;
 
@@ -50,7 +51,7 @@ impl Check {
         match self {
             Self::Heartbeat => "heartbeats",
             Self::Message => "a message of each payload",
-            Self::Contract => "answers that keep the contract",
+            Self::Contract => "answers and calls that keep the contract",
             Self::Together => "several messages at once",
             Self::Pieces => "a line in two pieces",
             Self::Long => "a long line",
@@ -67,7 +68,7 @@ enum Verdict {
     Passed,
     /// Passed, with what is worth knowing.
     Noted(String),
-    NotRun(&'static str),
+    NotRun(String),
 }
 
 /// The answer to calls.
@@ -84,13 +85,15 @@ pub(super) struct Checks {
     patience: Patience,
     /// The answers to one message of each payload.
     answers: Vec<Answer>,
-    /// The first payload whose message made a call, and whether that could be replied to.
-    caller: Option<(usize, bool)>,
+    /// Calls that the pump would refuse.
+    refused: Vec<Broken>,
+    /// The first payload whose message made a call, and why no reply to its calls is known.
+    caller: Option<(usize, Result<(), String>)>,
 }
 
 impl Checks {
     pub(super) fn new(program: CommandSpec, contract: Contract, patience: Patience) -> Self {
-        Self { program, contract, patience, answers: Vec::new(), caller: None }
+        Self { program, contract, patience, answers: Vec::new(), refused: Vec::new(), caller: None }
     }
 
     /// Runs all checks; after one that failed the next one gets another process.
@@ -102,7 +105,7 @@ impl Checks {
                 Some(pump) => pump,
                 None => self.start()?,
             };
-            pump.begin();
+            pump.begin(check.name());
             match self.play(check, &mut pump).await {
                 Ok(verdict) => {
                     let (word, note) = match &verdict {
@@ -131,10 +134,9 @@ impl Checks {
     }
 
     async fn play(&mut self, check: Check, pump: &mut Pump) -> Result<Verdict, Broken> {
-        const UNANSWERED: Verdict = Verdict::NotRun("no message was answered");
         let needs_answers = !matches!(check, Check::Heartbeat | Check::Message | Check::End);
         if needs_answers && self.answers.is_empty() {
-            return Ok(UNANSWERED);
+            return Ok(not_run("no message was answered"));
         }
         match check {
             Check::Heartbeat => heartbeats(pump).await,
@@ -154,7 +156,7 @@ impl Checks {
     async fn message_of_each(&mut self, pump: &mut Pump) -> Result<Verdict, Broken> {
         let mut answers = Vec::new();
         for at in 0..self.contract.samples.len() {
-            pump.begin();
+            pump.begin(Check::Message.name());
             let more = Map::from_iter([("later".to_owned(), json!({ "version": 2 }))]);
             let (_, line) = pump.message(&self.contract.samples[at], more);
             pump.send(&[line]);
@@ -164,9 +166,9 @@ impl Checks {
                 self.caller.get_or_insert((at, replied));
             }
         }
-        let mut errors = answers.iter().filter_map(|answer| match answer {
-            Answer::Error(text) => Some(text.as_str()),
-            Answer::Payloads(_) => None,
+        let mut errors = answers.iter().filter_map(|answer| match &answer.content {
+            Content::Error(text) => Some(text.as_str()),
+            Content::Wrote(_) => None,
         });
         let noted = errors.next_back().map(|error| format!("one was answered with an error: {error}"));
         self.answers = answers;
@@ -174,19 +176,26 @@ impl Checks {
     }
 
     fn kept(&mut self) -> Result<Verdict, Broken> {
+        if let Some(broken) = self.refused.pop() {
+            return Err(broken);
+        }
         let mut judged = 0;
-        for answer in &self.answers {
-            let Answer::Payloads(payloads) = answer else { continue };
-            match self.contract.judge(payloads) {
-                None => return Ok(Verdict::NotRun("no --organism says what it may answer")),
+        for Answer { line, content } in &self.answers {
+            let verdict = match content {
+                Content::Error(_) => continue,
+                Content::Wrote(Err(fault)) => Some(Err(sentence(fault))),
+                Content::Wrote(Ok(output)) => self.contract.judge(output),
+            };
+            match verdict {
+                None => return Ok(not_run("no --organism says what it may answer")),
                 Some(Ok(())) => judged += 1,
                 Some(Err(why)) => {
-                    let came = Value::from(payloads.as_slice()).to_string();
-                    return Err(Broken { came, expected: format!("payloads that the listener may send: {why}") });
+                    let expected = format!("payloads that the listener may send: {why}");
+                    return Err(Broken { came: line.clone(), expected });
                 }
             }
         }
-        Ok(if judged == 0 { Verdict::NotRun("every message was answered with an error") } else { Verdict::Passed })
+        Ok(if judged == 0 { not_run("every message was answered with an error") } else { Verdict::Passed })
     }
 
     async fn together(&mut self, pump: &mut Pump) -> Result<Verdict, Broken> {
@@ -208,7 +217,7 @@ impl Checks {
         let rest = pump.send_begun(&ping, &line);
         match pump.next("the pong").await? {
             Came::Pong => {}
-            Came::Answer(_) | Came::Call { .. } => {
+            Came::Answer(_) | Came::Call(_) => {
                 let came = format!("a line about {id}, of which half was sent");
                 return Err(Broken { came, expected: "the pong".to_owned() });
             }
@@ -231,9 +240,9 @@ impl Checks {
     }
 
     async fn called(&mut self, pump: &mut Pump, reaction: Reaction) -> Result<Verdict, Broken> {
-        let Some((at, replied)) = self.caller else { return Ok(Verdict::NotRun("no message made it call")) };
-        if reaction == Reaction::Reply && !replied {
-            return Ok(Verdict::NotRun("no --organism says what its calls are replied to with"));
+        let Some((at, replied)) = self.caller.clone() else { return Ok(not_run("no message made it call")) };
+        if let (Reaction::Reply, Err(why)) = (reaction, replied) {
+            return Ok(Verdict::NotRun(why));
         }
         let (_, line) = pump.message(&self.contract.samples[at], Map::new());
         pump.send(&[line]);
@@ -245,48 +254,85 @@ impl Checks {
     /// answered before; each time the process goes on.
     async fn cancelled(&mut self, pump: &mut Pump) -> Result<Verdict, Broken> {
         let (first, line) = pump.message(&self.contract.samples[0], Map::new());
-        let cancel = pump.cancel(&first);
+        let cancel = pump.cancel(first);
         let (second, other) = pump.message(&self.contract.samples[0], Map::new());
         pump.send(&[line, cancel, other]);
         self.answered(pump, Reaction::Reply).await?;
-        if let Some((at, _)) = self.caller {
+        if let Some((at, _)) = self.caller.clone() {
             let (third, line) = pump.message(&self.contract.samples[at], Map::new());
             pump.send(&[line]);
-            while !matches!(pump.next("the call that this message made before").await?, Came::Call { .. }) {
+            while !matches!(pump.next("the call that this message made before").await?, Came::Call(_)) {
                 if !pump.is_waiting() {
                     break;
                 }
             }
-            let cancel = pump.cancel(&third);
+            let cancel = pump.cancel(third);
             pump.send(&[cancel]);
         }
-        let late = [pump.cancel(&second), pump.ping(), pump.message(&self.contract.samples[0], Map::new()).1];
+        let late = [pump.cancel(second), pump.ping(), pump.message(&self.contract.samples[0], Map::new()).1];
         pump.send(&late);
         self.answered(pump, Reaction::Reply).await?;
         Ok(Verdict::Passed)
     }
 
-    /// Waits for the answers to all messages and heartbeats, and answers calls. Returns the answers, and whether all calls
-    /// were replied to, if there were some.
-    async fn answered(&self, pump: &mut Pump, reaction: Reaction) -> Result<(Vec<Answer>, Option<bool>), Broken> {
-        let mut answers = Vec::new();
+    /// Waits for the answers to all messages and heartbeats, and answers calls; a further heartbeat brings out what comes
+    /// behind an answer. Returns the answers, and whether replies to all calls are known, if there were some.
+    async fn answered(
+        &mut self,
+        pump: &mut Pump,
+        reaction: Reaction,
+    ) -> Result<(Vec<Answer>, Option<Result<(), String>>), Broken> {
+        const EXPECTED: &str = "an answer to each message, and a pong to each ping";
+        let (mut answers, mut open) = (Vec::new(), Vec::new());
         let mut calls = None;
         while pump.is_waiting() {
-            match pump.next("an answer to each message, and a pong to each ping").await? {
-                Came::Pong => {}
-                Came::Answer(answer) => answers.push(answer),
-                Came::Call { id, xml, label } => {
-                    let reply = self.contract.reply(&xml).filter(|_| reaction == Reaction::Reply);
-                    calls = Some(calls.unwrap_or(true) && reply.is_some());
-                    let line = match reply {
-                        Some(reply) => json!({ "id": id, "as": label, "reply": reply }),
-                        None => json!({ "id": id, "as": label, "fault": fault() }),
-                    };
-                    pump.send(&[line.to_string()]);
+            let came =
+                if open.is_empty() { pump.next(EXPECTED).await.map(Some) } else { pump.next_soon(EXPECTED).await };
+            match came? {
+                Some(Came::Pong) => {}
+                Some(Came::Answer(answer)) => answers.push(answer),
+                Some(Came::Call(call)) => open.push(call),
+                None => {
+                    for call in open.drain(..) {
+                        let known = self.answer(pump, call, reaction);
+                        calls = Some(calls.unwrap_or(Ok(())).and(known));
+                    }
                 }
             }
         }
+        // Calls whose message was answered before: they are judged, too.
+        for call in open {
+            let known = self.answer(pump, call, reaction);
+            calls = Some(calls.unwrap_or(Ok(())).and(known));
+        }
+        let ping = pump.ping();
+        pump.send(&[ping]);
+        pump.next("the pong").await?;
         Ok((answers, calls))
+    }
+
+    /// Answers a call; or why no reply is known.
+    fn answer(&mut self, pump: &mut Pump, call: Call, reaction: Reaction) -> Result<(), String> {
+        match self.contract.outcome(&call.call) {
+            Outcome::Reply(reply) if reaction == Reaction::Reply => {
+                pump.answer(&call, Ok(&reply));
+                Ok(())
+            }
+            Outcome::Reply(_) => {
+                pump.answer(&call, Err(&fault()));
+                Ok(())
+            }
+            Outcome::Refused(fault) => {
+                pump.answer(&call, Err(&fault));
+                let expected = format!("a call that the listener may make: {}", sentence(&fault));
+                self.refused.push(Broken { came: call.line, expected });
+                Err("its contract does not allow its calls".to_owned())
+            }
+            Outcome::Unknown(why) => {
+                pump.answer(&call, Err(&fault()));
+                Err(why.to_owned())
+            }
+        }
     }
 }
 
@@ -300,8 +346,12 @@ async fn heartbeats(pump: &mut Pump) -> Result<Verdict, Broken> {
     Ok(Verdict::Passed)
 }
 
-fn fault() -> Value {
-    json!({ "code": "route", "message": "no listener takes it from its sender", "retryable": false })
+fn fault() -> Fault {
+    Fault::new(FaultCode::Timeout, "the work took too long")
+}
+
+fn not_run(why: &str) -> Verdict {
+    Verdict::NotRun(why.to_owned())
 }
 
 /// What was sent, what came and what was expected.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use systole::config::Config;
-use systole_core::core::{Answered, ListenerId, Silence, precheck_answer};
+use systole_core::core::{Answered, Emission, ListenerId, Silence, precheck_answer, precheck_call};
 use systole_core::vocab::{Fault, Limits, MessageId, QName, ThreadId};
 use systole_xml::ladder::{Canonical, Raw, parse};
 use systole_xml::schema::{PayloadSchema, Validator};
@@ -24,6 +24,16 @@ pub(super) struct Contract {
     pub(super) limits: Limits,
     /// `None` if no organism is known.
     judge: Option<Judge>,
+}
+
+/// The outcome of a call.
+pub(super) enum Outcome {
+    /// An example of the callee's reply.
+    Reply(String),
+    /// The pump would refuse the call with this fault.
+    Refused(Fault),
+    /// The call is good; why no reply is known.
+    Unknown(&'static str),
 }
 
 struct Judge {
@@ -69,12 +79,12 @@ impl Contract {
     }
 
     /// Judges an answer as the pump would: `None` if no contract is known.
-    pub(super) fn judge(&mut self, payloads: &[String]) -> Option<Result<(), String>> {
+    pub(super) fn judge(&mut self, output: &Raw) -> Option<Result<(), String>> {
         let Judge { config, listener, validator } = self.judge.as_mut()?;
         let blueprint = &config.blueprint;
         // No fault names them here.
         let to = Answered { message: MessageId::from_uuid(Uuid::nil()), thread: ThreadId::from_uuid(Uuid::nil()) };
-        Some(match precheck_answer(&Raw::new(payloads.join("\n")), to, *listener, blueprint, validator) {
+        Some(match precheck_answer(output, to, *listener, blueprint, validator) {
             Ok(0) if blueprint.contract(*listener).silence == Silence::Error => {
                 Err("it has no payload, which is a fault for its caller: `silence: idle` in the contract allows it"
                     .into())
@@ -84,18 +94,33 @@ impl Contract {
         })
     }
 
-    /// An example of the reply to a call, if the worker may make it.
-    pub(super) fn reply(&self, call: &str) -> Option<String> {
-        let Judge { config, listener, .. } = self.judge.as_ref()?;
-        let blueprint = &config.blueprint;
-        let call = parse(&Raw::new(call.to_owned()), &self.limits.xml).ok()?;
-        let is_meant = |may: &&QName| {
-            *may == call.root() || (call.root().namespace().is_empty() && may.local() == call.root().local())
+    /// The outcome of a call: the fault with which the pump would refuse it, or else an example of its reply.
+    pub(super) fn outcome(&mut self, call: &Result<Emission, Fault>) -> Outcome {
+        let call = match call {
+            Ok(call) => call,
+            Err(fault) => return Outcome::Refused(fault.clone()),
         };
-        let call = blueprint.contract(*listener).calls.iter().find(is_meant)?;
-        let replies = blueprint.accepting(call).iter().flat_map(|&callee| &blueprint.contract(callee).replies);
+        let Some(Judge { config, listener, validator }) = self.judge.as_mut() else {
+            return Outcome::Unknown("no --organism says what its calls are replied to with");
+        };
+        let blueprint = &config.blueprint;
+        if let Err(fault) = precheck_call(call, *listener, blueprint, validator) {
+            return Outcome::Refused(fault);
+        }
+        let payload = call.payload.clone().into_payload();
+        let is_meant = |may: &&QName| {
+            let is = |root: &QName| *may == root || (root.namespace().is_empty() && may.local() == root.local());
+            payload.as_ref().is_some_and(|payload| is(payload.root()))
+        };
+        let meant = blueprint.contract(*listener).calls.iter().find(is_meant);
+        let callees =
+            meant.into_iter().flat_map(|payload| blueprint.accepting(payload)).map(|&id| blueprint.contract(id));
+        let callees = callees.filter(|callee| call.to.as_ref().is_none_or(|to| callee.name == *to));
         let example = |reply| config.catalog.get(reply).and_then(PayloadSchema::example);
-        replies.filter_map(example).map(|example| example.as_str().to_owned()).next()
+        let found = callees.flat_map(|callee| &callee.replies).find_map(example);
+        found.map_or(Outcome::Unknown("no example of a reply to its calls could be made"), |example| {
+            Outcome::Reply(example.as_str().to_owned())
+        })
     }
 }
 
@@ -115,7 +140,7 @@ fn read(files: &[PathBuf], limits: &Limits) -> Result<Vec<Canonical>, Failure> {
 }
 
 /// A fault with its rule.
-fn sentence(fault: &Fault) -> String {
+pub(super) fn sentence(fault: &Fault) -> String {
     let rule = fault.rule.as_ref().map_or_else(String::new, |broken| format!(": {}", broken.rule));
     format!("{}{rule}", fault.message)
 }

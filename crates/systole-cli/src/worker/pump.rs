@@ -1,35 +1,43 @@
 //! The other side of a worker's process: what it was sent, what may come of it, and what came.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use systole::runtime::command::CommandSpec;
 use systole::runtime::worker::{Heard, Said, Spoken, Trial};
-use systole_core::vocab::Limits;
+use systole_core::core::Emission;
+use systole_core::vocab::{Fault, Limits, MessageId};
+use systole_xml::ladder::Raw;
 use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
 
 use super::contract::Sample;
 
-/// A process, and the messages in flight in it.
+/// Silence of a process from which on its calls are answered: those that it has open at once come before.
+const SILENCE: Duration = Duration::from_millis(100);
+
+/// A process, and the messages that it was sent.
 pub(super) struct Pump {
     trial: Trial,
     patience: Patience,
-    /// Time limit of the current check, and its end.
+    /// The current check, its time limit, and its end.
+    check: &'static str,
     limit: Duration,
     until: Instant,
     /// Whether the process has written a line.
     has_started: bool,
-    /// Number of messages so far, of which the ids are made.
-    messages: u64,
-    open: BTreeSet<String>,
-    cancelled: BTreeSet<String>,
-    /// The last heartbeat, and the last one that was answered.
-    pings: (u64, u64),
+    messages: BTreeMap<MessageId, Sent>,
     /// Lines of the current check.
     sent: Vec<String>,
+}
+
+/// A message.
+struct Sent {
+    /// The check that it is for.
+    check: &'static str,
+    is_cancelled: bool,
 }
 
 /// Time limits.
@@ -45,14 +53,29 @@ pub(super) struct Patience {
 pub(super) enum Came {
     Pong,
     Answer(Answer),
-    Call { id: String, xml: String, label: String },
+    Call(Call),
 }
 
 /// The answer to a message.
 #[derive(Debug, Clone)]
-pub(super) enum Answer {
-    Payloads(Vec<String>),
+pub(super) struct Answer {
+    pub(super) line: String,
+    pub(super) content: Content,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    /// Payloads as one output, or the fault of an answer that is too long.
+    Wrote(Result<Raw, Fault>),
     Error(String),
+}
+
+/// A call, or the fault of one that can't be read.
+pub(super) struct Call {
+    pub(super) line: String,
+    pub(super) id: MessageId,
+    pub(super) label: String,
+    pub(super) call: Result<Emission, Fault>,
 }
 
 /// Breach of the protocol.
@@ -64,15 +87,21 @@ pub(super) struct Broken {
 
 impl Pump {
     pub(super) fn start(program: &CommandSpec, limits: &Limits, patience: Patience) -> io::Result<Self> {
-        let trial = Trial::start(program, limits)?;
-        let (open, cancelled) = (BTreeSet::new(), BTreeSet::new());
-        let (messages, pings, sent) = (0, (0, 0), Vec::new());
-        let (limit, until, has_started) = (patience.start, Instant::now(), false);
-        Ok(Self { trial, patience, limit, until, has_started, messages, open, cancelled, pings, sent })
+        Ok(Self {
+            trial: Trial::start(program, limits)?,
+            patience,
+            check: "",
+            limit: patience.start,
+            until: Instant::now(),
+            has_started: false,
+            messages: BTreeMap::new(),
+            sent: Vec::new(),
+        })
     }
 
-    /// Begins a check, with its time limit.
-    pub(super) fn begin(&mut self) {
+    /// Begins a check of that name, with its time limit.
+    pub(super) fn begin(&mut self, check: &'static str) {
+        self.check = check;
         self.sent.clear();
         self.wait_at_most(if self.has_started { self.patience.check } else { self.patience.start });
     }
@@ -93,32 +122,42 @@ impl Pump {
 
     /// Whether a message or a heartbeat has no answer yet.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.open.is_empty() || self.pings.0 != self.pings.1
+        self.trial.is_waiting()
     }
 
     /// The line of a new message with further fields; its id is the first value.
-    pub(super) fn message(&mut self, sample: &Sample, more: Map<String, Value>) -> (String, String) {
-        self.messages += 1;
-        let id = format!("00000000-0000-8000-8000-{:012x}", self.messages);
-        let thread = format!("00000000-0000-8000-8001-{:012x}", self.messages);
-        let mut line = json!({ "id": id, "type": sample.name, "payload": sample.xml, "from": "cli", "thread": thread });
+    pub(super) fn message(&mut self, sample: &Sample, more: Map<String, Value>) -> (MessageId, String) {
+        let number = self.messages.len() as u128 + 1;
+        let [id, thread] = [0x8000_0000_0000, 0x8001_0000_0000_u128]
+            .map(|kind| Uuid::from_u128(0x8000_u128 << 64 | kind << 16 | number));
+        let mut line = json!({
+            "id": id.to_string(), "type": sample.name, "payload": sample.xml, "from": "cli", "thread": thread.to_string(),
+        });
         line.as_object_mut().into_iter().for_each(|fields| fields.extend(more.clone()));
-        self.open.insert(id.clone());
+        let id = MessageId::from_uuid(id);
+        self.trial.open(id);
+        self.messages.insert(id, Sent { check: self.check, is_cancelled: false });
         (id, line.to_string())
     }
 
     /// The line of the next heartbeat.
     pub(super) fn ping(&mut self) -> String {
-        self.pings.0 += 1;
-        json!({ "ping": self.pings.0 }).to_string()
+        self.trial.ping()
     }
 
     /// The line that cancels a message.
-    pub(super) fn cancel(&mut self, id: &str) -> String {
-        if self.open.remove(id) {
-            self.cancelled.insert(id.to_owned());
+    pub(super) fn cancel(&mut self, id: MessageId) -> String {
+        let (line, was_open) = self.trial.cancel(id);
+        if let Some(sent) = self.messages.get_mut(&id).filter(|_| was_open) {
+            sent.is_cancelled = true;
         }
-        json!({ "cancel": id }).to_string()
+        line
+    }
+
+    /// Sends the answer to a call, unless its message has ended.
+    pub(super) fn answer(&mut self, Call { id, label, .. }: &Call, outcome: Result<&str, &Fault>) {
+        let line = self.trial.answer(*id, label, outcome);
+        line.into_iter().for_each(|line| self.send(&[line]));
     }
 
     /// Sends lines, in one piece.
@@ -143,79 +182,86 @@ impl Pump {
 
     /// The next line of the process, but for lines about messages that were cancelled: they are dropped.
     pub(super) async fn next(&mut self, expected: &str) -> Result<Came, Broken> {
+        let came = self.next_until(None, expected).await?;
+        came.ok_or_else(|| broken(self.nothing(), expected))
+    }
+
+    /// The same; `None` if the process says nothing for a while: it awaits something.
+    pub(super) async fn next_soon(&mut self, expected: &str) -> Result<Option<Came>, Broken> {
+        let soon = Instant::now() + SILENCE;
+        self.next_until(Some(soon).filter(|&soon| soon < self.until), expected).await
+    }
+
+    async fn next_until(&mut self, until: Option<Instant>, expected: &str) -> Result<Option<Came>, Broken> {
         loop {
-            let spoken = match timeout_at(self.until, self.trial.receive()).await {
-                Ok(Some(spoken)) => spoken,
-                Ok(None) => return Err(broken(self.end().await, expected)),
-                Err(_) => return Err(broken(self.nothing(), expected)),
-            };
-            if !std::mem::replace(&mut self.has_started, true) {
-                self.wait_at_most(self.patience.check);
-            }
-            if let Some(came) = self.judge(spoken)? {
-                return Ok(came);
+            match timeout_at(until.unwrap_or(self.until), self.trial.receive()).await {
+                Err(_) => return Ok(None),
+                Ok(Spoken::Ended { why, .. }) => return Err(broken(why, expected)),
+                Ok(Spoken::Line { text, heard }) => {
+                    if !std::mem::replace(&mut self.has_started, true) {
+                        self.wait_at_most(self.patience.check);
+                    }
+                    if let Some(came) = self.judge(text, heard)? {
+                        return Ok(Some(came));
+                    }
+                }
             }
         }
     }
 
-    fn judge(&mut self, Spoken { line, heard }: Spoken) -> Result<Option<Came>, Broken> {
-        let heard = heard.map_err(|why| broken(line.clone(), &format!("a line that keeps the protocol: {why}")))?;
+    /// What the pump makes of a line, less its patience with lines about messages that are not in flight.
+    fn judge(&self, line: String, heard: Result<Heard, String>) -> Result<Option<Came>, Broken> {
         let (id, said) = match heard {
-            Heard::Pong(number) if self.pings == (number, number - 1) => {
-                self.pings.1 = number;
-                return Ok(Some(Came::Pong));
+            Err(why) => return Err(broken(line, &format!("a line that keeps the protocol: {why}"))),
+            Ok(Heard::Pong) => return Ok(Some(Came::Pong)),
+            Ok(Heard::Stray { id }) => {
+                return match self.messages.get(&id) {
+                    Some(Sent { is_cancelled: true, .. }) => Ok(None),
+                    Some(Sent { check, .. }) => Err(broken(
+                        line,
+                        &format!(
+                            "nothing more about a message that has its answer: this one is of the check \"{check}\""
+                        ),
+                    )),
+                    None => Err(broken(line, "a line about a message that is in flight: none has had this id")),
+                };
             }
-            Heard::Pong(_) => {
-                let (sent, answered) = self.pings;
-                let expected =
-                    if sent == answered { "no pong, without a ping".into() } else { format!("{{\"pong\":{sent}}}") };
-                return Err(broken(line, &expected));
+            Ok(Heard::About { id, said }) => (id, said),
+        };
+        Ok(Some(match said {
+            Said::Wrote(output) => Came::Answer(Answer { line, content: Content::Wrote(output) }),
+            Said::Failed(text) => Came::Answer(Answer { line, content: Content::Error(text) }),
+            Said::Called { label, call } => Came::Call(Call { line, id, label, call }),
+            Said::Overdrawn(fault) => {
+                return Err(broken(
+                    line,
+                    &format!("a call that the pump takes, for which it fails the message: {}", fault.message),
+                ));
             }
-            Heard::About { id, said } => (id, said),
-        };
-        if self.cancelled.contains(&id) {
-            return Ok(None);
-        }
-        if !self.open.contains(&id) {
-            return Err(broken(line, "a line about a message that is in flight, which this id is not"));
-        }
-        let answer = match said {
-            Said::Call { xml, label, .. } => return Ok(Some(Came::Call { id, xml, label })),
-            Said::Payloads(payloads) => Answer::Payloads(payloads),
-            Said::Error(text) => Answer::Error(text),
-        };
-        self.open.remove(&id);
-        Ok(Some(Came::Answer(answer)))
+        }))
     }
 
     /// Ends the input of the process, and waits for its exit.
     pub(super) async fn close(&mut self) -> Result<(), Broken> {
         const EXPECTED: &str = "an exit with status 0, since its standard input has ended";
         self.trial.close();
-        if let Ok(Some(Spoken { line, .. })) = timeout_at(self.until, self.trial.receive()).await {
-            return Err(broken(line, EXPECTED));
-        }
-        match timeout_at(self.until, self.trial.wait()).await {
-            Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(ended) => Err(broken(said(ended), EXPECTED)),
-            Err(_) => Err(broken(self.nothing(), EXPECTED)),
+        loop {
+            match timeout_at(self.until, self.trial.receive()).await {
+                Err(_) => return Err(broken(self.nothing(), EXPECTED)),
+                Ok(Spoken::Ended { is_success: true, .. }) => return Ok(()),
+                Ok(Spoken::Ended { why, .. }) => return Err(broken(why, EXPECTED)),
+                Ok(Spoken::Line { text, heard }) => {
+                    if self.judge(text.clone(), heard)?.is_some() {
+                        return Err(broken(text, EXPECTED));
+                    }
+                }
+            }
         }
     }
 
     fn nothing(&self) -> String {
         format!("nothing within {:?}", self.limit)
     }
-
-    /// Describes the end of a process that closed its descriptor.
-    async fn end(&mut self) -> String {
-        timeout_at(self.until, self.trial.wait())
-            .await
-            .map_or_else(|_| "the descriptor of SYSTOLE_WORKER was closed".to_owned(), said)
-    }
-}
-
-fn said(ended: io::Result<ExitStatus>) -> String {
-    ended.map_or_else(|error| error.to_string(), |status| format!("the end of the process: {status}"))
 }
 
 fn broken(came: impl Into<String>, expected: &str) -> Broken {

@@ -1,5 +1,8 @@
 //! Waits for processes, with a deadline whose failure names the condition.
 
+// Not every test needs both.
+#![allow(dead_code)]
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};

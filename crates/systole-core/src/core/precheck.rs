@@ -5,7 +5,7 @@ use systole_xml::schema::{self, Validator};
 
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
-use super::io::ReadMessage;
+use super::io::{Emission, ReadMessage};
 use super::judge::route;
 use super::meta::is_for_threads;
 use super::read::{LABEL, read_message};
@@ -109,6 +109,23 @@ pub fn precheck_answer(
         }
     }
     refused.map_or(Ok(count), Err)
+}
+
+/// Judges a call that a listener awaits, as the core will. A call to a thread that the listener has spawned is left to the
+/// core.
+///
+/// # Errors
+/// The fault with which the core would answer it.
+pub fn precheck_call(
+    call: &Emission,
+    listener: ListenerId,
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<(), Fault> {
+    let contract = blueprint.contract(listener);
+    let Some(payload) = call.payload.clone().into_payload().filter(|_| call.thread.is_none()) else { return Ok(()) };
+    let payload = schema::infer_namespace(payload, contract.replies.iter().chain(&contract.calls), validator.catalog());
+    may_ask(payload, call.to.as_ref(), Party::Listener(listener), blueprint, validator)
 }
 
 /// Judges a request of a listener, to the core or to another listener.

@@ -1,0 +1,116 @@
+/** Listeners of Systole: functions in a process that stays (`worker: [node, agent.mjs]`, docs/worker.md). */
+
+/** A fault: the answer to a call that failed. `reason` is its sentence, `message` has the code and the rule with it. */
+export class Fault extends Error {
+  constructor(fault: { code: string; message: string; retryable?: boolean; rule?: string; example?: string });
+  readonly code: string;
+  readonly reason: string;
+  readonly retryable: boolean;
+  readonly rule?: string;
+  readonly example?: string;
+}
+
+/** Metadata of the message that a function handles; times and ids as text. */
+export interface Message {
+  readonly id: string;
+  readonly type: string;
+  readonly sender: string;
+  readonly thread: string;
+  readonly inReplyTo?: string;
+  readonly index?: number;
+  readonly total?: number;
+  readonly remaining?: number;
+  readonly deadline?: string;
+  readonly history: readonly { readonly from: string; readonly payload: string }[];
+  /** Aborted when the message is cancelled. */
+  readonly signal: AbortSignal;
+}
+
+declare const kind: unique symbol;
+declare const value: unique symbol;
+
+/** A type of text. */
+export interface Text<T> {
+  readonly [kind]: "text";
+  readonly [value]: T;
+}
+/** A type of elements. */
+export interface Nested<T> {
+  readonly [kind]: "nested";
+  readonly [value]: T;
+}
+type Type<T = unknown> = Text<T> | Nested<T>;
+type Optional<F> = F & { readonly optional: true };
+type List<T> = { readonly [kind]: "list"; readonly [value]: T[] };
+type Field = Type | List<unknown>;
+export type Fields = { readonly [name: string]: Field };
+
+type OptionalKeys<F> = { [K in keyof F]: F[K] extends { readonly optional: true } ? K : never }[keyof F];
+type ValueOf<F> = F extends { readonly [value]: infer T } ? T : never;
+/** The object that has these fields. */
+export type Values<F> = { [K in Exclude<keyof F, OptionalKeys<F>>]: ValueOf<F[K]> } & {
+  [K in OptionalKeys<F>]?: ValueOf<F[K]>;
+};
+
+/** The types of fields. A field is a child element of its name in the namespace of the payload, unless it says otherwise. */
+export declare const t: {
+  readonly text: Text<string>;
+  /** An integer that a number holds, at most 2^53 - 1 away from 0: a greater one is an error. */
+  readonly int: Text<number>;
+  readonly bigint: Text<bigint>;
+  readonly float: Text<number>;
+  readonly bool: Text<boolean>;
+  oneOf<const T extends string>(...values: T[]): Text<T>;
+  object<const F extends Fields>(fields: F): Nested<Values<F>>;
+  /** None or one. */
+  optional<F extends Type>(field: F): Optional<F>;
+  /** Any number. */
+  list<T>(field: Type<T>): List<T>;
+  /** An attribute. */
+  attribute<F extends Text<unknown>>(field: F): F;
+  /** The text of the element itself. */
+  content<F extends Text<unknown>>(field: F): F;
+  /** Another name in the XML. */
+  named<F extends Field>(name: string, field: F): F;
+};
+
+declare const made: unique symbol;
+/** A value of a payload. */
+export type Made<T> = T & { readonly [made]: true };
+
+/** A payload: a function that makes a value of it. */
+export interface Payload<T> {
+  (value: T): Made<T>;
+  readonly qname: string;
+  encode(value: T): string;
+  decode(xml: string): Made<T>;
+}
+
+/** The type of a payload's values. */
+export type Infer<P> = P extends Payload<infer T> ? T : never;
+
+/** Declares a payload by its name, `{namespace}name`, and its fields. */
+export declare function payload<const F extends Fields>(name: string, fields: F): Payload<Values<F>>;
+
+/** Encodes a payload as XML; a text is XML already. */
+export declare function encode(value: Made<object> | string): string;
+
+/** The emissions of a function. */
+export type Emissions = Made<object> | string | readonly (Made<object> | string)[] | null | undefined | void;
+type Handle<T> = (payload: T, message: Message) => Emissions | Promise<Emissions>;
+
+/** Registers a function for a payload, or by a name for the XML of it. */
+export declare function listener<T>(what: Payload<T>, handle: Handle<Made<T>>): typeof handle;
+export declare function listener(what: string, handle: Handle<string>): typeof handle;
+
+/** The message that the calling function handles. */
+export declare function message(): Message;
+
+/**
+ * Calls another listener and awaits the reply; throws a `Fault`, or the reason of `message().signal` when the message is
+ * cancelled. A payload that was declared comes as its value, any other as its XML.
+ */
+export declare function call<R = unknown>(request: Made<object> | string, options?: { to?: string }): Promise<R>;
+
+/** Handles messages until the organism ends. */
+export declare function run(): void;

@@ -1,0 +1,261 @@
+/**
+ * Listeners of Systole in TypeScript and JavaScript: functions in a process that stays (`worker: [node, agent.mjs]`,
+ * docs/worker.md). It needs Node 20 and nothing else.
+ *
+ *     const Add = payload("{urn:example:numbers:v1}add", { a: t.int, b: t.int });
+ *     const Sum = payload("{urn:example:numbers:v1}sum", { value: t.attribute(t.int) });
+ *
+ *     listener(Add, async ({ a, b }) => Sum({ value: a + b }));
+ *     run();
+ *
+ * A function gets a payload as an object, or its XML where it is registered by a name, and returns its emissions: an object
+ * that a payload made, XML, a list of either, or nothing. The output of a script goes to the log.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { writeSync } from "node:fs";
+
+/** A fault: the answer to a call that failed. */
+export class Fault extends Error {
+  constructor({ code, message, retryable = false, rule, example }) {
+    super(`${code}: ${message}${rule ? ` (${rule})` : ""}`);
+    Object.assign(this, { name: "Fault", code, reason: message, retryable, rule, example });
+  }
+}
+
+const KIND = Symbol("systole.payload");
+const payloads = new Map();
+const functions = new Map();
+const current = new AsyncLocalStorage();
+
+// Fields: how a value is written and read as text, or the fields of an element, and where it stands.
+
+const simple = (write, read) => ({ write, read });
+const integer = (text) => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text.trim()} is no integer that a number holds: use t.bigint`);
+  return value;
+};
+const float = {
+  write: (value) => (Number.isNaN(value) ? "NaN" : Number.isFinite(value) ? String(value) : value > 0 ? "INF" : "-INF"),
+  read: (text) => ({ INF: Infinity, "-INF": -Infinity, NaN: NaN })[text.trim()] ?? Number(text),
+};
+
+/** The types of fields. */
+export const t = {
+  text: simple(String, String),
+  int: simple(String, integer),
+  bigint: simple(String, (text) => BigInt(text.trim())),
+  float,
+  bool: simple(String, (text) => ["true", "1"].includes(text.trim())),
+  oneOf: (..._values) => simple(String, String),
+  object: (fields) => ({ fields }),
+  optional: (field) => ({ ...field, optional: true }),
+  list: (field) => ({ ...field, list: true }),
+  attribute: (field) => ({ ...field, place: "attribute" }),
+  content: (field) => ({ ...field, place: "content" }),
+  named: (name, field) => ({ ...field, name }),
+};
+
+/** Declares a payload by its name and its fields; the function that it returns makes a value of it. */
+export function payload(name, fields) {
+  const [, namespace, local] = /^\{(.*)\}([^{}]+)$/s.exec(name) ?? [, "", name];
+  const kind = Object.assign((value) => Object.defineProperty({ ...value }, KIND, { value: kind }), {
+    qname: `{${namespace}}${local}`,
+    fields,
+    encode: (value) => element(local, { fields }, value, namespace && ` xmlns="${quoted(namespace)}"`),
+    decode: (xml) => kind(object(fields, parse(xml))),
+  });
+  payloads.set(kind.qname, kind);
+  return kind;
+}
+
+/** Encodes a payload as XML; a text is XML already. */
+export function encode(value) {
+  if (typeof value === "string") return value;
+  const kind = value?.[KIND];
+  if (!kind) throw new TypeError("no payload: make it with the function that payload() returned, or write XML");
+  return kind.encode(value);
+}
+
+function element(name, field, value, attributes = "") {
+  if (!field.fields) return `<${name}>${escaped(field.write(value))}</${name}>`;
+  let content = "";
+  for (const [key, inner] of Object.entries(field.fields)) {
+    const found = value[key];
+    if (found === undefined || found === null) {
+      if (inner.optional || inner.list) continue;
+      throw new TypeError(`<${name}> has no ${key}`);
+    }
+    const as = inner.name ?? key;
+    if (inner.place === "attribute") attributes += ` ${as}="${quoted(inner.write(found))}"`;
+    else if (inner.place === "content") content += escaped(inner.write(found));
+    else content += (inner.list ? found : [found]).map((one) => element(as, inner, one)).join("");
+  }
+  return `<${name}${attributes}>${content}</${name}>`;
+}
+
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;", "\n": "&#xA;", "\t": "&#x9;" };
+const escaped = (text) => text.replace(/[&<>\r]/g, (one) => ENTITIES[one]);
+const quoted = (text) => text.replace(/[&<>"\r\n\t]/g, (one) => ENTITIES[one]);
+const NAMED = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const plain = (text) =>
+  text.replace(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (_, hex, decimal, name) =>
+    name ? NAMED[name] : String.fromCodePoint(hex ? parseInt(hex, 16) : Number(decimal)),
+  );
+
+function object(fields, found) {
+  const value = {};
+  for (const [key, field] of Object.entries(fields)) {
+    const name = field.name ?? key;
+    const read = (one) => (field.fields ? object(field.fields, one) : field.read(one.text));
+    if (field.place === "attribute") {
+      const text = found.attributes.get(name);
+      if (text !== undefined) value[key] = field.read(text);
+    } else if (field.place === "content") {
+      value[key] = field.read(found.text);
+    } else {
+      const children = found.children.filter((child) => child.name === name && child.namespace === found.namespace);
+      if (field.list) value[key] = children.map(read);
+      else if (children.length) value[key] = read(children[0]);
+    }
+  }
+  return value;
+}
+
+/** Parses the XML of a payload of the pump, which is canonical. */
+function parse(xml) {
+  const root = { children: [], text: "", prefixes: new Map([["", ""]]) };
+  const open = [root];
+  for (const [, text, end, name, inner, closed] of xml.matchAll(
+    /([^<]+)|<(?:!--.*?--|\?.*?\?|(\/)?([^\s/>]+)((?:\s+[^\s=]+="[^"]*")*)\s*(\/)?)>/gs,
+  )) {
+    const parent = open.at(-1);
+    if (text) parent.text += plain(text);
+    else if (end) open.pop();
+    else if (name) {
+      const found = { children: [], text: "", attributes: new Map(), prefixes: parent.prefixes };
+      for (const [, key, value] of inner.matchAll(/([^\s=]+)="([^"]*)"/g)) {
+        const prefix = key === "xmlns" ? "" : key.startsWith("xmlns:") ? key.slice(6) : undefined;
+        if (prefix === undefined) found.attributes.set(key, plain(value));
+        else found.prefixes = new Map(found.prefixes).set(prefix, plain(value));
+      }
+      const [local, prefix] = name.split(":").reverse();
+      Object.assign(found, { name: local, namespace: found.prefixes.get(prefix ?? "") });
+      parent.children.push(found);
+      if (!closed) open.push(found);
+    }
+  }
+  return root.children[0];
+}
+
+/** Registers a function for a payload, or for a name: `listener("{namespace}name", xml => …)`. */
+export function listener(what, handle) {
+  functions.set(typeof what === "string" ? what : what.qname, { handle, kind: typeof what === "string" ? undefined : what });
+  return handle;
+}
+
+/** The message that the calling function handles. */
+export function message() {
+  const found = current.getStore();
+  if (!found) throw new Error("no message is handled here");
+  return found;
+}
+
+/** Calls another listener and awaits the reply; throws a `Fault`. */
+export function call(request, { to } = {}) {
+  const answered = worker.call(message(), encode(request), to);
+  // A call that is not awaited any more must not end the process.
+  answered.catch(() => {});
+  return answered;
+}
+
+const worker = {
+  /** The messages that are handled, by id: what cancels each, and what settles its open calls, by label. */
+  running: new Map(),
+  labels: 0,
+  out: [],
+
+  hear(line) {
+    if ("type" in line) this.start(line);
+    else if ("as" in line) {
+      const calls = this.running.get(line.id)?.calls;
+      const open = calls?.get(line.as);
+      calls?.delete(line.as);
+      if (line.fault) open?.reject(new Fault(line.fault));
+      else open?.resolve(line.reply);
+    } else if ("cancel" in line) {
+      const { abort, calls } = this.running.get(line.cancel) ?? {};
+      this.running.delete(line.cancel);
+      abort?.abort();
+      calls?.forEach(({ reject }) => reject(abort.signal.reason));
+    } else if ("ping" in line) this.send({ pong: line.ping });
+  },
+
+  async start(line) {
+    const abort = new AbortController();
+    const { id, type, from: sender, thread, in_reply_to: inReplyTo, index, total, remaining, deadline } = line;
+    const head = { id, type, sender, thread, inReplyTo, index, total, remaining, deadline };
+    const context = Object.freeze({ ...head, history: line.history ?? [], signal: abort.signal });
+    this.running.set(id, { abort, calls: new Map() });
+    let answer;
+    try {
+      const { handle, kind } = functions.get(type) ?? {};
+      if (!handle) throw new Error(`no function listens to ${type}`);
+      const said = await current.run(context, async () => handle(kind ? kind.decode(line.payload) : line.payload, context));
+      answer = { payloads: (said == null ? [] : Array.isArray(said) ? said : [said]).map(encode) };
+    } catch (error) {
+      // A cancelled message is over: what its function throws is no failure.
+      if (!(error instanceof Fault) && !abort.signal.aborted) console.error(error);
+      answer = { error: String(error?.message || error?.name || error) };
+    }
+    if (this.running.delete(id)) this.send({ id, ...answer });
+  },
+
+  async call({ id, signal }, xml, to) {
+    signal.throwIfAborted();
+    const calls = this.running.get(id)?.calls;
+    if (!calls) throw new Error("the message was answered: nothing can be called for it");
+    const label = String(this.labels++);
+    const answered = new Promise((resolve, reject) => calls.set(label, { resolve, reject }));
+    this.send({ id, call: xml, as: label, to });
+    const reply = await answered;
+    const { namespace, name } = parse(reply);
+    return payloads.get(`{${namespace}}${name}`)?.decode(reply) ?? reply;
+  },
+
+  send(line) {
+    if (!this.out.length) setImmediate(() => this.flush());
+    // A lone surrogate is no text: the pump would end the process.
+    const text = JSON.stringify(line, (_, value) => (typeof value === "string" ? value.replace(/\p{Surrogate}/gu, "\ufffd") : value));
+    this.out.push(`${text}\n`);
+  },
+
+  flush() {
+    let data = Buffer.from(this.out.splice(0).join(""));
+    while (data.length) data = data.subarray(writeSync(this.descriptor, data));
+  },
+};
+
+/** Handles messages until the organism ends. */
+export function run() {
+  if (!process.env.SYSTOLE_WORKER) {
+    console.error("systole runs this program, by worker: in an organism.yaml");
+    process.exit(1);
+  }
+  worker.descriptor = Number(process.env.SYSTOLE_WORKER);
+  let begun = [];
+  process.stdin.on("data", (chunk) => {
+    let from = 0;
+    for (let end; (end = chunk.indexOf(10, from)) >= 0; from = end + 1) {
+      const line = Buffer.concat([...begun, chunk.subarray(from, end)]);
+      begun = [];
+      worker.hear(JSON.parse(line.toString()));
+    }
+    if (from < chunk.length) begun.push(chunk.subarray(from));
+  });
+  process.stdin.on("end", () => {
+    worker.flush();
+    // No caller waits for functions that still run.
+    process.exit(0);
+  });
+}

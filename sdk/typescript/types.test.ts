@@ -1,0 +1,33 @@
+// What the types of the package allow, and what they refuse: checked by `tsc --strict`, never run.
+import { type Infer, call, listener, payload, t } from "./index.js";
+
+const Order = payload("{urn:t}order", {
+  id: t.attribute(t.bigint),
+  way: t.oneOf("fetched", "sent"),
+  line: t.list(t.object({ cents: t.attribute(t.int), article: t.content(t.text) })),
+  note: t.optional(t.text),
+  gift: t.named("is-gift", t.bool),
+});
+const Price = payload("{urn:t}price", { cents: t.int });
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+type Flat<T> = { [K in keyof T]: T[K] };
+const isSame: Same<Flat<Infer<typeof Price>>, { cents: number }> = true;
+
+listener(Order, async ({ id, way, line, note, gift }, { signal, deadline }) => {
+  const known: [bigint, "fetched" | "sent", number | undefined, string | undefined, boolean] = [id, way, line[0]?.cents, note, gift];
+  const price = await call<Infer<typeof Price>>(Price({ cents: line.length }), { to: deadline ?? "desk" });
+  // @ts-expect-error: cents is a number.
+  const text: string = price.cents;
+  // @ts-expect-error: no other way is known.
+  Order({ id, way: "flown", line, gift });
+  // @ts-expect-error: the id is missing.
+  Order({ way, line, gift });
+  signal.throwIfAborted();
+  return isSame ? [Price(price), `<price>${known.length}${text}</price>`] : undefined;
+});
+
+// @ts-expect-error: an object that no payload made has no name.
+listener("{urn:t}other", (xml: string) => ({ cents: xml.length }));
+// @ts-expect-error: an attribute is text.
+t.attribute(t.object({}));

@@ -1,0 +1,283 @@
+//! The messages in flight in a process, and the judgement of each line that it writes.
+//!
+//! The pump and `systole worker test` judge by the same exchange: a line is good for both, or for neither.
+
+use std::collections::BTreeMap;
+
+use systole_core::core::{Emission, EmissionKind};
+use systole_core::vocab::{BrokenRule, Fault, FaultCode, Limits, MessageId, Name, XmlLimits};
+use systole_xml::ladder::{Raw, parse};
+use systole_xml::schema::Draft;
+
+use super::line::{self, About, Line};
+
+/// Lines in a row about messages that are not in flight; beyond, the process is ended. A cancelled message may have
+/// been answered meanwhile.
+const STRAYS: u32 = 1000;
+
+/// The longest sentence of a failure that the caller gets, in bytes.
+const SENTENCE: usize = 4096;
+
+/// A line of a process, as the pump understands it.
+#[derive(Debug, Clone)]
+pub enum Heard {
+    /// The answer to the last heartbeat.
+    Pong,
+    /// A line about a message in flight.
+    About {
+        /// The message.
+        id: MessageId,
+        /// The effect of the line.
+        said: Said,
+    },
+    /// A line about a message that is not in flight, which has no effect.
+    Stray {
+        /// The id in the line.
+        id: MessageId,
+    },
+}
+
+/// The effect of a line about a message.
+#[derive(Debug, Clone)]
+pub enum Said {
+    /// The answer: its payloads as one output, or the fault of an answer that is too long. The message has ended.
+    Wrote(Result<Raw, Fault>),
+    /// The failure, with a sentence for the caller. The message has ended.
+    Failed(String),
+    /// A call whose answer the process awaits.
+    Called {
+        /// The label that its answer will name.
+        label: String,
+        /// The call, or the fault of one that can't be read.
+        call: Result<Emission, Fault>,
+    },
+    /// One open call too many, or two under one label: the message has ended, with this fault, and is cancelled.
+    Overdrawn(Fault),
+}
+
+impl Said {
+    /// Tells whether the message has ended.
+    pub fn is_end(&self) -> bool {
+        !matches!(self, Self::Called { .. })
+    }
+}
+
+/// The messages in flight in a process, each with a value of its owner, and the heartbeats.
+pub(super) struct Exchange<T> {
+    fanout: usize,
+    xml: XmlLimits,
+    flights: BTreeMap<MessageId, Flight<T>>,
+    strays: u32,
+    /// Numbers of the last heartbeat, and of the last one that was answered.
+    pings: (u64, u64),
+}
+
+/// A message in flight.
+struct Flight<T> {
+    owner: T,
+    /// Labels of its open calls.
+    labels: Vec<String>,
+}
+
+impl<T> Exchange<T> {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let (fanout, xml) = (limits.fanout, limits.xml.clone());
+        Self { fanout, xml, flights: BTreeMap::new(), strays: 0, pings: (0, 0) }
+    }
+
+    /// Number of messages in flight.
+    pub(super) fn load(&self) -> usize {
+        self.flights.len()
+    }
+
+    /// Registers a message, before the process gets it.
+    pub(super) fn open(&mut self, id: MessageId, owner: T) {
+        self.flights.insert(id, Flight { owner, labels: Vec::new() });
+    }
+
+    /// Ends a message that has no answer yet; `None` if it is not in flight.
+    pub(super) fn close(&mut self, id: MessageId) -> Option<T> {
+        self.flights.remove(&id).map(|flight| flight.owner)
+    }
+
+    /// Ends all messages.
+    pub(super) fn close_all(&mut self) -> impl Iterator<Item = T> {
+        std::mem::take(&mut self.flights).into_values().map(|flight| flight.owner)
+    }
+
+    /// Notes that a call is answered: its label is free. `false` if it is not open.
+    pub(super) fn answered(&mut self, id: MessageId, label: &str) -> bool {
+        let Some(flight) = self.flights.get_mut(&id) else { return false };
+        let Some(at) = flight.labels.iter().position(|open| open == label) else { return false };
+        flight.labels.swap_remove(at);
+        true
+    }
+
+    /// Number of a new heartbeat.
+    pub(super) fn ping(&mut self) -> u64 {
+        self.pings.0 += 1;
+        self.pings.0
+    }
+
+    /// Tells whether a heartbeat has no answer.
+    pub(super) fn awaits_pong(&self) -> bool {
+        self.pings.0 != self.pings.1
+    }
+
+    /// Judges a line; returns its meaning with the owner of the message that it is about, or the mistake of a bad line.
+    pub(super) fn hear(&mut self, line: &[u8]) -> Result<(Heard, Option<T>), String>
+    where
+        T: Clone,
+    {
+        let (id, about) = match line::read(line)? {
+            Line::Pong(number) => return self.pong(number).map(|()| (Heard::Pong, None)),
+            Line::About(id, about) => (id, about),
+        };
+        let Some(flight) = self.flights.get_mut(&id) else {
+            self.strays += 1;
+            return if self.strays > STRAYS {
+                Err(format!("{STRAYS} lines in a row were about messages that are not in flight"))
+            } else {
+                Ok((Heard::Stray { id }, None))
+            };
+        };
+        self.strays = 0;
+        let said = match about {
+            About::Payloads(payloads) => Said::Wrote(joined(payloads, self.xml.message_bytes)),
+            About::Error(text) => Said::Failed(clipped(&text, SENTENCE).to_owned()),
+            About::Call { label, .. } if flight.labels.len() >= self.fanout || flight.labels.contains(&label) => {
+                Said::Overdrawn(too_many(self.fanout))
+            }
+            About::Call { xml, to, label } => {
+                flight.labels.push(label.clone());
+                Said::Called { label, call: emission(xml, to, &self.xml) }
+            }
+        };
+        let owner = flight.owner.clone();
+        if said.is_end() {
+            self.flights.remove(&id);
+        }
+        Ok((Heard::About { id, said }, Some(owner)))
+    }
+
+    fn pong(&mut self, number: u64) -> Result<(), String> {
+        let (sent, answered) = self.pings;
+        if number != sent {
+            return Err(format!("the last heartbeat has the number {sent}"));
+        }
+        if sent == answered {
+            return Err("no heartbeat awaits an answer".to_owned());
+        }
+        self.pings.1 = number;
+        Ok(())
+    }
+}
+
+/// Joins the payloads into one output.
+fn joined(mut payloads: Vec<String>, most: usize) -> Result<Raw, Fault> {
+    if payloads.iter().map(String::len).sum::<usize>() > most {
+        return Err(Fault::new(FaultCode::Limit, format!("the listener wrote more than {most} bytes")));
+    }
+    let output = if payloads.len() == 1 { payloads.swap_remove(0) } else { payloads.join("\n") };
+    Ok(Raw::new(output))
+}
+
+/// Parses a call into an emission.
+fn emission(xml: String, to: Option<String>, limits: &XmlLimits) -> Result<Emission, Fault> {
+    let to = to.map(|to| Name::parse(&to)).transpose();
+    let to = to.map_err(|error| Fault::new(FaultCode::Route, format!("\"to\": {error}")))?;
+    let payload = parse(&Raw::new(xml), limits).map_err(|error| {
+        let code = if error.is_limit() { FaultCode::Limit } else { FaultCode::Malformed };
+        let rule = BrokenRule { rule: error.to_string(), at: error.position(), example: None };
+        Fault { rule: Some(Box::new(rule)), ..Fault::new(code, "a message can't be read as XML") }
+    })?;
+    Ok(Emission { kind: EmissionKind::Call, to, thread: None, payload: Draft::Canonical(payload) })
+}
+
+fn too_many(most: usize) -> Fault {
+    let text = format!("the listener awaits more than {most} answers at once, or two under one \"as\"");
+    Fault::new(FaultCode::Limit, text)
+}
+
+/// Cuts a text to at most `most` bytes.
+pub(super) fn clipped(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+    &text[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "00000000-0000-0000-0000-000000000001";
+
+    fn exchange(fanout: usize) -> Exchange<()> {
+        let mut exchange = Exchange::new(&Limits { fanout, ..Limits::default() });
+        exchange.open(ID.parse().unwrap(), ());
+        exchange
+    }
+
+    fn about(exchange: &mut Exchange<()>, rest: &str) -> Said {
+        match exchange.hear(format!(r#"{{"id":"{ID}",{rest}}}"#).as_bytes()) {
+            Ok((Heard::About { said, .. }, _)) => said,
+            other => panic!("{rest}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_line_that_says_too_little_or_too_much_is_refused() {
+        let mut exchange = exchange(256);
+        for (line, why) in [
+            ("[]".to_owned(), "it is no JSON object"),
+            (format!(r#"{{"id":"{ID}"}}"#), "exactly one of"),
+            (format!(r#"{{"id":"{ID}","error":"x","pong":1}}"#), "exactly one of"),
+            (format!(r#"{{"id":"{ID}","call":"<a/>"}}"#), "needs \"as\""),
+            (r#"{"error":"x"}"#.to_owned(), "needs the \"id\""),
+            (r#"{"id":"x","error":"x"}"#.to_owned(), "'x' is no id"),
+            (r#"{"pong":1}"#.to_owned(), "the last heartbeat has the number 0"),
+            (r#"{"pong":0}"#.to_owned(), "no heartbeat awaits an answer"),
+        ] {
+            let found = exchange.hear(line.as_bytes()).unwrap_err();
+            assert!(found.contains(why), "{line}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_thousand_lines_in_a_row_may_be_about_other_messages() {
+        let mut exchange = exchange(256);
+        let stray = br#"{"id":"00000000-0000-0000-0000-000000000002","error":"x","more":[]}"#;
+        for _ in 0..STRAYS {
+            assert!(matches!(exchange.hear(stray), Ok((Heard::Stray { .. }, None))));
+        }
+        assert!(matches!(about(&mut exchange, r#""error":"one""#), Said::Failed(_)));
+        for _ in 0..STRAYS {
+            exchange.hear(stray).unwrap();
+        }
+        exchange.hear(stray).unwrap_err();
+    }
+
+    #[test]
+    fn a_label_is_taken_until_its_call_is_answered() {
+        let mut exchange = exchange(2);
+        let id = ID.parse().unwrap();
+        assert!(matches!(about(&mut exchange, r#""call":"<a/>","as":"1""#), Said::Called { call: Ok(_), .. }));
+        // One that can't be read is open, too, until its fault is sent.
+        assert!(matches!(about(&mut exchange, r#""call":"<a","as":"2""#), Said::Called { call: Err(_), .. }));
+        exchange.answered(id, "1");
+        assert!(matches!(about(&mut exchange, r#""call":"<a/>","as":"1""#), Said::Called { .. }));
+        let Said::Overdrawn(fault) = about(&mut exchange, r#""call":"<a/>","as":"3""#) else { panic!("a third one") };
+        assert!(fault.code == FaultCode::Limit && exchange.load() == 0, "{fault:?}");
+        exchange.open(id, ());
+        about(&mut exchange, r#""call":"<a/>","as":"1""#);
+        assert!(matches!(about(&mut exchange, r#""call":"<b/>","as":"1""#), Said::Overdrawn(_)));
+    }
+
+    #[test]
+    fn an_answer_ends_its_message() {
+        let mut exchange = exchange(2);
+        let Said::Wrote(Ok(raw)) = about(&mut exchange, r#""payloads":["<a/>","<b/>"]"#) else { panic!("an answer") };
+        assert_eq!(&raw.bytes()[..], b"<a/>\n<b/>");
+        let again = exchange.hear(format!(r#"{{"id":"{ID}","payloads":[]}}"#).as_bytes());
+        assert!(matches!(again, Ok((Heard::Stray { .. }, None))), "{again:?}");
+    }
+}

@@ -1,0 +1,161 @@
+//! A process that writes lines: the next one, or the reason why no other comes.
+
+use std::io;
+use std::process::ExitStatus;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::process::ChildStdout;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::process::End;
+use crate::runtime::command::process::{LINGER, Process};
+
+/// Size of the read buffer, in bytes.
+const READ: usize = 64 * 1024;
+/// Capacity that a buffer keeps after a longer line, in bytes.
+const KEPT: usize = 1024 * 1024;
+
+/// A process with the lines of the protocol that it writes. Dropping it kills and reaps its group.
+pub(super) struct Speaker {
+    process: Process,
+    lines: Lines<ChildStdout>,
+    /// Its end, and the time until which lines from before are awaited.
+    exit: Option<(io::Result<ExitStatus>, Instant)>,
+}
+
+impl Speaker {
+    /// Wraps a process whose lines have at most `longest` bytes.
+    pub(super) fn new(process: Process, lines: ChildStdout, longest: usize) -> Self {
+        Self { process, lines: Lines::new(lines, longest), exit: None }
+    }
+
+    /// Waits for the next [line](Self::line). After the exit of the process, the lines that it wrote before still come,
+    /// and the rest of its group is killed: a descendant may hold the stream open.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no line.
+    pub(super) async fn next(&mut self) -> Result<(), End> {
+        loop {
+            if let Some((exit, until)) = &mut self.exit {
+                if let Ok(Ok(())) = timeout_at(*until, self.lines.next()).await {
+                    return Ok(());
+                }
+                let exit = std::mem::replace(exit, Err(io::Error::other("the process ended before")));
+                return Err(exit.map_or_else(End::Stream, End::Exit));
+            }
+            tokio::select! {
+                biased;
+                line = self.lines.next() => match line {
+                    Err(End::Closed) => return Err(self.closed().await),
+                    line => return line,
+                },
+                status = self.process.wait() => {
+                    self.process.kill();
+                    self.exit = Some((status, Instant::now() + LINGER));
+                }
+            }
+        }
+    }
+
+    /// The line that came last, without its line feed.
+    pub(super) fn line(&self) -> &[u8] {
+        self.lines.line()
+    }
+
+    /// Waits for the exit of a process that closed its stream, since mostly it is about to exit.
+    async fn closed(&mut self) -> End {
+        match timeout(LINGER, self.process.wait()).await {
+            Ok(Ok(status)) => End::Exit(status),
+            Ok(Err(_)) | Err(_) => End::Closed,
+        }
+    }
+}
+
+/// Lines of a stream.
+struct Lines<R> {
+    reader: BufReader<R>,
+    longest: usize,
+    /// The beginning of a line that came in pieces; complete once the line has come.
+    begun: Vec<u8>,
+    /// Bytes of the buffer that hold the line that came last, with its line feed, if it came in one piece.
+    whole: usize,
+    /// Whether `begun` is the line that came last.
+    pieced: bool,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    fn new(stream: R, longest: usize) -> Self {
+        let reader = BufReader::with_capacity(READ, stream);
+        Self { reader, longest, begun: Vec::new(), whole: 0, pieced: false }
+    }
+
+    fn line(&self) -> &[u8] {
+        if self.pieced { &self.begun } else { &self.reader.buffer()[..self.whole.saturating_sub(1)] }
+    }
+
+    async fn next(&mut self) -> Result<(), End> {
+        self.reader.consume(std::mem::take(&mut self.whole));
+        if std::mem::take(&mut self.pieced) {
+            self.begun.clear();
+            self.begun.shrink_to(KEPT);
+        }
+        loop {
+            let available = match self.reader.fill_buf().await {
+                Ok([]) => return Err(End::Closed),
+                Ok(available) => available,
+                Err(error) => return Err(End::Stream(error)),
+            };
+            let end = memchr::memchr(b'\n', available);
+            let piece = &available[..end.unwrap_or(available.len())];
+            if self.begun.len() + piece.len() > self.longest {
+                return Err(End::TooLong(self.longest));
+            }
+            if self.begun.is_empty() && end.is_some() {
+                self.whole = piece.len() + 1;
+                return Ok(());
+            }
+            self.begun.extend_from_slice(piece);
+            let used = piece.len() + usize::from(end.is_some());
+            self.reader.consume(used);
+            if end.is_some() {
+                self.pieced = true;
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(bytes: &'static [u8], longest: usize) -> (Vec<String>, String) {
+        // Pieces of three bytes.
+        let (ours, mut theirs) = tokio::io::duplex(3);
+        tokio::spawn(async move { tokio::io::AsyncWriteExt::write_all(&mut theirs, bytes).await });
+        let mut lines = Lines::new(ours, longest);
+        let mut found = Vec::new();
+        loop {
+            match lines.next().await {
+                Ok(()) => found.push(String::from_utf8(lines.line().to_vec()).unwrap()),
+                Err(end) => return (found, end.to_string()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_come_whole_in_whatever_pieces_they_were_written() {
+        let closed = End::Closed.to_string();
+        assert_eq!(
+            read(b"a\n\nbcdefgh\ni\nrest", 7).await,
+            (vec!["a".into(), String::new(), "bcdefgh".into(), "i".into()], closed)
+        );
+        assert_eq!(read(b"a\nbcdefgh\n", 6).await, (vec!["a".to_owned()], End::TooLong(6).to_string()));
+        let mut lines = Lines::new(&b"one\ntwo\n"[..], 3);
+        lines.next().await.unwrap();
+        assert_eq!(lines.line(), b"one");
+        lines.next().await.unwrap();
+        assert_eq!(lines.line(), b"two");
+        assert!(matches!(lines.next().await, Err(End::Closed)));
+    }
+}
