@@ -247,23 +247,94 @@ impl ProcessContents {
 pub(super) enum Content {
     Empty,
     Simple(SimpleType),
-    Sequence { model: Model, mixed: bool },
-    All { members: AllGroup, mixed: bool },
+    /// Types that refer to one group share its automaton.
+    Sequence {
+        model: Arc<Model>,
+        mixed: bool,
+    },
+    All {
+        members: Arc<AllGroup>,
+        mixed: bool,
+    },
 }
 
 /// A deterministic automaton over the names of child elements. Its initial state is the first.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) states: Vec<State>,
+    /// The edges of all states and counters.
+    edges: Vec<Edge>,
+    wildcard_edges: Vec<WildcardEdge>,
     pub(super) wildcards: Vec<Wildcard>,
     /// All names on the edges, sorted by name, to find the declaration of an element in the wrong place.
     pub(super) known: Vec<(NameId, ElementId)>,
 }
 
-#[derive(Debug, Default)]
+/// The edges of a state or counter, by their places in those of the model: a list for each would be an allocation.
+#[derive(Debug, Clone)]
+pub(super) struct Edges {
+    named: std::ops::Range<u32>,
+    wildcards: std::ops::Range<u32>,
+}
+
+impl Edges {
+    /// The number of edges with a name.
+    pub(super) fn named(&self) -> usize {
+        self.named.len()
+    }
+}
+
+impl Model {
+    /// A model without states, with room for as many.
+    pub(super) fn with_capacity(states: usize) -> Self {
+        Self {
+            states: Vec::with_capacity(states),
+            edges: Vec::with_capacity(states),
+            wildcard_edges: Vec::new(),
+            wildcards: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
+    /// The edges of a state or counter.
+    #[inline]
+    pub(super) fn edges(&self, of: &Edges) -> &[Edge] {
+        &self.edges[of.named.start as usize..of.named.end as usize]
+    }
+
+    /// The wildcards of a state or counter.
+    #[inline]
+    pub(super) fn wildcard_edges(&self, of: &Edges) -> &[WildcardEdge] {
+        &self.wildcard_edges[of.wildcards.start as usize..of.wildcards.end as usize]
+    }
+
+    /// All edges with a name.
+    pub(super) fn all_edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// Adds the edges that a function lists.
+    pub(super) fn add(
+        &mut self,
+        list: impl FnOnce(&mut Vec<Edge>, &mut Vec<WildcardEdge>, &mut Vec<Wildcard>),
+    ) -> Edges {
+        let place = |length: usize| u32::try_from(length).expect("a schema has fewer than 2^32 edges");
+        let (named, wildcards) = (place(self.edges.len()), place(self.wildcard_edges.len()));
+        list(&mut self.edges, &mut self.wildcard_edges, &mut self.wildcards);
+        Edges { named: named..place(self.edges.len()), wildcards: wildcards..place(self.wildcard_edges.len()) }
+    }
+
+    /// Returns the memory that is left over.
+    pub(super) fn shrink(&mut self) {
+        self.states.shrink_to_fit();
+        self.edges.shrink_to_fit();
+        self.wildcard_edges.shrink_to_fit();
+    }
+}
+
+#[derive(Debug)]
 pub(super) struct State {
-    pub(super) edges: Vec<Edge>,
-    pub(super) wildcards: Vec<WildcardEdge>,
+    pub(super) edges: Edges,
     /// Set if the element may end in this state.
     pub(super) accepts: bool,
     /// Set if the state counts how often the same particle occurs in a row.
@@ -279,8 +350,7 @@ pub(super) struct Counter {
     pub(super) min: u32,
     /// The upper bound; [`UNBOUNDED`] for none.
     pub(super) max: u32,
-    pub(super) edges: Vec<Edge>,
-    pub(super) wildcards: Vec<WildcardEdge>,
+    pub(super) edges: Edges,
 }
 
 /// The upper bound of a particle that may occur any number of times.

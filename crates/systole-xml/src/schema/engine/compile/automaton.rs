@@ -3,6 +3,9 @@
 //! Unique Particle Attribution (XSD 1.0 part 1, section 3.8.6) makes content models deterministic except for copies of
 //! one particle. If different particles compete, the schema breaks that rule and is refused.
 
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
 use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::conflict::{Conflict, Spots};
@@ -11,7 +14,8 @@ use super::positions::{Budget, FEW_COPIES, Leaf, LeafTerm, Positions, Set};
 use super::substitution::Substitutions;
 use super::{Wrong, wrong};
 use crate::schema::engine::grammar::{
-    AllGroup, Counter, Edge, Element, ElementId, FEW, Model, Name, NameId, State, StateId, Wildcard, WildcardEdge,
+    AllGroup, Counter, Edge, Edges, Element, ElementId, FEW, Model, Name, NameId, State, StateId, Wildcard,
+    WildcardEdge,
 };
 use crate::schema::engine::namespace::Namespace;
 
@@ -25,6 +29,51 @@ pub(super) struct Automata<'c> {
     pub(super) spots: Spots<'c>,
     pub(super) globals: HashSet<ElementId>,
     pub(super) budget: Budget,
+    /// The contents of groups that several particles share.
+    pub(super) shared: HashMap<SharedGroup, Children>,
+}
+
+/// A group that several particles share, with their bounds; compared by its place in memory, where it stays as long as
+/// this value.
+pub(super) struct SharedGroup {
+    order: Order,
+    parts: Arc<[Particle]>,
+    bounds: (u32, u32),
+}
+
+impl SharedGroup {
+    /// The group of a particle; `None` if no other particle has it.
+    pub(super) fn of(particle: &Particle) -> Option<Self> {
+        let Term::Group(order, parts) = &particle.term else { return None };
+        let shared = Self { order: *order, parts: parts.clone(), bounds: (particle.min, particle.max) };
+        // The second one is that of the particle itself.
+        (Arc::strong_count(parts) > 2).then_some(shared)
+    }
+
+    fn identity(&self) -> (*const Particle, Order, (u32, u32)) {
+        (self.parts.as_ptr(), self.order, self.bounds)
+    }
+}
+
+impl PartialEq for SharedGroup {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for SharedGroup {}
+
+impl Hash for SharedGroup {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+/// The compiled children of a content model.
+#[derive(Clone)]
+pub(super) enum Children {
+    Sequence(Arc<Model>),
+    All(Arc<AllGroup>),
 }
 
 /// The place of each name in the order of names.
@@ -89,14 +138,14 @@ impl Automata<'_> {
             accepts: positions.nullable,
             counted: None,
         });
-        let mut model = Model { states: Vec::with_capacity(expected), wildcards: Vec::new(), known: Vec::new() };
+        let mut model = Model::with_capacity(expected);
         while let Some(subset) = construction.subsets.get(model.states.len()).cloned() {
             let own = StateId::new(model.states.len());
-            let state = self.state(&mut construction, &mut model.wildcards, (own, &subset))?;
-            self.budget.spend(1 + state.edges.len() + state.counter.as_ref().map_or(0, |c| c.edges.len()))?;
+            let state = self.state(&mut construction, &mut model, (own, &subset))?;
+            self.budget.spend(1 + state.edges.named() + state.counter.as_ref().map_or(0, |c| c.edges.named()))?;
             model.states.push(state);
         }
-        model.states.shrink_to_fit();
+        model.shrink();
         model.known = self.known(&model);
         Ok(model)
     }
@@ -104,42 +153,44 @@ impl Automata<'_> {
     fn state(
         &mut self,
         construction: &mut Construction,
-        wildcards: &mut Vec<Wildcard>,
+        model: &mut Model,
         (own, subset): (StateId, &Subset),
     ) -> Result<State, Wrong> {
         let branches = construction.branches(subset, &mut self.budget)?;
         self.distinct(&branches)?;
-        let (edges, wild) = self.edges(&branches, wildcards);
+        let edges = self.edges(&branches, model);
         let mut counter = None;
         if let Some((leaf, (min, max))) = subset.counted.and_then(|position| construction.counted(position)) {
             let mut again = vec![Branch { id: leaf.id, term: leaf.term, to: own }];
-            let (edges, wild) = self.edges(&again, wildcards);
-            counter = Some(Box::new(Counter { min, max, edges, wildcards: wild }));
+            let edges = self.edges(&again, model);
+            counter = Some(Box::new(Counter { min, max, edges }));
             if min < max {
                 again.extend(branches);
                 self.distinct(&again)?;
             }
         }
-        Ok(State { edges, wildcards: wild, accepts: subset.accepts, counter })
+        Ok(State { edges, accepts: subset.accepts, counter })
     }
 
-    fn edges(&self, branches: &[Branch], wildcards: &mut Vec<Wildcard>) -> (Vec<Edge>, Vec<WildcardEdge>) {
-        let (mut edges, mut wild) = (Vec::with_capacity(branches.len()), Vec::new());
-        for Branch { term, to, .. } in branches {
-            match term {
-                LeafTerm::Element(element) => edges.extend(self.named(*element, *to)),
-                LeafTerm::Wildcard(wildcard) => {
-                    let known = wildcards.iter().position(|known| known == *wildcard);
-                    let number = known.unwrap_or_else(|| {
-                        wildcards.push(Wildcard::clone(wildcard));
-                        wildcards.len() - 1
-                    });
-                    wild.push(WildcardEdge { wildcard: u32::try_from(number).unwrap_or(u32::MAX), to: *to });
+    fn edges(&self, branches: &[Branch], model: &mut Model) -> Edges {
+        model.add(|edges, wildcard_edges, wildcards| {
+            let start = edges.len();
+            for Branch { term, to, .. } in branches {
+                match term {
+                    LeafTerm::Element(element) => edges.extend(self.named(*element, *to)),
+                    LeafTerm::Wildcard(wildcard) => {
+                        let known = wildcards.iter().position(|known| known == *wildcard);
+                        let number = known.unwrap_or_else(|| {
+                            wildcards.push(Wildcard::clone(wildcard));
+                            wildcards.len() - 1
+                        });
+                        let wildcard = u32::try_from(number).unwrap_or(u32::MAX);
+                        wildcard_edges.push(WildcardEdge { wildcard, to: *to });
+                    }
                 }
             }
-        }
-        self.sort(&mut edges);
-        (edges, wild)
+            self.sort(&mut edges[start..]);
+        })
     }
 
     /// The edge for the element, and one for each member of its substitution group.
@@ -196,8 +247,7 @@ impl Automata<'_> {
 
     /// All names on the edges of a model, sorted.
     fn known(&self, model: &Model) -> Vec<(NameId, ElementId)> {
-        let counted = model.states.iter().filter_map(|state| state.counter.as_ref()).flat_map(|c| &c.edges);
-        let edges = model.states.iter().flat_map(|state| &state.edges).chain(counted);
+        let edges = model.all_edges().iter();
         let mut known: Vec<(NameId, ElementId)> = edges.map(|edge| (edge.name, edge.element)).collect();
         known.sort_by_key(|(name, _)| self.ranks[name.index()]);
         known.dedup_by_key(|(name, _)| *name);

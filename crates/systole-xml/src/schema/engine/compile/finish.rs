@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::automaton::{Automata, ranks};
+use super::automaton::{Automata, Children, SharedGroup, ranks};
 use super::conflict::Spots;
 use super::model::{Components, Kept};
 use super::particle::{Particle, Term};
@@ -52,6 +52,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             spots: Spots { reader: self.reader, namespaces: &self.namespaces, places: &self.leaves },
             globals: self.global_elements.iter().copied().collect(),
             budget: Budget::default(),
+            shared: HashMap::new(),
         };
         let mut types: Vec<Type> = Vec::with_capacity(drafts.len());
         let mut kept = Vec::with_capacity(drafts.len());
@@ -160,14 +161,26 @@ fn content(automata: &mut Automata, draft: &Draft) -> Result<Content, Wrong> {
     Ok(match &draft.content {
         DraftContent::Empty => Content::Empty,
         DraftContent::Simple(simple) => Content::Simple(simple.clone()),
-        DraftContent::Children { particle, mixed } => {
-            consistent(automata, particle)?;
-            match automata.all(particle)? {
-                Some(members) => Content::All { members, mixed: *mixed },
-                None => Content::Sequence { model: automata.model(particle)?, mixed: *mixed },
-            }
-        }
+        DraftContent::Children { particle, mixed } => match children(automata, particle)? {
+            Children::All(members) => Content::All { members, mixed: *mixed },
+            Children::Sequence(model) => Content::Sequence { model, mixed: *mixed },
+        },
     })
+}
+
+/// The children of a content model: those of a group, once for all types that consist of it.
+fn children(automata: &mut Automata, particle: &Particle) -> Result<Children, Wrong> {
+    let group = SharedGroup::of(particle);
+    if let Some(known) = group.as_ref().and_then(|group| automata.shared.get(group)) {
+        return Ok(known.clone());
+    }
+    consistent(automata, particle)?;
+    let children = match automata.all(particle)? {
+        Some(members) => Children::All(members.into()),
+        None => Children::Sequence(automata.model(particle)?.into()),
+    };
+    automata.shared.extend(group.map(|group| (group, children.clone())));
+    Ok(children)
 }
 
 /// Checks that all elements of one name in a content model have one type (section 3.8.6, cos-element-consistent). All

@@ -27,7 +27,7 @@ pub(super) enum Term {
 }
 
 /// The compositor of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Order {
     Sequence,
     Choice,

@@ -185,11 +185,12 @@ fn passes_over(grammar: &Grammar, open: &Open, steps: &[Step]) -> bool {
             }
             let state = &model.states[state.index()];
             let counted = state.counter.iter();
-            let edges = || state.edges.iter().chain(counted.clone().flat_map(|counter| &counter.edges));
+            let lists = || std::iter::once(&state.edges).chain(counted.clone().map(|counter| &counter.edges));
+            let edges = || lists().flat_map(|list| model.edges(list));
             if edges().any(|edge| edge.element == wanted) {
                 return true;
             }
-            let wildcards = state.wildcards.iter().chain(counted.clone().flat_map(|counter| &counter.wildcards));
+            let wildcards = lists().flat_map(|list| model.wildcard_edges(list));
             open.extend(edges().map(|edge| edge.to).chain(wildcards.map(|edge| edge.to)));
         }
         false
@@ -268,11 +269,11 @@ pub(super) fn steps(grammar: &Grammar, open: &Open) -> (Vec<Step>, bool) {
             let state = &model.states[open.state.index()];
             let counter = state.counter.as_deref();
             if let Some(counter) = counter.filter(|counter| open.count < counter.max) {
-                edges(&counter.edges, &counter.wildcards, true);
+                edges(model.edges(&counter.edges), model.wildcard_edges(&counter.edges), true);
             }
             let may_leave = counter.is_none_or(|counter| open.count >= counter.min);
             if may_leave {
-                edges(&state.edges, &state.wildcards, false);
+                edges(model.edges(&state.edges), model.wildcard_edges(&state.edges), false);
             }
             (steps, state.accepts && may_leave)
         }

@@ -4,7 +4,8 @@ use super::violation::{Expected, Part};
 use super::{Open, Started, Walk};
 use crate::ladder::scan::unescape;
 use crate::schema::engine::grammar::{
-    AllGroup, Content, Element, ElementId, Model, ProcessContents, StateId, TypeId, ValueConstraint, WildcardEdge,
+    AllGroup, Content, Edges, Element, ElementId, Model, ProcessContents, StateId, TypeId, ValueConstraint,
+    WildcardEdge,
 };
 use crate::schema::engine::simple::{Prefixes, SimpleType};
 
@@ -80,12 +81,12 @@ impl<'a> Walk<'_, 'a> {
                 let state = &model.states[open.state.index()];
                 let counter = state.counter.as_deref();
                 if let Some(counter) = counter.filter(|counter| open.count < counter.max) {
-                    expected.edges(grammar, self.own, &counter.edges, found);
-                    expected.wildcards(grammar, &model.wildcards, &counter.wildcards);
+                    expected.edges(grammar, self.own, model.edges(&counter.edges), found);
+                    expected.wildcards(grammar, &model.wildcards, model.wildcard_edges(&counter.edges));
                 }
                 if counter.is_none_or(|counter| open.count >= counter.min) {
-                    expected.edges(grammar, self.own, &state.edges, found);
-                    expected.wildcards(grammar, &model.wildcards, &state.wildcards);
+                    expected.edges(grammar, self.own, model.edges(&state.edges), found);
+                    expected.wildcards(grammar, &model.wildcards, model.wildcard_edges(&state.edges));
                 }
             }
             Content::All { members, .. } => {
@@ -248,18 +249,22 @@ fn sequence(
         return known.map_or(Step::Unknown, |at| Step::Misplaced(model.known[at].1));
     }
     let state = &model.states[open.state.index()];
-    let allowed = |edges: &[WildcardEdge]| {
+    let allowed = |edges: &Edges| {
         let allows = |edge: &&WildcardEdge| model.wildcards[edge.wildcard as usize].namespaces.contains(*namespace);
-        edges.iter().find(allows).map(|edge| (edge.to, model.wildcards[edge.wildcard as usize].process))
+        model
+            .wildcard_edges(edges)
+            .iter()
+            .find(allows)
+            .map(|edge| (edge.to, model.wildcards[edge.wildcard as usize].process))
     };
     let mut may_leave = true;
     if let Some(counter) = &state.counter {
         if open.count < counter.max {
-            if let Some(edge) = grammar.edge(&counter.edges, *namespace, local) {
+            if let Some(edge) = grammar.edge(model.edges(&counter.edges), *namespace, local) {
                 open.count += 1;
                 return Step::Element(edge.element);
             }
-            if let Some((_, process)) = allowed(&counter.wildcards) {
+            if let Some((_, process)) = allowed(&counter.edges) {
                 open.count += 1;
                 return Step::Wildcard(process);
             }
@@ -267,11 +272,11 @@ fn sequence(
         may_leave = open.count >= counter.min;
     }
     if may_leave {
-        if let Some(edge) = grammar.edge(&state.edges, *namespace, local) {
+        if let Some(edge) = grammar.edge(model.edges(&state.edges), *namespace, local) {
             (open.state, open.count) = (edge.to, 1);
             return Step::Element(edge.element);
         }
-        if let Some((to, process)) = allowed(&state.wildcards) {
+        if let Some((to, process)) = allowed(&state.edges) {
             (open.state, open.count) = (to, 1);
             return Step::Wildcard(process);
         }
