@@ -561,16 +561,6 @@ fn a_journal_that_fails_ends_the_organism_and_whoever_waits_is_told() {
     }
 }
 
-#[test]
-fn shards_beyond_what_numbers_can_tell_apart_are_refused() {
-    let organism = organism(&Person::default(), pass_on).shards(1025).journal(MemoryJournal::new([3; 32]));
-    let error = organism.start().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the journal can't be opened: a durable organism can have 1024 shards, not 1025: set fewer"
-    );
-}
-
 /// The same question as `Ask`, by a contract that has changed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct NumberedAsk {

@@ -221,7 +221,7 @@ impl EgressRouter {
 
     fn cancel(&mut self, client: ClientId, root: ThreadId) -> Vec<ThreadId> {
         let known = self.outlets.iter().filter(|(_, (owner, _))| *owner == client).map(|(&root, _)| root);
-        let mut roots: Vec<_> = known.chain([root]).filter(|&root| self.directory.shard_of(root).is_some()).collect();
+        let mut roots: Vec<_> = known.chain([root]).filter(|&root| self.directory.is_open(root)).collect();
         roots.sort_unstable();
         roots.dedup();
         for &root in &roots {

@@ -1,7 +1,7 @@
 //! A running organism.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,8 +9,7 @@ use systole_core::core::{
     Blueprint, Core, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input, OpenThread,
     Party, Problem, ShardId, Snapshot,
 };
-use systole_core::journal::{JournalError, SHARDS};
-use systole_core::vocab::{IdKey, ThreadId, Time};
+use systole_core::vocab::{IdKey, Partition, Partitions, ThreadId, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -70,7 +69,8 @@ pub(super) struct Shared {
     pub(super) closed: AtomicBool,
     /// Waiters for messages to be taken.
     pub(super) pending_acks: PendingAcks,
-    turn: AtomicUsize,
+    /// The partition of the next conversation.
+    turn: AtomicU8,
 }
 
 /// The organism has no client of that name.
@@ -130,10 +130,6 @@ impl Organism {
             tasks,
             recoverables,
         } = plan;
-        if journal.is_some() && shards > SHARDS {
-            let message = format!("a durable organism can have {SHARDS} shards, not {shards}: set fewer");
-            return Err(StartError::Journal(JournalError { message }));
-        }
         let journal = journal.map(|keep| keep.open(&entropy, !recoverables.is_empty())).transpose()?;
         journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
         for warning in &warnings {
@@ -156,7 +152,7 @@ impl Organism {
             inlets: inlets.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
             pending_acks: PendingAcks::default(),
-            turn: AtomicUsize::new(0),
+            turn: AtomicU8::new(0),
         });
         let observed = events.is_some();
         let events = events.unwrap_or_else(|| broadcast::channel(1).0);
@@ -179,10 +175,12 @@ impl Organism {
             journal_handle.tell(recoverables);
         }
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
-        let recovered = recovered.map(|recovered| recovered.into_shards(shards));
+        let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
+        let recovered = recovered.map(|recovered| recovered.split(&shares));
         let mut recovered = recovered.into_iter().flatten();
-        let seeds = (0..).map(ShardId).zip(receivers).map(|(shard, commands)| ShardSpec {
+        let seeds = (0..).map(ShardId).zip(shares).zip(receivers).map(|((shard, partitions), commands)| ShardSpec {
             shard,
+            partitions,
             shared: shared.clone(),
             recovered: recovered.next(),
             journal_handle: journal_handle.clone(),
@@ -213,7 +211,9 @@ impl Organism {
     /// Sends `<boot>`.
     pub(super) fn boot(&self) {
         let root = self.shared.root();
-        self.shared.links.send(ShardId(0), Command::Core(Input::Boot { root }));
+        if let Some(shard) = self.shared.directory.shard_of(Partition::BOOT) {
+            self.shared.links.send(shard, Command::Core(Input::Boot { root }));
+        }
     }
 
     /// Takes the result of the takeover of an older gateway's files, once.
@@ -437,16 +437,16 @@ impl fmt::Debug for Organism {
 }
 
 impl Shared {
-    /// Draws the id of a new conversation.
+    /// Draws the id of a new conversation. Partitions take turns, so that shards do.
     pub(super) fn root(&self) -> ThreadId {
-        self.entropy.root(self.clock.now())
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        self.entropy.root(self.clock.now(), Partition(turn))
     }
 
-    /// Chooses the shard of the next conversation.
-    pub(super) fn next_shard(&self) -> ShardId {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let shards = self.links.shards().count();
-        ShardId(u16::try_from(turn % shards).expect("less than the number of shards"))
+    /// Sends a command to the shard of a conversation; `false` if it has ended, or serves the conversation no more.
+    pub(super) fn send_to(&self, root: ThreadId, command: Command) -> bool {
+        let shard = self.directory.shard_of(Partition::of(root));
+        shard.is_some_and(|shard| self.links.send(shard, command))
     }
 
     pub(super) async fn counts(&self) -> Counts {

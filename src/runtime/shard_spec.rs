@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 
 use systole_core::core::{CoreConfig, Decoders, Event, ShardId};
 use systole_core::journal::Recovered;
-use systole_core::vocab::IdKey;
+use systole_core::vocab::{IdKey, Partitions};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinHandle, spawn_local, unconstrained};
@@ -26,6 +26,8 @@ use super::watchdog::Pulse;
 /// The parts of a shard, on the way to its thread.
 pub(super) struct ShardSpec {
     pub(super) shard: ShardId,
+    /// The partitions whose conversations it serves.
+    pub(super) partitions: Partitions,
     pub(super) shared: Arc<Shared>,
     /// The recovered conversations of the shard.
     pub(super) recovered: Option<Recovered>,
@@ -76,6 +78,7 @@ impl ShardSpec {
     pub(super) fn plant(self) -> (JoinHandle<()>, Rc<ShardContext>) {
         let Self {
             shard,
+            partitions,
             shared,
             recovered,
             journal_handle,
@@ -99,6 +102,7 @@ impl ShardSpec {
         let config = CoreConfig {
             shard,
             shards: u16::try_from(shared.links.shards().count()).expect("made from a u16"),
+            partitions,
             blueprint: shared.blueprint.clone(),
             catalog: shared.catalog.clone(),
             decoders,

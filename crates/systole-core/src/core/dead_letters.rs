@@ -8,13 +8,15 @@ use systole_xml::ladder::Canonical;
 use super::gauge::Overloaded;
 use super::io::ShardId;
 use crate::journal::Number;
-use crate::vocab::{Fault, Limits, Name, QName, ThreadPath, Time};
+use crate::vocab::{Fault, Limits, Name, Partition, QName, ThreadPath, Time};
 
 /// An undeliverable message.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
     /// The number of the letter, never given twice.
     pub id: DeadLetterId,
+    /// The partition that keeps it: that of the conversation which it came from, where there was one.
+    pub partition: Partition,
     /// The time at which it became a dead letter.
     pub at: Time,
     /// The sender.
@@ -180,7 +182,8 @@ mod tests {
         let payload = payload.map(|text| parse(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap());
         let reason = Fault::new(FaultCode::Route, "nobody");
         let (at, path, from) = (Time::default(), ThreadPath::new(Vec::new()), Name::system());
-        letters.push(DeadLetter { id, at, from, to: None, path, payload, reason });
+        let partition = Partition::default();
+        letters.push(DeadLetter { id, partition, at, from, to: None, path, payload, reason });
         id
     }
 

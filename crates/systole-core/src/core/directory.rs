@@ -1,27 +1,48 @@
-//! The directory of all shards: the shard of each conversation, and the number of threads.
+//! The directory of all shards: the shard of each partition, the open conversations, and the number of threads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 
 use super::blueprint::ClientId;
 use super::io::ShardId;
-use crate::vocab::ThreadId;
+use crate::vocab::{Partition, Partitions, ThreadId};
 
-/// Knowledge that shards and entrances share: the shard of each conversation of a client, the number of open threads,
-/// and the numbers given in this start, so that those of all shards are in the order of events.
-#[derive(Debug, Clone, Default)]
+/// Knowledge that shards and entrances share: the shard of each partition, the open conversations of clients, the
+/// number of open threads, and the numbers given so far, so that those of all shards are in the order of events.
+#[derive(Debug, Clone)]
 pub struct Directory {
-    roots: Arc<DashMap<ThreadId, (ClientId, ShardId)>>,
+    shards: Arc<[AtomicU16; Partition::COUNT]>,
+    roots: Arc<DashMap<ThreadId, ClientId>>,
     threads: Arc<AtomicUsize>,
     numbers: Arc<AtomicU64>,
 }
 
+/// The place of a partition that no shard serves.
+const NOWHERE: u16 = u16::MAX;
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self {
+            shards: Arc::new([const { AtomicU16::new(NOWHERE) }; Partition::COUNT]),
+            roots: Arc::default(),
+            threads: Arc::default(),
+            numbers: Arc::default(),
+        }
+    }
+}
+
 impl Directory {
-    /// The shard that a client's conversation lives in, while it is open.
-    pub fn shard_of(&self, root: ThreadId) -> Option<ShardId> {
-        self.roots.get(&root).map(|entry| entry.1)
+    /// The shard that serves a partition.
+    pub fn shard_of(&self, partition: Partition) -> Option<ShardId> {
+        let shard = self.shards[usize::from(partition.0)].load(Ordering::Acquire);
+        (shard != NOWHERE).then_some(ShardId(shard))
+    }
+
+    /// Returns whether a client's conversation is open.
+    pub fn is_open(&self, root: ThreadId) -> bool {
+        self.roots.contains_key(&root)
     }
 
     /// Open threads of all shards.
@@ -29,12 +50,19 @@ impl Directory {
         self.threads.load(Ordering::Relaxed)
     }
 
-    pub(super) fn owned_by(&self, root: ThreadId, client: ClientId) -> Option<ShardId> {
-        self.roots.get(&root).filter(|entry| entry.0 == client).map(|entry| entry.1)
+    /// Notes that a shard serves these partitions from now on.
+    pub(super) fn serve(&self, partitions: &Partitions, shard: ShardId) {
+        for partition in partitions.iter() {
+            self.shards[usize::from(partition.0)].store(shard.0, Ordering::Release);
+        }
     }
 
-    pub(super) fn insert(&self, root: ThreadId, client: ClientId, shard: ShardId) {
-        self.roots.insert(root, (client, shard));
+    pub(super) fn is_owned_by(&self, root: ThreadId, client: ClientId) -> bool {
+        self.roots.get(&root).is_some_and(|owner| *owner == client)
+    }
+
+    pub(super) fn insert(&self, root: ThreadId, client: ClientId) {
+        self.roots.insert(root, client);
     }
 
     pub(super) fn remove(&self, root: ThreadId) {

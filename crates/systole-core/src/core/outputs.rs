@@ -49,13 +49,13 @@ struct WriteAhead {
 
 impl Outputs {
     /// Outputs of a core; `epoch`: the start, of a durable organism.
-    pub(super) fn new(epoch: Option<u16>, events: bool, directory: Directory) -> Self {
+    pub(super) fn new(epoch: Option<u32>, events: bool, directory: Directory) -> Self {
         Self {
             said: VecDeque::new(),
             write_ahead: epoch.map(|_| Box::default()),
             events,
             directory,
-            first: epoch.map(|epoch| numbers_after(epoch, 0)),
+            first: epoch.map(|epoch| numbers_after(epoch)),
             sequence: 0,
         }
     }

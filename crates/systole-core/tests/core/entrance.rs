@@ -22,7 +22,7 @@ fn read(world: &World, letter: &Letter) -> Result<ReadMessage, Fault> {
 
 /// Hands over what an entrance has read, and lets everything run.
 fn hand_over(world: &mut World, read: Result<ReadMessage, Fault>, shard: usize) -> ThreadId {
-    let (client, root) = (world.client_id("alice"), world.fresh_root());
+    let (client, root) = (world.client_id("alice"), world.fresh_root_at(shard));
     let permit = world.gauge.admit(0).expect("there is room");
     let message = Arrival::Read(Box::new(read));
     let injected = Injected { client, message, root, remote: false, last: false, attachment: None, permit };

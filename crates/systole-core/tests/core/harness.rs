@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::core::*;
-use systole_core::vocab::{Budget, Fault, IdKey, MessageId, Name, QName, ThreadId, Time, ns};
+use systole_core::vocab::{Budget, Fault, IdKey, MessageId, Name, Partition, Partitions, QName, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Decoded;
 use uuid::Uuid;
@@ -141,6 +141,7 @@ impl Setup {
             Core::new(CoreConfig {
                 shard: ShardId(shard),
                 shards: self.shards,
+                partitions: Partitions::share(shard.into(), self.shards.into()),
                 blueprint: blueprint.clone(),
                 catalog: catalog.clone(),
                 decoders: decoders.clone(),
@@ -295,10 +296,16 @@ impl World {
         self.blueprint.clients().find(|(_, client)| client.name.as_str() == name).unwrap().0
     }
 
-    /// A root id that no entrance gave before.
+    /// A root id that no entrance gave before, of a conversation of the first shard.
     pub(crate) fn fresh_root(&mut self) -> ThreadId {
+        self.fresh_root_at(0)
+    }
+
+    /// A root id that no entrance gave before, of a conversation of that shard.
+    pub(crate) fn fresh_root_at(&mut self, shard: usize) -> ThreadId {
         self.roots += 1;
-        ThreadId::from_uuid(Uuid::from_u128(0xabc_0000 + self.roots))
+        let id = ThreadId::from_uuid(Uuid::from_u128((0xabc_0000 + self.roots) << 8));
+        Partition(shard as u8).place(id)
     }
 
     /// Puts a letter of a client on Queue 1; the id is that of the conversation that it opens.
@@ -313,7 +320,7 @@ impl World {
     }
 
     pub(crate) fn post_with(&mut self, client: &str, bytes: String, like: &Letter, permit: Permit) -> ThreadId {
-        let root = self.fresh_root();
+        let root = self.fresh_root_at(like.shard);
         let client = self.client_id(client);
         let (last, remote) = (like.last, like.remote);
         let injected =

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use systole_core::core::*;
 use systole_core::journal::{Journal, MemoryJournal};
-use systole_core::vocab::{Budget, Name, ThreadId, Time, ns};
+use systole_core::vocab::{Budget, Name, Partition, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use uuid::Uuid;
 
 use crate::payloads::{number, qname, reply, xml};
 use crate::random::Random;
-use crate::simulation::start_shard;
+use crate::simulation::{shares, start_shard};
 
 const LISTENERS: usize = 3;
 
@@ -70,7 +70,7 @@ impl Organism {
     fn start(&mut self) {
         let shards = 1 + self.random.below(4) as u16;
         let directory = Directory::default();
-        let recovered = self.journal.recover().expect("it is memory").into_shards(shards);
+        let recovered = self.journal.recover().expect("it is memory").split(&shares(shards));
         let start = |(shard, recovered)| {
             start_shard(&self.blueprint, recovered, (ShardId(shard), shards), &directory, self.now)
         };
@@ -144,8 +144,8 @@ impl Organism {
         self.next += 1;
         let (n, ticket) = (self.next, self.next as u64);
         let listener = self.random.below(LISTENERS);
-        let root = ThreadId::from_uuid(Uuid::from_u128(0xabc_0000 + u128::from(ticket)));
         let shard = self.random.below(self.cores.len());
+        let root = Partition(shard as u8).place(ThreadId::from_uuid(Uuid::from_u128(u128::from(ticket) << 8)));
         let envelope = format!(
             "<message xmlns=\"{}\"><meta><from>alice</from></meta>{}</message>",
             ns::ENVELOPE,

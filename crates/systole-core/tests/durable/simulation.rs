@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use systole_core::core::*;
 use systole_core::journal::{EgressRecord, Number, Recovered};
-use systole_core::vocab::{Amounts, Budget, IdKey, MessageId, Name, ThreadId, Time, ns};
+use systole_core::vocab::{Amounts, Budget, IdKey, MessageId, Name, Partitions, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::{Catalog, Decoded};
 use uuid::Uuid;
@@ -466,7 +466,7 @@ impl Simulation {
         let directory = Directory::default();
         let recovered = self.store.recover();
         let mut kept: Vec<_> = recovered.budgets.iter().map(|record| (record.budget, record.spent)).collect();
-        let parts = (0..).zip(recovered.into_shards(shards));
+        let parts = (0..).zip(recovered.split(&shares(shards)));
         let start = |(shard, recovered)| {
             start_shard(&self.blueprint, recovered, (ShardId(shard), shards), &directory, self.now)
         };
@@ -592,6 +592,11 @@ fn budget(random: &mut Random, times: usize) -> Budget {
     Budget { tokens, cost, calls, threads, time }
 }
 
+/// The partitions of each of so many shards.
+pub(crate) fn shares(shards: u16) -> Vec<Partitions> {
+    (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect()
+}
+
 /// The core of one shard of so many.
 pub(crate) fn start_shard(
     blueprint: &Arc<Blueprint>,
@@ -611,6 +616,7 @@ pub(crate) fn start_shard(
     let mut core = Core::new(CoreConfig {
         shard,
         shards,
+        partitions: Partitions::share(shard.0.into(), shards.into()),
         blueprint: blueprint.clone(),
         catalog: CATALOG.with(Arc::clone),
         decoders: Arc::new(decoders),

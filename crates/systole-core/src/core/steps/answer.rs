@@ -15,7 +15,7 @@ use crate::core::misroute::Misroute;
 use crate::core::tree::{Content, FanOutKind, Origin, Owner, Queued, Sender};
 use crate::journal::{EgressRecord, Op};
 use crate::protocol;
-use crate::vocab::{Fault, MessageId, Name, ThreadId, ThreadPath};
+use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, ThreadPath};
 
 /// An answer: a payload or a fault.
 pub(super) enum Reply {
@@ -256,20 +256,22 @@ impl Core {
     ) {
         let qname = payload.as_ref().map(|payload| payload.root().clone());
         self.tree.event(key, &mut self.out, || EventKind::DeadLetter { payload: qname, reason: reason.code });
-        let (from, path) = (self.setup.name_of(from), self.tree.path(key));
+        let (from, place) = (self.setup.name_of(from), (self.tree.partition(key), self.tree.path(key)));
         self.books.dead(entry);
-        self.tree.bury((from, to), path, payload, reason, &self.clock, &mut self.out);
+        self.tree.bury((from, to), place, payload, reason, &self.clock, &mut self.out);
     }
 
     /// Keeps an undeliverable message that is on no thread as a dead letter.
     pub(super) fn bury_outside(
         &mut self,
         way: (Name, Option<Name>),
+        partition: Partition,
         payload: Option<Canonical>,
         reason: Fault,
         entry: Entry,
     ) {
         self.books.dead(entry);
-        self.tree.bury(way, ThreadPath::new(Vec::new()), payload, reason, &self.clock, &mut self.out);
+        let place = (partition, ThreadPath::new(Vec::new()));
+        self.tree.bury(way, place, payload, reason, &self.clock, &mut self.out);
     }
 }

@@ -20,7 +20,7 @@ use crate::core::meta::is_for_threads;
 use crate::core::misroute::Misroute;
 use crate::core::read::{LABEL, read_message};
 use crate::core::tree::{Origin, Owner, Sender};
-use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, ns};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, ns};
 
 /// A message of a client that has been read.
 struct Entered {
@@ -42,7 +42,8 @@ impl Core {
         let entry = self.books.injected();
         if self.setup.blueprint.client(message.client).is_none() {
             self.out.take(message.attachment, false);
-            return self.bury_outside((Name::system(), None), None, faults::stranger(), entry);
+            let partition = self.setup.first_partition();
+            return self.bury_outside((Name::system(), None), partition, None, faults::stranger(), entry);
         }
         let item = Item::Injected(message, entry);
         match self.entrance.is_stopped() {
@@ -84,7 +85,7 @@ impl Core {
     }
 
     /// The conversation of a client that a message belongs to: the one that it names, if it is
-    /// the client's own, else the one that the entrance gave it. An error is the shard of it.
+    /// the client's own, else the one that the entrance gave it. An error is the shard of its partition.
     fn conversation_for(
         &mut self,
         client: ClientId,
@@ -92,16 +93,15 @@ impl Core {
         given: ThreadId,
     ) -> Result<ThreadId, ShardId> {
         let directory = self.tree.directory();
-        for id in claimed.into_iter().chain([given]) {
-            match directory.owned_by(id, client) {
-                Some(shard) if shard == self.setup.shard => return Ok(id),
-                Some(shard) => return Err(shard),
-                None => {}
-            }
+        let own = claimed.into_iter().chain([given]).find(|&id| directory.is_owned_by(id, client));
+        let root = own.unwrap_or(given);
+        match directory.shard_of(Partition::of(root)) {
+            Some(shard) if shard != self.setup.shard => return Err(shard),
+            Some(_) | None => {}
         }
         // Ids that entrances give are fresh. One that isn't must not open the conversation of another client.
-        let taken = directory.shard_of(given).is_some();
-        Ok(if taken { self.entrance.next_ids(given).1 } else { given })
+        let taken = own.is_none() && directory.is_open(given);
+        Ok(if taken { self.setup.first_partition().place(self.entrance.stray_ids().1) } else { root })
     }
 
     fn judge_entered(&mut self, entered: &Entered, proof: Option<Validated<Element>>) -> Result<Verdict, Fault> {
@@ -225,7 +225,7 @@ impl Core {
             self.out.root_event(entered.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
             let dead = self.books.made();
             let from = self.setup.blueprint.principal(entered.client).name.clone();
-            self.bury_outside((from, entered.to()), payload, fault.clone(), dead);
+            self.bury_outside((from, entered.to()), Partition::of(entered.root), payload, fault.clone(), dead);
         }
         let (id, _) = self.setup.key.derive(about, own_index::FAULT);
         self.leave_for(entered.recipient(), Sender::System, id, Reply::Fault(fault), answer);

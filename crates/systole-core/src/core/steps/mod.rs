@@ -58,11 +58,13 @@ pub struct Core {
 impl Core {
     /// An empty core; compiles the schemas.
     pub fn new(config: CoreConfig) -> Self {
-        let CoreConfig { shard, shards, blueprint, catalog, decoders, key, gauge, directory, events, started, epoch } =
-            config;
-        let setup = Rc::new(Setup { shard, shards: shards.max(1), blueprint, key, started });
-        // The ids of an earlier start must not come again.
-        let entries = epoch.map_or(0, |epoch| numbers_after(epoch, shard.0));
+        let CoreConfig { shard, shards, partitions, blueprint, catalog, decoders, .. } = config;
+        let CoreConfig { key, gauge, directory, events, started, epoch, .. } = config;
+        let setup = Rc::new(Setup { shard, shards: shards.max(1), partitions, blueprint, key, started });
+        directory.serve(&setup.partitions, shard);
+        // The ids of an earlier epoch must not come again. Each entry of a durable organism takes a number, too, so
+        // entries don't outlast the numbers of their epoch.
+        let entries = epoch.map_or(0, numbers_after);
         Self {
             clock: Clock::new(started),
             books: Books::default(),

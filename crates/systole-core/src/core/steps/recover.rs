@@ -289,7 +289,7 @@ impl Core {
             BodyRecord::Fault(_) | BodyRecord::Fatal(_) => None,
         };
         let entry = self.books.recovered();
-        self.bury_outside((record.from, None), payload, reason, entry);
+        self.bury_outside((record.from, None), self.setup.first_partition(), payload, reason, entry);
     }
 
     fn sender_named(&self, name: &Name) -> Sender {

@@ -82,7 +82,7 @@ impl Core {
             Item::Injected(Injected { client, root, attachment, .. }, entry) => {
                 self.out.take(attachment, false);
                 self.books.faulted(entry);
-                let about = self.entrance.next_ids(root).0;
+                let about = self.entrance.stray_ids().0;
                 self.last_fault(Recipient { client, root, label: None, traceparent: None }, about, fault);
                 if self.tree.root(root).is_none() {
                     self.out.say(Output::Closed { client, root });

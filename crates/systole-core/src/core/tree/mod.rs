@@ -37,7 +37,7 @@ use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::outputs::Outputs;
 use super::setup::Setup;
 use crate::journal::{Number, Op};
-use crate::vocab::{Fault, Name, ThreadId, ThreadPath};
+use crate::vocab::{Fault, Name, Partition, ThreadId, ThreadPath};
 use systole_xml::ladder::Canonical;
 
 /// The threads of a core, and all that hangs on them.
@@ -193,6 +193,16 @@ impl Tree {
         self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody)
     }
 
+    /// The partition of the conversation of a thread.
+    pub(super) fn partition(&self, key: ThreadKey) -> Partition {
+        let root = self.threads.get(key).and_then(|thread| self.threads.get(thread.root));
+        match root {
+            Some(root) if root.is_boot() => Partition::BOOT,
+            Some(root) => Partition::of(root.id),
+            None => self.setup.first_partition(),
+        }
+    }
+
     /// Lets a thread be settled at the end of the step: it may have nothing left to do.
     pub(super) fn touch(&mut self, key: ThreadKey) {
         if self.touched.back() != Some(&key) {
@@ -322,7 +332,7 @@ impl Tree {
     pub(super) fn bury(
         &mut self,
         (from, to): (Name, Option<Name>),
-        path: ThreadPath,
+        (partition, path): (Partition, ThreadPath),
         payload: Option<Canonical>,
         reason: Fault,
         clock: &Clock,
@@ -332,7 +342,7 @@ impl Tree {
             true => self.dead.id_of(out.next_number()),
             false => self.dead.next_id(),
         };
-        let letter = DeadLetter { id, at: clock.now(), from, to, path, payload, reason };
+        let letter = DeadLetter { id, partition, at: clock.now(), from, to, path, payload, reason };
         out.write(|| recording::letter(&letter));
         self.keep_letter(letter, out);
     }
