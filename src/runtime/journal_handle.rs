@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use systole_core::core::{Input, ShardId};
+use systole_core::core::{CoreId, Input};
 use systole_core::journal::{Journal, JournalError, Step};
 
 use super::breakdown::Breakdown;
@@ -12,6 +12,8 @@ use super::journal::{Durability, JournalSender, JournalWriter, Written};
 use super::journal_appender::{Following, Recoverable};
 use super::link::{Command, Links};
 use super::start::StartError;
+#[cfg(feature = "testing")]
+use systole_core::{journal::Recovered, vocab::Partitions};
 
 /// The writer of all shards' steps in the journal.
 ///
@@ -48,7 +50,7 @@ impl JournalHandle {
         links: Links,
     ) -> Result<Arc<Self>, StartError> {
         let shards = links.shards().collect();
-        let told = move |shard: ShardId, written: Result<u64, JournalError>| match written {
+        let told = move |shard: CoreId, written: Result<u64, JournalError>| match written {
             Ok(number) => drop(links.send(shard, Command::Core(Input::Appended { number }))),
             Err(error) => links.break_down(Breakdown::Journal(error)),
         };
@@ -68,7 +70,7 @@ impl JournalHandle {
     }
 
     /// Writes a step of a shard; returns the input for the core if the step is durable already.
-    pub(super) fn append(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
+    pub(super) fn append(&self, shard: CoreId, number: u64, step: Step) -> Option<Input> {
         self.write_beside();
         let recoverables = self.recoverables.get().into_iter().flatten();
         let following: Vec<Following> =
@@ -78,7 +80,7 @@ impl JournalHandle {
         appended
     }
 
-    fn write(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
+    fn write(&self, shard: CoreId, number: u64, step: Step) -> Option<Input> {
         match &self.hand {
             Hand::Here { journal, links, .. } => {
                 let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
@@ -95,6 +97,33 @@ impl JournalHandle {
                 None
             }
         }
+    }
+
+    /// Reads the records of partitions for a core that takes them over, once the steps handed over before are written.
+    ///
+    /// # Errors
+    /// [`JournalError`] if parts beside the cores have state here, which would stay behind, or if the journal can't be
+    /// read, which ends the organism.
+    #[cfg(feature = "testing")]
+    pub(super) async fn adopt(&self, partitions: Partitions) -> Result<Recovered, JournalError> {
+        match &self.hand {
+            Hand::Here { journal, .. } => {
+                self.write_beside();
+                journal.lock().unwrap_or_else(PoisonError::into_inner).adopt(&partitions)
+            }
+            Hand::Writer { sender, .. } => {
+                let (tell, told) = tokio::sync::oneshot::channel();
+                // The caller may have dropped its future.
+                sender.adopt(partitions, Box::new(|recovered| drop(tell.send(recovered))));
+                told.await.map_err(|_| JournalError { message: "the journal can't be written: see above".into() })
+            }
+        }
+    }
+
+    /// Tells whether parts beside the cores, such as jobs and mailboxes of remote listeners, live in the journal.
+    #[cfg(feature = "testing")]
+    pub(super) fn has_recoverables(&self) -> bool {
+        self.recoverables.get().is_some_and(|recoverables| !recoverables.is_empty())
     }
 
     /// Writes the steps of a shard that has no other work.

@@ -54,7 +54,7 @@ pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
 pub use takeover::Takeover;
 pub use verify::Verdict;
-pub use writer::{JournalSender, JournalWriter, Told, Written};
+pub use writer::{Adopted, JournalSender, JournalWriter, Told, Written};
 
 /// File, durability and retention of an organism's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use systole_core::core::ShardId;
+use systole_core::core::CoreId;
 use systole_core::core::catch_panic::catch_panic;
 use systole_core::journal::{Journal, JournalError, Step};
-use systole_core::vocab::Time;
+use systole_core::vocab::{Partitions, Time};
 
-use super::writer::{Told, Written};
+use super::writer::{Adopted, Told, Written};
 use crate::runtime::clock::Clock;
 
 /// The most steps of one transaction.
@@ -44,8 +44,20 @@ struct State {
 
 /// A step to write.
 pub(super) enum Order {
-    Write { shard: ShardId, number: u64, step: Step },
-    Beside { step: Step, written: Written },
+    Write {
+        shard: CoreId,
+        number: u64,
+        step: Step,
+    },
+    Beside {
+        step: Step,
+        written: Written,
+    },
+    /// Partitions that a core takes over, once the steps before are written.
+    Adopt {
+        partitions: Partitions,
+        adopted: Adopted,
+    },
 }
 
 /// Reason why no more steps come.
@@ -68,7 +80,7 @@ pub(super) enum Turn {
 /// The journal, and the callback for written steps.
 pub(super) struct Pen {
     journal: Box<dyn Journal>,
-    shards: Vec<ShardId>,
+    shards: Vec<CoreId>,
     told: Told,
     batch: Batch,
 }
@@ -77,8 +89,10 @@ pub(super) struct Pen {
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
-    last: Vec<(ShardId, u64)>,
+    last: Vec<(CoreId, u64)>,
     beside: Vec<Written>,
+    /// Partitions that are taken over after the steps.
+    adopt: Option<(Partitions, Adopted)>,
 }
 
 impl Queue {
@@ -157,7 +171,7 @@ impl Queue {
         }
         pen.fill(&mut state.orders);
         match state.end {
-            _ if !pen.batch.steps.is_empty() => Turn::Write(pen),
+            _ if !pen.batch.is_empty() => Turn::Write(pen),
             Some(end) => Turn::End(pen, end),
             None => Turn::Tidy(pen),
         }
@@ -198,14 +212,16 @@ impl Queue {
 
 impl Pen {
     /// Makes the pen of a recovered journal for these shards.
-    pub(super) fn new(journal: Box<dyn Journal>, shards: Vec<ShardId>, told: Told) -> Self {
+    pub(super) fn new(journal: Box<dyn Journal>, shards: Vec<CoreId>, told: Told) -> Self {
         Self { journal, shards, told, batch: Batch::default() }
     }
 
     /// Takes the orders of one transaction.
     fn fill(&mut self, orders: &mut VecDeque<Order>) {
-        let count = orders.len().min(BATCH);
-        orders.drain(..count).for_each(|order| self.batch.take(order));
+        while self.batch.steps.len() < BATCH && self.batch.adopt.is_none() {
+            let Some(order) = orders.pop_front() else { return };
+            self.batch.take(order);
+        }
     }
 
     /// Writes the orders that it has taken, and reports them.
@@ -215,10 +231,15 @@ impl Pen {
     pub(super) fn write(self) -> Result<Self, JournalError> {
         let write = |pen: &mut Self| {
             let Self { journal, told, batch, .. } = pen;
-            journal.append(&batch.steps)?;
+            if !batch.steps.is_empty() {
+                journal.append(&batch.steps)?;
+            }
             batch.steps.clear();
             batch.last.drain(..).for_each(|(shard, number)| told(shard, Ok(number)));
             batch.beside.drain(..).for_each(|written| written());
+            if let Some((partitions, adopted)) = batch.adopt.take() {
+                adopted(journal.adopt(&partitions)?);
+            }
             Ok(())
         };
         self.act(write).map(|(pen, ())| pen)
@@ -255,6 +276,10 @@ impl Pen {
 }
 
 impl Batch {
+    fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.adopt.is_none()
+    }
+
     fn take(&mut self, order: Order) {
         match order {
             Order::Write { shard, number, step } => {
@@ -268,6 +293,7 @@ impl Batch {
                 self.steps.push(step);
                 self.beside.push(written);
             }
+            Order::Adopt { partitions, adopted } => self.adopt = Some((partitions, adopted)),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use systole_core::core::ShardId;
-use systole_core::journal::{Journal, JournalError, Step};
-use systole_core::vocab::Time;
+use systole_core::core::CoreId;
+use systole_core::journal::{Journal, JournalError, Recovered, Step};
+use systole_core::vocab::{Partitions, Time};
 
 use super::Durability;
 use super::queue::{End, Order, Pen, Queue, Turn};
@@ -23,10 +23,14 @@ const TIDY: Duration = Duration::from_secs(60);
 /// will be written.
 ///
 /// Called on the thread that writes, which writes nothing meanwhile.
-pub type Told = Box<dyn FnMut(ShardId, Result<u64, JournalError>) + Send>;
+pub type Told = Box<dyn FnMut(CoreId, Result<u64, JournalError>) + Send>;
 
 /// Callback on the thread that writes once a step is written; dropped if the step won't be written.
 pub type Written = Box<dyn FnOnce() + Send>;
+
+/// Callback on the thread that writes, with the records of partitions that are taken over; dropped if they can't be
+/// read.
+pub type Adopted = Box<dyn FnOnce(Recovered) + Send>;
 
 /// The thread that writes the journal of an organism.
 ///
@@ -61,7 +65,7 @@ impl Drop for Sending {
 impl JournalSender {
     /// Queues a step of a shard, whose numbers must rise; never blocks. The step is written by the next
     /// [`flush`](Self::flush) at the latest. After an error nothing happens: the shard has received it.
-    pub fn send(&self, shard: ShardId, number: u64, step: Step) {
+    pub fn send(&self, shard: CoreId, number: u64, step: Step) {
         self.0.0.put(Order::Write { shard, number, step });
     }
 
@@ -69,6 +73,12 @@ impl JournalSender {
     /// after.
     pub fn send_beside(&self, step: Step, written: Written) {
         self.0.0.put(Order::Beside { step, written });
+    }
+
+    /// Reads the records of partitions for a core that takes them over, once the steps queued before are written; never
+    /// blocks.
+    pub fn adopt(&self, partitions: Partitions, adopted: Adopted) {
+        self.0.0.put(Order::Adopt { partitions, adopted });
     }
 
     /// Writes the waiting steps if they are few, the transaction does not wait for the disk, and no other thread
@@ -86,7 +96,7 @@ impl JournalWriter {
     pub fn start(
         journal: Box<dyn Journal>,
         durability: Durability,
-        shards: Vec<ShardId>,
+        shards: Vec<CoreId>,
         told: Told,
     ) -> io::Result<Self> {
         Self::start_tidying(journal, durability, shards, told, TIDY)
@@ -95,7 +105,7 @@ impl JournalWriter {
     fn start_tidying(
         journal: Box<dyn Journal>,
         durability: Durability,
-        shards: Vec<ShardId>,
+        shards: Vec<CoreId>,
         told: Told,
         every: Duration,
     ) -> io::Result<Self> {
@@ -168,7 +178,7 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::thread::ThreadId;
 
-    use systole_core::journal::{FailingJournal, MemoryJournal, Op, Recovered};
+    use systole_core::journal::{FailingJournal, MemoryJournal, Op};
 
     use super::super::queue::{BATCH, FEW};
     use super::*;
@@ -199,12 +209,12 @@ mod tests {
         }
     }
 
-    type Answers = Receiver<(ShardId, Result<u64, JournalError>)>;
+    type Answers = Receiver<(CoreId, Result<u64, JournalError>)>;
 
     fn start(journal: impl Journal + 'static, durability: Durability) -> (JournalWriter, Answers) {
         let (tell, answers) = channel();
         let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
-        let shards = vec![ShardId(0), ShardId(1)];
+        let shards = vec![CoreId(0), CoreId(1)];
         (JournalWriter::start(Box::new(journal), durability, shards, told).unwrap(), answers)
     }
 
@@ -218,18 +228,18 @@ mod tests {
         let batches = Arc::new(Mutex::new(Vec::new()));
         let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, Durability::Process);
         let sender = writer.sender();
-        sender.send(ShardId(0), 1, step(1));
+        sender.send(CoreId(0), 1, step(1));
         go.send(()).unwrap();
         sender.flush();
-        assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "an idle writer begins at once");
-        sender.send(ShardId(1), 1, step(1));
+        assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)), "an idle writer begins at once");
+        sender.send(CoreId(1), 1, step(1));
         // The thread is busy with that and some of these until it is signalled: more than a batch waits behind.
-        (2..=201).for_each(|number| sender.send(ShardId(number as u16 % 2), number, step(number)));
+        (2..=201).for_each(|number| sender.send(CoreId(number as u16 % 2), number, step(number)));
         drop(go);
         writer.close().unwrap();
         let told: Vec<_> = answers.iter().collect();
-        assert!(told.contains(&(ShardId(0), Ok(200))) && told.contains(&(ShardId(1), Ok(201))), "{told:?}");
-        for shard in [ShardId(0), ShardId(1)] {
+        assert!(told.contains(&(CoreId(0), Ok(200))) && told.contains(&(CoreId(1), Ok(201))), "{told:?}");
+        for shard in [CoreId(0), CoreId(1)] {
             let numbers: Vec<_> =
                 told.iter().filter(|(of, _)| *of == shard).map(|(_, number)| number.clone()).collect();
             assert!(numbers.is_sorted_by_key(|number| number.clone().unwrap()), "{told:?}");
@@ -244,9 +254,9 @@ mod tests {
     fn where_each_transaction_waits_for_the_disk_nothing_is_lost_either() {
         let (writer, answers) = start(MemoryJournal::new([0; 32]), Durability::Power);
         let sender = writer.sender();
-        (1..=1000).for_each(|number| sender.send(ShardId(0), number, step(number)));
+        (1..=1000).for_each(|number| sender.send(CoreId(0), number, step(number)));
         writer.close().unwrap();
-        assert_eq!(answers.iter().last(), Some((ShardId(0), Ok(1000))));
+        assert_eq!(answers.iter().last(), Some((CoreId(0), Ok(1000))));
     }
 
     #[test]
@@ -259,13 +269,13 @@ mod tests {
                 sender.send(shard, number, step(message));
                 sender.flush();
             };
-            send(ShardId(0), 1, 1);
-            assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)));
-            send(ShardId(0), 2, 2);
+            send(CoreId(0), 1, 1);
+            assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)));
+            send(CoreId(0), 2, 2);
             let error = JournalError { message: "the journal fails, as it was told to".into() };
-            assert_eq!(answers.recv().unwrap(), (ShardId(0), Err(error.clone())));
-            assert_eq!(answers.recv().unwrap(), (ShardId(1), Err(error.clone())));
-            send(ShardId(1), 3, 3);
+            assert_eq!(answers.recv().unwrap(), (CoreId(0), Err(error.clone())));
+            assert_eq!(answers.recv().unwrap(), (CoreId(1), Err(error.clone())));
+            send(CoreId(1), 3, 3);
             let (tell, told) = channel::<()>();
             sender.send_beside(step(4), Box::new(move || tell.send(()).unwrap()));
             assert!(told.recv().is_err() && answers.recv().is_err(), "nobody is told anything else");
@@ -304,11 +314,11 @@ mod tests {
             let here = std::thread::current().id();
             let (few, mut last) = (FEW as u64, 0);
             let mut send = |count| {
-                (last + 1..=last + count).for_each(|number| sender.send(ShardId(0), number, step(number)));
+                (last + 1..=last + count).for_each(|number| sender.send(CoreId(0), number, step(number)));
                 last += count;
                 last
             };
-            let heard = |last| while answers.recv_timeout(DEADLINE).unwrap() != (ShardId(0), Ok(last)) {};
+            let heard = |last| while answers.recv_timeout(DEADLINE).unwrap() != (CoreId(0), Ok(last)) {};
             // The thread may be tidying, as it does first.
             let is_here = (0..1000).any(|_| {
                 let last = send(few);
@@ -332,10 +342,10 @@ mod tests {
     fn a_journal_that_panics_on_the_thread_of_a_shard_fails_as_on_its_own() {
         let (written, _traced) = channel();
         let (writer, answers) = start(Traced { written, panics_at: 1 }, Durability::Process);
-        writer.sender().send(ShardId(1), 1, step(1));
+        writer.sender().send(CoreId(1), 1, step(1));
         writer.sender().flush();
         let told: Vec<_> = answers.iter().map(|(shard, told)| (shard, told.is_err())).collect();
-        assert_eq!(told, [(ShardId(0), true), (ShardId(1), true)]);
+        assert_eq!(told, [(CoreId(0), true), (CoreId(1), true)]);
         writer.close().unwrap_err();
     }
 
@@ -346,11 +356,11 @@ mod tests {
         let (ways, inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| channel()).unzip();
         let told: Told = Box::new(move |shard, written| ways[usize::from(shard.0)].send(written).unwrap());
         let journal = Box::new(Untidy { asked, more: 0 });
-        let shards = vec![ShardId(0), ShardId(1)];
+        let shards = vec![CoreId(0), CoreId(1)];
         let every = Duration::from_millis(1);
         let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
         std::thread::scope(|scope| {
-            for (shard, inbox) in (0..).map(ShardId).zip(inboxes) {
+            for (shard, inbox) in (0..).map(CoreId).zip(inboxes) {
                 let sender = writer.sender();
                 scope.spawn(move || {
                     // Each shard waits for its own steps, so a step that is left behind stops it.
@@ -411,13 +421,13 @@ mod tests {
             let (tell, answers) = channel();
             let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
             let journal = Box::new(Untidy { asked, more: 3 });
-            let shards = vec![ShardId(0)];
+            let shards = vec![CoreId(0)];
             let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
             let times: Vec<_> = tidied.iter().take(times).collect();
             assert!(times.is_sorted(), "{times:?}");
-            writer.sender().send(ShardId(0), 1, step(1));
+            writer.sender().send(CoreId(0), 1, step(1));
             writer.sender().flush();
-            assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "it writes as before");
+            assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)), "it writes as before");
             writer.close().unwrap();
         }
     }
@@ -428,11 +438,11 @@ mod tests {
         let (go, wait) = channel();
         drop(go);
         let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, Durability::Process);
-        writer.sender().send(ShardId(1), 7, step(7));
+        writer.sender().send(CoreId(1), 7, step(7));
         let JournalWriter { inbox, thread } = writer;
         drop(inbox);
         thread.join().unwrap().unwrap();
-        assert_eq!(answers.iter().collect::<Vec<_>>(), [(ShardId(1), Ok(7))]);
+        assert_eq!(answers.iter().collect::<Vec<_>>(), [(CoreId(1), Ok(7))]);
         assert_eq!(*batches.lock().unwrap(), [1], "not closed");
     }
 }

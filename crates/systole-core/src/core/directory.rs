@@ -1,4 +1,4 @@
-//! The directory of all shards: the shard of each partition, the open conversations, and the number of threads.
+//! The directory of all cores: the core of each partition, the open conversations, and the number of threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
@@ -6,26 +6,27 @@ use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use dashmap::DashMap;
 
 use super::blueprint::ClientId;
-use super::io::ShardId;
+use super::io::CoreId;
+use crate::journal::{Number, numbers_after};
 use crate::vocab::{Partition, Partitions, ThreadId};
 
-/// Knowledge that shards and entrances share: the shard of each partition, the open conversations of clients, the
-/// number of open threads, and the numbers given so far, so that those of all shards are in the order of events.
+/// Knowledge that cores and entrances share: the core of each partition, the open conversations of clients, the
+/// number of open threads, and the numbers given so far, so that those of all cores are in the order of events.
 #[derive(Debug, Clone)]
 pub struct Directory {
-    shards: Arc<[AtomicU16; Partition::COUNT]>,
+    cores: Arc<[AtomicU16; Partition::COUNT]>,
     roots: Arc<DashMap<ThreadId, ClientId>>,
     threads: Arc<AtomicUsize>,
     numbers: Arc<AtomicU64>,
 }
 
-/// The place of a partition that no shard serves.
+/// The place of a partition that no core serves.
 const NOWHERE: u16 = u16::MAX;
 
 impl Default for Directory {
     fn default() -> Self {
         Self {
-            shards: Arc::new([const { AtomicU16::new(NOWHERE) }; Partition::COUNT]),
+            cores: Arc::new([const { AtomicU16::new(NOWHERE) }; Partition::COUNT]),
             roots: Arc::default(),
             threads: Arc::default(),
             numbers: Arc::default(),
@@ -34,10 +35,10 @@ impl Default for Directory {
 }
 
 impl Directory {
-    /// The shard that serves a partition.
-    pub fn shard_of(&self, partition: Partition) -> Option<ShardId> {
-        let shard = self.shards[usize::from(partition.0)].load(Ordering::Acquire);
-        (shard != NOWHERE).then_some(ShardId(shard))
+    /// The core that serves a partition.
+    pub fn core_of(&self, partition: Partition) -> Option<CoreId> {
+        let core = self.cores[usize::from(partition.0)].load(Ordering::Acquire);
+        (core != NOWHERE).then_some(CoreId(core))
     }
 
     /// Returns whether a client's conversation is open.
@@ -45,15 +46,27 @@ impl Directory {
         self.roots.contains_key(&root)
     }
 
-    /// Open threads of all shards.
+    /// Open threads of all cores.
     pub fn threads(&self) -> usize {
         self.threads.load(Ordering::Relaxed)
     }
 
-    /// Notes that a shard serves these partitions from now on.
-    pub(super) fn serve(&self, partitions: &Partitions, shard: ShardId) {
+    /// Begins an epoch: later numbers belong to it.
+    pub(super) fn begin(&self, epoch: u32) {
+        self.numbers.fetch_max(numbers_after(epoch), Ordering::Relaxed);
+    }
+
+    /// Notes that a core serves its partitions no more.
+    pub(super) fn withdraw(&self, core: CoreId) {
+        for served in &*self.cores {
+            let _ = served.compare_exchange(core.0, NOWHERE, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a core serves these partitions from now on.
+    pub(super) fn serve(&self, partitions: &Partitions, core: CoreId) {
         for partition in partitions.iter() {
-            self.shards[usize::from(partition.0)].store(shard.0, Ordering::Release);
+            self.cores[usize::from(partition.0)].store(core.0, Ordering::Release);
         }
     }
 
@@ -69,8 +82,8 @@ impl Directory {
         self.roots.remove(&root);
     }
 
-    /// The next number, from 1.
-    pub(super) fn next_number(&self) -> u64 {
+    /// The next number of the present epoch.
+    pub(super) fn next_number(&self) -> Number {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 

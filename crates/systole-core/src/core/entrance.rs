@@ -97,7 +97,7 @@ impl Entrance {
     /// The ids of a message that enters from outside and belongs to no conversation of this core: derived from its
     /// address, because the core of a conversation derives from the root.
     pub(super) fn stray_ids(&mut self) -> (MessageId, ThreadId) {
-        self.next_ids(ThreadId::from_uuid(Uuid::from_u128(self.setup.shard.0.into())))
+        self.next_ids(ThreadId::from_uuid(Uuid::from_u128(self.setup.core.0.into())))
     }
 
     /// The ids of the next message that enters a conversation of this core from outside.

@@ -76,7 +76,7 @@ fn a_message_goes_to_the_shard_of_its_conversation_as_it_was_read() {
     world.post("alice", letter("ping", 3).thread(root).at(1));
     world.run();
     let proofs = world.links.iter().map(|(_, message)| match message {
-        ShardMessage::Injected(message) => match &message.message {
+        CoreMessage::Injected(message) => match &message.message {
             Arrival::Read(read) => (**read).as_ref().expect("it is good").proof.is_some(),
             Arrival::Raw(_) => panic!("it would be read again"),
         },

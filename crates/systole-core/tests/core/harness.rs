@@ -66,7 +66,7 @@ pub(crate) struct World {
     /// Listeners whose handlers ignore an abort.
     pub(crate) blocking: HashSet<String>,
     /// Messages between shards, in order.
-    pub(crate) links: VecDeque<(usize, ShardMessage)>,
+    pub(crate) links: VecDeque<(usize, CoreMessage)>,
     /// True if the messages stay on the links until the test carries them.
     pub(crate) slow_links: bool,
     pub(crate) running: Vec<Running>,
@@ -139,8 +139,8 @@ impl Setup {
         let catalog = catalog();
         let core = |shard| {
             Core::new(CoreConfig {
-                shard: ShardId(shard),
-                shards: self.shards,
+                core: CoreId(shard),
+                cores: self.shards,
                 partitions: Partitions::share(shard.into(), self.shards.into()),
                 blueprint: blueprint.clone(),
                 catalog: catalog.clone(),
@@ -383,7 +383,7 @@ impl World {
         let messages = std::mem::take(&mut self.links);
         let any = !messages.is_empty();
         for (to, message) in messages {
-            self.handle(to, Input::Shard(message));
+            self.handle(to, Input::Core(message));
         }
         any
     }
@@ -391,7 +391,7 @@ impl World {
     /// Carries the message that has been on the links longest.
     pub(crate) fn carry_one(&mut self) {
         if let Some((to, message)) = self.links.pop_front() {
-            self.handle(to, Input::Shard(message));
+            self.handle(to, Input::Core(message));
         }
     }
 
@@ -410,7 +410,7 @@ impl World {
             Output::Closed { root, .. } => self.closed.push(root),
             Output::Gone { root } => self.gone.push(root),
             Output::Letter { result, .. } => self.letters.push(result),
-            Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
+            Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Event(event) => self.events.push(event),
             Output::Reserved { result, .. } => self.reserved.push(result),
             Output::Noted { .. } => self.noted += 1,
@@ -586,7 +586,7 @@ impl World {
     /// Redrives a dead letter and lets everything run; returns the outcome.
     pub(crate) fn redrive(&mut self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
         let root = self.fresh_root();
-        self.handle(usize::from(letter.shard().0), Input::Redrive { letter, root });
+        self.handle(usize::from(letter.core().0), Input::Redrive { letter, root });
         self.run();
         self.letters.pop().expect("it is answered")
     }

@@ -22,7 +22,7 @@ struct Organism {
     blueprint: Arc<Blueprint>,
     cores: Vec<Core>,
     /// Messages between shards, in order for each pair.
-    links: VecDeque<(usize, ShardMessage)>,
+    links: VecDeque<(usize, CoreMessage)>,
     /// The handlers of each listener, with their shards and numbers.
     running: Vec<(usize, usize, InvocationId, i64)>,
     /// The messages of each listener that have not ended, in order of arrival.
@@ -71,10 +71,10 @@ impl Organism {
         let shards = 1 + self.random.below(4) as u16;
         let directory = Directory::default();
         let recovered = self.journal.recover().expect("it is memory").split(&shares(shards));
-        let start = |(shard, recovered)| {
-            start_shard(&self.blueprint, recovered, (ShardId(shard), shards), &directory, self.now)
+        let start = |((shard, partitions), recovered)| {
+            start_shard(&self.blueprint, recovered, (CoreId(shard), shards, partitions), &directory, self.now)
         };
-        self.cores = (0..).zip(recovered).map(start).collect();
+        self.cores = (0..).zip(shares(shards)).zip(recovered).map(start).collect();
         (self.running, self.links) = (Vec::new(), VecDeque::new());
     }
 
@@ -120,7 +120,7 @@ impl Organism {
                 self.running.retain(|(other, _, id, _)| (*other, *id) != (shard, task));
                 self.cores[shard].handle(Input::Finished { task, outcome: Outcome::Aborted }, self.now);
             }
-            Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
+            Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Egress(egress) if egress.number != 0 => {
                 assert!(egress.fault.is_none(), "{:?}", egress.fault);
                 self.cores[shard].handle(Input::Read { number: egress.number, at_once: true }, self.now);
@@ -135,7 +135,7 @@ impl Organism {
 
     fn carry(&mut self) -> bool {
         let Some((to, message)) = self.links.pop_front() else { return false };
-        self.cores[to].handle(Input::Shard(message), self.now);
+        self.cores[to].handle(Input::Core(message), self.now);
         true
     }
 

@@ -209,20 +209,24 @@ impl Core {
         self.books.delivered(entry);
         let code = fault.as_ref().map(|fault| fault.code);
         self.out.root_event(to.root, || EventKind::Left { payload: payload.root().clone(), fault: code });
-        let number = if self.out.writes() { self.out.next_number() } else { 0 };
         let (root, in_reply_to) = (to.root, to.label);
-        self.out.write(|| {
-            Op::Leave(EgressRecord {
-                number,
-                client: client.clone(),
-                root,
-                from: from.clone(),
-                in_reply_to: in_reply_to.clone(),
-                envelope: envelope.clone(),
-                fault: fault.clone(),
-                payload: payload.bytes().clone(),
-            })
-        });
+        // A core writes nothing of partitions that it doesn't serve.
+        let is_written = self.out.writes() && self.setup.partitions.contains(Partition::of(root));
+        let number = if is_written { self.out.next_number() } else { 0 };
+        if is_written {
+            self.out.write(|| {
+                Op::Leave(EgressRecord {
+                    number,
+                    client: client.clone(),
+                    root,
+                    from: from.clone(),
+                    in_reply_to: in_reply_to.clone(),
+                    envelope: envelope.clone(),
+                    fault: fault.clone(),
+                    payload: payload.bytes().clone(),
+                })
+            });
+        }
         let client = to.client;
         self.out.say(Output::Egress(Egress {
             number,

@@ -13,7 +13,7 @@ use crate::core::entrance::Item;
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::gauge::Permit;
-use crate::core::io::{Arrival, Injected, Output, ReadMessage, ShardId, ShardMessage};
+use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output, ReadMessage};
 use crate::core::judge::{Refusal, Sound, Verdict};
 use crate::core::key::ThreadKey;
 use crate::core::meta::is_for_threads;
@@ -63,11 +63,10 @@ impl Core {
         let claimed = read.as_ref().ok().and_then(|read| read.claims.thread.as_deref()?.parse().ok());
         let root = match self.conversation_for(client, claimed, root) {
             Ok(root) => root,
-            Err(shard) => {
-                self.books.forwarded(entry);
+            Err(core) => {
                 let message = Arrival::Read(Box::new(read));
                 let message = Injected { client, root, remote, last, message, permit, attachment };
-                return self.out.send(shard, ShardMessage::Injected(Box::new(message)));
+                return self.hand_on(message, core, entry);
             }
         };
         let ids = self.entrance.next_ids(root);
@@ -85,23 +84,34 @@ impl Core {
     }
 
     /// The conversation of a client that a message belongs to: the one that it names, if it is
-    /// the client's own, else the one that the entrance gave it. An error is the shard of its partition.
+    /// the client's own, else the one that the entrance gave it. An error is the core of its partition.
     fn conversation_for(
         &mut self,
         client: ClientId,
         claimed: Option<ThreadId>,
         given: ThreadId,
-    ) -> Result<ThreadId, ShardId> {
+    ) -> Result<ThreadId, Option<CoreId>> {
         let directory = self.tree.directory();
         let own = claimed.into_iter().chain([given]).find(|&id| directory.is_owned_by(id, client));
         let root = own.unwrap_or(given);
-        match directory.shard_of(Partition::of(root)) {
-            Some(shard) if shard != self.setup.shard => return Err(shard),
-            Some(_) | None => {}
+        match directory.core_of(Partition::of(root)) {
+            Some(core) if core == self.setup.core => {}
+            other => return Err(other),
         }
         // Ids that entrances give are fresh. One that isn't must not open the conversation of another client.
         let taken = own.is_none() && directory.is_open(given);
         Ok(if taken { self.setup.first_partition().place(self.entrance.stray_ids().1) } else { root })
+    }
+
+    /// Hands a message on to the core of its conversation, or refuses it while no core serves that.
+    fn hand_on(&mut self, message: Injected, core: Option<CoreId>, entry: Entry) {
+        match core {
+            Some(core) => {
+                self.books.forwarded(entry);
+                self.out.send(core, CoreMessage::Injected(Box::new(message)));
+            }
+            None => self.abandon(Item::Injected(message, entry), &faults::moving()),
+        }
     }
 
     fn judge_entered(&mut self, entered: &Entered, proof: Option<Validated<Element>>) -> Result<Verdict, Fault> {

@@ -44,9 +44,9 @@ use systole_xml::ladder::Canonical;
 pub(super) struct Tree {
     setup: Rc<Setup>,
     directory: Directory,
-    /// The messages that wait in all shards.
+    /// The messages that wait in all cores.
     gauge: Gauge,
-    /// The bytes that the contexts of this shard remember.
+    /// The bytes that the contexts of this core remember.
     context: Gauge,
     threads: SlotMap<ThreadKey, Thread>,
     fan_outs: SlotMap<FanOutKey, FanOut>,
@@ -62,7 +62,7 @@ pub(super) struct Tree {
     touched: VecDeque<ThreadKey>,
 }
 
-/// The open threads of a shard at one moment.
+/// The open threads of a core at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     /// The threads, in order of opening.
@@ -96,12 +96,12 @@ impl Tree {
         Self {
             directory,
             gauge,
-            context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(setup.shards)),
+            context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(setup.cores)),
             threads: SlotMap::with_key(),
             fan_outs: SlotMap::with_key(),
             roots: HashMap::new(),
             spawned: HashMap::new(),
-            dead: DeadLetters::new(setup.shard, limits),
+            dead: DeadLetters::new(setup.core, limits),
             queued: 0,
             delayed: 0,
             touched: VecDeque::new(),
@@ -117,7 +117,12 @@ impl Tree {
         self.threads.contains_key(key)
     }
 
-    /// The root of a client's conversation, if it is open in this shard.
+    /// Returns whether no thread is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// The root of a client's conversation, if it is open in this core.
     pub(super) fn root(&self, id: ThreadId) -> Option<ThreadKey> {
         self.roots.get(&id).copied()
     }
@@ -319,7 +324,7 @@ impl Tree {
         write_forgotten(self.threads[key].sequence, Number::MAX, out);
     }
 
-    /// Takes a place for a message of so many bytes among those that wait in all shards.
+    /// Takes a place for a message of so many bytes among those that wait in all cores.
     pub(super) fn admit(&self, bytes: usize) -> Result<Permit, Overloaded> {
         self.gauge.admit(bytes)
     }
@@ -350,6 +355,11 @@ impl Tree {
     /// Takes a dead letter out, without a record of it.
     pub(super) fn take_letter(&mut self, letter: DeadLetterId) -> Option<DeadLetter> {
         self.dead.take(letter)
+    }
+
+    /// Forgets all dead letters, without a record of it.
+    pub(super) fn leave_letters(&mut self) {
+        self.dead.clear();
     }
 
     fn keep_letter(&mut self, letter: DeadLetter, out: &mut Outputs) {
