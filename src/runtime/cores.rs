@@ -28,6 +28,7 @@ impl Cores {
     }
 
     /// Adds a core that has taken partitions over.
+    #[cfg(feature = "testing")]
     pub(super) fn add(&mut self, id: CoreId, core: Core, partitions: Partitions) {
         self.list.push(Served { id, core, partitions, leaving: None });
     }
@@ -76,6 +77,7 @@ impl Cores {
     }
 
     /// Lets a core give its partitions up; `tell` gets them when nothing of them is left there.
+    #[cfg(feature = "testing")]
     pub(super) fn release(&mut self, id: CoreId, tell: oneshot::Sender<Partitions>, now: Time) {
         // A core that is gone drops the sender, so that the caller sees it.
         let Some(served) = self.get(id).filter(|served| served.leaving.is_none()) else { return };

@@ -15,7 +15,7 @@ use super::start::StartError;
 #[cfg(feature = "testing")]
 use systole_core::{journal::Recovered, vocab::Partitions};
 
-/// The writer of all shards' steps in the journal.
+/// The writer of all cores' steps in the journal.
 ///
 /// Shards share it; when the last of them has ended, the journal is closed in order, unless one of them failed.
 pub(super) struct JournalHandle {
@@ -50,8 +50,8 @@ impl JournalHandle {
         links: Links,
     ) -> Result<Arc<Self>, StartError> {
         let shards = links.shards().collect();
-        let told = move |shard: CoreId, written: Result<u64, JournalError>| match written {
-            Ok(number) => drop(links.send(shard, Command::Core(Input::Appended { number }))),
+        let told = move |core: CoreId, written: Result<u64, JournalError>| match written {
+            Ok(number) => drop(links.send(core, Command::Core(Input::Appended { number }))),
             Err(error) => links.break_down(Breakdown::Journal(error)),
         };
         let writer = JournalWriter::start(journal, durability, shards, Box::new(told)).map_err(StartError::Thread)?;
@@ -69,18 +69,18 @@ impl JournalHandle {
         let _ = self.recoverables.set(recoverables);
     }
 
-    /// Writes a step of a shard; returns the input for the core if the step is durable already.
-    pub(super) fn append(&self, shard: CoreId, number: u64, step: Step) -> Option<Input> {
+    /// Writes a step of a core; returns the input for the core if the step is durable already.
+    pub(super) fn append(&self, core: CoreId, number: u64, step: Step) -> Option<Input> {
         self.write_beside();
         let recoverables = self.recoverables.get().into_iter().flatten();
         let following: Vec<Following> =
             recoverables.filter_map(|recoverable| recoverable.clone().follow(&step.ops)).collect();
-        let appended = self.write(shard, number, step);
+        let appended = self.write(core, number, step);
         following.into_iter().for_each(|follow| follow());
         appended
     }
 
-    fn write(&self, shard: CoreId, number: u64, step: Step) -> Option<Input> {
+    fn write(&self, core: CoreId, number: u64, step: Step) -> Option<Input> {
         match &self.hand {
             Hand::Here { journal, links, .. } => {
                 let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
@@ -93,7 +93,7 @@ impl JournalHandle {
                 }
             }
             Hand::Writer { sender, .. } => {
-                sender.send(shard, number, step);
+                sender.send(core, number, step);
                 None
             }
         }
@@ -133,7 +133,7 @@ impl JournalHandle {
         }
     }
 
-    /// Writes a step that belongs to no shard, between the steps handed over before and after. `written` is called
+    /// Writes a step that belongs to no core, between the steps handed over before and after. `written` is called
     /// afterwards, or dropped if the step won't be written.
     pub(super) fn append_beside(&self, step: Step, written: Written) {
         match &self.hand {
@@ -148,7 +148,7 @@ impl JournalHandle {
         }
     }
 
-    /// Writes the waiting steps that belong to no shard, if that is the shard's work.
+    /// Writes the waiting steps that belong to no core, if that is the shard's work.
     pub(super) fn write_beside(&self) {
         let Hand::Here { journal, beside, links } = &self.hand else { return };
         let next = || beside.lock().unwrap_or_else(PoisonError::into_inner).pop_front();

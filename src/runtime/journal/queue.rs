@@ -45,7 +45,7 @@ struct State {
 /// A step to write.
 pub(super) enum Order {
     Write {
-        shard: CoreId,
+        core: CoreId,
         number: u64,
         step: Step,
     },
@@ -80,12 +80,12 @@ pub(super) enum Turn {
 /// The journal, and the callback for written steps.
 pub(super) struct Pen {
     journal: Box<dyn Journal>,
-    shards: Vec<CoreId>,
+    cores: Vec<CoreId>,
     told: Told,
     batch: Batch,
 }
 
-/// Steps of one transaction, and the last of each shard.
+/// Steps of one transaction, and the last of each core.
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
@@ -211,9 +211,9 @@ impl Queue {
 }
 
 impl Pen {
-    /// Makes the pen of a recovered journal for these shards.
-    pub(super) fn new(journal: Box<dyn Journal>, shards: Vec<CoreId>, told: Told) -> Self {
-        Self { journal, shards, told, batch: Batch::default() }
+    /// Makes the pen of a recovered journal for these cores, which hear of an error.
+    pub(super) fn new(journal: Box<dyn Journal>, cores: Vec<CoreId>, told: Told) -> Self {
+        Self { journal, cores, told, batch: Batch::default() }
     }
 
     /// Takes the orders of one transaction.
@@ -227,7 +227,7 @@ impl Pen {
     /// Writes the orders that it has taken, and reports them.
     ///
     /// # Errors
-    /// The journal's error; all shards have received it.
+    /// The journal's error; all cores have received it.
     pub(super) fn write(self) -> Result<Self, JournalError> {
         let write = |pen: &mut Self| {
             let Self { journal, told, batch, .. } = pen;
@@ -235,7 +235,7 @@ impl Pen {
                 journal.append(&batch.steps)?;
             }
             batch.steps.clear();
-            batch.last.drain(..).for_each(|(shard, number)| told(shard, Ok(number)));
+            batch.last.drain(..).for_each(|(core, number)| told(core, Ok(number)));
             batch.beside.drain(..).for_each(|written| written());
             if let Some((partitions, adopted)) = batch.adopt.take() {
                 adopted(journal.adopt(&partitions)?);
@@ -266,8 +266,8 @@ impl Pen {
         match catch_panic(|| act(&mut self)).unwrap_or_else(panicked) {
             Ok(done) => Ok((self, done)),
             Err(error) => {
-                for shard in self.shards {
-                    (self.told)(shard, Err(error.clone()));
+                for core in self.cores {
+                    (self.told)(core, Err(error.clone()));
                 }
                 Err(error)
             }
@@ -282,11 +282,11 @@ impl Batch {
 
     fn take(&mut self, order: Order) {
         match order {
-            Order::Write { shard, number, step } => {
+            Order::Write { core, number, step } => {
                 self.steps.push(step);
-                match self.last.iter_mut().find(|(of, _)| *of == shard) {
+                match self.last.iter_mut().find(|(of, _)| *of == core) {
                     Some((_, last)) => *last = number,
-                    None => self.last.push((shard, number)),
+                    None => self.last.push((core, number)),
                 }
             }
             Order::Beside { step, written } => {

@@ -19,7 +19,7 @@ const GATHER: Duration = Duration::from_millis(2);
 /// Interval in which an idle writer looks for rows that are past their retention.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// Callback for written steps: a shard with the number of its last written step, or with the error after which none
+/// Callback for written steps: a core with the number of its last written step, or with the error after which none
 /// will be written.
 ///
 /// Called on the thread that writes, which writes nothing meanwhile.
@@ -34,10 +34,10 @@ pub type Adopted = Box<dyn FnOnce(Recovered) + Send>;
 
 /// The thread that writes the journal of an organism.
 ///
-/// It takes the steps of all shards in the order in which they come, at most 64, and writes them in one transaction; an
-/// idle writer starts at once. After a transaction, each shard with steps in it receives the number of its last one.
+/// It takes the steps of all cores in the order in which they come, at most 64, and writes them in one transaction; an
+/// idle writer starts at once. After a transaction, each core with steps in it receives the number of its last one.
 /// While no steps come, the thread deletes rows that are past their retention: at the start, and each minute. After an
-/// error all shards receive it once, and nothing more is written. Without [`close`](Self::close) the thread ends when
+/// error all cores receive it once, and nothing more is written. Without [`close`](Self::close) the thread ends when
 /// the last sender is dropped, and leaves the journal as a crash would.
 ///
 /// Where a transaction does not wait for the disk, a shard with nothing else to do writes a few steps itself
@@ -48,7 +48,7 @@ pub struct JournalWriter {
     thread: JoinHandle<Result<(), JournalError>>,
 }
 
-/// A sender of steps for shards. Waiting steps are bounded by the work that the shards have in flight.
+/// A sender of steps for cores. Waiting steps are bounded by the work that the cores have in flight.
 #[derive(Debug, Clone)]
 pub struct JournalSender(Arc<Sending>);
 
@@ -63,13 +63,13 @@ impl Drop for Sending {
 }
 
 impl JournalSender {
-    /// Queues a step of a shard, whose numbers must rise; never blocks. The step is written by the next
-    /// [`flush`](Self::flush) at the latest. After an error nothing happens: the shard has received it.
-    pub fn send(&self, shard: CoreId, number: u64, step: Step) {
-        self.0.0.put(Order::Write { shard, number, step });
+    /// Queues a step of a core, whose numbers must rise; never blocks. The step is written by the next
+    /// [`flush`](Self::flush) at the latest. After an error nothing happens: the core has received it.
+    pub fn send(&self, core: CoreId, number: u64, step: Step) {
+        self.0.0.put(Order::Write { core, number, step });
     }
 
-    /// Queues a step that belongs to no shard; never blocks. It keeps its position between steps queued before and
+    /// Queues a step that belongs to no core; never blocks. It keeps its position between steps queued before and
     /// after.
     pub fn send_beside(&self, step: Step, written: Written) {
         self.0.0.put(Order::Beside { step, written });
@@ -89,23 +89,23 @@ impl JournalSender {
 }
 
 impl JournalWriter {
-    /// Starts the thread for a recovered journal and these shards.
+    /// Starts the thread for a recovered journal and these cores, which hear of an error.
     ///
     /// # Errors
     /// The system's error, if no thread can be started.
     pub fn start(
         journal: Box<dyn Journal>,
         durability: Durability,
-        shards: Vec<CoreId>,
+        cores: Vec<CoreId>,
         told: Told,
     ) -> io::Result<Self> {
-        Self::start_tidying(journal, durability, shards, told, TIDY)
+        Self::start_tidying(journal, durability, cores, told, TIDY)
     }
 
     fn start_tidying(
         journal: Box<dyn Journal>,
         durability: Durability,
-        shards: Vec<CoreId>,
+        cores: Vec<CoreId>,
         told: Told,
         every: Duration,
     ) -> io::Result<Self> {
@@ -113,7 +113,7 @@ impl JournalWriter {
             Durability::Process => Duration::ZERO,
             Durability::Power => GATHER,
         };
-        let queue = Arc::new(Queue::new(Pen::new(journal, shards, told), gather.is_zero()));
+        let queue = Arc::new(Queue::new(Pen::new(journal, cores, told), gather.is_zero()));
         let clock = Clock::real();
         let tidy = Tidy { every, next: clock.now() };
         let work = Work { queue: queue.clone(), gather, clock, tidy };
@@ -121,7 +121,7 @@ impl JournalWriter {
         Ok(Self { inbox: JournalSender(Arc::new(Sending(queue))), thread })
     }
 
-    /// Returns a sender for shards.
+    /// Returns a sender for cores.
     pub fn sender(&self) -> JournalSender {
         self.inbox.clone()
     }
@@ -129,7 +129,7 @@ impl JournalWriter {
     /// Writes the queued steps, notes that the organism has ended in order, and closes the journal.
     ///
     /// # Errors
-    /// The error that the shards have received, or the error of closing.
+    /// The error that the cores have received, or the error of closing.
     pub fn close(self) -> Result<(), JournalError> {
         let Self { inbox, thread } = self;
         inbox.0.0.end(End::Closed);
@@ -178,7 +178,8 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::thread::ThreadId;
 
-    use systole_core::journal::{FailingJournal, MemoryJournal, Op};
+    use systole_core::journal::{BudgetRecord, FailingJournal, MemoryJournal, Op};
+    use systole_core::vocab::{Amounts, Budget};
 
     use super::super::queue::{BATCH, FEW};
     use super::*;
@@ -280,6 +281,26 @@ mod tests {
             sender.send_beside(step(4), Box::new(move || tell.send(()).unwrap()));
             assert!(told.recv().is_err() && answers.recv().is_err(), "nobody is told anything else");
             assert_eq!(writer.close(), Err(error));
+        }
+    }
+
+    #[test]
+    fn partitions_are_taken_over_behind_the_steps_before_and_before_those_behind() {
+        let budget = |thread| {
+            let record = BudgetRecord { thread, budget: Budget::NONE, spent: Amounts::default() };
+            Step { ops: vec![Op::Budget(record)], at: Time::default() }
+        };
+        for durability in [Durability::Process, Durability::Power] {
+            let (writer, answers) = start(MemoryJournal::new([0; 32]), durability);
+            let sender = writer.sender();
+            let (tell, told) = channel();
+            (1..=100).for_each(|number| sender.send(CoreId(0), number, budget(number)));
+            sender.adopt(Partitions::ALL, Box::new(move |recovered| tell.send(recovered).unwrap()));
+            (101..=200).for_each(|number| sender.send(CoreId(0), number, budget(number)));
+            let recovered = told.recv_timeout(DEADLINE).unwrap();
+            assert_eq!((recovered.budgets.len(), recovered.epoch), (100, 1), "{durability:?}");
+            writer.close().unwrap();
+            assert_eq!(answers.iter().last(), Some((CoreId(0), Ok(200))));
         }
     }
 

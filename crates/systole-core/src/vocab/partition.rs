@@ -9,8 +9,8 @@ use super::ThreadId;
 /// A part of all conversations: one of 256, fixed for good by the id of a conversation's root.
 ///
 /// It is the last byte of that id, which is random in the ids that entrances draw and a hash in those that the pump
-/// derives. So whoever knows the root knows the partition, and whoever draws a root can choose it. The number of
-/// partitions can't be changed, because records in journals are found by them.
+/// derives. So the root alone tells the partition, and an entrance that draws the id of a root can choose it. The number
+/// of partitions can't be changed, because records in journals are found by them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Partition(pub u8);
 

@@ -518,9 +518,8 @@ impl Simulation {
             let acted = (0..self.handlers.len()).rev().filter(|&at| self.act(at)).count();
             self.poll_all();
             let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
-            if acted > 0 || self.store.is_behind() || !self.clients.inbox.is_empty() {
-                continue;
-            } else if !self.takeovers.are_over() {
+            let is_busy = acted > 0 || self.store.is_behind() || !self.clients.inbox.is_empty();
+            if is_busy || !self.takeovers.are_over() {
                 continue;
             } else if open.is_empty() {
                 assert!(self.cores.iter().all(Core::is_idle), "nothing is open, but a core isn't idle");
