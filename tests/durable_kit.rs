@@ -13,6 +13,7 @@ use systole::ladder::Raw;
 use systole::prelude::*;
 use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
 use systole::testing::Kit;
+use systole::vocab::{Partition, Partitions, ThreadId};
 
 use oracle::{Answered, Oracle, Question, answered, question};
 
@@ -158,6 +159,46 @@ fn a_wait_for_a_person_outlives_any_number_of_crashes() {
     assert_eq!(answers(&start(organism(&person, pass_on), &unread)), ["you may"], "it was not read before the crash");
     let read = crash(&journal);
     assert_eq!(answers(&start(organism(&person, pass_on), &read)), [""; 0], "it was read");
+}
+
+#[test]
+fn partitions_move_to_other_cores_while_the_others_go_on() {
+    let (person, journal) = (Person::default(), fresh());
+    let kit = start(organism(&person, pass_on), &journal);
+    let client = kit.client("alice");
+    assert_eq!(kit.release(Partition::BOOT).unwrap(), Partitions::ALL);
+    client.tell(question("who is there?")).unwrap_err();
+    kit.release(Partition::BOOT).unwrap_err();
+    let [even, odd] = [0, 1].map(|half| Partitions::share(half, 2));
+    kit.adopt(even).unwrap();
+    kit.adopt(odd).unwrap();
+    kit.adopt(odd).unwrap_err();
+    let mut asked: Vec<_> = (0..32).map(|n| client.tell(question(format!("may I? {n}"))).unwrap()).collect();
+    kit.settle();
+    let received = || -> Vec<ThreadId> {
+        kit.advance(Duration::from_secs(3));
+        std::iter::from_fn(|| client.try_receive()).map(|egress| egress.root).collect()
+    };
+    assert_eq!(received(), []);
+    // Handlers of the one half end without effects; those of the other half have their answers meanwhile.
+    assert_eq!(kit.release(Partition(1)).unwrap(), odd);
+    *person.0.lock().unwrap() = Some("you may");
+    let mut answered = received();
+    assert!(answered.len() > 4 && answered.iter().all(|&root| even.contains(Partition::of(root))), "{answered:?}");
+    kit.adopt(odd).unwrap();
+    let later = received();
+    assert!(later.len() > 4 && later.iter().all(|&root| odd.contains(Partition::of(root))), "{later:?}");
+    answered.extend(later);
+    answered.sort_unstable();
+    asked.sort_unstable();
+    assert_eq!(answered, asked, "each has one answer");
+    kit.settle();
+    let counts = kit.counts();
+    let came = counts.injected + counts.emitted + counts.made + counts.redriven + counts.recovered;
+    assert_eq!(came, counts.delivered + counts.faulted + counts.dead + counts.cancelled, "{counts:?}");
+    let kit = start(organism(&person, pass_on), &crash(&journal));
+    assert!(kit.snapshot().threads.is_empty());
+    assert_eq!(answers(&kit), [""; 0]);
 }
 
 #[test]
@@ -559,16 +600,6 @@ fn a_journal_that_fails_ends_the_organism_and_whoever_waits_is_told() {
         let answers = answers(&kit);
         assert!(answers.len() >= taken && answers.iter().all(|answer| answer == "yes"), "{taken}: {answers:?}");
     }
-}
-
-#[test]
-fn shards_beyond_what_numbers_can_tell_apart_are_refused() {
-    let organism = organism(&Person::default(), pass_on).shards(1025).journal(MemoryJournal::new([3; 32]));
-    let error = organism.start().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the journal can't be opened: a durable organism can have 1024 shards, not 1025: set fewer"
-    );
 }
 
 /// The same question as `Ask`, by a contract that has changed.

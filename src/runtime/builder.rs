@@ -10,7 +10,7 @@ use systole_core::core::{
     Blueprint, Client, Contract, Decoders, Event, Failure, ListenerId, MetaFlags, Problem, Scheduling,
 };
 use systole_core::journal::{Journal, JournalError, Recovered};
-use systole_core::vocab::{Budget, Limits, Name, QName};
+use systole_core::vocab::{Budget, Limits, Name, Partition, QName};
 use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
 use tokio::sync::broadcast;
 
@@ -411,7 +411,7 @@ impl OrganismBuilder {
         }
         let shards = self.shards.unwrap_or_else(|| {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
-            u16::try_from(processors).unwrap_or(u16::MAX)
+            u16::try_from(processors.min(Partition::COUNT)).unwrap_or(u16::MAX)
         });
         Ok(OrganismSpec {
             blueprint: Arc::new(blueprint),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use systole_core::core::{
-    Answer, Arrival, Attachment, ClientId, Egress, Emission, Failure, Injected, Input, Overloaded, ReadMessage, ShardId,
+    Answer, Arrival, Attachment, ClientId, Egress, Emission, Failure, Injected, Input, Overloaded, ReadMessage,
 };
 #[cfg(feature = "gateway")]
 use systole_core::journal::{Op, SubmissionRecord};
@@ -98,7 +98,7 @@ impl Client {
     /// [`SendError`] if the envelope was not taken.
     pub fn send(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
-        self.inject(self.shared.next_shard(), root, envelope.into(), false, Way::default())?;
+        self.inject(root, envelope.into(), false, Way::default())?;
         Ok(root)
     }
 
@@ -109,7 +109,7 @@ impl Client {
     /// [`SendError`] if the envelope was not taken.
     pub fn send_last(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
-        self.inject(self.shared.next_shard(), root, envelope.into(), true, Way::default())?;
+        self.inject(root, envelope.into(), true, Way::default())?;
         Ok(root)
     }
 
@@ -120,7 +120,7 @@ impl Client {
     /// [`SendError`] if the request was not taken.
     pub fn tell(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
-        self.inject(self.shared.next_shard(), root, self.write(request.into_request())?, true, Way::default())?;
+        self.inject(root, self.write(request.into_request())?, true, Way::default())?;
         Ok(root)
     }
 
@@ -137,9 +137,7 @@ impl Client {
         let root = self.shared.root();
         let (ticket, taken) = self.shared.pending_acks.issue();
         let way = Way { attachment: Some(Attachment { ops: Vec::new(), ticket }), ..Way::default() };
-        let sent = self
-            .write(request.into_request())
-            .and_then(|envelope| self.inject(self.shared.next_shard(), root, envelope, true, way));
+        let sent = self.write(request.into_request()).and_then(|envelope| self.inject(root, envelope, true, way));
         if let Err(error) = sent {
             self.shared.pending_acks.punch(ticket, false);
             return Err(error);
@@ -164,7 +162,7 @@ impl Client {
         let (ticket, taken) = self.shared.pending_acks.issue();
         let ops = submission.map(Op::Submitted).into_iter().collect();
         let way = Way { attachment: Some(Attachment { ops, ticket }), read, ..Way::default() };
-        if let Err(error) = self.inject(self.shared.next_shard(), root, envelope, true, way) {
+        if let Err(error) = self.inject(root, envelope, true, way) {
             self.shared.pending_acks.punch(ticket, false);
             return Err(error);
         }
@@ -210,7 +208,6 @@ impl Client {
         Conversation {
             client: self.clone(),
             root: self.shared.root(),
-            shard: self.shared.next_shard(),
             inlet,
             outlet: outlet.downgrade(),
             unopened: Some(outlet),
@@ -244,7 +241,7 @@ impl Client {
         Letter { from: self.name(), deadline }.write(requests)
     }
 
-    fn inject(&self, shard: ShardId, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {
+    fn inject(&self, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {
         let Way { outlet, attachment, read } = way;
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(SendError::Closed);
@@ -258,7 +255,7 @@ impl Client {
             Some(outlet) => Command::Open { root, client, outlet, input },
             None => Command::Core(input),
         };
-        if self.shared.links.send(shard, command) { Ok(()) } else { Err(SendError::Closed) }
+        if self.shared.send_to(root, command) { Ok(()) } else { Err(SendError::Closed) }
     }
 }
 
@@ -275,7 +272,6 @@ impl fmt::Debug for Client {
 pub struct Conversation {
     client: Client,
     root: ThreadId,
-    shard: ShardId,
     inlet: EgressReceiver,
     outlet: WeakUnboundedSender<Unread>,
     unopened: Option<EgressSender>,
@@ -342,7 +338,7 @@ impl Conversation {
     fn put(&mut self, envelope: Bytes, last: bool) -> Result<(), SendError> {
         let outlet = self.unopened.clone().or_else(|| self.outlet.upgrade()).ok_or(SendError::Closed)?;
         let way = Way { outlet: Some(outlet), ..Way::default() };
-        self.client.inject(self.shard, self.root, envelope, last, way)?;
+        self.client.inject(self.root, envelope, last, way)?;
         self.unopened = None;
         Ok(())
     }
@@ -352,7 +348,7 @@ impl Drop for Conversation {
     fn drop(&mut self) {
         if self.unopened.is_none() {
             let leave = Command::Leave { root: self.root, cancel: self.give_up };
-            self.client.shared.links.send(self.shard, leave);
+            self.client.shared.send_to(self.root, leave);
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use systole_core::core::{Blueprint, ClientId, Directory, Egress, Gauge, Input, Permit, ShardId};
+use systole_core::core::{Blueprint, ClientId, Directory, Egress, Gauge, Input, Permit};
 use systole_core::journal::Number;
 use systole_core::protocol::write_fault;
-use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId};
+use systole_core::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId};
 use systole_xml::ladder::{Meta, write_envelope};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -27,14 +27,14 @@ pub struct Unread {
 /// Marks a message as read in the journal.
 struct Receipt {
     number: Number,
-    shard: ShardId,
+    root: ThreadId,
     given: Given,
 }
 
 impl Receipt {
     fn read(self, at_once: bool) {
         self.given.open().remove(&self.number);
-        self.given.read(self.number, self.shard, at_once);
+        self.given.read(self.number, self.root, at_once);
     }
 }
 
@@ -43,26 +43,29 @@ impl Receipt {
 #[derive(Clone)]
 pub(super) struct Given {
     links: Links,
-    open: Arc<Mutex<HashMap<Number, ShardId>>>,
+    directory: Directory,
+    open: Arc<Mutex<HashMap<Number, ThreadId>>>,
 }
 
 impl Given {
-    pub(super) fn new(links: Links) -> Self {
-        Self { links, open: Arc::default() }
+    pub(super) fn new(links: Links, directory: Directory) -> Self {
+        Self { links, directory, open: Arc::default() }
     }
 
     /// Marks all of them as read, as the organism ends in order.
     pub(super) fn read_all(&self) {
         let open = std::mem::take(&mut *self.open());
-        open.into_iter().for_each(|(number, shard)| self.read(number, shard, true));
+        open.into_iter().for_each(|(number, root)| self.read(number, root, true));
     }
 
-    fn read(&self, number: Number, shard: ShardId, at_once: bool) {
-        // Once its shard has ended, the message stays unread and comes again with the next start.
-        self.links.send(shard, Command::Core(Input::Read { number, at_once }));
+    fn read(&self, number: Number, root: ThreadId, at_once: bool) {
+        // Without a core, or once its shard has ended, the message stays unread and comes again with the next one.
+        if let Some(core) = self.directory.core_of(Partition::of(root)) {
+            self.links.send(core, Command::Core(Input::Read { number, at_once }));
+        }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<Number, ShardId>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<Number, ThreadId>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -89,8 +92,8 @@ impl Unread {
 
     /// Returns the message, with the receipt that marks it as read.
     fn give(self) -> (Egress, Option<Receipt>) {
-        if let Some(Receipt { number, shard, given }) = &self.receipt {
-            given.open().insert(*number, *shard);
+        if let Some(Receipt { number, root, given }) = &self.receipt {
+            given.open().insert(*number, *root);
         }
         (self.egress, self.receipt)
     }
@@ -173,7 +176,6 @@ impl ClientPort {
 
 /// The egress of one shard: the outlet of each conversation.
 pub(super) struct EgressRouter {
-    shard: ShardId,
     given: Given,
     blueprint: Arc<Blueprint>,
     directory: Directory,
@@ -185,10 +187,10 @@ pub(super) struct EgressRouter {
 }
 
 impl EgressRouter {
-    pub(super) fn new(shard: ShardId, shared: &Shared, ports: Vec<ClientPort>) -> Self {
+    pub(super) fn new(shared: &Shared, ports: Vec<ClientPort>) -> Self {
         let (given, entropy) = (shared.given.clone(), shared.entropy.clone());
         let (blueprint, directory) = (shared.blueprint.clone(), shared.directory.clone());
-        Self { shard, given, blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
+        Self { given, blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
     }
 
     /// Sends the messages of a conversation to an outlet of their own.
@@ -221,7 +223,7 @@ impl EgressRouter {
 
     fn cancel(&mut self, client: ClientId, root: ThreadId) -> Vec<ThreadId> {
         let known = self.outlets.iter().filter(|(_, (owner, _))| *owner == client).map(|(&root, _)| root);
-        let mut roots: Vec<_> = known.chain([root]).filter(|&root| self.directory.shard_of(root).is_some()).collect();
+        let mut roots: Vec<_> = known.chain([root]).filter(|&root| self.directory.is_open(root)).collect();
         roots.sort_unstable();
         roots.dedup();
         for &root in &roots {
@@ -240,8 +242,8 @@ impl EgressRouter {
             Some((_, outlet)) => outlet,
             None => &self.ports[egress.client.0 as usize].outlet,
         };
-        let (number, shard) = (egress.number, self.shard);
-        let receipt = (number != 0).then(|| Receipt { number, shard, given: self.given.clone() });
+        let (number, root) = (egress.number, egress.root);
+        let receipt = (number != 0).then(|| Receipt { number, root, given: self.given.clone() });
         if let Err(unsent) = outlet.send(Unread { egress, receipt, _permit: permit }) {
             // The receiver is gone: the client has left.
             unsent.0.read();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use systole_core::vocab::{IdKey, ThreadId, Time};
+use systole_core::vocab::{IdKey, Partition, ThreadId, Time};
 use uuid::Uuid;
 
 /// Source of the ids of roots.
@@ -23,19 +23,24 @@ impl Entropy {
     }
 
     /// Skips the counted ids of earlier starts, at the n-th start of a journal.
-    pub(crate) fn enter(&self, epoch: u16) {
+    pub(crate) fn enter(&self, epoch: u32) {
         if let Self::Counted(next) = self {
             next.fetch_max(u64::from(epoch.saturating_sub(1)) << 32, Ordering::Relaxed);
         }
     }
 
-    /// Makes the id of a new root, a UUIDv7 (RFC 9562, section 5.7) of 74 random bits: ids of the same time are
-    /// neighbours in the indexes of a journal, so that a transaction changes few of their pages.
-    pub(crate) fn root(&self, now: Time) -> ThreadId {
-        ThreadId::from_uuid(self.id(now))
+    /// Makes the id of a new root in a partition, a UUIDv7 (RFC 9562, section 5.7) of 66 random bits: ids of the same
+    /// time are neighbours in the indexes of a journal, so that a transaction changes few of their pages. The partition
+    /// of a counted id follows from the count.
+    pub(crate) fn root(&self, now: Time, partition: Partition) -> ThreadId {
+        let id = ThreadId::from_uuid(self.id(now));
+        match self {
+            Self::Real => partition.place(id),
+            Self::Counted(_) => id,
+        }
     }
 
-    /// Makes an id like that of a root.
+    /// Makes an id like that of a root, with 74 random bits.
     pub(crate) fn id(&self, now: Time) -> Uuid {
         let random = self.random();
         match (self, random.as_bytes().last_chunk()) {

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 #[cfg(feature = "gateway")]
 use systole_core::core::Short;
-use systole_core::core::{CallId, InvocationId, ListenerId, Settled, ShardId};
+use systole_core::core::{CallId, CoreId, InvocationId, ListenerId, Settled};
 use systole_core::vocab::Fault;
 
 /// Identity of a handler that has started and not finished.
@@ -14,7 +14,7 @@ pub(crate) struct HandlerKey {
     /// The context of the shard that the handler runs in.
     pub(super) shard_context: u64,
     /// The shard of the handler's thread.
-    pub(super) origin: ShardId,
+    pub(super) origin: CoreId,
     /// The handler's id in the core of that shard.
     pub(super) task: InvocationId,
 }
@@ -50,7 +50,7 @@ pub(super) struct Handler {
 /// Place of a handler.
 pub(super) enum Place {
     /// The handler runs in another shard.
-    Away(ShardId),
+    Away(CoreId),
     /// The handler is with its listener's host: queued, or running in its actor.
     Host,
     /// The handler runs in a task of its own.
@@ -80,7 +80,7 @@ enum CallState {
 }
 
 impl Handlers {
-    pub(super) fn insert(&mut self, origin: ShardId, handler: Handler) {
+    pub(super) fn insert(&mut self, origin: CoreId, handler: Handler) {
         let (origin, index) = (usize::from(origin.0), handler.task.index());
         if self.by_origin.len() <= origin {
             self.by_origin.resize_with(origin + 1, Vec::new);
@@ -92,12 +92,12 @@ impl Handlers {
         tasks[index] = Some(handler);
     }
 
-    pub(super) fn get(&mut self, origin: ShardId, task: InvocationId) -> Option<&mut Handler> {
+    pub(super) fn get(&mut self, origin: CoreId, task: InvocationId) -> Option<&mut Handler> {
         let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
         slot.as_mut().filter(|handler| handler.task == task)
     }
 
-    pub(super) fn remove(&mut self, origin: ShardId, task: InvocationId) -> Option<Handler> {
+    pub(super) fn remove(&mut self, origin: CoreId, task: InvocationId) -> Option<Handler> {
         let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
         slot.take_if(|handler| handler.task == task)
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use systole_core::core::{Input, ShardId};
+use systole_core::core::{CoreId, Input};
 use systole_core::journal::{Journal, JournalError, Step};
 
 use super::breakdown::Breakdown;
@@ -12,8 +12,10 @@ use super::journal::{Durability, JournalSender, JournalWriter, Written};
 use super::journal_appender::{Following, Recoverable};
 use super::link::{Command, Links};
 use super::start::StartError;
+#[cfg(feature = "testing")]
+use systole_core::{journal::Recovered, vocab::Partitions};
 
-/// The writer of all shards' steps in the journal.
+/// The writer of all cores' steps in the journal.
 ///
 /// Shards share it; when the last of them has ended, the journal is closed in order, unless one of them failed.
 pub(super) struct JournalHandle {
@@ -48,8 +50,8 @@ impl JournalHandle {
         links: Links,
     ) -> Result<Arc<Self>, StartError> {
         let shards = links.shards().collect();
-        let told = move |shard: ShardId, written: Result<u64, JournalError>| match written {
-            Ok(number) => drop(links.send(shard, Command::Core(Input::Appended { number }))),
+        let told = move |core: CoreId, written: Result<u64, JournalError>| match written {
+            Ok(number) => drop(links.send(core, Command::Core(Input::Appended { number }))),
             Err(error) => links.break_down(Breakdown::Journal(error)),
         };
         let writer = JournalWriter::start(journal, durability, shards, Box::new(told)).map_err(StartError::Thread)?;
@@ -67,18 +69,18 @@ impl JournalHandle {
         let _ = self.recoverables.set(recoverables);
     }
 
-    /// Writes a step of a shard; returns the input for the core if the step is durable already.
-    pub(super) fn append(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
+    /// Writes a step of a core; returns the input for the core if the step is durable already.
+    pub(super) fn append(&self, core: CoreId, number: u64, step: Step) -> Option<Input> {
         self.write_beside();
         let recoverables = self.recoverables.get().into_iter().flatten();
         let following: Vec<Following> =
             recoverables.filter_map(|recoverable| recoverable.clone().follow(&step.ops)).collect();
-        let appended = self.write(shard, number, step);
+        let appended = self.write(core, number, step);
         following.into_iter().for_each(|follow| follow());
         appended
     }
 
-    fn write(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
+    fn write(&self, core: CoreId, number: u64, step: Step) -> Option<Input> {
         match &self.hand {
             Hand::Here { journal, links, .. } => {
                 let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
@@ -91,10 +93,37 @@ impl JournalHandle {
                 }
             }
             Hand::Writer { sender, .. } => {
-                sender.send(shard, number, step);
+                sender.send(core, number, step);
                 None
             }
         }
+    }
+
+    /// Reads the records of partitions for a core that takes them over, once the steps handed over before are written.
+    ///
+    /// # Errors
+    /// [`JournalError`] if parts beside the cores have state here, which would stay behind, or if the journal can't be
+    /// read, which ends the organism.
+    #[cfg(feature = "testing")]
+    pub(super) async fn adopt(&self, partitions: Partitions) -> Result<Recovered, JournalError> {
+        match &self.hand {
+            Hand::Here { journal, .. } => {
+                self.write_beside();
+                journal.lock().unwrap_or_else(PoisonError::into_inner).adopt(&partitions)
+            }
+            Hand::Writer { sender, .. } => {
+                let (tell, told) = tokio::sync::oneshot::channel();
+                // The caller may have dropped its future.
+                sender.adopt(partitions, Box::new(|recovered| drop(tell.send(recovered))));
+                told.await.map_err(|_| JournalError { message: "the journal can't be written: see above".into() })
+            }
+        }
+    }
+
+    /// Tells whether parts beside the cores, such as jobs and mailboxes of remote listeners, live in the journal.
+    #[cfg(feature = "testing")]
+    pub(super) fn has_recoverables(&self) -> bool {
+        self.recoverables.get().is_some_and(|recoverables| !recoverables.is_empty())
     }
 
     /// Writes the steps of a shard that has no other work.
@@ -104,7 +133,7 @@ impl JournalHandle {
         }
     }
 
-    /// Writes a step that belongs to no shard, between the steps handed over before and after. `written` is called
+    /// Writes a step that belongs to no core, between the steps handed over before and after. `written` is called
     /// afterwards, or dropped if the step won't be written.
     pub(super) fn append_beside(&self, step: Step, written: Written) {
         match &self.hand {
@@ -119,7 +148,7 @@ impl JournalHandle {
         }
     }
 
-    /// Writes the waiting steps that belong to no shard, if that is the shard's work.
+    /// Writes the waiting steps that belong to no core, if that is the shard's work.
     pub(super) fn write_beside(&self) {
         let Hand::Here { journal, beside, links } = &self.hand else { return };
         let next = || beside.lock().unwrap_or_else(PoisonError::into_inner).pop_front();

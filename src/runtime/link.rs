@@ -6,14 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[cfg(feature = "gateway")]
 use systole_core::core::Short;
 use systole_core::core::{
-    CallId, ClientId, Core, DeadLetterError, DeadLetterId, Input, InvocationId, ListenerId, Outcome, Settled, ShardId,
-    Start,
+    CallId, ClientId, CoreId, DeadLetterError, DeadLetterId, Input, InvocationId, ListenerId, Outcome, Settled, Start,
 };
+#[cfg(feature = "testing")]
+use systole_core::journal::Recovered;
+#[cfg(feature = "testing")]
+use systole_core::vocab::Partitions;
 use systole_core::vocab::{Fault, ThreadId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::breakdown::Breakdown;
+use super::cores::Cores;
 use super::egress::EgressSender;
 use super::handler::HandlerKey;
 
@@ -29,24 +33,30 @@ pub(super) enum Command {
     /// The client has left a conversation.
     Leave { root: ThreadId, cancel: bool },
     /// A message on a thread of another shard, for a listener that lives here.
-    Start { origin: ShardId, start: Box<Start> },
+    Start { origin: CoreId, start: Box<Start> },
     /// The result of calls of such a handler.
-    Resume { origin: ShardId, task: InvocationId, call: CallId, result: Result<Vec<Settled>, Fault> },
+    Resume { origin: CoreId, task: InvocationId, call: CallId, result: Result<Vec<Settled>, Fault> },
     /// Aborts such a handler.
-    Abort { origin: ShardId, task: InvocationId },
+    Abort { origin: CoreId, task: InvocationId },
     /// A note of such a handler is durable.
-    Noted { origin: ShardId, task: InvocationId, index: u32 },
+    Noted { origin: CoreId, task: InvocationId, index: u32 },
     /// The result of a reservation of such a handler.
     #[cfg(feature = "gateway")]
-    Reserved { origin: ShardId, task: InvocationId, result: Result<(), Box<Short>> },
+    Reserved { origin: CoreId, task: InvocationId, result: Result<(), Box<Short>> },
     /// A handler that runs in another shard for a thread of this one has ended.
     Finished { task: InvocationId, outcome: Outcome },
     /// A handler of this shard that runs on a thread of its own has ended.
     Unblocked { listener: ListenerId, key: HandlerKey, outcome: Outcome },
     /// An input about a dead letter for its core; `tell` gets the result.
     Letter { letter: DeadLetterId, input: Input, tell: oneshot::Sender<Result<(), DeadLetterError>> },
-    /// Runs a query on the core.
-    Look(Box<dyn FnOnce(&Core) + Send>),
+    /// Runs a query on the cores of the shard.
+    Look(Box<dyn FnOnce(&Cores) + Send>),
+    /// Lets the core give its partitions up.
+    #[cfg(feature = "testing")]
+    Release(oneshot::Sender<Partitions>),
+    /// Makes a core at that address, which takes partitions over.
+    #[cfg(feature = "testing")]
+    Adopt { partitions: Partitions, recovered: Box<Recovered>, tell: oneshot::Sender<()> },
     /// Writes the steps that belong to no shard, where the journal has no thread.
     Beside,
     /// Ends the thread.
@@ -56,31 +66,37 @@ pub(super) enum Command {
 /// Channels to all shards, and the state of their work.
 #[derive(Clone)]
 pub(super) struct Links {
-    shards: Arc<[UnboundedSender<Command>]>,
+    shards: Arc<[UnboundedSender<(CoreId, Command)>]>,
     busy: Arc<Busy>,
 }
 
 /// Makes the links of `shards` shards, and the receiving end of each.
-pub(super) fn links(shards: u16) -> (Links, Vec<UnboundedReceiver<Command>>) {
+pub(super) fn links(shards: u16) -> (Links, Vec<UnboundedReceiver<(CoreId, Command)>>) {
     let (senders, receivers): (Vec<_>, _) = (0..shards).map(|_| unbounded_channel()).unzip();
     (Links { shards: senders.into(), busy: Arc::default() }, receivers)
 }
 
 impl Links {
-    /// Sends a command; `false` if that shard has ended.
-    pub(super) fn send(&self, to: ShardId, command: Command) -> bool {
+    /// Sends a command to the shard of a core; `false` if it has ended.
+    pub(super) fn send(&self, to: CoreId, command: Command) -> bool {
         self.busy.begin();
-        let sent = self.shards[usize::from(to.0)].send(command).is_ok();
+        let sent = self.shards[self.shard_of(to)].send((to, command)).is_ok();
         if !sent {
             self.busy.end();
         }
         sent
     }
 
-    /// Lists all shards.
-    pub(super) fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
+    /// Returns the index of the shard that a core lives in: cores that are made later have addresses with the same
+    /// remainder as the one that their shard started with.
+    pub(super) fn shard_of(&self, core: CoreId) -> usize {
+        usize::from(core.0) % self.shards.len()
+    }
+
+    /// Lists the cores that the shards started with, one for each.
+    pub(super) fn shards(&self) -> impl Iterator<Item = CoreId> + use<> {
         let count = u16::try_from(self.shards.len()).expect("made from a u16");
-        (0..count).map(ShardId)
+        (0..count).map(CoreId)
     }
 
     /// Breaks the organism down: the shards drop their work, and each waiting client gets a fault.

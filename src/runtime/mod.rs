@@ -16,6 +16,7 @@ mod client;
 pub mod clock;
 pub mod command;
 pub(crate) mod contract;
+mod cores;
 mod delivery;
 #[doc(hidden)]
 pub mod descriptors;
@@ -27,6 +28,8 @@ pub mod entropy;
 mod events;
 mod function;
 mod handler;
+#[cfg(feature = "testing")]
+mod handover;
 mod host;
 pub mod human;
 pub mod inbox;

@@ -1,16 +1,15 @@
 //! A running organism.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use systole_core::core::{
-    Blueprint, Core, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input, OpenThread,
-    Party, Problem, ShardId, Snapshot,
+    Blueprint, Core, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input,
+    OpenThread, Party, Problem, Snapshot,
 };
-use systole_core::journal::{JournalError, SHARDS};
-use systole_core::vocab::{IdKey, ThreadId, Time};
+use systole_core::vocab::{IdKey, Partition, Partitions, ThreadId, Time};
 use systole_xml::schema::Catalog;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -20,10 +19,13 @@ use super::breakdown::Vital;
 use super::builder::{Opened, OrganismBuilder, OrganismSpec};
 use super::client::{Client, SendError};
 use super::clock::Clock;
+use super::cores::Cores;
 use super::drain::{Drained, drain};
 use super::egress::{ClientPort, EgressReceiver, Given};
 use super::entropy::Entropy;
 use super::events::Events;
+#[cfg(feature = "testing")]
+use super::handover::Handover;
 use super::inbox::TaskBoard;
 use super::journal::Takeover;
 use super::journal_appender::JournalAppender;
@@ -48,6 +50,9 @@ pub struct Organism {
     /// Files of an older gateway that were imported.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
     takeover: Mutex<Option<Takeover>>,
+    /// Moves partitions between cores, where there is a journal.
+    #[cfg(feature = "testing")]
+    handover: Option<Handover>,
     /// Closed when the threads of all shards have ended.
     ended: Mutex<Option<mpsc::Receiver<()>>>,
     drained: watch::Sender<Option<Drained>>,
@@ -70,7 +75,8 @@ pub(super) struct Shared {
     pub(super) closed: AtomicBool,
     /// Waiters for messages to be taken.
     pub(super) pending_acks: PendingAcks,
-    turn: AtomicUsize,
+    /// The partition of the next conversation.
+    turn: AtomicU8,
 }
 
 /// The organism has no client of that name.
@@ -130,10 +136,6 @@ impl Organism {
             tasks,
             recoverables,
         } = plan;
-        if journal.is_some() && shards > SHARDS {
-            let message = format!("a durable organism can have {SHARDS} shards, not {shards}: set fewer");
-            return Err(StartError::Journal(JournalError { message }));
-        }
         let journal = journal.map(|keep| keep.open(&entropy, !recoverables.is_empty())).transpose()?;
         journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
         for warning in &warnings {
@@ -143,10 +145,11 @@ impl Organism {
         let limits = &blueprint.limits;
         let unread: Vec<_> = blueprint.clients().map(|_| Gauge::new(limits.egress, limits.egress_bytes)).collect();
         let (ports, inlets): (Vec<_>, Vec<_>) = unread.iter().cloned().map(ClientPort::new).unzip();
+        let directory = Directory::default();
         let shared = Arc::new(Shared {
             gauge: Gauge::new(limits.queue, limits.queue_bytes),
-            directory: Directory::default(),
-            given: Given::new(links.clone()),
+            given: Given::new(links.clone(), directory.clone()),
+            directory,
             blueprint,
             catalog,
             links,
@@ -156,7 +159,7 @@ impl Organism {
             inlets: inlets.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
             pending_acks: PendingAcks::default(),
-            turn: AtomicUsize::new(0),
+            turn: AtomicU8::new(0),
         });
         let observed = events.is_some();
         let events = events.unwrap_or_else(|| broadcast::channel(1).0);
@@ -178,11 +181,15 @@ impl Organism {
             }
             journal_handle.tell(recoverables);
         }
+        #[cfg(feature = "testing")]
+        let handover = journal_handle.as_ref().map(|journal| Handover::new(shared.clone(), journal));
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
-        let recovered = recovered.map(|recovered| recovered.into_shards(shards));
+        let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
+        let recovered = recovered.map(|recovered| recovered.split(&shares));
         let mut recovered = recovered.into_iter().flatten();
-        let seeds = (0..).map(ShardId).zip(receivers).map(|(shard, commands)| ShardSpec {
+        let seeds = (0..).map(CoreId).zip(shares).zip(receivers).map(|((shard, partitions), commands)| ShardSpec {
             shard,
+            partitions,
             shared: shared.clone(),
             recovered: recovered.next(),
             journal_handle: journal_handle.clone(),
@@ -198,6 +205,8 @@ impl Organism {
         let seeds = seeds.collect();
         let (alive, ended) = mpsc::channel(1);
         let organism = Self {
+            #[cfg(feature = "testing")]
+            handover,
             shared,
             tasks,
             warnings,
@@ -213,13 +222,21 @@ impl Organism {
     /// Sends `<boot>`.
     pub(super) fn boot(&self) {
         let root = self.shared.root();
-        self.shared.links.send(ShardId(0), Command::Core(Input::Boot { root }));
+        if let Some(shard) = self.shared.directory.core_of(Partition::BOOT) {
+            self.shared.links.send(shard, Command::Core(Input::Boot { root }));
+        }
     }
 
     /// Takes the result of the takeover of an older gateway's files, once.
     #[cfg(feature = "gateway")]
     pub(crate) fn takeover(&self) -> Takeover {
         self.takeover.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+
+    /// Moves partitions between cores; `None` without a journal.
+    #[cfg(feature = "testing")]
+    pub(crate) fn handover(&self) -> Option<&Handover> {
+        self.handover.as_ref()
     }
 
     /// Returns the task board: the jobs and their tasks.
@@ -437,49 +454,41 @@ impl fmt::Debug for Organism {
 }
 
 impl Shared {
-    /// Draws the id of a new conversation.
+    /// Draws the id of a new conversation. Partitions take turns, so that shards do.
     pub(super) fn root(&self) -> ThreadId {
-        self.entropy.root(self.clock.now())
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        self.entropy.root(self.clock.now(), Partition(turn))
     }
 
-    /// Chooses the shard of the next conversation.
-    pub(super) fn next_shard(&self) -> ShardId {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let shards = self.links.shards().count();
-        ShardId(u16::try_from(turn % shards).expect("less than the number of shards"))
+    /// Sends a command to the shard of a conversation; `false` if it has ended, or serves the conversation no more.
+    pub(super) fn send_to(&self, root: ThreadId, command: Command) -> bool {
+        let shard = self.directory.core_of(Partition::of(root));
+        shard.is_some_and(|shard| self.links.send(shard, command))
     }
 
     pub(super) async fn counts(&self) -> Counts {
-        self.look(Core::counts).await.into_iter().fold(Counts::default(), |sum, of_shard| Counts {
-            injected: sum.injected + of_shard.injected,
-            emitted: sum.emitted + of_shard.emitted,
-            made: sum.made + of_shard.made,
-            redriven: sum.redriven + of_shard.redriven,
-            recovered: sum.recovered + of_shard.recovered,
-            delivered: sum.delivered + of_shard.delivered,
-            faulted: sum.faulted + of_shard.faulted,
-            dead: sum.dead + of_shard.dead,
-            cancelled: sum.cancelled + of_shard.cancelled,
-        })
+        self.look_at(Cores::counts).await.into_iter().fold(Counts::default(), Counts::plus)
     }
 
     /// Sends an input about a dead letter to the shard that keeps it.
     async fn decide(&self, letter: DeadLetterId, input: Input) -> Result<(), DeadLetterError> {
-        if !self.links.shards().any(|shard| shard == letter.shard()) {
-            return Err(DeadLetterError::Unknown);
-        }
         let (tell, told) = oneshot::channel();
-        self.links.send(letter.shard(), Command::Letter { letter, input, tell });
+        self.links.send(letter.core(), Command::Letter { letter, input, tell });
         told.await.unwrap_or(Err(DeadLetterError::Closed))
     }
 
-    /// Queries the core of each running shard.
+    /// Queries each core of the running shards.
     pub(super) async fn look<T: Send + 'static>(&self, look: impl Fn(&Core) -> T + Copy + Send + 'static) -> Vec<T> {
+        self.look_at(move |cores| cores.iter().map(look).collect::<Vec<_>>()).await.into_iter().flatten().collect()
+    }
+
+    /// Queries the cores of each running shard.
+    async fn look_at<T: Send + 'static>(&self, look: impl Fn(&Cores) -> T + Copy + Send + 'static) -> Vec<T> {
         let mut seen = Vec::new();
         for shard in self.links.shards() {
             let (tell, told) = oneshot::channel();
             // The caller may have dropped its future.
-            let look = move |core: &Core| drop(tell.send(look(core)));
+            let look = move |cores: &Cores| drop(tell.send(look(cores)));
             self.links.send(shard, Command::Look(Box::new(look)));
             seen.extend(told.await.ok());
         }

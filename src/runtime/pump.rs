@@ -8,15 +8,14 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use systole_core::core::{
-    Core, CoreConfig, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, ShardId, Start,
-};
+use systole_core::core::{Core, CoreId, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, Start};
 use systole_core::journal::{Recovered, Step};
-use systole_core::vocab::Time;
+use systole_core::vocab::{Partition, Partitions, Time};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::{Instant, Sleep};
 
+use super::cores::Cores;
 use super::egress::EgressRouter;
 use super::handler::Place;
 use super::host::{Host, HostFactory};
@@ -30,25 +29,31 @@ const BATCH: usize = 64;
 /// The longest sleep; a timer that is due later is checked again.
 const NAP: Duration = Duration::from_secs(3600);
 
+/// Makes a core at an address that serves these partitions, with their records where the organism is durable.
+pub(super) type MakeCore = Box<dyn Fn(CoreId, Partitions, Option<Box<Recovered>>) -> Core>;
+
 /// Connections of a shard.
 pub(super) struct ShardChannels {
     pub(super) exits: EgressRouter,
     pub(super) events: broadcast::Sender<Event>,
-    pub(super) commands: UnboundedReceiver<Command>,
+    pub(super) commands: UnboundedReceiver<(CoreId, Command)>,
     /// The journal, if there is one.
     pub(super) journal_handle: Option<Arc<JournalHandle>>,
 }
 
-/// A shard: a core, the hosts of the listeners that live here, and the pump between them.
+/// A shard: its cores, the hosts of the listeners that live here, and the pump between them.
 pub(super) struct Shard {
     shard_context: Rc<ShardContext>,
     shared: Arc<Shared>,
     journal_handle: Option<Arc<JournalHandle>>,
-    core: Core,
+    cores: Cores,
+    /// Makes a core that serves these partitions.
+    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only the test kit moves partitions"))]
+    make: MakeCore,
     hosts: Vec<Option<Rc<dyn Host>>>,
     exits: EgressRouter,
     events: broadcast::Sender<Event>,
-    commands: UnboundedReceiver<Command>,
+    commands: UnboundedReceiver<(CoreId, Command)>,
     /// Waiters for inputs about dead letters, in order.
     letters: VecDeque<(DeadLetterId, oneshot::Sender<Result<(), DeadLetterError>>)>,
     timer: Pin<Box<Sleep>>,
@@ -63,16 +68,14 @@ impl Shard {
     pub(super) fn new(
         shard_context: Rc<ShardContext>,
         shared: Arc<Shared>,
-        config: CoreConfig,
-        recovered: Option<Recovered>,
+        make: MakeCore,
+        (partitions, recovered): (Partitions, Option<Recovered>),
         factories: &[HostFactory],
         ways: ShardChannels,
     ) -> Self {
         let ShardChannels { exits, events, commands, journal_handle } = ways;
-        let mut core = Core::new(config);
-        if let Some(recovered) = recovered {
-            core.handle(Input::Recovered(Box::new(recovered)), shard_context.clock.now());
-        }
+        let core = make(shard_context.shard, partitions, recovered.map(Box::new));
+        let cores = Cores::new(shard_context.shard, core, partitions);
         let host = |(id, factory): (ListenerId, &HostFactory)| {
             (home(&shard_context, id) == shard_context.shard).then(|| factory(shard_context.clone(), id))
         };
@@ -84,7 +87,8 @@ impl Shard {
             shard_context,
             shared,
             journal_handle,
-            core,
+            cores,
+            make,
             hosts,
             exits,
             events,
@@ -123,25 +127,30 @@ impl Shard {
     fn turn(&mut self) -> bool {
         let now = self.shard_context.clock.now();
         self.shard_context.stir();
-        while let Ok(command) = self.commands.try_recv() {
-            self.obey(command, now);
+        while let Ok((to, command)) = self.commands.try_recv() {
+            self.obey(to, command, now);
         }
         for _ in 0..BATCH {
-            while let Some(input) = self.shard_context.next_input() {
-                self.core.handle(input, now);
+            while let Some((to, input)) = self.shard_context.next_input() {
+                self.cores.handle(to, input, now);
             }
-            match self.core.poll(now) {
-                Some(output) => self.execute(output),
+            match self.cores.poll(now) {
+                Some((core, output)) => self.execute(core, output),
                 None if self.shard_context.has_input() => {}
-                None => return false,
+                None => {
+                    if self.cores.are_leaving() {
+                        self.cores.part();
+                    }
+                    return false;
+                }
             }
         }
         true
     }
 
-    /// Reports that the shard is idle, if the core is, too.
+    /// Reports that the shard is idle, if its cores are, too.
     fn rest(&mut self) {
-        if self.core.is_idle() && !self.shard_context.awaits_first_steps() {
+        if self.cores.are_idle() && !self.shard_context.awaits_first_steps() {
             if std::mem::take(&mut self.active) {
                 self.shard_context.links.busy().end();
             }
@@ -158,7 +167,7 @@ impl Shard {
 
     /// Waits for an input, a command or the timer.
     async fn wait(&mut self) {
-        let due = self.core.next_wake();
+        let due = self.cores.next_wake();
         if due != self.armed
             && let Some(due) = due
         {
@@ -171,8 +180,8 @@ impl Shard {
                 return Poll::Ready(());
             }
             match self.commands.poll_recv(cx) {
-                Poll::Ready(Some(command)) => {
-                    self.obey(command, self.shard_context.clock.now());
+                Poll::Ready(Some((to, command))) => {
+                    self.obey(to, command, self.shard_context.clock.now());
                     return Poll::Ready(());
                 }
                 // All senders of commands are gone.
@@ -191,7 +200,7 @@ impl Shard {
         .await;
     }
 
-    fn obey(&mut self, command: Command, now: Time) {
+    fn obey(&mut self, to: CoreId, command: Command, now: Time) {
         // Counted as a busy shard before the command is no longer counted.
         self.wake_up();
         match command {
@@ -200,14 +209,14 @@ impl Shard {
                     journal_handle.seal();
                 }
                 self.close_if_unwritable(&input);
-                self.core.handle(input, now);
+                self.cores.handle(to, input, now);
             }
             Command::Open { root, client, outlet, input } => {
                 self.exits.open(root, client, outlet);
-                self.core.handle(input, now);
+                self.cores.handle(to, input, now);
             }
             Command::Leave { root, cancel } => {
-                self.core.handle(if cancel { Input::Cancel { root } } else { Input::Left { root } }, now);
+                self.cores.handle(to, if cancel { Input::Cancel { root } } else { Input::Left { root } }, now);
             }
             Command::Start { origin, start } => self.start(origin, *start),
             Command::Resume { origin, task, call, result } => self.shard_context.resume(origin, task, call, result),
@@ -216,51 +225,62 @@ impl Shard {
             #[cfg(feature = "gateway")]
             Command::Reserved { origin, task, result } => self.shard_context.reserved(origin, task, result),
             Command::Finished { task, outcome } => {
-                self.shard_context.handlers.borrow_mut().remove(self.shard_context.shard, task);
-                self.core.handle(Input::Finished { task, outcome }, now);
+                self.shard_context.handlers.borrow_mut().remove(to, task);
+                self.cores.handle(to, Input::Finished { task, outcome }, now);
             }
             Command::Unblocked { listener, key, outcome } => {
                 if let Some(host) = self.host(listener) {
                     host.ended(key, outcome);
                 }
             }
-            Command::Letter { letter, input, tell } => {
+            Command::Letter { letter, input, tell } if self.cores.has(to) => {
                 self.letters.push_back((letter, tell));
-                self.core.handle(input, now);
+                self.cores.handle(to, input, now);
             }
-            Command::Look(look) => look(&self.core),
+            // The caller may have dropped its future.
+            Command::Letter { tell, .. } => drop(tell.send(Err(DeadLetterError::Unknown))),
+            Command::Look(look) => look(&self.cores),
+            #[cfg(feature = "testing")]
+            Command::Release(tell) => self.cores.release(to, tell, now),
+            #[cfg(feature = "testing")]
+            Command::Adopt { partitions, recovered, tell } => {
+                let core = (self.make)(to, partitions, Some(recovered));
+                self.cores.add(to, core, partitions);
+                // The caller may have dropped its future.
+                let _ = tell.send(());
+            }
             Command::Beside => self.journal_handle.iter().for_each(|journal_handle| journal_handle.write_beside()),
             Command::Quit => self.quit = true,
         }
         self.shard_context.links.busy().end();
     }
 
-    fn execute(&mut self, output: Output) {
+    fn execute(&mut self, core: CoreId, output: Output) {
+        let context = &self.shard_context;
         match output {
-            Output::Start(start) => match home(&self.shard_context, start.listener) {
-                home if home == self.shard_context.shard => self.start(home, start),
+            Output::Start(start) => match home(context, start.listener) {
+                home if home == context.shard => self.start(core, start),
                 away => {
-                    self.shard_context.enter(self.shard_context.shard, start.task, start.listener, Place::Away(away));
-                    let start = Box::new(start);
-                    self.shard_context.links.send(away, Command::Start { origin: self.shard_context.shard, start });
+                    context.enter(core, start.task, start.listener, Place::Away(away));
+                    context.links.send(away, Command::Start { origin: core, start: Box::new(start) });
                 }
             },
-            Output::Resume { task, call, result } => match self.shard_context.away(task) {
+            Output::Resume { task, call, result } => match context.away(core, task) {
                 Some(away) => {
-                    let origin = self.shard_context.shard;
-                    self.shard_context.links.send(away, Command::Resume { origin, task, call, result });
+                    context.links.send(away, Command::Resume { origin: core, task, call, result });
                 }
-                None => self.shard_context.resume(self.shard_context.shard, task, call, result),
+                None => context.resume(core, task, call, result),
             },
-            Output::Abort { task } => match self.shard_context.away(task) {
+            Output::Abort { task } => match context.away(core, task) {
                 Some(away) => {
-                    self.shard_context.links.send(away, Command::Abort { origin: self.shard_context.shard, task });
+                    context.links.send(away, Command::Abort { origin: core, task });
                 }
-                None => self.abort(self.shard_context.shard, task),
+                None => self.abort(core, task),
             },
             Output::Egress(egress) => {
                 for root in self.exits.pass(egress) {
-                    self.shard_context.tell(self.shard_context.shard, Input::Cancel { root });
+                    let owner = self.shared.directory.core_of(Partition::of(root));
+                    owner.into_iter().for_each(|owner| context.tell(owner, Input::Cancel { root }));
                 }
             }
             Output::Closed { root, .. } | Output::Gone { root } => self.exits.close(root),
@@ -274,28 +294,26 @@ impl Shard {
                     (None, Ok(())) => {}
                 }
             }
-            Output::Shard { to, message } => {
-                self.shard_context.links.send(to, Command::Core(Input::Shard(message)));
+            Output::Core { to, message } => {
+                context.links.send(to, Command::Core(Input::Core(message)));
             }
-            Output::Append { number, step } => self.append(number, step),
+            Output::Append { number, step } => self.append(core, number, step),
             Output::Taken { ticket, kept } => self.shared.pending_acks.punch(ticket, kept),
-            Output::Noted { task, index } => match self.shard_context.away(task) {
+            Output::Noted { task, index } => match context.away(core, task) {
                 Some(away) => {
-                    let origin = self.shard_context.shard;
-                    self.shard_context.links.send(away, Command::Noted { origin, task, index });
+                    context.links.send(away, Command::Noted { origin: core, task, index });
                 }
-                None => self.shard_context.noted(self.shard_context.shard, task, index),
+                None => context.noted(core, task, index),
             },
             // Only models reserve.
             #[cfg(not(feature = "gateway"))]
             Output::Reserved { .. } => {}
             #[cfg(feature = "gateway")]
-            Output::Reserved { task, result } => match self.shard_context.away(task) {
+            Output::Reserved { task, result } => match context.away(core, task) {
                 Some(away) => {
-                    let origin = self.shard_context.shard;
-                    self.shard_context.links.send(away, Command::Reserved { origin, task, result });
+                    context.links.send(away, Command::Reserved { origin: core, task, result });
                 }
-                None => self.shard_context.reserved(self.shard_context.shard, task, result),
+                None => context.reserved(core, task, result),
             },
             // There may be no subscriber.
             Output::Event(event) => drop(self.events.send(event)),
@@ -311,15 +329,15 @@ impl Shard {
         }
     }
 
-    fn append(&mut self, number: u64, step: Step) {
+    fn append(&mut self, core: CoreId, number: u64, step: Step) {
         let Some(journal_handle) = &self.journal_handle else { return };
-        if let Some(input) = journal_handle.append(self.shard_context.shard, number, step) {
+        if let Some(input) = journal_handle.append(core, number, step) {
             self.close_if_unwritable(&input);
-            self.core.handle(input, self.shard_context.clock.now());
+            self.cores.handle(core, input, self.shard_context.clock.now());
         }
     }
 
-    fn start(&self, origin: ShardId, start: Start) {
+    fn start(&self, origin: CoreId, start: Start) {
         let Start { task, listener, message } = start;
         let key = self.shard_context.enter(origin, task, listener, Place::Host);
         match self.host(listener) {
@@ -328,7 +346,7 @@ impl Shard {
         }
     }
 
-    fn abort(&self, origin: ShardId, task: systole_core::core::InvocationId) {
+    fn abort(&self, origin: CoreId, task: systole_core::core::InvocationId) {
         let key = self.shard_context.key(origin, task);
         let found = match self.shard_context.handlers.borrow_mut().get(origin, task) {
             None => return,
@@ -374,10 +392,10 @@ impl Shard {
 }
 
 /// Returns the shard whose instance of a listener serves this one.
-fn home(shard_context: &ShardContext, listener: ListenerId) -> ShardId {
+fn home(shard_context: &ShardContext, listener: ListenerId) -> CoreId {
     if shard_context.blueprint.contract(listener).stateless {
         return shard_context.shard;
     }
     let shards = shard_context.links.shards().count();
-    ShardId(u16::try_from(listener.0 as usize % shards).expect("less than the number of shards"))
+    CoreId(u16::try_from(listener.0 as usize % shards).expect("less than the number of shards"))
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use systole_core::core::Short;
 use systole_core::core::catch_panic::Panicked;
 use systole_core::core::{
-    Blueprint, CallId, Emission, Input, InvocationId, Join, ListenerId, ModelAnswer, Outcome, Settled, ShardId,
+    Blueprint, CallId, CoreId, Emission, Input, InvocationId, Join, ListenerId, ModelAnswer, Outcome, Settled,
 };
 use systole_core::journal::NoteRecord;
 use systole_core::vocab::{Fault, FaultCode};
@@ -27,13 +27,14 @@ use super::watchdog::Pulse;
 /// Handlers find it through their key, on the shard's thread only.
 pub(super) struct ShardContext {
     pub(super) token: u64,
-    pub(super) shard: ShardId,
+    /// The core that the shard started with, by which other shards name it.
+    pub(super) shard: CoreId,
     pub(super) clock: Clock,
     pub(super) links: Links,
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) handlers: RefCell<Handlers>,
-    inputs: RefCell<VecDeque<Input>>,
+    inputs: RefCell<VecDeque<(CoreId, Input)>>,
     pump: Cell<Option<Waker>>,
     /// Number of handlers here that have not run yet.
     fresh: Cell<usize>,
@@ -54,7 +55,7 @@ static NEXT_TOKEN: AtomicU64 = AtomicU64::new(0);
 impl ShardContext {
     /// Makes the context of a shard that lives on this thread from now on.
     pub(super) fn new(
-        shard: ShardId,
+        shard: CoreId,
         clock: Clock,
         links: Links,
         blueprint: Arc<Blueprint>,
@@ -91,13 +92,18 @@ impl ShardContext {
         CONTEXTS.try_with(find).ok().flatten()
     }
 
+    /// Returns whether a core lives in this shard.
+    pub(super) fn is_here(&self, core: CoreId) -> bool {
+        self.links.shard_of(core) == self.links.shard_of(self.shard)
+    }
+
     /// Sends an input to a core.
-    pub(super) fn tell(&self, shard: ShardId, input: Input) {
-        if shard == self.shard {
-            self.inputs.borrow_mut().push_back(input);
+    pub(super) fn tell(&self, core: CoreId, input: Input) {
+        if self.is_here(core) {
+            self.inputs.borrow_mut().push_back((core, input));
             self.ring();
         } else {
-            self.links.send(shard, Command::Core(input));
+            self.links.send(core, Command::Core(input));
         }
     }
 
@@ -121,8 +127,8 @@ impl ShardContext {
         }
     }
 
-    /// Takes the next input for the core of this shard.
-    pub(super) fn next_input(&self) -> Option<Input> {
+    /// Takes the next input for a core of this shard.
+    pub(super) fn next_input(&self) -> Option<(CoreId, Input)> {
         self.inputs.borrow_mut().pop_front()
     }
 
@@ -144,7 +150,7 @@ impl ShardContext {
     }
 
     /// Registers a handler, which its key finds from now on.
-    pub(super) fn enter(&self, origin: ShardId, task: InvocationId, listener: ListenerId, place: Place) -> HandlerKey {
+    pub(super) fn enter(&self, origin: CoreId, task: InvocationId, listener: ListenerId, place: Place) -> HandlerKey {
         let can_park = self.blueprint.contract(listener).can_park;
         if matches!(place, Place::Host) {
             self.fresh.set(self.fresh.get() + 1);
@@ -209,8 +215,8 @@ impl ShardContext {
         if handler.fresh {
             self.one_less_fresh();
         }
-        if key.origin == self.shard {
-            self.tell(self.shard, Input::Finished { task: key.task, outcome });
+        if self.is_here(key.origin) {
+            self.tell(key.origin, Input::Finished { task: key.task, outcome });
         } else {
             self.links.send(key.origin, Command::Finished { task: key.task, outcome });
         }
@@ -296,7 +302,7 @@ impl ShardContext {
 
     /// Passes the result of a reservation to a handler of this shard.
     #[cfg(feature = "gateway")]
-    pub(super) fn reserved(&self, origin: ShardId, task: InvocationId, result: Result<(), Box<Short>>) {
+    pub(super) fn reserved(&self, origin: CoreId, task: InvocationId, result: Result<(), Box<Short>>) {
         let key = self.key(origin, task);
         if let Some(waker) = self.with(key, |handler| handler.reserved(result)).flatten() {
             waker.wake();
@@ -311,13 +317,7 @@ impl ShardContext {
     }
 
     /// Passes the result of calls to a handler of this shard.
-    pub(super) fn resume(
-        &self,
-        origin: ShardId,
-        task: InvocationId,
-        call: CallId,
-        result: Result<Vec<Settled>, Fault>,
-    ) {
+    pub(super) fn resume(&self, origin: CoreId, task: InvocationId, call: CallId, result: Result<Vec<Settled>, Fault>) {
         let key = self.key(origin, task);
         match self.with(key, |handler| handler.decide(call, result)).flatten() {
             Some(waker) => waker.wake(),
@@ -327,7 +327,7 @@ impl ShardContext {
     }
 
     /// Notes that a note of a handler of this shard is durable.
-    pub(super) fn noted(&self, origin: ShardId, task: InvocationId, index: u32) {
+    pub(super) fn noted(&self, origin: CoreId, task: InvocationId, index: u32) {
         let key = self.key(origin, task);
         if let Some(waker) = self.with(key, |handler| handler.noted(index)).flatten() {
             waker.wake();
@@ -335,13 +335,13 @@ impl ShardContext {
     }
 
     /// Returns the key of a handler.
-    pub(super) fn key(&self, origin: ShardId, task: InvocationId) -> HandlerKey {
+    pub(super) fn key(&self, origin: CoreId, task: InvocationId) -> HandlerKey {
         HandlerKey { shard_context: self.token, origin, task }
     }
 
-    /// Returns the other shard that a handler of this shard's core runs in, if any.
-    pub(super) fn away(&self, task: InvocationId) -> Option<ShardId> {
-        match self.handlers.borrow_mut().get(self.shard, task)?.place {
+    /// Returns the other shard that a handler of a core of this shard runs in, if any.
+    pub(super) fn away(&self, core: CoreId, task: InvocationId) -> Option<CoreId> {
+        match self.handlers.borrow_mut().get(core, task)?.place {
             Place::Away(shard) => Some(shard),
             Place::Host | Place::Detached(_) => None,
         }

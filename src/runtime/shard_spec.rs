@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-use systole_core::core::{CoreConfig, Decoders, Event, ShardId};
+use systole_core::core::{Core, CoreConfig, CoreId, Decoders, Event, Input};
 use systole_core::journal::Recovered;
-use systole_core::vocab::IdKey;
+use systole_core::vocab::{IdKey, Partitions};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinHandle, spawn_local, unconstrained};
@@ -19,13 +19,15 @@ use super::host::HostFactory;
 use super::journal_handle::JournalHandle;
 use super::link::Command;
 use super::organism::Shared;
-use super::pump::{Shard, ShardChannels};
+use super::pump::{MakeCore, Shard, ShardChannels};
 use super::shard_context::ShardContext;
 use super::watchdog::Pulse;
 
 /// The parts of a shard, on the way to its thread.
 pub(super) struct ShardSpec {
-    pub(super) shard: ShardId,
+    pub(super) shard: CoreId,
+    /// The partitions whose conversations it serves.
+    pub(super) partitions: Partitions,
     pub(super) shared: Arc<Shared>,
     /// The recovered conversations of the shard.
     pub(super) recovered: Option<Recovered>,
@@ -37,7 +39,7 @@ pub(super) struct ShardSpec {
     pub(super) key: IdKey,
     pub(super) events: broadcast::Sender<Event>,
     pub(super) observed: bool,
-    pub(super) commands: UnboundedReceiver<Command>,
+    pub(super) commands: UnboundedReceiver<(CoreId, Command)>,
     pub(super) pulse: Arc<Pulse>,
 }
 
@@ -76,6 +78,7 @@ impl ShardSpec {
     pub(super) fn plant(self) -> (JoinHandle<()>, Rc<ShardContext>) {
         let Self {
             shard,
+            partitions,
             shared,
             recovered,
             journal_handle,
@@ -96,22 +99,30 @@ impl ShardSpec {
             shared.catalog.clone(),
             pulse,
         );
-        let config = CoreConfig {
-            shard,
-            shards: u16::try_from(shared.links.shards().count()).expect("made from a u16"),
-            blueprint: shared.blueprint.clone(),
-            catalog: shared.catalog.clone(),
-            decoders,
-            key,
-            gauge: shared.gauge.clone(),
-            directory: shared.directory.clone(),
-            events: observed,
-            started: shared.clock.now(),
-            epoch: recovered.as_ref().map(|recovered| recovered.epoch),
-        };
-        let exits = EgressRouter::new(shard, &shared, ports);
+        let cores = u16::try_from(shared.links.shards().count()).expect("made from a u16");
+        let (own, clock) = (shared.clone(), shared.clock.clone());
+        let make: MakeCore = Box::new(move |core, partitions, recovered| {
+            let now = clock.now();
+            let mut made = Core::new(CoreConfig {
+                core,
+                cores,
+                partitions,
+                blueprint: own.blueprint.clone(),
+                catalog: own.catalog.clone(),
+                decoders: decoders.clone(),
+                key: key.clone(),
+                gauge: own.gauge.clone(),
+                directory: own.directory.clone(),
+                events: observed,
+                started: now,
+                epoch: recovered.as_ref().map(|recovered| recovered.epoch),
+            });
+            recovered.into_iter().for_each(|recovered| made.handle(Input::Recovered(recovered), now));
+            made
+        });
+        let exits = EgressRouter::new(&shared, ports);
         let ways = ShardChannels { exits, events, commands, journal_handle };
-        let shard = Shard::new(shard_context.clone(), shared, config, recovered, &hosts, ways);
+        let shard = Shard::new(shard_context.clone(), shared, make, (partitions, recovered), &hosts, ways);
         (spawn_local(unconstrained(shard.pump())), shard_context)
     }
 }

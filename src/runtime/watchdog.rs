@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use systole_core::core::catch_panic::{Panicked, catch_panic};
-use systole_core::core::{Blueprint, Event, EventKind, ListenerId, ShardId};
+use systole_core::core::{Blueprint, CoreId, Event, EventKind, ListenerId};
 use systole_core::vocab::{ThreadId, ThreadPath, Time};
 use tokio::sync::{broadcast, mpsc};
 use uuid::Uuid;
@@ -58,7 +58,7 @@ pub(super) struct Watchdog {
 
 /// State of one shard in the watchdog.
 struct Watched {
-    shard: ShardId,
+    shard: CoreId,
     pulse: Arc<Pulse>,
     word: u64,
     since: Time,
@@ -73,7 +73,7 @@ impl Watchdog {
     /// The system's error if no thread can be started.
     pub(super) fn start(self, pulses: Vec<Arc<Pulse>>) -> io::Result<()> {
         let now = self.clock.now();
-        let watch = |(shard, pulse)| Watched { shard: ShardId(shard), pulse, word: 0, since: now, next: PATIENCE };
+        let watch = |(shard, pulse)| Watched { shard: CoreId(shard), pulse, word: 0, since: now, next: PATIENCE };
         let mut watched: Vec<Watched> = (0..).zip(pulses).map(watch).collect();
         std::thread::Builder::new().name("systole-watchdog".into()).spawn(move || {
             while self.alive.upgrade().is_some() {

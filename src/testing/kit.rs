@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use actix::{System, SystemRunner};
 use systole_core::core::{Answer, Counts, DeadLetter, Event, OpenThread, Snapshot};
+use systole_core::journal::JournalError;
 use systole_core::protocol::Request;
-use systole_core::vocab::{Name, Time};
+use systole_core::vocab::{Name, Partition, Partitions, Time};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 use tokio::time::sleep;
@@ -138,6 +139,24 @@ impl Kit {
         output
     }
 
+    /// Lets the core that serves a partition give up all that it serves: its handlers are cancelled without effects, as at
+    /// an end of the organism. Returns these partitions, which no core serves until one [takes them over](Self::adopt).
+    ///
+    /// # Errors
+    /// [`JournalError`] if the organism has no journal, no core serves the partition, or the organism has jobs or remote
+    /// listeners, whose state can't follow.
+    pub fn release(&self, partition: Partition) -> Result<Partitions, JournalError> {
+        self.block_on(self.organism.handover().ok_or_else(no_journal)?.release(partition))
+    }
+
+    /// Makes a core that takes partitions over, with what the journal holds of them.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release), and if a core serves one of the partitions.
+    pub fn adopt(&self, partitions: Partitions) -> Result<(), JournalError> {
+        self.block_on(self.organism.handover().ok_or_else(no_journal)?.adopt(partitions, 0))
+    }
+
     /// Sends a request as a client and waits for the answer; time passes as necessary.
     ///
     /// # Errors
@@ -241,4 +260,8 @@ impl fmt::Debug for Kit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kit").field("organism", &self.organism).finish_non_exhaustive()
     }
+}
+
+fn no_journal() -> JournalError {
+    JournalError { message: "an organism without a journal keeps its partitions".to_owned() }
 }

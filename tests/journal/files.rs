@@ -8,12 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use systole::journal::{AddresseeRecord, Journal, MemoryJournal, Op, Recovered, Step};
-use systole::runtime::journal::{
-    Durability, Fork, ForkError, JournalReader, JournalWriter, Options, Problem, Retention, SqliteJournal,
-};
-use systole::vocab::{MessageId, ThreadId, Time};
-use uuid::Uuid;
+use systole::journal::{Journal, MemoryJournal, Op, Step};
+use systole::runtime::journal::{Durability, JournalReader, JournalWriter, Options, Problem, Retention, SqliteJournal};
+use systole::vocab::Time;
 
 use crate::story::{Folder, KEY, Story, content, open};
 
@@ -77,127 +74,6 @@ fn tables_of_the_same_name_are_not_enough() {
     let change = "ALTER TABLE letter ADD COLUMN more TEXT";
     Connection::open(folder.journal()).unwrap().execute_batch(change).unwrap();
     assert!(refusal(&folder.journal()).contains("its tables and indexes are not those of a journal"));
-}
-
-#[test]
-fn the_first_version_is_still_read() {
-    let folder = Folder::new();
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journal/v1.journal"), folder.journal()).unwrap();
-    let mut memory = MemoryJournal::new(KEY);
-    memory.append(&Story::steps(1, 60)).unwrap();
-    let mut store = open(&folder.journal());
-    assert_eq!(noted(store.recover().unwrap()), noted(memory.recover().unwrap()));
-    // Steps of that version have no times of their own.
-    let db = Connection::open(folder.journal()).unwrap();
-    let sql =
-        "SELECT thread.id, message.id FROM message JOIN thread ON thread.number = thread ORDER BY message.at DESC";
-    let (conversation, at) = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-    let conversation = ThreadId::from_uuid(Uuid::from_bytes(conversation));
-    let fork = Fork { conversation, at: MessageId::from_uuid(Uuid::from_bytes(at)), edit: None, owner: None };
-    assert!(matches!(store.fork(&fork), Err(ForkError::Forgotten(_))));
-    let more = Story::steps(1, 90).split_off(60);
-    store.append(&more).unwrap();
-    memory.append(&more).unwrap();
-    drop(store);
-    let mut store = open(&folder.journal());
-    assert_eq!(noted(store.recover().unwrap()), noted(memory.recover().unwrap()));
-}
-
-#[test]
-fn the_sums_of_version_5_become_those_of_today() {
-    let folder = Folder::new();
-    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journal/v5.journal");
-    fs::copy(&old, folder.journal()).unwrap();
-    let verdict = |file: &Path| JournalReader::open(file).unwrap().verify().unwrap();
-    assert_eq!(verdict(&folder.journal()).faults, [""; 0], "as it is, by whoever only reads");
-    let mut memory = MemoryJournal::new(KEY);
-    let steps = Story::whole_steps(1, 60);
-    memory.append(&steps).unwrap();
-    let mut store = open(&folder.journal());
-    let recovered = store.recover().unwrap();
-    // That version did not record the addressee of answers without one.
-    let nobody = |record: &AddresseeRecord| record.person.is_none();
-    assert!(!recovered.addressees.is_empty() && recovered.addressees.iter().all(nobody), "{:?}", recovered.addressees);
-    memory.append(&[addressees(&recovered.addressees)]).unwrap();
-    assert_eq!(content(recovered), content(memory.recover().unwrap()));
-    let more = Story::whole_steps(1, 90).split_off(60);
-    store.append(&more).unwrap();
-    memory.append(&more).unwrap();
-    assert_eq!(verdict(&folder.journal()).faults, [""; 0]);
-    drop(store);
-    let mut store = open(&folder.journal());
-    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
-}
-
-#[test]
-fn version_6_gets_a_table_of_budgets() {
-    let folder = Folder::new();
-    let mut memory = MemoryJournal::new(KEY);
-    let mut store = open(&folder.journal());
-    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
-    let steps = Story::whole_steps(5, 40);
-    store.append(&steps).unwrap();
-    memory.append(&steps).unwrap();
-    drop(store);
-    // What an organism of that version writes is the same, but for the table.
-    let old = Connection::open(folder.journal()).unwrap();
-    old.execute_batch("DROP TABLE budget; PRAGMA user_version = 6;").unwrap();
-    drop(old);
-    let reader = JournalReader::open(&folder.journal()).unwrap();
-    assert_eq!(reader.verify().unwrap().faults, [""; 0], "as it is, by whoever only reads");
-    assert!(reader.budgets(None).unwrap().is_empty());
-    drop(reader);
-    let mut store = open(&folder.journal());
-    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
-    let mut story = Story::default();
-    let mut more = story.step(&[(0, 1), (0, 2), (0, 3)]);
-    more.ops.extend((0..9).map(|pick| story.budget(pick)));
-    store.append(std::slice::from_ref(&more)).unwrap();
-    memory.append(&[more]).unwrap();
-    drop(store);
-    let mut store = open(&folder.journal());
-    let recovered = content(store.recover().unwrap());
-    assert!(!recovered.budgets.is_empty());
-    assert_eq!(recovered, content(memory.recover().unwrap()));
-}
-
-fn addressees(records: &[AddresseeRecord]) -> Step {
-    Step { ops: records.iter().cloned().map(Op::Addressee).collect(), ..Step::default() }
-}
-
-#[test]
-fn the_addressee_of_a_mailbox_is_kept() {
-    let folder = Folder::new();
-    let mut store = open(&folder.journal());
-    store.recover().unwrap();
-    let record = |mailbox: &str, person: Option<&str>| AddresseeRecord {
-        mailbox: mailbox.parse().unwrap(),
-        person: person.map(|person| person.parse().unwrap()),
-    };
-    let records = [record("one", Some("ada")), record("two", None)];
-    store.append(&[addressees(&records), addressees(&records[..1])]).unwrap();
-    drop(store);
-    assert_eq!(open(&folder.journal()).recover().unwrap().addressees, records);
-    assert_eq!(JournalReader::open(&folder.journal()).unwrap().verify().unwrap().faults, [""; 0]);
-}
-
-#[test]
-fn rows_that_version_5_has_lost_are_still_missing() {
-    let folder = Folder::new();
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journal/v5.journal"), folder.journal()).unwrap();
-    let db = Connection::open(folder.journal()).unwrap();
-    assert_eq!(db.execute("DELETE FROM letter WHERE number = (SELECT max(number) FROM letter)", []), Ok(1));
-    drop(db);
-    let mut store = open(&folder.journal());
-    let refusal = store.recover().unwrap_err().to_string();
-    assert!(refusal.contains("rows are missing, or come from another time"), "{refusal}");
-}
-
-/// Drops the notes of ended messages, which the first version accepted.
-fn noted(recovered: Recovered) -> Recovered {
-    let mut content = content(recovered);
-    content.notes.retain(|note| content.messages.iter().any(|message| message.number == note.message));
-    content
 }
 
 #[test]

@@ -5,5 +5,7 @@ mod files;
 mod kill;
 mod mail;
 mod model;
+mod partitions;
 mod story;
 mod takeover;
+mod versions;

@@ -13,8 +13,8 @@ use systole::journal::{
 };
 use systole::runtime::journal::{Options, SqliteJournal};
 use systole::vocab::{
-    Amounts, BrokenRule, Budget, Fault, FaultCode, MessageId, Millionths, Name, Position, TaskId, ThreadId, ThreadPath,
-    Time,
+    Amounts, BrokenRule, Budget, Fault, FaultCode, MessageId, Millionths, Name, Partition, Position, TaskId, ThreadId,
+    ThreadPath, Time,
 };
 use uuid::Uuid;
 
@@ -265,7 +265,7 @@ fn some(of: &[Number], n: usize) -> Number {
     }
 }
 
-fn thread_record(number: Number, parent: Number, n: usize) -> ThreadRecord {
+pub(crate) fn thread_record(number: Number, parent: Number, n: usize) -> ThreadRecord {
     let root = n.is_multiple_of(3);
     ThreadRecord {
         number,
@@ -290,7 +290,7 @@ fn thread_record(number: Number, parent: Number, n: usize) -> ThreadRecord {
     }
 }
 
-fn message_record(number: Number, thread: Number, n: usize) -> MessageRecord {
+pub(crate) fn message_record(number: Number, thread: Number, n: usize) -> MessageRecord {
     MessageRecord {
         number,
         place: number + n as u64 % 3,
@@ -313,7 +313,7 @@ fn message_record(number: Number, thread: Number, n: usize) -> MessageRecord {
     }
 }
 
-fn fan_record(id: FanId, thread: Number, n: usize) -> FanRecord {
+pub(crate) fn fan_record(id: FanId, thread: Number, n: usize) -> FanRecord {
     let call = id.call.map(|_| CallRecord {
         requests: vec![Request {
             to: (n.is_multiple_of(2)).then(|| name(n)),
@@ -329,7 +329,7 @@ fn fan_record(id: FanId, thread: Number, n: usize) -> FanRecord {
     FanRecord { id, thread, source: message_id(n), total: 1 + n as u32 % 4, delivered: 0, counted_off: 0, call }
 }
 
-fn settled(n: usize) -> SettledRecord {
+pub(crate) fn settled(n: usize) -> SettledRecord {
     let outcome = match n % 3 {
         0 => Err(fault(n)),
         _ => Ok(AnswerRecord { from: name(n), payload: payload(n % 4) }),
@@ -337,7 +337,7 @@ fn settled(n: usize) -> SettledRecord {
     SettledRecord { index: n as u32 % 4, outcome }
 }
 
-fn egress_record(number: Number, n: usize) -> EgressRecord {
+pub(crate) fn egress_record(number: Number, n: usize) -> EgressRecord {
     EgressRecord {
         number,
         client: name(n),
@@ -400,9 +400,10 @@ fn submission_record(thread: Number, n: usize) -> SubmissionRecord {
     }
 }
 
-fn letter_record(number: Number, n: usize) -> LetterRecord {
+pub(crate) fn letter_record(number: Number, n: usize) -> LetterRecord {
     LetterRecord {
         number,
+        partition: Partition(n as u8),
         at: Time::from_nanos(n as u64),
         from: name(n),
         to: (n.is_multiple_of(2)).then(|| name(n + 1)),
@@ -441,7 +442,7 @@ fn message_id(n: usize) -> MessageId {
     MessageId::from_uuid(Uuid::from_u128(n as u128 * 12_345))
 }
 
-fn name(n: usize) -> Name {
+pub(crate) fn name(n: usize) -> Name {
     match n % 7 {
         0 => Name::core(),
         1 => Name::system(),
@@ -449,7 +450,7 @@ fn name(n: usize) -> Name {
     }
 }
 
-fn payload(n: usize) -> Bytes {
+pub(crate) fn payload(n: usize) -> Bytes {
     let filler = if n.is_multiple_of(50) { 9000 } else { n % 200 };
     format!("<note xmlns=\"urn:example\">{n} gr\u{fc}\u{df}e {}</note>", "x".repeat(filler)).into()
 }

@@ -88,7 +88,7 @@ fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     let mut page = Page::new();
     let (kib, sizes) = (|bytes: u64| bytes.div_ceil(1024), (stat.file_bytes, stat.used_bytes, stat.log_bytes));
     page.line(format_args!("state           {}", state(&stat)))?;
-    page.line(format_args!("starts          {}", stat.epoch))?;
+    page.line(format_args!("epoch           {}", stat.epoch))?;
     page.line(format_args!("last written    {}", moment(Time::from_nanos(stat.last_written))))?;
     page.line(format_args!("conversations   {} open", stat.open_conversations))?;
     page.line(format_args!("threads         {} open, {} kept", stat.open_threads, stat.kept_threads))?;

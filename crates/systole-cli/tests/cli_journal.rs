@@ -8,7 +8,7 @@ use systole::journal::{
     BodyRecord, EgressRecord, Journal, LetterRecord, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord,
 };
 use systole::runtime::journal::{Options, SqliteJournal};
-use systole::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, ThreadPath, Time};
+use systole::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, ThreadPath, Time};
 use uuid::Uuid;
 
 const ROOT: &str = "00000000-0000-0000-0000-000000000001";
@@ -85,6 +85,7 @@ fn message(number: u64, thread: u64, from: &str, payload: &str) -> Op {
 
 fn letter(number: u64, payload: Option<&str>) -> Op {
     Op::Bury(LetterRecord {
+        partition: Partition::default(),
         number,
         at: Time::from_nanos(START),
         from: name("researcher"),

@@ -12,7 +12,7 @@ use serde_json::json;
 use systole_core::core::{Answered, Party, ReadMessage};
 use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{Input, Refused, Repeated, Settlement};
-use systole_core::vocab::{MessageId, Name, Time};
+use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use systole_xml::ladder::{Meta, write_envelope};
 use tokio::time::{Instant, timeout_at};
 
@@ -283,7 +283,7 @@ fn submission(
     now: Time,
 ) -> (SubmissionRecord, Envelope) {
     let claims = &mut read.claims;
-    let root = Entropy::Real.root(now);
+    let root = ThreadId::from_uuid(Entropy::Real.id(now));
     let id = MessageId::from_uuid(Entropy::Real.id(now));
     let meta = Meta {
         from: from.clone(),

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::prelude::*;
 use systole_core::core::{
-    Blueprint, Body, Contract, Emission, EmissionKind, Failure, Input, InvocationId, ListenerId, Message as Incoming,
-    Outcome, ShardId,
+    Blueprint, Body, Contract, CoreId, Emission, EmissionKind, Failure, Input, InvocationId, ListenerId,
+    Message as Incoming, Outcome,
 };
 use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
 use tokio::task::yield_now;
@@ -24,14 +24,14 @@ use crate::runtime::link::{Command, links};
 use crate::runtime::response::{Emit, Response, none};
 use crate::runtime::shard_context::ShardContext;
 
-const HERE: ShardId = ShardId(0);
+const HERE: CoreId = CoreId(0);
 const LISTENER: ListenerId = ListenerId(0);
 
 /// A shard context whose pump is the test.
 struct Bench {
     shard_context: Rc<ShardContext>,
     host: Rc<dyn Host>,
-    commands: tokio::sync::mpsc::UnboundedReceiver<Command>,
+    commands: tokio::sync::mpsc::UnboundedReceiver<(CoreId, Command)>,
     next: u32,
 }
 
@@ -113,7 +113,7 @@ impl Bench {
             while let Some(input) = self.shard_context.next_input() {
                 seen.push(see(input));
             }
-            while let Ok(command) = self.commands.try_recv() {
+            while let Ok((_, command)) = self.commands.try_recv() {
                 if let Command::Unblocked { key, outcome, .. } = command {
                     self.host.clone().ended(key, outcome);
                 }
@@ -133,7 +133,7 @@ impl Bench {
     }
 }
 
-fn see(input: Input) -> Seen {
+fn see((_, input): (CoreId, Input)) -> Seen {
     let index = |task: InvocationId| u32::try_from(task.index()).unwrap();
     match input {
         Input::Finished { task, outcome } => match outcome {

@@ -1,10 +1,11 @@
 //! Steps as statements, within a transaction that the caller opens and ends.
 
 use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
-use systole_core::journal::{MessageRecord, Number, Op, Outcome, Step, ThreadRecord};
+use systole_core::journal::{MessageRecord, Number, Op, Outcome, Step, ThreadRecord, epoch_of};
 use systole_core::vocab::ThreadId;
 use uuid::Uuid;
 
+use super::meta::Meta;
 use super::recover::Known;
 use super::row::{Loaded, Record, load, write};
 use super::sum::Sums;
@@ -43,6 +44,8 @@ pub(super) struct Apply<'a> {
     pub(super) db: &'a Connection,
     /// The sum of the sums of all open rows.
     pub(super) total: i64,
+    /// The last epoch.
+    epoch: u32,
     pub(super) known: &'a mut Known,
     pub(super) sums: &'a mut Sums,
     /// Time of the last step, in nanoseconds. No two steps have the same time, so that rows tell the state of a
@@ -54,12 +57,19 @@ const DELETE_TASK: &str = "DELETE FROM task WHERE inbox = ?1 AND id = ?2 RETURNI
 
 impl<'a> Apply<'a> {
     /// Continues after a step of that time.
-    pub(super) fn after(at: i64, db: &'a Connection, total: i64, known: &'a mut Known, sums: &'a mut Sums) -> Self {
-        Self { db, total, known, sums, at }
+    pub(super) fn after(at: i64, db: &'a Connection, meta: &Meta, known: &'a mut Known, sums: &'a mut Sums) -> Self {
+        Self { db, total: meta.total, epoch: meta.epoch, known, sums, at }
+    }
+
+    /// Returns the row of `meta` behind the steps.
+    pub(super) fn meta(&self, before: &Meta) -> Meta {
+        Meta { total: self.total, epoch: self.epoch, ..before.clone() }
     }
 
     pub(super) fn step(&mut self, step: &Step) -> Result<(), Problem> {
         self.at = step.at.as_nanos().cast_signed().max(self.at + 1);
+        let epochs = step.ops.iter().filter_map(Op::number).map(epoch_of);
+        self.epoch = epochs.fold(self.epoch, u32::max);
         step.ops.iter().try_for_each(|op| self.op(op))?;
         // Whether a conversation stays open is known at the end of the step.
         step.ops.iter().try_for_each(|op| match op {

@@ -6,7 +6,6 @@ use systole_core::journal::{Number, Op, Step};
 
 use super::apply::Apply;
 use super::error::StoreError;
-use super::meta::Meta;
 use super::records::Requeue;
 use super::{Options, SqliteJournal};
 use crate::runtime::clock::Clock;
@@ -62,11 +61,11 @@ impl SqliteJournal {
             let Self { db, meta, known, sums, retain, .. } = journal;
             let sql = "SELECT count(*) FROM letter WHERE number = ?1";
             found = db.query_row(sql, [letter.cast_signed()], |row| row.get(0))?;
-            let mut apply = Apply::after(retain.now(), db, meta.total, known, sums);
+            let mut apply = Apply::after(retain.now(), db, meta, known, sums);
             if found {
                 change(&mut apply)?;
             }
-            Ok(Meta { total: apply.total, ..meta.clone() })
+            Ok(apply.meta(meta))
         })?;
         Ok(found)
     }

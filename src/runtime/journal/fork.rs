@@ -126,9 +126,9 @@ impl SqliteJournal {
             let mut renewal = Renewal::new(IdKey::new(meta.key), epoch, &moment, now.since(at))?;
             id = renewal.root();
             let step = Step { ops: renewal.ops(moment, &owner)?, at: now };
-            let mut apply = Apply::after(retain.now(), db, meta.total, known, sums);
+            let mut apply = Apply::after(retain.now(), db, meta, known, sums);
             apply.step(&step)?;
-            Ok(Meta { epoch, total: apply.total, ..meta.clone() })
+            Ok(Meta { epoch, ..apply.meta(meta) })
         })?;
         Ok(id)
     }

@@ -1,6 +1,7 @@
 //! The row in which the journal describes itself, and the horizon of retention.
 
 use rusqlite::types::ToSqlOutput;
+use systole_core::journal::LAST_EPOCH;
 
 use super::retain::Swept;
 use super::row::{Cells, Record, blob, flag, number, statements};
@@ -11,8 +12,8 @@ use crate::runtime::sqlite::Problem;
 pub(super) struct Meta {
     /// The secret of derived ids.
     pub(super) key: [u8; 32],
-    /// Number of starts.
-    pub(super) epoch: u16,
+    /// The last epoch: that of the last start, of the last partitions that were taken over, or of the last number.
+    pub(super) epoch: u32,
     /// True if the last start is running or has crashed.
     pub(super) running: bool,
     /// The sum of the sums of all open rows.
@@ -25,10 +26,9 @@ impl Meta {
         Self { total: self.total.wrapping_add(swept.sum), ..self.clone() }
     }
 
-    /// Returns the number of the next start.
-    pub(super) fn next_epoch(&self) -> Result<u16, Problem> {
-        let epoch = self.epoch.checked_add(1).filter(|epoch| *epoch <= i16::MAX.unsigned_abs());
-        epoch.ok_or(Problem::Worn)
+    /// Returns the next epoch.
+    pub(super) fn next_epoch(&self) -> Result<u32, Problem> {
+        Some(self.epoch + 1).filter(|epoch| *epoch <= LAST_EPOCH).ok_or(Problem::Worn)
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`SqliteJournal`] is the store behind [`Journal`](systole_core::journal::Journal); `docs/journal.md` describes its
 //! tables, the promise of each durability, and the repair of a damaged file.
 
+mod adopt;
 mod apply;
 mod budget;
 mod edit;
@@ -25,6 +26,7 @@ mod reader;
 mod records;
 mod recover;
 mod renew;
+mod resum;
 mod retain;
 mod row;
 mod schema;
@@ -52,7 +54,7 @@ pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
 pub use takeover::Takeover;
 pub use verify::Verdict;
-pub use writer::{JournalSender, JournalWriter, Told, Written};
+pub use writer::{Adopted, JournalSender, JournalWriter, Told, Written};
 
 /// File, durability and retention of an organism's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use systole_core::core::ShardId;
+use systole_core::core::CoreId;
 use systole_core::core::catch_panic::catch_panic;
 use systole_core::journal::{Journal, JournalError, Step};
-use systole_core::vocab::Time;
+use systole_core::vocab::{Partitions, Time};
 
-use super::writer::{Told, Written};
+use super::writer::{Adopted, Told, Written};
 use crate::runtime::clock::Clock;
 
 /// The most steps of one transaction.
@@ -44,8 +44,20 @@ struct State {
 
 /// A step to write.
 pub(super) enum Order {
-    Write { shard: ShardId, number: u64, step: Step },
-    Beside { step: Step, written: Written },
+    Write {
+        core: CoreId,
+        number: u64,
+        step: Step,
+    },
+    Beside {
+        step: Step,
+        written: Written,
+    },
+    /// Partitions that a core takes over, once the steps before are written.
+    Adopt {
+        partitions: Partitions,
+        adopted: Adopted,
+    },
 }
 
 /// Reason why no more steps come.
@@ -68,17 +80,19 @@ pub(super) enum Turn {
 /// The journal, and the callback for written steps.
 pub(super) struct Pen {
     journal: Box<dyn Journal>,
-    shards: Vec<ShardId>,
+    cores: Vec<CoreId>,
     told: Told,
     batch: Batch,
 }
 
-/// Steps of one transaction, and the last of each shard.
+/// Steps of one transaction, and the last of each core.
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
-    last: Vec<(ShardId, u64)>,
+    last: Vec<(CoreId, u64)>,
     beside: Vec<Written>,
+    /// Partitions that are taken over after the steps.
+    adopt: Option<(Partitions, Adopted)>,
 }
 
 impl Queue {
@@ -157,7 +171,7 @@ impl Queue {
         }
         pen.fill(&mut state.orders);
         match state.end {
-            _ if !pen.batch.steps.is_empty() => Turn::Write(pen),
+            _ if !pen.batch.is_empty() => Turn::Write(pen),
             Some(end) => Turn::End(pen, end),
             None => Turn::Tidy(pen),
         }
@@ -197,28 +211,35 @@ impl Queue {
 }
 
 impl Pen {
-    /// Makes the pen of a recovered journal for these shards.
-    pub(super) fn new(journal: Box<dyn Journal>, shards: Vec<ShardId>, told: Told) -> Self {
-        Self { journal, shards, told, batch: Batch::default() }
+    /// Makes the pen of a recovered journal for these cores, which hear of an error.
+    pub(super) fn new(journal: Box<dyn Journal>, cores: Vec<CoreId>, told: Told) -> Self {
+        Self { journal, cores, told, batch: Batch::default() }
     }
 
     /// Takes the orders of one transaction.
     fn fill(&mut self, orders: &mut VecDeque<Order>) {
-        let count = orders.len().min(BATCH);
-        orders.drain(..count).for_each(|order| self.batch.take(order));
+        while self.batch.steps.len() < BATCH && self.batch.adopt.is_none() {
+            let Some(order) = orders.pop_front() else { return };
+            self.batch.take(order);
+        }
     }
 
     /// Writes the orders that it has taken, and reports them.
     ///
     /// # Errors
-    /// The journal's error; all shards have received it.
+    /// The journal's error; all cores have received it.
     pub(super) fn write(self) -> Result<Self, JournalError> {
         let write = |pen: &mut Self| {
             let Self { journal, told, batch, .. } = pen;
-            journal.append(&batch.steps)?;
+            if !batch.steps.is_empty() {
+                journal.append(&batch.steps)?;
+            }
             batch.steps.clear();
-            batch.last.drain(..).for_each(|(shard, number)| told(shard, Ok(number)));
+            batch.last.drain(..).for_each(|(core, number)| told(core, Ok(number)));
             batch.beside.drain(..).for_each(|written| written());
+            if let Some((partitions, adopted)) = batch.adopt.take() {
+                adopted(journal.adopt(&partitions)?);
+            }
             Ok(())
         };
         self.act(write).map(|(pen, ())| pen)
@@ -245,8 +266,8 @@ impl Pen {
         match catch_panic(|| act(&mut self)).unwrap_or_else(panicked) {
             Ok(done) => Ok((self, done)),
             Err(error) => {
-                for shard in self.shards {
-                    (self.told)(shard, Err(error.clone()));
+                for core in self.cores {
+                    (self.told)(core, Err(error.clone()));
                 }
                 Err(error)
             }
@@ -255,19 +276,24 @@ impl Pen {
 }
 
 impl Batch {
+    fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.adopt.is_none()
+    }
+
     fn take(&mut self, order: Order) {
         match order {
-            Order::Write { shard, number, step } => {
+            Order::Write { core, number, step } => {
                 self.steps.push(step);
-                match self.last.iter_mut().find(|(of, _)| *of == shard) {
+                match self.last.iter_mut().find(|(of, _)| *of == core) {
                     Some((_, last)) => *last = number,
-                    None => self.last.push((shard, number)),
+                    None => self.last.push((core, number)),
                 }
             }
             Order::Beside { step, written } => {
                 self.steps.push(step);
                 self.beside.push(written);
             }
+            Order::Adopt { partitions, adopted } => self.adopt = Some((partitions, adopted)),
         }
     }
 }

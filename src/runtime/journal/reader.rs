@@ -1,5 +1,6 @@
 //! Reading of a journal, for operators and for the queries of a running organism.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use super::fan::SettledRow;
 use super::open::meta;
 use super::records::Requeue;
 use super::row::{Record, load};
-use super::schema::FORMAT;
+use super::schema::{FORMAT, PARTED};
 use super::sum::Sums;
 #[cfg(feature = "gateway")]
 use crate::runtime::sqlite::transaction;
@@ -33,8 +34,8 @@ pub struct JournalReader {
 /// Counts and sizes of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Stat {
-    /// Number of starts.
-    pub epoch: u16,
+    /// The last epoch: each start begins one, and so does a process that takes partitions over.
+    pub epoch: u32,
     /// True if a process writes the journal.
     pub in_use: bool,
     /// The process that writes it.
@@ -236,6 +237,17 @@ impl JournalReader {
         read.map_err(|problem| problem.of(&self.file))
     }
 
+    /// Statement that reads the rows of a table as the file's version has them.
+    pub(super) fn select<R: Record>(&self) -> Cow<'static, str> {
+        match R::NAMES.rsplit_once(", ") {
+            // No record has more than one new column.
+            Some((_, added)) if R::ADDED > 0 && self.version < PARTED => {
+                R::SELECT.replacen(&format!(", {added}, "), ", 0, ", 1).into()
+            }
+            _ => R::SELECT.into(),
+        }
+    }
+
     /// Tells whether the file's version has a table for such rows.
     pub(super) fn has<R: Record>(&self) -> Result<bool, Problem> {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
@@ -390,7 +402,7 @@ impl JournalReader {
         params: impl Params,
         mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<Option<T>, Problem>,
     ) -> Result<Vec<T>, Problem> {
-        let mut statement = self.db.prepare_cached(&[R::SELECT, condition].concat())?;
+        let mut statement = self.db.prepare_cached(&[&*self.select::<R>(), condition].concat())?;
         let mut rows = statement.query(params)?;
         let (mut found, mut sums) = (Vec::new(), self.sums());
         while let Some(row) = rows.next()? {

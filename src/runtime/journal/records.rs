@@ -5,7 +5,7 @@ use systole_core::journal::{
     BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner, RememberedRecord,
     StateRecord, TaskRecord, ThreadRecord,
 };
-use systole_core::vocab::{MessageId, TaskId, ThreadId, Time};
+use systole_core::vocab::{MessageId, Partition, TaskId, ThreadId, Time};
 use uuid::Uuid;
 
 use super::row::{
@@ -239,9 +239,10 @@ impl Record for LetterRecord {
         "letter",
         "number = ?1",
         "NULL",
-        "number, buried, sender, target, path, qname, payload, reason",
-        "?, ?, ?, ?, ?, ?, ?, ?"
+        "number, buried, sender, target, path, qname, payload, reason, part",
+        "?, ?, ?, ?, ?, ?, ?, ?, ?"
     );
+    const ADDED: usize = 1;
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
         cell(number(self.number))?;
@@ -259,7 +260,8 @@ impl Record for LetterRecord {
                 cell(optional_text(None))?;
             }
         }
-        cell(owned_text(write::fault(&self.reason)))
+        cell(owned_text(write::fault(&self.reason)))?;
+        cell(number(self.partition.0.into()))
     }
 
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
@@ -277,6 +279,7 @@ impl Record for LetterRecord {
                 }
             },
             reason: write::parse_fault(cells.text()?)?,
+            partition: Partition(cells.small()?),
         })
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use rusqlite::Connection;
-use systole_core::journal::{FanId, MailRecord, MailStatus, Number, OpenMail, Recovered, SubmissionRecord};
+use rusqlite::{Connection, Params};
+use systole_core::journal::{
+    FanId, FanRecord, MailRecord, MailStatus, MessageRecord, Number, OpenMail, Recovered, SubmissionRecord,
+};
 use systole_core::vocab::ThreadId;
 
 use super::fan::{FanRow, SettledRow};
@@ -16,20 +18,11 @@ use crate::runtime::sqlite::Problem;
 
 /// Reads all open rows.
 pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem> {
-    let mut open = Open { db, total: 0, sums: Sums::default() };
+    let mut open = Open::new(db);
     let threads = open.rows("WHERE ended IS NULL ORDER BY number")?;
-    let mut messages: Vec<systole_core::journal::MessageRecord> = open.rows("WHERE ended IS NULL")?;
-    messages.sort_unstable_by_key(|message| (message.place, message.number));
-    let rows: Vec<FanRow> = open.rows("WHERE ended IS NULL ORDER BY message, call")?;
-    let mut settled: BTreeMap<FanId, Vec<SettledRow>> = BTreeMap::new();
-    for row in open.rows::<SettledRow>("WHERE ended IS NULL ORDER BY message, call, place")? {
-        settled.entry(row.fan).or_default().push(row);
-    }
-    let mut fans = Vec::with_capacity(rows.len());
-    for row in rows {
-        let answers = settled.remove(&row.id).unwrap_or_default();
-        fans.push(row.record(answers).ok_or_else(|| Problem::damaged("a row of table fan can't be parsed"))?);
-    }
+    let messages = in_order(open.rows("WHERE ended IS NULL")?);
+    let fans = open.rows("WHERE ended IS NULL ORDER BY message, call")?;
+    let fans = fan_outs(fans, open.rows("WHERE ended IS NULL ORDER BY message, call, place")?)?;
     let (mail, last_mail) = mailboxes(&mut open)?;
     let recovered = Recovered {
         key: meta.key,
@@ -57,6 +50,25 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         return Err(Problem::damaged("rows are missing, or come from another time"));
     }
     Ok(recovered)
+}
+
+/// Sorts messages by their places in the mailboxes.
+pub(super) fn in_order(mut messages: Vec<MessageRecord>) -> Vec<MessageRecord> {
+    messages.sort_unstable_by_key(|message| (message.place, message.number));
+    messages
+}
+
+/// Joins fan-outs with the answers to their awaited calls, which are in order.
+pub(super) fn fan_outs(rows: Vec<FanRow>, answers: Vec<SettledRow>) -> Result<Vec<FanRecord>, Problem> {
+    let mut settled: BTreeMap<FanId, Vec<SettledRow>> = BTreeMap::new();
+    for row in answers {
+        settled.entry(row.fan).or_default().push(row);
+    }
+    let joined = rows.into_iter().map(|row| {
+        let answers = settled.remove(&row.id).unwrap_or_default();
+        row.record(answers).ok_or_else(|| Problem::damaged("a row of table fan can't be parsed"))
+    });
+    joined.collect()
 }
 
 /// Reads the messages of mailboxes that have not ended, and the greatest number that was assigned.
@@ -111,20 +123,35 @@ pub(super) fn known(recovered: &Recovered) -> Known {
     }
 }
 
-struct Open<'a> {
+/// Reads open rows, and adds up their sums.
+pub(super) struct Open<'a> {
     db: &'a Connection,
     total: i64,
     sums: Sums,
 }
 
-impl Open<'_> {
+impl<'a> Open<'a> {
+    pub(super) fn new(db: &'a Connection) -> Self {
+        Self { db, total: 0, sums: Sums::default() }
+    }
+
     fn rows<R: Record>(&mut self, condition: &str) -> Result<Vec<R>, Problem> {
         self.each(condition, |record| record)
     }
 
     fn each<R: Record, T>(&mut self, condition: &str, keep: impl Fn(R) -> T) -> Result<Vec<T>, Problem> {
+        self.select(condition, [], keep)
+    }
+
+    /// Reads the rows that match a condition.
+    pub(super) fn select<R: Record, T>(
+        &mut self,
+        condition: &str,
+        params: impl Params,
+        keep: impl Fn(R) -> T,
+    ) -> Result<Vec<T>, Problem> {
         let mut statement = self.db.prepare(&[R::SELECT, condition].concat())?;
-        let mut rows = statement.query([])?;
+        let mut rows = statement.query(params)?;
         let mut records = Vec::new();
         while let Some(row) = rows.next()? {
             let loaded = load::<R>(row, &mut self.sums)?;

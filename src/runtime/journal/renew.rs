@@ -29,9 +29,9 @@ pub(super) struct Renewal {
 
 impl Renewal {
     /// Assigns the numbers of a start that nothing else has.
-    pub(super) fn new(key: IdKey, epoch: u16, moment: &Moment, later: Duration) -> Result<Self, Problem> {
+    pub(super) fn new(key: IdKey, epoch: u32, moment: &Moment, later: Duration) -> Result<Self, Problem> {
         let first = moment.threads.first().ok_or_else(torn)?;
-        let mut last = numbers_after(epoch, 0);
+        let mut last = numbers_after(epoch);
         let (_, root) = key.derive_entry(first.id, last);
         let mut numbers = BTreeMap::new();
         for number in numbers_of(moment) {

@@ -16,8 +16,12 @@ pub(super) trait Record: Sized {
     const INSERT: &'static str;
     /// Writes a row, replacing one of the same key.
     const REPLACE: &'static str;
-    /// Number of the columns of [`cells`](Self::cells).
+    /// The names of the columns of [`cells`](Self::cells), in order.
+    const NAMES: &'static str;
+    /// Number of those columns.
     const COLUMNS: usize;
+    /// Number of those columns, the last ones, that files before version 8 don't have.
+    const ADDED: usize = 0;
     /// The column or expression that tells when a row ended.
     const ENDED: &'static str;
     /// Reads the columns, `sum`, `at` and when the row ended; a condition may follow.
@@ -39,6 +43,7 @@ macro_rules! statements {
         const TABLE: &'static str = $table;
         const INSERT: &'static str = statements!("INSERT", $table, $columns, $marks);
         const REPLACE: &'static str = statements!("REPLACE", $table, $columns, $marks);
+        const NAMES: &'static str = $columns;
         const COLUMNS: usize = $marks.len().div_ceil(3);
         const ENDED: &'static str = $ended;
         const SELECT: &'static str = concat!("SELECT ", $columns, ", sum, at, ", $ended, " FROM ", $table, " ");
@@ -92,8 +97,9 @@ pub(super) fn load<R: Record>(row: &Row<'_>, sums: &mut Sums) -> Result<Loaded<R
     let (Ok(Some(sum)), Ok(Some(at)), Ok(ended)) = (number(0)?, number(1)?, number(2)?) else {
         return Err(damaged());
     };
+    let covered = sums.covered::<R>();
     let found = sums.sum::<R, _>((at, ended), |columns| {
-        (0..R::COLUMNS).try_for_each(|column| row.get_ref(column).map(|value| columns.add(value)))
+        (0..covered).try_for_each(|column| row.get_ref(column).map(|value| columns.add(value)))
     })?;
     if found != sum {
         return Err(damaged());

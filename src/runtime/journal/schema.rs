@@ -14,6 +14,7 @@ pub(super) const FORMAT: Format = Format {
         include_str!("mail.sql"),
         include_str!("addressee.sql"),
         include_str!("budget.sql"),
+        include_str!("partition.sql"),
     ],
 };
 
@@ -22,3 +23,6 @@ pub(super) const ORDERED: i64 = 4;
 
 /// The first version in which the sum of a row covers its times.
 pub(super) const TIMED: i64 = 6;
+
+/// The first version with partitions, with numbers that count to 2^39 in an epoch, and with sums that are XXH3.
+pub(super) const PARTED: i64 = 8;

@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use systole_core::journal::{Journal, JournalError, Recovered, Step};
-use systole_core::vocab::Time;
+use systole_core::vocab::{Partitions, Time};
 
 use super::Options;
+use super::adopt::read;
 use super::apply::Apply;
 use super::error::StoreError;
 use super::meta::Meta;
@@ -104,11 +105,10 @@ impl Journal for SqliteJournal {
     fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
         self.transaction(|journal| {
             let Self { db, meta, known, sums, retain, .. } = journal;
-            let mut apply = Apply::after(retain.now(), db, meta.total, known, sums);
+            let mut apply = Apply::after(retain.now(), db, meta, known, sums);
             steps.iter().try_for_each(|step| apply.step(step))?;
-            let (total, at) = (apply.total, apply.at);
-            let swept = retain.after(db, steps.len(), at)?;
-            Ok(Meta { total, ..meta.clone() }.after(&swept))
+            let (meta, at) = (apply.meta(meta), apply.at);
+            Ok(meta.after(&retain.after(db, steps.len(), at)?))
         })?;
         Ok(())
     }
@@ -120,6 +120,16 @@ impl Journal for SqliteJournal {
             journal.known = known(&recovered);
             recovered.epoch = journal.meta.next_epoch()?;
             Ok(Meta { epoch: recovered.epoch, running: true, ..journal.meta.clone() })
+        })?;
+        Ok(recovered)
+    }
+
+    fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
+        let mut recovered = Recovered::default();
+        self.transaction(|journal| {
+            let epoch = journal.meta.next_epoch()?;
+            recovered = Recovered { key: journal.meta.key, epoch, crashed: true, ..read(&journal.db, partitions)? };
+            Ok(Meta { epoch, ..journal.meta.clone() })
         })?;
         Ok(recovered)
     }

@@ -157,7 +157,8 @@ impl Check<'_> {
     }
 
     fn rows<R: Record>(&mut self) -> Result<(), Problem> {
-        self.rows_by::<R>(R::SELECT)
+        let select = self.reader.select::<R>();
+        self.rows_by::<R>(&select)
     }
 
     fn rows_by<R: Record>(&mut self, select: &str) -> Result<(), Problem> {

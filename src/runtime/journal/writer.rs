@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use systole_core::core::ShardId;
-use systole_core::journal::{Journal, JournalError, Step};
-use systole_core::vocab::Time;
+use systole_core::core::CoreId;
+use systole_core::journal::{Journal, JournalError, Recovered, Step};
+use systole_core::vocab::{Partitions, Time};
 
 use super::Durability;
 use super::queue::{End, Order, Pen, Queue, Turn};
@@ -19,21 +19,25 @@ const GATHER: Duration = Duration::from_millis(2);
 /// Interval in which an idle writer looks for rows that are past their retention.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// Callback for written steps: a shard with the number of its last written step, or with the error after which none
+/// Callback for written steps: a core with the number of its last written step, or with the error after which none
 /// will be written.
 ///
 /// Called on the thread that writes, which writes nothing meanwhile.
-pub type Told = Box<dyn FnMut(ShardId, Result<u64, JournalError>) + Send>;
+pub type Told = Box<dyn FnMut(CoreId, Result<u64, JournalError>) + Send>;
 
 /// Callback on the thread that writes once a step is written; dropped if the step won't be written.
 pub type Written = Box<dyn FnOnce() + Send>;
 
+/// Callback on the thread that writes, with the records of partitions that are taken over; dropped if they can't be
+/// read.
+pub type Adopted = Box<dyn FnOnce(Recovered) + Send>;
+
 /// The thread that writes the journal of an organism.
 ///
-/// It takes the steps of all shards in the order in which they come, at most 64, and writes them in one transaction; an
-/// idle writer starts at once. After a transaction, each shard with steps in it receives the number of its last one.
+/// It takes the steps of all cores in the order in which they come, at most 64, and writes them in one transaction; an
+/// idle writer starts at once. After a transaction, each core with steps in it receives the number of its last one.
 /// While no steps come, the thread deletes rows that are past their retention: at the start, and each minute. After an
-/// error all shards receive it once, and nothing more is written. Without [`close`](Self::close) the thread ends when
+/// error all cores receive it once, and nothing more is written. Without [`close`](Self::close) the thread ends when
 /// the last sender is dropped, and leaves the journal as a crash would.
 ///
 /// Where a transaction does not wait for the disk, a shard with nothing else to do writes a few steps itself
@@ -44,7 +48,7 @@ pub struct JournalWriter {
     thread: JoinHandle<Result<(), JournalError>>,
 }
 
-/// A sender of steps for shards. Waiting steps are bounded by the work that the shards have in flight.
+/// A sender of steps for cores. Waiting steps are bounded by the work that the cores have in flight.
 #[derive(Debug, Clone)]
 pub struct JournalSender(Arc<Sending>);
 
@@ -59,16 +63,22 @@ impl Drop for Sending {
 }
 
 impl JournalSender {
-    /// Queues a step of a shard, whose numbers must rise; never blocks. The step is written by the next
-    /// [`flush`](Self::flush) at the latest. After an error nothing happens: the shard has received it.
-    pub fn send(&self, shard: ShardId, number: u64, step: Step) {
-        self.0.0.put(Order::Write { shard, number, step });
+    /// Queues a step of a core, whose numbers must rise; never blocks. The step is written by the next
+    /// [`flush`](Self::flush) at the latest. After an error nothing happens: the core has received it.
+    pub fn send(&self, core: CoreId, number: u64, step: Step) {
+        self.0.0.put(Order::Write { core, number, step });
     }
 
-    /// Queues a step that belongs to no shard; never blocks. It keeps its position between steps queued before and
+    /// Queues a step that belongs to no core; never blocks. It keeps its position between steps queued before and
     /// after.
     pub fn send_beside(&self, step: Step, written: Written) {
         self.0.0.put(Order::Beside { step, written });
+    }
+
+    /// Reads the records of partitions for a core that takes them over, once the steps queued before are written; never
+    /// blocks.
+    pub fn adopt(&self, partitions: Partitions, adopted: Adopted) {
+        self.0.0.put(Order::Adopt { partitions, adopted });
     }
 
     /// Writes the waiting steps if they are few, the transaction does not wait for the disk, and no other thread
@@ -79,23 +89,23 @@ impl JournalSender {
 }
 
 impl JournalWriter {
-    /// Starts the thread for a recovered journal and these shards.
+    /// Starts the thread for a recovered journal and these cores, which hear of an error.
     ///
     /// # Errors
     /// The system's error, if no thread can be started.
     pub fn start(
         journal: Box<dyn Journal>,
         durability: Durability,
-        shards: Vec<ShardId>,
+        cores: Vec<CoreId>,
         told: Told,
     ) -> io::Result<Self> {
-        Self::start_tidying(journal, durability, shards, told, TIDY)
+        Self::start_tidying(journal, durability, cores, told, TIDY)
     }
 
     fn start_tidying(
         journal: Box<dyn Journal>,
         durability: Durability,
-        shards: Vec<ShardId>,
+        cores: Vec<CoreId>,
         told: Told,
         every: Duration,
     ) -> io::Result<Self> {
@@ -103,7 +113,7 @@ impl JournalWriter {
             Durability::Process => Duration::ZERO,
             Durability::Power => GATHER,
         };
-        let queue = Arc::new(Queue::new(Pen::new(journal, shards, told), gather.is_zero()));
+        let queue = Arc::new(Queue::new(Pen::new(journal, cores, told), gather.is_zero()));
         let clock = Clock::real();
         let tidy = Tidy { every, next: clock.now() };
         let work = Work { queue: queue.clone(), gather, clock, tidy };
@@ -111,7 +121,7 @@ impl JournalWriter {
         Ok(Self { inbox: JournalSender(Arc::new(Sending(queue))), thread })
     }
 
-    /// Returns a sender for shards.
+    /// Returns a sender for cores.
     pub fn sender(&self) -> JournalSender {
         self.inbox.clone()
     }
@@ -119,7 +129,7 @@ impl JournalWriter {
     /// Writes the queued steps, notes that the organism has ended in order, and closes the journal.
     ///
     /// # Errors
-    /// The error that the shards have received, or the error of closing.
+    /// The error that the cores have received, or the error of closing.
     pub fn close(self) -> Result<(), JournalError> {
         let Self { inbox, thread } = self;
         inbox.0.0.end(End::Closed);
@@ -168,7 +178,8 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::thread::ThreadId;
 
-    use systole_core::journal::{FailingJournal, MemoryJournal, Op, Recovered};
+    use systole_core::journal::{BudgetRecord, FailingJournal, MemoryJournal, Op};
+    use systole_core::vocab::{Amounts, Budget};
 
     use super::super::queue::{BATCH, FEW};
     use super::*;
@@ -199,12 +210,12 @@ mod tests {
         }
     }
 
-    type Answers = Receiver<(ShardId, Result<u64, JournalError>)>;
+    type Answers = Receiver<(CoreId, Result<u64, JournalError>)>;
 
     fn start(journal: impl Journal + 'static, durability: Durability) -> (JournalWriter, Answers) {
         let (tell, answers) = channel();
         let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
-        let shards = vec![ShardId(0), ShardId(1)];
+        let shards = vec![CoreId(0), CoreId(1)];
         (JournalWriter::start(Box::new(journal), durability, shards, told).unwrap(), answers)
     }
 
@@ -218,18 +229,18 @@ mod tests {
         let batches = Arc::new(Mutex::new(Vec::new()));
         let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, Durability::Process);
         let sender = writer.sender();
-        sender.send(ShardId(0), 1, step(1));
+        sender.send(CoreId(0), 1, step(1));
         go.send(()).unwrap();
         sender.flush();
-        assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "an idle writer begins at once");
-        sender.send(ShardId(1), 1, step(1));
+        assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)), "an idle writer begins at once");
+        sender.send(CoreId(1), 1, step(1));
         // The thread is busy with that and some of these until it is signalled: more than a batch waits behind.
-        (2..=201).for_each(|number| sender.send(ShardId(number as u16 % 2), number, step(number)));
+        (2..=201).for_each(|number| sender.send(CoreId(number as u16 % 2), number, step(number)));
         drop(go);
         writer.close().unwrap();
         let told: Vec<_> = answers.iter().collect();
-        assert!(told.contains(&(ShardId(0), Ok(200))) && told.contains(&(ShardId(1), Ok(201))), "{told:?}");
-        for shard in [ShardId(0), ShardId(1)] {
+        assert!(told.contains(&(CoreId(0), Ok(200))) && told.contains(&(CoreId(1), Ok(201))), "{told:?}");
+        for shard in [CoreId(0), CoreId(1)] {
             let numbers: Vec<_> =
                 told.iter().filter(|(of, _)| *of == shard).map(|(_, number)| number.clone()).collect();
             assert!(numbers.is_sorted_by_key(|number| number.clone().unwrap()), "{told:?}");
@@ -244,9 +255,9 @@ mod tests {
     fn where_each_transaction_waits_for_the_disk_nothing_is_lost_either() {
         let (writer, answers) = start(MemoryJournal::new([0; 32]), Durability::Power);
         let sender = writer.sender();
-        (1..=1000).for_each(|number| sender.send(ShardId(0), number, step(number)));
+        (1..=1000).for_each(|number| sender.send(CoreId(0), number, step(number)));
         writer.close().unwrap();
-        assert_eq!(answers.iter().last(), Some((ShardId(0), Ok(1000))));
+        assert_eq!(answers.iter().last(), Some((CoreId(0), Ok(1000))));
     }
 
     #[test]
@@ -259,17 +270,37 @@ mod tests {
                 sender.send(shard, number, step(message));
                 sender.flush();
             };
-            send(ShardId(0), 1, 1);
-            assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)));
-            send(ShardId(0), 2, 2);
+            send(CoreId(0), 1, 1);
+            assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)));
+            send(CoreId(0), 2, 2);
             let error = JournalError { message: "the journal fails, as it was told to".into() };
-            assert_eq!(answers.recv().unwrap(), (ShardId(0), Err(error.clone())));
-            assert_eq!(answers.recv().unwrap(), (ShardId(1), Err(error.clone())));
-            send(ShardId(1), 3, 3);
+            assert_eq!(answers.recv().unwrap(), (CoreId(0), Err(error.clone())));
+            assert_eq!(answers.recv().unwrap(), (CoreId(1), Err(error.clone())));
+            send(CoreId(1), 3, 3);
             let (tell, told) = channel::<()>();
             sender.send_beside(step(4), Box::new(move || tell.send(()).unwrap()));
             assert!(told.recv().is_err() && answers.recv().is_err(), "nobody is told anything else");
             assert_eq!(writer.close(), Err(error));
+        }
+    }
+
+    #[test]
+    fn partitions_are_taken_over_behind_the_steps_before_and_before_those_behind() {
+        let budget = |thread| {
+            let record = BudgetRecord { thread, budget: Budget::NONE, spent: Amounts::default() };
+            Step { ops: vec![Op::Budget(record)], at: Time::default() }
+        };
+        for durability in [Durability::Process, Durability::Power] {
+            let (writer, answers) = start(MemoryJournal::new([0; 32]), durability);
+            let sender = writer.sender();
+            let (tell, told) = channel();
+            (1..=100).for_each(|number| sender.send(CoreId(0), number, budget(number)));
+            sender.adopt(Partitions::ALL, Box::new(move |recovered| tell.send(recovered).unwrap()));
+            (101..=200).for_each(|number| sender.send(CoreId(0), number, budget(number)));
+            let recovered = told.recv_timeout(DEADLINE).unwrap();
+            assert_eq!((recovered.budgets.len(), recovered.epoch), (100, 1), "{durability:?}");
+            writer.close().unwrap();
+            assert_eq!(answers.iter().last(), Some((CoreId(0), Ok(200))));
         }
     }
 
@@ -304,11 +335,11 @@ mod tests {
             let here = std::thread::current().id();
             let (few, mut last) = (FEW as u64, 0);
             let mut send = |count| {
-                (last + 1..=last + count).for_each(|number| sender.send(ShardId(0), number, step(number)));
+                (last + 1..=last + count).for_each(|number| sender.send(CoreId(0), number, step(number)));
                 last += count;
                 last
             };
-            let heard = |last| while answers.recv_timeout(DEADLINE).unwrap() != (ShardId(0), Ok(last)) {};
+            let heard = |last| while answers.recv_timeout(DEADLINE).unwrap() != (CoreId(0), Ok(last)) {};
             // The thread may be tidying, as it does first.
             let is_here = (0..1000).any(|_| {
                 let last = send(few);
@@ -332,10 +363,10 @@ mod tests {
     fn a_journal_that_panics_on_the_thread_of_a_shard_fails_as_on_its_own() {
         let (written, _traced) = channel();
         let (writer, answers) = start(Traced { written, panics_at: 1 }, Durability::Process);
-        writer.sender().send(ShardId(1), 1, step(1));
+        writer.sender().send(CoreId(1), 1, step(1));
         writer.sender().flush();
         let told: Vec<_> = answers.iter().map(|(shard, told)| (shard, told.is_err())).collect();
-        assert_eq!(told, [(ShardId(0), true), (ShardId(1), true)]);
+        assert_eq!(told, [(CoreId(0), true), (CoreId(1), true)]);
         writer.close().unwrap_err();
     }
 
@@ -346,11 +377,11 @@ mod tests {
         let (ways, inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| channel()).unzip();
         let told: Told = Box::new(move |shard, written| ways[usize::from(shard.0)].send(written).unwrap());
         let journal = Box::new(Untidy { asked, more: 0 });
-        let shards = vec![ShardId(0), ShardId(1)];
+        let shards = vec![CoreId(0), CoreId(1)];
         let every = Duration::from_millis(1);
         let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
         std::thread::scope(|scope| {
-            for (shard, inbox) in (0..).map(ShardId).zip(inboxes) {
+            for (shard, inbox) in (0..).map(CoreId).zip(inboxes) {
                 let sender = writer.sender();
                 scope.spawn(move || {
                     // Each shard waits for its own steps, so a step that is left behind stops it.
@@ -411,13 +442,13 @@ mod tests {
             let (tell, answers) = channel();
             let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
             let journal = Box::new(Untidy { asked, more: 3 });
-            let shards = vec![ShardId(0)];
+            let shards = vec![CoreId(0)];
             let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
             let times: Vec<_> = tidied.iter().take(times).collect();
             assert!(times.is_sorted(), "{times:?}");
-            writer.sender().send(ShardId(0), 1, step(1));
+            writer.sender().send(CoreId(0), 1, step(1));
             writer.sender().flush();
-            assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "it writes as before");
+            assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)), "it writes as before");
             writer.close().unwrap();
         }
     }
@@ -428,11 +459,11 @@ mod tests {
         let (go, wait) = channel();
         drop(go);
         let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, Durability::Process);
-        writer.sender().send(ShardId(1), 7, step(7));
+        writer.sender().send(CoreId(1), 7, step(7));
         let JournalWriter { inbox, thread } = writer;
         drop(inbox);
         thread.join().unwrap().unwrap();
-        assert_eq!(answers.iter().collect::<Vec<_>>(), [(ShardId(1), Ok(7))]);
+        assert_eq!(answers.iter().collect::<Vec<_>>(), [(CoreId(1), Ok(7))]);
         assert_eq!(*batches.lock().unwrap(), [1], "not closed");
     }
 }

@@ -91,7 +91,7 @@ pub enum Problem {
     #[error("it can't be written: let this user write the file and its folder")]
     ReadOnly,
     /// The organism was started too often.
-    #[error("started {} times, as often as it counts: move it away and start anew", i16::MAX)]
+    #[error("started too often: its last epoch is over, so move it away and start anew")]
     Worn,
     /// The journal failed before, and takes no more steps.
     #[error("it failed before, and takes nothing more: {0}")]

@@ -29,6 +29,24 @@ pub struct Counts {
     pub cancelled: u64,
 }
 
+impl Counts {
+    /// The sums of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            injected: self.injected + other.injected,
+            emitted: self.emitted + other.emitted,
+            made: self.made + other.made,
+            redriven: self.redriven + other.redriven,
+            recovered: self.recovered + other.recovered,
+            delivered: self.delivered + other.delivered,
+            faulted: self.faulted + other.faulted,
+            dead: self.dead + other.dead,
+            cancelled: self.cancelled + other.cancelled,
+        }
+    }
+}
+
 /// The books of a core.
 #[derive(Debug, Default)]
 pub(super) struct Books {
@@ -76,7 +94,7 @@ impl Books {
         Entry(())
     }
 
-    /// A client's message goes to another shard, which counts it as injected.
+    /// A client's message goes to another core, which counts it as injected.
     pub(super) fn forwarded(&mut self, _: Entry) {
         self.counts.injected -= 1;
     }

@@ -314,7 +314,7 @@ mod tests {
             budgets in proptest::collection::vec(budget(), ACCOUNTS),
             acts in proptest::collection::vec(act(), 0..60),
         ) {
-            let mut out = Outputs::new(Some(1), false, Directory::default());
+            let mut out = Outputs::new(true, false, Directory::default());
             let (mut threads, mut tasks) = (SlotMap::<ThreadKey, ()>::with_key(), SlotMap::<InvocationId, ()>::with_key());
             let threads: Vec<_> = (0..ACCOUNTS).map(|_| threads.insert(())).collect();
             let tasks: Vec<_> = (0..3).map(|_| tasks.insert(())).collect();

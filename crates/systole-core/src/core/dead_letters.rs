@@ -6,15 +6,17 @@ use std::fmt;
 use systole_xml::ladder::Canonical;
 
 use super::gauge::Overloaded;
-use super::io::ShardId;
+use super::io::CoreId;
 use crate::journal::Number;
-use crate::vocab::{Fault, Limits, Name, QName, ThreadPath, Time};
+use crate::vocab::{Fault, Limits, Name, Partition, QName, ThreadPath, Time};
 
 /// An undeliverable message.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
     /// The number of the letter, never given twice.
     pub id: DeadLetterId,
+    /// The partition that keeps it: that of the conversation which it came from, where there was one.
+    pub partition: Partition,
     /// The time at which it became a dead letter.
     pub at: Time,
     /// The sender.
@@ -29,10 +31,10 @@ pub struct DeadLetter {
     pub reason: Fault,
 }
 
-/// The number of a dead letter: the shard that keeps it, and a count there.
+/// The number of a dead letter: the core that keeps it, and a count there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeadLetterId {
-    shard: ShardId,
+    core: CoreId,
     number: u64,
 }
 
@@ -66,10 +68,10 @@ pub enum DeadLetterError {
 
 crate::vocab::debug_is_display!(DeadLetterError);
 
-/// The last dead letters of a shard; past a bound, in number or in bytes, the oldest are dropped.
+/// The last dead letters of a core; past a bound, in number or in bytes, the oldest are dropped.
 #[derive(Debug)]
 pub struct DeadLetters {
-    shard: ShardId,
+    core: CoreId,
     letters: VecDeque<DeadLetter>,
     /// Bytes that they hold.
     bytes: usize,
@@ -85,15 +87,15 @@ impl DeadLetterId {
         self.number
     }
 
-    /// The shard that keeps it.
-    pub fn shard(self) -> ShardId {
-        self.shard
+    /// The core that keeps it.
+    pub fn core(self) -> CoreId {
+        self.core
     }
 }
 
 impl fmt::Display for DeadLetterId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.shard.0, self.number)
+        write!(f, "{}-{}", self.core.0, self.number)
     }
 }
 
@@ -104,9 +106,9 @@ impl DeadLetter {
 }
 
 impl DeadLetters {
-    pub(super) fn new(shard: ShardId, limits: &Limits) -> Self {
+    pub(super) fn new(core: CoreId, limits: &Limits) -> Self {
         let (max_letters, max_bytes) = (limits.dead_letters, limits.dead_letter_bytes);
-        Self { shard, letters: VecDeque::new(), bytes: 0, max_letters, max_bytes, buried: 0, dropped: 0 }
+        Self { core, letters: VecDeque::new(), bytes: 0, max_letters, max_bytes, buried: 0, dropped: 0 }
     }
 
     pub(super) fn next_id(&mut self) -> DeadLetterId {
@@ -115,7 +117,7 @@ impl DeadLetters {
     }
 
     pub(super) fn id_of(&self, number: Number) -> DeadLetterId {
-        DeadLetterId { shard: self.shard, number }
+        DeadLetterId { core: self.core, number }
     }
 
     /// Keeps a letter, and returns those that it pushes out.
@@ -141,6 +143,11 @@ impl DeadLetters {
         let letter = self.letters.remove(self.place(id)?)?;
         self.bytes -= letter.held();
         Some(letter)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.letters.clear();
+        self.bytes = 0;
     }
 
     fn place(&self, id: DeadLetterId) -> Option<usize> {
@@ -180,14 +187,15 @@ mod tests {
         let payload = payload.map(|text| parse(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap());
         let reason = Fault::new(FaultCode::Route, "nobody");
         let (at, path, from) = (Time::default(), ThreadPath::new(Vec::new()), Name::system());
-        letters.push(DeadLetter { id, at, from, to: None, path, payload, reason });
+        let partition = Partition::default();
+        letters.push(DeadLetter { id, partition, at, from, to: None, path, payload, reason });
         id
     }
 
     #[test]
     fn the_oldest_go_past_either_bound() {
         let limits = Limits { dead_letters: 3, dead_letter_bytes: 100, ..Limits::default() };
-        let mut letters = DeadLetters::new(ShardId(1), &limits);
+        let mut letters = DeadLetters::new(CoreId(1), &limits);
         let ids: Vec<_> = (0..5).map(|_| bury(&mut letters, None)).collect();
         assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[2..]);
         // The letter holds its 40 bytes, and as many of the bytes that it was read from.
@@ -202,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_letter_is_taken_once() {
-        let mut letters = DeadLetters::new(ShardId(0), &Limits::default());
+        let mut letters = DeadLetters::new(CoreId(0), &Limits::default());
         let ids: Vec<_> = (0..3).map(|_| bury(&mut letters, Some("<a/>"))).collect();
         assert_eq!(letters.take(ids[1]).map(|letter| letter.id), Some(ids[1]));
         assert!(letters.take(ids[1]).is_none() && letters.get(ids[1]).is_none());

@@ -1,48 +1,89 @@
-//! The directory of all shards: the shard of each conversation, and the number of threads.
+//! The directory of all cores: the core of each partition, the open conversations, and the number of threads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 
 use super::blueprint::ClientId;
-use super::io::ShardId;
-use crate::vocab::ThreadId;
+use super::io::CoreId;
+use crate::journal::{Number, numbers_after};
+use crate::vocab::{Partition, Partitions, ThreadId};
 
-/// Knowledge that shards and entrances share: the shard of each conversation of a client, the number of open threads,
-/// and the numbers given in this start, so that those of all shards are in the order of events.
-#[derive(Debug, Clone, Default)]
+/// Knowledge that cores and entrances share: the core of each partition, the open conversations of clients, the
+/// number of open threads, and the numbers given so far, so that those of all cores are in the order of events.
+#[derive(Debug, Clone)]
 pub struct Directory {
-    roots: Arc<DashMap<ThreadId, (ClientId, ShardId)>>,
+    cores: Arc<[AtomicU16; Partition::COUNT]>,
+    roots: Arc<DashMap<ThreadId, ClientId>>,
     threads: Arc<AtomicUsize>,
     numbers: Arc<AtomicU64>,
 }
 
+/// The place of a partition that no core serves.
+const NOWHERE: u16 = u16::MAX;
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self {
+            cores: Arc::new([const { AtomicU16::new(NOWHERE) }; Partition::COUNT]),
+            roots: Arc::default(),
+            threads: Arc::default(),
+            numbers: Arc::default(),
+        }
+    }
+}
+
 impl Directory {
-    /// The shard that a client's conversation lives in, while it is open.
-    pub fn shard_of(&self, root: ThreadId) -> Option<ShardId> {
-        self.roots.get(&root).map(|entry| entry.1)
+    /// The core that serves a partition.
+    pub fn core_of(&self, partition: Partition) -> Option<CoreId> {
+        let core = self.cores[usize::from(partition.0)].load(Ordering::Acquire);
+        (core != NOWHERE).then_some(CoreId(core))
     }
 
-    /// Open threads of all shards.
+    /// Returns whether a client's conversation is open.
+    pub fn is_open(&self, root: ThreadId) -> bool {
+        self.roots.contains_key(&root)
+    }
+
+    /// Open threads of all cores.
     pub fn threads(&self) -> usize {
         self.threads.load(Ordering::Relaxed)
     }
 
-    pub(super) fn owned_by(&self, root: ThreadId, client: ClientId) -> Option<ShardId> {
-        self.roots.get(&root).filter(|entry| entry.0 == client).map(|entry| entry.1)
+    /// Begins an epoch: later numbers belong to it.
+    pub(super) fn begin(&self, epoch: u32) {
+        self.numbers.fetch_max(numbers_after(epoch), Ordering::Relaxed);
     }
 
-    pub(super) fn insert(&self, root: ThreadId, client: ClientId, shard: ShardId) {
-        self.roots.insert(root, (client, shard));
+    /// Notes that a core serves its partitions no more.
+    pub(super) fn withdraw(&self, core: CoreId) {
+        for served in &*self.cores {
+            let _ = served.compare_exchange(core.0, NOWHERE, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a core serves these partitions from now on.
+    pub(super) fn serve(&self, partitions: &Partitions, core: CoreId) {
+        for partition in partitions.iter() {
+            self.cores[usize::from(partition.0)].store(core.0, Ordering::Release);
+        }
+    }
+
+    pub(super) fn is_owned_by(&self, root: ThreadId, client: ClientId) -> bool {
+        self.roots.get(&root).is_some_and(|owner| *owner == client)
+    }
+
+    pub(super) fn insert(&self, root: ThreadId, client: ClientId) {
+        self.roots.insert(root, client);
     }
 
     pub(super) fn remove(&self, root: ThreadId) {
         self.roots.remove(&root);
     }
 
-    /// The next number, from 1.
-    pub(super) fn next_number(&self) -> u64 {
+    /// The next number of the present epoch.
+    pub(super) fn next_number(&self) -> Number {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 

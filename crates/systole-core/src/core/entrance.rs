@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use uuid::Uuid;
+
 use super::blueprint::ClientId;
 use super::books::Entry;
 use super::io::Injected;
@@ -92,7 +94,13 @@ impl Entrance {
         self.rate_limit.take(client, now)
     }
 
-    /// The ids of the next message that enters from outside.
+    /// The ids of a message that enters from outside and belongs to no conversation of this core: derived from its
+    /// address, because the core of a conversation derives from the root.
+    pub(super) fn stray_ids(&mut self) -> (MessageId, ThreadId) {
+        self.next_ids(ThreadId::from_uuid(Uuid::from_u128(self.setup.core.0.into())))
+    }
+
+    /// The ids of the next message that enters a conversation of this core from outside.
     pub(super) fn next_ids(&mut self, root: ThreadId) -> (MessageId, ThreadId) {
         self.entries += 1;
         self.setup.key.derive_entry(root, self.entries)

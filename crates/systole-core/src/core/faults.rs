@@ -117,6 +117,11 @@ pub(super) fn too_many(found: usize, blueprint: &Blueprint) -> Fault {
     limit(format_args!("a response holds {found} calls, {} are allowed", blueprint.limits.fanout))
 }
 
+/// The fault of a message for a conversation that no core serves at the moment.
+pub(super) fn moving() -> Fault {
+    Fault::new(FaultCode::Overload, "another core takes the conversation over: send the message again later")
+}
+
 pub(super) fn overload() -> Fault {
     Fault::new(FaultCode::Overload, "the organism has no room for a new call: try again later")
 }

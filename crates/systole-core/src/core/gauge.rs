@@ -1,4 +1,4 @@
-//! The gauge: counts of the messages and bytes that wait in all shards, with their bounds.
+//! The gauge: counts of the messages and bytes that wait in all cores, with their bounds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use crate::vocab::ns;
 
-/// Counts of the messages and bytes that wait in all shards, on Queue 1 and in mailboxes.
+/// Counts of the messages and bytes that wait in all cores, on Queue 1 and in mailboxes.
 ///
 /// Entrances and calls are refused above the bounds; answers are only counted.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl Gauge {
     /// question is answered while the organism is overloaded. Any other message that comes this way is refused with
     /// `overload` once it has been read.
     ///
-    /// Each shard reads at most 16 such messages of one client at once, and 10 more a second; the
+    /// Each core reads at most 16 such messages of one client at once, and 10 more a second; the
     /// others are refused with `overload` too.
     ///
     /// # Errors

@@ -14,13 +14,14 @@ use super::dead_letters::{DeadLetterError, DeadLetterId};
 use super::event::Event;
 use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
+use super::read::LABEL;
 use super::usage::ModelAnswer;
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
 use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time};
 
-/// A shard of an organism.
+/// The address of a core in its organism, never used again. Those of the cores that it starts with count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ShardId(pub u16);
+pub struct CoreId(pub u16);
 
 /// Inputs of the core.
 #[derive(Debug)]
@@ -118,15 +119,21 @@ pub enum Input {
         /// The dead letter.
         letter: DeadLetterId,
     },
-    /// A message of another shard.
-    Shard(ShardMessage),
-    /// The records of the conversations that live in this shard. Comes before all other inputs.
+    /// A message of another core.
+    Core(CoreMessage),
+    /// A message of another core to one that is gone, which a core that stays handles.
+    Stray(CoreMessage),
+    /// The records of the conversations that live in this core. Comes before all other inputs.
     Recovered(Box<Recovered>),
     /// The steps up to that of an [`Output::Append`] are durable.
     Appended {
         /// The number of the step.
         number: u64,
     },
+    /// The core gives its partitions up, with all conversations, for another core to take over: where the organism is
+    /// durable. Nothing of that has an effect, since the next owner finds what is written. The core stays as the home of
+    /// its listeners' slots, and hands on messages that come in.
+    Release,
     /// The journal can't be written any more.
     Unwritable,
     /// A client has read a message that left the organism.
@@ -211,18 +218,18 @@ pub enum Output {
         /// The reason if it had no effect.
         result: Result<(), DeadLetterError>,
     },
-    /// A conversation that its client left or cancelled is not open in this shard, nor will be: it may
+    /// A conversation that its client left or cancelled is not open in this core, nor will be: it may
     /// never have been.
     Gone {
         /// The root of the conversation.
         root: ThreadId,
     },
-    /// A message for another shard.
-    Shard {
-        /// The receiving shard.
-        to: ShardId,
+    /// A message for another core.
+    Core {
+        /// The receiving core.
+        to: CoreId,
         /// The message.
-        message: ShardMessage,
+        message: CoreMessage,
     },
     /// Append the changes of a step to the journal; [`Input::Appended`] says when they are durable.
     Append {
@@ -280,7 +287,7 @@ pub struct Injected {
 pub enum Arrival {
     /// The bytes of an envelope.
     Raw(Raw),
-    /// The message that the entrance or another shard parsed, or its fault: the core does not parse it again.
+    /// The message that the entrance or another core parsed, or its fault: the core does not parse it again.
     Read(Box<Result<ReadMessage, Fault>>),
 }
 
@@ -294,6 +301,15 @@ pub struct ReadMessage {
     /// The proof that the payload keeps its schema, where `precheck` has judged it: the core does
     /// not judge it again.
     pub proof: Option<Validated<Element>>,
+}
+
+impl Arrival {
+    /// The label that the client gave the message, where it has been read.
+    pub(super) fn label(&self) -> Option<Arc<str>> {
+        let Self::Read(read) = self else { return None };
+        let label = read.as_ref().as_ref().ok()?.claims.id.as_deref()?;
+        (label.len() <= LABEL).then(|| label.into())
+    }
 }
 
 impl From<Raw> for Arrival {
@@ -528,14 +544,14 @@ pub struct Egress {
     pub proof: Option<Validated<Element>>,
 }
 
-/// Messages between shards. A conversation lives wholly in one shard; only slots of
+/// Messages between cores. A conversation lives wholly in one core; only slots of
 /// singletons and messages that continue a conversation cross. Between two of them messages keep their order.
 #[derive(Debug)]
-pub enum ShardMessage {
-    /// A thread wants a slot of a listener whose home is the receiving shard.
+pub enum CoreMessage {
+    /// A thread wants a slot of a listener whose home is the receiving core.
     SlotWanted {
-        /// The shard of the thread.
-        from: ShardId,
+        /// The core of the thread.
+        from: CoreId,
         /// The listener.
         listener: ListenerId,
         /// The thread.
@@ -561,16 +577,16 @@ pub enum ShardMessage {
     },
     /// The thread no longer wants the slot.
     SlotDeclined {
-        /// The shard of the thread.
-        from: ShardId,
+        /// The core of the thread.
+        from: CoreId,
         /// The listener.
         listener: ListenerId,
         /// The thread.
         thread: ThreadKey,
     },
-    /// The sending shard has recovered from the journal: it wants no more slots for that.
+    /// The sending core has recovered from the journal: it wants no more slots for that.
     Recovered,
-    /// A message for a conversation that lives in the receiving shard.
+    /// A message for a conversation that lives in the receiving core.
     Injected(Box<Injected>),
 }
 
@@ -589,7 +605,7 @@ impl Emission {
     }
 }
 
-impl ShardMessage {
+impl CoreMessage {
     /// The listener whose slots the message is about.
     pub(super) fn listener(&self) -> Option<ListenerId> {
         match self {

@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use slotmap::{Key, new_key_type};
 
 new_key_type! {
-    /// A thread of one shard, as the core and its runtime name it. Never reused.
+    /// A thread of one core, as the core and its runtime name it. Never reused.
     pub struct ThreadKey;
 
     /// A handler that runs or is parked, as the core and its runtime name it. Never reused.

@@ -44,8 +44,8 @@ pub use directory::Directory;
 pub use event::{Event, EventKind};
 pub use gauge::{Gauge, Overloaded, Permit};
 pub use io::{
-    Answer, Arrival, Attachment, Body, CallId, Egress, Emission, EmissionKind, Failure, Injected, Input, Join,
-    JoinPosition, Message, Outcome, Output, ReadMessage, Remembered, Settled, ShardId, ShardMessage, Start,
+    Answer, Arrival, Attachment, Body, CallId, CoreId, CoreMessage, Egress, Emission, EmissionKind, Failure, Injected,
+    Input, Join, JoinPosition, Message, Outcome, Output, ReadMessage, Remembered, Settled, Start,
 };
 pub use key::{InvocationId, ThreadKey};
 pub use misroute::Misroute;

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use super::directory::Directory;
 use super::event::{Event, EventKind};
-use super::io::{Attachment, Output, ShardId, ShardMessage};
-use crate::journal::{Number, Op, Step, numbers_after};
+use super::io::{Attachment, CoreId, CoreMessage, Output};
+use crate::journal::{Number, Op, Step};
 use crate::vocab::{ThreadId, ThreadPath, Time};
 
 /// The outputs of the present step and of the steps before it, and the numbers of records.
@@ -22,8 +22,6 @@ pub(super) struct Outputs {
     /// States whether operators get events.
     events: bool,
     directory: Directory,
-    /// Lower bound of the numbers of this start, where the organism is durable.
-    first: Option<Number>,
     /// The last number that was given, where it is not.
     sequence: Number,
 }
@@ -48,16 +46,9 @@ struct WriteAhead {
 }
 
 impl Outputs {
-    /// Outputs of a core; `epoch`: the start, of a durable organism.
-    pub(super) fn new(epoch: Option<u16>, events: bool, directory: Directory) -> Self {
-        Self {
-            said: VecDeque::new(),
-            write_ahead: epoch.map(|_| Box::default()),
-            events,
-            directory,
-            first: epoch.map(|epoch| numbers_after(epoch, 0)),
-            sequence: 0,
-        }
+    /// Outputs of a core.
+    pub(super) fn new(durable: bool, events: bool, directory: Directory) -> Self {
+        Self { said: VecDeque::new(), write_ahead: durable.then(Box::default), events, directory, sequence: 0 }
     }
 
     /// Adds an output to the step.
@@ -65,9 +56,9 @@ impl Outputs {
         self.said.push_back(output);
     }
 
-    /// Adds a message for another shard.
-    pub(super) fn send(&mut self, to: ShardId, message: ShardMessage) {
-        self.say(Output::Shard { to, message });
+    /// Adds a message for another core.
+    pub(super) fn send(&mut self, to: CoreId, message: CoreMessage) {
+        self.say(Output::Core { to, message });
     }
 
     /// Adds an event on a thread; none for work that a durable core leaves to its next start when it ends.
@@ -181,8 +172,8 @@ impl Outputs {
 
     /// A number that no record had before.
     pub(super) fn next_number(&mut self) -> Number {
-        if let Some(first) = self.first {
-            return first + self.directory.next_number();
+        if self.write_ahead.is_some() {
+            return self.directory.next_number();
         }
         self.sequence += 1;
         self.sequence

@@ -8,16 +8,18 @@ use systole_xml::schema::{Catalog, DecodeFn};
 use super::blueprint::{Blueprint, ListenerId};
 use super::directory::Directory;
 use super::gauge::Gauge;
-use super::io::ShardId;
+use super::io::CoreId;
 use super::tree::Sender;
-use crate::vocab::{IdKey, Name, QName, Time};
+use crate::vocab::{IdKey, Name, Partition, Partitions, QName, Time};
 
 /// The values that a core is made from.
 pub struct CoreConfig {
-    /// The shard of the core.
-    pub shard: ShardId,
-    /// The number of shards, at least 1. The home of listener n is shard n modulo this.
-    pub shards: u16,
+    /// The address of the core.
+    pub core: CoreId,
+    /// The number of cores that the organism starts with, at least 1. The home of listener n is core n modulo this.
+    pub cores: u16,
+    /// The partitions whose conversations it serves.
+    pub partitions: Partitions,
     /// The listeners and clients.
     pub blueprint: Arc<Blueprint>,
     /// The schemas of all payloads.
@@ -26,17 +28,17 @@ pub struct CoreConfig {
     pub decoders: Arc<Decoders>,
     /// The secret of derived ids.
     pub key: IdKey,
-    /// The messages that wait in all shards.
+    /// The messages that wait in all cores.
     pub gauge: Gauge,
-    /// The shards of conversations, and the number of threads in all shards.
+    /// The cores of conversations, and the number of threads in all cores.
     pub directory: Directory,
     /// States whether operators get events.
     pub events: bool,
     /// The start of the organism, for `<boot>`.
     pub started: Time,
-    /// The number of this start, where the organism is durable: then [`Output::Append`](super::Output::Append) has the
+    /// The epoch of its records, where the organism is durable: then [`Output::Append`](super::Output::Append) has the
     /// operations to write, and the outputs of a step wait until those are durable.
-    pub epoch: Option<u16>,
+    pub epoch: Option<u32>,
 }
 
 /// The decoder of each payload that a listener takes; by listener, so that a look-up makes no key.
@@ -45,9 +47,10 @@ pub struct Decoders(Vec<HashMap<QName, DecodeFn>>);
 
 /// The values of [`CoreConfig`] that never change and that several parts read.
 pub(super) struct Setup {
-    pub shard: ShardId,
-    /// The number of shards, at least 1.
-    pub shards: u16,
+    pub core: CoreId,
+    /// The number of cores that the organism starts with, at least 1.
+    pub cores: u16,
+    pub partitions: Partitions,
     pub blueprint: Arc<Blueprint>,
     /// The secret of derived ids.
     pub key: IdKey,
@@ -71,6 +74,11 @@ impl Decoders {
 }
 
 impl Setup {
+    /// The first partition of the core, for what belongs to no conversation.
+    pub(super) fn first_partition(&self) -> Partition {
+        self.partitions.iter().next().unwrap_or(Partition::BOOT)
+    }
+
     /// The name of a sender, as the pump stamps it.
     pub(super) fn name_of(&self, sender: Sender) -> Name {
         match sender {

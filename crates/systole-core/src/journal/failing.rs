@@ -1,7 +1,7 @@
 //! A journal that fails, for tests.
 
 use super::{Journal, JournalError, Recovered, Step};
-use crate::vocab::Time;
+use crate::vocab::{Partitions, Time};
 
 /// A journal that fails at its n-th append and takes nothing more: a full disk for tests.
 #[derive(Debug)]
@@ -26,6 +26,10 @@ impl<J: Journal> Journal for FailingJournal<J> {
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
         self.journal.recover()
+    }
+
+    fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
+        self.journal.adopt(partitions)
     }
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {

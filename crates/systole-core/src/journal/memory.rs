@@ -6,6 +6,7 @@ use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail
 use super::{BudgetRecord, EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
 use super::{
     FanId, FanRecord, Journal, JournalError, MessageRecord, Number, Op, Outcome, Recovered, Step, ThreadRecord,
+    epoch_of,
 };
 use crate::vocab::{Name, TaskId};
 
@@ -15,7 +16,7 @@ use crate::vocab::{Name, TaskId};
 #[derive(Debug, Clone, Default)]
 pub struct MemoryJournal {
     key: [u8; 32],
-    epoch: u16,
+    epoch: u32,
     running: bool,
     threads: BTreeMap<Number, ThreadRecord>,
     budgets: BTreeMap<Number, BudgetRecord>,
@@ -49,6 +50,7 @@ impl MemoryJournal {
     }
 
     fn apply(&mut self, op: &Op) {
+        self.epoch = op.number().map_or(self.epoch, |number| self.epoch.max(epoch_of(number)));
         match op {
             Op::Open(thread) => {
                 self.threads.insert(thread.number, thread.clone());

@@ -11,6 +11,7 @@ mod failing;
 mod mail;
 mod memory;
 mod record;
+mod split;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,12 +22,12 @@ pub use mail::{
 };
 pub use memory::MemoryJournal;
 pub use record::{
-    AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord,
-    MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SHARDS,
-    SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord, numbers_after,
+    AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LAST_EPOCH, LetterRecord,
+    MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request,
+    SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord, epoch_of, numbers_after,
 };
 
-use crate::vocab::Time;
+use crate::vocab::{Partitions, Time};
 
 /// A store of steps.
 pub trait Journal: Send {
@@ -42,6 +43,15 @@ pub trait Journal: Send {
     /// # Errors
     /// [`JournalError`] if that can't be read, or can't be as it was written.
     fn recover(&mut self) -> Result<Recovered, JournalError>;
+
+    /// Begins an epoch for a core that takes partitions over, while other cores go on, and reads the records of those
+    /// partitions that are not over. Their earlier owner writes no more. A store that can't select reads all.
+    ///
+    /// # Errors
+    /// As [`recover`](Self::recover).
+    fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
+        Ok(self.recover()?.split(&[*partitions]).pop().unwrap_or_default())
+    }
 
     /// Deletes some expired records, while there is nothing to write; whether there may be more. A store that keeps
     /// nothing of the past has nothing to do.
@@ -68,6 +78,10 @@ impl<J: Journal> Journal for Arc<Mutex<J>> {
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
         self.lock().unwrap_or_else(PoisonError::into_inner).recover()
+    }
+
+    fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).adopt(partitions)
     }
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {

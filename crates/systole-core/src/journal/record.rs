@@ -1,26 +1,35 @@
 //! Steps of the journal: operations and their records.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail, SubmissionRecord};
-use crate::vocab::{Amounts, Budget, Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, Time};
+use crate::vocab::{Amounts, Budget, Fault, MessageId, Name, Partition, QName, TaskId, ThreadId, ThreadPath, Time};
 
 /// The name of a record: given in order, never twice in the life of a journal.
 ///
-/// The numbers of one start are `epoch << 48 | count`, and its shards count together: so numbers of all shards are in
-/// the order in which they were given, and those of a later start are greater. A message that comes later has the
-/// greater number among those of its thread.
+/// The numbers of an epoch are `epoch << 39 | count`, and all cores count together: so numbers of all cores are in the
+/// order in which they were given, and those of a later epoch are greater. A message that comes later has the greater
+/// number among those of its thread. Each start is an epoch. One that gives more numbers than an epoch has goes on with
+/// those of the next, which the journal counts as begun with the first record that has one ([`Op::number`]).
 pub type Number = u64;
 
-/// The number of shards that can count their entries on their own.
-pub const SHARDS: u16 = 1024;
+/// Bits of a [`Number`] that count within an epoch.
+const COUNT_BITS: u32 = 39;
 
-/// Lower bound of the numbers of a start, for shard 0; for a shard below [`SHARDS`], of the numbers of its entries.
-pub fn numbers_after(epoch: u16, shard: u16) -> Number {
-    u64::from(epoch) << 48 | u64::from(shard) << 38
+/// The last epoch in which an organism can start. Numbers stay below 2^63, and the epochs behind it are room for a
+/// start that outlasts its own: 74 years at 60,000 numbers a second.
+pub const LAST_EPOCH: u32 = (1 << (63 - COUNT_BITS)) - 257;
+
+/// Lower bound of the numbers of an epoch.
+pub fn numbers_after(epoch: u32) -> Number {
+    u64::from(epoch) << COUNT_BITS
+}
+
+/// The epoch of a number.
+pub fn epoch_of(number: Number) -> u32 {
+    u32::try_from(number >> COUNT_BITS).expect("a number of 64 bits has 25 before its count")
 }
 
 /// The changes of one step of a core. It is written whole or not at all.
@@ -189,6 +198,21 @@ pub enum Op {
     Addressee(AddresseeRecord),
     /// A client submitted a message.
     Submitted(SubmissionRecord),
+}
+
+impl Op {
+    /// The number that the operation gives to a record, if it gives one.
+    pub fn number(&self) -> Option<Number> {
+        match self {
+            Self::Open(thread) => Some(thread.number),
+            Self::Put(message) => Some(message.number.max(message.place)),
+            Self::Decided { order, .. } => Some(*order),
+            Self::Remember(entry) => Some(entry.number),
+            Self::Leave(egress) => Some(egress.number),
+            Self::Bury(letter) => Some(letter.number),
+            _ => None,
+        }
+    }
 }
 
 /// An open thread.
@@ -461,6 +485,8 @@ pub struct EgressRecord {
 pub struct LetterRecord {
     /// The number of the letter.
     pub number: Number,
+    /// The partition that keeps it: that of the conversation which it came from, where there was one.
+    pub partition: Partition,
     /// The time at which it became a dead letter.
     pub at: Time,
     /// The sender.
@@ -504,8 +530,8 @@ pub struct StateRecord {
 pub struct Recovered {
     /// The secret of derived ids: made at the first start, the same ever after.
     pub key: [u8; 32],
-    /// The number of this start, from 1; at most 32,767.
-    pub epoch: u16,
+    /// The epoch that begins with it, from 1.
+    pub epoch: u32,
     /// States whether the last one ended without [`close`](super::Journal::close): messages may have been running.
     pub crashed: bool,
     /// Open threads, in order of number.
@@ -539,65 +565,4 @@ pub struct Recovered {
     pub agents: Vec<AgentRecord>,
     /// Addressees of remote listeners, in order of mailbox.
     pub addressees: Vec<AddresseeRecord>,
-}
-
-impl Recovered {
-    /// Splits the records among `shards` shards: whole conversations, and for each shard its own part of the rest.
-    pub fn into_shards(self, shards: u16) -> Vec<Self> {
-        let shards = shards.max(1);
-        let Self {
-            key,
-            epoch,
-            crashed,
-            threads,
-            budgets,
-            fans,
-            messages,
-            notes,
-            remembered,
-            egress,
-            letters,
-            redrive,
-            tasks,
-            states,
-            mail: _,
-            last_mail: _,
-            agents: _,
-            addressees: _,
-        } = self;
-        let empty = Self { key, epoch, crashed, ..Self::default() };
-        let mut parts: Vec<Self> = (0..shards).map(|_| empty.clone()).collect();
-        let mut roots = HashMap::new();
-        let mut homes = HashMap::new();
-        for thread in threads {
-            // The shard that boots has those that were booted before.
-            let next = if thread.owner == Owner::Boot { 0 } else { roots.len() % usize::from(shards) };
-            let home = *roots.entry(thread.root).or_insert(next);
-            homes.insert(thread.number, home);
-            parts[home].threads.push(thread);
-        }
-        let home = |thread: &Number| homes.get(thread).copied().unwrap_or(0);
-        for budget in budgets {
-            parts[home(&budget.thread)].budgets.push(budget);
-        }
-        let mut of_messages = HashMap::new();
-        for message in messages {
-            of_messages.insert(message.number, home(&message.thread));
-            parts[home(&message.thread)].messages.push(message);
-        }
-        for fan in fans {
-            parts[home(&fan.thread)].fans.push(fan);
-        }
-        for note in notes {
-            parts[of_messages.get(&note.message).copied().unwrap_or(0)].notes.push(note);
-        }
-        for entry in remembered {
-            parts[home(&entry.thread)].remembered.push(entry);
-        }
-        // The conversations of these records have no reader yet: any shard can hand them out, and a single one keeps
-        // their order.
-        (parts[0].egress, parts[0].letters, parts[0].redrive) = (egress, letters, redrive);
-        (parts[0].tasks, parts[0].states) = (tasks, states);
-        parts
-    }
 }

@@ -3,10 +3,12 @@
 mod amounts;
 mod fault;
 mod limits;
+mod partition;
 mod path;
 
 pub use amounts::Amounts;
 pub use fault::{BrokenRule, Fault, FaultCode};
 pub use limits::Limits;
+pub use partition::{Partition, Partitions};
 pub use path::ThreadPath;
 pub use systole_xml::vocab::*;

@@ -22,7 +22,7 @@ fn read(world: &World, letter: &Letter) -> Result<ReadMessage, Fault> {
 
 /// Hands over what an entrance has read, and lets everything run.
 fn hand_over(world: &mut World, read: Result<ReadMessage, Fault>, shard: usize) -> ThreadId {
-    let (client, root) = (world.client_id("alice"), world.fresh_root());
+    let (client, root) = (world.client_id("alice"), world.fresh_root_at(shard));
     let permit = world.gauge.admit(0).expect("there is room");
     let message = Arrival::Read(Box::new(read));
     let injected = Injected { client, message, root, remote: false, last: false, attachment: None, permit };
@@ -76,7 +76,7 @@ fn a_message_goes_to_the_shard_of_its_conversation_as_it_was_read() {
     world.post("alice", letter("ping", 3).thread(root).at(1));
     world.run();
     let proofs = world.links.iter().map(|(_, message)| match message {
-        ShardMessage::Injected(message) => match &message.message {
+        CoreMessage::Injected(message) => match &message.message {
             Arrival::Read(read) => (**read).as_ref().expect("it is good").proof.is_some(),
             Arrival::Raw(_) => panic!("it would be read again"),
         },

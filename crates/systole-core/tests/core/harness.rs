@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::core::*;
-use systole_core::vocab::{Budget, Fault, IdKey, MessageId, Name, QName, ThreadId, Time, ns};
+use systole_core::vocab::{Budget, Fault, IdKey, MessageId, Name, Partition, Partitions, QName, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Decoded;
 use uuid::Uuid;
@@ -66,7 +66,7 @@ pub(crate) struct World {
     /// Listeners whose handlers ignore an abort.
     pub(crate) blocking: HashSet<String>,
     /// Messages between shards, in order.
-    pub(crate) links: VecDeque<(usize, ShardMessage)>,
+    pub(crate) links: VecDeque<(usize, CoreMessage)>,
     /// True if the messages stay on the links until the test carries them.
     pub(crate) slow_links: bool,
     pub(crate) running: Vec<Running>,
@@ -139,8 +139,9 @@ impl Setup {
         let catalog = catalog();
         let core = |shard| {
             Core::new(CoreConfig {
-                shard: ShardId(shard),
-                shards: self.shards,
+                core: CoreId(shard),
+                cores: self.shards,
+                partitions: Partitions::share(shard.into(), self.shards.into()),
                 blueprint: blueprint.clone(),
                 catalog: catalog.clone(),
                 decoders: decoders.clone(),
@@ -295,10 +296,16 @@ impl World {
         self.blueprint.clients().find(|(_, client)| client.name.as_str() == name).unwrap().0
     }
 
-    /// A root id that no entrance gave before.
+    /// A root id that no entrance gave before, of a conversation of the first shard.
     pub(crate) fn fresh_root(&mut self) -> ThreadId {
+        self.fresh_root_at(0)
+    }
+
+    /// A root id that no entrance gave before, of a conversation of that shard.
+    pub(crate) fn fresh_root_at(&mut self, shard: usize) -> ThreadId {
         self.roots += 1;
-        ThreadId::from_uuid(Uuid::from_u128(0xabc_0000 + self.roots))
+        let id = ThreadId::from_uuid(Uuid::from_u128((0xabc_0000 + self.roots) << 8));
+        Partition(shard as u8).place(id)
     }
 
     /// Puts a letter of a client on Queue 1; the id is that of the conversation that it opens.
@@ -313,7 +320,7 @@ impl World {
     }
 
     pub(crate) fn post_with(&mut self, client: &str, bytes: String, like: &Letter, permit: Permit) -> ThreadId {
-        let root = self.fresh_root();
+        let root = self.fresh_root_at(like.shard);
         let client = self.client_id(client);
         let (last, remote) = (like.last, like.remote);
         let injected =
@@ -376,7 +383,7 @@ impl World {
         let messages = std::mem::take(&mut self.links);
         let any = !messages.is_empty();
         for (to, message) in messages {
-            self.handle(to, Input::Shard(message));
+            self.handle(to, Input::Core(message));
         }
         any
     }
@@ -384,7 +391,7 @@ impl World {
     /// Carries the message that has been on the links longest.
     pub(crate) fn carry_one(&mut self) {
         if let Some((to, message)) = self.links.pop_front() {
-            self.handle(to, Input::Shard(message));
+            self.handle(to, Input::Core(message));
         }
     }
 
@@ -403,7 +410,7 @@ impl World {
             Output::Closed { root, .. } => self.closed.push(root),
             Output::Gone { root } => self.gone.push(root),
             Output::Letter { result, .. } => self.letters.push(result),
-            Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
+            Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Event(event) => self.events.push(event),
             Output::Reserved { result, .. } => self.reserved.push(result),
             Output::Noted { .. } => self.noted += 1,
@@ -579,7 +586,7 @@ impl World {
     /// Redrives a dead letter and lets everything run; returns the outcome.
     pub(crate) fn redrive(&mut self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
         let root = self.fresh_root();
-        self.handle(usize::from(letter.shard().0), Input::Redrive { letter, root });
+        self.handle(usize::from(letter.core().0), Input::Redrive { letter, root });
         self.run();
         self.letters.pop().expect("it is answered")
     }

@@ -1,6 +1,7 @@
 //! Several shards: conversations that continue elsewhere, slots of singletons.
 
 use systole_core::core::*;
+use systole_core::vocab::Partition;
 
 use super::harness::*;
 use super::payloads::*;
@@ -21,7 +22,7 @@ fn a_message_is_carried_to_the_shard_of_its_conversation() {
     let mut world = world(3, 64);
     world.emits("echo", |message| vec![reply("told", number_in(message))]);
     let root = world.send("alice", letter("ask", 1).at(2));
-    assert_eq!(world.directory.shard_of(root), Some(ShardId(2)));
+    assert_eq!(world.directory.core_of(Partition::of(root)), Some(CoreId(2)));
     world.send("alice", letter("ask", 2).thread(root).at(0));
     assert!(world.egress.iter().all(|egress| egress.root == root));
     assert_eq!(world.said(), ["echo: told 1", "echo: told 2"]);

@@ -14,6 +14,7 @@ mod order;
 mod random;
 mod simulation;
 mod store;
+mod takeover;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,12 +32,16 @@ fn nothing_is_lost_or_doubled_in_any_history() {
     }
     let histories = number("SYSTOLE_HISTORIES").unwrap_or(HISTORIES);
     let next = AtomicU64::new(0);
-    let crashes = AtomicU64::new(0);
+    let totals = [const { AtomicU64::new(0) }; 3];
     let played = |worker: &dyn Fn() -> Option<u64>| {
         while let Some(seed) = worker() {
             let played = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, false).play()));
             match played {
-                Ok(count) => crashes.fetch_add(count, Ordering::Relaxed),
+                Ok(counts) => {
+                    for (total, count) in totals.iter().zip(counts) {
+                        total.fetch_add(count, Ordering::Relaxed);
+                    }
+                }
                 Err(_) => panic!("history {seed} fails: SYSTOLE_SEED={seed} cargo test --test durable shows it"),
             };
         }
@@ -51,9 +56,11 @@ fn nothing_is_lost_or_doubled_in_any_history() {
             });
         }
     });
-    let crashes = crashes.into_inner();
-    println!("{histories} histories, {crashes} crashes");
+    let [crashes, takeovers, meanwhile] = totals.map(AtomicU64::into_inner);
+    println!("{histories} histories, {crashes} crashes, {takeovers} takeovers, {meanwhile} handlers meanwhile");
     assert!(crashes > histories / 4, "the histories hardly crash: {crashes} in {histories}");
+    assert!(takeovers > histories / 4, "partitions hardly move: {takeovers} times in {histories}");
+    assert!(meanwhile > histories / 40, "the others hardly go on: {meanwhile} handlers in {histories}");
 }
 
 fn number(variable: &str) -> Option<u64> {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use systole_core::core::*;
 use systole_core::journal::{Journal, MemoryJournal};
-use systole_core::vocab::{Budget, Name, ThreadId, Time, ns};
+use systole_core::vocab::{Budget, Name, Partition, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use uuid::Uuid;
 
 use crate::payloads::{number, qname, reply, xml};
 use crate::random::Random;
-use crate::simulation::start_shard;
+use crate::simulation::{shares, start_shard};
 
 const LISTENERS: usize = 3;
 
@@ -22,7 +22,7 @@ struct Organism {
     blueprint: Arc<Blueprint>,
     cores: Vec<Core>,
     /// Messages between shards, in order for each pair.
-    links: VecDeque<(usize, ShardMessage)>,
+    links: VecDeque<(usize, CoreMessage)>,
     /// The handlers of each listener, with their shards and numbers.
     running: Vec<(usize, usize, InvocationId, i64)>,
     /// The messages of each listener that have not ended, in order of arrival.
@@ -70,11 +70,11 @@ impl Organism {
     fn start(&mut self) {
         let shards = 1 + self.random.below(4) as u16;
         let directory = Directory::default();
-        let recovered = self.journal.recover().expect("it is memory").into_shards(shards);
-        let start = |(shard, recovered)| {
-            start_shard(&self.blueprint, recovered, (ShardId(shard), shards), &directory, self.now)
+        let recovered = self.journal.recover().expect("it is memory").split(&shares(shards));
+        let start = |((shard, partitions), recovered)| {
+            start_shard(&self.blueprint, recovered, (CoreId(shard), shards, partitions), &directory, self.now)
         };
-        self.cores = (0..).zip(recovered).map(start).collect();
+        self.cores = (0..).zip(shares(shards)).zip(recovered).map(start).collect();
         (self.running, self.links) = (Vec::new(), VecDeque::new());
     }
 
@@ -120,7 +120,7 @@ impl Organism {
                 self.running.retain(|(other, _, id, _)| (*other, *id) != (shard, task));
                 self.cores[shard].handle(Input::Finished { task, outcome: Outcome::Aborted }, self.now);
             }
-            Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
+            Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Egress(egress) if egress.number != 0 => {
                 assert!(egress.fault.is_none(), "{:?}", egress.fault);
                 self.cores[shard].handle(Input::Read { number: egress.number, at_once: true }, self.now);
@@ -135,7 +135,7 @@ impl Organism {
 
     fn carry(&mut self) -> bool {
         let Some((to, message)) = self.links.pop_front() else { return false };
-        self.cores[to].handle(Input::Shard(message), self.now);
+        self.cores[to].handle(Input::Core(message), self.now);
         true
     }
 
@@ -144,8 +144,8 @@ impl Organism {
         self.next += 1;
         let (n, ticket) = (self.next, self.next as u64);
         let listener = self.random.below(LISTENERS);
-        let root = ThreadId::from_uuid(Uuid::from_u128(0xabc_0000 + u128::from(ticket)));
         let shard = self.random.below(self.cores.len());
+        let root = Partition(shard as u8).place(ThreadId::from_uuid(Uuid::from_u128(u128::from(ticket) << 8)));
         let envelope = format!(
             "<message xmlns=\"{}\"><meta><from>alice</from></meta>{}</message>",
             ns::ENVELOPE,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use systole_core::core::*;
 use systole_core::journal::{EgressRecord, Number, Recovered};
-use systole_core::vocab::{Amounts, Budget, IdKey, MessageId, Name, ThreadId, Time, ns};
+use systole_core::vocab::{Amounts, Budget, IdKey, MessageId, Name, Partition, Partitions, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::{Catalog, Decoded};
 use uuid::Uuid;
@@ -16,40 +16,42 @@ use crate::listeners::{Act, Handler, LISTENERS};
 use crate::payloads::{catalog, qname, xml};
 use crate::random::Random;
 use crate::store::Store;
+use crate::takeover::Takeovers;
 
 thread_local! {
     static CATALOG: Arc<Catalog> = catalog();
 }
 
 pub(crate) struct Simulation {
-    random: Random,
+    pub(crate) random: Random,
     show: bool,
     pub(crate) store: Store,
     pub(crate) cores: Vec<Core>,
     /// Messages between shards, in order.
-    links: VecDeque<(usize, ShardMessage)>,
+    pub(crate) links: VecDeque<(usize, CoreMessage)>,
     /// True if the journal can't be written.
     broken: bool,
     /// Conversations that their client has given up.
     cancelled: HashSet<ThreadId>,
     /// Messages that were read by a client that may read them again: their mark rides on the next step that writes.
     late: HashSet<Number>,
-    blueprint: Arc<Blueprint>,
+    pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) handlers: Vec<Handler>,
     pub(crate) clients: Clients,
     /// The messages that were started on each thread in this life, and in lives before.
     started: HashMap<ThreadId, Vec<MessageId>>,
     /// The groups that were decided for sure before this life began.
-    recorded: HashMap<MessageId, Vec<u32>>,
+    pub(crate) recorded: HashMap<MessageId, Vec<u32>>,
     pub(crate) now: Time,
     roots: u128,
     pub(crate) crashes: u64,
     /// The last step of each shard that it knows to be written.
-    told: Vec<u64>,
+    pub(crate) told: Vec<u64>,
     /// Handlers that may still be greedy.
     greed: u32,
     /// Tokens of requests to models that ended after their threads had closed.
     late_tokens: u64,
+    pub(crate) takeovers: Takeovers,
 }
 
 impl Simulation {
@@ -78,26 +80,28 @@ impl Simulation {
             told: Vec::new(),
             greed,
             late_tokens: 0,
+            takeovers: Takeovers::default(),
         };
         simulation.start_shards();
         simulation
     }
 
-    /// Plays the history to its end; the number of crashes in it.
-    pub(crate) fn play(mut self) -> u64 {
+    /// Plays the history to its end; the numbers of crashes in it, and of takeovers.
+    pub(crate) fn play(mut self) -> [u64; 3] {
         for _ in 0..8 + self.random.below(46) {
             self.event();
+            self.hand_over();
         }
         self.finish();
         self.check();
-        self.crashes
+        [self.crashes, self.takeovers.count, self.takeovers.meanwhile]
     }
 
     fn event(&mut self) {
-        match self.random.below(48) {
+        match self.random.below(51) {
             0..4 => self.send(),
             4..18 => {
-                let shard = self.random.below(self.cores.len());
+                let shard = self.some_core();
                 self.poll(shard);
             }
             18..24 => {
@@ -120,11 +124,13 @@ impl Simulation {
             45 | 46 => self.letter(),
             47 if self.random.once_in(4) => self.unwritable(),
             47 if self.random.once_in(4) => self.everywhere(|| Input::Drain),
+            48 | 49 => self.release(),
+            50 => self.adopt(),
             _ => {}
         }
     }
 
-    fn say(&self, what: impl FnOnce() -> String) {
+    pub(crate) fn say(&self, what: impl FnOnce() -> String) {
         if self.show {
             println!("{}", what());
         }
@@ -158,7 +164,7 @@ impl Simulation {
         self.say(|| format!("send {label}: {payload} in {root}, or {continues:?}"));
         let permit = Gauge::new(1, usize::MAX).admit(0).expect("there is room");
         let last = self.random.once_in(2);
-        let shard = self.random.below(self.cores.len());
+        let shard = self.some_core();
         let message = Injected {
             client: self.client(),
             message: Raw::new(envelope).into(),
@@ -185,7 +191,7 @@ impl Simulation {
 
     /// An operator redrives or discards a dead letter.
     fn letter(&mut self) {
-        let shard = self.random.below(self.cores.len());
+        let shard = self.some_core();
         let letters: Vec<_> = self.cores[shard].dead_letters().iter().map(|letter| letter.id).collect();
         if letters.is_empty() {
             return;
@@ -200,12 +206,12 @@ impl Simulation {
         self.blueprint.clients().next().expect("there is one").0
     }
 
-    fn input(&mut self, shard: usize, input: Input) {
+    pub(crate) fn input(&mut self, shard: usize, input: Input) {
         self.cores[shard].handle(input, self.now);
     }
 
     fn everywhere(&mut self, input: impl Fn() -> Input) {
-        for shard in 0..self.cores.len() {
+        for shard in self.present() {
             self.input(shard, input());
         }
     }
@@ -213,7 +219,10 @@ impl Simulation {
     /// Carries the message that has been on its way between shards longest; `false` if there is none.
     fn carry(&mut self) -> bool {
         let Some((to, message)) = self.links.pop_front() else { return false };
-        self.input(to, Input::Shard(message));
+        match self.takeovers.is_gone(to) {
+            true => self.input(0, Input::Stray(message)),
+            false => self.input(to, Input::Core(message)),
+        }
         true
     }
 
@@ -221,7 +230,7 @@ impl Simulation {
     fn poll_all(&mut self) {
         loop {
             let mut worked = false;
-            for shard in 0..self.cores.len() {
+            for shard in self.present() {
                 while self.poll(shard) {
                     worked = true;
                 }
@@ -333,7 +342,7 @@ impl Simulation {
                 }
             }
             Output::Event(event) => self.say(|| format!("event at {}: {:?}", event.path, event.kind)),
-            Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
+            Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Closed { .. } | Output::Gone { .. } | Output::Letter { .. } => {}
         }
         true
@@ -341,6 +350,7 @@ impl Simulation {
 
     fn start(&mut self, shard: usize, start: Start) {
         let Start { task, listener, message } = start;
+        self.takeovers.started();
         self.say(|| format!("start {listener:?}: {} on {}", message.id, message.thread));
         assert!(!self.store.done.contains(&message.id), "{} is done, and starts again", message.id);
         let before = self.started.entry(message.thread).or_default();
@@ -358,7 +368,7 @@ impl Simulation {
 
     /// Reports the steps that the journal has written.
     pub(crate) fn tell(&mut self) {
-        for shard in 0..self.cores.len() {
+        for shard in self.present() {
             let number = self.store.written(shard);
             if number > self.told[shard] {
                 self.told[shard] = number;
@@ -410,12 +420,15 @@ impl Simulation {
     fn read(&mut self) {
         if !self.clients.inbox.is_empty() {
             let at = self.random.below(self.clients.inbox.len());
+            // A client can't say that it has read a message while no core serves the conversation.
+            let root = self.clients.inbox[at].root;
+            let Some(core) = self.takeovers.directory.core_of(Partition::of(root)) else { return };
             let number = self.clients.read(at);
             let at_once = number.is_multiple_of(2);
             if !at_once {
                 self.late.insert(number);
             }
-            self.input(0, Input::Read { number, at_once });
+            self.input(usize::from(core.0), Input::Read { number, at_once });
         }
     }
 
@@ -464,11 +477,12 @@ impl Simulation {
     fn start_shards(&mut self) {
         let shards = 1 + self.random.below(3) as u16;
         let directory = Directory::default();
+        self.takeovers.begin(directory.clone(), &shares(shards));
         let recovered = self.store.recover();
         let mut kept: Vec<_> = recovered.budgets.iter().map(|record| (record.budget, record.spent)).collect();
-        let parts = (0..).zip(recovered.into_shards(shards));
-        let start = |(shard, recovered)| {
-            start_shard(&self.blueprint, recovered, (ShardId(shard), shards), &directory, self.now)
+        let parts = (0..).zip(shares(shards)).zip(recovered.split(&shares(shards)));
+        let start = |((shard, partitions), recovered)| {
+            start_shard(&self.blueprint, recovered, (CoreId(shard), shards, partitions), &directory, self.now)
         };
         self.cores = parts.map(start).collect();
         self.told = vec![0; self.cores.len()];
@@ -488,19 +502,24 @@ impl Simulation {
             let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
             assert!(rounds < 2_000, "it does not come to an end: {open:?}");
             self.poll_all();
+            self.hand_over();
+            while self.takeovers.are_waiting() {
+                self.adopt();
+            }
             if self.store.is_behind() {
                 self.store.write(usize::MAX, self.late_tokens);
                 self.tell();
                 continue;
             }
             self.tell();
-            while !self.clients.inbox.is_empty() {
+            for _ in 0..self.clients.inbox.len() {
                 self.read();
             }
             let acted = (0..self.handlers.len()).rev().filter(|&at| self.act(at)).count();
             self.poll_all();
             let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
-            if acted > 0 || self.store.is_behind() || !self.clients.inbox.is_empty() {
+            let is_busy = acted > 0 || self.store.is_behind() || !self.clients.inbox.is_empty();
+            if is_busy || !self.takeovers.are_over() {
                 continue;
             } else if open.is_empty() {
                 assert!(self.cores.iter().all(Core::is_idle), "nothing is open, but a core isn't idle");
@@ -592,11 +611,16 @@ fn budget(random: &mut Random, times: usize) -> Budget {
     Budget { tokens, cost, calls, threads, time }
 }
 
-/// The core of one shard of so many.
+/// The partitions of each of so many shards.
+pub(crate) fn shares(shards: u16) -> Vec<Partitions> {
+    (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect()
+}
+
+/// A core with these partitions, of an organism that started with so many cores.
 pub(crate) fn start_shard(
     blueprint: &Arc<Blueprint>,
     recovered: Recovered,
-    (shard, shards): (ShardId, u16),
+    (core, cores, partitions): (CoreId, u16, Partitions),
     directory: &Directory,
     now: Time,
 ) -> Core {
@@ -609,8 +633,9 @@ pub(crate) fn start_shard(
         }
     }
     let mut core = Core::new(CoreConfig {
-        shard,
-        shards,
+        core,
+        cores,
+        partitions,
         blueprint: blueprint.clone(),
         catalog: CATALOG.with(Arc::clone),
         decoders: Arc::new(decoders),

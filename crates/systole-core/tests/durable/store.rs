@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use systole_core::journal::{BudgetRecord, Journal, MemoryJournal, MessageState, Number, Op, Recovered, Step};
-use systole_core::vocab::MessageId;
+use systole_core::vocab::{MessageId, Partitions};
 
 use crate::listeners::Handler;
 
@@ -73,6 +73,10 @@ impl Store {
     pub(crate) fn close(&mut self) {
         assert!(self.queue.is_empty());
         self.journal.close().expect("it is memory");
+    }
+
+    pub(crate) fn adopt(&mut self, partitions: &Partitions) -> Recovered {
+        self.journal.adopt(partitions).expect("it is memory")
     }
 
     pub(crate) fn recover(&mut self) -> Recovered {

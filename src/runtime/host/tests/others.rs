@@ -99,7 +99,7 @@ fn a_blocking_listener_runs_elsewhere_and_cannot_wait() {
         let mut seen = Vec::new();
         while seen.len() < 3 {
             seen.extend(bench.settle().await);
-            if let Some(Command::Unblocked { key, outcome, .. }) = bench.commands.recv().await {
+            if let Some((_, Command::Unblocked { key, outcome, .. })) = bench.commands.recv().await {
                 bench.host.clone().ended(key, outcome);
             }
             seen.extend(bench.settle().await);
@@ -107,7 +107,9 @@ fn a_blocking_listener_runs_elsewhere_and_cannot_wait() {
         assert!(seen.contains(&Seen::Said(0)) && seen.contains(&Seen::Panicked(1)), "{seen:?}");
         assert!(seen.iter().any(|seen| matches!(seen, Seen::Failed(2, _))), "{seen:?}");
         bench.send("now");
-        let Some(Command::Unblocked { key, outcome, .. }) = bench.commands.recv().await else { panic!("nothing ran") };
+        let Some((_, Command::Unblocked { key, outcome, .. })) = bench.commands.recv().await else {
+            panic!("nothing ran")
+        };
         bench.host.clone().ended(key, outcome);
         assert_eq!(bench.settle().await, [Seen::Said(3)]);
         assert!(made.load(Ordering::Relaxed) >= 2, "made anew after the panic");

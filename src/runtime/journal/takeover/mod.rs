@@ -104,7 +104,7 @@ impl SqliteJournal {
         let run_again = self.run_again()?;
         let Self { db, meta, known, sums, retain, .. } = self;
         let now = retain.now();
-        let mut apply = Apply::after(now, db, meta.total, known, sums);
+        let mut apply = Apply::after(now, db, meta, known, sums);
         let base = recovered.last_mail;
         for item in &taken.items {
             apply.take_item(item, base, run_again.contains(&item.record.id))?;
@@ -135,7 +135,7 @@ impl SqliteJournal {
         }
         apply.at = now;
         apply.insert(&TakenOver)?;
-        Ok(Meta { total: apply.total, ..meta.clone() })
+        Ok(apply.meta(meta))
     }
 }
 

@@ -188,6 +188,11 @@ impl Invocations {
         self.working == 0
     }
 
+    /// Returns whether no handler runs or is parked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.invocations.is_empty()
+    }
+
     /// Results that wait for the turn of their handlers.
     pub(super) fn resumes(&self) -> usize {
         self.resumes

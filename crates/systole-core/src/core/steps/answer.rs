@@ -15,7 +15,7 @@ use crate::core::misroute::Misroute;
 use crate::core::tree::{Content, FanOutKind, Origin, Owner, Queued, Sender};
 use crate::journal::{EgressRecord, Op};
 use crate::protocol;
-use crate::vocab::{Fault, MessageId, Name, ThreadId, ThreadPath};
+use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, ThreadPath};
 
 /// An answer: a payload or a fault.
 pub(super) enum Reply {
@@ -209,20 +209,24 @@ impl Core {
         self.books.delivered(entry);
         let code = fault.as_ref().map(|fault| fault.code);
         self.out.root_event(to.root, || EventKind::Left { payload: payload.root().clone(), fault: code });
-        let number = if self.out.writes() { self.out.next_number() } else { 0 };
         let (root, in_reply_to) = (to.root, to.label);
-        self.out.write(|| {
-            Op::Leave(EgressRecord {
-                number,
-                client: client.clone(),
-                root,
-                from: from.clone(),
-                in_reply_to: in_reply_to.clone(),
-                envelope: envelope.clone(),
-                fault: fault.clone(),
-                payload: payload.bytes().clone(),
-            })
-        });
+        // A core writes nothing of partitions that it doesn't serve.
+        let is_written = self.out.writes() && self.setup.partitions.contains(Partition::of(root));
+        let number = if is_written { self.out.next_number() } else { 0 };
+        if is_written {
+            self.out.write(|| {
+                Op::Leave(EgressRecord {
+                    number,
+                    client: client.clone(),
+                    root,
+                    from: from.clone(),
+                    in_reply_to: in_reply_to.clone(),
+                    envelope: envelope.clone(),
+                    fault: fault.clone(),
+                    payload: payload.bytes().clone(),
+                })
+            });
+        }
         let client = to.client;
         self.out.say(Output::Egress(Egress {
             number,
@@ -256,20 +260,22 @@ impl Core {
     ) {
         let qname = payload.as_ref().map(|payload| payload.root().clone());
         self.tree.event(key, &mut self.out, || EventKind::DeadLetter { payload: qname, reason: reason.code });
-        let (from, path) = (self.setup.name_of(from), self.tree.path(key));
+        let (from, place) = (self.setup.name_of(from), (self.tree.partition(key), self.tree.path(key)));
         self.books.dead(entry);
-        self.tree.bury((from, to), path, payload, reason, &self.clock, &mut self.out);
+        self.tree.bury((from, to), place, payload, reason, &self.clock, &mut self.out);
     }
 
     /// Keeps an undeliverable message that is on no thread as a dead letter.
     pub(super) fn bury_outside(
         &mut self,
         way: (Name, Option<Name>),
+        partition: Partition,
         payload: Option<Canonical>,
         reason: Fault,
         entry: Entry,
     ) {
         self.books.dead(entry);
-        self.tree.bury(way, ThreadPath::new(Vec::new()), payload, reason, &self.clock, &mut self.out);
+        let place = (partition, ThreadPath::new(Vec::new()));
+        self.tree.bury(way, place, payload, reason, &self.clock, &mut self.out);
     }
 }

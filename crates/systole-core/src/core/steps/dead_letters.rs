@@ -24,7 +24,7 @@ use crate::core::judge::{Sound, Verdict};
 use crate::core::tree::{Origin, Owner, Sender};
 use crate::journal::{Number, Op};
 use crate::protocol::refused_qname;
-use crate::vocab::{Fault, Name, QName, ThreadId, Time, ns};
+use crate::vocab::{Fault, Name, Partition, QName, ThreadId, Time, ns};
 
 /// A dead letter on Queue 1.
 pub(in crate::core) struct Redriven {
@@ -33,7 +33,7 @@ pub(in crate::core) struct Redriven {
     payload: Canonical,
     /// The number that it had.
     number: Number,
-    /// The id of the root that it opens.
+    /// The id of the root that it opens, in the partition of the letter.
     root: ThreadId,
     permit: Permit,
 }
@@ -86,8 +86,8 @@ impl Core {
             return Err(DeadLetterError::Closed);
         }
         let permit = self.tree.admit(payload.bytes().len())?;
-        let DeadLetter { from, to, .. } = self.tree.take_letter(id).ok_or(DeadLetterError::Unknown)?;
-        let redriven = Redriven { from, to, payload, number: id.number(), root, permit };
+        let DeadLetter { partition, from, to, .. } = self.tree.take_letter(id).ok_or(DeadLetterError::Unknown)?;
+        let redriven = Redriven { from, to, payload, number: id.number(), root: partition.place(root), permit };
         let entry = self.books.redriven();
         self.entrance.push(Item::Redriven(redriven, entry));
         Ok(())
@@ -125,7 +125,7 @@ impl Core {
         let Redriven { from, to, payload, root, .. } = letter;
         let (qname, code) = (payload.root(), reason.code);
         self.out.root_event(root, || EventKind::DeadLetter { payload: Some(qname.clone()), reason: code });
-        self.bury_outside((from, to), Some(payload), reason, entry);
+        self.bury_outside((from, to), Partition::of(root), Some(payload), reason, entry);
     }
 
     fn open_again(

@@ -13,14 +13,14 @@ use crate::core::entrance::Item;
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::gauge::Permit;
-use crate::core::io::{Arrival, Injected, Output, ReadMessage, ShardId, ShardMessage};
+use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output, ReadMessage};
 use crate::core::judge::{Refusal, Sound, Verdict};
 use crate::core::key::ThreadKey;
 use crate::core::meta::is_for_threads;
 use crate::core::misroute::Misroute;
 use crate::core::read::{LABEL, read_message};
 use crate::core::tree::{Origin, Owner, Sender};
-use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, ns};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, ns};
 
 /// A message of a client that has been read.
 struct Entered {
@@ -42,7 +42,8 @@ impl Core {
         let entry = self.books.injected();
         if self.setup.blueprint.client(message.client).is_none() {
             self.out.take(message.attachment, false);
-            return self.bury_outside((Name::system(), None), None, faults::stranger(), entry);
+            let partition = self.setup.first_partition();
+            return self.bury_outside((Name::system(), None), partition, None, faults::stranger(), entry);
         }
         let item = Item::Injected(message, entry);
         match self.entrance.is_stopped() {
@@ -62,11 +63,10 @@ impl Core {
         let claimed = read.as_ref().ok().and_then(|read| read.claims.thread.as_deref()?.parse().ok());
         let root = match self.conversation_for(client, claimed, root) {
             Ok(root) => root,
-            Err(shard) => {
-                self.books.forwarded(entry);
+            Err(core) => {
                 let message = Arrival::Read(Box::new(read));
                 let message = Injected { client, root, remote, last, message, permit, attachment };
-                return self.out.send(shard, ShardMessage::Injected(Box::new(message)));
+                return self.hand_on(message, core, entry);
             }
         };
         let ids = self.entrance.next_ids(root);
@@ -84,24 +84,34 @@ impl Core {
     }
 
     /// The conversation of a client that a message belongs to: the one that it names, if it is
-    /// the client's own, else the one that the entrance gave it. An error is the shard of it.
+    /// the client's own, else the one that the entrance gave it. An error is the core of its partition.
     fn conversation_for(
         &mut self,
         client: ClientId,
         claimed: Option<ThreadId>,
         given: ThreadId,
-    ) -> Result<ThreadId, ShardId> {
+    ) -> Result<ThreadId, Option<CoreId>> {
         let directory = self.tree.directory();
-        for id in claimed.into_iter().chain([given]) {
-            match directory.owned_by(id, client) {
-                Some(shard) if shard == self.setup.shard => return Ok(id),
-                Some(shard) => return Err(shard),
-                None => {}
-            }
+        let own = claimed.into_iter().chain([given]).find(|&id| directory.is_owned_by(id, client));
+        let root = own.unwrap_or(given);
+        match directory.core_of(Partition::of(root)) {
+            Some(core) if core == self.setup.core => {}
+            other => return Err(other),
         }
         // Ids that entrances give are fresh. One that isn't must not open the conversation of another client.
-        let taken = directory.shard_of(given).is_some();
-        Ok(if taken { self.entrance.next_ids(given).1 } else { given })
+        let taken = own.is_none() && directory.is_open(given);
+        Ok(if taken { self.setup.first_partition().place(self.entrance.stray_ids().1) } else { root })
+    }
+
+    /// Hands a message on to the core of its conversation, or refuses it while no core serves that.
+    fn hand_on(&mut self, message: Injected, core: Option<CoreId>, entry: Entry) {
+        match core {
+            Some(core) => {
+                self.books.forwarded(entry);
+                self.out.send(core, CoreMessage::Injected(Box::new(message)));
+            }
+            None => self.abandon(Item::Injected(message, entry), &faults::moving()),
+        }
     }
 
     fn judge_entered(&mut self, entered: &Entered, proof: Option<Validated<Element>>) -> Result<Verdict, Fault> {
@@ -225,7 +235,7 @@ impl Core {
             self.out.root_event(entered.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
             let dead = self.books.made();
             let from = self.setup.blueprint.principal(entered.client).name.clone();
-            self.bury_outside((from, entered.to()), payload, fault.clone(), dead);
+            self.bury_outside((from, entered.to()), Partition::of(entered.root), payload, fault.clone(), dead);
         }
         let (id, _) = self.setup.key.derive(about, own_index::FAULT);
         self.leave_for(entered.recipient(), Sender::System, id, Reply::Fault(fault), answer);

@@ -30,7 +30,7 @@ use super::clock::Clock;
 use super::dead_letters::DeadLetters;
 use super::entrance::{Entrance, Item};
 use super::invocations::Invocations;
-use super::io::{Input, Output, ShardMessage};
+use super::io::{CoreMessage, Input, Output};
 use super::judge::Judge;
 use super::outputs::Outputs;
 use super::setup::{CoreConfig, Setup};
@@ -58,15 +58,18 @@ pub struct Core {
 impl Core {
     /// An empty core; compiles the schemas.
     pub fn new(config: CoreConfig) -> Self {
-        let CoreConfig { shard, shards, blueprint, catalog, decoders, key, gauge, directory, events, started, epoch } =
-            config;
-        let setup = Rc::new(Setup { shard, shards: shards.max(1), blueprint, key, started });
-        // The ids of an earlier start must not come again.
-        let entries = epoch.map_or(0, |epoch| numbers_after(epoch, shard.0));
+        let CoreConfig { core, cores, partitions, blueprint, catalog, decoders, .. } = config;
+        let CoreConfig { key, gauge, directory, events, started, epoch, .. } = config;
+        let setup = Rc::new(Setup { core, cores: cores.max(1), partitions, blueprint, key, started });
+        epoch.into_iter().for_each(|epoch| directory.begin(epoch));
+        directory.serve(&setup.partitions, core);
+        // The ids of an earlier epoch must not come again. Each entry of a durable organism takes a number, too, so
+        // entries don't outlast the numbers of their epoch.
+        let entries = epoch.map_or(0, numbers_after);
         Self {
             clock: Clock::new(started),
             books: Books::default(),
-            out: Outputs::new(epoch, events, directory.clone()),
+            out: Outputs::new(epoch.is_some(), events, directory.clone()),
             entrance: Entrance::new(setup.clone(), entries),
             judge: Judge::new(setup.clone(), catalog, decoders),
             tree: Tree::new(setup.clone(), directory, gauge),
@@ -105,10 +108,12 @@ impl Core {
                 // The message that opens it may still be on Queue 1.
                 self.entrance.push(Item::Cancel(root));
             }
-            Input::Shard(message) => self.hear(message),
+            Input::Core(message) => self.hear(message),
+            Input::Stray(message) => self.hear_stray(message),
             Input::Recovered(recovered) => self.recover(*recovered),
             Input::Appended { number } => self.out.appended(number),
             Input::Unwritable => self.unwritable(),
+            Input::Release => self.release(),
             Input::Read { number, at_once: true } => self.out.write(|| Op::Read { egress: number }),
             Input::Read { number, at_once: false } => self.out.write_later(Op::Read { egress: number }),
             Input::Noted { task, index, name, value, answer } => {
@@ -195,6 +200,13 @@ impl Core {
         self.tree.holdings()
     }
 
+    /// Returns whether nothing is left of the conversations that the core gave up: no handler runs, and all outputs have
+    /// gone, so that another core may take them over.
+    pub fn has_left(&self) -> bool {
+        let is_over = self.tree.is_empty() && self.invocations.is_empty();
+        is_over && self.entrance.is_empty() && self.out.is_empty()
+    }
+
     fn end_step(&mut self) {
         self.settle_touched();
         debug_assert_eq!(self.books.open(), self.waiting(), "a message is lost or doubled: {:?}", self.books);
@@ -219,21 +231,34 @@ impl Core {
         true
     }
 
-    fn hear(&mut self, message: ShardMessage) {
+    /// Handles a message to a core that is gone: the slot that its thread was given goes back.
+    fn hear_stray(&mut self, message: CoreMessage) {
+        match message {
+            CoreMessage::SlotGranted { listener, .. } => self.release_slot(listener),
+            CoreMessage::Injected(_) => self.hear(message),
+            // Cores that stay alone get these.
+            CoreMessage::SlotWanted { .. }
+            | CoreMessage::SlotReturned { .. }
+            | CoreMessage::SlotDeclined { .. }
+            | CoreMessage::Recovered => {}
+        }
+    }
+
+    fn hear(&mut self, message: CoreMessage) {
         // A listener of another organism has no slots here.
         if message.listener().is_some_and(|listener| self.setup.blueprint.listener(listener).is_none()) {
             return;
         }
         match message {
-            ShardMessage::SlotWanted { from, listener, thread, root, resume, at } => {
-                let waiter = Waiter { shard: from, thread, root };
+            CoreMessage::SlotWanted { from, listener, thread, root, resume, at } => {
+                let waiter = Waiter { core: from, thread, root };
                 self.grant_slot(Want { at, listener, waiter, resume });
             }
-            ShardMessage::SlotGranted { listener, thread } => self.slot_granted(listener, thread),
-            ShardMessage::SlotReturned { listener } => self.slot_returned(listener),
-            ShardMessage::SlotDeclined { from, listener, thread } => self.turns.declined(listener, from, thread),
-            ShardMessage::Recovered => self.shard_recovered(),
-            ShardMessage::Injected(message) => self.inject(*message),
+            CoreMessage::SlotGranted { listener, thread } => self.slot_granted(listener, thread),
+            CoreMessage::SlotReturned { listener } => self.slot_returned(listener),
+            CoreMessage::SlotDeclined { from, listener, thread } => self.turns.declined(listener, from, thread),
+            CoreMessage::Recovered => self.core_recovered(),
+            CoreMessage::Injected(message) => self.inject(*message),
         }
     }
 }

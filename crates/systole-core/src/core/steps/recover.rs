@@ -32,9 +32,9 @@ struct Places {
 }
 
 impl Core {
-    /// Recovers the conversations of this shard from the journal.
+    /// Recovers the conversations of this core from the journal.
     ///
-    /// Every message that was not done is queued again, in the order in which it came, over all shards
+    /// Every message that was not done is queued again, in the order in which it came, over all cores
     /// (`core::turns::gather`). What is below `<boot>` is over: each start boots anew.
     /// Only a listener that [reattaches](crate::core::Contract::reattaches) has its thread again.
     pub(super) fn recover(&mut self, recovered: Recovered) {
@@ -289,7 +289,7 @@ impl Core {
             BodyRecord::Fault(_) | BodyRecord::Fatal(_) => None,
         };
         let entry = self.books.recovered();
-        self.bury_outside((record.from, None), payload, reason, entry);
+        self.bury_outside((record.from, None), self.setup.first_partition(), payload, reason, entry);
     }
 
     fn sender_named(&self, name: &Name) -> Sender {

@@ -47,6 +47,28 @@ impl Core {
         for item in self.entrance.take_all().into_iter().filter(Item::is_message) {
             self.abandon(item, &faults::cancelled());
         }
+        self.close_all();
+    }
+
+    /// Gives all conversations up, without effects: what is written is for the next owner of the partitions, and what is
+    /// not did not happen. Messages that were not accepted stay on Queue 1, to be handed on.
+    pub(super) fn release(&mut self) {
+        if !self.out.writes() {
+            return;
+        }
+        self.tree.directory().withdraw(self.setup.core);
+        self.out.seal();
+        for item in self.entrance.take_all().into_iter().filter(Item::is_message) {
+            match item {
+                Item::Injected(..) => self.entrance.push(item),
+                item => self.abandon(item, &faults::cancelled()),
+            }
+        }
+        self.close_all();
+        self.tree.leave_letters();
+    }
+
+    fn close_all(&mut self) {
         for key in self.tree.in_order(is_root) {
             self.close(key);
         }
@@ -79,11 +101,12 @@ impl Core {
     /// Ends an item of Queue 1 that will not be processed.
     pub(super) fn abandon(&mut self, item: Item, fault: &Fault) {
         match item {
-            Item::Injected(Injected { client, root, attachment, .. }, entry) => {
+            Item::Injected(Injected { client, root, attachment, message, .. }, entry) => {
+                let label = message.label();
                 self.out.take(attachment, false);
                 self.books.faulted(entry);
-                let about = self.entrance.next_ids(root).0;
-                self.last_fault(Recipient { client, root, label: None, traceparent: None }, about, fault);
+                let about = self.entrance.stray_ids().0;
+                self.last_fault(Recipient { client, root, label, traceparent: None }, about, fault);
                 if self.tree.root(root).is_none() {
                     self.out.say(Output::Closed { client, root });
                 }

@@ -93,9 +93,9 @@ impl Core {
         }
     }
 
-    /// Gives a slot back. Once the organism ends no thread gets it: threads that wait in shards which have not ended
+    /// Gives a slot back. Once the organism ends no thread gets it: threads that wait in cores which have not ended
     /// yet are for the next start.
-    fn release_slot(&mut self, listener: ListenerId) {
+    pub(super) fn release_slot(&mut self, listener: ListenerId) {
         let granted = match self.entrance.is_stopped() {
             true => None,
             false => self.turns.release(listener, &mut self.out),
@@ -111,7 +111,7 @@ impl Core {
         }
     }
 
-    /// Grants a slot of a listener whose home is this shard, or lets the thread wait for one.
+    /// Grants a slot of a listener whose home is this core, or lets the thread wait for one.
     pub(super) fn grant_slot(&mut self, want: Want) {
         let listener = want.listener;
         if let Some(key) = self.turns.wanted(want, &mut self.out) {
@@ -128,7 +128,7 @@ impl Core {
         }
     }
 
-    /// A slot of a listener whose home is this shard comes back.
+    /// A slot of a listener whose home is this core comes back.
     pub(super) fn slot_returned(&mut self, listener: ListenerId) {
         if self.entrance.is_stopped() {
             return;
@@ -138,16 +138,16 @@ impl Core {
         }
     }
 
-    /// Grants slots once all shards have recovered: this one has.
+    /// Grants slots once all cores have recovered: this one has.
     pub(super) fn all_recovered(&mut self) {
         let wants = self.turns.all_recovered(&mut self.out);
         wants.into_iter().for_each(|want| self.grant_slot(want));
     }
 
-    /// Grants slots once all shards have recovered: another one has.
-    pub(super) fn shard_recovered(&mut self) {
+    /// Grants slots once all cores have recovered: another one has.
+    pub(super) fn core_recovered(&mut self) {
         // A thread that no longer wants a slot gives it back when it comes.
-        let wants = self.turns.shard_recovered();
+        let wants = self.turns.core_recovered();
         wants.into_iter().for_each(|want| self.grant_slot(want));
     }
 

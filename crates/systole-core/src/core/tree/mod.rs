@@ -37,16 +37,16 @@ use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::outputs::Outputs;
 use super::setup::Setup;
 use crate::journal::{Number, Op};
-use crate::vocab::{Fault, Name, ThreadId, ThreadPath};
+use crate::vocab::{Fault, Name, Partition, ThreadId, ThreadPath};
 use systole_xml::ladder::Canonical;
 
 /// The threads of a core, and all that hangs on them.
 pub(super) struct Tree {
     setup: Rc<Setup>,
     directory: Directory,
-    /// The messages that wait in all shards.
+    /// The messages that wait in all cores.
     gauge: Gauge,
-    /// The bytes that the contexts of this shard remember.
+    /// The bytes that the contexts of this core remember.
     context: Gauge,
     threads: SlotMap<ThreadKey, Thread>,
     fan_outs: SlotMap<FanOutKey, FanOut>,
@@ -62,7 +62,7 @@ pub(super) struct Tree {
     touched: VecDeque<ThreadKey>,
 }
 
-/// The open threads of a shard at one moment.
+/// The open threads of a core at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     /// The threads, in order of opening.
@@ -96,12 +96,12 @@ impl Tree {
         Self {
             directory,
             gauge,
-            context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(setup.shards)),
+            context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(setup.cores)),
             threads: SlotMap::with_key(),
             fan_outs: SlotMap::with_key(),
             roots: HashMap::new(),
             spawned: HashMap::new(),
-            dead: DeadLetters::new(setup.shard, limits),
+            dead: DeadLetters::new(setup.core, limits),
             queued: 0,
             delayed: 0,
             touched: VecDeque::new(),
@@ -117,7 +117,12 @@ impl Tree {
         self.threads.contains_key(key)
     }
 
-    /// The root of a client's conversation, if it is open in this shard.
+    /// Returns whether no thread is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// The root of a client's conversation, if it is open in this core.
     pub(super) fn root(&self, id: ThreadId) -> Option<ThreadKey> {
         self.roots.get(&id).copied()
     }
@@ -191,6 +196,16 @@ impl Tree {
     /// Returns whether a thread stands right below a root without an owner, as those of boot do.
     pub(super) fn is_below_boot(&self, key: ThreadKey) -> bool {
         self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody)
+    }
+
+    /// The partition of the conversation of a thread.
+    pub(super) fn partition(&self, key: ThreadKey) -> Partition {
+        let root = self.threads.get(key).and_then(|thread| self.threads.get(thread.root));
+        match root {
+            Some(root) if root.is_boot() => Partition::BOOT,
+            Some(root) => Partition::of(root.id),
+            None => self.setup.first_partition(),
+        }
     }
 
     /// Lets a thread be settled at the end of the step: it may have nothing left to do.
@@ -309,7 +324,7 @@ impl Tree {
         write_forgotten(self.threads[key].sequence, Number::MAX, out);
     }
 
-    /// Takes a place for a message of so many bytes among those that wait in all shards.
+    /// Takes a place for a message of so many bytes among those that wait in all cores.
     pub(super) fn admit(&self, bytes: usize) -> Result<Permit, Overloaded> {
         self.gauge.admit(bytes)
     }
@@ -322,7 +337,7 @@ impl Tree {
     pub(super) fn bury(
         &mut self,
         (from, to): (Name, Option<Name>),
-        path: ThreadPath,
+        (partition, path): (Partition, ThreadPath),
         payload: Option<Canonical>,
         reason: Fault,
         clock: &Clock,
@@ -332,7 +347,7 @@ impl Tree {
             true => self.dead.id_of(out.next_number()),
             false => self.dead.next_id(),
         };
-        let letter = DeadLetter { id, at: clock.now(), from, to, path, payload, reason };
+        let letter = DeadLetter { id, partition, at: clock.now(), from, to, path, payload, reason };
         out.write(|| recording::letter(&letter));
         self.keep_letter(letter, out);
     }
@@ -340,6 +355,11 @@ impl Tree {
     /// Takes a dead letter out, without a record of it.
     pub(super) fn take_letter(&mut self, letter: DeadLetterId) -> Option<DeadLetter> {
         self.dead.take(letter)
+    }
+
+    /// Forgets all dead letters, without a record of it.
+    pub(super) fn leave_letters(&mut self) {
+        self.dead.clear();
     }
 
     fn keep_letter(&mut self, letter: DeadLetter, out: &mut Outputs) {

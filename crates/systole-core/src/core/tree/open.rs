@@ -133,7 +133,7 @@ impl Tree {
     /// Makes a root known as that of a client's conversation.
     pub(super) fn enter_root(&mut self, id: ThreadId, client: ClientId, key: ThreadKey) {
         self.roots.insert(id, key);
-        self.directory.insert(id, client, self.setup.shard);
+        self.directory.insert(id, client);
     }
 
     /// Puts a root where it belongs, whether it is new or comes out of the journal.

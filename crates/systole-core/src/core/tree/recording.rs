@@ -131,6 +131,7 @@ pub(super) fn remembered(number: Number, thread: Number, message: &Remembered) -
 pub(super) fn letter(letter: &DeadLetter) -> Op {
     Op::Bury(LetterRecord {
         number: letter.id.number(),
+        partition: letter.partition,
         at: letter.at,
         from: letter.from.clone(),
         to: letter.to.clone(),

@@ -116,10 +116,10 @@ impl Tree {
 
     /// Keeps a dead letter again.
     pub(in crate::core) fn recover_letter(&mut self, record: LetterRecord, out: &mut Outputs) {
-        let LetterRecord { number, at, from, to, path, payload, reason } = record;
+        let LetterRecord { number, partition, at, from, to, path, payload, reason } = record;
         let payload = payload.and_then(|(_, payload)| stored(payload).ok());
         let id = self.letter_id(number);
-        self.keep_letter(DeadLetter { id, at, from, to, path, payload, reason }, out);
+        self.keep_letter(DeadLetter { id, partition, at, from, to, path, payload, reason }, out);
     }
 
     /// The id of the dead letter with that number in the journal.

@@ -8,19 +8,19 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 
-use crate::core::io::ShardId;
+use crate::core::io::CoreId;
 use crate::core::key::{KeyHasher, ThreadKey};
 
 /// A thread somewhere in the organism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) struct Waiter {
-    pub shard: ShardId,
+    pub core: CoreId,
     pub thread: ThreadKey,
     /// The root of its conversation.
     pub root: ThreadKey,
 }
 
-/// The slots of one listener, kept in its home shard.
+/// The slots of one listener, kept in its home core.
 #[derive(Debug)]
 pub(super) struct Concurrency {
     free: u32,
@@ -34,8 +34,8 @@ pub(super) struct Concurrency {
     issued: u64,
 }
 
-/// A thread of a shard.
-type Place = (ShardId, ThreadKey);
+/// A thread of a core.
+type Place = (CoreId, ThreadKey);
 type Table<T> = HashMap<Place, T, BuildHasherDefault<KeyHasher>>;
 
 /// The threads of one conversation that wait.
@@ -58,12 +58,12 @@ impl Concurrency {
             self.free -= 1;
             return true;
         }
-        let Waiter { shard, thread, root } = waiter;
+        let Waiter { core, thread, root } = waiter;
         self.issued += 1;
         self.standing += 1;
-        self.waiting.insert((shard, thread), self.issued);
-        let line = self.lines.entry((shard, root)).or_insert_with(|| {
-            self.queue.push_back((shard, root));
+        self.waiting.insert((core, thread), self.issued);
+        let line = self.lines.entry((core, root)).or_insert_with(|| {
+            self.queue.push_back((core, root));
             Line::default()
         });
         let line = if resume { &mut line.resumes } else { &mut line.starts };
@@ -76,9 +76,9 @@ impl Concurrency {
     pub(super) fn give_back(&mut self) -> Option<Place> {
         while let Some(conversation) = self.queue.pop_front() {
             let Some(line) = self.lines.get_mut(&conversation) else { continue };
-            let (shard, before) = (conversation.0, line.len());
+            let (core, before) = (conversation.0, line.len());
             let next = std::iter::from_fn(|| line.pop()).find_map(|(thread, number)| {
-                let place = (shard, thread);
+                let place = (core, thread);
                 (self.waiting.get(&place) == Some(&number)).then_some(place)
             });
             self.standing -= before - line.len();
@@ -97,8 +97,8 @@ impl Concurrency {
     }
 
     /// Takes a thread out of the line.
-    pub(super) fn decline(&mut self, shard: ShardId, thread: ThreadKey) {
-        self.waiting.remove(&(shard, thread));
+    pub(super) fn decline(&mut self, core: CoreId, thread: ThreadKey) {
+        self.waiting.remove(&(core, thread));
         self.tidy();
     }
 
@@ -108,8 +108,8 @@ impl Concurrency {
             return;
         }
         let Self { queue, lines, waiting, .. } = self;
-        lines.retain(|(shard, _), line| {
-            let holds = |(thread, number): &(ThreadKey, u64)| waiting.get(&(*shard, *thread)) == Some(number);
+        lines.retain(|(core, _), line| {
+            let holds = |(thread, number): &(ThreadKey, u64)| waiting.get(&(*core, *thread)) == Some(number);
             line.resumes.retain(holds);
             line.starts.retain(holds);
             line.len() > 0
@@ -141,7 +141,7 @@ mod tests {
 
     /// A thread of a conversation.
     fn of(root: u64, n: u64) -> Waiter {
-        Waiter { shard: ShardId(0), thread: key(n), root: key(root) }
+        Waiter { core: CoreId(0), thread: key(n), root: key(root) }
     }
 
     fn given(slots: &mut Concurrency, times: usize) -> Vec<Option<u64>> {
@@ -157,7 +157,7 @@ mod tests {
             assert!(!slots.take(of(9, n), false));
         }
         assert!(!slots.take(of(9, 5), true));
-        slots.decline(ShardId(0), key(2));
+        slots.decline(CoreId(0), key(2));
         assert_eq!(given(&mut slots, 4), [Some(5), Some(3), Some(4), None]);
         assert!(slots.take(of(9, 6), false));
     }
@@ -170,7 +170,7 @@ mod tests {
             for n in 1..4 {
                 slots.take(waiter(n), false);
             }
-            slots.decline(ShardId(0), key(1));
+            slots.decline(CoreId(0), key(1));
             slots.take(waiter(1), false);
             let expected = if together { [Some(2), Some(3), Some(1), None] } else { [Some(1), Some(2), Some(3), None] };
             assert_eq!(given(&mut slots, 4), expected);
@@ -194,7 +194,7 @@ mod tests {
         let mut slots = Concurrency::new(0);
         for n in 0..10_000 {
             slots.take(of(n % 100 + 20_000, n), false);
-            slots.decline(ShardId(0), key(n));
+            slots.decline(CoreId(0), key(n));
         }
         assert!(slots.standing < 100 && slots.queue.len() < 100 && slots.lines.len() < 100);
         assert_eq!(given(&mut slots, 1), [None]);

@@ -1,24 +1,24 @@
-//! The slots of listeners at a start from a journal: given in the order of the messages' numbers, across shards.
+//! The slots of listeners at a start from a journal: given in the order of the messages' numbers, across cores.
 //!
-//! Each shard takes up its own part of the journal and knows nothing of the others'. So the home shard of a listener
-//! grants no slot before all shards have said that they are done, with [`ShardMessage::Recovered`]: what they want for
-//! recovered messages comes before that, because messages between two shards keep their order. Then the threads that
-//! want a slot wait in the order in which their messages came, which numbers of all shards tell. Messages that come in
-//! meanwhile wait behind them. Stateless listeners have slots in each shard, and need none of this.
+//! Each core takes up its own part of the journal and knows nothing of the others'. So the home core of a listener
+//! grants no slot before all cores have said that they are done, with [`CoreMessage::Recovered`]: what they want for
+//! recovered messages comes before that, because messages between two cores keep their order. Then the threads that
+//! want a slot wait in the order in which their messages came, which numbers of all cores tell. Messages that come in
+//! meanwhile wait behind them. Stateless listeners have slots in each core, and need none of this.
 
 use super::{Turns, Waiter};
 use crate::core::blueprint::ListenerId;
-use crate::core::io::{ShardId, ShardMessage};
+use crate::core::io::{CoreId, CoreMessage};
 use crate::core::outputs::Outputs;
 use crate::journal::Number;
 
 /// The slots that are wanted at a start from a journal, before any is granted.
 #[derive(Debug)]
 pub(super) struct Gathering {
-    /// Shards that have not taken up all that is theirs.
+    /// Cores that have not taken up all that is theirs.
     missing: u16,
     wants: Vec<Want>,
-    /// The place of the message for which a thread of this shard is about to want a slot.
+    /// The place of the message for which a thread of this core is about to want a slot.
     at: Number,
 }
 
@@ -37,8 +37,8 @@ impl Gathering {
     /// The place of a message that was not in the journal at the start.
     const LATER: Number = Number::MAX;
 
-    pub(super) fn new(shards: u16) -> Self {
-        Self { missing: shards, wants: Vec::new(), at: Self::LATER }
+    pub(super) fn new(cores: u16) -> Self {
+        Self { missing: cores, wants: Vec::new(), at: Self::LATER }
     }
 
     pub(super) fn add(&mut self, want: Want) {
@@ -59,20 +59,20 @@ impl Turns {
         }
     }
 
-    /// Tells the other shards that this one has recovered. Returns the slots that are wanted, if it was the last.
+    /// Tells the other cores that this one has recovered. Returns the slots that are wanted, if it was the last.
     pub(in crate::core) fn all_recovered(&mut self, out: &mut Outputs) -> Vec<Want> {
         let Some(gathering) = &mut self.gathering else { return Vec::new() };
         gathering.at = Gathering::LATER;
-        let own = self.setup.shard;
-        for shard in (0..self.setup.shards).map(ShardId).filter(|&shard| shard != own) {
-            out.send(shard, ShardMessage::Recovered);
+        let own = self.setup.core;
+        for core in (0..self.setup.cores).map(CoreId).filter(|&core| core != own) {
+            out.send(core, CoreMessage::Recovered);
         }
-        self.shard_recovered()
+        self.core_recovered()
     }
 
-    /// Counts a shard that has recovered. Returns the slots that are wanted, in the order of their messages, if it was
+    /// Counts a core that has recovered. Returns the slots that are wanted, in the order of their messages, if it was
     /// the last.
-    pub(in crate::core) fn shard_recovered(&mut self) -> Vec<Want> {
+    pub(in crate::core) fn core_recovered(&mut self) -> Vec<Want> {
         let Some(gathering) = &mut self.gathering else { return Vec::new() };
         gathering.missing = gathering.missing.saturating_sub(1);
         if gathering.missing > 0 {

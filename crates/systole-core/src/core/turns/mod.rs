@@ -14,7 +14,7 @@ use run_queue::RunQueue;
 pub(super) use run_queue::{Ready, Ticket};
 
 use super::blueprint::ListenerId;
-use super::io::{ShardId, ShardMessage};
+use super::io::{CoreId, CoreMessage};
 use super::key::ThreadKey;
 use super::outputs::Outputs;
 use super::setup::Setup;
@@ -27,7 +27,7 @@ pub(super) struct Turns {
     run_queue: RunQueue,
     /// The slots of each listener.
     slots: Vec<Concurrency>,
-    /// Recovered threads that want a slot, until all shards have recovered.
+    /// Recovered threads that want a slot, until all cores have recovered.
     gathering: Option<Gathering>,
     /// States whether each listener is down: its messages fault at once.
     down: Vec<bool>,
@@ -35,13 +35,13 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Turns of a core. `durable`: no slot is granted before all shards have recovered.
+    /// Turns of a core. `durable`: no slot is granted before all cores have recovered.
     pub(super) fn new(setup: Rc<Setup>, durable: bool) -> Self {
         let listeners = || setup.blueprint.listeners();
         Self {
             run_queue: RunQueue::default(),
             slots: listeners().map(|(_, contract)| Concurrency::new(contract.concurrency)).collect(),
-            gathering: (durable && setup.shards > 1).then(|| Gathering::new(setup.shards)),
+            gathering: (durable && setup.cores > 1 && setup.core.0 < setup.cores).then(|| Gathering::new(setup.cores)),
             down: listeners().map(|_| false).collect(),
             of_run_queue: false,
             setup,
@@ -74,7 +74,7 @@ impl Turns {
         self.down[listener.0 as usize]
     }
 
-    /// Takes a slot for a thread of this shard, or lets it wait for one.
+    /// Takes a slot for a thread of this core, or lets it wait for one.
     pub(super) fn want(
         &mut self,
         listener: ListenerId,
@@ -82,12 +82,12 @@ impl Turns {
         resume: bool,
         out: &mut Outputs,
     ) -> bool {
-        let (home, from, at) = (self.home(listener), self.setup.shard, self.arrival());
+        let (home, from, at) = (self.home(listener), self.setup.core, self.arrival());
         if home != from {
-            out.send(home, ShardMessage::SlotWanted { from, listener, thread, root, resume, at });
+            out.send(home, CoreMessage::SlotWanted { from, listener, thread, root, resume, at });
             return false;
         }
-        let want = Want { at, listener, waiter: Waiter { shard: home, thread, root }, resume };
+        let want = Want { at, listener, waiter: Waiter { core: home, thread, root }, resume };
         let stateless = self.setup.blueprint.contract(listener).stateless;
         match &mut self.gathering {
             Some(gathering) if !stateless => gathering.add(want),
@@ -96,7 +96,7 @@ impl Turns {
         false
     }
 
-    /// Grants a slot to a thread of any shard, or lets it wait for one. The thread, if it is one of this shard and has
+    /// Grants a slot to a thread of any core, or lets it wait for one. The thread, if it is one of this core and has
     /// it.
     pub(super) fn wanted(&mut self, want: Want, out: &mut Outputs) -> Option<ThreadKey> {
         if let Some(gathering) = &mut self.gathering {
@@ -105,59 +105,53 @@ impl Turns {
         }
         let Want { listener, waiter, resume, .. } = want;
         let taken = self.slots[listener.0 as usize].take(waiter, resume);
-        if taken { self.grant(listener, waiter.shard, waiter.thread, out) } else { None }
+        if taken { self.grant(listener, waiter.core, waiter.thread, out) } else { None }
     }
 
-    /// Gives a slot back. The thread of this shard that gets it, if one does.
+    /// Gives a slot back. The thread of this core that gets it, if one does.
     pub(super) fn release(&mut self, listener: ListenerId, out: &mut Outputs) -> Option<ThreadKey> {
         match self.home(listener) {
-            home if home == self.setup.shard => self.returned(listener, out),
+            home if home == self.setup.core => self.returned(listener, out),
             home => {
-                out.send(home, ShardMessage::SlotReturned { listener });
+                out.send(home, CoreMessage::SlotReturned { listener });
                 None
             }
         }
     }
 
-    /// Takes a slot back. The thread of this shard that gets it, if one does.
+    /// Takes a slot back. The thread of this core that gets it, if one does.
     pub(super) fn returned(&mut self, listener: ListenerId, out: &mut Outputs) -> Option<ThreadKey> {
-        let (shard, thread) = self.slots[listener.0 as usize].give_back()?;
-        self.grant(listener, shard, thread, out)
+        let (core, thread) = self.slots[listener.0 as usize].give_back()?;
+        self.grant(listener, core, thread, out)
     }
 
-    /// Withdraws the request of a thread of this shard for a slot.
+    /// Withdraws the request of a thread of this core for a slot.
     pub(super) fn decline(&mut self, listener: ListenerId, thread: ThreadKey, out: &mut Outputs) {
-        let from = self.setup.shard;
+        let from = self.setup.core;
         match self.home(listener) {
             home if home == from => self.declined(listener, from, thread),
-            home => out.send(home, ShardMessage::SlotDeclined { from, listener, thread }),
+            home => out.send(home, CoreMessage::SlotDeclined { from, listener, thread }),
         }
     }
 
-    /// Withdraws the request of a thread of any shard for a slot.
-    pub(super) fn declined(&mut self, listener: ListenerId, shard: ShardId, thread: ThreadKey) {
-        self.slots[listener.0 as usize].decline(shard, thread);
+    /// Withdraws the request of a thread of any core for a slot.
+    pub(super) fn declined(&mut self, listener: ListenerId, core: CoreId, thread: ThreadKey) {
+        self.slots[listener.0 as usize].decline(core, thread);
     }
 
-    fn grant(
-        &mut self,
-        listener: ListenerId,
-        shard: ShardId,
-        thread: ThreadKey,
-        out: &mut Outputs,
-    ) -> Option<ThreadKey> {
-        if shard == self.setup.shard {
+    fn grant(&mut self, listener: ListenerId, core: CoreId, thread: ThreadKey, out: &mut Outputs) -> Option<ThreadKey> {
+        if core == self.setup.core {
             return Some(thread);
         }
-        out.send(shard, ShardMessage::SlotGranted { listener, thread });
+        out.send(core, CoreMessage::SlotGranted { listener, thread });
         None
     }
 
-    /// The shard that keeps the slots of a listener.
-    fn home(&self, listener: ListenerId) -> ShardId {
+    /// The core that keeps the slots of a listener.
+    fn home(&self, listener: ListenerId) -> CoreId {
         if self.setup.blueprint.contract(listener).stateless {
-            return self.setup.shard;
+            return self.setup.core;
         }
-        ShardId((listener.0 % u32::from(self.setup.shards)) as u16)
+        CoreId((listener.0 % u32::from(self.setup.cores)) as u16)
     }
 }
