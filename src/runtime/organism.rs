@@ -27,7 +27,7 @@ use super::events::Events;
 use super::inbox::TaskBoard;
 use super::journal::Takeover;
 use super::journal_appender::JournalAppender;
-use super::journal_handle::JournalHandle;
+use super::journal_handle::{JournalHandle, JournalKeeper};
 use super::link::{Command, Links, links};
 use super::pending_acks::PendingAcks;
 use super::shard_spec::ShardSpec;
@@ -167,16 +167,19 @@ impl Organism {
                     true => JournalHandle::here(journal, shared.links.clone()),
                     false => JournalHandle::beside(journal, durability, shared.links.clone())?,
                 };
-                (Some(journal_handle), Some(recovered), takeover)
+                (Some(JournalKeeper::of(journal_handle)), Some(recovered), takeover)
             }
         };
         if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
             let recoverables: Vec<_> = tasks.recoverables().chain(recoverables).collect();
             for recoverable in recoverables.iter().cloned() {
-                let appender = JournalAppender::new(journal_handle, shared.pending_acks.clone(), shared.clock.clone());
+                let (handle, pending_acks) = (journal_handle.handle(), shared.pending_acks.clone());
+                let appender = JournalAppender::new(handle, pending_acks, shared.clock.clone());
                 recoverable.move_in(recovered, appender)?;
             }
             journal_handle.tell(recoverables);
+        } else {
+            tasks.live_in_memory();
         }
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
         let recovered = recovered.map(|recovered| recovered.into_shards(shards));

@@ -20,7 +20,7 @@ use tokio::time::{Instant, Sleep};
 use super::egress::EgressRouter;
 use super::handler::Place;
 use super::host::{Host, HostFactory};
-use super::journal_handle::JournalHandle;
+use super::journal_handle::JournalKeeper;
 use super::link::Command;
 use super::organism::Shared;
 use super::shard_context::ShardContext;
@@ -36,14 +36,14 @@ pub(super) struct ShardChannels {
     pub(super) events: broadcast::Sender<Event>,
     pub(super) commands: UnboundedReceiver<Command>,
     /// The journal, if there is one.
-    pub(super) journal_handle: Option<Arc<JournalHandle>>,
+    pub(super) journal_handle: Option<Arc<JournalKeeper>>,
 }
 
 /// A shard: a core, the hosts of the listeners that live here, and the pump between them.
 pub(super) struct Shard {
     shard_context: Rc<ShardContext>,
     shared: Arc<Shared>,
-    journal_handle: Option<Arc<JournalHandle>>,
+    journal_handle: Option<Arc<JournalKeeper>>,
     core: Core,
     hosts: Vec<Option<Rc<dyn Host>>>,
     exits: EgressRouter,
