@@ -59,7 +59,11 @@ pub(super) async fn confirm(about: About) -> Result<Response, Problem> {
         Said { .. } => return Err(Problem::bad_request("the body: either 'token', or 'text' with tokens in it")),
     };
     let tokens = notices::tokens(&text);
-    let confirmed = app.sessions.confirm((&principal.name, &name), session, tokens).await?;
+    let confirmed = app.sessions.confirm((&principal.name, &name), session, tokens).await;
+    let confirmed = confirmed.map_err(|trouble| match app.mailboxes.is_stopping() {
+        true => Problem::stopping(),
+        false => trouble.into(),
+    })?;
     let one = |(token, ids): (NoticeToken, Vec<String>)| json!({ "token": token.to_string(), "ids": ids });
     let confirmed: Vec<_> = confirmed.into_iter().map(one).collect();
     Ok(view::document(StatusCode::OK, &json!({ "confirmed": confirmed })))
