@@ -219,7 +219,7 @@ fn commands_run_beside_the_file() {
     assert!(stayer.command.program.ends_with("tests/golden/config/run.sh"), "{stayer:?}");
     assert_eq!(
         (&stayer.command.arguments[..], &stayer.command.env[..]),
-        (&["again".into()][..], &["GREETING".into()][..])
+        (&["again".into()][..], &["GREETING".parse().unwrap()][..])
     );
     let said = ModelSettings {
         instructions: "Be brief.".into(),

@@ -276,7 +276,8 @@ impl Gateway {
         });
         let router = http::router(app.clone(), self.more);
         let takeover = organism.takeover();
-        let work = Work { mailboxes: self.mailboxes, submissions, sessions, pusher, takeover };
+        let organism = organism.clone();
+        let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, pusher, takeover };
         Ok(Attached { app, router, work })
     }
 }
@@ -317,6 +318,7 @@ struct Attached {
 
 /// Background work of a gateway.
 struct Work {
+    organism: Arc<Organism>,
     mailboxes: MailboxService,
     submissions: Arc<Submissions>,
     sessions: Arc<Sessions>,
@@ -330,12 +332,18 @@ impl Work {
         self.submissions.start();
         tokio::spawn(self.submissions.take_over(self.takeover));
         let lapse = tokio::spawn(self.mailboxes.clone().lapse());
+        let (organism, mailboxes) = (self.organism, self.mailboxes.clone());
+        let breakdown = tokio::spawn(async move {
+            organism.broken().await;
+            mailboxes.stop();
+        });
         let silence = self.mailboxes.clock().map(|clock| tokio::spawn(self.sessions.lapse(clock.clone())));
         match self.pusher {
             Some(pusher) => pusher.run(end).await,
             None => drop(end.wait_for(|end| *end).await),
         }
         lapse.abort();
+        breakdown.abort();
         silence.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }

@@ -13,8 +13,10 @@ use systole_core::journal::{JournalError, Number, Op, Recovered};
 use systole_core::mailbox::{Change, Delivery, End, Input, MailboxLimits, Mailboxes, Refused, Settlement};
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use super::taken_up::TakenUp;
+pub(super) use crate::runtime::Ending;
 use crate::runtime::clock::Clock;
 use crate::runtime::{Following, JournalAppender, Recoverable};
 use crate::settings::Mode;
@@ -68,11 +70,6 @@ pub(super) struct Acted {
     pub(super) change: Change,
     durable: Vec<oneshot::Receiver<()>>,
 }
-
-/// The organism ends, and its journal takes no more changes: the requested change may have happened, or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the organism ends: ask again after its next start")]
-pub(super) struct Ending;
 
 /// Reason why an input had no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,10 +133,20 @@ impl MailboxService {
         self.0.clone()
     }
 
-    /// Announces the end of the organism: waiting readers get their answers.
+    /// Announces the end of the organism: all that wait get their answers.
     pub(super) fn stop(&self) {
         self.0.stopping.send_replace(true);
-        self.0.bells.values().for_each(Notify::notify_waiters);
+    }
+
+    /// Waits for news, until a time or the end of the organism; true if there were any.
+    pub(super) async fn await_news(&self, news: impl Future<Output = ()>, until: Instant) -> bool {
+        let mut stopping = self.0.stopping.subscribe();
+        tokio::select! {
+            biased;
+            () = news => true,
+            _ = stopping.wait_for(|stopping| *stopping) => false,
+            () = tokio::time::sleep_until(until) => false,
+        }
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -232,8 +239,7 @@ impl MailboxService {
         let Some(appender) = self.0.appender.get() else { return };
         match told.try_recv() {
             Ok(ended) => appender.append_attached(ended.attachment),
-            // The next start runs the message again.
-            Err(_) if appender.is_sealed() => {}
+            // Refused if the organism ends: its next start runs the message again.
             Err(_) => drop(self.act(Input::Abandoned { id })),
         }
     }
@@ -253,10 +259,7 @@ impl MailboxService {
 
 impl Inner {
     fn act(self: &Arc<Self>, input: Input) -> Result<Acted, ActError> {
-        let appender = self.appender.get().ok_or(ActError::Ending)?;
-        if !appender.is_open() {
-            return Err(ActError::Ending);
-        }
+        let appender = self.appender.get().filter(|appender| !appender.is_sealed()).ok_or(Ending)?;
         let asked = about(&input);
         let moved = match &input {
             Input::Register { name, .. } => Some(name.clone()),
@@ -284,8 +287,9 @@ impl Inner {
             let ops = std::mem::take(&mut change.ops);
             let (rings, ended) = (std::mem::take(&mut change.rings), change.ended.clone());
             let inner = self.clone();
-            // Handed over while the machine is locked: so changes are written in the order in which they were made.
-            appender.append(
+            // Handed over while the machine is locked: so changes are written in the order in which they were made. If it
+            // is refused, `tell` is dropped, and the request learns that.
+            let _ = appender.append(
                 ops,
                 Box::new(move || {
                     inner.ring(&rings);
@@ -378,7 +382,8 @@ impl Inner {
 
     fn hand_over(&self, ops: Vec<Op>, told: impl FnOnce() + Send + 'static) {
         if let Some(appender) = self.appender.get() {
-            appender.append(ops, Box::new(told));
+            // At a start nothing is sealed.
+            let _ = appender.append(ops, Box::new(told));
         }
     }
 }

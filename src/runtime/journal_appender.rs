@@ -29,13 +29,20 @@ pub(crate) trait Recoverable: Send + Sync {
 /// The consequence of a step.
 pub(crate) type Following = Box<dyn FnOnce() + Send>;
 
-/// The journal, for recoverables.
+/// The organism ends, and its journal takes no more changes: the requested one has not happened, or may be gone after
+/// the next start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the organism ends: ask again after its next start")]
+pub(crate) struct Ending;
+
+/// The journal, for recoverables. A part without a journal has no appender, and lives in memory; one with an appender
+/// lives in the journal, and changes nothing more once that is [sealed](Ending).
 ///
 /// Changes of all writers have one order: a later change is never durable before an earlier one. So a writer that hands
 /// a change over while it still hides the change may publish it at once: consequences are written after it.
 #[derive(Clone)]
 pub(crate) struct JournalAppender {
-    /// The organism's; gone when the organism has ended.
+    /// Gone when the organism has ended.
     journal_handle: Weak<JournalHandle>,
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway attaches changes to inputs"))]
     pending_acks: PendingAcks,
@@ -49,11 +56,12 @@ impl JournalAppender {
 
     /// Writes operations, all of them or none. Afterwards `written` is called on the journal's thread, never before
     /// this method returns; it is dropped if the operations won't be written.
-    pub(crate) fn append(&self, ops: Vec<Op>, written: Written) {
+    ///
+    /// # Errors
+    /// [`Ending`]: they won't.
+    pub(crate) fn append(&self, ops: Vec<Op>, written: Written) -> Result<(), Ending> {
         let step = Step { ops, at: self.now() };
-        if let Some(journal_handle) = self.journal_handle.upgrade() {
-            journal_handle.append_beside(step, written);
-        }
+        self.journal_handle.upgrade().ok_or(Ending)?.append_beside(step, written)
     }
 
     /// Wraps operations for an input of a core: `told` is called when the step that contains them is durable, with
@@ -63,12 +71,14 @@ impl JournalAppender {
         Attachment { ops, ticket: self.pending_acks.watch(told) }
     }
 
-    /// Writes the operations of an attachment that no core got.
+    /// Writes the operations of an attachment that no core got, because the pump no longer waits for them. Where the
+    /// organism ends they are dropped, and their ticket is told so: the next start runs the handler again.
     #[cfg(feature = "gateway")]
     pub(crate) fn append_attached(&self, attachment: Attachment) {
         let Attachment { ops, ticket } = attachment;
-        let pending_acks = self.pending_acks.clone();
-        self.append(ops, Box::new(move || pending_acks.punch(ticket, true)));
+        let mut punched = self.pending_acks.punch_once(ticket);
+        // Told by the drop of `punched`.
+        let _ = self.append(ops, Box::new(move || punched.taken()));
     }
 
     /// Returns the time of the organism.
@@ -82,12 +92,7 @@ impl JournalAppender {
         &self.clock
     }
 
-    /// Tells whether the organism still exists.
-    pub(crate) fn is_open(&self) -> bool {
-        self.journal_handle.strong_count() > 0
-    }
-
-    /// Tells whether the organism ends, leaving open work to its next start.
+    /// Tells whether the organism ends or has ended, leaving open work to its next start.
     pub(crate) fn is_sealed(&self) -> bool {
         self.journal_handle.upgrade().is_none_or(|journal_handle| journal_handle.is_sealed())
     }

@@ -1,6 +1,7 @@
-//! The journal as the shards use it.
+//! The journal as the shards use it, and the right to close it.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -9,15 +10,13 @@ use systole_core::journal::{Journal, JournalError, Step};
 
 use super::breakdown::Breakdown;
 use super::journal::{Durability, JournalSender, JournalWriter, Written};
-use super::journal_appender::{Following, Recoverable};
+use super::journal_appender::{Ending, Following, Recoverable};
 use super::link::{Command, Links};
 use super::start::StartError;
 #[cfg(feature = "testing")]
 use systole_core::{journal::Recovered, vocab::Partitions};
 
-/// The writer of all cores' steps in the journal.
-///
-/// Shards share it; when the last of them has ended, the journal is closed in order, unless one of them failed.
+/// The writer of all cores' steps in the journal. Dropping it closes nothing: that is [`JournalKeeper`]'s.
 pub(super) struct JournalHandle {
     hand: Hand,
     /// True if a shard failed: its work may be the reason.
@@ -27,6 +26,13 @@ pub(super) struct JournalHandle {
     /// Parts beside the cores, which follow the cores' steps.
     recoverables: OnceLock<Vec<Arc<dyn Recoverable>>>,
 }
+
+/// The right to close the journal, which the shards share: when the last of them has ended, the journal is closed in
+/// order, unless one of them failed.
+///
+/// Nobody else has it. Closing waits for the journal's thread, which calls back into the parts beside the cores, so a
+/// part that closed the journal under a lock of its own would wait for ever.
+pub(super) struct JournalKeeper(Arc<JournalHandle>);
 
 enum Hand {
     /// Writes on the own thread of the shard, since a simulated clock allows no other threads. Steps that belong to no
@@ -39,16 +45,12 @@ enum Hand {
 
 impl JournalHandle {
     /// Writes on the threads of the shards.
-    pub(super) fn here(journal: Box<dyn Journal>, links: Links) -> Arc<Self> {
-        Arc::new(Self::new(Hand::Here { journal: Mutex::new(journal), beside: Mutex::default(), links }))
+    pub(super) fn here(journal: Box<dyn Journal>, links: Links) -> Self {
+        Self::new(Hand::Here { journal: Mutex::new(journal), beside: Mutex::default(), links })
     }
 
     /// Writes on a thread of its own, which reports to the shards.
-    pub(super) fn beside(
-        journal: Box<dyn Journal>,
-        durability: Durability,
-        links: Links,
-    ) -> Result<Arc<Self>, StartError> {
+    pub(super) fn beside(journal: Box<dyn Journal>, durability: Durability, links: Links) -> Result<Self, StartError> {
         let shards = links.shards().collect();
         let told = move |core: CoreId, written: Result<u64, JournalError>| match written {
             Ok(number) => drop(links.send(core, Command::Core(Input::Appended { number }))),
@@ -56,7 +58,7 @@ impl JournalHandle {
         };
         let writer = JournalWriter::start(journal, durability, shards, Box::new(told)).map_err(StartError::Thread)?;
         let hand = Hand::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
-        Ok(Arc::new(Self::new(hand)))
+        Ok(Self::new(hand))
     }
 
     fn new(hand: Hand) -> Self {
@@ -135,17 +137,25 @@ impl JournalHandle {
 
     /// Writes a step that belongs to no core, between the steps handed over before and after. `written` is called
     /// afterwards, or dropped if the step won't be written.
-    pub(super) fn append_beside(&self, step: Step, written: Written) {
+    ///
+    /// # Errors
+    /// [`Ending`]: handlers are dropped from now on, and the next start runs them again. A step that rests on their
+    /// absence must not be written.
+    pub(super) fn append_beside(&self, step: Step, written: Written) -> Result<(), Ending> {
+        if self.is_sealed() {
+            return Err(Ending);
+        }
         match &self.hand {
             Hand::Here { beside, links, .. } => {
                 beside.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, written));
-                // A simulated organism has one shard. Once that has ended, the drop of this value writes the rest.
+                // A simulated organism has one shard. Once that has ended, its keeper writes the rest.
                 for shard in links.shards().take(1) {
                     links.send(shard, Command::Beside);
                 }
             }
             Hand::Writer { sender, .. } => sender.send_beside(step, written),
         }
+        Ok(())
     }
 
     /// Writes the waiting steps that belong to no core, if that is the shard's work.
@@ -181,16 +191,36 @@ impl JournalHandle {
     }
 }
 
-impl Drop for JournalHandle {
+impl JournalKeeper {
+    pub(super) fn of(handle: JournalHandle) -> Arc<Self> {
+        Arc::new(Self(Arc::new(handle)))
+    }
+
+    /// Returns the handle, for parts that must not close the journal.
+    pub(super) fn handle(&self) -> &Arc<JournalHandle> {
+        &self.0
+    }
+}
+
+impl Deref for JournalKeeper {
+    type Target = JournalHandle;
+
+    fn deref(&self) -> &JournalHandle {
+        &self.0
+    }
+}
+
+impl Drop for JournalKeeper {
     fn drop(&mut self) {
+        self.seal();
         if self.torn.load(Ordering::Acquire) || std::thread::panicking() {
             return;
         }
         self.write_beside();
-        let closed = match &mut self.hand {
-            Hand::Here { journal, .. } => journal.get_mut().unwrap_or_else(PoisonError::into_inner).close(),
+        let closed = match &self.hand {
+            Hand::Here { journal, .. } => journal.lock().unwrap_or_else(PoisonError::into_inner).close(),
             Hand::Writer { writer, .. } => {
-                let writer = writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+                let writer = writer.lock().unwrap_or_else(PoisonError::into_inner).take();
                 writer.map_or(Ok(()), JournalWriter::close)
             }
         };

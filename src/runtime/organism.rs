@@ -29,7 +29,7 @@ use super::handover::Handover;
 use super::inbox::TaskBoard;
 use super::journal::Takeover;
 use super::journal_appender::JournalAppender;
-use super::journal_handle::JournalHandle;
+use super::journal_handle::{JournalHandle, JournalKeeper};
 use super::link::{Command, Links, links};
 use super::pending_acks::PendingAcks;
 use super::shard_spec::ShardSpec;
@@ -170,19 +170,22 @@ impl Organism {
                     true => JournalHandle::here(journal, shared.links.clone()),
                     false => JournalHandle::beside(journal, durability, shared.links.clone())?,
                 };
-                (Some(journal_handle), Some(recovered), takeover)
+                (Some(JournalKeeper::of(journal_handle)), Some(recovered), takeover)
             }
         };
         if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
             let recoverables: Vec<_> = tasks.recoverables().chain(recoverables).collect();
             for recoverable in recoverables.iter().cloned() {
-                let appender = JournalAppender::new(journal_handle, shared.pending_acks.clone(), shared.clock.clone());
+                let (handle, pending_acks) = (journal_handle.handle(), shared.pending_acks.clone());
+                let appender = JournalAppender::new(handle, pending_acks, shared.clock.clone());
                 recoverable.move_in(recovered, appender)?;
             }
             journal_handle.tell(recoverables);
+        } else {
+            tasks.live_in_memory();
         }
         #[cfg(feature = "testing")]
-        let handover = journal_handle.as_ref().map(|journal| Handover::new(shared.clone(), journal));
+        let handover = journal_handle.as_ref().map(|journal| Handover::new(shared.clone(), journal.handle()));
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
         let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
         let recovered = recovered.map(|recovered| recovered.split(&shares));

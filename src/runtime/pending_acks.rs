@@ -50,10 +50,40 @@ impl PendingAcks {
         }
     }
 
+    /// Makes a value that reports on a ticket when it is dropped: that its step was made, if it was
+    /// [`taken`](PunchOnce::taken).
+    #[cfg(feature = "gateway")]
+    pub(super) fn punch_once(&self, ticket: u64) -> PunchOnce {
+        PunchOnce { pending_acks: self.clone(), ticket, taken: false }
+    }
+
     /// Ends all waits, present and later, as no more steps will be made.
     pub(super) fn tear_all(&self) {
         self.torn.store(true, Ordering::SeqCst);
         let left: Vec<u64> = self.waiting.iter().map(|entry| *entry.key()).collect();
         left.into_iter().for_each(|ticket| self.punch(ticket, false));
+    }
+}
+
+/// A report that is made in any case, as the drop of this value.
+#[cfg(feature = "gateway")]
+pub(super) struct PunchOnce {
+    pending_acks: PendingAcks,
+    ticket: u64,
+    taken: bool,
+}
+
+#[cfg(feature = "gateway")]
+impl PunchOnce {
+    /// Notes that the step was made.
+    pub(super) fn taken(&mut self) {
+        self.taken = true;
+    }
+}
+
+#[cfg(feature = "gateway")]
+impl Drop for PunchOnce {
+    fn drop(&mut self) {
+        self.pending_acks.punch(self.ticket, self.taken);
     }
 }

@@ -19,7 +19,7 @@ use super::cores::Cores;
 use super::egress::EgressRouter;
 use super::handler::Place;
 use super::host::{Host, HostFactory};
-use super::journal_handle::JournalHandle;
+use super::journal_handle::JournalKeeper;
 use super::link::Command;
 use super::organism::Shared;
 use super::shard_context::ShardContext;
@@ -38,14 +38,14 @@ pub(super) struct ShardChannels {
     pub(super) events: broadcast::Sender<Event>,
     pub(super) commands: UnboundedReceiver<(CoreId, Command)>,
     /// The journal, if there is one.
-    pub(super) journal_handle: Option<Arc<JournalHandle>>,
+    pub(super) journal_handle: Option<Arc<JournalKeeper>>,
 }
 
 /// A shard: its cores, the hosts of the listeners that live here, and the pump between them.
 pub(super) struct Shard {
     shard_context: Rc<ShardContext>,
     shared: Arc<Shared>,
-    journal_handle: Option<Arc<JournalHandle>>,
+    journal_handle: Option<Arc<JournalKeeper>>,
     cores: Cores,
     /// Makes a core that serves these partitions.
     #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only the test kit moves partitions"))]

@@ -16,7 +16,7 @@ use tokio::task::{JoinHandle, spawn_local, unconstrained};
 use super::breakdown::Breakdown;
 use super::egress::{ClientPort, EgressRouter};
 use super::host::HostFactory;
-use super::journal_handle::JournalHandle;
+use super::journal_handle::JournalKeeper;
 use super::link::Command;
 use super::organism::Shared;
 use super::pump::{MakeCore, Shard, ShardChannels};
@@ -32,7 +32,7 @@ pub(super) struct ShardSpec {
     /// The recovered conversations of the shard.
     pub(super) recovered: Option<Recovered>,
     /// The journal, if there is one.
-    pub(super) journal_handle: Option<Arc<JournalHandle>>,
+    pub(super) journal_handle: Option<Arc<JournalKeeper>>,
     pub(super) ports: Vec<ClientPort>,
     pub(super) decoders: Arc<Decoders>,
     pub(super) hosts: Arc<[HostFactory]>,

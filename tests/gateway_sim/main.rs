@@ -5,4 +5,5 @@ mod broken;
 mod cut;
 mod readers;
 mod site;
+mod stop;
 mod table;

@@ -6,6 +6,7 @@ use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -221,6 +222,46 @@ impl Site {
         });
         self.kit().settle();
         (answer, self.at(folder))
+    }
+
+    /// Calls, and ends the organism in order meanwhile: the end begins after so many polls of the call, and is polled
+    /// `ahead` times before the call goes on. The answer, whether it came before the end began, and the organism's next
+    /// start.
+    pub(crate) fn end_during(self, call: &Call<'_>, polls: usize, ahead: usize) -> (Answer, bool, Self) {
+        let request = self.request(call);
+        let (answer, early) = self.kit().block_on(async {
+            let mut asked = Box::pin(async { read(self.router.clone().oneshot(request).await.unwrap()).await });
+            let mut answer = None;
+            for _ in 0..polls {
+                match poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await {
+                    Poll::Ready(done) => {
+                        answer = Some(done);
+                        break;
+                    }
+                    Poll::Pending => tokio::task::yield_now().await,
+                }
+            }
+            let mut end = Box::pin(self.kit().organism().drain(Duration::ZERO));
+            let mut over = false;
+            for _ in 0..ahead {
+                over = over || poll_fn(|cx| Poll::Ready(end.as_mut().poll(cx))).await.is_ready();
+                tokio::task::yield_now().await;
+            }
+            let rest = async {
+                if !over {
+                    end.await;
+                }
+            };
+            match answer {
+                Some(answer) => {
+                    rest.await;
+                    (answer, true)
+                }
+                None => (tokio::join!(rest, asked).1, false),
+            }
+        });
+        let folder = self.copy();
+        (answer, early, self.at(folder))
     }
 
     pub(crate) fn post(&self, who: &str, path: &str, key: Option<&str>, body: &str) -> Answer {

@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use crate::cut::everywhere;
 use crate::site::{Call, Site, WORKER, answer, ask, text};
+use crate::stop::ended;
 
 /// A call to drop.
-struct Row {
+#[derive(Clone)]
+pub(crate) struct Row {
     who: &'static str,
     method: Method,
     path: String,
@@ -19,19 +21,23 @@ struct Row {
 }
 
 impl Row {
-    fn post(who: &'static str, path: impl Into<String>, body: Value, again: &'static [u16]) -> Self {
+    pub(crate) fn post(who: &'static str, path: impl Into<String>, body: Value, again: &'static [u16]) -> Self {
         Self { who, method: Method::POST, path: path.into(), key: None, body: body.to_string(), again }
     }
 
-    fn of(self, method: Method) -> Self {
+    pub(crate) fn of(self, method: Method) -> Self {
         Self { method, ..self }
     }
 
-    fn keyed(self, key: String) -> Self {
+    pub(crate) fn with(self, body: String) -> Self {
+        Self { body, ..self }
+    }
+
+    pub(crate) fn keyed(self, key: String) -> Self {
         Self { key: Some(key), ..self }
     }
 
-    fn call(&self) -> Call<'_> {
+    pub(crate) fn call(&self) -> Call<'_> {
         let Self { who, method, path, key, body, .. } = self;
         Call { who, method: method.clone(), path, key: key.as_deref(), body }
     }
@@ -50,6 +56,7 @@ fn dropped<T>(
     everywhere(|polls| {
         let (row, about) = prepare(&site, polls);
         assert!(!done(&site, &about), "{name}: it has not happened before");
+        ended(name, &site, polls, |_| row.clone(), |_, next| done(next, &about));
         let (answered, torn) = site.cut_call(&row.call(), polls);
         if let Some(answered) = &answered {
             assert!(answered.status.is_success(), "{name}: {answered:?}");
@@ -162,6 +169,7 @@ fn kept(verb: &str, more: &Value) {
     everywhere(|polls| {
         let leased = Leased::new(&site, polls);
         let row = leased.row(verb, more.clone(), &[]);
+        ended(verb, &site, polls, |_| row.clone(), |_, next| stays(next));
         let (answered, torn) = site.cut_call(&row.call(), polls);
         // One process repeats the call at once, the others don't.
         let (killed, again) = (site.killed(), site.killed());

@@ -147,6 +147,46 @@ fn nothing_beside_a_journal_that_is_deleted_lets_another_writer_in() {
 }
 
 #[test]
+fn a_log_or_an_index_that_is_deleted_ends_the_writer_and_loses_nothing() {
+    let steps = Story::steps(9, 20);
+    let (before, after) = steps.split_at(10);
+    for ending in ["-wal", "-shm"] {
+        for idle in [false, true] {
+            let folder = Folder::new();
+            let mut store = open(&folder.journal());
+            store.recover().unwrap();
+            store.append(before).unwrap();
+            let companion = folder.path().join(format!("organism.journal{ending}"));
+            fs::remove_file(&companion).unwrap();
+            let error = match idle {
+                true => store.tidy(Time::default()).unwrap_err(),
+                false => store.append(after).unwrap_err(),
+            };
+            let error = error.to_string();
+            assert!(error.contains(ending) && error.contains("was deleted, moved or replaced"), "{error}");
+            store.append(&[]).unwrap_err();
+            // A killed process closes nothing.
+            std::mem::forget(store);
+            let copy = Folder::new();
+            for found in fs::read_dir(folder.path()).unwrap() {
+                let file = found.unwrap().path();
+                fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
+            }
+            let mut store = open(&copy.journal());
+            let expected = {
+                let folder = Folder::new();
+                let mut store = open(&folder.journal());
+                store.recover().unwrap();
+                store.append(before).unwrap();
+                store.recover().unwrap()
+            };
+            let recovered = store.recover().unwrap();
+            assert_eq!(noted(recovered), noted(expected), "without {ending}, idle: {idle}");
+        }
+    }
+}
+
+#[test]
 fn what_is_no_file_is_refused_and_nothing_is_made() {
     let folder = Folder::new();
     let path = |name: &str| folder.path().join(name);

@@ -94,6 +94,7 @@ pub(super) async fn submit(about: About) -> Result<Response, Problem> {
     let name = named(&job)?;
     let key = idempotency_key(request.headers())?;
     let wanted: Wanted = large_json(&app, request).await?;
+    app.open()?;
     let actor = caller.principal();
     let deadline = wanted.deadline.map(|text| text.parse::<Time>()).transpose();
     let submission = Submission {

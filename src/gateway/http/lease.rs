@@ -58,7 +58,7 @@ pub(super) async fn lease(mailbox_request: MailboxRequest) -> Result<Response, P
             break (acted, turn);
         }
         drop(turn);
-        let _ = tokio::time::timeout_at(until, rung).await;
+        app.mailboxes.await_news(rung, until).await;
         if !known.is_known(&app) {
             return Err(Problem::unauthorized());
         }

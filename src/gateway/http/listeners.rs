@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::json;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
 use systole_core::core::{Contract, Party};
 use systole_core::journal::Registration as Registered;
 use systole_core::mailbox::Input;
@@ -25,8 +26,15 @@ use crate::settings::Mode;
 struct Registration {
     name: String,
     mode: String,
+    #[serde(default, deserialize_with = "claimed")]
     contract: Option<Claimed>,
     url: Option<String>,
+}
+
+/// Parses a contract from an object; serde alone would take an array, too.
+fn claimed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Claimed>, D::Error> {
+    let object = Option::<Map<String, Value>>::deserialize(deserializer)?;
+    object.map(|object| serde_json::from_value(object.into()).map_err(D::Error::custom)).transpose()
 }
 
 /// The contract that an agent assumes; a part that it leaves out agrees with any contract.

@@ -52,11 +52,11 @@ pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Pr
         }
         let turn = held.turn(range.bytes).await?;
         let page = page(&app, range.clone(), from).await?;
-        if !page.items.is_empty() || app.mailboxes.is_stopping() {
+        if !page.items.is_empty() {
             break (page, Some(turn));
         }
         drop(turn);
-        if tokio::time::timeout_at(until, rung).await.is_err() {
+        if !app.mailboxes.await_news(rung, until).await {
             break (page, None);
         }
     };

@@ -14,7 +14,7 @@ use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{Input, Refused, Repeated, Settlement};
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use systole_xml::ladder::{Meta, write_envelope};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::caller::Caller;
 use super::door::Known;
@@ -75,10 +75,10 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
     let kept = hand_over(app, submission, envelope).await?;
     let until = Instant::now() + wait;
     // A watch sees all answers to a new message; the journal has those to an earlier one.
-    let is_new = kept.id == id && !app.mailboxes.is_stopping();
-    let mut answers = match is_new && timeout_at(until, rung).await.is_ok() {
+    let mut answers = match kept.id == id && app.mailboxes.await_news(rung, until).await {
         true => watch.answers(),
-        false => answers_of(app, kept.id, until).await?,
+        // The message is durable: where the journal can't be read any more, only its answer is not shown.
+        false => answers_of(app, kept.id, until).await.unwrap_or_default(),
     };
     if !known.is_known(app) {
         // The message is submitted, and its answer not shown.
@@ -249,8 +249,7 @@ pub(in crate::gateway) async fn answers_of(
         answered.as_mut().enable();
         let most = app.organism.blueprint().limits.xml.message_bytes;
         let sent = app.query.submission(id, 0, most).await?.ok_or_else(no_message)?;
-        let ended = !sent.answers.is_empty() || app.mailboxes.is_stopping();
-        if ended || timeout_at(until, answered).await.is_err() {
+        if !sent.answers.is_empty() || !app.mailboxes.await_news(answered, until).await {
             return Ok(sent.answers);
         }
     }

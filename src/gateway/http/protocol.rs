@@ -1,7 +1,7 @@
 //! Heads that hyper parses and that can't be answered: rules of HTTP for servers beyond parsing.
 
 use axum::extract::Request;
-use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, HOST, HeaderName, TRANSFER_ENCODING};
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, TRANSFER_ENCODING};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Version};
 
@@ -10,12 +10,16 @@ use crate::gateway::problem::Problem;
 /// Most bytes of a path and its query.
 const URI: usize = 8 << 10;
 
+/// Fields whose value decides what a request does: a second one would be ignored.
+const SINGLE: [HeaderName; 4] =
+    [AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("idempotency-key"), HeaderName::from_static("last-event-id")];
+
 /// Checks whether a request can be answered, by its head.
 pub(super) fn judge(request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
     host(headers, request.version())?;
-    if count(headers, &AUTHORIZATION) > 1 {
-        return Err(Problem::bad_request("there are two Authorization fields: send one"));
+    if let Some(name) = SINGLE.iter().find(|name| count(headers, name) > 1) {
+        return Err(Problem::bad_request(format!("there are several fields '{name}': send one")));
     }
     let length = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if length > URI {

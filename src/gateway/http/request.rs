@@ -136,20 +136,29 @@ impl Media {
     /// Checks the media type in the headers. `UNSAID` is the default of clients that were given none.
     fn check(self, headers: &HeaderMap) -> Result<(), Problem> {
         let (types, suffix) = self.types();
-        let mut said = headers.get_all(header::CONTENT_TYPE).iter().map(|said| said.to_str().unwrap_or("?"));
-        let strange = said.find(|said| {
-            let said = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-            !(types.contains(&said.as_str()) || said.ends_with(suffix) || said == UNSAID)
-        });
-        match strange {
-            Some(said) => {
-                let detail = format!("this call takes {}, not {said}: say so in Content-Type", types[0]);
+        let Some(said) = headers.get(header::CONTENT_TYPE).map(|said| said.to_str().unwrap_or("?")) else {
+            return Ok(());
+        };
+        let mut parts = said.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+        if !(types.contains(&name.as_str()) || name.ends_with(suffix) || name == UNSAID) {
+            let detail = format!("this call takes {}, not {said}: say so in Content-Type", types[0]);
+            return Err(Problem::unsupported(detail, types));
+        }
+        let charset =
+            parts.find_map(|part| part.split_once('=').filter(|(key, _)| key.eq_ignore_ascii_case("charset")));
+        match charset.map(|(_, charset)| charset.trim_matches('"')) {
+            Some(charset) if !CHARSETS.iter().any(|known| charset.eq_ignore_ascii_case(known)) => {
+                let detail = format!("this call takes UTF-8, not {charset}: say so in Content-Type");
                 Err(Problem::unsupported(detail, types))
             }
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 }
+
+/// The names of UTF-8, and of a part of it.
+const CHARSETS: [&str; 3] = ["utf-8", "utf8", "us-ascii"];
 
 /// The media type that curl and Python's urllib write on a body without a type.
 const UNSAID: &str = "application/x-www-form-urlencoded";
@@ -180,6 +189,10 @@ fn message_bytes(app: &AppState) -> usize {
 
 fn parsed<T: DeserializeOwned>(bytes: Bytes) -> Result<T, Problem> {
     let bytes = if bytes.is_empty() { Bytes::from_static(b"{}") } else { bytes };
+    // serde would take an array for an object, its elements for the members in order.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(Problem::bad_request("the body: an object belongs here, not an array"));
+    }
     serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
 }
 

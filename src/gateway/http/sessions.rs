@@ -26,9 +26,10 @@ pub(super) async fn call(about: About) -> Result<Response, Problem> {
         Problem::too_many("sessions", detail, 1)
     })?;
     let posted = messages::send(&app, principal.name.clone(), request).await?;
-    // A fault is an answer, but no success: no notice rides on it.
+    // A fault is an answer, but no success: no notice rides on it. None rides at the end of the organism, either: it
+    // could not be confirmed any more.
     let failed = posted.answers.first().is_some_and(|answer| answer.fault.is_some());
-    let read = match failed {
+    let read = match failed || app.mailboxes.is_stopping() {
         true => None,
         false => app.sessions.read((&principal.name, &name), session, posted.body.clone(), clock).await,
     };
@@ -58,7 +59,11 @@ pub(super) async fn confirm(about: About) -> Result<Response, Problem> {
         Said { .. } => return Err(Problem::bad_request("the body: either 'token', or 'text' with tokens in it")),
     };
     let tokens = notices::tokens(&text);
-    let confirmed = app.sessions.confirm((&principal.name, &name), session, tokens).await?;
+    let confirmed = app.sessions.confirm((&principal.name, &name), session, tokens).await;
+    let confirmed = confirmed.map_err(|trouble| match app.mailboxes.is_stopping() {
+        true => Problem::stopping(),
+        false => trouble.into(),
+    })?;
     let one = |(token, ids): (NoticeToken, Vec<String>)| json!({ "token": token.to_string(), "ids": ids });
     let confirmed: Vec<_> = confirmed.into_iter().map(one).collect();
     Ok(view::document(StatusCode::OK, &json!({ "confirmed": confirmed })))

@@ -11,6 +11,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
+use tokio::time::Instant;
 
 use super::door::Known;
 use super::mailbox_request::MailboxRequest;
@@ -94,8 +95,10 @@ async fn feed(app: Arc<AppState>, known: Arc<Known>, mut range: Range, mut to: R
             continue;
         }
         let goes_on = tokio::select! {
-            () = rung => Some(()),
-            () = tokio::time::sleep(ALIVE) => to.say_alive().await,
+            rang = app.mailboxes.await_news(rung, Instant::now() + ALIVE) => match rang {
+                true => Some(()),
+                false => to.say_alive().await,
+            },
             () = to.left() => None,
         };
         if goes_on.is_none() {

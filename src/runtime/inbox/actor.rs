@@ -53,7 +53,7 @@ impl<I: Inboxes> JobActor<I> {
         });
         Box::pin(async move {
             let (changed, written) = acted?;
-            written.durable().await?;
+            written.durable().await;
             Ok(reply_any(changed))
         })
     }
@@ -139,7 +139,7 @@ impl<I: Inboxes> Handler<Delivery<Submit>> for JobActor<I> {
         let shared = self.shared.clone();
         Box::pin(async move {
             let (submitted, written, place) = submitted?;
-            written.durable().await?;
+            written.durable().await;
             match place {
                 Some(place) => wait(&shared, &submit, &place, submitted.id).await,
                 None => Ok(reply_any(submitted)),

@@ -8,7 +8,7 @@ use systole_core::inbox::{
     Change, InboxError, JobCard, JobError, Jobs, Principal, Status, Submission, Task, TaskInbox,
 };
 use systole_core::journal::Op;
-use systole_core::vocab::{Fault, Name, TaskId, Time};
+use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 
 use super::inboxes::Inboxes;
 use super::shared::{Kept, Shared, Written};
@@ -32,7 +32,8 @@ pub enum BoardError {
     /// A rule forbids the operation. Nothing has changed.
     #[error(transparent)]
     Refused(#[from] JobError),
-    /// The operation may have been done, but is not durable: the journal can't be written.
+    /// The operation is not durable: the organism ends, or its journal can't be written. After the next start it has
+    /// been done or not.
     #[error("{}", .0.message)]
     Lost(Fault),
 }
@@ -155,6 +156,12 @@ impl TaskBoard {
         self.jobs.is_empty() && self.registries.is_empty()
     }
 
+    /// Lets the inboxes live in memory, as those of an organism without a journal.
+    pub(in crate::runtime) fn live_in_memory(&self) {
+        self.jobs.iter().for_each(|job| job.lock().appender = None);
+        self.registries.iter().for_each(|registry| registry.lock().appender = None);
+    }
+
     /// All jobs and registries, as recoverables of a journal.
     pub(in crate::runtime) fn recoverables(&self) -> impl Iterator<Item = Arc<dyn Recoverable>> {
         let jobs = self.jobs.iter().cloned().map(|job| -> Arc<dyn Recoverable> { job });
@@ -188,7 +195,9 @@ async fn told<T, E>((outcome, written): (Result<T, E>, Written)) -> Result<T, Bo
 where
     BoardError: From<E>,
 {
-    written.durable().await.map_err(BoardError::Lost)?;
+    written.told().await.map_err(|ending| {
+        BoardError::Lost(Fault { retryable: true, ..Fault::new(FaultCode::Internal, ending.to_string()) })
+    })?;
     Ok(outcome?)
 }
 

@@ -123,7 +123,8 @@ impl Job {
     /// it, also after the next start.
     ///
     /// # Errors
-    /// The refusal of `act`, as a fault; a fault if this is not the handler's own thread, or the journal fails.
+    /// The refusal of `act`, as a fault; a fault if this is not the handler's own thread. If the organism ends first the
+    /// future is never done: the handler is dropped with it, and runs again with the next start.
     pub fn act(
         &self,
         thread: &Thread,
@@ -131,7 +132,10 @@ impl Job {
         act: impl FnOnce(&mut TaskInbox, Time) -> Result<Change, InboxError>,
     ) -> LocalBoxFuture<Result<(), Failure>> {
         let acted = self.shared.act(thread, state, |inbox, now| Ok((act(inbox, now).map_err(failure)?, ())));
-        Box::pin(async move { Ok(acted?.1.durable().await?) })
+        Box::pin(async move {
+            acted?.1.durable().await;
+            Ok(())
+        })
     }
 
     /// Returns the state that the owner stored last.

@@ -42,7 +42,7 @@ impl<I: Inboxes> Place<I> {
         let waiter = Arc::<Waiter>::default();
         lock(&shared.waiting).entry(id).or_default().push(waiter.clone());
         shared.waiters.fetch_add(1, Ordering::Relaxed);
-        let appender = shared.lock().appender.clone().filter(JournalAppender::is_open);
+        let appender = shared.lock().appender.clone();
         Self { shared, clock, appender, id, submitter, waiter }
     }
 

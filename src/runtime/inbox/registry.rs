@@ -105,14 +105,18 @@ impl JobRegistry {
     /// visible when this method returns, and durable when the future is done; a refused one changes nothing.
     ///
     /// # Errors
-    /// The refusal of `act`, as a fault; a fault if this is not the handler's own thread, or the journal fails.
+    /// The refusal of `act`, as a fault; a fault if this is not the handler's own thread. If the organism ends first the
+    /// future is never done: the handler is dropped with it, and runs again with the next start.
     pub fn act(
         &self,
         thread: &Thread,
         act: impl FnOnce(&mut Jobs, Time) -> Result<Change, JobError>,
     ) -> LocalBoxFuture<Result<(), Failure>> {
         let acted = self.shared.act(thread, None, |jobs, now| Ok((act(jobs, now).map_err(failure)?, ())));
-        Box::pin(async move { Ok(acted?.1.durable().await?) })
+        Box::pin(async move {
+            acted?.1.durable().await;
+            Ok(())
+        })
     }
 }
 
@@ -146,7 +150,7 @@ impl JobActor<Jobs> {
         });
         Box::pin(async move {
             let (pending, written) = acted?;
-            written.durable().await?;
+            written.durable().await;
             Ok(reply_any(answer(pending)))
         })
     }

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 use super::inboxes::Inboxes;
 use super::place::Waiter;
 use super::setting::{Sends, Setting};
-use crate::runtime::journal_appender::JournalAppender;
+use crate::runtime::journal_appender::{Ending, JournalAppender};
 use crate::runtime::thread::{Noted, Thread};
 
 /// State that the actor of a listener with tasks, its waiting handlers and its owner's program share. It outlives the
@@ -46,7 +46,7 @@ pub(super) struct Kept<I> {
     pub(super) enrolled: u64,
     /// The state that the owner of the one job stores with its tasks.
     pub(super) state: Option<Bytes>,
-    /// The appender; `None`, or closed, while the inboxes live in memory alone.
+    /// `None` while the inboxes live in memory alone.
     pub(super) appender: Option<JournalAppender>,
     /// The last change: once it is durable, everything is.
     last: Written,
@@ -61,7 +61,8 @@ struct News {
     results: Vec<ResultPayload>,
 }
 
-/// Durability of a change and all before it; none if there is no journal.
+/// Durability of a change and all before it; none if there is no journal. A change that the journal does not take, since
+/// the organism ends, is never durable.
 #[derive(Clone, Default)]
 #[must_use]
 pub(super) struct Written(Option<watch::Receiver<bool>>);
@@ -158,7 +159,7 @@ impl<I: Inboxes> Shared<I> {
             ops.append(&mut kept.inboxes.ops(&change));
         }
         let news = kept.news(change);
-        let Some(appender) = kept.appender.clone().filter(JournalAppender::is_open) else {
+        let Some(appender) = kept.appender.clone() else {
             lock(&self.unheard).extend(news.events.iter().cloned());
             drop(kept);
             self.spread(&news);
@@ -168,8 +169,9 @@ impl<I: Inboxes> Shared<I> {
         let written = Written(Some(told));
         kept.last = written.clone();
         let shared = self.clone();
-        // Handed over before any other thread sees the change, so that consequences are written after it.
-        appender.append(
+        // Handed over before any other thread sees the change, so that consequences are written after it. If it is refused,
+        // `tell` is dropped, and nobody is told of the change.
+        let _ = appender.append(
             ops,
             Box::new(move || {
                 lock(&shared.unheard).extend(news.events.iter().cloned());
@@ -282,11 +284,18 @@ impl Written {
     /// Waits until the change is durable.
     ///
     /// # Errors
-    /// The fault of a handler whose organism can't go on.
-    pub(super) async fn durable(self) -> Result<(), Fault> {
-        let gone = |_| Fault::new(FaultCode::Internal, "the journal can't be written: the organism can't go on");
+    /// Waits for it, on behalf of a handler. If the organism ends first the handler waits until it is dropped: any answer
+    /// of it could be durable without the change. The next start runs it again.
+    pub(super) async fn durable(self) {
+        if self.told().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Waits for it, on behalf of a request.
+    pub(super) async fn told(self) -> Result<(), Ending> {
         match self.0 {
-            Some(mut told) => told.wait_for(|durable| *durable).await.map(drop).map_err(gone),
+            Some(mut told) => told.wait_for(|durable| *durable).await.map(drop).map_err(|_| Ending),
             None => Ok(()),
         }
     }

@@ -16,7 +16,7 @@ use super::recover::{Known, known, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
 use super::sum::Sums;
-use crate::runtime::sqlite::{Cut, Database, Opened, Problem, truncate_log};
+use crate::runtime::sqlite::{Cut, Database, Opened, Problem, truncate_log, write_back};
 
 /// A journal in an SQLite file.
 ///
@@ -78,6 +78,10 @@ impl SqliteJournal {
             self.failed = Some(problem.to_string());
             // Some errors have rolled it back already; a failed journal is not used again in any case.
             let _ = self.db.execute_batch("ROLLBACK");
+            if matches!(problem, Problem::Parted { .. }) {
+                // The finished transactions are in a log that ends with this process.
+                let _ = write_back(&self.db);
+            }
         }
         done.map_err(|problem| problem.of(&self.file))
     }
@@ -86,9 +90,7 @@ impl SqliteJournal {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let meta = work(self)?;
         write(&mut *self.db.prepare_cached(Meta::REPLACE)?, &meta, self.retain.now(), &mut self.sums)?;
-        if !self.db.file().is_in_place() {
-            return Err(Problem::Moved);
-        }
+        self.db.judge_place()?;
         self.db.commit()?;
         self.meta = meta;
         Ok(())
@@ -135,7 +137,9 @@ impl Journal for SqliteJournal {
     }
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
-        if !self.retain.is_due(&self.db, now).map_err(|problem| problem.of(&self.file))? {
+        let is_due = self.retain.is_due(&self.db, now).map_err(|problem| problem.of(&self.file))?;
+        // An idle organism, too, learns that its files are gone: by a transaction, which fails then.
+        if !is_due && self.db.judge_place().is_ok() {
             return Ok(false);
         }
         self.transaction(|journal| {

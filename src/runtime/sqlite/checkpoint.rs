@@ -183,7 +183,7 @@ fn go_over(db: &Connection, pages: &AtomicI32) -> rusqlite::Result<()> {
 }
 
 /// Writes back the frames that no reader needs; returns how many pages of the log are written back.
-fn write_back(db: &Connection) -> rusqlite::Result<i32> {
+pub(crate) fn write_back(db: &Connection) -> rusqlite::Result<i32> {
     db.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::PASSIVE).map(|(_, back)| back)
 }
 

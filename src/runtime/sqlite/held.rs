@@ -27,7 +27,7 @@ use rustix::fs::OFlags;
 use super::Durability;
 use super::checkpoint::Checkpoints;
 use super::format::Format;
-use super::place::{judge, place};
+use super::place::{beside, judge, place};
 use super::problem::Problem;
 
 /// Attempts to lock: a process that checks whether a file is in use holds a lock for a moment.
@@ -73,6 +73,15 @@ pub(crate) struct Database {
     // The connection must be closed before the file.
     db: Connection,
     file: Held,
+    /// The log and its index, once the file is open for writing.
+    companions: Vec<Companion>,
+}
+
+/// A file beside the database that SQLite opened by its name, and has open.
+#[derive(Debug)]
+struct Companion {
+    path: PathBuf,
+    inode: Inode,
 }
 
 impl Held {
@@ -138,7 +147,7 @@ impl Held {
 
     /// Tells whether the path still leads to the file.
     pub(crate) fn is_in_place(&self) -> bool {
-        fs::symlink_metadata(&self.path).is_ok_and(|found| Inode::of(&found) == self.inode)
+        self.inode.is_at(&self.path)
     }
 
     /// Reads the first bytes of the file; returns the number of bytes read.
@@ -237,7 +246,36 @@ impl Drop for Held {
 
 impl Database {
     pub(super) fn new(db: Connection, file: Held) -> Self {
-        Self { checkpoints: None, db, file }
+        Self { checkpoints: None, db, file, companions: Vec::new() }
+    }
+
+    /// Notes the log and its index, which SQLite has open and keeps until the end of the last connection.
+    ///
+    /// # Errors
+    /// The system's error, if one of them is missing.
+    pub(super) fn keep_companions(&mut self) -> Result<(), Problem> {
+        let companion = |ending| {
+            let path = beside(self.file.path(), ending);
+            let inode = Inode::of(&fs::symlink_metadata(&path)?);
+            Ok(Companion { path, inode })
+        };
+        self.companions = ["-wal", "-shm"].into_iter().map(companion).collect::<io::Result<_>>()?;
+        Ok(())
+    }
+
+    /// Checks that the file, its log and its index are where SQLite opened them. What is written to a file without a
+    /// name ends with the process.
+    ///
+    /// # Errors
+    /// [`Problem::Moved`], [`Problem::Parted`].
+    pub(crate) fn judge_place(&self) -> Result<(), Problem> {
+        if !self.file.is_in_place() {
+            return Err(Problem::Moved);
+        }
+        match self.companions.iter().find(|companion| !companion.inode.is_at(&companion.path)) {
+            Some(gone) => Err(Problem::Parted { gone: gone.path.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// Starts checkpoints on a thread of their own, which [`commit`](Self::commit) triggers.
@@ -277,6 +315,10 @@ impl Deref for Database {
 impl Inode {
     fn of(found: &Metadata) -> Self {
         Self(found.dev(), found.ino())
+    }
+
+    fn is_at(self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|found| Self::of(&found) == self)
     }
 }
 

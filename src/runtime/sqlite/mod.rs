@@ -12,6 +12,7 @@ mod place;
 mod problem;
 mod wal;
 
+pub(crate) use checkpoint::write_back;
 pub(crate) use format::Format;
 pub(crate) use held::{Database, Held};
 pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, truncate_log, used};

@@ -79,6 +79,7 @@ impl<T> Opening<'_, T> {
         }
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.write_back_beside(self.format, self.durability)?;
+        db.keep_companions()?;
         Ok(Opened { db, read, cut })
     }
 

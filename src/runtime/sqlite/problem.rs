@@ -51,6 +51,12 @@ pub enum Problem {
     /// The path has led elsewhere since the file was opened.
     #[error("it was deleted, moved or replaced while it was in use: later steps would be lost")]
     Moved,
+    /// A companion of the file was deleted, moved or replaced while it was open.
+    #[error("{} was deleted, moved or replaced while it was in use: later steps would be lost", .gone.display())]
+    Parted {
+        /// The log, or its index.
+        gone: PathBuf,
+    },
     /// The file is missing.
     #[error("there is no such file: name the file of `journal:` in the organism's file")]
     Missing,

@@ -145,10 +145,14 @@ impl Site {
 
     /// Ends the process in order.
     pub(crate) fn stop(&mut self) {
-        let mut process = self.process.take().unwrap();
-        let pid = rustix::process::Pid::from_child(&process);
+        self.terminate();
+        self.ended();
+    }
+
+    /// Tells the process to end in order.
+    pub(crate) fn terminate(&self) {
+        let pid = rustix::process::Pid::from_child(self.process.as_ref().unwrap());
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        process.wait().unwrap();
     }
 
     pub(crate) fn systole(&self, args: &[&str]) -> Command {
@@ -270,6 +274,14 @@ impl Who {
         let mut stream = self.connect();
         stream.write_all(bytes).unwrap();
         stream
+    }
+
+    /// Posts to a process that may end meanwhile; none if the connection fails or is cut.
+    pub(crate) fn try_post(&self, path: &str, body: &str) -> Option<Answer> {
+        let mut stream = TcpStream::connect(self.address).ok()?;
+        stream.set_read_timeout(Some(2 * PATIENCE)).ok()?;
+        stream.write_all(&self.request("POST", path, &[], body)).ok()?;
+        Some(answer(stream)).filter(|answer| answer.status > 0)
     }
 
     /// Sends an ask with that number.

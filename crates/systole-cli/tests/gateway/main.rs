@@ -19,6 +19,7 @@ mod peer;
 mod push;
 #[path = "../../../systole-core/tests/durable/random.rs"]
 mod random;
+mod stop;
 mod survive;
 mod tasks;
 mod tls;

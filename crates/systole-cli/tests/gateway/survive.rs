@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::kit::{Site, Who, reply, text, wait};
+use crate::kit::{Site, Who, ask, reply, text, wait};
 
 const ALL: &str = "/v1/mailboxes/worker/messages?limit=500";
 
@@ -32,7 +32,7 @@ fn what_was_acknowledged_outlives_a_kill_and_comes_once() {
                     for number in (sender..100).step_by(4) {
                         let number = round * 100 + number;
                         // A message without an acknowledgement may have arrived or not.
-                        if try_send(ada, number) != Some(202) {
+                        if ada.try_post("/v1/messages", &ask(number)).is_none_or(|answer| answer.status != 202) {
                             return;
                         }
                         taken.lock().unwrap().push(number);
@@ -50,18 +50,6 @@ fn what_was_acknowledged_outlives_a_kill_and_comes_once() {
     let all = |asked: &BTreeMap<u32, u32>| taken.iter().all(|number| asked.contains_key(number));
     let seen = wait("all that was acknowledged is in the mailbox", || Some(asked(&worker)).filter(all));
     assert!(seen.values().all(|times| *times == 1), "{seen:?}");
-}
-
-/// Sends a message to a process that may end meanwhile.
-fn try_send(who: &Who, number: u32) -> Option<u16> {
-    use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect(who.address).ok()?;
-    let (token, body) = (&who.token, crate::kit::ask(number));
-    let head = format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}");
-    write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok()?;
-    let mut said = String::new();
-    stream.read_to_string(&mut said).ok()?;
-    said.split(' ').nth(1)?.parse().ok()
 }
 
 #[test]
@@ -113,9 +101,28 @@ fn an_organism_that_can_not_go_on_ends_its_process() {
     ada.get("/readyz").is(200);
     // Further writes would be lost with the file.
     std::fs::remove_file(site.folder.join("systole.journal")).unwrap();
-    try_send(&ada, 2);
+    ada.try_post("/v1/messages", &ask(2));
     assert_eq!(site.ended(), Some(3), "{}", site.log());
     assert!(site.log().contains("it was deleted, moved or replaced while it was in use"), "{}", site.log());
+}
+
+#[test]
+fn an_organism_whose_log_is_deleted_acknowledges_nothing_more_and_loses_nothing() {
+    for ending in ["-wal", "-shm"] {
+        let mut site = Site::new();
+        let (mut ada, mut worker) = (site.party("ada"), site.party("worker"));
+        (1..=20).for_each(|number| drop(ada.send(number).is(202)));
+        worker.until(ALL, |page| page["items"].as_array().unwrap().len() == 20);
+        std::fs::remove_file(site.folder.join(format!("systole.journal{ending}"))).unwrap();
+        let answer = ada.try_post("/v1/messages", &ask(21));
+        assert!(answer.as_ref().is_none_or(|answer| answer.status == 503), "{answer:?}");
+        assert_eq!(site.ended(), Some(3), "{}", site.log());
+        assert!(site.log().contains(&format!("{ending} was deleted, moved or replaced")), "{}", site.log());
+        site.start();
+        (ada.address, worker.address) = (site.address, site.address);
+        let asked = asked(&worker);
+        assert!((1..=20).all(|number| asked.get(&number) == Some(&1)), "without {ending}: {asked:?}");
+    }
 }
 
 #[test]
@@ -125,7 +132,7 @@ fn a_file_that_may_not_grow_is_a_full_disk() {
     let kept = ada.send(1).is(202).json();
     site.limit(rustix::process::Resource::Fsize, 4096);
     for number in 2..40 {
-        try_send(&ada, number);
+        ada.try_post("/v1/messages", &ask(number));
     }
     assert_eq!(site.ended(), Some(3), "{}", site.log());
     site.start();
