@@ -224,13 +224,14 @@ impl Site {
         (answer, self.at(folder))
     }
 
-    /// Calls, and ends the organism in order meanwhile: the end begins after so many polls of the call, and is polled
-    /// `ahead` times before the call goes on. The answer, whether it came before the end began, and the organism's next
+    /// Calls, and ends the organism in order meanwhile: the end begins after so many polls of the call, and has
+    /// `ahead` turns before the call goes on. The answer, whether it came before the end began, and the organism's next
     /// start.
     pub(crate) fn end_during(self, call: &Call<'_>, polls: usize, ahead: usize) -> (Answer, bool, Self) {
         let request = self.request(call);
         let (answer, early) = self.kit().block_on(async {
-            let mut asked = Box::pin(async { read(self.router.clone().oneshot(request).await.unwrap()).await });
+            let router = self.router.clone();
+            let mut asked = Box::pin(async { read(router.oneshot(request).await.unwrap()).await });
             let mut answer = None;
             for _ in 0..polls {
                 match poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await {
@@ -242,23 +243,20 @@ impl Site {
                 }
             }
             let mut end = Box::pin(self.kit().organism().drain(Duration::ZERO));
-            let mut over = false;
-            for _ in 0..ahead {
-                over = over || poll_fn(|cx| Poll::Ready(end.as_mut().poll(cx))).await.is_ready();
-                tokio::task::yield_now().await;
+            let over = poll_fn(|cx| Poll::Ready(end.as_mut().poll(cx))).await;
+            assert!(over.is_pending(), "an end takes its time");
+            if let Some(answer) = answer {
+                end.await;
+                return (answer, true);
             }
-            let rest = async {
-                if !over {
-                    end.await;
+            // A task of its own takes turns with those that end the organism.
+            let asked = tokio::task::spawn_local(async move {
+                for _ in 0..ahead {
+                    turn().await;
                 }
-            };
-            match answer {
-                Some(answer) => {
-                    rest.await;
-                    (answer, true)
-                }
-                None => (tokio::join!(rest, asked).1, false),
-            }
+                asked.await
+            });
+            (tokio::join!(end, asked).1.unwrap(), false)
         });
         let folder = self.copy();
         (answer, early, self.at(folder))
@@ -310,6 +308,19 @@ impl Drop for Site {
         self.kit = None;
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Lets all other tasks that are ready go on once.
+async fn turn() {
+    let mut waited = false;
+    poll_fn(|cx| match std::mem::replace(&mut waited, true) {
+        true => Poll::Ready(()),
+        false => {
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await;
 }
 
 async fn read(response: axum::response::Response) -> Answer {
