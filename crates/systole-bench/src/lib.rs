@@ -18,6 +18,8 @@ mod load;
 mod measure;
 mod memory;
 mod messages;
+#[cfg(feature = "peers")]
+mod peers;
 mod ping_pong;
 mod plot;
 mod progress;
