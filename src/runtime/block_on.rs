@@ -1,26 +1,73 @@
 //! Waiting for futures without a runtime.
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+
+use super::clock::instant;
+use super::spin::{LOOKS, SPIN, Spin};
+
+thread_local! {
+    static RECENT: Cell<Spin> = const { Cell::new(Spin::new()) };
+}
+
+/// A wake of a thread that waits.
+struct Signal {
+    woken: AtomicBool,
+    thread: Thread,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl Signal {
+    /// Takes a wake that has come.
+    fn take(&self) -> bool {
+        self.woken.swap(false, Ordering::Acquire)
+    }
+
+    /// Waits for a wake.
+    fn wait(&self) {
+        let start = instant();
+        let mut recent = RECENT.get();
+        while recent.is_worth() && start.elapsed() < SPIN {
+            for _ in 0..LOOKS {
+                if self.woken.load(Ordering::Relaxed) {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            if self.take() {
+                return;
+            }
+            thread::yield_now();
+        }
+        while !self.take() {
+            thread::park();
+        }
+        recent.waited(start.elapsed());
+        RECENT.set(recent);
+    }
+}
 
 /// Waits for a future on a thread that runs no async runtime.
 ///
 /// Every future of an [`super::Organism`] and its clients works here: their work is done on threads of the organism.
 /// Futures that need a runtime of their own (timers, sockets) don't.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
     let mut future = std::pin::pin!(future);
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let signal = Arc::new(Signal { woken: AtomicBool::new(false), thread: thread::current() });
+    let waker = Waker::from(signal.clone());
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
+            Poll::Pending => signal.wait(),
         }
     }
 }

@@ -5,6 +5,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use systole_core::vocab::Time;
 
+/// Returns the present instant of the machine's monotonic clock.
+pub(super) fn instant() -> Instant {
+    Instant::now()
+}
+
 /// Source of an organism's time, which never goes back.
 #[derive(Debug, Clone)]
 pub enum Clock {

@@ -50,6 +50,7 @@ mod shard_context;
 mod shard_spec;
 #[cfg(feature = "testing")]
 pub(crate) mod simulation;
+mod spin;
 pub(crate) mod sqlite;
 mod start;
 pub mod terminal;

@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::{Instant, Sleep};
 
+use super::clock::instant;
 use super::cores::Cores;
 use super::egress::EgressRouter;
 use super::handler::Place;
@@ -23,6 +24,7 @@ use super::journal_handle::JournalKeeper;
 use super::link::Command;
 use super::organism::Shared;
 use super::shard_context::ShardContext;
+use super::spin::{LOOKS, SPIN, Spin};
 
 /// The most steps of the core before other work on the thread.
 const BATCH: usize = 64;
@@ -61,6 +63,7 @@ pub(super) struct Shard {
     /// True if the organism counts the shard as busy.
     active: bool,
     quit: bool,
+    spin: Spin,
 }
 
 impl Shard {
@@ -98,6 +101,7 @@ impl Shard {
             armed: None,
             active: false,
             quit: false,
+            spin: Spin::new(),
         }
     }
 
@@ -110,7 +114,7 @@ impl Shard {
                 tokio::task::yield_now().await;
             } else if !self.quit {
                 self.rest();
-                self.wait().await;
+                self.pause().await;
             }
         }
         while self.work() {}
@@ -163,6 +167,27 @@ impl Shard {
         if !std::mem::replace(&mut self.active, true) {
             self.shard_context.links.busy().begin();
         }
+    }
+
+    /// Looks for an input or a command for a while, if recent waits were short; then waits for them or the timer.
+    async fn pause(&mut self) {
+        if self.shard_context.clock.is_simulated() {
+            return self.wait().await;
+        }
+        let start = instant();
+        while self.spin.is_worth() && start.elapsed() < SPIN {
+            for _ in 0..LOOKS {
+                if !self.commands.is_empty() || self.shard_context.has_input() {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+            std::thread::yield_now();
+            // Other tasks of this thread may have to run, and to hear of their sockets.
+            tokio::task::yield_now().await;
+        }
+        self.wait().await;
+        self.spin.waited(start.elapsed());
     }
 
     /// Waits for an input, a command or the timer.

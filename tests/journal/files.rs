@@ -13,6 +13,7 @@ use systole::runtime::journal::{Durability, JournalReader, JournalWriter, Option
 use systole::vocab::Time;
 
 use crate::story::{Folder, KEY, Story, content, open};
+use crate::versions::noted;
 
 fn refusal(file: &Path) -> String {
     SqliteJournal::open(file, &Options::new(KEY)).unwrap_err().to_string()

@@ -272,7 +272,7 @@ fn rows_that_version_5_has_lost_are_still_missing() {
 }
 
 /// Drops the notes of ended messages, which the first version accepted.
-fn noted(recovered: Recovered) -> Recovered {
+pub(crate) fn noted(recovered: Recovered) -> Recovered {
     let mut content = content(recovered);
     content.notes.retain(|note| content.messages.iter().any(|message| message.number == note.message));
     content

@@ -7,6 +7,8 @@ use super::fan_out::{FanOut, Style};
 use super::idle::{Chains, Conversations, Sleepers};
 use super::load::{Load, LoadError, Scale};
 use super::messages::{Note, Order};
+#[cfg(feature = "peers")]
+use super::peers::{self, TwoHopOf};
 use super::ping_pong::PingPong;
 use super::two_hop::TwoHop;
 use systole::runtime::journal::Durability;
@@ -85,15 +87,15 @@ pub fn groups() -> Vec<Group> {
         }),
         memory("asleep", "100,000 threads that continue in an hour", |scale| boxed(Sleepers::start(scale, THREADS))),
         Group {
+            #[cfg(feature = "peers")]
+            cases: two_hop_of_peers(),
             bar: Some(Bar {
                 what: "two hops of 1 KB, CPU \u{b5}s a delivery",
                 of: Figure::CpuMicros,
                 must: Some(16.0),
                 aim: Some(10.0),
             }),
-            ..single('a', "two-hop", "1 KB of text, 64 in flight, 1 shard", |scale| {
-                boxed(TwoHop::<Note>::start(scale, Some(1), 4000, 64))
-            })
+            ..single('a', TWO_HOP.name, TWO_HOP.what, TWO_HOP.start)
         },
         single('a', "two-hop-alone", "1 KB of text, 1 in flight, 1 shard", |scale| {
             boxed(TwoHop::<Note>::start(scale, Some(1), 1000, 1))
@@ -112,6 +114,33 @@ pub fn groups() -> Vec<Group> {
         dispatch_1k(),
         dispatch_100k(),
         dispatch_1m(),
+    ]
+}
+
+const TWO_HOP: Case = Case {
+    name: "two-hop",
+    what: "1 KB of text, 64 in flight, 1 shard",
+    start: |scale| boxed(TwoHop::<Note>::start(scale, Some(1), 4000, 64)),
+};
+
+/// The conversation of two hops beside that of other libraries.
+#[cfg(feature = "peers")]
+fn two_hop_of_peers() -> Vec<Case> {
+    let case = |name, what, start| Case { name, what, start };
+    vec![
+        TWO_HOP,
+        case("two-hop-tokio-xml", "tokio and quick-xml, no checks", |scale| {
+            Ok(Box::new(TwoHopOf::<peers::Tokio>::start(scale, 4000, 64)))
+        }),
+        case("two-hop-actix-json", "actix and serde_json, no checks", |scale| {
+            Ok(Box::new(TwoHopOf::<peers::Actix>::start(scale, 4000, 64)))
+        }),
+        case("two-hop-kameo-json", "kameo and serde_json, no checks", |scale| {
+            Ok(Box::new(TwoHopOf::<peers::Kameo>::start(scale, 4000, 64)))
+        }),
+        case("two-hop-ractor-json", "ractor and serde_json, no checks", |scale| {
+            Ok(Box::new(TwoHopOf::<peers::Ractor>::start(scale, 4000, 64)))
+        }),
     ]
 }
 

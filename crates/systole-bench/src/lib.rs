@@ -18,6 +18,8 @@ mod load;
 mod measure;
 mod memory;
 mod messages;
+#[cfg(feature = "peers")]
+mod peers;
 mod ping_pong;
 mod plot;
 mod progress;
@@ -56,10 +58,16 @@ pub struct Options {
     /// File to write the chart to, as SVG
     #[arg(long, value_name = "FILE", default_value = "target/bench.svg")]
     svg: PathBuf,
+    /// Measure one run of one hostile document, in this process, and print its figures
+    #[arg(long, hide = true, num_args = 3, value_names = ["DOCUMENT", "BYTES", "LIFTED"])]
+    hostile_run: Vec<String>,
 }
 
 /// Runs the benchmarks and prints the figures. Unmet bars don't make it fail.
 pub fn main(options: &Options) -> ExitCode {
+    if !options.hostile_run.is_empty() {
+        return hostile::run_here(&options.hostile_run);
+    }
     let report = match run(options) {
         Ok(report) => report,
         Err(error) => {
@@ -128,7 +136,10 @@ pub fn run(options: &Options) -> Result<Report, LoadError> {
     }
     for (document, (bytes, lifted)) in runs {
         progress.now(document.name);
-        report.hostile.push(hostile::figures(document, bytes, lifted)?);
+        report.hostile.push(match scale {
+            Scale::Full => hostile::figures_apart(document, bytes, lifted)?,
+            Scale::Smoke => hostile::figures(document, bytes, lifted)?,
+        });
         progress.step();
     }
     report.bars.extend(hostile::bars(&report.hostile));
@@ -180,7 +191,7 @@ mod tests {
 
     #[test]
     fn everything_runs_and_is_reported() {
-        let options = Options { json: false, filter: None, smoke: true, svg: PathBuf::new() };
+        let options = Options { json: false, filter: None, smoke: true, svg: PathBuf::new(), hostile_run: vec![] };
         let report = run(&options).unwrap();
         assert_eq!(report.bars.len(), 7, "{:?}", report.bars);
         assert_eq!(report.stages.len(), specimens().len());
@@ -204,7 +215,13 @@ mod tests {
 
     #[test]
     fn a_picture_is_drawn() {
-        let options = Options { json: false, filter: Some("171 B".into()), smoke: true, svg: PathBuf::new() };
+        let options = Options {
+            json: false,
+            filter: Some("171 B".into()),
+            smoke: true,
+            svg: PathBuf::new(),
+            hostile_run: vec![],
+        };
         let path = std::env::temp_dir().join(format!("systole-bench-{}.svg", std::process::id()));
         draw(&run(&options).unwrap(), &path).unwrap();
         let svg = std::fs::read_to_string(&path).unwrap();

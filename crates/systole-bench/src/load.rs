@@ -65,6 +65,14 @@ pub enum LoadError {
     /// The runtime of a load without an organism did not start.
     #[error("the runtime of a load without an organism did not start: {0}")]
     Runtime(#[from] std::io::Error),
+    /// The process that measures a hostile document failed.
+    #[error("the process that measures '{document}' failed: {error}")]
+    Apart {
+        /// The name of the document.
+        document: &'static str,
+        /// The reason.
+        error: std::io::Error,
+    },
     /// A load without an organism lost a message.
     #[error("a load without an organism lost a message and ended early")]
     Lost,

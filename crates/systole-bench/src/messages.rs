@@ -106,14 +106,23 @@ impl Add {
 impl Sample for Note {
     /// A sample with 1,000 bytes of text, some of them not ASCII, some of them escaped.
     fn envelope() -> Bytes {
-        let sentence = "The pump keeps every word it's given: prose, code &amp; “quotes”, line\nafter line. ";
-        let mut text = sentence.repeat(1000usize.div_ceil(sentence.len()));
-        let end = (0..=1000).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default();
-        text.truncate(end);
-        text.truncate(text.rfind('.').map_or(end, |stop| stop + 1));
-        let filler = 1000 - text.len();
-        text.extend(std::iter::repeat_n('.', filler));
+        let text = Self::sample().text.replace('&', "&amp;");
         envelope("", "", &format!("<note xmlns=\"{NAMESPACE}\"><text>{text}</text></note>"))
+    }
+}
+
+impl Note {
+    /// The value of the sample: 1,000 bytes in XML.
+    pub(super) fn sample() -> Self {
+        let sentence = "The pump keeps every word it's given: prose, code & “quotes”, line\nafter line. ";
+        let escapes = "amp;".len();
+        let mut text = String::new();
+        while text.len() + text.matches('&').count() * escapes + sentence.len() + escapes <= 1000 {
+            text.push_str(sentence);
+        }
+        let filler = 1000 - text.len() - text.matches('&').count() * escapes;
+        text.extend(std::iter::repeat_n('.', filler));
+        Self { text }
     }
 }
 

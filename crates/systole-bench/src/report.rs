@@ -1,6 +1,6 @@
 //! The figures of a run, as `systole bench --json` prints them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::stages::Side;
 
@@ -95,9 +95,10 @@ pub struct StageFigures {
 }
 
 /// The figures of a hostile document: CPU time in milliseconds, of one run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct HostileFigures {
     /// The name of the document.
+    #[serde(skip_deserializing)]
     pub name: &'static str,
     /// The length in bytes.
     pub bytes: usize,

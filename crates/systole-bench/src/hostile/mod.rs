@@ -3,6 +3,8 @@
 mod documents;
 
 use std::hint::black_box;
+use std::io;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +31,7 @@ const SMOKE: usize = 1 << 14;
 /// hundred times as long as the document.
 const LIFTED: XmlLimits = XmlLimits { message_bytes: 8 * LARGE, ..XmlLimits::UNLIMITED };
 
-/// The runs of each document: its size in bytes, and `true` if the limits are lifted. Small documents come first,
-/// because the allocator doesn't return all freed memory to the system.
+/// The runs of each document: its size in bytes, and `true` if the limits are lifted.
 pub(super) fn runs(scale: Scale) -> Vec<(usize, bool)> {
     match scale {
         Scale::Full => vec![(SMALL, false), (SMALL, true), (LARGE, false), (LARGE, true)],
@@ -60,6 +61,49 @@ pub(super) fn figures(document: &Document, bytes: usize, lifted: bool) -> Result
         peak_rss: memory::peak(),
         verdict: verdict(&raw, &limits),
     })
+}
+
+/// Runs every stage on one document in a process of its own: memory that an earlier document left in the allocator
+/// would count for later ones.
+///
+/// # Errors
+/// [`LoadError`] if the process fails.
+pub(super) fn figures_apart(document: &Document, bytes: usize, lifted: bool) -> Result<HostileFigures, LoadError> {
+    let run = || {
+        let mut command = Command::new("/proc/self/exe");
+        command.args(["bench", "--hostile-run", document.name, &bytes.to_string(), &lifted.to_string()]);
+        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err(io::Error::other(output.status.to_string()));
+        }
+        let figures: HostileFigures = serde_json::from_slice(&output.stdout)?;
+        Ok(HostileFigures { name: document.name, ..figures })
+    };
+    run().map_err(|error| LoadError::Apart { document: document.name, error })
+}
+
+/// Runs every stage on the document that the arguments of [`figures_apart`] name, and prints the figures.
+pub(super) fn run_here(arguments: &[String]) -> ExitCode {
+    let parsed = || {
+        let [name, bytes, lifted] = arguments else { return None };
+        let document = DOCUMENTS.iter().find(|document| document.name == name)?;
+        Some((document, bytes.parse().ok()?, lifted.parse().ok()?))
+    };
+    let Some((document, bytes, lifted)) = parsed() else {
+        eprintln!("error: --hostile-run takes the name of a document, its size in bytes, and true or false");
+        return ExitCode::from(2);
+    };
+    let figures = figures(document, bytes, lifted).map_err(|error| error.to_string());
+    match figures.and_then(|figures| serde_json::to_string(&figures).map_err(|error| error.to_string())) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Processes a stream as an entrance and the pump do. Validation applies the limits, as in the pump.
