@@ -74,8 +74,8 @@ pub use egress::Unread;
 pub use events::{Events, Observed};
 pub use function::{AsFunctions, FunctionAnswer, Functions};
 #[cfg(feature = "gateway")]
-#[cfg(feature = "gateway")]
 pub(crate) use journal_appender::Ending;
+#[cfg(feature = "gateway")]
 pub(crate) use journal_appender::{Following, JournalAppender, Recoverable};
 pub use organism::{NoSuchClient, Organism};
 pub use raw::{LocalBoxFuture, RawListener, RunContext};
