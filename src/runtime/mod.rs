@@ -74,9 +74,7 @@ pub use egress::Unread;
 pub use events::{Events, Observed};
 pub use function::{AsFunctions, FunctionAnswer, Functions};
 #[cfg(feature = "gateway")]
-pub(crate) use journal_appender::Ending;
-#[cfg(feature = "gateway")]
-pub(crate) use journal_appender::{Following, JournalAppender, Recoverable};
+pub(crate) use journal_appender::{Ending, Following, JournalAppender, Recoverable};
 pub use organism::{NoSuchClient, Organism};
 pub use raw::{LocalBoxFuture, RawListener, RunContext};
 pub use response::{Emit, Response, call, call_on, call_to, continue_with, none, reply_any, spawn_thread, write};
