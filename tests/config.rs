@@ -166,8 +166,9 @@ fn backends_are_asked_as_the_file_says() {
     let price = Price { input: millionths("3"), output: millionths("15.5"), cached: Some(millionths("0.3")) };
     let bare = |name: &str| Backend::new(name.parse().unwrap());
     let main = Backend { priority: 2, rate_limit_tpm: Some(41_000), max_concurrent: Some(42), price, ..bare("main") };
+    let near = Backend { when_env: Some("PATH".into()), ..bare("near") };
     let backends: Vec<&Backend> = llm.backends.iter().map(|(backend, _)| backend).collect();
-    assert_eq!(backends, [&main, &bare("near"), &bare("local"), &bare("script")]);
+    assert_eq!(backends, [&main, &near, &bare("local"), &bare("script")]);
     let providers: Vec<&ProviderSettings> = llm.backends.iter().map(|(_, provider)| provider).collect();
     let [
         ProviderSettings::Http(main),
