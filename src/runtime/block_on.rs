@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use super::clock::instant;
-use super::spin::{LOOKS, SPIN, Spin};
+use super::spin::{SPIN, Spin, look};
 
 thread_local! {
     static RECENT: Cell<Spin> = const { Cell::new(Spin::new()) };
@@ -37,16 +37,9 @@ impl Signal {
         let start = instant();
         let mut recent = RECENT.get();
         while recent.is_worth() && start.elapsed() < SPIN {
-            for _ in 0..LOOKS {
-                if self.woken.load(Ordering::Relaxed) {
-                    break;
-                }
-                std::hint::spin_loop();
-            }
-            if self.take() {
+            if look(|| self.woken.load(Ordering::Relaxed)) && self.take() {
                 return;
             }
-            thread::yield_now();
         }
         while !self.take() {
             thread::park();

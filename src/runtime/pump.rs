@@ -24,7 +24,7 @@ use super::journal_handle::JournalKeeper;
 use super::link::Command;
 use super::organism::Shared;
 use super::shard_context::ShardContext;
-use super::spin::{LOOKS, SPIN, Spin};
+use super::spin::{SPIN, Spin, look};
 
 /// The most steps of the core before other work on the thread.
 const BATCH: usize = 64;
@@ -176,13 +176,9 @@ impl Shard {
         }
         let start = instant();
         while self.spin.is_worth() && start.elapsed() < SPIN {
-            for _ in 0..LOOKS {
-                if !self.commands.is_empty() || self.shard_context.has_input() {
-                    return;
-                }
-                std::hint::spin_loop();
+            if look(|| !self.commands.is_empty() || self.shard_context.has_input()) {
+                return;
             }
-            std::thread::yield_now();
             // Other tasks of this thread may have to run, and to hear of their sockets.
             tokio::task::yield_now().await;
         }

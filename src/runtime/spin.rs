@@ -11,10 +11,22 @@ use std::time::Duration;
 pub(super) const SPIN: Duration = Duration::from_micros(40);
 
 /// The looks between two offers of the processor to other threads: some microseconds.
-pub(super) const LOOKS: u32 = 64;
+const LOOKS: u32 = 64;
 
 /// The number of short waits, one after the other, after which it is worth to spin.
 const WORTH: u8 = 4;
+
+/// Looks for something some times; gives way to each thread that is ready if nothing was found.
+pub(super) fn look(mut is_there: impl FnMut() -> bool) -> bool {
+    for _ in 0..LOOKS {
+        if is_there() {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
+    std::thread::yield_now();
+    false
+}
 
 /// The recent waits of a thread.
 #[derive(Debug, Clone, Copy)]
