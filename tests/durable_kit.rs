@@ -66,16 +66,21 @@ impl RawListener for Person {
     }
 }
 
+/// The contract of a person to be asked.
+fn asked() -> Contract {
+    let mut contract = Contract::new("person".parse_name());
+    contract.accepts = vec!["{urn:example:test:v1}ask".parse().unwrap()];
+    contract.replies = vec!["{urn:example:test:v1}told".parse().unwrap()];
+    contract.timeout = None;
+    contract
+}
+
 /// An organism with a front that answers questions, and a person to be asked.
 fn organism<F, R>(person: &Person, answer: F) -> OrganismBuilder
 where
     F: Fn(Delivery<Question>) -> R + Clone + Send + Sync + Unpin + 'static,
     R: Future<Output = Response> + 'static,
 {
-    let mut contract = Contract::new("person".parse_name());
-    contract.accepts = vec!["{urn:example:test:v1}ask".parse().unwrap()];
-    contract.replies = vec!["{urn:example:test:v1}told".parse().unwrap()];
-    contract.timeout = None;
     let person = person.clone();
     Organism::builder("durable")
         .listener(
@@ -83,7 +88,7 @@ where
             move || Oracle(answer.clone()),
             |c| c.accepts::<Question>().replies::<Answered>().calls::<Ask>(),
         )
-        .raw_listener(contract, move || person.clone())
+        .raw_listener(asked(), move || person.clone())
         .schemas([
             systole::schema::PayloadSchema::of::<Told>().unwrap(),
             systole::schema::PayloadSchema::of::<Ask>().unwrap(),
@@ -616,13 +621,9 @@ impl Payload for NumberedAsk {
 
 /// An organism with a person to be asked, by one of the two.
 fn office<Q: Payload + JsonSchema + Serialize + 'static>(person: &Person) -> OrganismBuilder {
-    let mut contract = Contract::new("person".parse_name());
-    contract.accepts = vec!["{urn:example:test:v1}ask".parse().unwrap()];
-    contract.replies = vec!["{urn:example:test:v1}told".parse().unwrap()];
-    contract.timeout = None;
     let person = person.clone();
     Organism::builder("durable")
-        .raw_listener(contract, move || person.clone())
+        .raw_listener(asked(), move || person.clone())
         .schemas([
             systole::schema::PayloadSchema::of::<Told>().unwrap(),
             systole::schema::PayloadSchema::of::<Q>().unwrap(),

@@ -8,7 +8,6 @@ mod waiting;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -50,17 +49,7 @@ impl Folder {
     }
 
     fn start(&self, args: &[&str]) -> Running {
-        let child = Command::new(env!("CARGO_BIN_EXE_systole"))
-            .args(["run", "organism.yaml", "--watch", "--quiet"])
-            .args(args)
-            .current_dir(&self.0)
-            .env_remove("SYSTOLE_LOG")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(fs::File::create(self.0.join("log")).unwrap())
-            .spawn()
-            .unwrap();
-        Running::of(child)
+        Running::organism(&self.0, &[&["--watch", "--quiet"], args].concat())
     }
 
     /// Waits until the log has a text so many times.

@@ -1,7 +1,9 @@
 //! A program that runs, with its standard output. It is killed when the test drops it.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 pub(crate) struct Running {
     pub(crate) child: Child,
@@ -13,6 +15,22 @@ impl Running {
     pub(crate) fn of(mut child: Child) -> Self {
         let out = BufReader::new(child.stdout.take().unwrap());
         Self { child, out }
+    }
+
+    /// Runs the organism of a folder; its file `log` gets standard error.
+    #[allow(dead_code, reason = "some test programs start another command")]
+    pub(crate) fn organism(folder: &Path, args: &[&str]) -> Self {
+        let child = Command::new(env!("CARGO_BIN_EXE_systole"))
+            .args(["run", "organism.yaml"])
+            .args(args)
+            .current_dir(folder)
+            .env_remove("SYSTOLE_LOG")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(folder.join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        Self::of(child)
     }
 
     /// Waits for the next line of output.

@@ -6,7 +6,6 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use super::running::Running;
 
@@ -53,17 +52,7 @@ impl Folder {
     }
 
     pub(crate) fn start(&self, extra: &[&str]) -> Running {
-        let child = Command::new(env!("CARGO_BIN_EXE_systole"))
-            .args(["run", "organism.yaml", "--json"])
-            .args(extra)
-            .current_dir(&self.0)
-            .env_remove("SYSTOLE_LOG")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(fs::File::create(self.0.join("log")).unwrap())
-            .spawn()
-            .unwrap();
-        Running::of(child)
+        Running::organism(&self.0, &[&["--json"], extra].concat())
     }
 
     pub(crate) fn read(&self, name: &str) -> String {
