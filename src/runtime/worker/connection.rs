@@ -27,7 +27,7 @@ pub(super) struct Connection {
     end: RefCell<Option<Rc<str>>>,
 }
 
-/// What a process said about a message, for its handler: the exchange bounds it.
+/// The lines of a process about a message, for its handler: the exchange bounds them.
 #[derive(Default)]
 struct Inbox {
     said: VecDeque<Said>,

@@ -19,7 +19,7 @@ const KEPT: usize = 1024 * 1024;
 pub(super) struct Speaker {
     process: Process,
     lines: Lines<ChildStdout>,
-    /// Its end, and the time until which lines from before are awaited.
+    /// The end of the process, and the time until which lines from before are awaited.
     exit: Option<(io::Result<ExitStatus>, Instant)>,
 }
 

@@ -42,7 +42,7 @@ pub enum Spoken {
     Line {
         /// The line, without its line feed.
         text: String,
-        /// Its meaning to the pump, or what is wrong with it: the pump ends a process for a bad line.
+        /// The meaning to the pump, or the mistake: the pump ends a process for a bad line.
         heard: Result<Heard, String>,
     },
     /// The end of the process, by itself or for a reason for which the pump would end it.

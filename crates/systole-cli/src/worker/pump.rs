@@ -209,7 +209,7 @@ impl Pump {
         }
     }
 
-    /// What the pump makes of a line, less its patience with lines about messages that are not in flight.
+    /// The judgement of the pump on a line, less its patience with lines about messages that are not in flight.
     fn judge(&self, line: String, heard: Result<Heard, String>) -> Result<Option<Came>, Broken> {
         let (id, said) = match heard {
             Err(why) => return Err(broken(line, &format!("a line that keeps the protocol: {why}"))),
