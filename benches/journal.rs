@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
-use systole::core::{Contract, Message, Outcome};
-use systole::journal::{BodyRecord, Journal, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord};
+use systole::core::{Contract, HandlerOutcome, Message};
 use systole::prelude::*;
-use systole::runtime::journal::{Durability, Options, SqliteJournal};
+use systole::runtime::journal::{Durability, JournalOptions, SqliteJournal};
 use systole::runtime::{LocalBoxFuture, RawListener, RunContext};
 use systole::schema::PayloadSchema;
 use systole::vocab::{MessageId, Name, ThreadId, Time};
+use systole_core::journal::{BodyRecord, Journal, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord};
 use uuid::Uuid;
 
 const ROUNDS: usize = 5;
@@ -86,7 +86,7 @@ fn fresh(folder: &Path, durability: Durability) -> (SqliteJournal, PathBuf) {
     for ending in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{ending}", file.display()));
     }
-    let options = Options { durability, ..Options::new([1; 32]) };
+    let options = JournalOptions::new([1; 32]).durability(durability);
     (SqliteJournal::open(&file, &options).expect("a new journal"), file)
 }
 
@@ -206,7 +206,7 @@ fn waiting(folder: &Path) {
     }
     drop(journal);
     let mut opened = None;
-    let open = timed(|| opened = Some(SqliteJournal::open(&file, &Options::new([0; 32])).expect("a journal")));
+    let open = timed(|| opened = Some(SqliteJournal::open(&file, &JournalOptions::new([0; 32])).expect("a journal")));
     let mut journal = opened.expect("it was opened");
     let mut found = 0;
     let recover = timed(|| found = journal.recover().expect("a journal in order").messages.len());
@@ -225,7 +225,7 @@ fn waiting(folder: &Path) {
 struct Waits;
 
 impl RawListener for Waits {
-    fn run(self: std::rc::Rc<Self>, _: Message, _: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: std::rc::Rc<Self>, _: Message, _: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         Box::pin(std::future::pending())
     }
 }

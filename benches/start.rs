@@ -2,10 +2,9 @@
 
 use std::rc::Rc;
 
-use systole::core::{Client, Contract, Message, Outcome, Routing};
+use systole::core::{ClientContract, Contract, HandlerOutcome, Message, Routing};
 use systole::prelude::*;
 use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
-use systole::vocab::Budget;
 
 const LISTENERS: [usize; 3] = [100, 1_000, 10_000];
 
@@ -24,8 +23,8 @@ struct Add {
 struct Mute;
 
 impl RawListener for Mute {
-    fn run(self: Rc<Self>, _: Message, _: RunContext) -> LocalBoxFuture<Outcome> {
-        Box::pin(async { Outcome::Emitted(Vec::new()) })
+    fn run(self: Rc<Self>, _: Message, _: RunContext) -> LocalBoxFuture<HandlerOutcome> {
+        Box::pin(async { HandlerOutcome::Emitted(Vec::new()) })
     }
 }
 
@@ -47,12 +46,7 @@ fn of_distinct_contracts(listeners: usize) -> OrganismBuilder {
         contract.replies = vec![payload(listeners)];
         builder.raw_listener(contract, || Mute)
     };
-    let client = Client {
-        name: "cli".parse().expect("a name"),
-        calls: (0..listeners).map(payload).collect(),
-        admin: false,
-        budget: Budget::NONE,
-    };
+    let client = ClientContract::new("cli".parse().expect("a name")).calls((0..listeners).map(payload).collect());
     (0..listeners).fold(Organism::builder("many"), with).raw_client(client).shards(1)
 }
 

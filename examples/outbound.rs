@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use systole::outbound::retry::Policy;
 use systole::outbound::signature::TOLERANCE;
-use systole::outbound::{Delivery, Guard, Options, Outbound, Secret, State};
+use systole::outbound::{DeliveryOptions, Guard, Outbound, OutboundDelivery, Secret, State};
 use systole::vocab::{MessageId, Time};
 use uuid::Uuid;
 
@@ -21,17 +21,15 @@ const SECRET: &[u8] = b"what both sides know";
 /// The process that delivers: it prints its progress until it has delivered.
 #[tokio::main(flavor = "current_thread")]
 async fn deliver(outbox: &Path, url: &str) -> Result<(), Box<dyn Error>> {
-    let options = Options {
+    let options = DeliveryOptions::default()
         // This machine has a private address, which is refused otherwise.
-        guard: Guard::new().allow("127.0.0.0/8".parse()?),
-        policy: Policy { base: std::time::Duration::from_millis(500), ..Policy::default() },
-        secrets: std::sync::Arc::new(|_| Some(Secret::new(SECRET))),
-        ..Options::default()
-    };
+        .guard(Guard::new().allow("127.0.0.0/8".parse()?))
+        .policy(Policy::default().base(std::time::Duration::from_millis(500)))
+        .secrets(std::sync::Arc::new(|_| Some(Secret::new(SECRET))));
     let outbound = Outbound::start(outbox, options).await?;
     let id = MessageId::from_uuid(Uuid::from_u128(0x67e5_5044_10b1_426f_9247_bb68_0e5f_e0c8));
     let envelope = "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'>…</message>";
-    let delivery = Delivery { signed: true, ..Delivery::new(id, "peer".parse()?, url, envelope) };
+    let delivery = OutboundDelivery { signed: true, ..OutboundDelivery::new(id, "peer".parse()?, url, envelope) };
     // The same message under the same id: accepted once, however often it is sent.
     let mut handle = outbound.send(delivery).await?;
     let mut seen = 0;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use systole::remote::{
-    Failed, Inbound, LoopEnd, LoopOptions, Mailbox, Options, PollDelivery, RemoteError, run_agent_loop,
+    CallOptions, Failed, Inbound, LoopEnd, LoopOptions, Mailbox, PollDelivery, RemoteError, run_agent_loop,
 };
 use tokio::sync::watch;
 
@@ -46,9 +46,9 @@ async fn agent(
     stop: Option<watch::Receiver<bool>>,
 ) -> Result<LoopEnd, RemoteError> {
     let shouter = "shouter".parse().expect("that is a name");
-    let mailbox = Mailbox::new(url, shouter, token, Options::default())?;
+    let mailbox = Mailbox::new(url, shouter, token, CallOptions::default())?;
     let mut delivery = PollDelivery::new(mailbox.clone()).cursor_file(cursor)?;
-    let options = LoopOptions { stop, ..LoopOptions::default() };
+    let options = LoopOptions::default().stop(stop);
     Ok(run_agent_loop(&mut delivery, &shout, &mailbox, options).await)
 }
 

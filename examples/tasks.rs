@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use systole::inbox::payload::{
     Accept, Cancel, Complete, Fail, Get, Input, InputRequired, List, Progress, Question, ResultPayload, Submit,
 };
-use systole::inbox::{Event, TaskContext};
+use systole::inbox::{TaskContext, TaskEvent};
 use systole::prelude::*;
 use systole::runtime::inbox::Job;
 use systole::vocab::TaskId;
@@ -119,7 +119,7 @@ async fn answer(thread: &Thread, id: TaskId) -> Result<Option<String>, Fault> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let events = Arc::<Mutex<Vec<Event>>>::default();
+    let events = Arc::<Mutex<Vec<TaskEvent>>>::default();
     let heard = events.clone();
     let reviews = Job::new("reviews", "reviewer")?
         .description("Reads what others wrote.")

@@ -6,7 +6,7 @@
 //!
 //! - [`vocab`]: names, identifiers, spans, limits, fault codes;
 //! - [`ladder`] and [`schema`]: pure functions from raw bytes to a validated payload;
-//! - [`journal`]: records of an organism that survive its process;
+//! - [`journal`]: the interface of stores that keep what survives the process of an organism;
 //! - [`core`]: contracts, messages and events of the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that clients submit to a job, and the rules of their states;
 //! - [`runtime`]: the runtime that turns the outputs of the core into work;
@@ -45,17 +45,26 @@
 #[cfg(panic = "abort")]
 compile_error!("systole contains the panics of listeners by unwinding: build with panic = \"unwind\"");
 
-pub use systole_core::{inbox, journal, protocol, vocab};
+pub use systole_core::{inbox, protocol, vocab};
 pub use systole_xml::{ladder, schema};
 
 /// Contracts, messages, answers and events, as listeners, clients and operators meet them. The inputs and outputs of the
 /// machine behind them are in the crate `systole-core`.
 pub mod core {
     pub use systole_core::core::{
-        Access, Answer, Blueprint, Body, CallId, Client, ClientId, Contract, Counts, DeadLetter, DeadLetterError,
-        DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure, Join, JoinPosition, ListenerId,
-        Message, MetaFlags, Millionths, Misroute, OpenThread, Outcome, Party, Problem, Remembered, Routing, Scheduling,
-        Settled, Silence, Snapshot, Usage, Value, listener_prompt,
+        Access, Answer, Blueprint, BlueprintProblem, Body, CallId, ClientContract, ClientId, Contract, Counts,
+        DeadLetter, DeadLetterError, DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure,
+        HandlerOutcome, Join, JoinPosition, ListenerId, Message, MetaFlags, Millionths, Misroute, OpenThread, Party,
+        Remembered, Routing, Scheduling, Settled, Silence, Snapshot, Usage, Value, listener_prompt,
+    };
+}
+
+/// Journals, for programs that supply a store of their own, and for tests in memory. The store on disk is in
+/// [`runtime::journal`]. Operations and records, which a [`Step`](journal::Step) holds and the reader of the store on disk
+/// returns, are in the crate `systole-core`.
+pub mod journal {
+    pub use systole_core::journal::{
+        FailingJournal, Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered, Step,
     };
 }
 

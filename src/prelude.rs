@@ -25,8 +25,7 @@ pub use crate::settings::ModelSettings;
 pub use systole_core::core::{Answer, Egress, Failure, Join, JoinPosition, Routing, Scheduling, Silence};
 pub use systole_core::protocol::{Boot, Request};
 pub use systole_core::vocab::{Fault, FaultCode, Limits};
-pub use systole_xml::ladder::Element;
-pub use systole_xml::schema::Payload;
+pub use systole_xml::schema::{Element, Payload};
 
 /// Traits that share their name with a derive: the glob import adds the trait alone, since names imported directly win.
 mod traits {

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use systole::config::{Config, Kind, Tasks, TasksOf};
+use systole::config::{Config, ListenerKind, TasksOf, TasksSpec};
 use systole::core::{Access, Contract, MetaFlags, Millionths, Routing, Scheduling, Silence};
 use systole::inbox::Absent;
 use systole::runtime::command::Variable;
 use systole::runtime::journal::Durability;
-use systole::runtime::worker::WorkerSpec;
+use systole::runtime::worker::{WorkerSpec, WorkerStart};
 use systole::settings::{Backend, Dialect, KeySource, Mode, ModelSettings, Price, ProviderSettings, Rule, Strategy};
 use systole::vocab::{Budget, Limits, QName, XmlLimits};
 
@@ -29,51 +29,50 @@ fn every_key_arrives() {
     assert_eq!(blueprint.scheduling, Scheduling::DepthFirst);
     assert_eq!(
         blueprint.limits,
-        Limits {
-            xml: XmlLimits {
-                message_bytes: 2 << 20,
-                depth: 11,
-                attributes: 12,
-                namespaces: 13,
-                name_bytes: 14,
-                value_bytes: 26,
-                comment_bytes: 0,
-                instruction_bytes: 27 << 10,
-                relative_namespaces: false,
-            },
-            thread_depth: 15,
-            fanout: 16,
-            mailbox: 17,
-            queue: 18,
-            queue_bytes: 19 << 10,
-            conversation_threads: 20,
-            conversation_messages: 29,
-            conversation_bytes: 30 << 10,
-            threads: 1000,
-            handler_timeout: Duration::from_millis(1500),
-            invalid_responses: 21,
-            max_attempts: 3,
-            root_idle: Duration::from_secs(120),
-            egress: 22,
-            egress_bytes: 23_000,
-            context_messages: 24,
-            context_bytes: 25,
-            context_total_bytes: 26,
-            dead_letters: 0,
-            dead_letter_bytes: 27,
-        }
+        Limits::default()
+            .xml(
+                XmlLimits::default()
+                    .message_bytes(2 << 20)
+                    .depth(11)
+                    .attributes(12)
+                    .namespaces(13)
+                    .name_bytes(14)
+                    .value_bytes(26)
+                    .comment_bytes(0)
+                    .instruction_bytes(27 << 10)
+                    .relative_namespaces(false)
+            )
+            .thread_depth(15)
+            .fanout(16)
+            .mailbox(17)
+            .queue(18)
+            .queue_bytes(19 << 10)
+            .conversation_threads(20)
+            .conversation_messages(29)
+            .conversation_bytes(30 << 10)
+            .threads(1000)
+            .handler_timeout(Duration::from_millis(1500))
+            .invalid_responses(21)
+            .max_attempts(3)
+            .root_idle(Duration::from_secs(120))
+            .egress(22)
+            .egress_bytes(23_000)
+            .context_messages(24)
+            .context_bytes(25)
+            .context_total_bytes(26)
+            .dead_letters(0)
+            .dead_letter_bytes(27)
     );
     assert_eq!(
         blueprint.meta,
-        MetaFlags {
-            list_capabilities: Access::None,
-            request_schema: Access::Peers,
-            request_example: Access::Authenticated,
-            request_prompt: Access::Admin,
-            spawn_thread: Access::None,
-            clear_context: Access::Admin,
-            remote: true,
-        }
+        MetaFlags::default()
+            .list_capabilities(Access::None)
+            .request_schema(Access::Peers)
+            .request_example(Access::Authenticated)
+            .request_prompt(Access::Admin)
+            .spawn_thread(Access::None)
+            .clear_context(Access::Admin)
+            .remote(true)
     );
     let clients: Vec<_> = blueprint.clients().map(|(_, c)| (c.name.as_str(), c.calls.len(), c.admin)).collect();
     assert_eq!(clients, [("cli", 2, true), ("guest", 0, false)]);
@@ -153,7 +152,7 @@ fn each_kind_of_listener_has_its_defaults() {
 #[test]
 fn a_push_says_where_to_and_with_which_secret() {
     let config = load("all-keys.yaml");
-    let Some(Kind::Remote(Mode::Push(push))) = config.kinds.last() else { panic!("{:?}", config.kinds) };
+    let Some(ListenerKind::Remote(Mode::Push(push))) = config.kinds.last() else { panic!("{:?}", config.kinds) };
     assert_eq!((push.url.as_deref(), push.allow_private), (Some("http://10.0.0.7:8080/in"), true));
     assert!(push.secret.as_ref().unwrap().ends_with("tests/golden/config/pushed.secret"), "{push:?}");
 }
@@ -163,12 +162,13 @@ fn backends_are_asked_as_the_file_says() {
     let llm = load("all-keys.yaml").llm.expect("there are models");
     assert_eq!(llm.strategy, Strategy::LeastLoaded);
     let millionths = |text: &str| text.parse::<Millionths>().unwrap();
-    let price = Price { input: millionths("3"), output: millionths("15.5"), cached: Some(millionths("0.3")) };
+    let price = Price::default().input(millionths("3")).output(millionths("15.5")).cached(Some(millionths("0.3")));
     let bare = |name: &str| Backend::new(name.parse().unwrap());
-    let main = Backend { priority: 2, rate_limit_tpm: Some(41_000), max_concurrent: Some(42), price, ..bare("main") };
-    let near = Backend { when_env: Some("PATH".into()), ..bare("near") };
+    let main = bare("main").priority(2).rate_limit_tpm(Some(41_000)).max_concurrent(Some(42)).price(price);
+    let near = bare("near").when_env(Some("PATH".into()));
     let backends: Vec<&Backend> = llm.backends.iter().map(|(backend, _)| backend).collect();
-    assert_eq!(backends, [&main, &near, &bare("local"), &bare("script")]);
+    let script = bare("script").unless_env(Some("SYSTOLE_TEST_UNSET".into()));
+    assert_eq!(backends, [&main, &near, &bare("local"), &script]);
     let providers: Vec<&ProviderSettings> = llm.backends.iter().map(|(_, provider)| provider).collect();
     let [
         ProviderSettings::Http(main),
@@ -184,31 +184,30 @@ fn backends_are_asked_as_the_file_says() {
     assert_eq!((near.dialect, &*near.url, near.context), (Dialect::OpenAi, "http://127.0.0.1:8000/v1", Some(4300)));
     assert_eq!((local.dialect, &*local.model, &local.key), (Dialect::Ollama, "tiny:1b", &None));
     let rules = [
-        Rule {
-            listener: Some("thinker".parse().unwrap()),
-            when: vec!["one".into(), "two".into()],
-            answer: "<answer/>\n".into(),
-            cut: true,
-            after: Duration::from_millis(46),
-        },
-        Rule { when: vec!["three".into()], answer: "no".into(), ..Rule::default() },
+        Rule::default()
+            .listener(Some("thinker".parse().unwrap()))
+            .when(vec!["one".into(), "two".into()])
+            .answer("<answer/>\n")
+            .cut(true)
+            .after(Duration::from_millis(46)),
+        Rule::default().when(vec!["three".into()]).answer("no"),
     ];
-    assert_eq!(script.rules, rules);
+    assert_eq!((&*script.file, &*script.rules), ("script.yaml", &rules[..]));
 }
 
 #[test]
 fn commands_run_beside_the_file() {
     let config = load("all-keys.yaml");
     let [
-        Kind::Command(program),
-        Kind::Command(plain),
-        Kind::Worker(stayer),
-        Kind::Worker(plain_stayer),
-        Kind::Model(thinker),
-        Kind::Model(plain_thinker),
-        Kind::Human,
-        Kind::Echo,
-        Kind::Remote(Mode::Stream),
+        ListenerKind::Command(program),
+        ListenerKind::Command(plain),
+        ListenerKind::Worker(stayer),
+        ListenerKind::Worker(plain_stayer),
+        ListenerKind::Model(thinker),
+        ListenerKind::Model(plain_thinker),
+        ListenerKind::Human,
+        ListenerKind::Echo,
+        ListenerKind::Remote(Mode::Stream),
         tasks @ ..,
         _,
     ] = &config.kinds[..]
@@ -216,21 +215,22 @@ fn commands_run_beside_the_file() {
         panic!("{:?}", config.kinds)
     };
     assert_eq!((stayer.processes, stayer.heartbeat), (39, Duration::from_secs(40)));
+    assert_eq!(stayer.start, WorkerStart::Eager);
     assert_eq!((plain_stayer.processes, plain_stayer.heartbeat), (1, WorkerSpec::HEARTBEAT));
+    assert_eq!(plain_stayer.start, WorkerStart::Lazy);
     assert!(stayer.command.program.ends_with("tests/golden/config/run.sh"), "{stayer:?}");
     assert_eq!(
         (&stayer.command.arguments[..], &stayer.command.env[..]),
         (&["again".into()][..], &["GREETING".parse().unwrap()][..])
     );
-    let said = ModelSettings {
-        instructions: "Be brief.".into(),
-        temperature: Some(Millionths(250_000)),
-        max_tokens: 44,
-        tries: 2,
-        backend: Some("near".parse().unwrap()),
-    };
+    let said = ModelSettings::default()
+        .instructions("Be brief.")
+        .temperature(Some(Millionths(250_000)))
+        .max_tokens(44)
+        .tries(2)
+        .backend(Some("near".parse().unwrap()));
     assert_eq!((thinker, plain_thinker), (&said, &ModelSettings::default()));
-    let silent = |of| Kind::Tasks(Tasks { of, results: false, events: false, questions: false });
+    let silent = |of| ListenerKind::Tasks(TasksSpec { of, results: false, events: false, questions: false });
     let owner = TasksOf::Owner("agent".parse().unwrap());
     assert_eq!(tasks, [silent(owner), silent(TasksOf::Registered(Absent::Refuse))]);
     assert!(program.program.is_absolute() && program.program.ends_with("sh"));

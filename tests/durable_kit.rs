@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use systole::core::{Contract, Outcome};
+use systole::core::{Contract, HandlerOutcome};
 use systole::journal::{FailingJournal, Journal, MemoryJournal};
 use systole::ladder::Raw;
 use systole::prelude::*;
@@ -53,12 +53,12 @@ impl Request for Ask {
 struct Person(Arc<Mutex<Option<&'static str>>>);
 
 impl RawListener for Person {
-    fn run(self: std::rc::Rc<Self>, _: systole::core::Message, _: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: std::rc::Rc<Self>, _: systole::core::Message, _: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         Box::pin(async move {
             loop {
                 if let Some(text) = *self.0.lock().unwrap() {
                     let told = format!("<told xmlns=\"urn:example:test:v1\"><text>{text}</text></told>");
-                    return Outcome::Wrote(Raw::new(told));
+                    return HandlerOutcome::Wrote(Raw::new(told));
                 }
                 actix::clock::sleep(Duration::from_secs(1)).await;
             }
@@ -463,6 +463,46 @@ fn what_was_answered_is_not_asked_again() {
     assert_eq!(answers(&kit), before);
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     assert!(before[0].starts_with("yes 0 2031-05-07T12:00:"), "{before:?}");
+}
+
+#[test]
+fn values_that_are_learned_side_by_side_are_found_by_their_names() {
+    let (person, journal, runs) = (Person::default(), fresh(), Arc::new(AtomicU32::new(0)));
+    let answer = {
+        let runs = runs.clone();
+        move |question: Delivery<Question>| {
+            let run = runs.fetch_add(1, Ordering::Relaxed);
+            async move {
+                let branch = async |first: &str, second: &str, seconds: u64| {
+                    let thread = question.thread();
+                    let learn = async {
+                        actix::clock::sleep(Duration::from_secs(seconds)).await;
+                        run
+                    };
+                    let first_run = thread.record(first, learn).await?;
+                    let second_run = thread.record(second, async { run }).await?;
+                    Ok::<_, Fault>(format!("{first}{first_run} {second}{second_run}"))
+                };
+                // The second branch goes on first, until both have their first values recorded.
+                let (left, right) = tokio::try_join!(branch("a", "b", 2), branch("c", "d", 1))?;
+                let last = question.thread().record("last", async { run }).await?;
+                if run < 2 {
+                    std::future::pending::<()>().await;
+                }
+                Ok(question.reply(answered(format!("{left} {right} last{last}"))))
+            }
+        }
+    };
+    let kit = start(organism(&person, answer.clone()), &journal);
+    kit.client("alice").tell(question("?")).unwrap();
+    // All but what the slower branch learns.
+    kit.advance(Duration::from_millis(1_500));
+    let second = crash(&journal);
+    let kit = start(organism(&person, answer.clone()), &second);
+    kit.advance(Duration::from_secs(10));
+    let kit = start(organism(&person, answer), &crash(&second));
+    kit.advance(Duration::from_secs(10));
+    assert_eq!(answers(&kit), ["a1 b1 c0 d0 last1"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use systole::core::{EventKind, Millionths, Usage};
 use systole::journal::{Journal, MemoryJournal};
-use systole::model::{Again, Completion, Finish, Growth, Llm, Prompt, Provider, Role, Setback};
+use systole::model::{Again, Completion, Finish, Growth, Llm, ModelPrompt, Provider, Role, Setback};
 use systole::outbound::retry::Policy;
 use systole::prelude::*;
 use systole::runtime::{LocalBoxFuture, OrganismBuilder};
@@ -49,7 +49,7 @@ use Step::{After, Cut, Fail, Say};
 #[derive(Clone, Default)]
 struct Fake {
     steps: Arc<Mutex<VecDeque<Step>>>,
-    asked: Arc<Mutex<Vec<Prompt>>>,
+    asked: Arc<Mutex<Vec<ModelPrompt>>>,
 }
 
 impl Fake {
@@ -57,7 +57,7 @@ impl Fake {
         Self { steps: Arc::new(Mutex::new(steps.into_iter().collect())), ..Self::default() }
     }
 
-    fn asked(&self) -> Vec<Prompt> {
+    fn asked(&self) -> Vec<ModelPrompt> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -72,7 +72,7 @@ impl Fake {
 }
 
 impl Provider for Fake {
-    fn ask(&self, prompt: &Prompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
+    fn ask(&self, prompt: &ModelPrompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         self.asked.lock().unwrap().push(prompt.clone());
         let step = self.steps.lock().unwrap().pop_front().unwrap_or(Say("<plan><text>the last</text></plan>"));
         Box::pin(async move {
@@ -97,7 +97,7 @@ fn backend(name: &str) -> Backend {
 
 /// Waits of exactly 1, 2 and 4 s.
 fn policy() -> Policy {
-    Policy { attempts: 4, jitter: 0.0, ..Policy::default() }
+    Policy::default().attempts(4).jitter(0.0)
 }
 
 fn one(fake: &Fake) -> Llm {
@@ -106,7 +106,7 @@ fn one(fake: &Fake) -> Llm {
 }
 
 fn settings() -> ModelSettings {
-    ModelSettings { instructions: "Plan well.".to_owned(), ..ModelSettings::default() }
+    ModelSettings::default().instructions("Plan well.")
 }
 
 fn planner(llm: &Llm, settings: ModelSettings) -> OrganismBuilder {
@@ -167,10 +167,10 @@ fn a_refusal_is_fed_back_and_the_last_one_is_told() {
     let fake =
         Fake::new([Say("<plan><txt>a</txt></plan>"), Say("Sorry!"), Say(" "), Say("<plan><text>ok</text></plan>")]);
     let llm = one(&fake);
-    let mut kit = Kit::start(planner(&llm, ModelSettings { tries: 4, ..settings() })).unwrap();
+    let mut kit = Kit::start(planner(&llm, settings().tries(4))).unwrap();
     assert_eq!(plan(&kit, "go").unwrap(), "ok");
     let asked = fake.asked();
-    let feedback: Vec<&str> = asked.iter().skip(1).map(Prompt::last).collect();
+    let feedback: Vec<&str> = asked.iter().skip(1).map(ModelPrompt::last).collect();
     for part in [
         "{urn:example:plans:v1}plan breaks its contract",
         "line 1, column 7",
@@ -188,7 +188,7 @@ fn a_refusal_is_fed_back_and_the_last_one_is_told() {
     assert_eq!(refused.collect::<Vec<_>>(), ["<plan><txt>a</txt></plan>", "Sorry!", " "], "operators see each");
 
     let fake = Fake::new([Say("<plan/>"), Say("<plan><text>a</text><text>b</text></plan>")]);
-    let kit = Kit::start(planner(&one(&fake), ModelSettings { tries: 2, ..settings() })).unwrap();
+    let kit = Kit::start(planner(&one(&fake), settings().tries(2))).unwrap();
     let (code, message) = plan(&kit, "go").unwrap_err();
     assert_eq!((code, fake.count()), (FaultCode::Failed, 2));
     assert!(message.starts_with("a model gave no valid answer in 2 tries; the last was refused: "), "{message}");
@@ -204,7 +204,7 @@ fn an_answer_that_was_cut_is_refused_however_valid_it_is() {
     assert_eq!(fake.count(), 3);
     assert!(fake.last().contains("cut off") && fake.last().contains("max_tokens: 4096"), "{}", fake.last());
     let fake = Fake::new([Cut(valid)]);
-    let kit = Kit::start(planner(&one(&fake), ModelSettings { tries: 1, ..settings() })).unwrap();
+    let kit = Kit::start(planner(&one(&fake), settings().tries(1))).unwrap();
     let (code, message) = plan(&kit, "go").unwrap_err();
     assert!(code == FaultCode::Failed && message.contains("cut off"), "{message}");
 }
@@ -270,8 +270,8 @@ fn the_next_backend_is_asked_where_the_first_one_fails() {
     let (first, second) = (Fake::new([Fail(Again::Later(None)), Fail(Again::Never)]), Fake::new([]));
     let (one, two) = (first.clone(), second.clone());
     let llm = Llm::new(Strategy::Failover)
-        .backend(Backend { priority: 2, ..backend("second") }, move || two.clone())
-        .backend(Backend { priority: 1, ..backend("first") }, move || one.clone())
+        .backend(backend("second").priority(2), move || two.clone())
+        .backend(backend("first").priority(1), move || one.clone())
         .retry(policy());
     let kit = Kit::start(planner(&llm, settings())).unwrap();
     let start = kit.now();
@@ -286,7 +286,7 @@ fn the_next_backend_is_asked_where_the_first_one_fails() {
     let llm = Llm::new(Strategy::Failover)
         .backend(backend("first"), move || one.clone())
         .backend(backend("second"), move || two.clone());
-    let only = ModelSettings { backend: Some(Name::parse("first").unwrap()), ..settings() };
+    let only = settings().backend(Some(Name::parse("first").unwrap()));
     let kit = Kit::start(planner(&llm, only)).unwrap();
     let (_, message) = plan(&kit, "go").unwrap_err();
     assert_eq!((message.as_str(), second.count()), ("no model answered: first: it failed", 2));
@@ -331,11 +331,11 @@ fn limits_hold_on_the_clock_of_the_pump() {
         three(&llm)
     };
     assert_eq!(limited(backend("main")), Duration::from_secs(10));
-    assert_eq!(limited(Backend { max_concurrent: Some(1), ..backend("main") }), Duration::from_secs(30));
-    assert_eq!(limited(Backend { max_concurrent: Some(2), ..backend("main") }), Duration::from_secs(20));
+    assert_eq!(limited(backend("main").max_concurrent(Some(1))), Duration::from_secs(30));
+    assert_eq!(limited(backend("main").max_concurrent(Some(2))), Duration::from_secs(20));
     // Each reserves some 4600 tokens (its answer may have 4096), and uses 1100: the second one waits until the first one is
     // settled, or the bucket has filled up enough.
-    let wait = limited(Backend { rate_limit_tpm: Some(6000), ..backend("main") });
+    let wait = limited(backend("main").rate_limit_tpm(Some(6000)));
     assert!(wait > Duration::from_secs(30) && wait < Duration::from_secs(120), "{wait:?}");
 }
 
@@ -344,8 +344,8 @@ fn usage_and_cost_are_told() {
     let fake = Fake::new([]);
     let factory = fake.clone();
     let millionths = |text: &str| text.parse::<Millionths>().unwrap();
-    let price = Price { input: millionths("3"), output: millionths("15"), cached: Some(millionths("0.3")) };
-    let llm = Llm::new(Strategy::Failover).backend(Backend { price, ..backend("main") }, move || factory.clone());
+    let price = Price::default().input(millionths("3")).output(millionths("15")).cached(Some(millionths("0.3")));
+    let llm = Llm::new(Strategy::Failover).backend(backend("main").price(price), move || factory.clone());
     let mut kit = Kit::start(planner(&llm, settings())).unwrap();
     plan(&kit, "go").unwrap();
     let told: Vec<_> = kit
@@ -384,7 +384,7 @@ fn a_run_that_begins_again_asks_nothing_twice_but_what_is_another_question() {
     assert_eq!(again.asked(), begun[1..], "the first answer was there");
 
     let again = Fake::new([]);
-    let settings = ModelSettings { instructions: "Plan better.".to_owned(), ..settings() };
+    let settings = settings().instructions("Plan better.");
     let kit = Kit::start(planner(&one(&again), settings).journal(other.clone())).unwrap();
     kit.run_until_idle();
     assert!(kit.client("cli").try_receive().unwrap().fault.is_none());
@@ -396,7 +396,7 @@ fn a_run_that_begins_again_asks_nothing_twice_but_what_is_another_question() {
 fn a_handler_that_is_cancelled_frees_its_place() {
     let fake = Fake::new([After(Duration::from_secs(3600), ""), Say("<plan><text>ok</text></plan>")]);
     let factory = fake.clone();
-    let limits = Backend { max_concurrent: Some(1), ..backend("main") };
+    let limits = backend("main").max_concurrent(Some(1));
     let llm = Llm::new(Strategy::Failover).backend(limits, move || factory.clone());
     let organism = Organism::builder("plans")
         .model("planner", &llm, settings(), |c| c.accepts::<Task>().replies::<Plan>().timeout(Duration::from_secs(60)))
@@ -426,7 +426,7 @@ fn budget(text: &str) -> Budget {
     text.parse().unwrap()
 }
 
-/// What was spent in the first conversation, as the journal has it.
+/// Reads from the journal the amounts that the first conversation spent.
 fn spent(journal: &Shared) -> Vec<(Budget, Amounts)> {
     let recovered = journal.lock().unwrap().clone().recover().unwrap();
     recovered.budgets.iter().map(|record| (record.budget, record.spent)).collect()
@@ -435,7 +435,7 @@ fn spent(journal: &Shared) -> Vec<(Budget, Amounts)> {
 #[test]
 fn the_last_request_takes_what_is_left_and_says_so() {
     let fake = Fake::new([Say("<ask><text>one</text></ask>"), Say("<plan><text>all that there is</text></plan>")]);
-    let settings = ModelSettings { max_tokens: 2500, ..settings() };
+    let settings = settings().max_tokens(2500);
     let mut kit = Kit::start(planner(&one(&fake), settings).budget(budget("tokens=3600"))).unwrap();
     assert_eq!(plan(&kit, "go").unwrap(), "all that there is");
     let asked = fake.asked();
@@ -460,7 +460,7 @@ fn the_last_request_takes_what_is_left_and_says_so() {
 #[test]
 fn a_call_in_the_last_answer_and_a_request_without_a_budget_end_with_the_fault() {
     let fake = Fake::new([Say("<ask><text>one</text></ask>")]);
-    let settings = ModelSettings { max_tokens: 1500, ..settings() };
+    let settings = settings().max_tokens(1500);
     let organism = |tokens: &str| planner(&one(&fake), settings.clone()).budget(budget(tokens));
     let kit = Kit::start(organism("tokens=1400")).unwrap();
     let (code, message) = plan(&kit, "go").unwrap_err();
@@ -475,11 +475,11 @@ fn a_call_in_the_last_answer_and_a_request_without_a_budget_end_with_the_fault()
 fn a_cost_is_bounded_by_the_highest_price() {
     let fake = Fake::new([]);
     let millionths = |text: &str| text.parse::<Millionths>().unwrap();
-    let price = Price { input: millionths("3"), output: millionths("15"), cached: None };
+    let price = Price::default().input(millionths("3")).output(millionths("15")).cached(None);
     let (one, two) = (fake.clone(), fake.clone());
     let llm = Llm::new(Strategy::Failover)
         .backend(backend("cheap"), move || one.clone())
-        .backend(Backend { price, priority: 2, ..backend("dear") }, move || two.clone());
+        .backend(backend("dear").price(price).priority(2), move || two.clone());
     // Some 900 tokens in and 4096 out would be 0.064 at the dear one.
     let kit = Kit::start(planner(&llm, settings()).budget(budget("cost=0.02"))).unwrap();
     assert_eq!(plan(&kit, "go").unwrap(), "the last");

@@ -25,7 +25,8 @@ fn contracts_are_checked_by_the_compiler() {
     }
 }
 
-/// Finds the latest build of the library, beside this test: cargo builds it for this test, if it is missing.
+/// Finds the build of the library for this test, beside it: the latest one before the test was linked. Those with other
+/// features may follow while it runs.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let built = fs::read_dir(test.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
@@ -34,7 +35,9 @@ fn library() -> PathBuf {
             && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libsystole-"))
     };
     let made = |path: &PathBuf| fs::metadata(path).unwrap().modified().unwrap();
-    built.filter(is_library).max_by_key(made).expect("the test depends on the library")
+    let linked = made(&test);
+    let before = |path: &PathBuf| made(path) <= linked;
+    built.filter(is_library).filter(before).max_by_key(made).expect("the test depends on the library")
 }
 
 /// Returns the compiler's messages: the errors, the labels and the notes, without positions.
@@ -42,7 +45,8 @@ fn compile(source: &Path, library: &Path) -> String {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let output = Command::new(rustc)
         .args(["--edition=2024", "--crate-type=bin", "--emit=metadata", "--error-format=json"])
-        .args(["--out-dir", env!("CARGO_TARGET_TMPDIR")])
+        .arg("--out-dir")
+        .arg(std::env::temp_dir())
         .arg("--extern")
         .arg(format!("systole={}", library.display()))
         .arg("-L")

@@ -1,5 +1,7 @@
 //! Rules of the house that no compiler checks. A failure names the file and the rule.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -106,6 +108,116 @@ fn modules_have_telling_names() {
     });
 }
 
+/// A type counts where it is `pub`, in a private module too: a reader meets it as often as one that is exported.
+/// Types of tests and those with a narrower visibility don't count.
+#[test]
+fn public_types_have_names_of_their_own() {
+    let defined = RefCell::new(BTreeMap::<String, Vec<String>>::new());
+    each_source(|path, code| {
+        for (number, line) in (1..).zip(code.lines()) {
+            if let Some(name) = public_type(line) {
+                let place = format!("{}:{number}", path.display());
+                defined.borrow_mut().entry(name.to_owned()).or_default().push(place);
+            }
+        }
+    });
+    let defined = defined.into_inner();
+    assert!(defined.len() > 300, "only {} public types found: the search is broken", defined.len());
+    let twice: Vec<_> = defined.iter().filter(|(_, places)| places.len() > 1).collect();
+    assert!(twice.is_empty(), "public types that share a name: qualify all but one of each: {twice:#?}");
+}
+
+/// The name of the public type that a line defines.
+fn public_type(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub ")?;
+    let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
+    let (kind, rest) = rest.split_once(' ')?;
+    let is_type = ["struct", "enum", "union", "trait", "type"].contains(&kind);
+    let name = rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
+    (is_type && !name.is_empty()).then_some(name)
+}
+
+/// Files whose types users make or match on, besides errors.
+const OF_USERS: [&str; 9] = [
+    "crates/systole-core/src/core/event.rs",
+    "crates/systole-core/src/journal/error.rs",
+    "crates/systole-core/src/vocab/fault.rs",
+    "crates/systole-xml/src/ladder/repair/kind.rs",
+    "src/outbound/cause.rs",
+    "src/runtime/drain.rs",
+    "src/runtime/journal/edit.rs",
+    "src/runtime/journal/reader.rs",
+    "src/runtime/journal/verify.rs",
+];
+
+/// Files, and folders, whose structs are options that users make.
+const OPTIONS: [&str; 14] = [
+    "crates/systole-core/src/core/contract.rs",
+    "crates/systole-core/src/vocab/limits.rs",
+    "crates/systole-xml/src/vocab/budget.rs",
+    "crates/systole-xml/src/vocab/limits.rs",
+    "src/outbound/circuit.rs",
+    "src/outbound/options.rs",
+    "src/remote/agent_loop.rs",
+    "src/remote/link.rs",
+    "src/remote/push.rs",
+    "src/runtime/command.rs",
+    "src/runtime/journal/mod.rs",
+    "src/runtime/sqlite/mod.rs",
+    "src/runtime/worker.rs",
+    "src/settings",
+];
+
+/// Types that stay exhaustive, and why.
+const EXHAUSTIVE: [(&str, &str); 5] = [
+    ("Fault", "listeners and stores make it; its fields are those of `schemas/meta.xsd`"),
+    ("BrokenRule", "as Fault"),
+    ("BlueprintProblem", "the reader of `organism.yaml` gives each a place and an advice"),
+    ("HistoryRecord", "`systole thread show` prints each"),
+    ("JobError", "the gateway gives each a status"),
+];
+
+/// A new variant or field must break no program. A struct with a private field can't be made outside in any case.
+#[test]
+fn types_of_users_may_grow() {
+    let found = RefCell::new(Vec::new());
+    each_source(|path, code| {
+        if !MODULES.iter().any(|(root, _)| path.starts_with(root)) {
+            return;
+        }
+        let is_in = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
+        let (of_users, of_options) = (is_in(&OF_USERS), is_in(&OPTIONS));
+        let lines: Vec<&str> = code.lines().collect();
+        for at in (0..lines.len()).filter(|&at| has_public_parts(&lines[at..])) {
+            let name = public_type(lines[at]).unwrap_or_default();
+            let above = lines[..at].iter().rev().map(|line| line.trim_start());
+            let attributes: Vec<&str> = above.take_while(|line| !line.is_empty() && !line.starts_with("//")).collect();
+            let is_error = attributes.iter().any(|attribute| attribute.contains("thiserror::Error"));
+            let is_exhaustive = !attributes.contains(&"#[non_exhaustive]");
+            let is_option = of_options && lines[at].trim_start().starts_with("pub struct ");
+            if (is_error || of_users || is_option) && is_exhaustive {
+                found.borrow_mut().push(format!("{}: {name}", path.display()));
+            }
+        }
+    });
+    let named = |entry: &String| EXHAUSTIVE.iter().any(|(name, _)| entry.ends_with(&format!(": {name}")));
+    let (excepted, others): (Vec<_>, Vec<_>) = found.into_inner().into_iter().partition(named);
+    assert!(others.is_empty(), "mark these #[non_exhaustive], or add them to EXHAUSTIVE with the reason: {others:#?}");
+    assert_eq!(excepted.len(), EXHAUSTIVE.len(), "only these are exhaustive: {excepted:#?}");
+}
+
+/// Tells whether an enum begins here, or a struct of public fields alone.
+fn has_public_parts(lines: &[&str]) -> bool {
+    let definition = lines[0].trim_start();
+    let indent = lines[0].len() - definition.len();
+    let body = lines[1..].iter().take_while(|line| !line[indent.min(line.len())..].starts_with('}'));
+    let mut fields = body.filter_map(|line| line.get(indent + 4..)).filter(|line| !line.starts_with([' ', '/', '#']));
+    definition.starts_with("pub enum ")
+        || definition.starts_with("pub struct ")
+            && definition.ends_with('{')
+            && fields.all(|line| line.starts_with("pub "))
+}
+
 #[test]
 fn nothing_is_left_unfinished() {
     // Spelled apart, so that this file does not find itself.
@@ -117,12 +229,37 @@ fn nothing_is_left_unfinished() {
     });
 }
 
+/// A package holds the folder of its crate alone.
+#[test]
+fn crates_embed_only_files_of_their_own() {
+    each_source(|path, code| {
+        let folder = match path.strip_prefix("crates") {
+            Ok(rest) => Path::new("crates").join(rest.components().next().expect("a crate's name")),
+            Err(_) => PathBuf::new(),
+        };
+        let within = path.parent().and_then(|parent| parent.strip_prefix(&folder).ok()).expect("below its crate");
+        for (at, _) in code.match_indices("include_str!(\"").chain(code.match_indices("include_bytes!(\"")) {
+            let embedded = code[at..].split('"').nth(1).expect("a path in quotes");
+            let up = embedded.split('/').take_while(|part| *part == "..").count();
+            assert!(
+                up <= within.components().count(),
+                "{}: {embedded} is outside of {}",
+                path.display(),
+                folder.display()
+            );
+        }
+    });
+}
+
 #[test]
 fn errors_of_users_have_a_debug_that_reads() {
     // Errors that a user's `main` can return; the configuration's mistakes among them.
-    let below =
-        ["systole-xml/src/schema/decode/mod.rs", "systole-core/src/core/dead.rs", "systole-core/src/core/gauge.rs"]
-            .map(|file| Path::new("crates").join(file));
+    let below = [
+        "systole-xml/src/schema/decode/mod.rs",
+        "systole-core/src/core/dead_letters.rs",
+        "systole-core/src/core/gauge.rs",
+    ]
+    .map(|file| Path::new("crates").join(file));
     each_source(|path, code| {
         let shown = path.starts_with("src")
             || path.starts_with("crates/systole-core/src/inbox")
@@ -171,7 +308,12 @@ fn links_of_the_pages_lead_somewhere() {
     let mut seen = 0;
     for page in pages(&root.join("docs")).into_iter().chain([root.join("README.md")]) {
         let text = read(&page);
+        let is_in_book = page.starts_with(root.join("docs"));
+        assert!(!is_in_book || !text.contains("{{#"), "{}: a line for mdBook alone", page.display());
         for link in links(&text) {
+            // The book and the package hold docs/ alone.
+            let stays = !is_in_book || !link.starts_with("../");
+            assert!(stays, "{}: write {link} as code, for it is outside of docs/", page.display());
             let (file, heading) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { page.clone() } else { page.with_file_name("").join(file) };
             assert!(target.exists(), "{}: the link {link} leads to no file", page.display());
@@ -184,10 +326,10 @@ fn links_of_the_pages_lead_somewhere() {
 }
 
 #[test]
-fn the_reference_has_each_fault_and_each_event() {
+fn the_reference_has_each_fault_event_and_request() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let rows = |page| read(&root.join("docs").join(page)).lines().map(str::to_owned).collect::<Vec<_>>();
-    let has_row = |rows: &[String], name| rows.iter().any(|row| row.starts_with(&format!("| `{name}` |")));
+    let has_row = |rows: &[String], name: &str| rows.iter().any(|row| row.starts_with(&format!("| `{name}` |")));
 
     let source = read(&root.join("crates/systole-core/src/vocab/fault.rs"));
     let words = between(&source, "fn as_str", "fn element");
@@ -203,7 +345,12 @@ fn the_reference_has_each_fault_and_each_event() {
     let body: String = between(&source, "fn to_json", "#[cfg(test)]").split_whitespace().collect();
     let arms = between(&body, "", "letmutobject");
     let names: Vec<&str> = arms.split("(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-    assert_eq!(names.len(), arms.matches("EventKind::").count(), "the names were found: {names:?}");
+    let source = read(&root.join("crates/systole-core/src/core/event.rs"));
+    let variants = variants(between(&source, "pub enum EventKind {", "\n}"));
+    assert!(variants.len() > 10, "the kinds were found: {variants:?}");
+    for variant in variants {
+        assert!(arms.contains(&format!("EventKind::{variant}{{")), "event_line.rs: an arm for {variant} is missing");
+    }
     let events = rows("events.md");
     for name in names.into_iter().chain(["log"]) {
         assert!(has_row(&events, name), "docs/events.md: a row for the event {name} is missing");
@@ -214,6 +361,32 @@ fn the_reference_has_each_fault_and_each_event() {
         let is_there = events.iter().any(|row| row.contains(&format!("`{field}`")));
         assert!(is_there, "docs/events.md: the field {field} is missing");
     }
+
+    let source = read(&root.join("schemas/meta.xsd"));
+    let elements = |text: &str| {
+        let names = text.split("\n  <xs:element name=\"").skip(1);
+        names.filter_map(|rest| Some(rest.split('"').next()?.to_owned())).collect::<Vec<_>>()
+    };
+    let (requests, answers) = source.split_once("<!-- Answers -->").expect("requests, then answers");
+    let (requests, answers) = (elements(requests), elements(answers));
+    assert!(requests.len() > 6 && answers.len() > 5, "they were found: {requests:?} {answers:?}");
+    let core = rows("core.md");
+    for request in requests {
+        assert!(has_row(&core, &request), "docs/core.md: a row for the request {request} is missing");
+        let is_shown = core.iter().any(|line| !line.starts_with('|') && line.contains(&format!("<{request}")));
+        assert!(is_shown, "docs/core.md: an example of the request {request} is missing");
+    }
+    for answer in answers {
+        let is_there = core.iter().any(|row| row.starts_with('|') && row.contains(&format!("| `{answer}`")));
+        assert!(is_there, "docs/core.md: the answer {answer} is missing");
+    }
+}
+
+/// The names of the variants in the body of an enum.
+fn variants(body: &str) -> Vec<&str> {
+    let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
+    let named = lines.filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
+    named.filter_map(|line| line.split(|c: char| !c.is_alphanumeric()).next()).collect()
 }
 
 /// The text between two others, the first of each.
@@ -285,11 +458,18 @@ fn each_source(check: impl Fn(&Path, &str)) {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
                 let text = fs::read_to_string(&path).expect("sources are UTF-8");
-                let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-                check(path.strip_prefix(root).expect("below the root"), code);
+                check(path.strip_prefix(root).expect("below the root"), code_of(&text));
                 seen += 1;
             }
         }
     }
     assert!(seen > 20, "only {seen} source files found: the walk is broken");
+}
+
+/// The code of a file before its tests, if these are in it.
+fn code_of(text: &str) -> &str {
+    const TESTS: &str = "#[cfg(test)]\nmod ";
+    let is_body = |at: &usize| text[at + TESTS.len()..].lines().next().is_some_and(|line| line.ends_with('{'));
+    let tests = text.match_indices(TESTS).map(|(at, _)| at).find(is_body);
+    &text[..tests.unwrap_or(text.len())]
 }

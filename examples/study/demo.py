@@ -135,6 +135,8 @@ def only(found, what):
 
 
 def play(folder):
+    print("A script plays the model here, whatever keys are set. The same organism asks Claude, and you approve, with")
+    quote("$ ANTHROPIC_API_KEY=… systole run examples/study/organism.yaml examples/study/question.xml --until-idle")
     title("A question for a model that plans, two workers in Python, and a person who approves.")
     quote("$ systole run organism.yaml question.xml")
     quote((folder / "question.xml").read_text(encoding="utf-8"))
@@ -147,7 +149,7 @@ def play(folder):
     root = only(re.findall(r" (\S+) root injected", first.texts["events"]), "message")
     asked = told(folder, root)
 
-    title("The model (a script, here) writes dirty XML. It is repaired, and each repair is an event:")
+    title("The model writes dirty XML. It is repaired, and each repair is an event:")
     quote(asked[0][1], "| ")
     quote(only(first.lines("repaired what planner wrote", "missing-end-tag"), "repair"))
     for worker in ("library", "library#2", "calculator", "calculator#2"):

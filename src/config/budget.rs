@@ -22,5 +22,5 @@ pub(super) fn take(reader: &mut Reader, fields: &mut Fields<'_>) -> Budget {
     let cost = own.take("cost").and_then(|node| decimal(reader, "cost", node, most));
     let time = own.take("time").and_then(|node| reader.duration_from(Duration::ZERO, node));
     reader.finish(own);
-    Budget { tokens, cost, calls, threads, time }
+    Budget::NONE.tokens(tokens).cost(cost).calls(calls).threads(threads).time(time)
 }

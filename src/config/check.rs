@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use systole_core::core::{Blueprint, Problem};
+use systole_core::core::{Blueprint, BlueprintProblem};
 use systole_core::protocol::boot_qname;
 use systole_core::vocab::{Name, QName, Span, near, ns};
 use systole_xml::schema::PayloadSchema;
 
 use super::Mistake;
-use super::finding::Finding;
+use super::finding::ConfigFinding;
 use super::listener::{Listener, Written};
 use super::organism::Organism;
 use super::program;
 use super::reader::{At, Reader};
 use super::schemas::Schemas;
-use super::tasks::{Tasks, TasksOf};
+use super::tasks::{TasksOf, TasksSpec};
 use crate::settings::{Format, Mode, Push};
 
 /// Makes the blueprint that the file describes.
@@ -88,7 +88,7 @@ pub(super) fn signed(reader: &mut Reader, organism: &Organism) {
 /// Reports a second registry of jobs.
 pub(super) fn registries(reader: &mut Reader, organism: &Organism) {
     let is_registry =
-        |kind: &Written| matches!(kind, Written::Tasks { tasks: Tasks { of: TasksOf::Registered(_), .. }, .. });
+        |kind: &Written| matches!(kind, Written::Tasks { tasks: TasksSpec { of: TasksOf::Registered(_), .. }, .. });
     let registries = organism.listeners.iter().filter(|listener| is_registry(&listener.kind));
     registries.skip(1).for_each(|listener| reader.report(Mistake::TwoRegistries, listener.name.span));
 }
@@ -133,7 +133,7 @@ pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
     let remote = organism.listeners.iter().any(|listener| matches!(listener.kind, Written::Remote(_)));
     if organism.clients.is_empty() && !boots && !remote {
         let first = organism.listeners.first().map(|listener| listener.name.span);
-        first.into_iter().for_each(|span| reader.report(Mistake::Organism(Problem::NoSpeaker), span));
+        first.into_iter().for_each(|span| reader.report(Mistake::Organism(BlueprintProblem::NoSpeaker), span));
     }
 }
 
@@ -154,7 +154,7 @@ pub(super) fn mailboxes(reader: &mut Reader, organism: &Organism) -> BTreeMap<Na
 }
 
 /// Reports the problems of a blueprint, each at its place in the file.
-pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<Problem>) {
+pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<BlueprintProblem>) {
     let mut repeats = Vec::new();
     for problem in problems {
         let nth = repeats.iter().filter(|&earlier| *earlier == problem).count();
@@ -162,20 +162,20 @@ pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<P
         let (span, other) = place(organism, &problem, nth);
         let moot = match problem {
             // A listener that couldn't be read may accept it.
-            Problem::Unanswered { .. } => !organism.complete || reader.is_marked(span),
-            Problem::Reserved { .. } => reader.is_marked(span),
+            BlueprintProblem::Unanswered { .. } => !organism.complete || reader.is_marked(span),
+            BlueprintProblem::Reserved { .. } => reader.is_marked(span),
             // Two listeners with one name are reported as that.
-            Problem::Ambiguous { ref first, ref second, .. } => first == second,
-            Problem::DuplicateName { .. }
-            | Problem::NoSlot { .. }
-            | Problem::Unreturned { .. }
-            | Problem::Replyless { .. }
-            | Problem::NoSpeaker => false,
+            BlueprintProblem::Ambiguous { ref first, ref second, .. } => first == second,
+            BlueprintProblem::DuplicateName { .. }
+            | BlueprintProblem::NoSlot { .. }
+            | BlueprintProblem::Unreturned { .. }
+            | BlueprintProblem::Replyless { .. }
+            | BlueprintProblem::NoSpeaker => false,
         };
         if moot {
             continue;
         }
-        let finding = Finding::new(Mistake::Organism(problem), &reader.file, span);
+        let finding = ConfigFinding::new(Mistake::Organism(problem), &reader.file, span);
         reader.findings.push(match other {
             Some((other, why)) => finding.with_other(other, why),
             None => finding,
@@ -186,35 +186,35 @@ pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<P
 type Other = Option<(Span, &'static str)>;
 
 /// The place of the `nth` problem with the same text.
-fn place(organism: &Organism, problem: &Problem, nth: usize) -> (Span, Other) {
+fn place(organism: &Organism, problem: &BlueprintProblem, nth: usize) -> (Span, Other) {
     let listed = |list: &[At<QName>], payload: &QName| {
         list.iter().filter(|at| at.value == *payload).map(|at| at.span).collect::<Vec<_>>()
     };
     let pick = |spans: Vec<Span>| spans.get(nth).or(spans.last()).copied();
     let found = match problem {
-        Problem::DuplicateName { name } => {
+        BlueprintProblem::DuplicateName { name } => {
             let spans: Vec<Span> = names(organism).filter(|at| at.value == *name).map(|at| at.span).collect();
             let other = spans.first().map(|&first| (first, "the first of that name"));
             return (spans.get(nth + 1).copied().unwrap_or(START), other);
         }
-        Problem::Ambiguous { first, second, payload } => {
+        BlueprintProblem::Ambiguous { first, second, payload } => {
             let accepts = |name| find(organism, name).map_or_else(Vec::new, |l| listed(&l.accepts, payload));
             let other = accepts(first).first().map(|&first| (first, "accepted here too"));
             return (pick(accepts(second)).unwrap_or(START), other);
         }
-        Problem::Unanswered { caller, payload } => pick(listed(calls(organism, caller), payload)),
-        Problem::Reserved { name, payload } => match find(organism, name) {
+        BlueprintProblem::Unanswered { caller, payload } => pick(listed(calls(organism, caller), payload)),
+        BlueprintProblem::Reserved { name, payload } => match find(organism, name) {
             Some(l) => {
                 pick([&l.accepts, &l.replies, &l.calls].into_iter().flat_map(|list| listed(list, payload)).collect())
             }
             None => pick(listed(calls(organism, name), payload)),
         },
-        Problem::Unreturned { caller, call, .. } => pick(listed(calls(organism, caller), call)),
-        Problem::Replyless { listener, payload, .. } => {
+        BlueprintProblem::Unreturned { caller, call, .. } => pick(listed(calls(organism, caller), call)),
+        BlueprintProblem::Replyless { listener, payload, .. } => {
             pick(find(organism, listener).map(|found| listed(&found.accepts, payload)).unwrap_or_default())
         }
-        Problem::NoSlot { name } => find(organism, name).map(|listener| listener.name.span),
-        Problem::NoSpeaker => organism.listeners.first().map(|listener| listener.name.span),
+        BlueprintProblem::NoSlot { name } => find(organism, name).map(|listener| listener.name.span),
+        BlueprintProblem::NoSpeaker => organism.listeners.first().map(|listener| listener.name.span),
     };
     (found.unwrap_or(START), None)
 }

@@ -10,7 +10,7 @@ use crate::runtime::terminal::{Escaped, defuse};
 
 /// A mistake with its place in a file.
 #[derive(Debug, Clone)]
-pub struct Finding {
+pub struct ConfigFinding {
     mistake: Mistake,
     place: Option<Place>,
 }
@@ -30,7 +30,7 @@ pub(super) struct File {
     text: String,
 }
 
-impl Finding {
+impl ConfigFinding {
     pub(super) fn new(mistake: Mistake, file: &Arc<File>, span: Span) -> Self {
         Self { mistake, place: Some(Place { file: file.clone(), span, other: None }) }
     }
@@ -80,10 +80,10 @@ impl File {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for ConfigFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Escaped::line(&self.mistake.to_string()).fmt(f)
     }
 }
 
-impl std::error::Error for Finding {}
+impl std::error::Error for ConfigFinding {}

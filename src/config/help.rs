@@ -1,6 +1,6 @@
 //! Remedies for mistakes: one sentence for each, with the text to write instead.
 
-use systole_core::core::Problem;
+use systole_core::core::BlueprintProblem;
 
 use super::Mistake;
 use super::check::is_the_pumps;
@@ -48,7 +48,7 @@ impl Mistake {
             }
             Self::NoBackend { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoBackend { near: None, .. } => "name one of llm: backends, or leave 'backend' out".into(),
-            Self::LeftOut { .. } => "the organism can't start before one of them is set; a backend without 'when_env' is always asked".into(),
+            Self::LeftOut { .. } => "the organism can't start like this; a backend without 'when_env' and 'unless_env' is always there".into(),
             Self::NoPrice { .. } => {
                 "add the price of a million tokens, such as price: { input: 3, output: 15 }, or price: { input: 0, output: 0 } if it is free".into()
             }
@@ -133,18 +133,20 @@ impl Mistake {
     }
 }
 
-fn organism_help(problem: &Problem) -> Option<String> {
+fn organism_help(problem: &BlueprintProblem) -> Option<String> {
     match problem {
-        Problem::DuplicateName { .. } => Some("rename one of them".into()),
-        Problem::Unanswered { payload, .. } => {
+        BlueprintProblem::DuplicateName { .. } => Some("rename one of them".into()),
+        BlueprintProblem::Unanswered { payload, .. } => {
             Some(format!("let a listener accept {payload}, or remove it from these calls"))
         }
-        Problem::Replyless { .. } => {
+        BlueprintProblem::Replyless { .. } => {
             Some("add replies, or write silence: idle where no caller waits for an answer".into())
         }
-        Problem::Unreturned { reply, .. } => Some(format!("add {reply} to returns")),
-        Problem::NoSpeaker => Some("add clients: [{ name: cli, calls: [...] }], as which `systole run` speaks".into()),
-        Problem::NoSlot { .. } => Some("write at least 1".into()),
-        Problem::Ambiguous { .. } | Problem::Reserved { .. } => None,
+        BlueprintProblem::Unreturned { reply, .. } => Some(format!("add {reply} to returns")),
+        BlueprintProblem::NoSpeaker => {
+            Some("add clients: [{ name: cli, calls: [...] }], as which `systole run` speaks".into())
+        }
+        BlueprintProblem::NoSlot { .. } => Some("write at least 1".into()),
+        BlueprintProblem::Ambiguous { .. } | BlueprintProblem::Reserved { .. } => None,
     }
 }

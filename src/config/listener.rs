@@ -13,9 +13,9 @@ use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
 use super::remote;
 use super::short::Called;
-use super::tasks::{self, Tasks};
+use super::tasks::{self, TasksSpec};
 use crate::runtime::command::Variable;
-use crate::runtime::worker::WorkerSpec;
+use crate::runtime::worker::{WorkerSpec, WorkerStart};
 use crate::settings::Mode;
 
 /// A listener as the file describes it.
@@ -46,12 +46,12 @@ pub(super) struct Program {
 #[derive(Debug)]
 pub(super) enum Written {
     Command(Program),
-    Worker { program: Program, processes: u32, heartbeat: Duration },
+    Worker { program: Program, processes: u32, heartbeat: Duration, start: WorkerStart },
     Model(Model),
     Human,
     Echo,
     Remote(Mode),
-    Tasks { tasks: Tasks, owner: Option<At<Name>>, place: Span },
+    Tasks { tasks: TasksSpec, owner: Option<At<Name>>, place: Span },
 }
 
 /// Most processes of a worker.
@@ -172,19 +172,22 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
     let tasks = fields.take("job").map(|node| (node, true));
     let tasks = [tasks, fields.take("jobs").map(|node| (node, false))];
     let tasks = tasks.into_iter().flatten().collect::<Vec<_>>();
-    let keys = ["env", "processes", "heartbeat"].map(|key| (key, fields.take(key)));
-    let [env, processes, heartbeat] = keys.map(|(_, node)| node);
+    let keys = ["env", "processes", "heartbeat", "start"].map(|key| (key, fields.take(key)));
+    let [env, processes, heartbeat, start] = keys.map(|(_, node)| node);
     if model.is_some() && ([command, worker, human, echo, remote].iter().any(Option::is_some) || !tasks.is_empty()) {
         reader.report(Mistake::TwoKinds, listener);
         return None;
     }
+    let starts = [("lazy", WorkerStart::Lazy), ("eager", WorkerStart::Eager)];
+    let start = start.and_then(|node| reader.choice(node, &starts));
     let written = match (command, worker, human, echo, remote, tasks.as_slice()) {
         (Some(words), None, None, None, None, []) => program(reader, words, env).map(Written::Command),
         (None, Some(words), None, None, None, []) => {
             let processes = processes.and_then(|node| reader.number("processes", node, 1, MAX_PROCESSES));
             let heartbeat = heartbeat.and_then(|node| reader.duration(node)).unwrap_or(WorkerSpec::HEARTBEAT);
+            let (processes, start) = (processes.unwrap_or(1) as u32, start.unwrap_or_default());
             let program = program(reader, words, env);
-            program.map(|program| Written::Worker { program, processes: processes.unwrap_or(1) as u32, heartbeat })
+            program.map(|program| Written::Worker { program, processes, heartbeat, start })
         }
         (None, None, Some(human), None, None, []) => marked(reader, "human", human).then_some(Written::Human),
         (None, None, None, Some(echo), None, []) => marked(reader, "echo", echo).then_some(Written::Echo),

@@ -7,7 +7,7 @@ use systole_core::core::{Contract, Millionths};
 use systole_core::vocab::{Name, Span, near};
 
 use super::document::{self, Node, Value};
-use super::finding::{File, Finding};
+use super::finding::{ConfigFinding, File};
 use super::listener::Written as Kind;
 use super::mistake::Mistake;
 use super::organism::Organism;
@@ -90,7 +90,9 @@ fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
     let mut fields = reader.fields(node, Some("name"))?;
     let name = fields.require("name", "a backend", reader).and_then(|node| reader.name(node));
     let mut backend = Backend::new(name.as_ref().map_or_else(Name::root, |name| name.value.clone()));
-    backend.when_env = fields.take("when_env").and_then(|node| variable(reader, node)).map(str::to_owned);
+    for (key, condition) in [("when_env", &mut backend.when_env), ("unless_env", &mut backend.unless_env)] {
+        *condition = fields.take(key).and_then(|node| variable(reader, node)).map(str::to_owned);
+    }
     let providers = [
         ("openai", Provider::Http(Dialect::OpenAi)),
         ("anthropic", Provider::Http(Dialect::Anthropic)),
@@ -103,7 +105,7 @@ fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
             if let Some(node) = fields.take("script") {
                 reader.report(Mistake::NotOfBackend { key: "script", kind: "asked over HTTP" }, node.span);
             }
-            endpoint(reader, &mut fields, dialect, backend.is_left_out()).map(ProviderSettings::Http)
+            endpoint(reader, &mut fields, dialect, backend.left_out().is_some()).map(ProviderSettings::Http)
         }
         Some(Provider::Scripted) => {
             for key in OF_HTTP {
@@ -275,17 +277,16 @@ fn script_of(reader: &mut Reader, node: &Node) -> Option<Script> {
         Ok(root) => rules(&mut own, &root),
         Err(error) => {
             let mistake = Mistake::Yaml { message: error.message, help: error.help };
-            own.findings.push(Finding::new(mistake, &own.file, error.span));
+            own.findings.push(ConfigFinding::new(mistake, &own.file, error.span));
             None
         }
     };
     reader.findings.append(&mut own.findings);
-    script
+    script.map(|rules| Script { file: written.to_owned(), rules })
 }
 
-fn rules(reader: &mut Reader, root: &Node) -> Option<Script> {
-    let rules = reader.list(root)?.iter().filter_map(|node| rule(reader, node)).collect();
-    Some(Script { rules })
+fn rules(reader: &mut Reader, root: &Node) -> Option<Vec<Rule>> {
+    Some(reader.list(root)?.iter().filter_map(|node| rule(reader, node)).collect())
 }
 
 fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
@@ -318,11 +319,11 @@ pub(super) fn check(reader: &mut Reader, organism: &Organism) {
             continue;
         }
         let may_answer = |own: &&Backend| backend.as_ref().is_none_or(|backend| backend.value == own.name);
-        let mut may_answer = llm.settings.backends.iter().map(|(backend, _)| backend).filter(may_answer).peekable();
-        if may_answer.peek().is_some() && may_answer.clone().all(Backend::is_left_out) {
-            let mut variables: Vec<_> = may_answer.filter_map(|backend| backend.when_env.clone()).collect();
-            variables.dedup();
-            reader.report(Mistake::LeftOut { variables }, backend.as_ref().map_or(*place, |backend| backend.span));
+        let may_answer = llm.settings.backends.iter().map(|(backend, _)| backend).filter(may_answer);
+        let reasons: Option<Vec<String>> = may_answer.map(Backend::left_out).collect();
+        if let Some(mut reasons) = reasons.filter(|reasons| !reasons.is_empty()) {
+            reasons.dedup();
+            reader.report(Mistake::LeftOut { reasons }, backend.as_ref().map_or(*place, |backend| backend.span));
         }
     }
     priced(reader, organism);

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use systole_core::core::Problem;
+use systole_core::core::BlueprintProblem;
 use systole_core::vocab::{Name, NameError, QName, QNameError};
 use systole_xml::schema::{ContractError, DocumentProblem};
 
-use super::text::Unread;
+use super::text::TextError;
 
 /// A mistake in an `organism.yaml`.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum Mistake {
         /// The file.
         path: PathBuf,
         /// The reason.
-        why: Unread,
+        why: TextError,
     },
     /// An organism without a listener.
     #[error("the organism has no listener: it can do nothing")]
@@ -173,11 +173,11 @@ pub enum Mistake {
         /// A name that may be meant.
         near: Option<String>,
     },
-    /// A listener whose backends are all left out by their `when_env`.
-    #[error("no model can be asked: each backend of this listener is left out, because {} not set", is_or_are(.variables))]
+    /// A listener whose backends are all left out by their `when_env` or `unless_env`.
+    #[error("no model can be asked: each backend of this listener is left out, because {}", .reasons.join(" and "))]
     LeftOut {
-        /// The variables that are not set.
-        variables: Vec<String>,
+        /// The reasons, such as `A_KEY is not set`.
+        reasons: Vec<String>,
     },
     /// A backend without a price, in an organism with a budget of cost.
     #[error("a budget bounds the cost, but the backend '{backend}' has no price of input and output")]
@@ -418,7 +418,7 @@ pub enum Mistake {
     },
     /// A problem of the organism as a whole.
     #[error(transparent)]
-    Organism(Problem),
+    Organism(BlueprintProblem),
 }
 
 systole_core::vocab::debug_is_display!(Mistake);
@@ -434,10 +434,4 @@ impl Mistake {
             _ => false,
         }
     }
-}
-
-/// Names with the verb behind them.
-fn is_or_are(names: &[String]) -> String {
-    let verb = if names.len() == 1 { "is" } else { "are" };
-    format!("{} {verb}", names.join(" and "))
 }

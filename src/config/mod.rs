@@ -50,12 +50,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use advice::Advice;
-pub use finding::Finding;
+pub use finding::ConfigFinding;
 pub use mistake::Mistake;
 pub use place::journal as check_journal;
 pub use schema::SCHEMA;
-pub use tasks::{Tasks, TasksOf};
-pub use text::Unread;
+pub use tasks::{TasksOf, TasksSpec};
+pub use text::TextError;
 
 use crate::runtime::command::CommandSpec;
 use crate::runtime::journal::Journaled;
@@ -87,7 +87,7 @@ pub struct Config {
     /// The schemas of all payloads.
     pub catalog: Catalog,
     /// The kind of each listener, in the order of the blueprint.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ListenerKind>,
     /// The journal, if the organism is durable.
     pub journal: Option<Journaled>,
     /// The gateway, if the organism has one.
@@ -95,7 +95,7 @@ pub struct Config {
     /// The backends of models, if there are any.
     pub llm: Option<LlmSettings>,
     /// Mistakes that don't keep the organism from running.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<ConfigFinding>,
     prefixes: Prefixes,
 }
 
@@ -103,7 +103,7 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Survey {
     /// As of [`Config::load_advised`].
-    pub config: Result<Config, Vec<Finding>>,
+    pub config: Result<Config, Vec<ConfigFinding>>,
     /// The organism.yaml; schemas, instructions and scripts; programs and arguments of commands and workers that are files
     /// beside it. Those that are missing are among them.
     pub files: Vec<PathBuf>,
@@ -111,7 +111,7 @@ pub struct Survey {
 
 /// Kind of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum ListenerKind {
     /// A program that runs once for each message.
     Command(CommandSpec),
     /// A program that stays, and handles many messages.
@@ -125,7 +125,7 @@ pub enum Kind {
     /// An agent elsewhere, which gets its messages over HTTP.
     Remote(Mode),
     /// A job, or a registry of jobs.
-    Tasks(Tasks),
+    Tasks(TasksSpec),
 }
 
 impl Config {
@@ -133,7 +133,7 @@ impl Config {
     ///
     /// # Errors
     /// All mistakes, in the order of the file, warnings included; at least one of them is an error.
-    pub fn load(path: &Path) -> Result<Self, Vec<Finding>> {
+    pub fn load(path: &Path) -> Result<Self, Vec<ConfigFinding>> {
         Self::load_advised(path, UNADVISED)
     }
 
@@ -141,7 +141,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn load_advised(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
+    pub fn load_advised(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<ConfigFinding>> {
         Self::survey(path, advise).config
     }
 
@@ -160,15 +160,16 @@ impl Config {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn check(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
+    pub fn check(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<ConfigFinding>> {
         let (name, source, directory) = Self::open(path)?;
         read(&name, &source, &directory, advise, Look::Machine).0
     }
 
     /// Opens a file: its name for messages, its text, and its directory.
-    fn open(path: &Path) -> Result<(String, String, PathBuf), Vec<Finding>> {
-        let source = text::read(path)
-            .map_err(|why| vec![Finding::nowhere(Mistake::Unreadable { what: "", path: path.to_owned(), why })])?;
+    fn open(path: &Path) -> Result<(String, String, PathBuf), Vec<ConfigFinding>> {
+        let source = text::read(path).map_err(|why| {
+            vec![ConfigFinding::nowhere(Mistake::Unreadable { what: "", path: path.to_owned(), why })]
+        })?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let directory = std::path::absolute(Path::new(".").join(directory)).unwrap_or_else(|_| directory.to_owned());
         Ok((path.display().to_string(), source, directory))
@@ -219,13 +220,13 @@ fn read(
     directory: &Path,
     advise: Adviser<'_>,
     look: Look,
-) -> (Result<Config, Vec<Finding>>, Vec<PathBuf>) {
+) -> (Result<Config, Vec<ConfigFinding>>, Vec<PathBuf>) {
     let file = File::new(name, source);
     let root = match document::parse(source) {
         Ok(root) => root,
         Err(error) => {
             let mistake = Mistake::Yaml { message: error.message, help: error.help };
-            return (Err(vec![Finding::new(mistake, &file, error.span)]), Vec::new());
+            return (Err(vec![ConfigFinding::new(mistake, &file, error.span)]), Vec::new());
         }
     };
     let base = Path::new(name).parent().map(Path::to_owned).unwrap_or_default();
@@ -285,17 +286,17 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     Config { blueprint, catalog, kinds, journal, gateway, llm, warnings: Vec::new(), prefixes }
 }
 
-fn kind(written: Written, directory: &Path) -> Kind {
+fn kind(written: Written, directory: &Path) -> ListenerKind {
     match written {
-        Written::Command(program) => Kind::Command(command(program, directory)),
-        Written::Worker { program, processes, heartbeat } => {
-            Kind::Worker(WorkerSpec { command: command(program, directory), processes, heartbeat })
+        Written::Command(program) => ListenerKind::Command(command(program, directory)),
+        Written::Worker { program, processes, heartbeat, start } => {
+            ListenerKind::Worker(WorkerSpec { command: command(program, directory), processes, heartbeat, start })
         }
-        Written::Model(model) => Kind::Model(model.settings()),
-        Written::Human => Kind::Human,
-        Written::Echo => Kind::Echo,
-        Written::Remote(mode) => Kind::Remote(mode),
-        Written::Tasks { tasks, .. } => Kind::Tasks(tasks),
+        Written::Model(model) => ListenerKind::Model(model.settings()),
+        Written::Human => ListenerKind::Human,
+        Written::Echo => ListenerKind::Echo,
+        Written::Remote(mode) => ListenerKind::Remote(mode),
+        Written::Tasks { tasks, .. } => ListenerKind::Tasks(tasks),
     }
 }
 
@@ -322,7 +323,7 @@ mod tests {
     }
 
     /// The mistakes of a text, each with its place.
-    fn findings(source: &str) -> Vec<Finding> {
+    fn findings(source: &str) -> Vec<ConfigFinding> {
         let findings = match read("o.yaml", source, &directory(), UNADVISED, Look::File).0 {
             Ok(config) => config.warnings,
             Err(findings) => {
@@ -349,7 +350,7 @@ mod tests {
         let wanted = findings(&GOOD.replace("gateway: {", "gateway: { molecule: true,"));
         let is_built = cfg!(feature = "compat-molecule");
         assert_eq!(wanted.is_empty(), is_built, "{wanted:?}");
-        let refused = |finding: &Finding| matches!(finding.mistake(), Mistake::NotBuilt { key: "molecule", .. });
+        let refused = |finding: &ConfigFinding| matches!(finding.mistake(), Mistake::NotBuilt { key: "molecule", .. });
         assert!(wanted.iter().all(refused), "{wanted:?}");
         assert!(findings(&GOOD.replace("gateway: {", "gateway: { molecule: false,")).is_empty());
     }

@@ -1,6 +1,6 @@
 //! The shape of the whole file.
 
-use systole_core::core::{Access, Client, MetaFlags, Scheduling};
+use systole_core::core::{Access, ClientContract, MetaFlags, Scheduling};
 use systole_core::vocab::{Budget, Limits, Name, QName};
 
 use super::document::Node;
@@ -45,9 +45,9 @@ pub(super) struct Speaker {
 }
 
 impl Speaker {
-    pub(super) fn client(&self) -> Client {
+    pub(super) fn client(&self) -> ClientContract {
         let calls = self.calls.iter().map(|call| call.value.clone()).collect();
-        Client { name: self.name.value.clone(), calls, admin: self.admin, budget: self.budget }
+        ClientContract::new(self.name.value.clone()).calls(calls).admin(self.admin).budget(self.budget)
     }
 }
 

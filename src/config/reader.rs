@@ -7,10 +7,10 @@ use std::time::Duration;
 use systole_core::vocab::{Name, QName, Span, near};
 
 use super::document::{Key, Node, Value};
-use super::finding::{File, Finding};
+use super::finding::{ConfigFinding, File};
 use super::mistake::Mistake;
 use super::short::{Called, Prefixes};
-use super::text::{self, Unread};
+use super::text::{self, TextError};
 use super::{instead, units};
 
 pub(super) struct Reader {
@@ -20,7 +20,7 @@ pub(super) struct Reader {
     /// The directory of the file, to search files in.
     pub(super) directory: PathBuf,
     pub(super) prefixes: Prefixes,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<ConfigFinding>,
     /// The files that this one names, and that are there or should be.
     pub(super) files: Vec<PathBuf>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Fields<'n> {
 
 impl Reader {
     pub(super) fn report(&mut self, mistake: Mistake, span: Span) {
-        self.findings.push(Finding::new(mistake, &self.file, span));
+        self.findings.push(ConfigFinding::new(mistake, &self.file, span));
     }
 
     /// The name in messages of a file whose path is relative to this one.
@@ -51,7 +51,7 @@ impl Reader {
     }
 
     /// Reads a file whose path is relative to this one.
-    pub(super) fn open(&mut self, path: &str) -> Result<String, Unread> {
+    pub(super) fn open(&mut self, path: &str) -> Result<String, TextError> {
         let path = self.directory.join(path);
         let text = text::read(&path);
         self.files.push(path);

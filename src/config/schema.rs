@@ -11,9 +11,9 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::config::{Finding, Look, Mistake, REFERENCE, UNADVISED, read};
+    use crate::config::{ConfigFinding, Look, Mistake, REFERENCE, UNADVISED, read};
 
-    fn findings(source: &str) -> Vec<Finding> {
+    fn findings(source: &str) -> Vec<ConfigFinding> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/config");
         match read("o.yaml", source, &directory, UNADVISED, Look::File).0 {
             Ok(config) => config.warnings,
@@ -132,9 +132,12 @@ mod tests {
             for key in mapping.get("required").and_then(Value::as_array).into_iter().flatten() {
                 let mut file = file.clone();
                 file.pointer_mut(place).unwrap().as_object_mut().unwrap().remove(key.as_str().unwrap());
-                let missing = |finding: &Finding| matches!(finding.mistake(), Mistake::MissingKey { key: missing, .. } if missing == key);
                 let found = findings(&file.to_string());
-                assert!(found.iter().any(missing), "{place}: {key}: {found:?}");
+                let is_missing = |finding: &ConfigFinding| match finding.mistake() {
+                    Mistake::MissingKey { key: missing, .. } => missing == key,
+                    _ => false,
+                };
+                assert!(found.iter().any(is_missing), "{place}: {key}: {found:?}");
             }
         }
     }

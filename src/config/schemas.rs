@@ -7,7 +7,7 @@ use systole_core::inbox::payload;
 use systole_core::vocab::{Position, QName, Span, is_ncname};
 use systole_xml::schema::{Catalog, ContractError, PayloadSchema, Pitfall, XsdDocument, XsdSet};
 
-use super::finding::{File, Finding};
+use super::finding::{ConfigFinding, File};
 use super::listener::Written;
 use super::organism::Organism;
 use super::reader::{At, Reader};
@@ -144,7 +144,7 @@ fn warn(reader: &mut Reader, listed: &[Listed], pitfall: Pitfall) {
 pub(super) fn note(reader: &mut Reader, file: &Listed, at: Position, mistake: Mistake) {
     let text = &file.document.text;
     let place = File::new(reader.beside(&file.by.value).display().to_string(), text);
-    reader.findings.push(Finding::new(mistake, &place, markup_at(text, at)));
+    reader.findings.push(ConfigFinding::new(mistake, &place, markup_at(text, at)));
 }
 
 /// The tag or the attribute at a place; of other text, the rest of its line without the white space around.

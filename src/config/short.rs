@@ -1,7 +1,7 @@
 //! The short forms of contracts, written out: prefixes of payload names, listeners in `calls`, `returns` and `description`
 //! that are left out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use systole_core::protocol::boot_qname;
 use systole_core::vocab::{Name, QName, is_ncname, near};
@@ -12,7 +12,7 @@ use super::listener::{Listener, Written};
 use super::mistake::Mistake;
 use super::organism::{Organism, Speaker};
 use super::reader::{At, Reader};
-use crate::runtime::contract::answers;
+use crate::runtime::contract::Acceptors;
 
 /// An entry of `calls` as it is written.
 #[derive(Debug, Clone)]
@@ -92,13 +92,13 @@ pub(super) fn expand(reader: &mut Reader, listeners: &mut [Listener], clients: &
             (listener.name.value.to_string(), accepts.cloned().collect())
         })
         .collect();
-    let replies = replies(listeners);
     let contracts: Vec<_> = listeners.iter().map(|listener| listener.contract.clone()).collect();
+    let acceptors = Acceptors::of(&contracts);
     for client in clients {
-        client.calls = calls(reader, std::mem::take(&mut client.called), &accepted);
+        client.calls = calls(reader, std::mem::take(&mut client.called), &accepted, &acceptors);
     }
     for listener in listeners.iter_mut().filter(|listener| !matches!(listener.kind, Written::Tasks { .. })) {
-        listener.calls = calls(reader, std::mem::take(&mut listener.called), &accepted);
+        listener.calls = calls(reader, std::mem::take(&mut listener.called), &accepted, &acceptors);
         // A person's calls are answered below the question, and an echo makes none. A program that is only woken at the
         // start calls and forgets: the answers would wake it again and again.
         let is_called = listener.contract.accepts.iter().any(|payload| *payload != boot_qname());
@@ -108,28 +108,37 @@ pub(super) fn expand(reader: &mut Reader, listeners: &mut [Listener], clients: &
         let hears_all = listener.returned.is_none() && matches!(listener.kind, Written::Model(_));
         listener.returns = match listener.returned.take() {
             Some(returns) => returns,
-            None if hears => returned(&listener.calls, &replies),
+            // Each at the place of the first call that it answers.
+            None if hears => {
+                let replies = acceptors.replies(listener.calls.iter().map(|call| &call.value));
+                let at = |(call, reply): (usize, &QName)| At { value: reply.clone(), span: listener.calls[call].span };
+                replies.into_iter().map(at).collect()
+            }
             None => Vec::new(),
         };
         let plain = |list: &[At<QName>]| list.iter().map(|at| at.value.clone()).collect();
         listener.contract.calls = plain(&listener.calls);
         listener.contract.returns = match hears_all {
-            true => answers(&listener.contract.calls, &contracts),
+            true => acceptors.answers(&listener.contract.calls),
             false => plain(&listener.returns),
         };
     }
 }
 
 /// The payloads that entries of `calls` stand for, each once.
-fn calls(reader: &mut Reader, called: Vec<At<Called>>, accepted: &HashMap<String, Vec<QName>>) -> Vec<At<QName>> {
+fn calls(
+    reader: &mut Reader,
+    called: Vec<At<Called>>,
+    accepted: &HashMap<String, Vec<QName>>,
+    acceptors: &Acceptors<'_>,
+) -> Vec<At<QName>> {
     let mut calls: Vec<At<QName>> = Vec::with_capacity(called.len());
+    let mut seen = HashSet::new();
     for At { value, span } in called {
         let payloads = match value {
             Called::Payload(payload) => vec![payload],
             Called::Word(word) => match (accepted.get(&word), word.parse::<QName>()) {
-                (Some(payloads), Ok(payload))
-                    if *payloads != [payload.clone()] && accepted.values().flatten().any(|other| *other == payload) =>
-                {
+                (Some(payloads), Ok(payload)) if *payloads != [payload.clone()] && acceptors.accept(&payload) => {
                     reader.report(Mistake::TwoMeanings { word, payloads: payloads.clone() }, span);
                     continue;
                 }
@@ -141,37 +150,10 @@ fn calls(reader: &mut Reader, called: Vec<At<Called>>, accepted: &HashMap<String
                 }
             },
         };
-        for value in payloads {
-            if !calls.iter().any(|call| call.value == value) {
-                calls.push(At { value, span });
-            }
-        }
+        let new = payloads.into_iter().filter(|payload| seen.insert(payload.clone()));
+        calls.extend(new.map(|value| At { value, span }));
     }
     calls
-}
-
-/// The replies to each payload, of all listeners that accept it.
-fn replies(listeners: &[Listener]) -> HashMap<QName, Vec<QName>> {
-    let mut replies: HashMap<QName, Vec<QName>> = HashMap::new();
-    for contract in listeners.iter().map(|listener| &listener.contract) {
-        for payload in &contract.accepts {
-            replies.entry(payload.clone()).or_default().extend(contract.replies.iter().cloned());
-        }
-    }
-    replies
-}
-
-/// The replies that come back to calls, each at the place of the first call that it answers.
-fn returned(calls: &[At<QName>], replies: &HashMap<QName, Vec<QName>>) -> Vec<At<QName>> {
-    let mut returns: Vec<At<QName>> = Vec::new();
-    for call in calls {
-        for reply in replies.get(&call.value).into_iter().flatten() {
-            if !returns.iter().any(|known| known.value == *reply) {
-                returns.push(At { value: reply.clone(), span: call.span });
-            }
-        }
-    }
-    returns
 }
 
 /// Describes listeners without a description by the payloads that they accept, as the schemas document those.

@@ -1,7 +1,7 @@
 //! `job:` and `jobs:`: listeners with tasks.
 
 use systole_core::core::{Contract, Routing};
-use systole_core::inbox::{Absent, Jobs, Principal};
+use systole_core::inbox::{Absent, InboxPrincipal, Jobs};
 use systole_core::vocab::Name;
 
 use super::document::Node;
@@ -12,7 +12,7 @@ use crate::runtime::inbox::{Job, JobRegistry};
 
 /// A listener with tasks: `docs/tasks.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tasks {
+pub struct TasksSpec {
     /// The job or the registry.
     pub of: TasksOf,
     /// True if the results of detached tasks are sent to their submitters.
@@ -38,7 +38,7 @@ enum Listener {
     Registry(JobRegistry),
 }
 
-impl Tasks {
+impl TasksSpec {
     /// Registers the listener, with the name, the description and the routing of a contract.
     #[must_use]
     pub fn install(&self, builder: OrganismBuilder, contract: &Contract) -> OrganismBuilder {
@@ -67,7 +67,7 @@ impl Tasks {
         }
         match &self.of {
             TasksOf::Owner(owner) => {
-                Listener::Job(set!(Job::named(contract.name.clone(), Principal::new(owner.clone()))))
+                Listener::Job(set!(Job::named(contract.name.clone(), InboxPrincipal::new(owner.clone()))))
             }
             TasksOf::Registered(absent) => {
                 Listener::Registry(set!(JobRegistry::named(contract.name.clone(), Jobs::new(*absent))))
@@ -77,7 +77,7 @@ impl Tasks {
 }
 
 /// Reads the value of `job:`, and its owner, with the place.
-pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<Name>>)> {
+pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(TasksSpec, Option<At<Name>>)> {
     let mut fields = reader.fields(node, Some("owner"))?;
     let owner = fields.require("owner", "a job", reader).and_then(|node| reader.name(node));
     let sends = sends(reader, &mut fields);
@@ -86,7 +86,7 @@ pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<
 }
 
 /// Reads the value of `jobs:`.
-pub(super) fn jobs(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<Name>>)> {
+pub(super) fn jobs(reader: &mut Reader, node: &Node) -> Option<(TasksSpec, Option<At<Name>>)> {
     const ABSENT: [(&str, Absent); 2] = [("keep", Absent::Keep), ("refuse", Absent::Refuse)];
     let mut fields = reader.fields(node, None)?;
     let absent = fields.take("absent").map_or(Some(Absent::Keep), |node| reader.choice(node, &ABSENT));
@@ -95,10 +95,10 @@ pub(super) fn jobs(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At
     absent.map(|absent| (sends(TasksOf::Registered(absent)), None))
 }
 
-fn sends(reader: &mut Reader, fields: &mut Fields<'_>) -> impl FnOnce(TasksOf) -> Tasks + use<> {
+fn sends(reader: &mut Reader, fields: &mut Fields<'_>) -> impl FnOnce(TasksOf) -> TasksSpec + use<> {
     let flag = |key| fields.take(key).and_then(|node| reader.flag(node)).unwrap_or_default();
     let [results, events, questions] = ["results", "events", "questions"].map(flag);
-    move |of| Tasks { of, results, events, questions }
+    move |of| TasksSpec { of, results, events, questions }
 }
 
 /// Routing of payloads that name no listener to one with tasks, by default.

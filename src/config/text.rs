@@ -8,7 +8,8 @@ use systole_core::vocab::Position;
 
 /// Reason why a file can't be read as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unread {
+#[non_exhaustive]
+pub enum TextError {
     /// The system refuses to read the file.
     Io {
         /// The kind of the error.
@@ -28,19 +29,20 @@ pub enum Unread {
 }
 
 /// Reads a file.
-pub(super) fn read(path: &Path) -> Result<String, Unread> {
-    let bytes = std::fs::read(path).map_err(|error| Unread::Io { kind: error.kind(), message: error.to_string() })?;
+pub(super) fn read(path: &Path) -> Result<String, TextError> {
+    let bytes =
+        std::fs::read(path).map_err(|error| TextError::Io { kind: error.kind(), message: error.to_string() })?;
     String::from_utf8(bytes).map_err(|error| {
         let (valid, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
         let looks = match bytes {
             [0xFE, 0xFF, ..] | [0xFF, 0xFE, ..] | [0, ..] | [_, 0, ..] => "UTF-16",
             _ => "Latin-1 or Windows-1252",
         };
-        Unread::Encoding { at: Position::of(bytes, valid), byte: bytes[valid], looks }
+        TextError::Encoding { at: Position::of(bytes, valid), byte: bytes[valid], looks }
     })
 }
 
-impl Unread {
+impl TextError {
     /// The remedy. A file that is `named` in another one is relative to that.
     pub(super) fn help(&self, named: bool) -> Option<&'static str> {
         match self {
@@ -55,7 +57,7 @@ impl Unread {
     }
 }
 
-impl fmt::Display for Unread {
+impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { message, .. } => f.write_str(message),

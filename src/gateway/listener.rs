@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use systole_core::core::{Body, Failure, Message, Outcome};
+use systole_core::core::{Body, Failure, HandlerOutcome, Message};
 use systole_core::journal::MailRecord;
 use systole_core::mailbox::{Refused, Settlement};
 use systole_core::protocol::write_fault;
@@ -29,7 +29,7 @@ impl RemoteListener {
         Self { mailboxes }
     }
 
-    async fn answer(&self, mail: MailRecord, thread: Thread) -> Outcome {
+    async fn answer(&self, mail: MailRecord, thread: Thread) -> HandlerOutcome {
         let (id, name) = (mail.id, mail.mailbox.clone());
         let told = match self.mailboxes.arrive(mail) {
             Ok(told) => told,
@@ -46,15 +46,15 @@ impl RemoteListener {
             self.mailboxes.append_attached(attachment);
         }
         match settlement {
-            Settlement::Reply(bytes) => Outcome::Wrote(Raw::new(bytes)),
-            Settlement::Fail(why) => Outcome::Failed(Failure { message: why, fault: None }),
-            Settlement::Silent => Outcome::Emitted(Vec::new()),
+            Settlement::Reply(bytes) => HandlerOutcome::Wrote(Raw::new(bytes)),
+            Settlement::Fail(why) => HandlerOutcome::Failed(Failure { message: why, fault: None }),
+            Settlement::Silent => HandlerOutcome::Emitted(Vec::new()),
         }
     }
 }
 
 impl RawListener for RemoteListener {
-    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         let mail = mail(&message, context.contract().name.clone(), self.mailboxes.now());
         let thread = context.thread().clone();
         Box::pin(async move { self.answer(mail, thread).await })
@@ -112,6 +112,6 @@ fn mail(message: &Message, mailbox: Name, now: Time) -> MailRecord {
     }
 }
 
-fn failed(why: impl Into<Arc<str>>) -> Outcome {
-    Outcome::Failed(Failure { message: why.into(), fault: None })
+fn failed(why: impl Into<Arc<str>>) -> HandlerOutcome {
+    HandlerOutcome::Failed(Failure { message: why.into(), fault: None })
 }

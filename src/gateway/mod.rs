@@ -35,7 +35,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 pub use crate::runtime::Token;
-pub use crate::runtime::principal::{Kind, Principal};
+pub use crate::runtime::principal::{Principal, PrincipalKind};
 pub use listener::RemoteListener;
 pub use notices::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
 pub use push::PushError;
@@ -85,6 +85,7 @@ struct Door {
 
 /// Reason why a gateway can't be served.
 #[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum GatewayError {
     /// The journal of the organism can't be read.
     #[error(transparent)]
@@ -164,7 +165,7 @@ impl Gateway {
     /// ```
     /// use systole::gateway::{BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, SessionId};
     /// use systole::settings::GatewaySettings;
-    /// use systole::runtime::journal::{Durability, Journaled, Retention};
+    /// use systole::runtime::journal::Journaled;
     ///
     /// /// A delegate without notices; the example of `QueueDelegate` has some.
     /// struct Quiet;
@@ -183,9 +184,8 @@ impl Gateway {
     ///
     /// # let folder = std::env::temp_dir().join(format!("systole-doc-{}", std::process::id()));
     /// # std::fs::create_dir_all(&folder)?;
-    /// let settings = GatewaySettings { listen: ([127, 0, 0, 1], 0).into(), ..GatewaySettings::default() };
-    /// let file = folder.join("office.journal");
-    /// let journal = Journaled { file, durability: Durability::Process, retention: Retention::default() };
+    /// let settings = GatewaySettings::default().listen(([127, 0, 0, 1], 0).into());
+    /// let journal = Journaled::new(folder.join("office.journal"));
     /// let gateway = Gateway::new(&settings, &journal, [])?.with_delegate(Quiet);
     /// # drop(gateway);
     /// # std::fs::remove_dir_all(&folder)?;
@@ -253,17 +253,17 @@ impl Gateway {
         let endpoints = self.endpoints.map(|endpoints| endpoints.with_format(self.format.as_ref())).transpose()?;
         let judge = if simulated { Judge::here(organism.clone()) } else { Judge::of(organism.clone())? };
         let judge = Arc::new(judge);
-        let pusher = endpoints.map(|endpoints| {
-            let store =
-                MailStore { mailboxes: self.mailboxes.clone(), query: query.clone(), endpoints, judge: judge.clone() };
+        let scheduler = endpoints.map(|endpoints| {
+            let (mailboxes, query) = (self.mailboxes.clone(), query.clone());
+            let store = MailStore { mailboxes, query, endpoints, judge: judge.clone(), organism: organism.clone() };
             PushScheduler::new(store, &self.journal, answer)
         });
-        let pusher = pusher.transpose()?.flatten();
+        let scheduler = scheduler.transpose()?.flatten();
         let connections = for_connections(self.settings.connections);
         let settings = GatewaySettings { connections, ..self.settings };
         let app = Arc::new(AppState {
             edge: Edge::new(&settings, answer),
-            description: http::describe(&self.descriptions),
+            description: http::Description::with(self.descriptions),
             settings,
             obituary: self.obituary,
             organism: organism.clone(),
@@ -277,7 +277,7 @@ impl Gateway {
         let router = http::router(app.clone(), self.more);
         let takeover = organism.takeover();
         let organism = organism.clone();
-        let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, pusher, takeover };
+        let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, scheduler, takeover };
         Ok(Attached { app, router, work })
     }
 }
@@ -322,7 +322,7 @@ struct Work {
     mailboxes: MailboxService,
     submissions: Arc<Submissions>,
     sessions: Arc<Sessions>,
-    pusher: Option<PushScheduler>,
+    scheduler: Option<PushScheduler>,
     takeover: Takeover,
 }
 
@@ -338,8 +338,8 @@ impl Work {
             mailboxes.stop();
         });
         let silence = self.mailboxes.clock().map(|clock| tokio::spawn(self.sessions.lapse(clock.clone())));
-        match self.pusher {
-            Some(pusher) => pusher.run(end).await,
+        match self.scheduler {
+            Some(scheduler) => scheduler.run(end).await,
             None => drop(end.wait_for(|end| *end).await),
         }
         lapse.abort();

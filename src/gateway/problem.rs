@@ -116,6 +116,13 @@ impl Problem {
         Self { retry_after: Some(1), ..problem }
     }
 
+    /// An end of a message that the pump has not run again yet after its start.
+    pub(crate) fn early() -> Self {
+        let detail = "the organism has started again and has not come to that message yet: repeat the call";
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "starting", "Temporarily unavailable", detail);
+        Self { retry_after: Some(1), ..problem }
+    }
+
     pub(crate) fn busy(detail: String) -> Self {
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "Temporarily unavailable", detail);
         Self { retry_after: Some(1), ..problem }
@@ -153,6 +160,7 @@ impl From<ActError> for Problem {
                 Self::conflict("stale_receipt", "that lease has ended: lease the message again")
             }
             ActError::Refused(Refused::Unknown) => Self::not_found("there is no such message, or it was forgotten"),
+            ActError::Refused(Refused::Early) => Self::early(),
             ActError::Refused(Refused::Full(cap)) => {
                 Self::too_many("full", format!("{cap} bytes wait in that mailbox"), 1)
             }

@@ -18,11 +18,11 @@ use super::http;
 pub(crate) use super::http::{AppState, Caller, Known, Routes};
 pub(crate) use super::problem::Problem;
 pub(crate) use super::push::PushFormat;
-use super::{Gateway, Kind, Principal};
+use super::{Gateway, Principal, PrincipalKind};
 pub(crate) use crate::runtime::journal::{History, Of, SentAnswer, StoredMail};
 use crate::settings::Mode;
 pub(crate) use systole_core::journal::MailState;
-use systole_core::mailbox::{Input, Settlement};
+use systole_core::mailbox::{MailboxInput, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
 
 impl Gateway {
@@ -104,7 +104,7 @@ impl AppState {
         let usual = if self.is_pulled(&name) { "poll" } else { "push" };
         let registration = http::place(declared, mode.unwrap_or(usual), url, self.now())?;
         let mode = registration.mode.to_string();
-        self.mailboxes.act(Input::Register { name, registration })?.durable().await?;
+        self.mailboxes.act(MailboxInput::Register { name, registration })?.durable().await?;
         Ok(mode)
     }
 
@@ -121,7 +121,7 @@ impl AppState {
     /// Fixes, durably, the addressee of a listener's answers that name none, unless it is fixed already. Returns the
     /// addressee that holds.
     pub(crate) async fn address(&self, mailbox: &Name, person: Name) -> Result<Option<Name>, Problem> {
-        self.mailboxes.act(Input::Address { mailbox: mailbox.clone(), person })?.durable().await?;
+        self.mailboxes.act(MailboxInput::Address { mailbox: mailbox.clone(), person })?.durable().await?;
         Ok(self.addressee(mailbox).flatten())
     }
 
@@ -140,7 +140,7 @@ impl AppState {
 
     /// Ends messages, durably, that their listener has read and leaves without an answer.
     pub(crate) async fn skip(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<(), Problem> {
-        Ok(self.mailboxes.act(Input::Skipped { mailbox, ids })?.durable().await?)
+        Ok(self.mailboxes.act(MailboxInput::Skipped { mailbox, ids })?.durable().await?)
     }
 
     /// Replies to a message of a mailbox, durably.
@@ -175,16 +175,16 @@ impl AppState {
 impl Principal {
     /// Checks for an admin, which has access to every mailbox.
     pub(crate) fn is_admin(&self) -> bool {
-        self.kind == Kind::Admin
+        self.kind == PrincipalKind::Admin
     }
 
     /// Checks for a remote listener, which has access to the mailbox of its name.
     pub(crate) fn is_listener(&self) -> bool {
-        self.kind == Kind::Listener
+        self.kind == PrincipalKind::Listener
     }
 
     /// Checks for a client, which sends messages.
     pub(crate) fn is_client(&self) -> bool {
-        self.kind == Kind::Client
+        self.kind == PrincipalKind::Client
     }
 }

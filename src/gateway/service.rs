@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use systole_core::core::Attachment;
 use systole_core::journal::{JournalError, Number, Op, Recovered};
-use systole_core::mailbox::{Change, Delivery, End, Input, MailboxLimits, Mailboxes, Refused, Settlement};
+use systole_core::mailbox::{
+    DeliveryMode, End, MailboxChange, MailboxInput, MailboxLimits, Mailboxes, Refused, Settlement,
+};
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -67,7 +69,7 @@ pub(super) enum Push {
 
 /// Effect of an input.
 pub(super) struct Acted {
-    pub(super) change: Change,
+    pub(super) change: MailboxChange,
     durable: Vec<oneshot::Receiver<()>>,
 }
 
@@ -108,8 +110,8 @@ impl MailboxService {
     pub fn new(listeners: impl IntoIterator<Item = (Name, Mode)>) -> Self {
         let modes: HashMap<Name, Mode> = listeners.into_iter().collect();
         let delivery = |mode: &Mode| match mode {
-            Mode::Push(_) => Delivery::Pushed,
-            Mode::Poll | Mode::Stream => Delivery::Pulled,
+            Mode::Push(_) => DeliveryMode::Pushed,
+            Mode::Poll | Mode::Stream => DeliveryMode::Pulled,
         };
         let boxes = modes.iter().map(|(name, mode)| (name.clone(), delivery(mode)));
         let (pushes, pushed) = mpsc::unbounded_channel();
@@ -150,7 +152,12 @@ impl MailboxService {
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        *self.0.stopping.borrow() || self.0.appender.get().is_some_and(JournalAppender::is_sealed)
+        *self.0.stopping.borrow() || self.is_sealed()
+    }
+
+    /// Tells whether nothing is written any more.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.0.appender.get().is_some_and(JournalAppender::is_sealed)
     }
 
     /// Mode in which a mailbox is read; none if there is no such mailbox.
@@ -200,7 +207,7 @@ impl MailboxService {
     ///
     /// # Errors
     /// [`ActError`]: nothing has changed.
-    pub(super) fn act(&self, input: Input) -> Result<Acted, ActError> {
+    pub(super) fn act(&self, input: MailboxInput) -> Result<Acted, ActError> {
         self.0.act(input)
     }
 
@@ -213,7 +220,7 @@ impl MailboxService {
             // The earlier of the two: the machine checks the time at any input.
             if tokio::time::timeout(left, changed).await.is_err() {
                 // The organism may have ended.
-                drop(self.act(Input::Tick));
+                drop(self.act(MailboxInput::Tick));
             }
         }
     }
@@ -223,7 +230,7 @@ impl MailboxService {
         let id = mail.id;
         let (tell, told) = oneshot::channel();
         lock(&self.0.handlers).insert(id, tell);
-        match self.act(Input::Arrived(mail)) {
+        match self.act(MailboxInput::Arrived(mail)) {
             Ok(_) => Ok(told),
             Err(error) => {
                 lock(&self.0.handlers).remove(&id);
@@ -240,7 +247,7 @@ impl MailboxService {
         match told.try_recv() {
             Ok(ended) => appender.append_attached(ended.attachment),
             // Refused if the organism ends: its next start runs the message again.
-            Err(_) => drop(self.act(Input::Abandoned { id })),
+            Err(_) => drop(self.act(MailboxInput::Abandoned { id })),
         }
     }
 
@@ -258,11 +265,11 @@ impl MailboxService {
 }
 
 impl Inner {
-    fn act(self: &Arc<Self>, input: Input) -> Result<Acted, ActError> {
+    fn act(self: &Arc<Self>, input: MailboxInput) -> Result<Acted, ActError> {
         let appender = self.appender.get().filter(|appender| !appender.is_sealed()).ok_or(Ending)?;
         let asked = about(&input);
         let moved = match &input {
-            Input::Register { name, .. } => Some(name.clone()),
+            MailboxInput::Register { name, .. } => Some(name.clone()),
             _ => None,
         };
         let mut machine = lock(&self.machine);
@@ -356,7 +363,7 @@ impl Inner {
         if !ended.is_empty() {
             let mut machine = lock(&self.machine);
             for &id in ended {
-                let (change, _) = machine.handle(Input::Durable { id }, Time::default());
+                let (change, _) = machine.handle(MailboxInput::Durable { id }, Time::default());
                 debug_assert!(change.ops.is_empty());
             }
         }
@@ -407,7 +414,7 @@ impl Recoverable for Inner {
             Box::new(move || {
                 for id in over {
                     // No handler waits for the message: one that had it was deregistered.
-                    let _ = self.act(Input::Abandoned { id });
+                    let _ = self.act(MailboxInput::Abandoned { id });
                 }
             })
         })
@@ -415,9 +422,9 @@ impl Recoverable for Inner {
 }
 
 /// Message that an input is about.
-fn about(input: &Input) -> Option<MessageId> {
+fn about(input: &MailboxInput) -> Option<MessageId> {
     match input {
-        Input::Settle { id, .. } | Input::Handle { id, .. } => Some(*id),
+        MailboxInput::Settle { id, .. } | MailboxInput::Handle { id, .. } => Some(*id),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use systole_core::core::{Egress, ReadMessage};
 use systole_core::journal::{MailRecord, Number, SubmissionRecord};
-use systole_core::mailbox::Input;
+use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId};
 use tokio::sync::{Notify, watch};
 
@@ -224,7 +224,7 @@ impl Submissions {
             let letter = self.letter(mailbox.clone(), id, unread.egress());
             // The letter is written before the answer counts as read. Where the journal takes nothing more, the answer
             // comes again.
-            if self.mailboxes.act(Input::Letter(letter)).is_err() {
+            if self.mailboxes.act(MailboxInput::Letter(letter)).is_err() {
                 return;
             }
         }

@@ -3,7 +3,7 @@
 use systole_core::core::{Failure, Usage};
 use systole_core::vocab::{Amounts, Budget, Fault, Millionths};
 
-use super::prompt::{Prompt, Role};
+use super::prompt::{ModelPrompt, Role};
 use crate::runtime::Thread;
 use crate::settings::Price;
 
@@ -15,7 +15,7 @@ const NOTICE: &str =
     "\n\nYour budget ends with this answer: reply now, with what there is. You can't call anything any more.";
 
 /// Reserves what a request may use. The request to send: the same one, or a shorter one that takes what is left.
-pub(super) async fn allow(prompt: Prompt, price: &Price, thread: &Thread) -> Result<Prompt, Failure> {
+pub(super) async fn allow(prompt: ModelPrompt, price: &Price, thread: &Thread) -> Result<ModelPrompt, Failure> {
     let Err(short) = thread.reserve(most(&prompt, price), None).await else { return Ok(prompt) };
     let last = cut(prompt, &short.left, price).ok_or_else(|| failure(short.fault.clone()))?;
     match thread.reserve(most(&last, price), Some(short.fault)).await {
@@ -26,19 +26,19 @@ pub(super) async fn allow(prompt: Prompt, price: &Price, thread: &Thread) -> Res
 }
 
 /// The most that a request uses, if a token is what it is taken for.
-fn most(prompt: &Prompt, price: &Price) -> Amounts {
+fn most(prompt: &ModelPrompt, price: &Price) -> Amounts {
     let usage = Usage { input: prompt.input(), output: prompt.max_tokens.into(), ..Usage::default() };
     price.of(usage).into()
 }
 
 /// The request with as many tokens for its answer as are left.
-fn cut(mut prompt: Prompt, left: &Budget, price: &Price) -> Option<Prompt> {
+fn cut(mut prompt: ModelPrompt, left: &Budget, price: &Price) -> Option<ModelPrompt> {
     if let Some(turn) = prompt.turns.last_mut().filter(|turn| turn.role == Role::User) {
         turn.text.push_str(NOTICE);
     }
     let tokens = left.tokens.map(|left| left.saturating_sub(prompt.input()));
     let cost = left.cost.map(|left| {
-        let asked = most(&Prompt { max_tokens: 0, ..prompt.clone() }, price).cost;
+        let asked = most(&ModelPrompt { max_tokens: 0, ..prompt.clone() }, price).cost;
         affordable(Millionths(left.0.saturating_sub(asked.0)), price.output)
     });
     let most = [tokens, cost].into_iter().flatten().fold(u64::from(prompt.max_tokens), u64::min);
@@ -67,10 +67,10 @@ mod tests {
     use super::*;
     use crate::model::Turn;
 
-    fn prompt(bytes: usize, max_tokens: u32) -> Prompt {
+    fn prompt(bytes: usize, max_tokens: u32) -> ModelPrompt {
         let turns = vec![Turn { role: Role::User, text: "x".repeat(bytes) }];
         let listener = Name::parse("planner").unwrap();
-        Prompt { listener, system: String::new(), turns, temperature: None, max_tokens }
+        ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens }
     }
 
     proptest! {
@@ -84,7 +84,7 @@ mod tests {
             output in 0..20_000_000_u64,
         ) {
             let price = Price { input: Millionths(input), output: Millionths(output), cached: None };
-            let left = Budget { tokens, cost: cost.map(Millionths), ..Budget::NONE };
+            let left = Budget::NONE.tokens(tokens).cost(cost.map(Millionths));
             if let Some(last) = cut(prompt(bytes, 2000), &left, &price) {
                 let most = most(&last, &price);
                 prop_assert!(last.max_tokens >= LEAST && last.max_tokens <= 2000);

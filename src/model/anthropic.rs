@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::reply::{Grown, count, reported, text};
-use super::{Finish, Prompt, Setback};
+use super::{Finish, ModelPrompt, Setback};
 
 /// The header that a request must have.
 pub(super) const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 
 /// The body of a request. The system prompt is the same each time: the provider is to keep it.
-pub(super) fn body(model: &str, prompt: &Prompt) -> Value {
+pub(super) fn body(model: &str, prompt: &ModelPrompt) -> Value {
     let turns = prompt.turns.iter().map(|turn| json!({ "role": turn.role.as_str(), "content": turn.text }));
     let mut body = json!({
         "model": model,

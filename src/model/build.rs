@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::listener::ModelListener;
 use super::router::Llm;
-use crate::runtime::{Accepts, ContractBuilder, Kind, OrganismBuilder};
+use crate::runtime::{Accepts, ContractBuilder, HandlerKind, OrganismBuilder};
 use crate::settings::ModelSettings;
 use systole_core::core::Contract;
 
@@ -12,7 +12,7 @@ use systole_core::core::Contract;
 #[derive(Debug, Clone, Copy)]
 pub struct AsModel;
 
-impl Kind<ModelListener> for AsModel {
+impl HandlerKind<ModelListener> for AsModel {
     type Route = ();
 }
 

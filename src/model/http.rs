@@ -12,9 +12,9 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::reply::Reply;
-use super::{Again, Completion, Growth, LlmError, Prompt, Provider, Setback, anthropic, ollama, openai};
+use super::{Again, Completion, Growth, LlmError, ModelPrompt, Provider, Setback, anthropic, ollama, openai};
 use crate::outbound::http::{Client, Request, Response};
-use crate::outbound::{Failure, check_url, media_type, refusal, retry_after, unanswered};
+use crate::outbound::{AttemptFailure, check_url, media_type, refusal, retry_after, unanswered};
 use crate::runtime::LocalBoxFuture;
 use crate::runtime::clock::Clock;
 use crate::settings::{Dialect, Endpoint, KeySource};
@@ -85,7 +85,7 @@ impl Http {
         Started { http: self.clone(), client: Client::new(trust, None, Some(CONNECT)) }
     }
 
-    fn body(&self, prompt: &Prompt) -> Result<String, Setback> {
+    fn body(&self, prompt: &ModelPrompt) -> Result<String, Setback> {
         let (needed, context) = (prompt.estimate(), self.endpoint.context);
         if let Some(context) = context.filter(|context| needed > u64::from(*context)) {
             let message = format!(
@@ -164,7 +164,7 @@ impl Http {
 }
 
 impl Provider for Started {
-    fn ask(&self, prompt: &Prompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
+    fn ask(&self, prompt: &ModelPrompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         let (http, client, body) = (self.http.clone(), self.client.clone(), self.http.body(prompt));
         let growth = growth.clone();
         Box::pin(async move {
@@ -211,7 +211,7 @@ async fn read_some(response: &mut Response) -> Bytes {
     said.freeze()
 }
 
-fn failed(failure: &Failure) -> Setback {
+fn failed(failure: &AttemptFailure) -> Setback {
     let again = if failure.kind.is_transport() { Again::Later(None) } else { Again::Never };
     Setback::new(failure.message.clone(), again)
 }
@@ -235,8 +235,8 @@ mod tests {
         Http::open(&Name::parse("main").unwrap(), endpoint)
     }
 
-    fn prompt() -> Prompt {
-        Prompt {
+    fn prompt() -> ModelPrompt {
+        ModelPrompt {
             listener: Name::parse("planner").unwrap(),
             system: "s".repeat(400),
             turns: vec![Turn { role: Role::User, text: "u".to_owned() }],

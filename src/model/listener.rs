@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use systole_core::core::Silence;
-use systole_core::core::{Answered as To, Failure, Message, ModelAnswer, Outcome, Usage, precheck_answer};
+use systole_core::core::{Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, Usage, precheck_answer};
 use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
@@ -14,7 +14,7 @@ use systole_xml::schema::Validator;
 use super::allowance::allow;
 use super::chat::Chat;
 use super::feedback::{feedback, gave_up, nothing_said, said, unfinished};
-use super::prompt::{Prompt, Role};
+use super::prompt::{ModelPrompt, Role};
 use super::router::{Answered, Llm, Unanswered};
 use super::{Completion, Finish, Growth, Provider};
 use crate::runtime::clock::Clock;
@@ -62,14 +62,14 @@ impl ModelListener {
         Self { llm: llm.clone(), settings, providers, system: OnceCell::new(), validator: RefCell::default() }
     }
 
-    async fn answer(&self, message: &Message, context: &RunContext) -> Outcome {
+    async fn answer(&self, message: &Message, context: &RunContext) -> HandlerOutcome {
         // The model is asked once for all answers to calls that were made together.
         if message.join.is_some_and(|join| join.remaining > 0) {
-            return Outcome::Emitted(Vec::new());
+            return HandlerOutcome::Emitted(Vec::new());
         }
         match self.converse(message, context).await {
-            Ok(answer) => Outcome::Wrote(Raw::new(answer)),
-            Err(failure) => Outcome::Failed(failure),
+            Ok(answer) => HandlerOutcome::Wrote(Raw::new(answer)),
+            Err(failure) => HandlerOutcome::Failed(failure),
         }
     }
 
@@ -82,7 +82,7 @@ impl ModelListener {
         loop {
             tried += 1;
             let system = self.system_prompt(context).to_owned();
-            let prompt = Prompt { listener: own.clone(), system, turns: chat.turns(), temperature, max_tokens };
+            let prompt = ModelPrompt { listener: own.clone(), system, turns: chat.turns(), temperature, max_tokens };
             let key = prompt.key();
             let asking = self.ask(prompt, message, context);
             let exchange: Exchange = context.thread().record_answer(NOTE, &key, asking).await?;
@@ -98,7 +98,7 @@ impl ModelListener {
 
     async fn ask(
         &self,
-        prompt: Prompt,
+        prompt: ModelPrompt,
         message: &Message,
         context: &RunContext,
     ) -> Result<(Exchange, ModelAnswer), Failure> {
@@ -143,7 +143,7 @@ impl ModelListener {
 }
 
 impl RawListener for ModelListener {
-    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         Box::pin(async move { self.answer(&message, &context).await })
     }
 }

@@ -4,7 +4,7 @@
 //! [`ModelListener`] is the loop of a listener: it asks with the contract as system prompt, judges the answer as the pump
 //! will, and feeds a refusal back. `docs/model.md` says what is sent.
 //!
-//! What always holds: an answer that the provider cut is refused, however well-formed; an answer is durable before
+//! Invariants: an answer that the provider cut is refused, however well-formed; an answer is durable before
 //! anything follows from it, so no run of a message asks the same twice; keys are in no log, journal, prompt or error;
 //! one backend never has more requests in flight, or more tokens a minute, than its settings say; where a budget bounds
 //! the thread, a request is reserved before it is sent, and charged with the note of its answer.
@@ -37,7 +37,7 @@ pub use growth::Growth;
 #[cfg(feature = "yaml")]
 pub(crate) use http::judge_url;
 pub use listener::ModelListener;
-pub use prompt::{Prompt, Role, Turn};
+pub use prompt::{ModelPrompt, Role, Turn};
 pub use router::Llm;
 
 use crate::outbound::OutboundError;
@@ -54,11 +54,11 @@ pub trait Provider: 'static {
     ///
     /// # Cancel safety
     /// Dropping the future ends the request; the provider may have counted it.
-    fn ask(&self, prompt: &Prompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>>;
+    fn ask(&self, prompt: &ModelPrompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>>;
 }
 
 impl<P: Provider + ?Sized> Provider for Box<P> {
-    fn ask(&self, prompt: &Prompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
+    fn ask(&self, prompt: &ModelPrompt, growth: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         (**self).ask(prompt, growth)
     }
 }

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::reply::{Grown, count, reported, text};
-use super::{Finish, Prompt, Setback};
+use super::{Finish, ModelPrompt, Setback};
 
 /// Tokens of a context, where the settings have none.
 const CONTEXT: u64 = 8192;
 
 /// The body of a request. `num_ctx` is always there: without it Ollama cuts a request that is longer than its default,
 /// without an error.
-pub(super) fn body(model: &str, prompt: &Prompt, context: Option<u32>) -> Value {
+pub(super) fn body(model: &str, prompt: &ModelPrompt, context: Option<u32>) -> Value {
     let system = json!({ "role": "system", "content": prompt.system });
     let turns = prompt.turns.iter().map(|turn| json!({ "role": turn.role.as_str(), "content": turn.text }));
     let messages: Vec<Value> = std::iter::once(system).chain(turns).collect();

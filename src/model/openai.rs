@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::reply::{Grown, count, reported, text};
-use super::{Finish, Prompt, Setback};
+use super::{Finish, ModelPrompt, Setback};
 
 /// The last event of an answer.
 pub(super) const END: &str = "[DONE]";
 
 /// The body of a request to a host.
-pub(super) fn body(model: &str, prompt: &Prompt, host: Option<&str>) -> Value {
+pub(super) fn body(model: &str, prompt: &ModelPrompt, host: Option<&str>) -> Value {
     let system = json!({ "role": "system", "content": prompt.system });
     let turns = prompt.turns.iter().map(|turn| json!({ "role": turn.role.as_str(), "content": turn.text }));
     let messages: Vec<Value> = std::iter::once(system).chain(turns).collect();

@@ -5,7 +5,7 @@ use systole_core::vocab::Name;
 
 /// A request to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
+pub struct ModelPrompt {
     /// The listener that asks.
     pub listener: Name,
     /// The system prompt.
@@ -46,7 +46,7 @@ impl Role {
     }
 }
 
-impl Prompt {
+impl ModelPrompt {
     /// The last turn.
     pub fn last(&self) -> &str {
         self.turns.last().map_or("", |turn| &turn.text)
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_key_is_that_of_all_that_is_sent() {
         let turn = |role, text: &str| Turn { role, text: text.to_owned() };
-        let prompt = Prompt {
+        let prompt = ModelPrompt {
             listener: Name::parse("planner").unwrap(),
             system: "s".to_owned(),
             turns: vec![turn(Role::User, "ab"), turn(Role::Model, "c"), turn(Role::User, "d")],
@@ -103,17 +103,17 @@ mod tests {
             max_tokens: 10,
         };
         let others = [
-            Prompt { system: "t".to_owned(), ..prompt.clone() },
-            Prompt {
+            ModelPrompt { system: "t".to_owned(), ..prompt.clone() },
+            ModelPrompt {
                 turns: vec![turn(Role::User, "a"), turn(Role::Model, "bc"), turn(Role::User, "d")],
                 ..prompt.clone()
             },
-            Prompt {
+            ModelPrompt {
                 turns: vec![turn(Role::User, "ab"), turn(Role::User, "c"), turn(Role::User, "d")],
                 ..prompt.clone()
             },
-            Prompt { temperature: Some(Millionths(0)), ..prompt.clone() },
-            Prompt { max_tokens: 11, ..prompt.clone() },
+            ModelPrompt { temperature: Some(Millionths(0)), ..prompt.clone() },
+            ModelPrompt { max_tokens: 11, ..prompt.clone() },
         ];
         assert_eq!(prompt.clone().key(), prompt.key());
         for other in others {

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use systole_core::core::Usage;
 use systole_core::vocab::{Name, Time};
-use tokio::sync::{Mutex as Gate, Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 use tokio::time::sleep;
 
 use super::bucket::Bucket;
 use super::http::Http;
-use super::{Again, Completion, Growth, LlmError, Prompt, Provider, Setback};
+use super::{Again, Completion, Growth, LlmError, ModelPrompt, Provider, Setback};
 use crate::outbound::retry::{Policy, Tried};
 use crate::outbound::tls;
 use crate::runtime::clock::Clock;
@@ -42,7 +42,7 @@ struct Slot {
     permits: Option<Semaphore>,
     bucket: Mutex<Option<Bucket>>,
     /// Held by the request that waits for tokens, so that requests get them in their order.
-    gate: Gate<()>,
+    gate: AsyncMutex<()>,
     /// The end of the time for which the provider asked to be left alone.
     rests: Mutex<Time>,
 }
@@ -62,7 +62,7 @@ pub(super) struct Unanswered {
 }
 
 /// The attempts of one request at one backend.
-struct Course {
+struct Candidate {
     slot: usize,
     tried: Tried,
     /// The earliest time of the next attempt.
@@ -85,12 +85,12 @@ impl Llm {
 
     /// A model that needs no network: the first rule that fits a request answers it.
     pub fn scripted(rules: impl IntoIterator<Item = impl Into<Rule>>) -> Self {
-        let script = Arc::new(Script { rules: rules.into_iter().map(Into::into).collect() });
+        let script = Arc::new(Script { rules: rules.into_iter().map(Into::into).collect(), ..Script::default() });
         Self::new(Strategy::Failover)
             .backend(Backend::new(Name::parse("script").expect("a name")), move || script.clone())
     }
 
-    /// Sets up backends, and reads their keys. Those that are left out by their `when_env` need none.
+    /// Sets up backends, and reads their keys. Those that are left out need none.
     ///
     /// # Errors
     /// [`LlmError`]: a key or a URL that can't be used.
@@ -98,9 +98,8 @@ impl Llm {
         let mut llm = Self::new(settings.strategy);
         let mut trust = None;
         for (backend, provider) in &settings.backends {
-            if backend.is_left_out() {
-                let variable = backend.when_env.as_deref();
-                tracing::info!(backend = %backend.name, variable, "a backend is left out: its variable is not set");
+            if let Some(why) = backend.left_out() {
+                tracing::info!(backend = %backend.name, "a backend is left out: {why}");
                 continue;
             }
             llm = match provider {
@@ -129,7 +128,7 @@ impl Llm {
             under_way: AtomicUsize::new(0),
             permits: backend.max_concurrent.map(|most| Semaphore::new(most.max(1) as usize)),
             bucket: Mutex::default(),
-            gate: Gate::default(),
+            gate: AsyncMutex::default(),
             rests: Mutex::default(),
             backend,
             provider: Arc::new(move || Box::new(provider())),
@@ -177,7 +176,7 @@ impl Llm {
     pub(super) async fn ask(
         &self,
         providers: &[Box<dyn Provider>],
-        prompt: &Prompt,
+        prompt: &ModelPrompt,
         only: Option<&Name>,
         clock: &Clock,
         growth: &Growth,
@@ -186,43 +185,43 @@ impl Llm {
         let since = clock.now();
         let wanted = slots.iter().enumerate().filter(|(_, slot)| only.is_none_or(|only| slot.backend.name == *only));
         let tried = Tried { attempts: 0, since };
-        let course = |slot| Course { slot, tried, due: since, over: None, last: None };
-        let mut courses: Vec<Course> = wanted.map(|(at, _)| course(at)).collect();
-        if *strategy == Strategy::RoundRobin && !courses.is_empty() {
-            let first = turn.fetch_add(1, Ordering::Relaxed) % courses.len();
-            courses.rotate_left(first);
+        let candidate = |slot| Candidate { slot, tried, due: since, over: None, last: None };
+        let mut candidates: Vec<Candidate> = wanted.map(|(at, _)| candidate(at)).collect();
+        if *strategy == Strategy::RoundRobin && !candidates.is_empty() {
+            let first = turn.fetch_add(1, Ordering::Relaxed) % candidates.len();
+            candidates.rotate_left(first);
         }
         loop {
             let now = clock.now();
-            let due = |course: &Course| course.due.max(slots[course.slot].rests_until());
-            for course in courses.iter_mut().filter(|course| course.over.is_none()) {
-                if due(course).since(since) > policy.budget {
-                    course.over = Some(course.last.take().unwrap_or_else(|| resting(due(course).since(now))));
+            let due = |candidate: &Candidate| candidate.due.max(slots[candidate.slot].rests_until());
+            for candidate in candidates.iter_mut().filter(|candidate| candidate.over.is_none()) {
+                if due(candidate).since(since) > policy.budget {
+                    candidate.over = Some(candidate.last.take().unwrap_or_else(|| resting(due(candidate).since(now))));
                 }
             }
-            let open = courses.iter_mut().filter(|course| course.over.is_none());
-            let (ready, later): (Vec<_>, Vec<_>) = open.partition(|course| due(course) <= now);
+            let open = candidates.iter_mut().filter(|candidate| candidate.over.is_none());
+            let (ready, later): (Vec<_>, Vec<_>) = open.partition(|candidate| due(candidate) <= now);
             let next = match strategy {
-                Strategy::Failover => ready.into_iter().min_by_key(|course| slots[course.slot].backend.priority),
+                Strategy::Failover => ready.into_iter().min_by_key(|candidate| slots[candidate.slot].backend.priority),
                 Strategy::RoundRobin => ready.into_iter().next(),
-                Strategy::LeastLoaded => ready.into_iter().min_by_key(|course| slots[course.slot].load()),
+                Strategy::LeastLoaded => ready.into_iter().min_by_key(|candidate| slots[candidate.slot].load()),
             };
-            let Some(course) = next else {
-                match later.iter().map(|course| due(course)).min() {
+            let Some(candidate) = next else {
+                match later.iter().map(|candidate| due(candidate)).min() {
                     Some(soonest) => sleep(clock.until(soonest)).await,
-                    None => return Err(Unanswered::of(courses, slots)),
+                    None => return Err(Unanswered::of(candidates, slots)),
                 }
                 continue;
             };
-            let slot = &slots[course.slot];
+            let slot = &slots[candidate.slot];
             let mut lease = slot.admit(prompt.estimate(), clock).await;
             if slot.rests_until() > clock.now() {
                 // The provider asked for that while this request waited for room.
                 lease.give_back();
                 continue;
             }
-            course.tried.attempts += 1;
-            match providers[course.slot].ask(prompt, growth).await {
+            candidate.tried.attempts += 1;
+            match providers[candidate.slot].ask(prompt, growth).await {
                 Ok(mut completion) => {
                     completion.usage = slot.backend.price.of(completion.usage);
                     lease.settle(completion.usage);
@@ -230,16 +229,16 @@ impl Llm {
                 }
                 Err(setback) => {
                     lease.give_back();
-                    let attempts = course.tried.attempts;
+                    let attempts = candidate.tried.attempts;
                     tracing::warn!(listener = %prompt.listener, backend = %slot.backend.name, attempts, error = setback.detail, "a model did not answer");
-                    course.note(slot, setback, policy, clock.now());
+                    candidate.note(slot, setback, policy, clock.now());
                 }
             }
         }
     }
 }
 
-impl Course {
+impl Candidate {
     /// Decides about the next attempt after one without an answer.
     fn note(&mut self, slot: &Slot, setback: Setback, policy: &Policy, now: Time) {
         let Again::Later(after) = setback.again else {
@@ -319,8 +318,8 @@ impl Drop for Lease<'_> {
 }
 
 impl Unanswered {
-    fn of(courses: Vec<Course>, slots: &[Arc<Slot>]) -> Self {
-        let setbacks = courses.into_iter().filter_map(|course| Some((course.slot, course.over?)));
+    fn of(candidates: Vec<Candidate>, slots: &[Arc<Slot>]) -> Self {
+        let setbacks = candidates.into_iter().filter_map(|candidate| Some((candidate.slot, candidate.over?)));
         let setbacks: Vec<_> = setbacks.map(|(slot, setback)| (slots[slot].backend.name.clone(), setback)).collect();
         let is_passing = setbacks.iter().any(|(_, setback)| matches!(setback.again, Again::Later(_)));
         Self { setbacks, is_passing }
@@ -389,7 +388,7 @@ mod tests {
     }
 
     impl Provider for Watched {
-        fn ask(&self, _: &Prompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
+        fn ask(&self, _: &ModelPrompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
             let (seen, clock) = (self.seen.clone(), self.clock.clone());
             let (wait, fails) = {
                 let mut seen = seen.borrow_mut();
@@ -460,7 +459,7 @@ mod tests {
                         let turns = vec![Turn { role: Role::User, text: "x".repeat(100) }];
                         let listener = Name::parse("planner").unwrap();
                         let prompt =
-                            Prompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100 };
+                            ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100 };
                         llm.ask(&providers, &prompt, None, &clock, &Growth::hidden()).await.is_ok()
                     })
                 }).collect();

@@ -6,7 +6,7 @@ use systole_core::core::Usage;
 use tokio::time::sleep;
 
 use super::prompt::BYTES_A_TOKEN;
-use super::{Again, Completion, Finish, Growth, Prompt, Provider, Setback};
+use super::{Again, Completion, Finish, Growth, ModelPrompt, Provider, Setback};
 use crate::outbound::readable;
 use crate::runtime::LocalBoxFuture;
 use crate::settings::{Rule, Script};
@@ -15,10 +15,11 @@ use crate::settings::{Rule, Script};
 const MODEL: &str = "scripted";
 
 impl Provider for Arc<Script> {
-    fn ask(&self, prompt: &Prompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
+    fn ask(&self, prompt: &ModelPrompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         let Some(rule) = self.rules.iter().find(|rule| rule.fits(prompt)).cloned() else {
-            let detail = format!("no rule of the script fits: {}: {}", prompt.listener, readable(prompt.last()));
-            let message = "no rule of the script fits".to_owned();
+            let script = if self.file.is_empty() { "the script" } else { &self.file };
+            let message = format!("no rule of {script} fits turn {}", prompt.turns.len());
+            let detail = format!("{message} of {}: {}", prompt.listener, readable(prompt.last()));
             return Box::pin(async move { Err(Setback { message, detail, again: Again::Never }) });
         };
         let input = prompt.bytes().div_ceil(BYTES_A_TOKEN);
@@ -50,7 +51,7 @@ fn cut(mut answer: String, most: u64) -> (String, bool) {
 }
 
 impl Rule {
-    fn fits(&self, prompt: &Prompt) -> bool {
+    fn fits(&self, prompt: &ModelPrompt) -> bool {
         let last = prompt.last();
         self.listener.as_ref().is_none_or(|listener| *listener == prompt.listener)
             && self.when.iter().all(|text| last.contains(text.as_str()))
@@ -84,12 +85,13 @@ mod tests {
             ..Rule::default()
         };
         let script = Arc::new(Script {
+            file: "script.yaml".to_owned(),
             rules: vec![
                 Rule { listener: Some(listener("planner")), ..rule(&["one", "two"], "both") },
                 Rule { cut: true, after: Duration::from_secs(5), ..rule(&["two"], "only two") },
             ],
         });
-        let prompt = |name: &str, last: &str| Prompt {
+        let prompt = |name: &str, last: &str| ModelPrompt {
             listener: listener(name),
             system: "12345".to_owned(),
             turns: ["one two", last].map(|text| Turn { role: Role::User, text: text.to_owned() }).into(),
@@ -103,9 +105,12 @@ mod tests {
         let two = script.ask(&prompt("writer", "two, one"), &Growth::hidden()).await.unwrap();
         assert_eq!((&*two.text, two.finish, began.elapsed()), ("only two", Finish::Cut, Duration::from_secs(5)));
         let none = script.ask(&prompt("planner", "one\u{1b}"), &Growth::hidden()).await.unwrap_err();
-        assert_eq!(none.detail, "no rule of the script fits: planner: one\\u{1b}");
-        let short =
-            script.ask(&Prompt { max_tokens: 0, ..prompt("planner", "two, one") }, &Growth::hidden()).await.unwrap();
+        assert_eq!(none.message, "no rule of script.yaml fits turn 2");
+        assert_eq!(none.detail, "no rule of script.yaml fits turn 2 of planner: one\\u{1b}");
+        let short = script
+            .ask(&ModelPrompt { max_tokens: 0, ..prompt("planner", "two, one") }, &Growth::hidden())
+            .await
+            .unwrap();
         assert_eq!((&*short.text, short.finish, short.usage.output), ("", Finish::Cut, 0));
         assert_eq!(none.again, Again::Never, "the last turn counts alone");
     }

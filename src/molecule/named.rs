@@ -1,6 +1,6 @@
 //! Rows that a document of an agent names, in any field.
 //!
-//! What agents call the id of a task differs (`task_id`, `taskId`, `contextId`, `in_reply_to`, …), and they have ids of
+//! Agents have several names for the id of a task (`task_id`, `taskId`, `contextId`, `in_reply_to`, …), and they have ids of
 //! their own in the same fields. So each string that is an id counts, and the mailbox of the workspace tells its rows
 //! from all others.
 

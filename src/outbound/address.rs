@@ -16,6 +16,7 @@ pub struct Guard {
 /// An address that is not allowed.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{address} is {what}: nothing is sent there unless its network is allowed")]
+#[non_exhaustive]
 pub struct AddressRefused {
     /// The address.
     pub address: IpAddr,

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::failure::{Failure, Kind, readable};
+use super::failure::{AttemptFailure, FailureKind, readable};
 
 /// The answer of a peer that accepted a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct DeliveryAnswer {
     /// State of the delivery at the peer: answered, or only queued.
     pub taken: Taken,
     /// The status of HTTP, 200 to 299.
@@ -48,18 +48,18 @@ pub(crate) fn media_type(header: &str) -> String {
     header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-impl Answer {
+impl DeliveryAnswer {
     /// Parses an answer whose status is 200 to 299. Only JSON is parsed further: any other body is left to the caller.
     ///
     /// # Errors
-    /// [`Kind::Unparsable`] if its type is JSON and its body is not, [`Kind::PeerError`] if it has an `error`, or a
-    /// `status` of `error` or `failed`.
-    pub(crate) fn read(status: u16, content_type: Option<String>, body: Bytes) -> Result<Self, Failure> {
+    /// [`FailureKind::Unparsable`] if its type is JSON and its body is not, [`FailureKind::PeerError`] if it has an
+    /// `error`, or a `status` of `error` or `failed`.
+    pub(crate) fn read(status: u16, content_type: Option<String>, body: Bytes) -> Result<Self, AttemptFailure> {
         let said = if is_json(content_type.as_deref()) && !body.is_empty() { json(&body)? } else { Value::Null };
         let state = said.get("status").and_then(Value::as_str).unwrap_or_default();
         let error = said.get("error").filter(|error| !error.is_null());
         if error.is_some() || matches!(state, "error" | "failed") {
-            return Err(Failure::new(Kind::PeerError, message(error, &said)));
+            return Err(AttemptFailure::new(FailureKind::PeerError, message(error, &said)));
         }
         let taken = if status == 202 || state == "queued" { Taken::Queued } else { Taken::Answered };
         Ok(Self { taken, status, content_type, body })
@@ -75,9 +75,9 @@ impl Answer {
     }
 }
 
-fn json(body: &[u8]) -> Result<Value, Failure> {
+fn json(body: &[u8]) -> Result<Value, AttemptFailure> {
     serde_json::from_slice(body).map_err(|error| {
-        Failure::new(Kind::Unparsable, format!("the answer says that it is JSON, and is not: {error}"))
+        AttemptFailure::new(FailureKind::Unparsable, format!("the answer says that it is JSON, and is not: {error}"))
     })
 }
 
@@ -101,8 +101,9 @@ pub(crate) fn refusal(status: u16, reason: Option<&str>, body: &[u8]) -> String 
 mod tests {
     use super::*;
 
-    fn read(status: u16, media: &str, body: &'static str) -> Result<Taken, Failure> {
-        Answer::read(status, Some(media.to_owned()), Bytes::from_static(body.as_bytes())).map(|answer| answer.taken)
+    fn read(status: u16, media: &str, body: &'static str) -> Result<Taken, AttemptFailure> {
+        DeliveryAnswer::read(status, Some(media.to_owned()), Bytes::from_static(body.as_bytes()))
+            .map(|answer| answer.taken)
     }
 
     #[test]
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn an_answer_is_a_reply_or_nothing_or_comes_later() {
         let said = |status, media: &str, body: &'static str| {
-            Answer::read(status, Some(media.to_owned()), body.into()).unwrap().said()
+            DeliveryAnswer::read(status, Some(media.to_owned()), body.into()).unwrap().said()
         };
         assert_eq!(said(200, "application/xml", "<a/>"), Said::Reply("<a/>".into()));
         assert_eq!(said(200, "application/xml", " \r\n"), Said::Nothing);
@@ -131,10 +132,10 @@ mod tests {
     #[test]
     fn an_error_of_the_peers_runtime_is_told() {
         let told = |body| read(200, "application/json", body).unwrap_err();
-        assert_eq!(told(r#"{"error":"out of memory"}"#), Failure::new(Kind::PeerError, "out of memory"));
+        assert_eq!(told(r#"{"error":"out of memory"}"#), AttemptFailure::new(FailureKind::PeerError, "out of memory"));
         assert_eq!(told(r#"{"error":{"code":-32000,"message":"no tool"}}"#).message, "no tool");
         assert_eq!(told(r#"{"status":"failed","message":"worn"}"#).message, "worn");
-        assert_eq!(told(r#"{"error":true}"#), Failure::new(Kind::PeerError, ""));
+        assert_eq!(told(r#"{"error":true}"#), AttemptFailure::new(FailureKind::PeerError, ""));
         assert_eq!(read(200, "application/json", r#"{"error":null}"#), Ok(Taken::Answered));
         assert_eq!(read(200, "application/json", "[1]"), Ok(Taken::Answered));
     }
@@ -142,12 +143,12 @@ mod tests {
     #[test]
     fn a_body_that_is_not_what_it_says_is_unparsable() {
         for body in ["{", "<a/>", "{\"a\":1}x"] {
-            assert_eq!(read(200, "application/json", body).unwrap_err().kind, Kind::Unparsable, "{body}");
+            assert_eq!(read(200, "application/json", body).unwrap_err().kind, FailureKind::Unparsable, "{body}");
         }
         // serde_json has a limit of its own for the depth.
         let deep = "[".repeat(100_000);
-        let error = Answer::read(200, Some("application/json".into()), deep.into()).unwrap_err();
-        assert_eq!(error.kind, Kind::Unparsable);
+        let error = DeliveryAnswer::read(200, Some("application/json".into()), deep.into()).unwrap_err();
+        assert_eq!(error.kind, FailureKind::Unparsable);
     }
 
     #[test]

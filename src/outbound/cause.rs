@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 /// Reason why a delivery was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Cause {
     /// Every attempt failed in the transport.
     AttemptsExhausted,

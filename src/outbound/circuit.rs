@@ -7,12 +7,15 @@ use systole_core::vocab::Time;
 
 /// Policy of circuits: when they open, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CircuitPolicy {
     /// Transport failures in a row that open it; 0 never opens it.
     pub failures: u32,
     /// Time for which it stays open.
     pub cool_down: Duration,
 }
+
+systole_core::vocab::setters!(CircuitPolicy { failures: u32, cool_down: Duration });
 
 impl Default for CircuitPolicy {
     /// 5 failures, 30 s.

@@ -14,12 +14,12 @@ use hyper::{Method, StatusCode};
 use systole_core::vocab::{Name as Target, Time};
 
 use super::address::{AddressRefused, Guard};
-use super::answer::{Answer, media_type, refusal};
-use super::delivery::{Delivery, check_literal, header_map, parse_url};
+use super::answer::{DeliveryAnswer, media_type, refusal};
+use super::delivery::{OutboundDelivery, check_literal, header_map, parse_url};
 use super::error::OutboundError;
-use super::failure::{Failure, Kind, chain};
+use super::failure::{AttemptFailure, FailureKind, chain};
 use super::http::{self, HttpError, Request, Response};
-use super::options::Options;
+use super::options::DeliveryOptions;
 use super::progress::{Outgoing, Phase, Progress};
 use super::retry::{Ended, Policy};
 use super::signature::{self, Secret};
@@ -54,8 +54,8 @@ pub(super) struct Setback {
     pub(super) message: String,
 }
 
-impl From<Failure> for Setback {
-    fn from(failure: Failure) -> Self {
+impl From<AttemptFailure> for Setback {
+    fn from(failure: AttemptFailure) -> Self {
         Self { message: failure.message.clone(), ended: Ended::Failed(failure) }
     }
 }
@@ -63,10 +63,10 @@ impl From<Failure> for Setback {
 impl Client {
     /// Makes a client that trusts the roots of the system and those of the options, and reads answers up to their
     /// limit.
-    pub(super) fn new(options: &Options) -> Result<Self, OutboundError> {
+    pub(super) fn new(options: &DeliveryOptions) -> Result<Self, OutboundError> {
         let tls = tls::config(&options.certificates)?;
         let way = |guard: &Guard, reuse| Way::new(guard.clone(), tls.clone(), reuse);
-        let of = |target: &Target| way(options.guard(target), !options.unpooled.contains(target));
+        let of = |target: &Target| way(options.guard_of(target), !options.unpooled.contains(target));
         let own = options.guards.keys().chain(&options.unpooled);
         let ways = own.map(|target| (target.clone(), of(target))).collect();
         Ok(Self { way: way(&options.guard, true), ways, answer: options.limits.answer })
@@ -75,11 +75,11 @@ impl Client {
     /// Makes one attempt. Dropping the future ends it.
     pub(super) async fn attempt(
         &self,
-        delivery: &Delivery,
+        delivery: &OutboundDelivery,
         secret: Option<&Secret>,
         policy: &Policy,
         now: Time,
-    ) -> Result<Answer, Setback> {
+    ) -> Result<DeliveryAnswer, Setback> {
         let progress = Progress::new();
         let way = self.ways.get(&delivery.target).unwrap_or(&self.way);
         let request = way.request(delivery, secret, now, &progress)?;
@@ -97,13 +97,13 @@ impl Client {
         let content_type = text(response.headers(), header::CONTENT_TYPE).map(media_type);
         let status = response.status().as_u16();
         let body = progress.within(policy, self.body(&mut response, &progress)).await??;
-        Ok(Answer::read(status, content_type, body)?)
+        Ok(DeliveryAnswer::read(status, content_type, body)?)
     }
 
-    async fn body(&self, response: &mut Response, progress: &Progress) -> Result<Bytes, Failure> {
+    async fn body(&self, response: &mut Response, progress: &Progress) -> Result<Bytes, AttemptFailure> {
         let too_large = || {
             let most = self.answer;
-            Failure::new(Kind::AnswerTooLarge, format!("the answer has more than {most} bytes"))
+            AttemptFailure::new(FailureKind::AnswerTooLarge, format!("the answer has more than {most} bytes"))
         };
         if response.content_length().is_some_and(|len| len > self.answer as u64) {
             return Err(too_large());
@@ -126,13 +126,15 @@ impl Way {
 
     fn request(
         &self,
-        delivery: &Delivery,
+        delivery: &OutboundDelivery,
         secret: Option<&Secret>,
         now: Time,
         progress: &Progress,
-    ) -> Result<Request, Failure> {
-        let url = parse_url(&delivery.url).map_err(|problem| Failure::new(Kind::Bug, format!("the URL {problem}")))?;
-        check_literal(&url, &self.guard).map_err(|refused| Failure::of(Kind::AddressRefused, &refused))?;
+    ) -> Result<Request, AttemptFailure> {
+        let url = parse_url(&delivery.url)
+            .map_err(|problem| AttemptFailure::new(FailureKind::Bug, format!("the URL {problem}")))?;
+        check_literal(&url, &self.guard)
+            .map_err(|refused| AttemptFailure::of(FailureKind::AddressRefused, &refused))?;
         let mut request = Request::new(Method::POST, url);
         request.headers = headers(delivery, secret, now)?;
         request.body = Outgoing::new(delivery.body.clone(), progress.clone()).boxed_unsync();
@@ -158,15 +160,18 @@ async fn read(response: &mut Response, progress: &Progress, most: usize) -> Resu
     }
 }
 
-fn headers(delivery: &Delivery, secret: Option<&Secret>, now: Time) -> Result<HeaderMap, Failure> {
-    let bug = |name: &str| Failure::new(Kind::Bug, format!("the header '{name}' can't be sent"));
+fn headers(delivery: &OutboundDelivery, secret: Option<&Secret>, now: Time) -> Result<HeaderMap, AttemptFailure> {
+    let bug = |name: &str| AttemptFailure::new(FailureKind::Bug, format!("the header '{name}' can't be sent"));
     let mut headers = header_map(&delivery.headers).map_err(|(name, _)| bug(&name))?;
     headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/xml"));
     let value = |name: &HeaderName, value: String| HeaderValue::from_str(&value).map_err(|_| bug(name.as_str()));
     headers.insert(IDEMPOTENCY_KEY, value(&IDEMPOTENCY_KEY, delivery.id.to_string())?);
     if delivery.signed {
         let secret = secret.ok_or_else(|| {
-            Failure::new(Kind::NoSecret, format!("there is no secret to sign with for {}", delivery.target))
+            AttemptFailure::new(
+                FailureKind::NoSecret,
+                format!("there is no secret to sign with for {}", delivery.target),
+            )
         })?;
         headers.insert(SIGNATURE, value(&SIGNATURE, secret.sign(now, &delivery.body))?);
     }
@@ -193,42 +198,44 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 }
 
 /// The failure that an error of the client is, once the request was sent.
-pub(crate) fn unanswered(error: &HttpError) -> Failure {
+pub(crate) fn unanswered(error: &HttpError) -> AttemptFailure {
     failure(error, Phase::Reading)
 }
 
 /// The failure that an error of the client is, by its innermost sources.
-fn failure(error: &HttpError, phase: Phase) -> Failure {
+fn failure(error: &HttpError, phase: Phase) -> AttemptFailure {
     if let Some(refused) = chain(error).find(|cause| cause.is::<AddressRefused>()) {
-        return Failure::new(Kind::AddressRefused, refused.to_string());
+        return AttemptFailure::new(FailureKind::AddressRefused, refused.to_string());
     }
     let kind = if error.is_of_request() {
-        Kind::Bug
+        FailureKind::Bug
     } else if error.is_connect() {
-        Kind::Connect
+        FailureKind::Connect
     } else {
         chain(error).filter_map(kind).last().unwrap_or(match phase {
-            Phase::Connecting | Phase::Writing => Kind::Write,
-            Phase::Reading => Kind::Read,
+            Phase::Connecting | Phase::Writing => FailureKind::Write,
+            Phase::Reading => FailureKind::Read,
         })
     };
-    Failure::of(kind, error)
+    AttemptFailure::of(kind, error)
 }
 
-fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
+fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<FailureKind> {
     if let Some(error) = cause.downcast_ref::<hyper::Error>() {
         return match () {
-            () if error.is_parse() => Some(Kind::Unparsable),
-            () if error.is_user() => Some(Kind::Bug),
-            () if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => Some(Kind::Closed),
+            () if error.is_parse() => Some(FailureKind::Unparsable),
+            () if error.is_user() => Some(FailureKind::Bug),
+            () if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => {
+                Some(FailureKind::Closed)
+            }
             () => None,
         };
     }
     let error = cause.downcast_ref::<io::Error>()?;
     match error.kind() {
         // Data that TLS finds damaged was damaged on its way; data that hyper finds wrong was written so by the peer.
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if !of_tls(error) => Some(Kind::Unparsable),
-        io::ErrorKind::UnexpectedEof => Some(Kind::Closed),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if !of_tls(error) => Some(FailureKind::Unparsable),
+        io::ErrorKind::UnexpectedEof => Some(FailureKind::Closed),
         _ => None,
     }
 }

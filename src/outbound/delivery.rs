@@ -11,7 +11,7 @@ use super::signature;
 
 /// A message to send: the body of a `POST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
+pub struct OutboundDelivery {
     /// The id of the message, which is also the idempotency key of all attempts.
     pub id: MessageId,
     /// The target: deliveries to one target are sent one after the other, in the order in which they came.
@@ -27,7 +27,7 @@ pub struct Delivery {
     pub signed: bool,
 }
 
-impl Delivery {
+impl OutboundDelivery {
     /// Makes a delivery without further headers, not signed.
     pub fn new(id: MessageId, target: Name, url: impl Into<String>, body: impl Into<Bytes>) -> Self {
         Self { id, target, url: url.into(), headers: Vec::new(), body: body.into(), signed: false }
@@ -36,6 +36,7 @@ impl Delivery {
 
 /// Limits on deliveries, one by one and together. Bytes are those of the bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OutboundLimits {
     /// Bytes of the body of one delivery.
     pub body: usize,
@@ -52,6 +53,16 @@ pub struct OutboundLimits {
     /// Attempts at the same time.
     pub attempts: usize,
 }
+
+systole_core::vocab::setters!(OutboundLimits {
+    body: usize,
+    answer: usize,
+    url: usize,
+    headers: usize,
+    deliveries: u64,
+    bytes: u64,
+    attempts: usize,
+});
 
 impl Default for OutboundLimits {
     /// 4 MiB for a body, 1 MiB for an answer, 8 KiB for a URL, 16 KiB for headers; 100,000 deliveries and 1 GiB in all;
@@ -71,6 +82,7 @@ impl Default for OutboundLimits {
 
 /// Reason why a delivery is refused. Nothing of it was written.
 #[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum DeliveryError {
     /// The URL can't be sent to.
     #[error("the URL of delivery {id} {problem}")]
@@ -155,7 +167,7 @@ const RESERVED: [&str; 14] = [
     "upgrade",
 ];
 
-impl Delivery {
+impl OutboundDelivery {
     /// Checks a delivery as far as possible before anything is sent.
     pub(super) fn check(&self, limits: &OutboundLimits, guard: &Guard) -> Result<(), DeliveryError> {
         let id = self.id;
@@ -273,11 +285,11 @@ pub(super) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, (Str
 mod tests {
     use super::*;
 
-    fn delivery(url: &str) -> Delivery {
-        Delivery::new(MessageId::from_uuid(uuid::Uuid::from_u128(7)), "peer".parse().unwrap(), url, "<a/>")
+    fn delivery(url: &str) -> OutboundDelivery {
+        OutboundDelivery::new(MessageId::from_uuid(uuid::Uuid::from_u128(7)), "peer".parse().unwrap(), url, "<a/>")
     }
 
-    fn refusal(delivery: &Delivery) -> String {
+    fn refusal(delivery: &OutboundDelivery) -> String {
         let limits = OutboundLimits { body: 100, url: 100, headers: 100, ..OutboundLimits::default() };
         delivery.check(&limits, &Guard::new()).map_or_else(|error| error.to_string(), |()| String::new())
     }
@@ -322,7 +334,7 @@ mod tests {
     fn headers_can_not_change_what_is_sent() {
         let with = |name: &str, value: &str| {
             let headers = vec![(name.to_owned(), value.to_owned())];
-            refusal(&Delivery { headers, ..delivery("http://example.org") })
+            refusal(&OutboundDelivery { headers, ..delivery("http://example.org") })
         };
         assert_eq!(with("X-Trace", "1"), "");
         assert!(with("Host", "internal").contains("set by the sender"));
@@ -338,7 +350,8 @@ mod tests {
 
     #[test]
     fn bodies_have_a_size() {
-        let with = |body: &str| refusal(&Delivery { body: body.to_owned().into(), ..delivery("http://example.org") });
+        let with =
+            |body: &str| refusal(&OutboundDelivery { body: body.to_owned().into(), ..delivery("http://example.org") });
         assert!(with("").contains("empty body"));
         assert!(with(&"x".repeat(101)).contains("101 bytes, at most 100"));
     }
@@ -347,14 +360,15 @@ mod tests {
     fn each_part_is_in_the_digest() {
         let first = delivery("http://a/");
         let others = [
-            Delivery { target: "other".parse().unwrap(), ..first.clone() },
+            OutboundDelivery { target: "other".parse().unwrap(), ..first.clone() },
             delivery("http://b/"),
-            Delivery { headers: vec![("a".into(), "b".into())], ..first.clone() },
-            Delivery { headers: vec![("ab".into(), String::new())], ..first.clone() },
-            Delivery { body: "<b/>".into(), ..first.clone() },
-            Delivery { signed: true, ..first.clone() },
+            OutboundDelivery { headers: vec![("a".into(), "b".into())], ..first.clone() },
+            OutboundDelivery { headers: vec![("ab".into(), String::new())], ..first.clone() },
+            OutboundDelivery { body: "<b/>".into(), ..first.clone() },
+            OutboundDelivery { signed: true, ..first.clone() },
         ];
-        let digests: std::collections::HashSet<_> = others.iter().chain([&first]).map(Delivery::digest).collect();
+        let digests: std::collections::HashSet<_> =
+            others.iter().chain([&first]).map(OutboundDelivery::digest).collect();
         assert_eq!(digests.len(), 7);
         assert_eq!(first.clone().digest(), first.digest());
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::client::Client;
 use super::error::OutboundError;
 use super::handle::Handles;
-use super::options::Options;
+use super::options::DeliveryOptions;
 use super::store::DeliveryStore;
 use super::target_queue::{Shared, drain};
 use super::target_queues::TargetQueues;
@@ -21,7 +21,7 @@ use crate::runtime::clock::Clock;
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     /// The tasks of the targets; they end when this is dropped.
-    lines: Mutex<JoinSet<()>>,
+    drains: Mutex<JoinSet<()>>,
 }
 
 impl Engine {
@@ -29,24 +29,28 @@ impl Engine {
     ///
     /// # Errors
     /// [`OutboundError`] if TLS can't be set up.
-    pub(crate) fn start(store: Arc<dyn DeliveryStore>, options: Options, clock: Clock) -> Result<Self, OutboundError> {
+    pub(crate) fn start(
+        store: Arc<dyn DeliveryStore>,
+        options: DeliveryOptions,
+        clock: Clock,
+    ) -> Result<Self, OutboundError> {
         let client = Client::new(&options)?;
         Ok(Self::over(store, client, options, clock))
     }
 
-    pub(super) fn over(store: Arc<dyn DeliveryStore>, client: Client, options: Options, clock: Clock) -> Self {
+    pub(super) fn over(store: Arc<dyn DeliveryStore>, client: Client, options: DeliveryOptions, clock: Clock) -> Self {
         let shared = Arc::new(Shared {
             client,
             store,
             clock,
             handles: Handles::default(),
-            lines: TargetQueues::default(),
+            queues: TargetQueues::default(),
             slots: Semaphore::new(options.limits.attempts.clamp(1, Semaphore::MAX_PERMITS)),
             settled: watch::Sender::new(0),
             closing: watch::Sender::new(false),
             options,
         });
-        Self { shared, lines: Mutex::default() }
+        Self { shared, drains: Mutex::default() }
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
@@ -56,37 +60,37 @@ impl Engine {
     /// Starts to send the deliveries that wait for a target.
     pub(crate) fn wake(&self, target: Name) {
         let shared = &self.shared;
-        if shared.lines.wake(&target, shared.options.circuit, shared.clock.now()) {
-            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            while lines.try_join_next().is_some() {}
-            lines.spawn(drain(shared.clone(), target));
+        if shared.queues.wake(&target, shared.options.circuit, shared.clock.now()) {
+            let mut drains = self.drains.lock().unwrap_or_else(PoisonError::into_inner);
+            while drains.try_join_next().is_some() {}
+            drains.spawn(drain(shared.clone(), target));
         }
     }
 
     /// Cancels a delivery whose message has ended.
     pub(crate) fn stop(&self, target: &Name, id: MessageId) {
-        self.shared.lines.stop(target, id);
+        self.shared.queues.stop(target, id);
     }
 
     /// Ends a delivery after the attempt in flight.
     pub(crate) fn finish(&self, target: &Name, id: MessageId) {
-        self.shared.lines.finish(target, id);
+        self.shared.queues.finish(target, id);
     }
 
     /// Sends to the new endpoint of a target: its circuit closes, and its delivery is read anew.
     pub(crate) fn move_target(&self, target: &Name) {
-        self.shared.lines.answered(target);
-        self.shared.lines.restart(target);
+        self.shared.queues.answered(target);
+        self.shared.queues.restart(target);
     }
 
     /// Starts no further attempt, and waits at most `grace` for those in flight. Deliveries that wait go on at the next
     /// start.
     pub(crate) async fn close(&self, grace: Duration) {
         self.shared.closing.send_replace(true);
-        let mut lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
-        let ended = async { while lines.join_next().await.is_some() {} };
+        let mut drains = std::mem::take(&mut *self.drains.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended = async { while drains.join_next().await.is_some() {} };
         // An attempt that takes longer counts as failed.
         let _ = tokio::time::timeout(grace, ended).await;
-        lines.shutdown().await;
+        drains.shutdown().await;
     }
 }

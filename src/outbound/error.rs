@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use systole_core::vocab::{MessageId, Name};
 
-use super::answer::Answer;
+use super::answer::DeliveryAnswer;
 use super::cause::Cause;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// The end of a delivery.
-pub type Outcome = Result<Answer, Undelivered>;
+pub type DeliveryOutcome = Result<DeliveryAnswer, Undelivered>;
 
 /// The report on a delivery that was given up.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("delivery {id} to {target} at {url}: {cause} after {attempts}/{limit} attempts in {elapsed:.1?}: {message}")]
+#[non_exhaustive]
 pub struct Undelivered {
     /// The delivery.
     pub id: MessageId,
@@ -39,6 +40,7 @@ systole_core::vocab::debug_is_display!(Undelivered);
 
 /// Reason why an outbox can't be opened, read or written.
 #[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum OutboxError {
     /// The file of the outbox is unusable.
     #[error("outbox {}: {problem}", .file.display())]
@@ -46,7 +48,7 @@ pub enum OutboxError {
         /// The file.
         file: PathBuf,
         /// The problem, and its remedy.
-        problem: Arc<Problem>,
+        problem: Arc<FileProblem>,
     },
     /// The outbox was closed.
     #[error("the outbox is closed: waiting deliveries go on when it is opened again")]
@@ -57,6 +59,7 @@ systole_core::vocab::debug_is_display!(OutboxError);
 
 /// Reason why nothing can be sent.
 #[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum OutboundError {
     /// The outbox can't be opened.
     #[error(transparent)]

@@ -8,16 +8,17 @@ use crate::runtime::terminal::{Escaped, shorten};
 
 /// Failure of an attempt without a usable answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct AttemptFailure {
     /// The kind of the failure.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The message; never empty.
     pub message: String,
 }
 
 /// Kinds of failures; the first ones are those of the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+#[non_exhaustive]
+pub enum FailureKind {
     /// No connection: the name, TCP or TLS.
     Connect,
     /// No connection in time.
@@ -46,7 +47,7 @@ pub enum Kind {
     Bug,
 }
 
-impl Kind {
+impl FailureKind {
     /// All kinds.
     pub const ALL: [Self; 13] = [
         Self::Connect,
@@ -113,16 +114,16 @@ impl Kind {
     }
 }
 
-impl Failure {
+impl AttemptFailure {
     /// Makes a failure; an empty message is replaced by the kind and a likely reason.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         let message = readable(&message.into());
         let message = if message.is_empty() { format!("{kind:?}: {}", kind.likely()) } else { message };
         Self { kind, message }
     }
 
     /// Makes a failure of an error: the message is that of the innermost source that has one.
-    pub(crate) fn of(kind: Kind, error: &(dyn Error + 'static)) -> Self {
+    pub(crate) fn of(kind: FailureKind, error: &(dyn Error + 'static)) -> Self {
         let messages = chain(error).map(ToString::to_string);
         Self::new(kind, messages.filter(|message| !message.trim().is_empty()).last().unwrap_or_default())
     }
@@ -133,7 +134,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for AttemptFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
@@ -160,12 +161,15 @@ mod tests {
 
     #[test]
     fn an_empty_message_becomes_the_kind_and_a_likely_reason() {
-        for kind in Kind::ALL {
-            let message = Failure::new(kind, " \n").message;
+        for kind in FailureKind::ALL {
+            let message = AttemptFailure::new(kind, " \n").message;
             assert!(message.starts_with(&format!("{kind:?}: ")) && message.len() > 20, "{message}");
         }
-        assert_eq!(Failure::of(Kind::Read, &std::io::Error::other("")).message, Failure::new(Kind::Read, "").message);
-        assert_eq!(Failure::of(Kind::Read, &std::io::Error::other("torn")).message, "torn");
+        assert_eq!(
+            AttemptFailure::of(FailureKind::Read, &std::io::Error::other("")).message,
+            AttemptFailure::new(FailureKind::Read, "").message
+        );
+        assert_eq!(AttemptFailure::of(FailureKind::Read, &std::io::Error::other("torn")).message, "torn");
     }
 
     #[test]

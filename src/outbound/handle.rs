@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use systole_core::vocab::{MessageId, Time};
 use tokio::sync::watch;
 
-use super::error::{OutboxError, Outcome};
+use super::error::{DeliveryOutcome, OutboxError};
 
 /// State of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum State {
         error: String,
     },
     /// The delivery has ended.
-    Settled(Outcome),
+    Settled(DeliveryOutcome),
 }
 
 /// A handle of an accepted delivery. Dropping it changes nothing about the delivery.
@@ -40,7 +40,7 @@ pub struct Handle {
 
 impl Handle {
     /// Makes a handle of an ended delivery.
-    pub(super) fn settled(id: MessageId, outcome: Outcome) -> Self {
+    pub(super) fn settled(id: MessageId, outcome: DeliveryOutcome) -> Self {
         Self { id, state: watch::channel(State::Settled(outcome)).1 }
     }
 
@@ -72,7 +72,7 @@ impl Handle {
     ///
     /// # Cancel safety
     /// The future can be dropped, and the method called again.
-    pub async fn outcome(&mut self) -> Result<Outcome, OutboxError> {
+    pub async fn outcome(&mut self) -> Result<DeliveryOutcome, OutboxError> {
         match self.wait_for(|state| matches!(state, State::Settled(_))).await? {
             State::Settled(outcome) => Ok(outcome),
             State::Waiting | State::Attempting { .. } | State::BackingOff { .. } => Err(OutboxError::Closed),

@@ -1,7 +1,7 @@
 //! The one way to other machines: all deliveries go through [`Outbound`], by way of a durable outbox.
 //!
-//! A [`Delivery`] is written to the outbox before it is sent. Then it is sent until the peer has answered, or it is
-//! given up for a [`Cause`]; after a crash the next start goes on, with the attempts counted that were made. All
+//! An [`OutboundDelivery`] is written to the outbox before it is sent. Then it is sent until the peer has answered, or
+//! it is given up for a [`Cause`]; after a crash the next start goes on, with the attempts counted that were made. All
 //! attempts carry the id of the message as their idempotency key, so that a peer can recognize them as one. Deliveries
 //! to one target are sent one after the other, those to different targets at the same time.
 //!
@@ -39,16 +39,16 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 pub use address::{AddressRefused, Guard};
-pub use answer::{Answer, Taken};
+pub use answer::{DeliveryAnswer, Taken};
 pub use cause::{Cause, UnknownCause};
 pub use circuit::{CircuitPolicy, CircuitState};
-pub use delivery::{Delivery, DeliveryError, OutboundLimits};
+pub use delivery::{DeliveryError, OutboundDelivery, OutboundLimits};
 pub(crate) use delivery::{check_url, is_below};
-pub use error::{OutboundError, OutboxError, Outcome, Undelivered};
-pub use failure::{Failure, Kind};
+pub use error::{DeliveryOutcome, OutboundError, OutboxError, Undelivered};
+pub use failure::{AttemptFailure, FailureKind};
 pub use handle::{Handle, State};
-pub use options::{Options, Secrets};
-pub use outbox::{Report, Settled};
+pub use options::{DeliveryOptions, Secrets};
+pub use outbox::{DeliveryReport, SettledDelivery};
 pub use outcomes::Outcomes;
 pub use signature::Secret;
 
@@ -57,10 +57,10 @@ pub(crate) use client::{unanswered, wait_of};
 pub(crate) use engine::Engine;
 pub(crate) use failure::readable;
 pub(crate) use retry_after::parse as retry_after;
-pub(crate) use store::{DeliveryStore, Job, Stored};
+pub(crate) use store::{Begun, DeliveryStore, Job, Stored};
 pub(crate) use tls::config as tls;
 
-pub use crate::runtime::sqlite::{Durability, Problem, Retention};
+pub use crate::runtime::sqlite::{Durability, FileProblem, Retention};
 
 use crate::runtime::clock::Clock;
 use client::Client;
@@ -87,7 +87,7 @@ impl Outbound {
     /// # Errors
     /// [`OutboundError`] if the outbox is in use, of another format or a later version, damaged, or can't be written
     /// (it is left as it was), or if TLS can't be set up.
-    pub async fn start(file: &Path, options: Options) -> Result<Self, OutboundError> {
+    pub async fn start(file: &Path, options: DeliveryOptions) -> Result<Self, OutboundError> {
         let clock = Clock::of_runtime();
         let client = Client::new(&options)?;
         let outbox = open(file, &options, clock.clone()).await?;
@@ -111,14 +111,14 @@ impl Outbound {
     /// # Cancel safety
     /// If the future is dropped, the delivery may have been accepted or not; if it was, it is sent. It can be sent
     /// again under its id.
-    pub async fn send(&self, delivery: Delivery) -> Result<Handle, DeliveryError> {
+    pub async fn send(&self, delivery: OutboundDelivery) -> Result<Handle, DeliveryError> {
         let shared = self.shared();
-        delivery.check(&shared.options.limits, shared.options.guard(&delivery.target))?;
+        delivery.check(&shared.options.limits, shared.options.guard_of(&delivery.target))?;
         let outbound = self.clone();
         whole(async move { outbound.take(delivery).await }).await
     }
 
-    async fn take(&self, delivery: Delivery) -> Result<Handle, DeliveryError> {
+    async fn take(&self, delivery: OutboundDelivery) -> Result<Handle, DeliveryError> {
         let shared = self.shared();
         let (id, target) = (delivery.id, delivery.target.clone());
         let handle = shared.handles.of(id);
@@ -157,7 +157,7 @@ impl Outbound {
         let (limit, now) = (shared.options.policy.attempts.max(1), shared.clock.now());
         let cancelled = self.0.writer.run(move |outbox| outbox.cancel(id, limit, now)).await?;
         let Some(undelivered) = cancelled else { return Ok(false) };
-        shared.lines.stop(&undelivered.target, id);
+        shared.queues.stop(&undelivered.target, id);
         shared.tell_settled(id, Err(undelivered));
         Ok(true)
     }
@@ -204,7 +204,7 @@ impl Outbound {
     ///
     /// # Errors
     /// [`OutboxError`] if the outbox can't be read, or is closed.
-    pub async fn report(&self, id: MessageId) -> Result<Option<Report>, OutboxError> {
+    pub async fn report(&self, id: MessageId) -> Result<Option<DeliveryReport>, OutboxError> {
         self.0.writer.run(move |outbox| outbox.report(id)).await
     }
 
@@ -225,13 +225,13 @@ impl Outbound {
     /// The state of the circuit to a target.
     pub fn circuit(&self, target: &Name) -> CircuitState {
         let shared = self.shared();
-        shared.lines.circuit(target, shared.options.circuit, shared.clock.now())
+        shared.queues.circuit(target, shared.options.circuit, shared.clock.now())
     }
 
     /// Closes the circuit to a target whose endpoint has changed. A delivery that already waits for the circuit waits
     /// on; one that comes next, or again after it was cancelled and forgotten, doesn't.
     pub fn close_circuit(&self, target: &Name) {
-        self.shared().lines.answered(target);
+        self.shared().queues.answered(target);
     }
 
     /// Starts no further attempt, waits at most `grace` for those in flight, and closes the outbox. Deliveries that
@@ -256,10 +256,10 @@ async fn whole<T: Send + 'static, E: From<OutboxError> + Send + 'static>(
     tokio::spawn(work).await.unwrap_or_else(|_| Err(OutboxError::Closed.into()))
 }
 
-async fn open(file: &Path, options: &Options, clock: Clock) -> Result<Outbox, OutboxError> {
+async fn open(file: &Path, options: &DeliveryOptions, clock: Clock) -> Result<Outbox, OutboxError> {
     let path = file.to_owned();
     let (durability, retention) = (options.durability, options.retention);
     let opening = tokio::task::spawn_blocking(move || Outbox::open(&path, durability, retention, clock.now()));
-    let opened = opening.await.unwrap_or_else(|panic| Err(Problem::Failed(panic.to_string())));
+    let opened = opening.await.unwrap_or_else(|panic| Err(FileProblem::Failed(panic.to_string())));
     opened.map_err(|problem| OutboxError::Store { file: file.to_owned(), problem: Arc::new(problem) })
 }

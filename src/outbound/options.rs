@@ -8,7 +8,7 @@ use systole_core::vocab::Name;
 
 use super::address::Guard;
 use super::circuit::CircuitPolicy;
-use super::delivery::{Delivery, OutboundLimits};
+use super::delivery::{OutboundDelivery, OutboundLimits};
 use super::retry::Policy;
 use super::signature::Secret;
 use crate::runtime::sqlite::{Durability, Retention};
@@ -18,7 +18,8 @@ pub type Secrets = Arc<dyn Fn(&Name) -> Option<Secret> + Send + Sync>;
 
 /// Options of deliveries: how they are sent and kept.
 #[derive(Clone)]
-pub struct Options {
+#[non_exhaustive]
+pub struct DeliveryOptions {
     /// Retries of failed attempts.
     pub policy: Policy,
     /// Circuits of targets.
@@ -43,18 +44,31 @@ pub struct Options {
     pub certificates: Vec<u8>,
 }
 
-impl Options {
+systole_core::vocab::setters!(DeliveryOptions {
+    policy: Policy,
+    circuit: CircuitPolicy,
+    limits: OutboundLimits,
+    guard: Guard,
+    guards: HashMap<Name, Guard>,
+    unpooled: HashSet<Name>,
+    durability: Durability,
+    retention: Retention,
+    secrets: Secrets,
+    certificates: Vec<u8>,
+});
+
+impl DeliveryOptions {
     /// The addresses that may be sent to for a target.
-    pub(super) fn guard(&self, target: &Name) -> &Guard {
+    pub(super) fn guard_of(&self, target: &Name) -> &Guard {
         self.guards.get(target).unwrap_or(&self.guard)
     }
 
-    pub(super) fn secret(&self, delivery: &Delivery) -> Option<Secret> {
+    pub(super) fn secret(&self, delivery: &OutboundDelivery) -> Option<Secret> {
         if delivery.signed { (self.secrets)(&delivery.target) } else { None }
     }
 }
 
-impl Default for Options {
+impl Default for DeliveryOptions {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
@@ -71,7 +85,7 @@ impl Default for Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for DeliveryOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("policy", &self.policy)

@@ -3,7 +3,7 @@
 use tokio::sync::watch;
 
 use super::error::OutboxError;
-use super::outbox::{OutboxWriter, Settled};
+use super::outbox::{OutboxWriter, SettledDelivery};
 
 /// Deliveries that ended without a handle: it was dropped, or held by a process that has ended.
 ///
@@ -29,7 +29,7 @@ impl Outcomes {
     ///
     /// # Cancel safety
     /// The future can be dropped, and the method called again.
-    pub async fn next(&mut self) -> Result<Settled, OutboxError> {
+    pub async fn next(&mut self) -> Result<SettledDelivery, OutboxError> {
         loop {
             self.news.borrow_and_update();
             let after = self.turn;

@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::failure::{Failure, Kind};
+use super::failure::{AttemptFailure, FailureKind};
 use super::retry::Policy;
 
 /// Bytes of the pieces in which a body is given to the connection, so that its progress is seen.
@@ -46,14 +46,18 @@ impl Progress {
     }
 
     /// Awaits a future, which fails if no event comes within the limit of the phase.
-    pub(super) async fn within<T>(&self, policy: &Policy, future: impl Future<Output = T>) -> Result<T, Failure> {
+    pub(super) async fn within<T>(
+        &self,
+        policy: &Policy,
+        future: impl Future<Output = T>,
+    ) -> Result<T, AttemptFailure> {
         tokio::select! {
             done = future => Ok(done),
             failure = self.stalled(policy) => Err(failure),
         }
     }
 
-    async fn stalled(&self, policy: &Policy) -> Failure {
+    async fn stalled(&self, policy: &Policy) -> AttemptFailure {
         let mut news = self.0.subscribe();
         loop {
             let (phase, since) = *news.borrow_and_update();
@@ -61,18 +65,20 @@ impl Progress {
             tokio::select! {
                 // The sender of the channel is `self`.
                 _ = news.changed() => {}
-                () = tokio::time::sleep_until(since + limit) => return Failure::new(kind, format!("{what} for {limit:?}")),
+                () = tokio::time::sleep_until(since + limit) => {
+                    return AttemptFailure::new(kind, format!("{what} for {limit:?}"));
+                }
             }
         }
     }
 }
 
 impl Phase {
-    fn limit(self, policy: &Policy) -> (Kind, &'static str, Duration) {
+    fn limit(self, policy: &Policy) -> (FailureKind, &'static str, Duration) {
         match self {
-            Self::Connecting => (Kind::ConnectTimeout, "there was no connection", policy.connect),
-            Self::Writing => (Kind::WriteTimeout, "the peer accepted no byte of the body", policy.write),
-            Self::Reading => (Kind::ReadTimeout, "no byte came from the peer", policy.read),
+            Self::Connecting => (FailureKind::ConnectTimeout, "there was no connection", policy.connect),
+            Self::Writing => (FailureKind::WriteTimeout, "the peer accepted no byte of the body", policy.write),
+            Self::Reading => (FailureKind::ReadTimeout, "no byte came from the peer", policy.read),
         }
     }
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 use systole_core::vocab::Time;
 
 use super::cause::Cause;
-use super::failure::Failure;
+use super::failure::AttemptFailure;
 
 /// Policy of retries: attempts, waits and time limits.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Policy {
     /// Attempts, the first one included; at least 1.
     pub attempts: u32,
@@ -33,6 +34,18 @@ pub struct Policy {
     /// Turns on retries of a 429 or 503 with `Retry-After`.
     pub retry_after: bool,
 }
+
+systole_core::vocab::setters!(Policy {
+    attempts: u32,
+    base: Duration,
+    cap: Duration,
+    jitter: f64,
+    budget: Duration,
+    connect: Duration,
+    read: Duration,
+    write: Duration,
+    retry_after: bool,
+});
 
 impl Default for Policy {
     /// 5 attempts; waits of 1, 2, 4 and 8 s, at most 16 s, each give or take a quarter; 600 s in all; 30 s to connect,
@@ -74,7 +87,7 @@ pub enum Ended {
         retry_after: Option<Duration>,
     },
     /// No answer, or no usable one.
-    Failed(Failure),
+    Failed(AttemptFailure),
     /// The budget ended during the attempt.
     OutOfTime,
 }
@@ -149,11 +162,11 @@ impl Policy {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::failure::Kind;
+    use super::super::failure::FailureKind;
     use super::*;
 
-    fn failed(kind: Kind) -> Ended {
-        Ended::Failed(Failure::new(kind, "x"))
+    fn failed(kind: FailureKind) -> Ended {
+        Ended::Failed(AttemptFailure::new(kind, "x"))
     }
 
     fn tried(attempts: u32) -> Tried {
@@ -175,7 +188,7 @@ mod tests {
     #[test]
     fn only_transport_failures_are_tried_again() {
         let policy = Policy { retry_after: true, ..Policy::default() };
-        for kind in Kind::ALL {
+        for kind in FailureKind::ALL {
             let decision = policy.decide(tried(1), &failed(kind), START, 0.5);
             assert_eq!(
                 decision == Decision::Wait(Duration::from_secs(1)),
@@ -226,7 +239,7 @@ mod tests {
             Just(Ended::OutOfTime),
             (300..600_u16, proptest::option::of(0..200_u64))
                 .prop_map(|(status, after)| Ended::Refused { status, retry_after: after.map(Duration::from_secs) }),
-            proptest::sample::select(&Kind::ALL[..]).prop_map(failed),
+            proptest::sample::select(&FailureKind::ALL[..]).prop_map(failed),
         ]
     }
 

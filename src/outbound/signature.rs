@@ -21,6 +21,7 @@ pub struct Secret(hmac::Key);
 
 /// Reason why a signature is refused.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SignatureError {
     /// The header is malformed.
     #[error("no signature: write t=SECONDS,v1=HEX")]

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use systole_core::vocab::{MessageId, Name, Time};
 
-use super::delivery::Delivery;
-use super::error::{OutboxError, Outcome};
+use super::delivery::OutboundDelivery;
+use super::error::{DeliveryOutcome, OutboxError};
+use crate::runtime::OpenWork;
 
 /// Future of a [`DeliveryStore`].
 pub(crate) type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, OutboxError>> + Send + 'a>>;
@@ -19,20 +20,31 @@ pub(crate) trait DeliveryStore: fmt::Debug + Send + Sync + 'static {
     /// The next delivery to a target.
     fn head(&self, target: Name) -> Stored<'_, Option<Job>>;
 
-    /// Notes that an attempt begins, before it does; `false` if the delivery was ended elsewhere.
-    fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, bool>;
+    /// Notes that an attempt begins, before it does; none if the delivery was ended elsewhere.
+    fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, Option<Begun>>;
 
-    /// Notes that an attempt failed, and the time of the next one; `false` as above.
+    /// Notes that an attempt failed, and the time of the next one; `false` if the delivery was ended elsewhere.
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool>;
 
     /// Notes the end of a delivery; `false` as above. `told` is true if its sender learns of it now.
-    fn settle(&self, id: MessageId, outcome: Outcome, spent: Duration, now: Time, told: bool) -> Stored<'_, bool>;
+    fn settle(
+        &self,
+        id: MessageId,
+        outcome: DeliveryOutcome,
+        spent: Duration,
+        now: Time,
+        told: bool,
+    ) -> Stored<'_, bool>;
 }
+
+/// An attempt in flight, from before it is noted until its outcome is. An organism that ends in order waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct Begun(#[expect(dead_code, reason = "it is there until it is dropped")] pub(crate) Option<OpenWork>);
 
 /// A delivery that is next for its target.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
-    pub(crate) delivery: Delivery,
+    pub(crate) delivery: OutboundDelivery,
     /// Attempts that were begun.
     pub(crate) attempts: u32,
     /// Time that the delivery took of its budget.

@@ -6,16 +6,16 @@ use std::time::Duration;
 use systole_core::vocab::{MessageId, Name, Time};
 use tokio::sync::{Notify, Semaphore, watch};
 
-use super::answer::Answer;
+use super::answer::DeliveryAnswer;
 use super::cause::Cause;
 use super::circuit::CircuitState;
 use super::client::{Client, Setback};
-use super::delivery::{Delivery, shown};
-use super::error::{OutboxError, Outcome, Undelivered};
+use super::delivery::{OutboundDelivery, shown};
+use super::error::{DeliveryOutcome, OutboxError, Undelivered};
 use super::handle::{Handles, State};
-use super::options::Options;
+use super::options::DeliveryOptions;
 use super::retry::{Decision, Ended, Tried};
-use super::store::{DeliveryStore, Job};
+use super::store::{Begun, DeliveryStore, Job};
 use super::target_queues::TargetQueues;
 use crate::runtime::clock::Clock;
 use crate::runtime::entropy::Entropy;
@@ -23,12 +23,12 @@ use crate::runtime::entropy::Entropy;
 /// State that the queues of all targets share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) options: Options,
+    pub(super) options: DeliveryOptions,
     pub(super) client: Client,
     pub(super) store: Arc<dyn DeliveryStore>,
     pub(super) clock: Clock,
     pub(super) handles: Handles,
-    pub(super) lines: TargetQueues,
+    pub(super) queues: TargetQueues,
     /// Attempts that may begin.
     pub(super) slots: Semaphore,
     /// Number of deliveries that have ended.
@@ -56,14 +56,14 @@ impl From<OutboxError> for Stopped {
 /// Sends the deliveries to a target until none waits.
 pub(super) async fn drain(shared: Arc<Shared>, target: Name) {
     loop {
-        shared.lines.look(&target);
+        shared.queues.look(&target);
         match shared.store.head(target.clone()).await {
             Ok(Some(job)) => match shared.serve(&target, job).await {
                 Ok(()) | Err(Stopped::Ended) => {}
                 Err(Stopped::Closing) => return,
                 Err(Stopped::Outbox) => return shared.handles.close(),
             },
-            Ok(None) if shared.lines.leave(&target) => return,
+            Ok(None) if shared.queues.leave(&target) => return,
             Ok(None) => {}
             Err(_) => return shared.handles.close(),
         }
@@ -73,7 +73,7 @@ pub(super) async fn drain(shared: Arc<Shared>, target: Name) {
 impl Shared {
     /// Sends a delivery until it has ended, here or elsewhere.
     async fn serve(&self, target: &Name, job: Job) -> Result<(), Stopped> {
-        let (stop, enough) = self.lines.run(target, job.delivery.id);
+        let (stop, enough) = self.queues.run(target, job.delivery.id);
         tokio::select! {
             done = InFlight::of(self, job, enough).run() => done,
             () = stop.notified() => Ok(()),
@@ -81,7 +81,7 @@ impl Shared {
     }
 
     /// Tells the handles of a delivery its end.
-    pub(super) fn tell_settled(&self, id: MessageId, outcome: Outcome) {
+    pub(super) fn tell_settled(&self, id: MessageId, outcome: DeliveryOutcome) {
         self.handles.tell(id, State::Settled(outcome));
         self.settled.send_modify(|settled| *settled += 1);
     }
@@ -100,12 +100,14 @@ impl Shared {
 /// A delivery in flight.
 struct InFlight<'a> {
     shared: &'a Shared,
-    delivery: Delivery,
+    delivery: OutboundDelivery,
     tried: Tried,
     due: Option<Time>,
     last_error: Option<String>,
     /// Notified when no further attempt may begin.
     enough: Arc<Notify>,
+    /// The attempt whose outcome is not stored yet.
+    begun: Option<Begun>,
 }
 
 impl<'a> InFlight<'a> {
@@ -113,7 +115,7 @@ impl<'a> InFlight<'a> {
     fn of(shared: &'a Shared, job: Job, enough: Arc<Notify>) -> Self {
         let since = shared.clock.now().as_nanos().saturating_sub(job.spent.as_nanos().try_into().unwrap_or(u64::MAX));
         let tried = Tried { attempts: job.attempts, since: Time::from_nanos(since) };
-        Self { shared, delivery: job.delivery, tried, due: job.next, last_error: job.last_error, enough }
+        Self { shared, delivery: job.delivery, tried, due: job.next, last_error: job.last_error, enough, begun: None }
     }
 
     async fn run(mut self) -> Result<(), Stopped> {
@@ -144,7 +146,7 @@ impl<'a> InFlight<'a> {
             if let Err(cause) = self.shared.options.policy.may_try(self.tried, now) {
                 return Ok(Err(cause));
             }
-            match self.shared.lines.circuit(&self.delivery.target, self.shared.options.circuit, now) {
+            match self.shared.queues.circuit(&self.delivery.target, self.shared.options.circuit, now) {
                 CircuitState::Open(until) if until.since(now) >= self.left() => return Ok(Err(Cause::CircuitOpen)),
                 CircuitState::Open(until) => self.shared.sleep(until.since(now), &self.enough).await?,
                 CircuitState::Closed | CircuitState::HalfOpen => return Ok(Ok(())),
@@ -153,7 +155,7 @@ impl<'a> InFlight<'a> {
     }
 
     /// Makes an attempt; returns the end of the delivery, or none if another attempt follows.
-    async fn attempt(&mut self) -> Result<Option<Result<Answer, Cause>>, Stopped> {
+    async fn attempt(&mut self) -> Result<Option<Result<DeliveryAnswer, Cause>>, Stopped> {
         let shared = self.shared;
         let asked = shared.clock.now();
         let Ok(slot) = shared.slots.acquire().await else { return Err(Stopped::Closing) };
@@ -164,16 +166,14 @@ impl<'a> InFlight<'a> {
         }
         self.tried.attempts += 1;
         let (id, attempts, spent) = (self.delivery.id, self.tried.attempts, self.spent());
-        if !shared.store.begin(id, attempts, spent).await? {
-            return Err(Stopped::Ended);
-        }
+        self.begun = Some(shared.store.begin(id, attempts, spent).await?.ok_or(Stopped::Ended)?);
         shared.handles.tell(id, State::Attempting { attempt: attempts });
         let result = self.send().await;
         drop(slot);
         self.judge(result).await
     }
 
-    async fn send(&self) -> Result<Answer, Setback> {
+    async fn send(&self) -> Result<DeliveryAnswer, Setback> {
         let Shared { options, client, clock, .. } = self.shared;
         let secret = options.secret(&self.delivery);
         let attempt = client.attempt(&self.delivery, secret.as_ref(), &options.policy, clock.now());
@@ -186,12 +186,15 @@ impl<'a> InFlight<'a> {
         }
     }
 
-    async fn judge(&mut self, result: Result<Answer, Setback>) -> Result<Option<Result<Answer, Cause>>, Stopped> {
+    async fn judge(
+        &mut self,
+        result: Result<DeliveryAnswer, Setback>,
+    ) -> Result<Option<Result<DeliveryAnswer, Cause>>, Stopped> {
         let shared = self.shared;
         let target = &self.delivery.target;
         let setback = match result {
             Ok(answer) => {
-                shared.lines.answered(target);
+                shared.queues.answered(target);
                 return Ok(Some(Ok(answer)));
             }
             Err(setback) => setback,
@@ -199,13 +202,13 @@ impl<'a> InFlight<'a> {
         let now = shared.clock.now();
         match &setback.ended {
             Ended::Failed(failure) if failure.kind.is_transport() => {
-                if shared.lines.failed(target, shared.options.circuit, now) {
+                if shared.queues.failed(target, shared.options.circuit, now) {
                     tracing::warn!(%target, "the circuit is open: nothing is sent for a while");
                 }
             }
             Ended::Failed(failure) if !failure.kind.is_of_peer() => {}
             Ended::OutOfTime => {}
-            Ended::Failed(_) | Ended::Refused { .. } | Ended::Accepted => shared.lines.answered(target),
+            Ended::Failed(_) | Ended::Refused { .. } | Ended::Accepted => shared.queues.answered(target),
         }
         self.last_error = Some(setback.message);
         match shared.options.policy.decide(self.tried, &setback.ended, now, Entropy::Real.fraction()) {
@@ -226,11 +229,12 @@ impl<'a> InFlight<'a> {
         if !shared.store.back_off(id, until, error, spent).await? {
             return Err(Stopped::Ended);
         }
+        self.begun = None;
         shared.handles.tell(id, state);
         shared.sleep(shared.clock.until(until), &self.enough).await
     }
 
-    async fn settle(self, outcome: Outcome) -> Result<(), Stopped> {
+    async fn settle(self, outcome: DeliveryOutcome) -> Result<(), Stopped> {
         let shared = self.shared;
         let (id, now) = (self.delivery.id, shared.clock.now());
         let spent = outcome.as_ref().err().map_or_else(|| self.spent(), |undelivered| undelivered.elapsed);

@@ -43,11 +43,11 @@ impl TargetQueues {
 
     /// Notes that a delivery waits for a target. Returns true if the caller has to start a task that drains the queue.
     pub(super) fn wake(&self, target: &Name, policy: CircuitPolicy, now: Time) -> bool {
-        let mut lines = self.lock();
-        if lines.len() >= KEPT && !lines.contains_key(target) {
-            lines.retain(|_, line| line.drained || !line.circuit.is_forgettable(policy, now));
+        let mut queues = self.lock();
+        if queues.len() >= KEPT && !queues.contains_key(target) {
+            queues.retain(|_, line| line.drained || !line.circuit.is_forgettable(policy, now));
         }
-        let line = lines.entry(target.clone()).or_default();
+        let line = queues.entry(target.clone()).or_default();
         line.news = true;
         !std::mem::replace(&mut line.drained, true)
     }
@@ -64,15 +64,15 @@ impl TargetQueues {
     /// Notes that the draining task found the queue empty. Returns true if that still holds: then another task drains
     /// it next.
     pub(super) fn leave(&self, target: &Name) -> bool {
-        let mut lines = self.lock();
-        let Some(line) = lines.get_mut(target) else { return true };
+        let mut queues = self.lock();
+        let Some(line) = queues.get_mut(target) else { return true };
         if line.news {
             return false;
         }
         line.drained = false;
         line.stopped = Vec::new();
         if line.circuit.is_untouched() {
-            lines.remove(target);
+            queues.remove(target);
         }
         true
     }
@@ -92,8 +92,8 @@ impl TargetQueues {
 
     /// Cuts off the delivery in flight to a target, if it is this one.
     pub(super) fn stop(&self, target: &Name, id: MessageId) {
-        let mut lines = self.lock();
-        let Some(line) = lines.get_mut(target) else { return };
+        let mut queues = self.lock();
+        let Some(line) = queues.get_mut(target) else { return };
         match &line.running {
             Some(running) if running.id == id => running.stop.notify_one(),
             Some(_) => {}
@@ -156,44 +156,44 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_stopped_before_it_runs_is_stopped() {
-        let (lines, peer) = (TargetQueues::default(), "peer".parse().unwrap());
-        assert!(lines.wake(&peer, POLICY, Time::default()));
-        lines.look(&peer);
-        lines.stop(&peer, id(1));
-        assert!(is_stopped(&lines.run(&peer, id(1)).0).await);
-        lines.look(&peer);
-        let other = lines.run(&peer, id(2)).0;
-        lines.stop(&peer, id(1));
+        let (queues, peer) = (TargetQueues::default(), "peer".parse().unwrap());
+        assert!(queues.wake(&peer, POLICY, Time::default()));
+        queues.look(&peer);
+        queues.stop(&peer, id(1));
+        assert!(is_stopped(&queues.run(&peer, id(1)).0).await);
+        queues.look(&peer);
+        let other = queues.run(&peer, id(2)).0;
+        queues.stop(&peer, id(1));
         assert!(!is_stopped(&other).await);
-        lines.stop(&peer, id(2));
+        queues.stop(&peer, id(2));
         assert!(is_stopped(&other).await);
     }
 
     #[test]
     fn a_line_is_left_only_if_nothing_came_meanwhile() {
-        let (lines, peer) = (TargetQueues::default(), "peer".parse().unwrap());
-        assert!(lines.wake(&peer, POLICY, Time::default()));
-        lines.look(&peer);
-        assert!(!lines.wake(&peer, POLICY, Time::default()), "somebody drains it");
-        assert!(!lines.leave(&peer));
-        lines.look(&peer);
-        assert!(lines.leave(&peer));
-        assert!(lines.wake(&peer, POLICY, Time::default()));
+        let (queues, peer) = (TargetQueues::default(), "peer".parse().unwrap());
+        assert!(queues.wake(&peer, POLICY, Time::default()));
+        queues.look(&peer);
+        assert!(!queues.wake(&peer, POLICY, Time::default()), "somebody drains it");
+        assert!(!queues.leave(&peer));
+        queues.look(&peer);
+        assert!(queues.leave(&peer));
+        assert!(queues.wake(&peer, POLICY, Time::default()));
     }
 
     #[test]
     fn targets_that_nothing_waits_for_are_forgotten_unless_their_circuit_is_open() {
-        let lines = TargetQueues::default();
+        let queues = TargetQueues::default();
         for number in 0..3 * KEPT as u64 {
             // Each one fails a minute after the one before.
             let now = Time::default().after(std::time::Duration::from_secs(60 * number));
             let target = format!("peer-{number}").parse().unwrap();
-            lines.wake(&target, POLICY, now);
-            lines.look(&target);
-            assert!(lines.failed(&target, POLICY, now));
-            assert!(lines.leave(&target));
-            assert!(matches!(lines.circuit(&target, POLICY, now), CircuitState::Open(_)));
+            queues.wake(&target, POLICY, now);
+            queues.look(&target);
+            assert!(queues.failed(&target, POLICY, now));
+            assert!(queues.leave(&target));
+            assert!(matches!(queues.circuit(&target, POLICY, now), CircuitState::Open(_)));
         }
-        assert!(lines.lock().len() <= KEPT, "{}", lines.lock().len());
+        assert!(queues.lock().len() <= KEPT, "{}", queues.lock().len());
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::BoxFuture;
 use super::delivery::InboundDelivery;
 use super::error::RemoteError;
-use super::handler::{Failed, Handled, Handler, contained};
+use super::handler::{Failed, Handled, Handler, catch_panic};
 use super::inbound::Inbound;
 use super::presence::{AgentState, Presence};
 
@@ -17,19 +17,27 @@ use super::presence::{AgentState, Presence};
 const CALM: Duration = Duration::from_secs(1);
 
 /// Tasks that an agent does unasked, once in each round.
-pub type Tasks<'a> = Box<dyn Fn() -> BoxFuture<'a, Result<(), Failed>> + Send + Sync + 'a>;
+pub type RoundTasks<'a> = Box<dyn Fn() -> BoxFuture<'a, Result<(), Failed>> + Send + Sync + 'a>;
 
 /// Options of the loop of an agent.
+#[non_exhaustive]
 pub struct LoopOptions<'a> {
     /// Interval of heartbeats (30 s).
     pub heartbeat: Duration,
     /// Number of rounds after which the loop ends; none by default.
     pub iterations: Option<u64>,
     /// Tasks at the start of each round.
-    pub tasks: Option<Tasks<'a>>,
+    pub tasks: Option<RoundTasks<'a>>,
     /// Ends the loop once this is true: a message that is being handled is handled to its end.
     pub stop: Option<watch::Receiver<bool>>,
 }
+
+systole_core::vocab::setters!(LoopOptions<'a> {
+    heartbeat: Duration,
+    iterations: Option<u64>,
+    tasks: Option<RoundTasks<'a>>,
+    stop: Option<watch::Receiver<bool>>,
+});
 
 impl Default for LoopOptions<'_> {
     fn default() -> Self {
@@ -115,7 +123,7 @@ impl Life<'_, '_> {
 
     async fn tasks(&self) {
         let Some(tasks) = &self.options.tasks else { return };
-        match contained(async { tasks().await }).await {
+        match catch_panic(async { tasks().await }).await {
             Ok(Ok(())) => {}
             Ok(Err(failed)) => tracing::error!(error = %failed.why, "the agent's own tasks failed"),
             Err(panic) => tracing::error!(%panic, "the agent's own tasks panicked"),

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::source::UnknownSource;
-use crate::outbound::{Failure, OutboundError};
+use crate::outbound::{AttemptFailure, OutboundError};
 
 /// Reason why a call to the gateway failed.
 #[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum RemoteError {
     /// The URL of the gateway can't be used.
     #[error("'{url}' is no URL of a gateway: {problem}; write http://HOST:PORT or https://HOST")]
@@ -31,7 +32,7 @@ pub enum RemoteError {
         /// The call.
         what: String,
         /// The failure of the last attempt.
-        failure: Failure,
+        failure: AttemptFailure,
     },
     /// The gateway refused the call.
     #[error("{what}: {status} {code}: {detail}")]

@@ -14,7 +14,7 @@ use super::handler::{Failed, Handled, Handler};
 use super::inbound::Inbound;
 use crate::outbound::http::{Client, HttpError, Request, Response};
 use crate::outbound::signature::{HEADER, Secret};
-use crate::outbound::{Answer, Said, media_type, refusal, tls, unanswered};
+use crate::outbound::{DeliveryAnswer, Said, media_type, refusal, tls, unanswered};
 use crate::runtime::clock::Clock;
 
 /// Most bytes of an answer.
@@ -81,7 +81,8 @@ fn answer(response: &Response, body: Bytes) -> Result<Handled, Failed> {
         return Err(if matches!(status.as_u16(), 429 | 503) { Failed::for_now(said) } else { Failed::new(said) });
     }
     let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(media_type);
-    let answer = Answer::read(status.as_u16(), content_type, body).map_err(|failure| Failed::new(failure.message))?;
+    let answer =
+        DeliveryAnswer::read(status.as_u16(), content_type, body).map_err(|failure| Failed::new(failure.message))?;
     match answer.said() {
         Said::Reply(reply) => String::from_utf8(reply.into())
             .map(Handled::Reply)

@@ -76,7 +76,7 @@ impl<E: std::error::Error> From<E> for Failed {
 /// Handles a message; a panic is a failure like any other.
 pub(super) async fn handle(handler: &dyn Handler, message: Inbound) -> Result<Handled, Failed> {
     let id = message.id;
-    let handled = contained(async move { handler.handle(message).await }).await;
+    let handled = catch_panic(async move { handler.handle(message).await }).await;
     handled.unwrap_or_else(|panic| {
         tracing::error!(%id, %panic, "a handler panicked");
         Err(Failed::new("the agent panicked"))
@@ -84,7 +84,7 @@ pub(super) async fn handle(handler: &dyn Handler, message: Inbound) -> Result<Ha
 }
 
 /// Awaits a future; an error has the text of its panic.
-pub(super) async fn contained<T>(future: impl Future<Output = T>) -> Result<T, String> {
+pub(super) async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, String> {
     let mut future = pin!(future);
     // The future is not polled again after a panic.
     let polled =

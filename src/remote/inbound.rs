@@ -34,6 +34,7 @@ pub struct Inbound {
 
 /// Problem of an item or an envelope.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BrokenInbound {
     /// The item has no id, or an invalid one.
     #[error("the message has no id")]

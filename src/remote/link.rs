@@ -14,7 +14,7 @@ use url::Url;
 use super::error::RemoteError;
 use crate::outbound::http::{Client, Request, Response};
 use crate::outbound::retry::{Decision, Ended, Policy, Tried};
-use crate::outbound::{Failure, Kind, readable, tls, unanswered, wait_of};
+use crate::outbound::{AttemptFailure, FailureKind, readable, tls, unanswered, wait_of};
 use crate::runtime::clock::Clock;
 use crate::runtime::entropy::Entropy;
 
@@ -23,7 +23,8 @@ const REFUSAL: usize = 16 << 10;
 
 /// Options of calls to a gateway.
 #[derive(Debug, Clone)]
-pub struct Options {
+#[non_exhaustive]
+pub struct CallOptions {
     /// Policy of retries for calls without an answer. The defaults are those of [`Policy`], but for `budget` (60 s),
     /// `read` (30 s, and the time that the call asks to wait) and `retry_after`, which is followed.
     pub policy: Policy,
@@ -33,7 +34,13 @@ pub struct Options {
     pub answer: usize,
 }
 
-impl Default for Options {
+systole_core::vocab::setters!(CallOptions {
+    policy: Policy,
+    certificates: Vec<u8>,
+    answer: usize,
+});
+
+impl Default for CallOptions {
     fn default() -> Self {
         let policy = Policy {
             budget: Duration::from_secs(60),
@@ -51,7 +58,7 @@ pub(super) struct Link {
     http: Client,
     base: Url,
     token: HeaderValue,
-    pub(super) options: Options,
+    pub(super) options: CallOptions,
     /// Attempts in a row without an answer, of all that share the link.
     unanswered: AtomicU32,
 }
@@ -103,7 +110,7 @@ impl<'a> Call<'a> {
 }
 
 impl Link {
-    pub(super) fn new(url: &str, token: &str, options: Options) -> Result<Arc<Self>, RemoteError> {
+    pub(super) fn new(url: &str, token: &str, options: CallOptions) -> Result<Arc<Self>, RemoteError> {
         let refused = |problem: &str| RemoteError::Url { url: url.to_owned(), problem: problem.to_owned() };
         let base = Url::parse(url).map_err(|error| refused(&error.to_string()))?;
         if !matches!(base.scheme(), "http" | "https") {
@@ -185,7 +192,9 @@ impl Link {
             let response = self.http.execute(self.request(call)).await;
             response.map_err(|error| unanswered_call(call, unanswered(&error)))
         };
-        let late = |_| unanswered_call(call, Failure::new(Kind::ReadTimeout, format!("nothing came for {limit:?}")));
+        let late = |_| {
+            unanswered_call(call, AttemptFailure::new(FailureKind::ReadTimeout, format!("nothing came for {limit:?}")))
+        };
         let response = tokio::time::timeout(limit, answered).await.map_err(late)??;
         if response.status().is_success() {
             return Ok(response);
@@ -208,12 +217,16 @@ impl Link {
                 read(&mut response, most.saturating_add(1)).await.map_err(|failure| unanswered_call(call, failure))?;
             if body.len() > most {
                 let too_large = format!("the answer has more than {most} bytes");
-                return Err(unanswered_call(call, Failure::new(Kind::AnswerTooLarge, too_large)));
+                return Err(unanswered_call(call, AttemptFailure::new(FailureKind::AnswerTooLarge, too_large)));
             }
             Ok(body)
         };
-        let late =
-            || unanswered_call(call, Failure::new(Kind::ReadTimeout, format!("there was no answer for {limit:?}")));
+        let late = || {
+            unanswered_call(
+                call,
+                AttemptFailure::new(FailureKind::ReadTimeout, format!("there was no answer for {limit:?}")),
+            )
+        };
         tokio::time::timeout(limit, answered).await.unwrap_or_else(|_| Err(late()))
     }
 
@@ -264,12 +277,12 @@ fn ended(error: &RemoteError) -> Option<Ended> {
     }
 }
 
-fn unanswered_call(call: &Call<'_>, failure: Failure) -> RemoteError {
+fn unanswered_call(call: &Call<'_>, failure: AttemptFailure) -> RemoteError {
     RemoteError::Unanswered { what: call.name(), failure }
 }
 
 /// Reads at most `most` bytes of a body.
-async fn read(response: &mut Response, most: usize) -> Result<Bytes, Failure> {
+async fn read(response: &mut Response, most: usize) -> Result<Bytes, AttemptFailure> {
     let mut body = BytesMut::new();
     while body.len() < most {
         let Some(piece) = response.chunk().await.map_err(|error| unanswered(&error))? else { break };

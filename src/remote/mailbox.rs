@@ -11,7 +11,7 @@ use systole_core::vocab::{MessageId, Name};
 use super::BoxFuture;
 use super::error::RemoteError;
 use super::inbound::Item;
-use super::link::{Call, Link, Options};
+use super::link::{Call, CallOptions, Link};
 use super::presence::{AgentState, Presence};
 use crate::outbound::http::Response;
 
@@ -23,7 +23,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// The mailbox of a remote listener at its gateway. Clones share it.
 ///
 /// Each call counts once for a message: a repeated call changes nothing, so each may be repeated after a failure. A
-/// call that gets no answer is repeated by the policy of its [`Options`].
+/// call that gets no answer is repeated by the policy of its [`CallOptions`].
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     link: Arc<Link>,
@@ -50,7 +50,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// [`RemoteError`] if the URL, the token or the certificates can't be used.
-    pub fn new(url: &str, name: Name, token: &str, options: Options) -> Result<Self, RemoteError> {
+    pub fn new(url: &str, name: Name, token: &str, options: CallOptions) -> Result<Self, RemoteError> {
         Ok(Self { link: Link::new(url, token, options)?, name })
     }
 
@@ -59,7 +59,7 @@ impl Mailbox {
         &self.name
     }
 
-    pub(super) fn options(&self) -> &Options {
+    pub(super) fn options(&self) -> &CallOptions {
         &self.link.options
     }
 
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn only_gateways_are_talked_to() {
-        let new = |url: &str, token: &str| Mailbox::new(url, Name::parse("a").unwrap(), token, Options::default());
+        let new = |url: &str, token: &str| Mailbox::new(url, Name::parse("a").unwrap(), token, CallOptions::default());
         new("http://127.0.0.1:8420", "t").unwrap();
         new("https://example.org/systole/", " t\n").unwrap();
         for url in ["", "x", "ftp://x", "http://a@x", "http://:b@x", "http://x?a", "http://x#a", "file:///etc/passwd"] {

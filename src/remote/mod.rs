@@ -12,10 +12,10 @@
 //! | [`PushDelivery`] | an agent that can be called: its own HTTP endpoint, with signatures |
 //!
 //! ```no_run
-//! use systole::remote::{Failed, Inbound, LoopOptions, Mailbox, Options, PollDelivery, run_agent_loop};
+//! use systole::remote::{CallOptions, Failed, Inbound, LoopOptions, Mailbox, PollDelivery, run_agent_loop};
 //!
 //! # async fn agent(token: &str) -> Result<(), Box<dyn std::error::Error>> {
-//! let mailbox = Mailbox::new("http://127.0.0.1:8420", "shouter".parse()?, token, Options::default())?;
+//! let mailbox = Mailbox::new("http://127.0.0.1:8420", "shouter".parse()?, token, CallOptions::default())?;
 //! let mut delivery = PollDelivery::new(mailbox.clone()).cursor_file("shouter.cursor".as_ref())?;
 //! let shout = |message: Inbound| async move { Ok::<_, Failed>(message.payload.to_uppercase()) };
 //! let end = run_agent_loop(&mut delivery, &shout, &mailbox, LoopOptions::default()).await;
@@ -112,16 +112,14 @@ pub mod source;
 pub(crate) mod sse;
 mod stream;
 
-use std::pin::Pin;
-
-pub use agent_loop::{LoopEnd, LoopOptions, Tasks, run_agent_loop};
+pub use agent_loop::{LoopEnd, LoopOptions, RoundTasks, run_agent_loop};
 pub use delivery::InboundDelivery;
 pub use error::RemoteError;
 pub use forward::ForwardHandler;
 pub use handler::{Failed, Handled, Handler};
 pub use inbound::{BrokenInbound, Inbound};
 pub use lease::LeaseDelivery;
-pub use link::Options;
+pub use link::CallOptions;
 pub use mailbox::{LONGEST_WAIT, Mailbox};
 pub use poll::PollDelivery;
 pub use presence::{AgentState, Presence};
@@ -130,5 +128,4 @@ pub use push::{PushDelivery, PushOptions};
 pub use source::{Source, SourceKind, Transport, UnknownSource};
 pub use stream::StreamDelivery;
 
-/// A boxed future.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub use crate::runtime::BoxFuture;

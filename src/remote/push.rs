@@ -30,6 +30,7 @@ const ENVELOPE: usize = 64 << 10;
 
 /// Options of pushes.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct PushOptions {
     /// The path, `/` unless it is set.
     pub path: String,
@@ -55,6 +56,19 @@ pub struct PushOptions {
     pub body_time: Duration,
 }
 
+systole_core::vocab::setters!(PushOptions {
+    path: impl Into<String>,
+    secret: Option<Secret>,
+    tolerance: Duration,
+    limits: XmlLimits,
+    queue: usize,
+    connections: usize,
+    connections_per_address: usize,
+    bodies: usize,
+    header_time: Duration,
+    body_time: Duration,
+});
+
 impl PushOptions {
     /// Makes options of pushes to `/` that are signed with that secret.
     pub fn signed(secret: Secret) -> Self {
@@ -67,7 +81,7 @@ impl PushOptions {
             path: "/".to_owned(),
             secret: None,
             tolerance: TOLERANCE,
-            limits: XmlLimits { message_bytes: MESSAGE + ENVELOPE, ..XmlLimits::default() },
+            limits: XmlLimits::default().message_bytes(MESSAGE + ENVELOPE),
             queue: 64,
             connections: 256,
             connections_per_address: 256,

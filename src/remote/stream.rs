@@ -16,7 +16,7 @@ use super::handler::Handler;
 use super::mailbox::Mailbox;
 use super::sse::{Event, Parser};
 use crate::outbound::http::Response;
-use crate::outbound::{Failure, Kind, unanswered};
+use crate::outbound::{AttemptFailure, FailureKind, unanswered};
 
 /// Time for which a batch waits for a message.
 const WAIT: Duration = Duration::from_secs(20);
@@ -105,12 +105,18 @@ impl Connection {
     async fn next(&mut self) -> Result<Vec<Event>, RemoteError> {
         loop {
             let Ok(piece) = timeout_at(self.heard + SILENCE, self.response.chunk()).await else {
-                return Err(broken(Failure::new(Kind::ReadTimeout, format!("nothing came for {SILENCE:?}"))));
+                return Err(broken(AttemptFailure::new(
+                    FailureKind::ReadTimeout,
+                    format!("nothing came for {SILENCE:?}"),
+                )));
             };
             let piece = piece.map_err(|error| broken(unanswered(&error)))?;
-            let piece = piece.ok_or_else(|| broken(Failure::new(Kind::Closed, "the gateway ended it")))?;
+            let piece =
+                piece.ok_or_else(|| broken(AttemptFailure::new(FailureKind::Closed, "the gateway ended it")))?;
             self.heard = Instant::now();
-            let too_long = |_| broken(Failure::new(Kind::AnswerTooLarge, "an event is longer than an answer may be"));
+            let too_long = |_| {
+                broken(AttemptFailure::new(FailureKind::AnswerTooLarge, "an event is longer than an answer may be"))
+            };
             let events = self.parser.push(&piece).map_err(too_long)?;
             if !events.is_empty() {
                 return Ok(events);
@@ -149,6 +155,6 @@ fn item(event: Event) -> Value {
     Value::Object(fields)
 }
 
-fn broken(failure: Failure) -> RemoteError {
+fn broken(failure: AttemptFailure) -> RemoteError {
     RemoteError::Unanswered { what: WHAT.to_owned(), failure }
 }

@@ -18,14 +18,14 @@ use super::result::{HandlerResult, Reply};
     label = "`{Self}` does not take `{T}`",
     note = "what a contract accepts or returns needs a handler: write `impl Handler<Delivery<{T}>> for {Self}` with `type Result = Response` (or `ResponseFuture<Response>`, `ResponseActFuture<Self, Response>`, `AtomicResponse<Self, Response>`); for a blocking listener write `impl BlockingHandler<{T}> for {Self}`"
 )]
-pub trait Accepts<T, K: Kind<Self>>: Sized {
+pub trait Accepts<T, K: HandlerKind<Self>>: Sized {
     /// The route of `T` into the listener.
     #[doc(hidden)]
     fn route() -> K::Route;
 }
 
 /// A kind of listener: [`AsActor`] or [`AsBlocking`].
-pub trait Kind<L> {
+pub trait HandlerKind<L> {
     /// Route of a payload into a listener.
     #[doc(hidden)]
     type Route;
@@ -39,11 +39,11 @@ pub struct AsActor;
 #[derive(Debug, Clone, Copy)]
 pub struct AsBlocking;
 
-impl<A: Actor<Context = Context<A>>> Kind<A> for AsActor {
+impl<A: Actor<Context = Context<A>>> HandlerKind<A> for AsActor {
     type Route = ActorRoute<A>;
 }
 
-impl<L> Kind<L> for AsBlocking {
+impl<L> HandlerKind<L> for AsBlocking {
     type Route = BlockingRoute<L>;
 }
 

@@ -14,6 +14,7 @@ use super::client::{Client, SendError};
 
 /// The reason why a question has no answer.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AskError {
     /// The message was not accepted.
     #[error(transparent)]
@@ -101,7 +102,7 @@ async fn exchange(client: Client, requests: Result<Vec<Emission>, Failure>) -> R
     let Egress { from, fault, proof, .. } = answer.ok_or(AskError::Ended)?;
     match (fault, proof) {
         (Some(fault), _) => Err(AskError::Fault { from, fault }),
-        (None, Some(payload)) => Ok(Answer { from, payload }),
+        (None, Some(payload)) => Ok(Answer::new(from, payload)),
         (None, None) => Err(AskError::Ended),
     }
 }

@@ -34,9 +34,9 @@ impl Signal {
 
     /// Waits for a wake.
     fn wait(&self) {
-        let start = instant();
-        let mut recent = RECENT.get();
-        while recent.is_worth() && start.elapsed() < SPIN {
+        let (start, mut recent) = (instant(), RECENT.get());
+        let looks = recent.is_worth();
+        while looks && start.elapsed() < SPIN {
             if look(|| self.woken.load(Ordering::Relaxed)) && self.take() {
                 return;
             }
@@ -44,7 +44,7 @@ impl Signal {
         while !self.take() {
             thread::park();
         }
-        recent.waited(start.elapsed());
+        recent.slept(start.elapsed(), looks);
         RECENT.set(recent);
     }
 }

@@ -11,6 +11,7 @@ use super::link::Links;
 
 /// Reason why an organism can't go on.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Breakdown {
     /// The journal of the organism can't be written.
     #[error("the journal can't be written: {0}")]

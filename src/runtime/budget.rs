@@ -10,7 +10,7 @@ use systole_core::{
     vocab::{Amounts, Fault},
 };
 
-use super::accepts::Kind;
+use super::accepts::HandlerKind;
 use super::builder::OrganismBuilder;
 use super::contract::{ClientBuilder, ContractBuilder};
 #[cfg(feature = "gateway")]
@@ -35,7 +35,7 @@ impl OrganismBuilder {
     }
 }
 
-impl<L, K: Kind<L>> ContractBuilder<L, K> {
+impl<L, K: HandlerKind<L>> ContractBuilder<L, K> {
     /// Sets the most that each thread of the listener may use, with the threads below it. What is left of the budgets above
     /// it bounds it, too.
     #[must_use]

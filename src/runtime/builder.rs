@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use actix::{Actor, Context};
 use systole_core::core::{
-    Blueprint, Client, Contract, Decoders, Event, Failure, ListenerId, MetaFlags, Problem, Scheduling,
+    Blueprint, BlueprintProblem, ClientContract, Contract, Decoders, Event, Failure, ListenerId, MetaFlags, Scheduling,
 };
 use systole_core::journal::{Journal, JournalError, Recovered};
 use systole_core::vocab::{Budget, Limits, Name, Partition, QName};
@@ -15,22 +15,22 @@ use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
 use tokio::sync::broadcast;
 
 #[cfg(feature = "gateway")]
-use super::accepts::Kind;
+use super::accepts::HandlerKind;
 use super::accepts::{ActorRoute, AsActor, AsBlocking, BlockingRoute};
 use super::clock::Clock;
-use super::contract::{ClientBuilder, ContractBuilder, Words, answers, undecoded};
+use super::contract::{Acceptors, ClientBuilder, ContractBuilder, Words, undecoded};
 use super::delivery::Delivery;
 use super::entropy::Entropy;
 use super::events::Events;
 use super::function::{AsFunctions, FunctionAnswer, FunctionRoute, Functions};
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
 use super::inbox::TaskBoard;
-use super::journal::{Durability, Options, Retention, SqliteJournal, Takeover};
+use super::journal::{Durability, JournalOptions, Retention, SqliteJournal, Takeover};
 use super::journal_appender::Recoverable;
 use super::organism::Organism;
 use super::raw::RawListener;
 use super::shard_context::ShardContext;
-use super::start::{Refusal, StartError};
+use super::start::{StartError, StartRefusal};
 
 /// The most events that wait for a subscriber; beyond, the oldest are missed.
 const EVENTS: usize = 16_384;
@@ -41,7 +41,7 @@ const EVENTS: usize = 16_384;
 pub struct OrganismBuilder {
     name: String,
     listeners: Vec<Registration>,
-    clients: Vec<Client>,
+    clients: Vec<ClientContract>,
     limits: Limits,
     pub(super) budget: Budget,
     scheduling: Scheduling,
@@ -76,7 +76,7 @@ impl Keep {
         let mut takeover = Takeover::default();
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
             Self::File { file, durability, retention } => {
-                let options = Options { durability, retention, ..Options::new(entropy.secret()) };
+                let options = JournalOptions { durability, retention, ..JournalOptions::new(entropy.secret()) };
                 let mut journal = SqliteJournal::open(&file, &options).map_err(JournalError::from)?;
                 if gateway {
                     takeover = journal.take_over().map_err(JournalError::from)?;
@@ -109,7 +109,7 @@ pub(crate) struct OrganismSpec {
     pub(super) journal: Option<Keep>,
     pub(super) tasks: TaskBoard,
     pub(super) recoverables: Vec<Arc<dyn Recoverable>>,
-    pub(super) warnings: Vec<Problem>,
+    pub(super) warnings: Vec<BlueprintProblem>,
 }
 
 impl OrganismBuilder {
@@ -205,7 +205,7 @@ impl OrganismBuilder {
         let Some(name) = self.name(name) else { return self };
         let built = contract(ContractBuilder::new(name).on(function));
         let routes: Arc<[FunctionRoute]> = built.routes.into();
-        let host = raw_host(move || Functions::new(routes.clone()));
+        let host = raw_host(move || Functions::new(routes.clone()), false);
         self.register(built.contract, built.decoders, built.timeout, built.words, host)
     }
 
@@ -234,15 +234,29 @@ impl OrganismBuilder {
     /// Registers a listener that is no actor, with a complete contract. Its schemas come with
     /// [`OrganismBuilder::schemas`].
     #[must_use]
-    pub fn raw_listener<L, F>(mut self, contract: Contract, factory: F) -> Self
+    pub fn raw_listener<L, F>(self, contract: Contract, factory: F) -> Self
     where
         L: RawListener,
         F: Fn() -> L + Send + Sync + 'static,
     {
+        self.raw(contract, raw_host(factory, false))
+    }
+
+    /// Registers a listener as [`raw_listener`](Self::raw_listener) does, which is made and
+    /// [prepares](RawListener::prepare) at the start of the organism, not with its first message.
+    #[must_use]
+    pub fn raw_listener_at_start<L, F>(self, contract: Contract, factory: F) -> Self
+    where
+        L: RawListener,
+        F: Fn() -> L + Send + Sync + 'static,
+    {
+        self.raw(contract, raw_host(factory, true))
+    }
+
+    fn raw(mut self, contract: Contract, host: HostFactory) -> Self {
         let decoders = contract.accepts.iter().chain(&contract.returns).map(|payload| (payload.clone(), undecoded()));
         let decoders = decoders.collect();
         let (default_timeout, takes_all) = (false, false);
-        let host = raw_host(factory);
         self.listeners.push(Registration { contract, decoders, default_timeout, takes_all, host });
         self
     }
@@ -259,7 +273,7 @@ impl OrganismBuilder {
     ) -> Self
     where
         L: RawListener,
-        K: Kind<L>,
+        K: HandlerKind<L>,
         F: Fn() -> L + Send + Sync + 'static,
         C: FnOnce(ContractBuilder<L, K>) -> ContractBuilder<L, K>,
     {
@@ -268,7 +282,7 @@ impl OrganismBuilder {
         defaults(&mut begun.contract);
         begun.timeout = Some(begun.contract.timeout);
         let built = contract(begun);
-        self = self.register(built.contract, built.decoders, built.timeout, built.words, raw_host(factory));
+        self = self.register(built.contract, built.decoders, built.timeout, built.words, raw_host(factory, false));
         self.listeners.iter_mut().next_back().into_iter().for_each(|listener| listener.takes_all = true);
         self
     }
@@ -284,7 +298,7 @@ impl OrganismBuilder {
 
     /// Registers a client from its description.
     #[must_use]
-    pub fn raw_client(mut self, client: Client) -> Self {
+    pub fn raw_client(mut self, client: ClientContract) -> Self {
         self.clients.push(client);
         self
     }
@@ -397,11 +411,12 @@ impl OrganismBuilder {
         blueprint.budget = self.budget;
         blueprint.scheduling = self.scheduling;
         blueprint.meta = self.meta;
-        let (mut warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);
-        self.words.refusals.extend(errors.into_iter().map(Refusal::Problem));
+        let (mut warnings, errors): (Vec<_>, Vec<_>) =
+            blueprint.problems().into_iter().partition(BlueprintProblem::is_warning);
+        self.words.refusals.extend(errors.into_iter().map(StartRefusal::Problem));
         // Tasks of jobs and messages of remote listeners don't come from clients.
         if self.recoverables.is_empty() && self.tasks.is_empty() && !blueprint.has_speaker() {
-            warnings.push(Problem::NoSpeaker);
+            warnings.push(BlueprintProblem::NoSpeaker);
         }
         let listeners = blueprint.listeners().map(|(_, listener)| listener.name.clone());
         let clients = blueprint.clients().map(|(_, client)| client.name.clone());
@@ -429,13 +444,12 @@ impl OrganismBuilder {
 
     fn take_all(&mut self) {
         let contracts: Vec<Contract> = self.listeners.iter().map(|listener| listener.contract.clone()).collect();
+        let acceptors = Acceptors::of(&contracts);
         for Registration { contract, decoders, .. } in self.listeners.iter_mut().filter(|listener| listener.takes_all) {
-            let missing = answers(&contract.calls, &contracts);
-            for payload in missing.into_iter().filter(|payload| !contract.returns.contains(payload)).collect::<Vec<_>>()
-            {
-                decoders.push((payload.clone(), undecoded()));
-                contract.returns.push(payload);
-            }
+            let mut missing = acceptors.answers(&contract.calls);
+            missing.retain(|payload| !contract.returns.contains(payload));
+            decoders.extend(missing.iter().map(|payload| (payload.clone(), undecoded())));
+            contract.returns.extend(missing);
         }
     }
 
@@ -444,7 +458,7 @@ impl OrganismBuilder {
         for schema in std::mem::take(&mut self.words.schemas) {
             let payload = schema.qname().clone();
             if let Err(error) = catalog.add(schema) {
-                self.words.refusals.push(Refusal::Contract { party: None, payload: payload.to_string(), error });
+                self.words.refusals.push(StartRefusal::Contract { party: None, payload: payload.to_string(), error });
             }
         }
         catalog
@@ -471,27 +485,30 @@ impl OrganismBuilder {
         match Name::parse(text) {
             Ok(name) => Some(name),
             Err(error) => {
-                self.words.refusals.push(Refusal::Name { text: text.to_owned(), error });
+                self.words.refusals.push(StartRefusal::Name { text: text.to_owned(), error });
                 None
             }
         }
     }
 }
 
-/// Makes the host factory of a listener that is no actor.
-fn raw_host<L: RawListener>(listener: impl Fn() -> L + Send + Sync + 'static) -> HostFactory {
+/// Makes the host factory of a listener that is no actor, and is made at the start or with its first message.
+fn raw_host<L: RawListener>(listener: impl Fn() -> L + Send + Sync + 'static, at_start: bool) -> HostFactory {
     let factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync> = Arc::new(move || Rc::new(listener()));
     Box::new(move |shard_context, id| {
-        let host: Rc<dyn super::host::Host> = RawHost::new(shard_context, id, factory.clone());
+        let host = RawHost::new(shard_context, id, factory.clone());
+        if at_start {
+            host.prepare();
+        }
         host
     })
 }
 
 /// Keeps each problem of a payload for the first party that lists it only.
-fn each_payload_once(refusals: Vec<Refusal>) -> Vec<Refusal> {
+fn each_payload_once(refusals: Vec<StartRefusal>) -> Vec<StartRefusal> {
     let mut told = BTreeSet::new();
-    let is_new = |refusal: &Refusal| match refusal {
-        Refusal::Contract { payload, error, .. } => told.insert((payload.clone(), error.to_string())),
+    let is_new = |refusal: &StartRefusal| match refusal {
+        StartRefusal::Contract { payload, error, .. } => told.insert((payload.clone(), error.to_string())),
         _ => true,
     };
     refusals.into_iter().filter(is_new).collect()

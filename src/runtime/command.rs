@@ -29,7 +29,7 @@ use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use environment::variables;
 use history::History;
 use process::{CommandError, Invocation};
-use systole_core::core::{Body, Failure, JoinPosition, Message, Outcome, Remembered};
+use systole_core::core::{Body, Failure, HandlerOutcome, JoinPosition, Message, Remembered};
 use systole_core::protocol::write_fault;
 use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time};
 use systole_xml::ladder::Raw;
@@ -42,6 +42,7 @@ pub const STDERR_TARGET: &str = "systole::stderr";
 
 /// A program with its arguments and environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CommandSpec {
     /// The program: an absolute path.
     pub program: PathBuf,
@@ -52,6 +53,20 @@ pub struct CommandSpec {
     /// The working directory.
     pub directory: PathBuf,
 }
+
+impl CommandSpec {
+    /// A program without arguments and further variables, in that working directory.
+    pub fn new(program: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), arguments: Vec::new(), env: Vec::new(), directory: directory.into() }
+    }
+}
+
+systole_core::vocab::setters!(CommandSpec {
+    program: impl Into<PathBuf>,
+    arguments: Vec<String>,
+    env: Vec<Variable>,
+    directory: impl Into<PathBuf>,
+});
 
 /// A variable of a command's environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,7 +183,7 @@ impl CommandListener {
     ///
     /// # Cancel safety
     /// Dropping the future kills the process and everything in its group.
-    pub async fn answer(&self, message: &Message, history: Option<&[Remembered]>, max_output: usize) -> Outcome {
+    pub async fn answer(&self, message: &Message, history: Option<&[Remembered]>, max_output: usize) -> HandlerOutcome {
         let input = match &message.body {
             Body::Payload { payload, .. } => payload.payload().bytes().clone(),
             Body::Fault(fault) => write_fault(fault).bytes().clone(),
@@ -186,8 +201,8 @@ impl CommandListener {
             Err(error) => Err(error),
         };
         match output {
-            Ok(output) => Outcome::Wrote(Raw::new(output)),
-            Err(error) => Outcome::Failed(self.failure(&error)),
+            Ok(output) => HandlerOutcome::Wrote(Raw::new(output)),
+            Err(error) => HandlerOutcome::Failed(self.failure(&error)),
         }
     }
 
@@ -207,7 +222,7 @@ impl CommandListener {
 }
 
 impl RawListener for CommandListener {
-    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         Box::pin(async move {
             let history = context.contract().context.then(|| context.thread().history());
             self.answer(&message, history, context.limits().xml.message_bytes).await
@@ -223,8 +238,8 @@ mod tests {
     #[cfg(not(feature = "gateway"))]
     use bytes::Bytes;
     use systole_core::vocab::XmlLimits;
-    use systole_xml::ladder::{Canonical, Element, Validated, strict};
-    use systole_xml::schema::{Catalog, PayloadSchema, Validator};
+    use systole_xml::ladder::{Canonical, strict};
+    use systole_xml::schema::{Catalog, Element, PayloadSchema, Validated, Validator};
     use uuid::Uuid;
 
     use super::*;
@@ -260,7 +275,7 @@ mod tests {
         }
     }
 
-    async fn answer(script: &str, env: &[&str], context: bool) -> Outcome {
+    async fn answer(script: &str, env: &[&str], context: bool) -> HandlerOutcome {
         let spec = CommandSpec {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
@@ -272,8 +287,8 @@ mod tests {
         listener.answer(&message("<a>x</a>"), context.then_some(&history), 10_000).await
     }
 
-    fn written(outcome: Outcome) -> String {
-        let Outcome::Wrote(raw) = outcome else { panic!("{outcome:?}") };
+    fn written(outcome: HandlerOutcome) -> String {
+        let HandlerOutcome::Wrote(raw) = outcome else { panic!("{outcome:?}") };
         String::from_utf8(raw.bytes().to_vec()).unwrap()
     }
 
@@ -322,7 +337,7 @@ mod tests {
     #[tokio::test]
     async fn each_failure_says_to_the_caller_what_it_may_know() {
         let failed = async |script: &str| match answer(script, &[], false).await {
-            Outcome::Failed(failure) => (failure.message.to_string(), failure.fault.map(|fault| fault.code)),
+            HandlerOutcome::Failed(failure) => (failure.message.to_string(), failure.fault.map(|fault| fault.code)),
             outcome => panic!("{outcome:?}"),
         };
         assert_eq!(failed("exit 7").await, ("the listener exited with status 7".into(), None));
@@ -343,7 +358,7 @@ mod tests {
         };
         let outcome = CommandListener::new(Name::parse("test").unwrap(), spec).answer(&message("<a/>"), None, 1).await;
         std::fs::remove_file(&file).unwrap();
-        let Outcome::Failed(Failure { fault: Some(fault), .. }) = outcome else { panic!("{outcome:?}") };
+        let HandlerOutcome::Failed(Failure { fault: Some(fault), .. }) = outcome else { panic!("{outcome:?}") };
         assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, false));
     }
 }

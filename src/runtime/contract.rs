@@ -1,19 +1,19 @@
 //! Builders of contracts and clients.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use systole_core::core::{Client, Contract, Routing, Silence};
+use systole_core::core::{ClientContract, Contract, Routing, Silence};
 use systole_core::protocol::{Boot, Request, boot_qname, fan_out_ended_qname};
-use systole_core::vocab::{Budget, Fault, Name, QName, ns};
-use systole_xml::ladder::Element;
-use systole_xml::schema::{DecodeFn, Payload, PayloadSchema, decoder};
+use systole_core::vocab::{Fault, Name, QName, ns};
+use systole_xml::schema::{DecodeFn, Element, Payload, PayloadSchema, decoder};
 
-use super::accepts::{Accepts, Kind};
-use super::start::Refusal;
+use super::accepts::{Accepts, HandlerKind};
+use super::start::StartRefusal;
 
 /// Builder of the contract of a listener of type `L`: its promises and permissions. Payloads that it doesn't list are
 /// refused.
-pub struct ContractBuilder<L, K: Kind<L>> {
+pub struct ContractBuilder<L, K: HandlerKind<L>> {
     pub(super) contract: Contract,
     pub(super) routes: Vec<K::Route>,
     pub(super) decoders: Vec<(QName, DecodeFn)>,
@@ -25,10 +25,10 @@ pub struct ContractBuilder<L, K: Kind<L>> {
 #[derive(Default)]
 pub(super) struct Words {
     pub(super) schemas: Vec<PayloadSchema>,
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<StartRefusal>,
 }
 
-impl<L, K: Kind<L>> ContractBuilder<L, K> {
+impl<L, K: HandlerKind<L>> ContractBuilder<L, K> {
     pub(super) fn new(name: Name) -> Self {
         let contract = Contract::new(name);
         Self { contract, routes: Vec::new(), decoders: Vec::new(), timeout: None, words: Words::default() }
@@ -200,7 +200,7 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
     pub(super) fn accepts_by<T: Payload>(mut self, route: K::Route) -> Self {
         let payload = self.words.typed::<T>(&self.contract.name);
         if let Some(payload) = payload.clone().filter(|payload| self.contract.accepts.contains(payload)) {
-            self.words.refusals.push(Refusal::Functions { party: self.contract.name.clone(), payload });
+            self.words.refusals.push(StartRefusal::Functions { party: self.contract.name.clone(), payload });
             return self;
         }
         self.contract.accepts.extend(payload);
@@ -233,33 +233,56 @@ pub(super) fn undecoded() -> DecodeFn {
     std::sync::Arc::new(|payload| Ok(Box::new(payload.value().clone())))
 }
 
-/// The payloads that may come back for calls: the replies of their acceptors, and `fan-out-ended`.
-pub(crate) fn answers(calls: &[QName], contracts: &[Contract]) -> Vec<QName> {
-    let mut answers: Vec<QName> = Vec::new();
-    let mut add = |payload: &QName| {
-        if !answers.contains(payload) {
-            answers.push(payload.clone());
+/// The contracts that accept each payload.
+pub(crate) struct Acceptors<'a>(HashMap<&'a QName, Vec<&'a Contract>>);
+
+impl<'a> Acceptors<'a> {
+    pub(crate) fn of(contracts: &'a [Contract]) -> Self {
+        let mut acceptors: HashMap<&QName, Vec<&Contract>> = HashMap::new();
+        for contract in contracts {
+            contract.accepts.iter().for_each(|payload| acceptors.entry(payload).or_default().push(contract));
         }
-    };
-    for call in calls {
-        let acceptors = contracts.iter().filter(|contract| contract.accepts.contains(call));
-        acceptors.flat_map(|contract| &contract.replies).for_each(&mut add);
+        Self(acceptors)
     }
-    if !calls.is_empty() {
-        add(&fan_out_ended_qname());
+
+    /// Returns whether a contract accepts the payload.
+    #[cfg(feature = "yaml")]
+    pub(crate) fn accept(&self, payload: &QName) -> bool {
+        self.0.contains_key(payload)
     }
-    answers
+
+    /// The replies of those that accept the calls, each once, with the index of the first call that it answers.
+    pub(crate) fn replies<'c>(&self, calls: impl Iterator<Item = &'c QName>) -> Vec<(usize, &'a QName)> {
+        let (mut asked, mut seen, mut replies) = (HashSet::new(), HashSet::new(), Vec::new());
+        for (index, call) in calls.enumerate() {
+            for contract in self.0.get(call).into_iter().flatten().filter(|contract| asked.insert(&contract.name)) {
+                let new = contract.replies.iter().filter(|reply| seen.insert(*reply));
+                replies.extend(new.map(|reply| (index, reply)));
+            }
+        }
+        replies
+    }
+
+    /// The payloads that may come back for calls: the replies, and `fan-out-ended`.
+    pub(crate) fn answers(&self, calls: &[QName]) -> Vec<QName> {
+        let mut answers: Vec<QName> = self.replies(calls.iter()).into_iter().map(|(_, reply)| reply.clone()).collect();
+        let ended = fan_out_ended_qname();
+        if !calls.is_empty() && !answers.contains(&ended) {
+            answers.push(ended);
+        }
+        answers
+    }
 }
 
 /// Builder of a client: the payloads that it may send.
 pub struct ClientBuilder {
-    pub(super) client: Client,
+    pub(super) client: ClientContract,
     pub(super) words: Words,
 }
 
 impl ClientBuilder {
     pub(super) fn new(name: Name) -> Self {
-        Self { client: Client { name, calls: Vec::new(), admin: false, budget: Budget::NONE }, words: Words::default() }
+        Self { client: ClientContract::new(name), words: Words::default() }
     }
 
     /// Allows calls with `T`.
@@ -302,7 +325,7 @@ impl Words {
             }
             Err(error) => {
                 let payload = std::any::type_name::<T>().to_owned();
-                self.refusals.push(Refusal::Contract { party: Some(name.clone()), payload, error });
+                self.refusals.push(StartRefusal::Contract { party: Some(name.clone()), payload, error });
                 None
             }
         }
@@ -313,7 +336,7 @@ impl Words {
             Ok(qname) => return Some(qname),
             Err(error) => error,
         };
-        self.refusals.push(Refusal::Payload { party: name.clone(), text: payload.to_owned(), error });
+        self.refusals.push(StartRefusal::Payload { party: name.clone(), text: payload.to_owned(), error });
         None
     }
 }

@@ -1,8 +1,16 @@
 //! The cores of a shard: the one that it starts with, which stays, and those that take partitions over while it runs.
 
-use systole_core::core::{Core, CoreId, Counts, Input, Output};
-use systole_core::vocab::{Partitions, Time};
+use std::collections::BTreeSet;
+
+use systole_core::core::{Core, CoreId, Counts, Input, ListenerId, Output};
+#[cfg(feature = "testing")]
+use systole_core::vocab::Partitions;
+use systole_core::vocab::Time;
+#[cfg(feature = "testing")]
 use tokio::sync::oneshot;
+
+#[cfg(feature = "testing")]
+use super::handover::Claim;
 
 /// The cores of a shard.
 pub(super) struct Cores {
@@ -12,35 +20,62 @@ pub(super) struct Cores {
     turn: usize,
     /// The fates of the messages of cores that are gone.
     gone: Counts,
+    /// Listeners that failed too often, for cores that come later.
+    down: BTreeSet<ListenerId>,
+    /// True if the organism ends, or its journal can't be written: no core comes any more.
+    ending: bool,
 }
 
 struct Served {
     id: CoreId,
     core: Core,
-    partitions: Partitions,
-    /// Gets the partitions when nothing of them is left in the core, which gives them up.
-    leaving: Option<oneshot::Sender<Partitions>>,
+    /// Told when nothing is left of the partitions that the core gives up.
+    #[cfg(feature = "testing")]
+    leaving: Option<Leaving>,
+}
+
+/// Partitions that a core gives up, and the receiver of them.
+#[cfg(feature = "testing")]
+type Leaving = (Claim, oneshot::Sender<Partitions>);
+
+impl Served {
+    fn new(id: CoreId, core: Core) -> Self {
+        Self {
+            id,
+            core,
+            #[cfg(feature = "testing")]
+            leaving: None,
+        }
+    }
 }
 
 impl Cores {
-    pub(super) fn new(id: CoreId, core: Core, partitions: Partitions) -> Self {
-        Self { list: vec![Served { id, core, partitions, leaving: None }], turn: 0, gone: Counts::default() }
+    pub(super) fn new(id: CoreId, core: Core) -> Self {
+        let list = vec![Served::new(id, core)];
+        Self { list, turn: 0, gone: Counts::default(), down: BTreeSet::new(), ending: false }
     }
 
-    /// Adds a core that has taken partitions over.
+    /// Adds a core that has taken partitions over, and tells it what the others know.
     #[cfg(feature = "testing")]
-    pub(super) fn add(&mut self, id: CoreId, core: Core, partitions: Partitions) {
-        self.list.push(Served { id, core, partitions, leaving: None });
+    pub(super) fn add(&mut self, id: CoreId, mut core: Core, now: Time) {
+        self.down.iter().for_each(|&listener| core.handle(Input::ListenerDown { listener }, now));
+        self.list.push(Served::new(id, core));
     }
 
     /// Hands an input to its core, or to each core of the shard what concerns all of them.
     pub(super) fn handle(&mut self, to: CoreId, input: Input, now: Time) {
         match input {
-            Input::Drain => self.each(now, || Input::Drain),
-            Input::Stop => self.each(now, || Input::Stop),
-            Input::Unwritable => self.each(now, || Input::Unwritable),
-            Input::ListenerDown { listener } => self.each(now, || Input::ListenerDown { listener }),
-            Input::ListenerUp { listener } => self.each(now, || Input::ListenerUp { listener }),
+            Input::Drain => self.end(now, || Input::Drain),
+            Input::Stop => self.end(now, || Input::Stop),
+            Input::Unwritable => self.end(now, || Input::Unwritable),
+            Input::ListenerDown { listener } => {
+                self.down.insert(listener);
+                self.each(now, || Input::ListenerDown { listener });
+            }
+            Input::ListenerUp { listener } => {
+                self.down.remove(&listener);
+                self.each(now, || Input::ListenerUp { listener });
+            }
             input => match (self.get(to), input) {
                 (Some(served), input) => served.core.handle(input, now),
                 // A message was on its way when the core left; the rest is about handlers that are aborted.
@@ -49,6 +84,11 @@ impl Cores {
                 (None, _) => {}
             },
         }
+    }
+
+    fn end(&mut self, now: Time, input: impl Fn() -> Input) {
+        self.ending = true;
+        self.each(now, input);
     }
 
     fn each(&mut self, now: Time, input: impl Fn() -> Input) {
@@ -76,40 +116,36 @@ impl Cores {
         None
     }
 
-    /// Lets a core give its partitions up; `tell` gets them when nothing of them is left there.
+    /// Lets a core give its partitions up.
     #[cfg(feature = "testing")]
-    pub(super) fn release(&mut self, id: CoreId, tell: oneshot::Sender<Partitions>, now: Time) {
-        // A core that is gone drops the sender, so that the caller sees it.
-        let Some(served) = self.get(id).filter(|served| served.leaving.is_none()) else { return };
-        served.leaving = Some(tell);
+    pub(super) fn release(&mut self, id: CoreId, leaving: Leaving, now: Time) {
+        // Claims keep a core from being released twice; without it the dropped sender tells the caller.
+        let Some(served) = self.get(id) else { return };
+        served.leaving = Some(leaving);
         served.core.handle(Input::Release, now);
     }
 
     /// Parts with cores that have given their partitions up, and of which nothing is left. The first one stays.
+    #[cfg(feature = "testing")]
     pub(super) fn part(&mut self) {
-        let mut at = 0;
-        while at < self.list.len() {
+        for at in (0..self.list.len()).rev() {
             let served = &mut self.list[at];
-            if served.leaving.is_none() || !served.core.has_left() {
-                at += 1;
-                continue;
+            let Some((claim, tell)) = served.leaving.take_if(|_| served.core.has_left()) else { continue };
+            if at > 0 {
+                self.gone = self.gone.plus(self.list.remove(at).core.counts());
+                self.turn = 0;
             }
-            let partitions = std::mem::take(&mut served.partitions);
-            if let Some(tell) = served.leaving.take() {
-                // The caller may have dropped its future.
-                let _ = tell.send(partitions);
-            }
-            match at {
-                0 => at += 1,
-                _ => self.gone = self.gone.plus(self.list.remove(at).core.counts()),
-            }
-            self.turn = 0;
+            let partitions = claim.partitions();
+            drop(claim);
+            // The caller may have dropped its future.
+            let _ = tell.send(partitions);
         }
     }
 
-    /// Returns whether a core is about to give its partitions up.
-    pub(super) fn are_leaving(&self) -> bool {
-        self.list.iter().any(|served| served.leaving.is_some())
+    /// Tells whether no core may come any more.
+    #[cfg(feature = "testing")]
+    pub(super) fn are_ending(&self) -> bool {
+        self.ending
     }
 
     /// Returns the fates of all messages so far, those of cores that are gone included.

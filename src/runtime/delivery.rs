@@ -7,8 +7,8 @@ use std::sync::Arc;
 use systole_core::core::{Body, JoinPosition, Message};
 use systole_core::protocol::Request;
 use systole_core::vocab::{Fault, MessageId, Name, Time};
-use systole_xml::ladder::{Element, Repair, Validated};
-use systole_xml::schema::{Decoded, Proven};
+use systole_xml::ladder::Repair;
+use systole_xml::schema::{Decoded, Element, Proven, Validated};
 
 use super::Thread;
 use super::handler::HandlerKey;

@@ -15,6 +15,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Result of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Drained {
     /// True if all work was done before the deadline.
     pub idle: bool,
@@ -33,13 +34,12 @@ pub(super) async fn drain(
     mut deadline: watch::Receiver<Time>,
     mut ended: mpsc::Receiver<()>,
 ) -> Drained {
-    let busy = shared.links.busy();
     tell_all(shared, || Command::Core(Input::Drain));
     let idle = loop {
         let left = shared.clock.until(*deadline.borrow_and_update());
         tokio::select! {
             biased;
-            () = busy.wait() => break true,
+            () = shared.links.rest() => break true,
             () = tokio::time::sleep(left) => break false,
             Ok(()) = deadline.changed() => {}
         }
@@ -48,7 +48,7 @@ pub(super) async fn drain(
     shared.given.read_all();
     tell_all(shared, || Command::Core(Input::Stop));
     // Dropped handlers report their end; a blocked thread can't.
-    let _ = timeout(GRACE, busy.wait()).await;
+    let _ = timeout(GRACE, shared.links.busy().wait()).await;
     let counts = timeout(GRACE, shared.counts()).await.unwrap_or_default();
     tell_all(shared, || Command::Quit);
     let ended = timeout(GRACE, ended.recv()).await.is_ok();

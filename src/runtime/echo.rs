@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use systole_core::core::{Body, Emission, EmissionKind, Message, Outcome};
+use systole_core::core::{Body, Emission, EmissionKind, HandlerOutcome, Message};
 use systole_xml::schema::Draft;
 
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
@@ -15,19 +15,24 @@ pub struct EchoListener;
 
 impl EchoListener {
     /// Returns the answer to a message.
-    pub fn answer(self, message: Message) -> Outcome {
+    pub fn answer(self, message: Message) -> HandlerOutcome {
         match message.body {
             Body::Payload { payload, .. } if *payload.payload().root() != systole_core::protocol::boot_qname() => {
                 let draft = Draft::Proved(payload);
-                Outcome::Emitted(vec![Emission { kind: EmissionKind::Reply, to: None, thread: None, payload: draft }])
+                HandlerOutcome::Emitted(vec![Emission {
+                    kind: EmissionKind::Reply,
+                    to: None,
+                    thread: None,
+                    payload: draft,
+                }])
             }
-            Body::Payload { .. } | Body::Fault(_) => Outcome::Emitted(Vec::new()),
+            Body::Payload { .. } | Body::Fault(_) => HandlerOutcome::Emitted(Vec::new()),
         }
     }
 }
 
 impl RawListener for EchoListener {
-    fn run(self: Rc<Self>, message: Message, _: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: Rc<Self>, message: Message, _: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         Box::pin(std::future::ready(self.answer(message)))
     }
 }

@@ -108,8 +108,8 @@ pub(super) struct EgressReceiver {
 
 /// Makes a channel from the shards to a client.
 pub(super) fn way() -> (EgressSender, EgressReceiver) {
-    let (outlet, arrivals) = unbounded_channel();
-    (outlet, EgressReceiver { arrivals, last: None })
+    let (sender, arrivals) = unbounded_channel();
+    (sender, EgressReceiver { arrivals, last: None })
 }
 
 impl EgressReceiver {
@@ -163,25 +163,25 @@ impl Drop for EgressReceiver {
 #[derive(Clone)]
 pub(super) struct ClientPort {
     unread: Gauge,
-    outlet: EgressSender,
+    sender: EgressSender,
 }
 
 impl ClientPort {
     /// Makes the port of a client, and its receiving end.
     pub(super) fn new(unread: Gauge) -> (Self, EgressReceiver) {
-        let (outlet, inlet) = way();
-        (Self { unread, outlet }, inlet)
+        let (sender, receiver) = way();
+        (Self { unread, sender }, receiver)
     }
 }
 
-/// The egress of one shard: the outlet of each conversation.
+/// The egress of one shard: the sender of each conversation.
 pub(super) struct EgressRouter {
     given: Given,
     blueprint: Arc<Blueprint>,
     directory: Directory,
     entropy: Entropy,
     ports: Vec<ClientPort>,
-    outlets: HashMap<ThreadId, (ClientId, EgressSender)>,
+    senders: HashMap<ThreadId, (ClientId, EgressSender)>,
     /// Conversations that were cancelled because their client doesn't read, until they close.
     overrun: HashSet<ThreadId>,
 }
@@ -190,18 +190,18 @@ impl EgressRouter {
     pub(super) fn new(shared: &Shared, ports: Vec<ClientPort>) -> Self {
         let (given, entropy) = (shared.given.clone(), shared.entropy.clone());
         let (blueprint, directory) = (shared.blueprint.clone(), shared.directory.clone());
-        Self { given, blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
+        Self { given, blueprint, directory, entropy, ports, senders: HashMap::new(), overrun: HashSet::new() }
     }
 
-    /// Sends the messages of a conversation to an outlet of their own.
-    pub(super) fn open(&mut self, root: ThreadId, client: ClientId, outlet: EgressSender) {
-        self.outlets.insert(root, (client, outlet));
+    /// Sends the messages of a conversation to a sender of their own.
+    pub(super) fn open(&mut self, root: ThreadId, client: ClientId, sender: EgressSender) {
+        self.senders.insert(root, (client, sender));
     }
 
-    /// Forgets a closed conversation. Its outlet stays until then, even if the client reads no more: later messages are
+    /// Forgets a closed conversation. Its sender stays until then, even if the client reads no more: later messages are
     /// dropped there.
     pub(super) fn close(&mut self, root: ThreadId) {
-        self.outlets.remove(&root);
+        self.senders.remove(&root);
         self.overrun.remove(&root);
     }
 
@@ -222,7 +222,7 @@ impl EgressRouter {
     }
 
     fn cancel(&mut self, client: ClientId, root: ThreadId) -> Vec<ThreadId> {
-        let known = self.outlets.iter().filter(|(_, (owner, _))| *owner == client).map(|(&root, _)| root);
+        let known = self.senders.iter().filter(|(_, (owner, _))| *owner == client).map(|(&root, _)| root);
         let mut roots: Vec<_> = known.chain([root]).filter(|&root| self.directory.is_open(root)).collect();
         roots.sort_unstable();
         roots.dedup();
@@ -238,13 +238,13 @@ impl EgressRouter {
     }
 
     fn deliver(&self, egress: Egress, permit: Permit) {
-        let outlet = match self.outlets.get(&egress.root) {
-            Some((_, outlet)) => outlet,
-            None => &self.ports[egress.client.0 as usize].outlet,
+        let sender = match self.senders.get(&egress.root) {
+            Some((_, sender)) => sender,
+            None => &self.ports[egress.client.0 as usize].sender,
         };
         let (number, root) = (egress.number, egress.root);
         let receipt = (number != 0).then(|| Receipt { number, root, given: self.given.clone() });
-        if let Err(unsent) = outlet.send(Unread { egress, receipt, _permit: permit }) {
+        if let Err(unsent) = sender.send(Unread { egress, receipt, _permit: permit }) {
             // The receiver is gone: the client has left.
             unsent.0.read();
         }
@@ -263,7 +263,6 @@ impl EgressRouter {
             traceparent: None,
         };
         let envelope = write_envelope(&meta, &payload);
-        let from = Name::system();
-        Egress { number: 0, client, root, from, in_reply_to: None, envelope, fault: Some(fault), payload, proof: None }
+        Egress::of_fault(client, root, envelope, fault, payload)
     }
 }

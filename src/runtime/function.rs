@@ -4,11 +4,11 @@ use std::any::TypeId;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use systole_core::core::{Failure, Message, Outcome};
+use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::protocol::Request;
 use systole_xml::schema::{Decoded, Payload};
 
-use super::accepts::{Kind, deliver};
+use super::accepts::{HandlerKind, deliver};
 use super::contract::ContractBuilder;
 use super::delivery::{Delivery, Parcel};
 use super::raw::{LocalBoxFuture, RawListener, RunContext};
@@ -28,10 +28,10 @@ pub struct Functions {
 #[derive(Clone)]
 pub struct FunctionRoute {
     payload: TypeId,
-    handle: Arc<dyn Fn(Decoded, Parcel) -> LocalBoxFuture<Outcome> + Send + Sync>,
+    handle: Arc<dyn Fn(Decoded, Parcel) -> LocalBoxFuture<HandlerOutcome> + Send + Sync>,
 }
 
-impl Kind<Functions> for AsFunctions {
+impl HandlerKind<Functions> for AsFunctions {
     type Route = FunctionRoute;
 }
 
@@ -82,7 +82,7 @@ impl ContractBuilder<Functions, AsFunctions> {
     {
         let handle = move |value, parcel| {
             let answer = function(deliver::<T>(value, parcel));
-            let outcome: LocalBoxFuture<Outcome> =
+            let outcome: LocalBoxFuture<HandlerOutcome> =
                 Box::pin(async move { outcome_of(answer.await.map(FunctionAnswer::into_emit)) });
             outcome
         };
@@ -98,7 +98,7 @@ impl Functions {
 }
 
 impl RawListener for Functions {
-    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         let (parcel, value) = Parcel::of(message, context.thread);
         let payload = (*value).type_id();
         let route = self.routes.iter().find(|route| route.payload == payload);

@@ -1,11 +1,13 @@
 //! Handlers that have started and not finished.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 #[cfg(feature = "gateway")]
 use systole_core::core::Short;
 use systole_core::core::{CallId, CoreId, InvocationId, ListenerId, Settled};
+use systole_core::journal::NoteRecord;
 use systole_core::vocab::Fault;
 
 /// Identity of a handler that has started and not finished.
@@ -38,6 +40,8 @@ pub(super) struct Handler {
     /// True if the handler is here and has not run yet.
     pub(super) fresh: bool,
     next_call: u32,
+    /// Number of notes of earlier runs that were taken, of each name.
+    taken: Vec<(Arc<str>, usize)>,
     next_note: u32,
     /// Notes that are not durable yet, and the wakers of their waiters.
     notes: Vec<(u32, Option<Waker>)>,
@@ -119,6 +123,7 @@ impl Handler {
             parked: false,
             fresh,
             next_call: 0,
+            taken: Vec::new(),
             next_note: 0,
             notes: Vec::new(),
             calls: Vec::new(),
@@ -135,10 +140,23 @@ impl Handler {
         id
     }
 
-    /// Returns the index of the next note.
-    pub(super) fn next_note(&mut self) -> u32 {
-        self.next_note += 1;
-        self.next_note - 1
+    /// Takes the next note of that name of earlier runs, which are sorted by index.
+    pub(super) fn next_recorded<'n>(&mut self, name: &str, before: &'n [NoteRecord]) -> Option<&'n NoteRecord> {
+        let mut named = before.iter().filter(|note| *note.name == *name);
+        let taken = self.taken.iter_mut().find(|(other, _)| **other == *name);
+        let note = named.nth(taken.as_ref().map_or(0, |(_, count)| *count))?;
+        match taken {
+            Some((_, count)) => *count += 1,
+            None => self.taken.push((note.name.clone(), 1)),
+        }
+        Some(note)
+    }
+
+    /// Returns the index of a new note, `first` or behind it.
+    pub(super) fn new_note(&mut self, first: u32) -> u32 {
+        let index = self.next_note.max(first);
+        self.next_note = index + 1;
+        index
     }
 
     /// Registers a note that is on its way into the journal.

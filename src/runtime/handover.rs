@@ -2,12 +2,15 @@
 //!
 //! For one process so far: a client's messages that wait at its port come again from the new core, as after a start. Parts
 //! beside the cores (jobs, mailboxes of remote listeners) can't follow, so an organism that has some keeps its partitions.
+//!
+//! A partition is in one move at a time: its [`Claim`] travels with the commands, and ends with the move, so a caller
+//! that drops its future leaves no move half done, and two callers don't make two cores for one partition.
 
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use systole_core::core::{CoreId, Input};
-use systole_core::journal::JournalError;
+use systole_core::core::CoreId;
+use systole_core::journal::{JournalError, JournalErrorKind, Recovered};
 use systole_core::vocab::{Partition, Partitions};
 use tokio::sync::oneshot;
 
@@ -20,70 +23,86 @@ pub(crate) struct Handover {
     shared: Arc<Shared>,
     /// The organism's; gone when it has ended.
     journal: Weak<JournalHandle>,
-    /// The number of cores that were made so far.
+    /// The number of addresses that were given so far, in each shard alike.
     made: AtomicU16,
+    moving: Moving,
+}
+
+/// The partitions that are in a move.
+#[derive(Clone, Default)]
+struct Moving(Arc<Mutex<Partitions>>);
+
+/// Partitions in a move, until it is dropped.
+pub(super) struct Claim {
+    partitions: Partitions,
+    moving: Moving,
 }
 
 impl Handover {
     /// For an organism with that journal.
     pub(super) fn new(shared: Arc<Shared>, journal: &Arc<JournalHandle>) -> Self {
-        let made = u16::try_from(shared.links.shards().count()).expect("made from a u16");
-        Self { shared, journal: Arc::downgrade(journal), made: AtomicU16::new(made) }
+        let made = AtomicU16::new(shards(&shared));
+        Self { shared, journal: Arc::downgrade(journal), made, moving: Moving::default() }
     }
 
     /// Lets the core that serves a partition give up all that it serves. Its handlers are cancelled without effects, as
     /// at an end of the organism. Returns these partitions, once nothing of them is left there.
     ///
     /// # Errors
-    /// [`JournalError`] if no core serves the partition, or parts beside the cores can't follow.
+    /// [`JournalError`] if no core serves the partition, its core gives it up already, parts beside the cores can't
+    /// follow, or the organism has ended.
     ///
     /// # Cancel safety
     /// Once polled, the partitions are given up even if the future is dropped.
     pub(crate) async fn release(&self, partition: Partition) -> Result<Partitions, JournalError> {
         self.journal()?;
-        let core = self.shared.directory.core_of(partition);
-        let core = core.ok_or_else(|| refusal("no core serves this partition"))?;
+        let directory = &self.shared.directory;
+        let (core, claim) = self.moving.claim(|| {
+            let core = directory.core_of(partition).ok_or_else(|| refusal("no core serves this partition"))?;
+            Ok((core, Partition::all().filter(|&other| directory.core_of(other) == Some(core)).collect()))
+        })?;
         let (tell, told) = oneshot::channel();
-        self.shared.links.send(core, Command::Release(tell));
-        told.await.map_err(|_| refusal("the core ends already"))
+        self.shared.links.send(core, Command::Release { claim, tell });
+        told.await.map_err(|_| ended())
     }
 
-    /// Makes a core that takes partitions over, in the shard of that index.
+    /// Makes a core that takes partitions over, in the shard of that index modulo their number.
     ///
     /// # Errors
-    /// [`JournalError`] if a core serves one of the partitions, their records can't be read, or no address is left.
+    /// [`JournalError`] if a core serves one of the partitions or one is in a move, their records can't be read, no
+    /// address is left, or the organism ends.
     ///
     /// # Cancel safety
     /// Once polled, the partitions are taken over or stay without a core; then this can be called again.
     pub(crate) async fn adopt(&self, partitions: Partitions, shard: usize) -> Result<(), JournalError> {
         let journal = self.journal()?;
-        if partitions.iter().any(|partition| self.shared.directory.core_of(partition).is_some()) {
-            return Err(refusal("a core serves one of these partitions"));
-        }
-        let recovered = Box::new(journal.adopt(partitions).await?);
+        let is_served = |partition| self.shared.directory.core_of(partition).is_some();
+        let ((), claim) = self.moving.claim(|| match partitions.iter().any(is_served) {
+            true => Err(refusal("a core serves one of these partitions")),
+            false => Ok(((), partitions)),
+        })?;
         let core = self.address(shard)?;
+        // Their core gave them up in order: no message of theirs was running at a crash.
+        let recovered = Box::new(Recovered { crashed: false, ..journal.adopt(partitions).await? });
+        let boot = partitions.contains(Partition::BOOT).then(|| self.shared.root());
         let (tell, told) = oneshot::channel();
-        self.shared.links.send(core, Command::Adopt { partitions, recovered, tell });
-        told.await.map_err(|_| refusal("the organism has ended"))?;
-        if partitions.contains(Partition::BOOT) {
-            let root = self.shared.root();
-            self.shared.links.send(core, Command::Core(Input::Boot { root }));
-        }
-        Ok(())
+        self.shared.links.send(core, Command::Adopt { claim, recovered, boot, tell });
+        let message = "the organism ends: these partitions wait for its next start";
+        told.await.map_err(|_| JournalError::new(JournalErrorKind::Closed, message))
     }
 
     /// Returns an address in a shard that no core had before: its remainder is the index of the shard.
     fn address(&self, shard: usize) -> Result<CoreId, JournalError> {
-        let shards = u16::try_from(self.shared.links.shards().count()).expect("made from a u16");
+        let shards = shards(&self.shared);
         let next = |made: u16| made.checked_add(shards);
         let made = self.made.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         let made = made.map_err(|_| refusal("no address is left for a core: start the organism again"))?;
         let shard = u16::try_from(shard % usize::from(shards)).expect("less than the number of shards");
-        Ok(CoreId(made - made % shards + shard))
+        Ok(CoreId(made + shard))
     }
 
     fn journal(&self) -> Result<Arc<JournalHandle>, JournalError> {
-        let journal = self.journal.upgrade().ok_or_else(|| refusal("the organism has ended"))?;
+        let journal = self.journal.upgrade().ok_or_else(ended)?;
         match journal.has_recoverables() {
             true => Err(refusal("jobs and mailboxes of remote listeners can't follow their conversations")),
             false => Ok(journal),
@@ -91,6 +110,55 @@ impl Handover {
     }
 }
 
-fn refusal(message: &str) -> JournalError {
-    JournalError { message: message.to_owned() }
+impl Moving {
+    /// Claims partitions for a move. No move begins or ends while `choose` looks for them.
+    ///
+    /// # Errors
+    /// Those of `choose`, and [`JournalError`] if one of the partitions is in another move.
+    fn claim<T>(
+        &self,
+        choose: impl FnOnce() -> Result<(T, Partitions), JournalError>,
+    ) -> Result<(T, Claim), JournalError> {
+        let mut moving = self.lock();
+        let (chosen, partitions) = choose()?;
+        if partitions.iter().any(|partition| moving.contains(partition)) {
+            return Err(refusal("one of these partitions moves already"));
+        }
+        *moving = moving.iter().chain(partitions.iter()).collect();
+        Ok((chosen, Claim { partitions, moving: self.clone() }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Partitions> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
+
+impl Claim {
+    /// The partitions that move.
+    pub(super) fn partitions(&self) -> Partitions {
+        self.partitions
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut moving = self.moving.lock();
+        *moving = moving.iter().filter(|&partition| !self.partitions.contains(partition)).collect();
+    }
+}
+
+/// The number of shards.
+fn shards(shared: &Shared) -> u16 {
+    u16::try_from(shared.links.shards().count()).expect("made from a u16")
+}
+
+fn refusal(message: &str) -> JournalError {
+    JournalError::new(JournalErrorKind::Refused, message)
+}
+
+fn ended() -> JournalError {
+    JournalError::new(JournalErrorKind::Closed, "the organism has ended")
+}
+
+#[cfg(test)]
+mod tests;

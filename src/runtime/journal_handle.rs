@@ -14,7 +14,10 @@ use super::journal_appender::{Ending, Following, Recoverable};
 use super::link::{Command, Links};
 use super::start::StartError;
 #[cfg(feature = "testing")]
-use systole_core::{journal::Recovered, vocab::Partitions};
+use systole_core::{
+    journal::{JournalErrorKind, Recovered},
+    vocab::Partitions,
+};
 
 /// The writer of all cores' steps in the journal. Dropping it closes nothing: that is [`JournalKeeper`]'s.
 pub(super) struct JournalHandle {
@@ -30,7 +33,7 @@ pub(super) struct JournalHandle {
 /// The right to close the journal, which the shards share: when the last of them has ended, the journal is closed in
 /// order, unless one of them failed.
 ///
-/// Nobody else has it. Closing waits for the journal's thread, which calls back into the parts beside the cores, so a
+/// No other part has it. Closing waits for the journal's thread, which calls back into the parts beside the cores, so a
 /// part that closed the journal under a lock of its own would wait for ever.
 pub(super) struct JournalKeeper(Arc<JournalHandle>);
 
@@ -104,20 +107,21 @@ impl JournalHandle {
     /// Reads the records of partitions for a core that takes them over, once the steps handed over before are written.
     ///
     /// # Errors
-    /// [`JournalError`] if parts beside the cores have state here, which would stay behind, or if the journal can't be
-    /// read, which ends the organism.
+    /// [`JournalError`] if the journal can't be read, which breaks the organism down, or is closed.
     #[cfg(feature = "testing")]
     pub(super) async fn adopt(&self, partitions: Partitions) -> Result<Recovered, JournalError> {
         match &self.hand {
-            Hand::Here { journal, .. } => {
+            Hand::Here { journal, links, .. } => {
                 self.write_beside();
-                journal.lock().unwrap_or_else(PoisonError::into_inner).adopt(&partitions)
+                let adopted = journal.lock().unwrap_or_else(PoisonError::into_inner).adopt(&partitions);
+                adopted.inspect_err(|error| links.break_down(Breakdown::Journal(error.clone())))
             }
             Hand::Writer { sender, .. } => {
                 let (tell, told) = tokio::sync::oneshot::channel();
                 // The caller may have dropped its future.
                 sender.adopt(partitions, Box::new(|recovered| drop(tell.send(recovered))));
-                told.await.map_err(|_| JournalError { message: "the journal can't be written: see above".into() })
+                let message = "the journal has failed, or the organism has ended";
+                told.await.map_err(|_| JournalError::new(JournalErrorKind::Closed, message))
             }
         }
     }

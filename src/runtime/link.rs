@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[cfg(feature = "gateway")]
 use systole_core::core::Short;
 use systole_core::core::{
-    CallId, ClientId, CoreId, DeadLetterError, DeadLetterId, Input, InvocationId, ListenerId, Outcome, Settled, Start,
+    CallId, ClientId, CoreId, DeadLetterError, DeadLetterId, HandlerOutcome, Input, InvocationId, ListenerId, Settled,
+    Start,
 };
 #[cfg(feature = "testing")]
 use systole_core::journal::Recovered;
@@ -20,6 +21,8 @@ use super::breakdown::Breakdown;
 use super::cores::Cores;
 use super::egress::EgressSender;
 use super::handler::HandlerKey;
+#[cfg(feature = "testing")]
+use super::handover::Claim;
 
 /// A command to a shard.
 ///
@@ -28,8 +31,8 @@ use super::handler::HandlerKey;
 pub(super) enum Command {
     /// An input for its core.
     Core(Input),
-    /// An input for its core; messages of that conversation leave by `outlet` from now on.
-    Open { root: ThreadId, client: ClientId, outlet: EgressSender, input: Input },
+    /// An input for its core; messages of that conversation leave by `sender` from now on.
+    Open { root: ThreadId, client: ClientId, sender: EgressSender, input: Input },
     /// The client has left a conversation.
     Leave { root: ThreadId, cancel: bool },
     /// A message on a thread of another shard, for a listener that lives here.
@@ -44,19 +47,19 @@ pub(super) enum Command {
     #[cfg(feature = "gateway")]
     Reserved { origin: CoreId, task: InvocationId, result: Result<(), Box<Short>> },
     /// A handler that runs in another shard for a thread of this one has ended.
-    Finished { task: InvocationId, outcome: Outcome },
+    Finished { task: InvocationId, outcome: HandlerOutcome },
     /// A handler of this shard that runs on a thread of its own has ended.
-    Unblocked { listener: ListenerId, key: HandlerKey, outcome: Outcome },
+    Unblocked { listener: ListenerId, key: HandlerKey, outcome: HandlerOutcome },
     /// An input about a dead letter for its core; `tell` gets the result.
     Letter { letter: DeadLetterId, input: Input, tell: oneshot::Sender<Result<(), DeadLetterError>> },
     /// Runs a query on the cores of the shard.
     Look(Box<dyn FnOnce(&Cores) + Send>),
-    /// Lets the core give its partitions up.
+    /// Lets the core give its partitions up; `tell` gets them when nothing of them is left there.
     #[cfg(feature = "testing")]
-    Release(oneshot::Sender<Partitions>),
-    /// Makes a core at that address, which takes partitions over.
+    Release { claim: Claim, tell: oneshot::Sender<Partitions> },
+    /// Makes a core at that address, which takes partitions over, and starts `<boot>` below that root.
     #[cfg(feature = "testing")]
-    Adopt { partitions: Partitions, recovered: Box<Recovered>, tell: oneshot::Sender<()> },
+    Adopt { claim: Claim, recovered: Box<Recovered>, boot: Option<ThreadId>, tell: oneshot::Sender<()> },
     /// Writes the steps that belong to no shard, where the journal has no thread.
     Beside,
     /// Ends the thread.
@@ -68,12 +71,14 @@ pub(super) enum Command {
 pub(super) struct Links {
     shards: Arc<[UnboundedSender<(CoreId, Command)>]>,
     busy: Arc<Busy>,
+    /// Has a receiver for each piece of work outside.
+    outside: Arc<watch::Sender<()>>,
 }
 
 /// Makes the links of `shards` shards, and the receiving end of each.
 pub(super) fn links(shards: u16) -> (Links, Vec<UnboundedReceiver<(CoreId, Command)>>) {
     let (senders, receivers): (Vec<_>, _) = (0..shards).map(|_| unbounded_channel()).unzip();
-    (Links { shards: senders.into(), busy: Arc::default() }, receivers)
+    (Links { shards: senders.into(), busy: Arc::default(), outside: Arc::default() }, receivers)
 }
 
 impl Links {
@@ -117,11 +122,34 @@ impl Links {
         self.busy.broken.subscribe()
     }
 
+    /// Counts a piece of work outside the shards.
+    #[cfg(feature = "gateway")]
+    pub(super) fn open_work(&self) -> OpenWork {
+        OpenWork(self.outside.subscribe())
+    }
+
+    /// Waits until no work is open, here or outside.
+    pub(super) async fn rest(&self) {
+        loop {
+            self.busy.wait().await;
+            self.outside.closed().await;
+            if self.busy.is_idle() {
+                return;
+            }
+        }
+    }
+
     /// Returns the count of open work.
     pub(super) fn busy(&self) -> &Busy {
         &self.busy
     }
 }
+
+/// Work for the organism outside its shards, until the value is dropped. An end in order waits for it; nothing can cancel
+/// it.
+#[cfg(feature = "gateway")]
+#[derive(Debug)]
+pub(crate) struct OpenWork(#[expect(dead_code, reason = "it is counted as long as it is there")] watch::Receiver<()>);
 
 /// The number of busy shards and of commands in flight. At 0 the organism is idle, because the source of new work is
 /// counted until the work is.

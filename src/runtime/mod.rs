@@ -60,7 +60,7 @@ pub(crate) mod token;
 mod watchdog;
 pub mod worker;
 
-pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, Kind};
+pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, HandlerKind};
 pub use asking::{AskError, Asking};
 pub use block_on::block_on;
 pub use breakdown::Breakdown;
@@ -75,11 +75,13 @@ pub use events::{Events, Observed};
 pub use function::{AsFunctions, FunctionAnswer, Functions};
 #[cfg(feature = "gateway")]
 pub(crate) use journal_appender::{Ending, Following, JournalAppender, Recoverable};
+#[cfg(feature = "gateway")]
+pub(crate) use link::OpenWork;
 pub use organism::{NoSuchClient, Organism};
-pub use raw::{LocalBoxFuture, RawListener, RunContext};
+pub use raw::{BoxFuture, LocalBoxFuture, RawListener, RunContext, StartContext};
 pub use response::{Emit, Response, call, call_on, call_to, continue_with, none, reply_any, spawn_thread, write};
 pub use result::{AtomicResponse, HandlerResult};
-pub use start::{Refusal, StartError};
+pub use start::{StartError, StartRefusal};
 pub use systole_xml::schema::{IntoDraft, Proven};
 pub use thread::{IntoRequest, Thread};
 #[cfg(feature = "gateway")]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use systole_core::core::{
-    Blueprint, Core, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input,
-    OpenThread, Party, Problem, Snapshot,
+    Blueprint, BlueprintProblem, Core, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event,
+    Gauge, Input, OpenThread, Party, Snapshot,
 };
 use systole_core::vocab::{IdKey, Partition, Partitions, ThreadId, Time};
 use systole_xml::schema::Catalog;
@@ -30,6 +30,8 @@ use super::inbox::TaskBoard;
 use super::journal::Takeover;
 use super::journal_appender::JournalAppender;
 use super::journal_handle::{JournalHandle, JournalKeeper};
+#[cfg(feature = "gateway")]
+use super::link::OpenWork;
 use super::link::{Command, Links, links};
 use super::pending_acks::PendingAcks;
 use super::shard_spec::ShardSpec;
@@ -45,7 +47,7 @@ use super::watchdog::Watchdog;
 pub struct Organism {
     shared: Arc<Shared>,
     tasks: TaskBoard,
-    warnings: Vec<Problem>,
+    warnings: Vec<BlueprintProblem>,
     events: Option<broadcast::WeakSender<Event>>,
     /// Files of an older gateway that were imported.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
@@ -82,6 +84,7 @@ pub(super) struct Shared {
 /// The organism has no client of that name.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the organism has no client '{name}'")]
+#[non_exhaustive]
 pub struct NoSuchClient {
     /// The name.
     pub name: String,
@@ -96,19 +99,19 @@ impl Organism {
     }
 
     pub(super) fn start(plan: OrganismSpec, clock: Clock, entropy: Entropy) -> Result<Self, StartError> {
-        let (organism, seeds, alive) = Self::prepare(plan, clock, entropy)?;
+        let (organism, specs, alive) = Self::prepare(plan, clock, entropy)?;
         let (ready, readiness) = std::sync::mpsc::channel();
-        let shards = seeds.len();
+        let shards = specs.len();
         let watchdog = Watchdog {
             blueprint: organism.shared.blueprint.clone(),
             clock: organism.shared.clock.clone(),
-            events: seeds[0].events.downgrade(),
+            events: specs[0].events.downgrade(),
             alive: alive.downgrade(),
         };
-        watchdog.start(seeds.iter().map(|seed| seed.pulse.clone()).collect()).map_err(StartError::Thread)?;
-        for seed in seeds {
+        watchdog.start(specs.iter().map(|spec| spec.pulse.clone()).collect()).map_err(StartError::Thread)?;
+        for spec in specs {
             // On an error the organism is dropped, which ends the threads that were made.
-            seed.spawn(ready.clone(), alive.clone()).map_err(StartError::Thread)?;
+            spec.spawn(ready.clone(), alive.clone()).map_err(StartError::Thread)?;
         }
         drop((ready, alive));
         if readiness.iter().take(shards).count() < shards {
@@ -190,7 +193,7 @@ impl Organism {
         let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
         let recovered = recovered.map(|recovered| recovered.split(&shares));
         let mut recovered = recovered.into_iter().flatten();
-        let seeds = (0..).map(CoreId).zip(shares).zip(receivers).map(|((shard, partitions), commands)| ShardSpec {
+        let specs = (0..).map(CoreId).zip(shares).zip(receivers).map(|((shard, partitions), commands)| ShardSpec {
             shard,
             partitions,
             shared: shared.clone(),
@@ -205,7 +208,7 @@ impl Organism {
             commands,
             pulse: Arc::default(),
         });
-        let seeds = seeds.collect();
+        let specs = specs.collect();
         let (alive, ended) = mpsc::channel(1);
         let organism = Self {
             #[cfg(feature = "testing")]
@@ -219,7 +222,7 @@ impl Organism {
             drained: watch::Sender::new(None),
             deadline: watch::Sender::new(Time::MAX),
         };
-        Ok((organism, seeds, alive))
+        Ok((organism, specs, alive))
     }
 
     /// Sends `<boot>`.
@@ -306,6 +309,12 @@ impl Organism {
             self.stop();
             result.send_replace(Some(Drained::default()));
         }
+    }
+
+    /// Counts a piece of work outside the shards, until the value is dropped: [`drain`](Self::drain) waits for it.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn open_work(&self) -> OpenWork {
+        self.shared.links.open_work()
     }
 
     /// Stops all shards now.
@@ -397,7 +406,7 @@ impl Organism {
     ///
     /// # Cancel safety
     /// Once polled, it is redriven even if the future is dropped.
-    pub async fn requeue(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+    pub async fn redrive(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(DeadLetterError::Closed);
         }
@@ -422,7 +431,7 @@ impl Organism {
     }
 
     /// Returns problems of the contracts that don't keep the organism from running.
-    pub fn warnings(&self) -> &[Problem] {
+    pub fn warnings(&self) -> &[BlueprintProblem] {
         &self.warnings
     }
 

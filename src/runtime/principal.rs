@@ -10,14 +10,14 @@ pub struct Principal {
     /// The name of the principal, which is the sender of its messages.
     pub name: Name,
     /// The kind, which decides on the principal's permissions.
-    pub kind: Kind,
+    pub kind: PrincipalKind,
     /// Time of the admission.
     pub created: Time,
 }
 
 /// Kind of a principal, which decides on its permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PrincipalKind {
     /// Sends messages, and reads their answers.
     Client,
     /// Handles the mailbox of its name.
@@ -26,7 +26,7 @@ pub enum Kind {
     Admin,
 }
 
-impl Kind {
+impl PrincipalKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Client, Self::Listener, Self::Admin];
 

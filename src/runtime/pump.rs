@@ -36,7 +36,7 @@ pub(super) type MakeCore = Box<dyn Fn(CoreId, Partitions, Option<Box<Recovered>>
 
 /// Connections of a shard.
 pub(super) struct ShardChannels {
-    pub(super) exits: EgressRouter,
+    pub(super) router: EgressRouter,
     pub(super) events: broadcast::Sender<Event>,
     pub(super) commands: UnboundedReceiver<(CoreId, Command)>,
     /// The journal, if there is one.
@@ -53,7 +53,7 @@ pub(super) struct Shard {
     #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only the test kit moves partitions"))]
     make: MakeCore,
     hosts: Vec<Option<Rc<dyn Host>>>,
-    exits: EgressRouter,
+    router: EgressRouter,
     events: broadcast::Sender<Event>,
     commands: UnboundedReceiver<(CoreId, Command)>,
     /// Waiters for inputs about dead letters, in order.
@@ -66,6 +66,24 @@ pub(super) struct Shard {
     spin: Spin,
 }
 
+/// The longest time that a shard waits.
+#[derive(Debug, Clone, Copy)]
+enum Patience {
+    /// One turn of the other tasks of its thread.
+    OneTurn,
+    Endless,
+}
+
+/// The end of a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    /// An input from a task of the thread.
+    Here,
+    /// A command or the timer.
+    Elsewhere,
+    Nothing,
+}
+
 impl Shard {
     /// Makes the core and the hosts, on the thread that they stay on.
     pub(super) fn new(
@@ -74,11 +92,11 @@ impl Shard {
         make: MakeCore,
         (partitions, recovered): (Partitions, Option<Recovered>),
         factories: &[HostFactory],
-        ways: ShardChannels,
+        channels: ShardChannels,
     ) -> Self {
-        let ShardChannels { exits, events, commands, journal_handle } = ways;
+        let ShardChannels { router, events, commands, journal_handle } = channels;
         let core = make(shard_context.shard, partitions, recovered.map(Box::new));
-        let cores = Cores::new(shard_context.shard, core, partitions);
+        let cores = Cores::new(shard_context.shard, core);
         let host = |(id, factory): (ListenerId, &HostFactory)| {
             (home(&shard_context, id) == shard_context.shard).then(|| factory(shard_context.clone(), id))
         };
@@ -93,7 +111,7 @@ impl Shard {
             cores,
             make,
             hosts,
-            exits,
+            router,
             events,
             commands,
             letters,
@@ -124,6 +142,9 @@ impl Shard {
     /// Does one batch of work, and flushes its steps to the journal; returns `false` when no work is left.
     fn work(&mut self) -> bool {
         let more = self.turn();
+        // After each turn, since the other cores may never be without work.
+        #[cfg(feature = "testing")]
+        self.cores.part();
         self.journal_handle.iter().for_each(|journal_handle| journal_handle.flush());
         more
     }
@@ -141,12 +162,7 @@ impl Shard {
             match self.cores.poll(now) {
                 Some((core, output)) => self.execute(core, output),
                 None if self.shard_context.has_input() => {}
-                None => {
-                    if self.cores.are_leaving() {
-                        self.cores.part();
-                    }
-                    return false;
-                }
+                None => return false,
             }
         }
         true
@@ -169,25 +185,26 @@ impl Shard {
         }
     }
 
-    /// Looks for an input or a command for a while, if recent waits were short; then waits for them or the timer.
+    /// Looks for an input or a command for a while, if recent sleeps were short; then waits for them or the timer.
     async fn pause(&mut self) {
-        if self.shard_context.clock.is_simulated() {
-            return self.wait().await;
-        }
         let start = instant();
-        while self.spin.is_worth() && start.elapsed() < SPIN {
-            if look(|| !self.commands.is_empty() || self.shard_context.has_input()) {
+        let looks = self.spin.is_worth() && !self.shard_context.clock.is_simulated();
+        while looks && start.elapsed() < SPIN {
+            // The tasks of this thread that are ready come first, and those whose sockets are.
+            if self.wait(Patience::OneTurn).await != Woken::Nothing
+                || look(|| !self.commands.is_empty() || self.shard_context.has_input())
+            {
                 return;
             }
-            // Other tasks of this thread may have to run, and to hear of their sockets.
-            tokio::task::yield_now().await;
         }
-        self.wait().await;
-        self.spin.waited(start.elapsed());
+        // Tasks of this thread wake it without a call of the system.
+        if self.wait(Patience::Endless).await == Woken::Elsewhere || looks {
+            self.spin.slept(start.elapsed(), looks);
+        }
     }
 
     /// Waits for an input, a command or the timer.
-    async fn wait(&mut self) {
+    async fn wait(&mut self, patience: Patience) -> Woken {
         let due = self.cores.next_wake();
         if due != self.armed
             && let Some(due) = due
@@ -195,30 +212,34 @@ impl Shard {
             self.timer.as_mut().reset(Instant::now() + self.shard_context.clock.until(due).min(NAP));
         }
         self.armed = due;
+        let mut turn = std::pin::pin!(tokio::task::yield_now());
         std::future::poll_fn(|cx| {
             self.shard_context.sleep(cx.waker());
             if self.shard_context.has_input() {
-                return Poll::Ready(());
+                return Poll::Ready(Woken::Here);
             }
             match self.commands.poll_recv(cx) {
                 Poll::Ready(Some((to, command))) => {
                     self.obey(to, command, self.shard_context.clock.now());
-                    return Poll::Ready(());
+                    return Poll::Ready(Woken::Elsewhere);
                 }
                 // All senders of commands are gone.
                 Poll::Ready(None) => {
                     self.quit = true;
-                    return Poll::Ready(());
+                    return Poll::Ready(Woken::Elsewhere);
                 }
                 Poll::Pending => {}
             }
             if self.armed.is_some() && self.timer.as_mut().poll(cx).is_ready() {
                 self.armed = None;
-                return Poll::Ready(());
+                return Poll::Ready(Woken::Elsewhere);
             }
-            Poll::Pending
+            match patience {
+                Patience::OneTurn => turn.as_mut().poll(cx).map(|()| Woken::Nothing),
+                Patience::Endless => Poll::Pending,
+            }
         })
-        .await;
+        .await
     }
 
     fn obey(&mut self, to: CoreId, command: Command, now: Time) {
@@ -232,8 +253,8 @@ impl Shard {
                 self.close_if_unwritable(&input);
                 self.cores.handle(to, input, now);
             }
-            Command::Open { root, client, outlet, input } => {
-                self.exits.open(root, client, outlet);
+            Command::Open { root, client, sender, input } => {
+                self.router.open(root, client, sender);
                 self.cores.handle(to, input, now);
             }
             Command::Leave { root, cancel } => {
@@ -262,14 +283,19 @@ impl Shard {
             Command::Letter { tell, .. } => drop(tell.send(Err(DeadLetterError::Unknown))),
             Command::Look(look) => look(&self.cores),
             #[cfg(feature = "testing")]
-            Command::Release(tell) => self.cores.release(to, tell, now),
+            Command::Release { claim, tell } => self.cores.release(to, (claim, tell), now),
+            // Else the caller learns from the dropped sender that the organism ends.
             #[cfg(feature = "testing")]
-            Command::Adopt { partitions, recovered, tell } => {
-                let core = (self.make)(to, partitions, Some(recovered));
-                self.cores.add(to, core, partitions);
+            Command::Adopt { claim, recovered, boot, tell } if !self.cores.are_ending() => {
+                let core = (self.make)(to, claim.partitions(), Some(recovered));
+                self.cores.add(to, core, now);
+                boot.into_iter().for_each(|root| self.cores.handle(to, Input::Boot { root }, now));
+                drop(claim);
                 // The caller may have dropped its future.
                 let _ = tell.send(());
             }
+            #[cfg(feature = "testing")]
+            Command::Adopt { .. } => {}
             Command::Beside => self.journal_handle.iter().for_each(|journal_handle| journal_handle.write_beside()),
             Command::Quit => self.quit = true,
         }
@@ -299,12 +325,12 @@ impl Shard {
                 None => self.abort(core, task),
             },
             Output::Egress(egress) => {
-                for root in self.exits.pass(egress) {
+                for root in self.router.pass(egress) {
                     let owner = self.shared.directory.core_of(Partition::of(root));
                     owner.into_iter().for_each(|owner| context.tell(owner, Input::Cancel { root }));
                 }
             }
-            Output::Closed { root, .. } | Output::Gone { root } => self.exits.close(root),
+            Output::Closed { root, .. } | Output::Gone { root } => self.router.close(root),
             Output::Letter { letter, result } => {
                 let asked = self.letters.iter().position(|(other, _)| *other == letter);
                 match (asked.and_then(|at| self.letters.remove(at)), result) {

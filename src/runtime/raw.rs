@@ -5,11 +5,15 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use systole_core::core::{Blueprint, Contract, ListenerId, Message, Outcome};
+use systole_core::core::{Blueprint, Contract, HandlerOutcome, ListenerId, Message};
 use systole_core::vocab::Limits;
 use systole_xml::schema::Catalog;
 
 use super::Thread;
+use super::clock::Clock;
+
+/// A future that may move between threads.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A future that stays on the thread of its shard.
 pub type LocalBoxFuture<T> = Pin<Box<dyn Future<Output = T>>>;
@@ -27,9 +31,36 @@ pub type LocalBoxFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 /// The pump drops the future when the message's thread is cancelled or times out: a `Drop` must undo everything that
 /// may not outlive it (a process, a question on a terminal).
 pub trait RawListener: 'static {
-    /// Runs the handler of one message: [`Outcome::Wrote`] for raw bytes (0..n payloads, dirty or
-    /// not), [`Outcome::Emitted`] for judged ones, [`Outcome::Failed`] for an `agent-error`.
-    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome>;
+    /// Runs the handler of one message: [`HandlerOutcome::Wrote`] for raw bytes (0..n payloads, dirty or
+    /// not), [`HandlerOutcome::Emitted`] for judged ones, [`HandlerOutcome::Failed`] for an `agent-error`.
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome>;
+
+    /// Prepares for messages at the start of the organism, for listeners that are
+    /// [made then](super::OrganismBuilder::raw_listener_at_start). Does nothing unless it is overridden.
+    fn prepare(self: Rc<Self>, _context: StartContext) {}
+}
+
+/// The environment of a [`RawListener`] at the start of the organism.
+pub struct StartContext {
+    pub(super) clock: Clock,
+    pub(super) blueprint: Arc<Blueprint>,
+}
+
+impl StartContext {
+    /// Returns the limits of the organism.
+    pub fn limits(&self) -> &Limits {
+        &self.blueprint.limits
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+impl fmt::Debug for StartContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StartContext").finish_non_exhaustive()
+    }
 }
 
 /// The environment of a [`RawListener`]'s handler, and its thread to call from.

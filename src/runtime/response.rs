@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
-use systole_core::core::{Emission, EmissionKind, Failure, Outcome};
+use systole_core::core::{Emission, EmissionKind, Failure, HandlerOutcome};
 use systole_core::vocab::{Name, ThreadId, XmlLimits, ns};
 use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::{Draft, IntoDraft};
@@ -137,12 +137,12 @@ fn emission(kind: EmissionKind, payload: Draft) -> Emission {
 }
 
 /// Converts a response to an outcome for the core.
-pub(super) fn outcome_of(response: Response) -> Outcome {
+pub(super) fn outcome_of(response: Response) -> HandlerOutcome {
     match response {
-        Err(failure) | Ok(Emit { refused: Some(failure), .. }) => Outcome::Failed(failure),
-        Ok(Emit { said, written, .. }) if written.is_empty() => Outcome::Emitted(said),
-        Ok(Emit { said, written, .. }) if said.is_empty() => Outcome::Wrote(Raw::new(written.freeze())),
-        Ok(_) => Outcome::Failed(Failure::new("a response is either typed or written, not both")),
+        Err(failure) | Ok(Emit { refused: Some(failure), .. }) => HandlerOutcome::Failed(failure),
+        Ok(Emit { said, written, .. }) if written.is_empty() => HandlerOutcome::Emitted(said),
+        Ok(Emit { said, written, .. }) if said.is_empty() => HandlerOutcome::Wrote(Raw::new(written.freeze())),
+        Ok(_) => HandlerOutcome::Failed(Failure::new("a response is either typed or written, not both")),
     }
 }
 
@@ -172,9 +172,11 @@ mod tests {
     #[test]
     fn bytes_join_bytes_but_not_typed_payloads() {
         let written = write("<a/>").and(write("<b/>"));
-        assert!(matches!(outcome_of(Ok(written.clone())), Outcome::Wrote(raw) if &raw.bytes()[..] == b"<a/>\n<b/>"));
+        assert!(
+            matches!(outcome_of(Ok(written.clone())), HandlerOutcome::Wrote(raw) if &raw.bytes()[..] == b"<a/>\n<b/>")
+        );
         let unnamed = call_to("no name", NeverEncoded);
-        assert!(matches!(outcome_of(Ok(unnamed)), Outcome::Failed(_)));
+        assert!(matches!(outcome_of(Ok(unnamed)), HandlerOutcome::Failed(_)));
     }
 
     struct NeverEncoded;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use systole_core::core::Short;
 use systole_core::core::catch_panic::Panicked;
 use systole_core::core::{
-    Blueprint, CallId, CoreId, Emission, Input, InvocationId, Join, ListenerId, ModelAnswer, Outcome, Settled,
+    Blueprint, CallId, CoreId, Emission, HandlerOutcome, Input, InvocationId, Join, ListenerId, ModelAnswer, Settled,
 };
 use systole_core::journal::NoteRecord;
 use systole_core::vocab::{Fault, FaultCode};
@@ -209,7 +209,7 @@ impl ShardContext {
     }
 
     /// Reports the outcome of a handler. Only the first report of each counts.
-    pub(super) fn finish(&self, key: HandlerKey, outcome: Outcome) {
+    pub(super) fn finish(&self, key: HandlerKey, outcome: HandlerOutcome) {
         let handler = self.handlers.borrow_mut().remove(key.origin, key.task);
         let Some(handler) = handler else { return };
         if handler.fresh {
@@ -262,9 +262,19 @@ impl ShardContext {
         self.with(key, |handler| handler.poll(call, cx)).unwrap_or(Poll::Ready(None))
     }
 
-    /// Returns the index of a handler's next note.
-    pub(super) fn next_note(&self, key: HandlerKey) -> Option<u32> {
-        self.with(key, Handler::next_note)
+    /// Takes the next note of that name of the earlier runs of a handler.
+    pub(super) fn next_recorded<'n>(
+        &self,
+        key: HandlerKey,
+        name: &str,
+        before: &'n [NoteRecord],
+    ) -> Option<&'n NoteRecord> {
+        self.with(key, |handler| handler.next_recorded(name, before)).flatten()
+    }
+
+    /// Returns the index of a new note of a handler, `first` or behind it; `None` if the handler has ended.
+    pub(super) fn new_note(&self, key: HandlerKey, first: u32) -> Option<u32> {
+        self.with(key, |handler| handler.new_note(first))
     }
 
     /// Sends a note of a handler to the journal.
@@ -275,11 +285,10 @@ impl ShardContext {
         }
     }
 
-    /// Shows operators the end of a text that a model writes.
-    #[cfg(feature = "gateway")]
-    pub(super) fn grown(&self, key: HandlerKey, text: Arc<str>) {
+    /// Hands over an input about a handler, unless that has ended.
+    pub(super) fn tell_of(&self, key: HandlerKey, input: Input) {
         if self.with(key, |_| ()).is_some() {
-            self.tell(key.origin, Input::Grown { task: key.task, text });
+            self.tell(key.origin, input);
         }
     }
 

@@ -120,9 +120,9 @@ impl ShardSpec {
             recovered.into_iter().for_each(|recovered| made.handle(Input::Recovered(recovered), now));
             made
         });
-        let exits = EgressRouter::new(&shared, ports);
-        let ways = ShardChannels { exits, events, commands, journal_handle };
-        let shard = Shard::new(shard_context.clone(), shared, make, (partitions, recovered), &hosts, ways);
+        let router = EgressRouter::new(&shared, ports);
+        let channels = ShardChannels { router, events, commands, journal_handle };
+        let shard = Shard::new(shard_context.clone(), shared, make, (partitions, recovered), &hosts, channels);
         (spawn_local(unconstrained(shard.pump())), shard_context)
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! To sleep and to be woken costs both threads a call of the system, some 10 µs of latency each. A caller that asks one
 //! question at a time pays that twice for each. To look costs nothing but the time of a processor, which others may
-//! need: so a thread looks only after waits that were short, gives way to each thread that is ready, and stops after the
-//! first wait that was long.
+//! need: so a thread looks only after sleeps that were short, gives way to each thread that is ready, and stops as soon as
+//! it has looked in vain.
 
 use std::time::Duration;
 
@@ -13,7 +13,10 @@ pub(super) const SPIN: Duration = Duration::from_micros(40);
 /// The looks between two offers of the processor to other threads: some microseconds.
 const LOOKS: u32 = 64;
 
-/// The number of short waits, one after the other, after which it is worth to spin.
+/// The longest sleep that was short: a wait that would have ended while the thread looked, and what the wake itself took.
+const SHORT: Duration = SPIN.saturating_mul(2);
+
+/// The number of short sleeps, one after the other, after which it is worth to spin.
 const WORTH: u8 = 4;
 
 /// Looks for something some times; gives way to each thread that is ready if nothing was found.
@@ -28,26 +31,26 @@ pub(super) fn look(mut is_there: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// The recent waits of a thread.
+/// The recent sleeps of a thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spin {
     short: u8,
 }
 
 impl Spin {
-    /// No waits yet.
+    /// No sleeps yet.
     pub(super) const fn new() -> Self {
         Self { short: 0 }
     }
 
-    /// Tells whether recent waits were short.
+    /// Tells whether recent sleeps were short.
     pub(super) fn is_worth(self) -> bool {
         self.short >= WORTH
     }
 
-    /// Takes note of a wait.
-    pub(super) fn waited(&mut self, time: Duration) {
-        self.short = if time <= SPIN { (self.short + 1).min(WORTH) } else { 0 };
+    /// Takes note of a sleep, and of whether the thread had looked before, in vain.
+    pub(super) fn slept(&mut self, time: Duration, looked: bool) {
+        self.short = if !looked && time <= SHORT { (self.short + 1).min(WORTH) } else { 0 };
     }
 }
 
@@ -56,13 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_worth_after_short_waits_until_a_long_one() {
+    fn it_is_worth_after_short_sleeps_until_a_look_in_vain() {
         let mut spin = Spin::new();
-        (1..WORTH).for_each(|_| spin.waited(SPIN));
+        (1..WORTH).for_each(|_| spin.slept(SHORT, false));
         assert!(!spin.is_worth());
-        (0..1000).for_each(|_| spin.waited(Duration::ZERO));
+        spin.slept(SHORT + Duration::from_nanos(1), false);
+        (0..WORTH).for_each(|_| spin.slept(Duration::ZERO, false));
         assert!(spin.is_worth());
-        spin.waited(SPIN + Duration::from_nanos(1));
+        spin.slept(Duration::ZERO, true);
         assert!(!spin.is_worth());
     }
 }

@@ -3,17 +3,18 @@
 use std::fmt;
 use std::io;
 
-use systole_core::core::Problem;
+use systole_core::core::BlueprintProblem;
 use systole_core::journal::JournalError;
 use systole_core::vocab::{Name, NameError, QName, QNameError};
 use systole_xml::schema::ContractError;
 
 /// Failure to start an organism.
 #[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The contracts are wrong; lists all mistakes.
     #[error("the organism can't start:{}", Lines(.0))]
-    Refused(Vec<Refusal>),
+    Refused(Vec<StartRefusal>),
     /// The system refuses a thread.
     #[error("a thread of the organism could not be started: {0}")]
     Thread(#[source] io::Error),
@@ -29,7 +30,8 @@ systole_core::vocab::debug_is_display!(StartError);
 
 /// A mistake that keeps an organism from starting.
 #[derive(Clone, PartialEq, thiserror::Error)]
-pub enum Refusal {
+#[non_exhaustive]
+pub enum StartRefusal {
     /// A text is no valid name.
     #[error("'{text}' can't name a listener or a client: {error}")]
     Name {
@@ -76,12 +78,12 @@ pub enum Refusal {
     },
     /// Contracts don't fit each other.
     #[error(transparent)]
-    Problem(#[from] Problem),
+    Problem(#[from] BlueprintProblem),
 }
 
-systole_core::vocab::debug_is_display!(Refusal);
+systole_core::vocab::debug_is_display!(StartRefusal);
 
-struct Lines<'a>(&'a [Refusal]);
+struct Lines<'a>(&'a [StartRefusal]);
 
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,10 +1,11 @@
 //! The thread of a handler: its calls, and its recorded values.
 
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use systole_core::core::{Answer, Emission, EmissionKind, Failure, Input, Join, Message, ModelAnswer, Remembered};
 #[cfg(feature = "gateway")]
 use systole_core::core::{Attachment, Short};
@@ -37,7 +38,7 @@ pub struct Thread {
     history: Option<Arc<[Remembered]>>,
     /// The number of the message in the journal; 0 if there is none.
     message: Number,
-    /// Notes of the handler from a run before a crash.
+    /// Notes of the handler from runs before a crash, by index.
     notes: Option<Arc<[NoteRecord]>>,
     key: HandlerKey,
 }
@@ -47,7 +48,8 @@ impl Thread {
     pub(super) fn of(message: &mut Message, key: HandlerKey) -> Self {
         let history = std::mem::take(&mut message.history);
         let history = (!history.is_empty()).then(|| history.into());
-        let notes = std::mem::take(&mut message.notes);
+        let mut notes = std::mem::take(&mut message.notes);
+        notes.sort_unstable_by_key(|note| note.index);
         let notes = (!notes.is_empty()).then(|| notes.into());
         Self {
             id: message.thread,
@@ -89,12 +91,13 @@ impl Thread {
     /// that runs again after a crash gets the recorded value, and the future is not polled.
     ///
     /// The value is durable when this method returns, so later actions may depend on it. Actions of the future outside
-    /// of the organism may happen twice, if the process ends in between. Names distinguish the values of one handler,
-    /// and occur in faults.
+    /// of the organism may happen twice, if the process ends in between. A recorded value is found by its name; equal
+    /// names get their values in the order in which they were recorded, so values that are learned side by side (`join!`)
+    /// need different names.
     ///
     /// # Errors
-    /// A fault if the handler recorded a value of another name here in the run before, if the value has no JSON form,
-    /// or if this is not the handler's own thread any more.
+    /// A fault if the recorded value has another type, if the value has no JSON form, or if this is not the handler's own
+    /// thread any more.
     pub async fn record<T, F>(&self, name: &str, learn: F) -> Result<T, Fault>
     where
         T: Serialize + DeserializeOwned,
@@ -126,11 +129,18 @@ impl Thread {
         Ok(value)
     }
 
+    /// Tells operators how far the handler is: an event, which no journal keeps. 4096 bytes of the text are shown.
+    pub fn progress(&self, text: impl Into<Arc<str>>) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            shard_context.tell_of(self.key, Input::Progressed { task: self.key.task, text: text.into() });
+        }
+    }
+
     /// Shows operators the end of a text that a model writes.
     #[cfg(feature = "gateway")]
     pub(crate) fn grown(&self, text: Arc<str>) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
-            shard_context.grown(self.key, text);
+            shard_context.tell_of(self.key, Input::Grown { task: self.key.task, text });
         }
     }
 
@@ -144,42 +154,65 @@ impl Thread {
         }
     }
 
-    /// Comes back when a note is durable.
-    async fn write_down(&self, note: NoteRecord, answer: Option<Box<ModelAnswer>>) -> Result<(), Fault> {
-        let index = note.index;
-        let shard_context = ShardContext::here(self.key.shard_context).ok_or_else(gone)?;
-        shard_context.note(self.key, note, answer);
-        drop(shard_context);
-        std::future::poll_fn(|cx| match ShardContext::here(self.key.shard_context) {
+    /// All values that the handler recorded before a restart, in order: its next new note stands behind them.
+    pub(super) fn notes(&self) -> Result<Vec<(String, Box<RawValue>)>, Fault> {
+        self.before().iter().map(|note| Ok((note.name.to_string(), read(note)?))).collect()
+    }
+
+    /// Sends a value to the journal, as a new note; the index of that.
+    pub(super) fn send_note(&self, name: &str, value: &RawValue) -> Result<u32, Fault> {
+        self.send(self.new_page(name)?.write(&value)?, None)
+    }
+
+    /// Polls whether a note is durable.
+    pub(super) fn poll_note(&self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
+        match ShardContext::here(self.key.shard_context) {
             Some(shard_context) => shard_context.poll_note(self.key, index, cx),
             None => Poll::Ready(()),
-        })
-        .await;
+        }
+    }
+
+    fn send(&self, note: NoteRecord, answer: Option<Box<ModelAnswer>>) -> Result<u32, Fault> {
+        let index = note.index;
+        ShardContext::here(self.key.shard_context).ok_or_else(gone)?.note(self.key, note, answer);
+        Ok(index)
+    }
+
+    /// Comes back when a note is durable.
+    async fn write_down(&self, note: NoteRecord, answer: Option<Box<ModelAnswer>>) -> Result<(), Fault> {
+        let index = self.send(note, answer)?;
+        std::future::poll_fn(|cx| self.poll_note(index, cx)).await;
         Ok(())
     }
 
-    /// Opens the next of the handler's notes: the value from a run before a restart, or an empty page.
+    /// Opens the handler's next note of that name: the value from a run before a restart, or an empty page.
     pub(super) fn open_note<T: DeserializeOwned>(&self, name: &str) -> Result<Noted<T>, Fault> {
         let (before, page) = self.turn_page(name)?;
         Ok(before.map_or(Noted::Not(page), Noted::Before))
     }
 
-    /// The value at the place of the handler's next note, if there is one since before a restart, and that place.
+    /// The value of the handler's next note of that name, if there is one since before a restart, and its place, or that of
+    /// a new one.
     fn turn_page<T: DeserializeOwned>(&self, name: &str) -> Result<(Option<T>, Page), Fault> {
-        let index = ShardContext::here(self.key.shard_context)
-            .and_then(|shard_context| shard_context.next_note(self.key))
-            .ok_or_else(gone)?;
-        let page = Page { message: self.message, index, name: name.into() };
-        let Some(note) = self.notes.iter().flat_map(|notes| notes.iter()).find(|note| note.index == index) else {
-            return Ok((None, page));
-        };
-        if *note.name != *name {
-            return Err(failed(format!("before the restart the handler recorded '{}' here, now '{name}'", note.name)));
+        let shard_context = ShardContext::here(self.key.shard_context).ok_or_else(gone)?;
+        match shard_context.next_recorded(self.key, name, self.before()) {
+            Some(note) => Ok((Some(read(note)?), Page { message: self.message, index: note.index, name: name.into() })),
+            None => Ok((None, self.new_page(name)?)),
         }
-        let value = serde_json::from_str(&note.value);
-        let value =
-            value.map_err(|error| failed(format!("the recorded value of '{name}' has another type: {error}")))?;
-        Ok((Some(value), page))
+    }
+
+    /// The place of a new note.
+    fn new_page(&self, name: &str) -> Result<Page, Fault> {
+        let first = self.before().last().map_or(0, |note| note.index + 1);
+        let index = ShardContext::here(self.key.shard_context)
+            .and_then(|shard_context| shard_context.new_note(self.key, first))
+            .ok_or_else(gone)?;
+        Ok(Page { message: self.message, index, name: name.into() })
+    }
+
+    /// The notes of runs before a restart, by index.
+    fn before(&self) -> &[NoteRecord] {
+        self.notes.as_deref().unwrap_or_default()
     }
 
     /// Returns the time, [recorded](Self::record).
@@ -365,6 +398,11 @@ impl Page {
             serde_json::to_string(value).map_err(|error| failed(format!("'{name}' can't be recorded: {error}")))?;
         Ok(NoteRecord { message, index, name, value: json.into() })
     }
+}
+
+fn read<T: DeserializeOwned>(note: &NoteRecord) -> Result<T, Fault> {
+    serde_json::from_str(&note.value)
+        .map_err(|error| failed(format!("the recorded value of '{}' has another type: {error}", note.name)))
 }
 
 fn gone() -> Fault {

@@ -119,7 +119,7 @@ impl Watchdog {
         };
         if let Some(events) = self.events.upgrade() {
             // There may be no subscriber.
-            let _ = events.send(Event { root: ThreadId::from_uuid(Uuid::nil()), path, kind });
+            let _ = events.send(Event::new(ThreadId::from_uuid(Uuid::nil()), path, kind));
         }
     }
 }

@@ -15,6 +15,7 @@ mod exchange;
 mod line;
 mod prints;
 mod process;
+mod records;
 mod speaker;
 mod talk;
 mod trial;
@@ -24,23 +25,25 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole_core::core::{Failure, Message, Outcome};
-use systole_core::vocab::{Fault, FaultCode, Name, Time};
+use systole_core::core::{Failure, HandlerOutcome, Message};
+use systole_core::vocab::{Fault, FaultCode, Limits, Name, Time};
 use tokio::task::JoinHandle;
 
 use super::clock::Clock;
 use super::command::CommandSpec;
 use super::host::restart::{COOL_DOWN, Restarts, Verdict};
-use super::{LocalBoxFuture, RawListener, RunContext};
+use super::{LocalBoxFuture, RawListener, RunContext, StartContext};
 use calls::Calls;
 use connection::Connection;
+use records::Records;
 use talk::{Run, talk};
 
-pub use exchange::{Heard, Said};
+pub use exchange::{Heard, LineEffect};
 pub use trial::{Spoken, Trial};
 
 /// A program that stays, and its processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WorkerSpec {
     /// The program, its arguments, its environment and its directory.
     pub command: CommandSpec,
@@ -48,11 +51,37 @@ pub struct WorkerSpec {
     pub processes: u32,
     /// Interval of heartbeats, and time limit for their answers.
     pub heartbeat: Duration,
+    /// The time at which processes are started.
+    pub start: WorkerStart,
+}
+
+systole_core::vocab::setters!(WorkerSpec {
+    command: CommandSpec,
+    processes: u32,
+    heartbeat: Duration,
+    start: WorkerStart,
+});
+
+/// The time at which the processes of a worker are started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WorkerStart {
+    /// One with the first message, another one when all have work.
+    #[default]
+    Lazy,
+    /// All of them with the organism, if the listener is registered by
+    /// [`raw_listener_at_start`](super::OrganismBuilder::raw_listener_at_start). One that ends is started again as with
+    /// `Lazy`.
+    Eager,
 }
 
 impl WorkerSpec {
     /// Default interval of heartbeats.
     pub const HEARTBEAT: Duration = Duration::from_secs(30);
+
+    /// One process of that program, started with the first message.
+    pub fn new(command: CommandSpec) -> Self {
+        Self { command, processes: 1, heartbeat: Self::HEARTBEAT, start: WorkerStart::default() }
+    }
 }
 
 /// A listener whose messages go to processes that stay.
@@ -77,7 +106,7 @@ struct Rest {
 }
 
 impl WorkerListener {
-    /// Makes a listener of that name. No process is started before its first message.
+    /// Makes a listener of that name.
     pub fn new(name: Name, spec: WorkerSpec) -> Self {
         Self { name, spec, running: RefCell::default(), rest: RefCell::default() }
     }
@@ -85,8 +114,8 @@ impl WorkerListener {
     /// Returns the process with the fewest messages; starts another one if all have some and the limit allows it.
     fn connection(self: &Rc<Self>, context: &RunContext) -> Result<Rc<Connection>, Failure> {
         let clock = context.thread().clock().unwrap_or_else(Clock::real);
-        let mut running = self.running.borrow_mut();
-        running.retain(|running| !running.connection.has_ended());
+        self.running.borrow_mut().retain(|running| !running.connection.has_ended());
+        let running = self.running.borrow();
         let count = running.len();
         let idlest = running.iter().map(|running| &running.connection).min_by_key(|connection| connection.load());
         if let Some(idlest) = idlest
@@ -94,17 +123,23 @@ impl WorkerListener {
         {
             return Ok(idlest.clone());
         }
+        drop(running);
+        self.start(&clock, context.limits())
+    }
+
+    /// Starts a process.
+    fn start(self: &Rc<Self>, clock: &Clock, limits: &Limits) -> Result<Rc<Connection>, Failure> {
         if self.rests(clock.now()) {
             return Err(failed("the listener failed too often and is resting: try again later", true));
         }
-        let started = process::Started::new(&self.name, &self.spec, context.limits()).map_err(|error| {
+        let started = process::Started::new(&self.name, &self.spec, limits).map_err(|error| {
             tracing::warn!(listener = %self.name, program = %self.spec.command.program.display(), error = error.detail(), "a worker can't be started");
             self.failed(clock.now());
             failed(error.to_string(), error.is_temporary())
         })?;
         let connection = started.connection();
         let served = tokio::task::spawn_local({
-            let listener = Rc::downgrade(self);
+            let (listener, clock) = (Rc::downgrade(self), clock.clone());
             async move {
                 let (end, under_way) = started.serve(&clock).await;
                 let Some(listener) = listener.upgrade() else { return };
@@ -114,27 +149,34 @@ impl WorkerListener {
                 }
             }
         });
-        running.push(Running { connection: connection.clone(), served });
+        self.running.borrow_mut().push(Running { connection: connection.clone(), served });
         Ok(connection)
     }
 
     /// Runs a message until it has an outcome: again in another process when one has ended.
-    async fn handle(self: Rc<Self>, message: Message, context: RunContext) -> Outcome {
+    async fn handle(self: Rc<Self>, message: Message, context: RunContext) -> HandlerOutcome {
         let (most, answers) = (context.limits().max_attempts, context.limits().xml.message_bytes);
         let mut calls = Calls::new(answers);
+        let mut records = match Records::of(&context) {
+            Ok(records) => records,
+            Err(fault) => {
+                return HandlerOutcome::Failed(Failure { message: fault.message.clone(), fault: Some(fault) });
+            }
+        };
         let mut attempt = 1;
         loop {
             let connection = match self.connection(&context) {
                 Ok(connection) => connection,
-                Err(failure) => return Outcome::Failed(failure),
+                Err(failure) => return HandlerOutcome::Failed(failure),
             };
-            match talk(connection, &message, &context, &mut calls).await {
+            records.durable(&context).await;
+            match talk(connection, &message, &context, &mut calls, &mut records).await {
                 Run::Done(outcome) => return outcome,
                 // No attempt: the process never had it.
                 Run::Lost { told: false, .. } => {}
-                Run::Lost { why, .. } if !calls.begin_again() => return Outcome::Failed(failed(&*why, true)),
+                Run::Lost { why, .. } if !calls.begin_again() => return HandlerOutcome::Failed(failed(&*why, true)),
                 Run::Lost { why, .. } if attempt >= most => {
-                    return Outcome::Failed(failed(format!("{why}, in attempt {attempt} of {most}"), true));
+                    return HandlerOutcome::Failed(failed(format!("{why}, in attempt {attempt} of {most}"), true));
                 }
                 Run::Lost { .. } => attempt += 1,
             }
@@ -155,8 +197,17 @@ impl WorkerListener {
 }
 
 impl RawListener for WorkerListener {
-    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         Box::pin(self.handle(message, context))
+    }
+
+    fn prepare(self: Rc<Self>, context: StartContext) {
+        for _ in 0..self.spec.processes {
+            // The log has the reason; the first message tries again, and its caller gets it.
+            if self.start(context.clock(), context.limits()).is_err() {
+                break;
+            }
+        }
     }
 }
 

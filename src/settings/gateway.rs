@@ -10,6 +10,7 @@ use super::Tls;
 
 /// Address of the gateway, and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GatewaySettings {
     /// The address to listen at.
     pub listen: SocketAddr,
@@ -38,6 +39,22 @@ pub struct GatewaySettings {
     /// Certificate and key for TLS; without them, the gateway speaks plain HTTP.
     pub tls: Option<Tls>,
 }
+
+systole_core::vocab::setters!(GatewaySettings {
+    listen: SocketAddr,
+    connections: usize,
+    reserve: usize,
+    connections_per_address: usize,
+    connections_per_principal: usize,
+    bodies: usize,
+    bodies_per_principal: usize,
+    requests: u32,
+    header_time: Duration,
+    body_time: Duration,
+    mailboxes: BTreeMap<Name, Name>,
+    molecule: bool,
+    tls: Option<Tls>,
+});
 
 impl Default for GatewaySettings {
     fn default() -> Self {

@@ -9,12 +9,18 @@ use systole_xml::schema::Catalog;
 
 /// The backends that answer for models, and the choice among them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LlmSettings {
     /// The order in which backends are asked.
     pub strategy: Strategy,
     /// The backends with their providers; a name once.
     pub backends: Vec<(Backend, ProviderSettings)>,
 }
+
+systole_core::vocab::setters!(LlmSettings {
+    strategy: Strategy,
+    backends: Vec<(Backend, ProviderSettings)>,
+});
 
 /// The order in which the backends are asked that are not resting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,6 +36,7 @@ pub enum Strategy {
 
 /// A place where a model is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Backend {
     /// Name in logs, events and errors.
     pub name: Name,
@@ -43,7 +50,19 @@ pub struct Backend {
     pub price: Price,
     /// Variable of the environment without which the backend is left out; an empty one counts as unset.
     pub when_env: Option<String>,
+    /// Variable of the environment with which the backend is left out; an empty one counts as unset.
+    pub unless_env: Option<String>,
 }
+
+systole_core::vocab::setters!(Backend {
+    name: Name,
+    priority: u32,
+    rate_limit_tpm: Option<u32>,
+    max_concurrent: Option<u32>,
+    price: Price,
+    when_env: Option<String>,
+    unless_env: Option<String>,
+});
 
 /// The protocol of a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +75,7 @@ pub enum ProviderSettings {
 
 /// A model behind HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Endpoint {
     /// The protocol.
     pub dialect: Dialect,
@@ -68,6 +88,14 @@ pub struct Endpoint {
     /// Tokens of a request and its answer together, at most.
     pub context: Option<u32>,
 }
+
+systole_core::vocab::setters!(Endpoint {
+    dialect: Dialect,
+    model: impl Into<String>,
+    url: impl Into<String>,
+    key: Option<KeySource>,
+    context: Option<u32>,
+});
 
 /// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,13 +119,22 @@ pub enum KeySource {
 
 /// Answers by rules.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Script {
+    /// The file of the rules, as messages name it; empty for a script that was made in Rust.
+    pub file: String,
     /// The first rule that fits a request answers it.
     pub rules: Vec<Rule>,
 }
 
+systole_core::vocab::setters!(Script {
+    file: String,
+    rules: Vec<Rule>,
+});
+
 /// A rule of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Rule {
     /// The listener that asks; any, if none is named.
     pub listener: Option<Name>,
@@ -111,8 +148,17 @@ pub struct Rule {
     pub after: Duration,
 }
 
+systole_core::vocab::setters!(Rule {
+    listener: Option<Name>,
+    when: Vec<String>,
+    answer: impl Into<String>,
+    cut: bool,
+    after: Duration,
+});
+
 /// Prices of a million tokens, in any one currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Price {
     /// The price of tokens of requests.
     pub input: Millionths,
@@ -122,8 +168,15 @@ pub struct Price {
     pub cached: Option<Millionths>,
 }
 
+systole_core::vocab::setters!(Price {
+    input: Millionths,
+    output: Millionths,
+    cached: Option<Millionths>,
+});
+
 /// A listener that a model speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ModelSettings {
     /// The text before the contract in the system prompt.
     pub instructions: String,
@@ -136,6 +189,14 @@ pub struct ModelSettings {
     /// The backend to ask, if not any.
     pub backend: Option<Name>,
 }
+
+systole_core::vocab::setters!(ModelSettings {
+    instructions: impl Into<String>,
+    temperature: Option<Millionths>,
+    max_tokens: u32,
+    tries: u32,
+    backend: Option<Name>,
+});
 
 impl Default for ModelSettings {
     /// Makes settings without instructions: the provider's temperature, 4096 tokens, 3 tries, any backend.
@@ -189,15 +250,34 @@ impl Dialect {
     }
 }
 
+impl Endpoint {
+    /// A model at the usual address of its protocol, without a key.
+    pub fn new(dialect: Dialect, model: impl Into<String>) -> Self {
+        Self { dialect, model: model.into(), url: dialect.url().to_owned(), key: None, context: None }
+    }
+}
+
 impl Backend {
     /// A backend without limits and prices.
     pub fn new(name: Name) -> Self {
-        Self { name, priority: 1, rate_limit_tpm: None, max_concurrent: None, price: Price::default(), when_env: None }
+        Self {
+            name,
+            priority: 1,
+            rate_limit_tpm: None,
+            max_concurrent: None,
+            price: Price::default(),
+            when_env: None,
+            unless_env: None,
+        }
     }
 
-    /// Checks whether the backend is left out, because the variable of [`when_env`](Self::when_env) is not set.
-    pub fn is_left_out(&self) -> bool {
-        self.when_env.as_ref().is_some_and(|variable| std::env::var_os(variable).is_none_or(|value| value.is_empty()))
+    /// The reason for which [`when_env`](Self::when_env) or [`unless_env`](Self::unless_env) leaves the backend out, such
+    /// as `A_KEY is not set`.
+    pub fn left_out(&self) -> Option<String> {
+        let is_set = |variable: &&String| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+        let missing = self.when_env.as_ref().filter(|variable| !is_set(variable));
+        let missing = missing.map(|variable| format!("{variable} is not set"));
+        missing.or_else(|| self.unless_env.as_ref().filter(is_set).map(|variable| format!("{variable} is set")))
     }
 }
 

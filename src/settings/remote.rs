@@ -20,7 +20,8 @@ pub enum Mode {
 }
 
 /// Endpoint of a pushed listener, and the format of its deliveries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Push {
     /// URL of the endpoint, unless the listener has registered another one since this was written; none
     /// (`url: reported`) if messages wait for the URL that the listener registers.
@@ -34,6 +35,14 @@ pub struct Push {
     /// True if the listener may be in a private network.
     pub allow_private: bool,
 }
+
+systole_core::vocab::setters!(Push {
+    url: Option<String>,
+    allowed: Option<Vec<String>>,
+    format: Format,
+    secret: Option<PathBuf>,
+    allow_private: bool,
+});
 
 /// Format of a delivery, and of its answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

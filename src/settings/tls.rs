@@ -4,12 +4,25 @@ use std::path::PathBuf;
 
 /// Certificate and private key of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tls {
     /// The file of the certificate chain, the gateway's own certificate first, in PEM.
     pub cert: PathBuf,
     /// The file of the private key, in PEM.
     pub key: PathBuf,
 }
+
+impl Tls {
+    /// The files of a certificate chain and of its private key.
+    pub fn new(cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self { cert: cert.into(), key: key.into() }
+    }
+}
+
+systole_core::vocab::setters!(Tls {
+    cert: impl Into<PathBuf>,
+    key: impl Into<PathBuf>,
+});
 
 #[cfg(feature = "gateway")]
 pub use load::TlsProblem;
@@ -27,6 +40,7 @@ mod load {
 
     /// An unusable certificate or private key.
     #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+    #[non_exhaustive]
     pub enum TlsProblem {
         /// The certificate can't be used.
         #[error("the certificate can't be used: {0}")]

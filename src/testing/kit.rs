@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix::{System, SystemRunner};
 use systole_core::core::{Answer, Counts, DeadLetter, Event, OpenThread, Snapshot};
-use systole_core::journal::JournalError;
+use systole_core::journal::{JournalError, JournalErrorKind};
 use systole_core::protocol::Request;
 use systole_core::vocab::{Name, Partition, Partitions, Time};
 use tokio::runtime::Builder;
@@ -152,7 +152,8 @@ impl Kit {
     /// Makes a core that takes partitions over, with what the journal holds of them.
     ///
     /// # Errors
-    /// As [`release`](Self::release), and if a core serves one of the partitions.
+    /// As [`release`](Self::release), if a core serves one of the partitions, if the organism ends, and if the journal
+    /// can't be read, which breaks the organism down.
     pub fn adopt(&self, partitions: Partitions) -> Result<(), JournalError> {
         self.block_on(self.organism.handover().ok_or_else(no_journal)?.adopt(partitions, 0))
     }
@@ -263,5 +264,5 @@ impl fmt::Debug for Kit {
 }
 
 fn no_journal() -> JournalError {
-    JournalError { message: "an organism without a journal keeps its partitions".to_owned() }
+    JournalError::new(JournalErrorKind::Refused, "an organism without a journal keeps its partitions")
 }

@@ -43,8 +43,8 @@ fn number(envelope: &str) -> usize {
 
 #[test]
 fn a_reader_that_answers_nothing_gets_all_messages_however_few_slots_there_are() {
-    const COUNT: usize = 1200;
-    const SLOTS: usize = 100;
+    const COUNT: usize = 300;
+    const SLOTS: usize = 25;
     let sites = [Silence::Error, Silence::Idle].map(|silence| {
         let set: fn(&mut Contract) = match silence {
             Silence::Error => |contract| contract.concurrency = SLOTS as u32,

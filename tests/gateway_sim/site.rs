@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::future::poll_fn;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
 use serde_json::Value;
-use systole::core::{Client, Contract};
-use systole::gateway::{Gateway, Kind, RemoteListener};
+use systole::core::{ClientContract, Contract};
+use systole::gateway::{Gateway, PrincipalKind, RemoteListener};
 use systole::runtime::Organism;
 use systole::runtime::inbox::{Job, JobRegistry};
 use systole::runtime::journal::Journaled;
-use systole::runtime::journal::{Durability, Options, Principals, Retention};
+use systole::runtime::journal::{Durability, JournalOptions, Principals, Retention};
 use systole::schema::PayloadSchema;
 use systole::settings::{GatewaySettings, Mode};
 use systole::testing::Kit;
-use systole::vocab::{Budget, Name, Time};
+use systole::vocab::{Name, Time};
 use tower::ServiceExt;
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
@@ -33,8 +33,12 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
 pub(crate) const WORKER: &str = "/v1/mailboxes/worker";
 
 /// The principals.
-const PARTIES: [(&str, Kind); 4] =
-    [("ada", Kind::Client), ("worker", Kind::Listener), ("desk", Kind::Listener), ("boss", Kind::Admin)];
+const PARTIES: [(&str, PrincipalKind); 4] = [
+    ("ada", PrincipalKind::Client),
+    ("worker", PrincipalKind::Listener),
+    ("desk", PrincipalKind::Listener),
+    ("boss", PrincipalKind::Admin),
+];
 
 /// Calls of `ada` and the worker about tasks: the worker owns the job `reviews`, and may register others.
 const ADA: [&str; 4] = ["submit", "cancel", "find", "input"];
@@ -86,7 +90,7 @@ impl Site {
     pub(crate) fn with(set: fn(&mut Contract)) -> Self {
         let folder = fresh();
         let journal = folder.join("x.journal");
-        let mut principals = Principals::open(&journal, &Options::new([7; 32])).unwrap();
+        let mut principals = Principals::open(&journal, &JournalOptions::new([7; 32])).unwrap();
         let admit = |(name, kind): (&str, _)| {
             let token = principals.admit(name.parse().unwrap(), kind, Time::default()).unwrap();
             (name.to_owned(), token.reveal().to_owned())
@@ -101,8 +105,8 @@ impl Site {
         let (durability, retention) = (Durability::Process, Retention::default());
         let [ada, worker, desk] = ["ada", "worker", "desk"].map(|name| name.parse::<Name>().unwrap());
         let mailboxes = [(ada.clone(), desk.clone())].into();
-        let settings = GatewaySettings { requests: 1_000_000, mailboxes, ..GatewaySettings::default() };
-        let journal = Journaled { file: file.clone(), durability, retention };
+        let settings = GatewaySettings::default().requests(1_000_000).mailboxes(mailboxes);
+        let journal = Journaled::new(file.clone()).durability(durability).retention(retention);
         let modes = [&worker, &desk].map(|name| (name.clone(), Mode::Poll));
         let gateway = Gateway::new(&settings, &journal, modes).unwrap();
         let remote = RemoteListener::new(gateway.mailboxes().clone());
@@ -122,7 +126,7 @@ impl Site {
         let builder = Organism::builder("office")
             .durable(&file, durability)
             .schemas(PayloadSchema::from_xsd("t.xsd", SCHEMA).unwrap())
-            .raw_client(Client { name: ada, calls, admin: false, budget: Budget::NONE })
+            .raw_client(ClientContract::new(ada).calls(calls))
             .raw_listener(worker, {
                 let remote = remote.clone();
                 move || remote.clone()
@@ -333,7 +337,7 @@ async fn read(response: axum::response::Response) -> Answer {
 fn fresh() -> PathBuf {
     static MADE: AtomicUsize = AtomicUsize::new(0);
     let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gateway-sim-{process}-{number}"));
+    let folder = std::env::temp_dir().join(format!("gateway-sim-{process}-{number}"));
     fs::create_dir_all(&folder).unwrap();
     folder
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use systole::inbox::payload::{Accept, Changed, Complete, Submit};
-use systole::inbox::{EventKind, Status};
+use systole::inbox::{Status, TaskEventKind};
 use systole::journal::{FailingJournal, Journal as _, MemoryJournal};
 use systole::prelude::*;
 use systole::runtime::OrganismBuilder;
@@ -270,7 +270,7 @@ fn a_job_whose_tasks_break_its_rules_does_not_start() {
 #[test]
 fn a_change_that_was_not_written_is_not_heard() {
     let journal = fresh();
-    let heard = Arc::<Mutex<Vec<EventKind>>>::default();
+    let heard = Arc::<Mutex<Vec<TaskEventKind>>>::default();
     let hearing = heard.clone();
     let job = job("reviewer").on_event(move |event| hearing.lock().unwrap().push(event.kind));
     // The appends before the one that takes the task.

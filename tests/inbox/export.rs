@@ -129,11 +129,11 @@ fn a_task_that_no_inbox_could_hold_is_refused() {
 
 #[test]
 fn a_journal_gives_an_inbox_back() {
-    use systole::journal::{Journal, MemoryJournal, Op, Step};
+    use systole_core::journal::{Journal, MemoryJournal, Op, Step};
 
     let mut inbox = inbox();
     let mut journal = MemoryJournal::new([0; 32]);
-    let mut write = |inbox: &TaskInbox, change: &Change| {
+    let mut write = |inbox: &TaskInbox, change: &InboxChange| {
         let ops = inbox.ops(change);
         journal.append(&[Step { ops: ops.clone(), at: at(1) }]).unwrap();
         ops

@@ -30,9 +30,9 @@ fn limited() -> TaskInbox {
 
 #[test]
 fn names_and_texts_that_say_nothing_are_refused() {
-    assert_eq!(Principal::parse("").unwrap_err(), InboxError::Empty { field: Field::Agent });
+    assert_eq!(InboxPrincipal::parse("").unwrap_err(), InboxError::Empty { field: Field::Agent });
     assert_eq!(TaskInbox::new("", owner()).unwrap_err(), InboxError::Empty { field: Field::Job });
-    assert!(matches!(Principal::parse("a b").unwrap_err(), InboxError::Name { field: Field::Agent, .. }));
+    assert!(matches!(InboxPrincipal::parse("a b").unwrap_err(), InboxError::Name { field: Field::Agent, .. }));
     assert!(matches!(TaskInbox::new("core", owner()).unwrap_err(), InboxError::Name { field: Field::Job, .. }));
     let mut inbox = limited();
     for (submission, field) in [
@@ -94,7 +94,7 @@ fn every_limit_is_an_error_of_its_own() {
 
     let words = "x".repeat(21);
     let part = |name: &str, text: &str| ArtifactPart { name: name.into(), text: text.into(), ..Default::default() };
-    let mut is = |expected, act: &dyn Fn(&mut TaskInbox) -> Result<Change, InboxError>| {
+    let mut is = |expected, act: &dyn Fn(&mut TaskInbox) -> Result<InboxChange, InboxError>| {
         assert_eq!(refused(&mut inbox, act), expected);
     };
     is(long(Field::Result, 21, 20), &|i| i.complete(&owner(), id(1), &words, at(2)));
@@ -109,7 +109,7 @@ fn every_limit_is_an_error_of_its_own() {
     for name in ["a", "b"] {
         let _ = inbox.artifact(&owner(), id(1), ArtifactPart { last: true, ..part(name, "x") }, at(2)).unwrap();
     }
-    let mut is = |expected, act: &dyn Fn(&mut TaskInbox) -> Result<Change, InboxError>| {
+    let mut is = |expected, act: &dyn Fn(&mut TaskInbox) -> Result<InboxChange, InboxError>| {
         assert_eq!(refused(&mut inbox, act), expected);
     };
     let ended = InboxProblem::ArtifactEnded { name: "a".into() };

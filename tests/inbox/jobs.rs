@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use systole::inbox::*;
-use systole::journal::Op;
+use systole_core::journal::Op;
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn a_name_is_replaced_by_its_owner_only_and_what_was_accepted_is_pending_again()
     assert_eq!(jobs.inbox(&name).unwrap().get(id(1)).unwrap().status, Status::Accepted);
 
     let change = jobs.register(&owner(), card("reviews", &["write"]), at(4)).unwrap();
-    assert_eq!(kinds(&change), [EventKind::Released]);
+    assert_eq!(kinds(&change), [TaskEventKind::Released]);
     assert_eq!(jobs.ops(&change).len(), 1);
     assert_eq!(jobs.find(&name), Some(&card("reviews", &["write"])));
     assert_eq!(jobs.inbox(&name).unwrap().pending().count(), 1);
@@ -64,7 +64,7 @@ fn a_removed_job_leaves_its_open_tasks_to_its_owner() {
     let _ = inbox.complete(&owner(), id(2), "", at(2)).unwrap();
     let error = jobs.remove(&writer(), &name, at(3)).unwrap_err();
     assert_eq!(error, JobError::Taken { job: name.clone(), actor: writer() });
-    assert_eq!(kinds(&jobs.remove(&owner(), &name, at(3)).unwrap()), [EventKind::Released]);
+    assert_eq!(kinds(&jobs.remove(&owner(), &name, at(3)).unwrap()), [TaskEventKind::Released]);
     assert_eq!(jobs.remove(&owner(), &name, at(3)).unwrap_err(), JobError::Unknown { job: name.clone() });
     let inbox = jobs.inbox_mut(&name).unwrap();
     assert_eq!(inbox.get(id(1)).unwrap().status, Status::Pending);
@@ -90,14 +90,14 @@ fn a_task_waits_for_its_job_or_is_refused() {
 
     let mut jobs = Jobs::new(Absent::Keep);
     let submitted = jobs.submit(&writer(), "reviews", task(), id(1), at(1)).unwrap();
-    assert_eq!(kinds(&submitted.change), [EventKind::Submitted]);
+    assert_eq!(kinds(&submitted.change), [TaskEventKind::Submitted]);
     let until = Submission { deadline: Some(at(3)), ..task() };
     let _ = jobs.submit(&writer(), "reviews", until.clone(), id(2), at(1)).unwrap();
     let _ = jobs.submit(&writer(), "nowhere", until, id(3), at(1)).unwrap();
     assert_eq!(jobs.find(&name), None);
-    assert_eq!(kinds(&jobs.expire(at(3))), [EventKind::Failed; 2]);
+    assert_eq!(kinds(&jobs.expire(at(3))), [TaskEventKind::Failed; 2]);
     let change = jobs.register(&owner(), card("reviews", &[]), at(4)).unwrap();
-    assert_eq!(kinds(&change), [EventKind::Routed], "what has failed is routed no more");
+    assert_eq!(kinds(&change), [TaskEventKind::Routed], "what has failed is routed no more");
     assert_eq!(change.events[0].task, id(1));
     assert!(jobs.inbox(&"nowhere".parse().unwrap()).is_none(), "nothing waits for it any more");
     assert_eq!(kinds(&jobs.register(&owner(), card("reviews", &[]), at(5)).unwrap()), [], "once");
@@ -127,7 +127,7 @@ fn what_a_registry_refuses_leaves_it_as_it_was() {
 }
 
 /// Recovers a registry from its own directory and operations, after those changes.
-fn recovered(jobs: &Jobs, changes: &[Change]) -> Result<Jobs, ImportError> {
+fn recovered(jobs: &Jobs, changes: &[InboxChange]) -> Result<Jobs, ImportError> {
     let ops = changes.iter().flat_map(|change| jobs.ops(change));
     let records: Vec<_> = ops.filter_map(|op| if let Op::Task(task) = op { Some(task) } else { None }).collect();
     Jobs::new(Absent::Keep).recover(&jobs.directory(), &records)
@@ -151,7 +151,7 @@ fn a_registry_comes_back_from_its_directory_and_its_records() {
     let stranger = again.register(&writer(), card("gone", &[]), at(4)).unwrap_err();
     assert!(matches!(stranger, JobError::Taken { .. }), "the name waits for its owner: {stranger}");
     let change = again.register(&who("editor"), card("later", &[]), at(4)).unwrap();
-    assert_eq!(kinds(&change), [EventKind::Routed], "nobody had that name");
+    assert_eq!(kinds(&change), [TaskEventKind::Routed], "nobody had that name");
 }
 
 #[test]

@@ -39,11 +39,11 @@ pub(crate) fn leads(from: Status, act: Act) -> Option<Status> {
 
 pub(crate) fn act(
     inbox: &mut TaskInbox,
-    actor: &Principal,
+    actor: &InboxPrincipal,
     act: Act,
     task: TaskId,
     now: Time,
-) -> Result<Change, InboxError> {
+) -> Result<InboxChange, InboxError> {
     let part = || ArtifactPart { name: "report".into(), text: "a part".into(), ..ArtifactPart::default() };
     match act {
         Act::Accept => inbox.accept(actor, task, now),
@@ -156,7 +156,7 @@ fn a_whole_life_has_each_event_once_and_in_order() {
     let mut inbox = inbox();
     let submitted = inbox.submit(&writer(), Submission::new("drafts", "Read."), id(1), at(1)).unwrap();
     let mut events = submitted.change.events;
-    let mut more = |change: Change| events.extend(change.events);
+    let mut more = |change: InboxChange| events.extend(change.events);
     more(inbox.accept(&owner(), id(1), at(2)).unwrap());
     more(inbox.progress(&owner(), id(1), Some(10), "begun", at(3)).unwrap());
     more(inbox.input_required(&owner(), id(1), "British or American?", at(4)).unwrap());
@@ -215,7 +215,7 @@ fn pending_tasks_stand_in_order_of_arrival_also_after_a_release() {
     let pending = |inbox: &TaskInbox| inbox.pending().map(|task| task.id).collect::<Vec<_>>();
     assert_eq!(pending(&inbox), [id(5), id(9)]);
     let change = inbox.release(at(3));
-    assert_eq!(kinds(&change), [EventKind::Released; 2]);
+    assert_eq!(kinds(&change), [TaskEventKind::Released; 2]);
     assert_eq!(pending(&inbox), [id(5), id(3), id(9), id(1)]);
     let task = inbox.get(id(3)).unwrap();
     assert_eq!((task.attempts, &task.progress), (1, &None));
@@ -237,7 +237,7 @@ fn deadlines_fail_what_is_open() {
     assert!(inbox.expire(at(9)).is_empty());
     let change = inbox.expire(at(20));
     assert_eq!(change.events.iter().map(|event| event.task).collect::<Vec<_>>(), [id(2), id(3)]);
-    assert_eq!(kinds(&change), [EventKind::Failed; 2]);
+    assert_eq!(kinds(&change), [TaskEventKind::Failed; 2]);
     assert_eq!(inbox.get(id(2)).unwrap().reason.as_deref(), Some("its deadline passed"));
     assert_eq!(inbox.next_deadline(), Some(at(30)));
     assert!(inbox.expire(at(20)).is_empty(), "once");
@@ -252,7 +252,7 @@ fn a_key_gives_the_same_task_for_the_same_body_only() {
     let first = inbox.submit(&writer(), keyed("Read."), id(1), at(1)).unwrap();
     assert!(first.new);
     let again = inbox.submit(&writer(), keyed("Read."), id(2), at(2)).unwrap();
-    assert_eq!((again.id, again.new, again.change), (id(1), false, Change::default()));
+    assert_eq!((again.id, again.new, again.change), (id(1), false, InboxChange::default()));
     let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), keyed("Write."), id(3), at(3)));
     assert_eq!(error, InboxError::KeyTaken { key: "k".into(), id: id(1) });
     assert!(inbox.submit(&who("other"), keyed("Write."), id(4), at(3)).unwrap().new, "keys are each submitter's own");

@@ -12,19 +12,19 @@ mod registry;
 mod render;
 mod told;
 
-use systole::inbox::{Change, EventKind, InboxError, Principal, Submission, TaskInbox};
+use systole::inbox::{InboxChange, InboxError, InboxPrincipal, Submission, TaskEventKind, TaskInbox};
 use systole::vocab::{TaskId, Time};
 use uuid::Uuid;
 
-fn who(name: &str) -> Principal {
-    Principal::parse(name).unwrap()
+fn who(name: &str) -> InboxPrincipal {
+    InboxPrincipal::parse(name).unwrap()
 }
 
-fn owner() -> Principal {
+fn owner() -> InboxPrincipal {
     who("reviewer")
 }
 
-fn writer() -> Principal {
+fn writer() -> InboxPrincipal {
     who("writer")
 }
 
@@ -46,7 +46,7 @@ fn submit(inbox: &mut TaskInbox, number: u128) -> TaskId {
     inbox.submit(&writer(), submission, id(number), at(1)).unwrap().id
 }
 
-fn kinds(change: &Change) -> Vec<EventKind> {
+fn kinds(change: &InboxChange) -> Vec<TaskEventKind> {
     change.events.iter().map(|event| event.kind).collect()
 }
 

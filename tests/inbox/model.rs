@@ -57,7 +57,7 @@ struct Known {
     questions: usize,
     artifact: bool,
     attempts: u32,
-    events: Vec<EventKind>,
+    events: Vec<TaskEventKind>,
     waiting: usize,
 }
 
@@ -66,10 +66,10 @@ impl Known {
         self.status.is_ended() && self.waiting == 0
     }
 
-    fn happens(&mut self, kind: EventKind, now: Time) {
+    fn happens(&mut self, kind: TaskEventKind, now: Time) {
         self.events.push(kind);
         self.changed = now;
-        let told = kind.is_end() || kind == EventKind::InputRequired;
+        let told = kind.is_end() || kind == TaskEventKind::InputRequired;
         if self.detached == 2 || self.detached == 1 && told {
             self.waiting += 1;
         }
@@ -78,18 +78,18 @@ impl Known {
 
 const ACTORS: [&str; 4] = ["writer", "editor", "reviewer", "reviewer"];
 
-fn event_of(act: Act) -> EventKind {
+fn event_of(act: Act) -> TaskEventKind {
     match act {
-        Act::Accept => EventKind::Accepted,
-        Act::Progress => EventKind::Progress,
-        Act::Artifact => EventKind::Artifact,
-        Act::Ask => EventKind::InputRequired,
-        Act::Answer => EventKind::Input,
-        Act::Complete => EventKind::Completed,
-        Act::Fail => EventKind::Failed,
-        Act::Reject => EventKind::Rejected,
-        Act::Cancel => EventKind::Cancelled,
-        Act::Release => EventKind::Released,
+        Act::Accept => TaskEventKind::Accepted,
+        Act::Progress => TaskEventKind::Progress,
+        Act::Artifact => TaskEventKind::Artifact,
+        Act::Ask => TaskEventKind::InputRequired,
+        Act::Answer => TaskEventKind::Input,
+        Act::Complete => TaskEventKind::Completed,
+        Act::Fail => TaskEventKind::Failed,
+        Act::Reject => TaskEventKind::Rejected,
+        Act::Cancel => TaskEventKind::Cancelled,
+        Act::Release => TaskEventKind::Released,
     }
 }
 
@@ -110,7 +110,7 @@ fn model_act(tasks: &mut Vec<Known>, by: &str, step: Act, task: TaskId, now: Tim
                 known.questions -= 1;
             }
             known.status = Status::Pending;
-            known.happens(EventKind::Released, now);
+            known.happens(TaskEventKind::Released, now);
         }
         return true;
     }
@@ -158,12 +158,12 @@ fn model_submit(tasks: &mut Vec<Known>, new: Known, now: Time) -> Option<TaskId>
     let id = new.id;
     tasks.push(new);
     let new = tasks.last_mut().unwrap();
-    new.happens(EventKind::Submitted, now);
-    new.happens(EventKind::Routed, now);
+    new.happens(TaskEventKind::Submitted, now);
+    new.happens(TaskEventKind::Routed, now);
     Some(id)
 }
 
-fn agree(inbox: &TaskInbox, tasks: &[Known], heard: &[Event]) {
+fn agree(inbox: &TaskInbox, tasks: &[Known], heard: &[TaskEvent]) {
     let ids: Vec<_> = inbox.tasks().map(|task| task.id).collect();
     assert_eq!(ids, tasks.iter().map(|known| known.id).collect::<Vec<_>>());
     for (task, known) in inbox.tasks().zip(tasks) {
@@ -185,13 +185,13 @@ fn agree(inbox: &TaskInbox, tasks: &[Known], heard: &[Event]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
     fn random_histories_agree_with_the_model(ops in proptest::collection::vec(op(), 1..120)) {
         let mut inbox = inbox().with_limits(LIMITS);
         let mut journal = MemoryJournal::new([0; 32]);
-        let (mut tasks, mut heard): (Vec<Known>, Vec<Event>) = (Vec::new(), Vec::new());
+        let (mut tasks, mut heard): (Vec<Known>, Vec<TaskEvent>) = (Vec::new(), Vec::new());
         for (clock, op) in (1u64..).zip(ops) {
             let now = at(clock);
             let before = inbox.export();
@@ -241,7 +241,7 @@ proptest! {
                     for known in tasks.iter_mut().filter(late) {
                         known.questions -= usize::from(known.status == Status::InputRequired);
                         known.status = Status::Failed;
-                        known.happens(EventKind::Failed, now);
+                        known.happens(TaskEventKind::Failed, now);
                     }
                     Ok(inbox.expire(now))
                 }
@@ -258,7 +258,7 @@ proptest! {
                     } else {
                         TaskInbox::import(&before, LIMITS).unwrap()
                     };
-                    Ok(Change::default())
+                    Ok(InboxChange::default())
                 }
             };
             match outcome {

@@ -103,7 +103,7 @@ struct Office {
     kit: Kit,
     job: Job,
     writer: Writer,
-    events: Arc<Mutex<Vec<Event>>>,
+    events: Arc<Mutex<Vec<TaskEvent>>>,
 }
 
 fn client(builder: OrganismBuilder, name: &str) -> OrganismBuilder {
@@ -124,13 +124,13 @@ fn client(builder: OrganismBuilder, name: &str) -> OrganismBuilder {
     })
 }
 
-fn office(hear: impl Fn(&Event) + Send + Sync + 'static) -> Office {
+fn office(hear: impl Fn(&TaskEvent) + Send + Sync + 'static) -> Office {
     std::panic::set_hook(Box::new(|info| {
         if info.payload().downcast_ref::<&str>() != Some(&"as told") {
             eprintln!("{info}");
         }
     }));
-    let events = Arc::<Mutex<Vec<Event>>>::default();
+    let events = Arc::<Mutex<Vec<TaskEvent>>>::default();
     let heard = events.clone();
     let job = Job::new("reviews", "reviewer").unwrap().sends_results().sends_events().sends_questions();
     let job = job.on_event(move |event| {
@@ -366,7 +366,7 @@ fn the_same_key_waits_for_the_same_task() {
 
 #[test]
 fn those_who_wait_leave_slots_for_those_who_work() {
-    let inbox = TaskInbox::new("reviews", Principal::parse("reviewer").unwrap()).unwrap();
+    let inbox = TaskInbox::new("reviews", InboxPrincipal::parse("reviewer").unwrap()).unwrap();
     let job = Job::of(inbox.with_limits(InboxLimits { open: 3, ..InboxLimits::default() }));
     let builder = job.install(Organism::builder("office"));
     let builder = builder.client("editor", |c| c.calls::<Submit>()).client("reviewer", |c| c.calls::<Complete>());

@@ -134,7 +134,7 @@ fn what_a_registry_refuses_says_why() {
     // The editor submits in the name of a job of its own name, so no other principal may own such a job.
     assert!(register(&kit, "reviewer", "editor", &[]).unwrap_err().contains("belongs to another principal"));
     register(&kit, "reviewer", "reviews", &[]).unwrap();
-    assert!(register(&kit, "reviewer", "more", &[]).unwrap_err().contains("1 jobs are there"));
+    assert!(register(&kit, "reviewer", "more", &[]).unwrap_err().contains("1 jobs are registered"));
     let error = kit.ask_any("editor", call_to("drafts", detached("Read."))).unwrap_err().to_string();
     assert!(error.contains("there is no job 'reviews'"), "a job that is a listener has one inbox: {error}");
 }

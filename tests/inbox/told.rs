@@ -265,8 +265,8 @@ fn crashes(later: u64, detached: bool, expected: &[&str]) -> u32 {
 
 #[test]
 fn a_crash_at_any_append_tells_the_submitter_of_a_detached_task_once() {
-    let all: u32 = [1, 2, 3, 8].map(|later| crashes(later, true, &DETACHED)).into_iter().sum();
-    assert!(all > 4 * 40, "{all}");
+    let all: u32 = [1, 3].map(|later| crashes(later, true, &DETACHED)).into_iter().sum();
+    assert!(all > 2 * 40, "{all}");
 }
 
 #[test]

@@ -8,15 +8,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use systole::journal::{Journal, MemoryJournal, Op, Step};
-use systole::runtime::journal::{Durability, JournalReader, JournalWriter, Options, Problem, Retention, SqliteJournal};
+use systole::runtime::journal::{FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal};
 use systole::vocab::Time;
+use systole_core::journal::{Journal, MemoryJournal, Op, Step};
 
 use crate::story::{Folder, KEY, Story, content, open};
 use crate::versions::noted;
 
 fn refusal(file: &Path) -> String {
-    SqliteJournal::open(file, &Options::new(KEY)).unwrap_err().to_string()
+    SqliteJournal::open(file, &JournalOptions::new(KEY)).unwrap_err().to_string()
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn the_secret_is_made_once_and_starts_are_counted() {
     let folder = Folder::new();
     let first = open(&folder.journal()).recover().unwrap();
     assert_eq!((first.key, first.epoch, first.crashed), (KEY, 1, false));
-    let mut second = SqliteJournal::open(&folder.journal(), &Options::new([9; 32])).unwrap();
+    let mut second = SqliteJournal::open(&folder.journal(), &JournalOptions::new([9; 32])).unwrap();
     let recovered = second.recover().unwrap();
     assert_eq!((recovered.key, recovered.epoch, recovered.crashed), (KEY, 2, true));
     second.close().unwrap();
@@ -82,9 +82,9 @@ fn one_writes_and_others_may_read() {
     let folder = Folder::new();
     let mut first = open(&folder.journal());
     first.recover().unwrap();
-    let second = SqliteJournal::open(&folder.journal(), &Options::new(KEY)).unwrap_err();
+    let second = SqliteJournal::open(&folder.journal(), &JournalOptions::new(KEY)).unwrap_err();
     let own = std::process::id();
-    assert!(matches!(second.problem, Problem::InUse { holder: Some(id) } if id == own), "{second}");
+    assert!(matches!(second.problem, FileProblem::InUse { holder: Some(id) } if id == own), "{second}");
     assert!(second.to_string().contains("end that first"), "{second}");
     first.append(&Story::steps(3, 20)).unwrap();
     let reader = Connection::open(folder.journal()).unwrap();
@@ -103,8 +103,8 @@ fn no_other_name_leads_around_the_lock() {
     let current = folder.path().join("current");
     symlink(folder.path(), &current).unwrap();
     for name in [&link, &current.join("organism.journal"), &current.join("link.journal")] {
-        let second = SqliteJournal::open(name, &Options::new(KEY)).unwrap_err();
-        assert!(matches!(second.problem, Problem::InUse { .. }), "{second}");
+        let second = SqliteJournal::open(name, &JournalOptions::new(KEY)).unwrap_err();
+        assert!(matches!(second.problem, FileProblem::InUse { .. }), "{second}");
     }
     let stat = JournalReader::open(&link).unwrap().stat().unwrap();
     assert_eq!((stat.in_use, stat.writer), (true, Some(std::process::id())));
@@ -118,8 +118,8 @@ fn no_other_name_leads_around_the_lock() {
     fs::hard_link(folder.journal(), &second).unwrap();
     for name in [folder.journal(), second.clone()] {
         let before = fs::read(&name).unwrap();
-        let refused = SqliteJournal::open(&name, &Options::new(KEY)).unwrap_err();
-        assert!(matches!(refused.problem, Problem::Linked { links: 2 }), "{refused}");
+        let refused = SqliteJournal::open(&name, &JournalOptions::new(KEY)).unwrap_err();
+        assert!(matches!(refused.problem, FileProblem::Linked { links: 2 }), "{refused}");
         assert!(JournalReader::open(&name).is_err());
         assert_eq!(fs::read(&name).unwrap(), before);
     }
@@ -136,8 +136,8 @@ fn nothing_beside_a_journal_that_is_deleted_lets_another_writer_in() {
         let name = found.unwrap().file_name().into_string().unwrap();
         assert!(["organism.journal", "organism.journal-wal", "organism.journal-shm"].contains(&&*name), "{name}");
     }
-    let second = SqliteJournal::open(&folder.journal(), &Options::new(KEY)).unwrap_err();
-    assert!(matches!(second.problem, Problem::InUse { .. }), "{second}");
+    let second = SqliteJournal::open(&folder.journal(), &JournalOptions::new(KEY)).unwrap_err();
+    assert!(matches!(second.problem, FileProblem::InUse { .. }), "{second}");
     // Deleting the file itself ends the writer: later writes would be lost.
     fs::remove_file(folder.journal()).unwrap();
     let refused = refusal(&folder.journal());
@@ -264,8 +264,8 @@ fn ended(file: &Path) -> (i64, i64) {
 fn what_is_over_goes_after_its_time_and_the_rest_stays() {
     let folder = Folder::new();
     let age = Duration::from_secs(10 * 3600);
-    let retention = Retention { age, ..Retention::default() };
-    let mut store = SqliteJournal::open(&folder.journal(), &Options { retention, ..Options::new(KEY) }).unwrap();
+    let retention = Retention::default().age(age);
+    let mut store = SqliteJournal::open(&folder.journal(), &JournalOptions::new(KEY).retention(retention)).unwrap();
     let mut forever = MemoryJournal::new(KEY);
     store.recover().unwrap();
     busy(&mut store, 0..40);
@@ -288,22 +288,22 @@ fn what_has_had_its_time_goes_while_nothing_happens() {
     let before = ended(&folder.journal()).0;
     assert!(before > 20, "{before} are kept");
     drop(store);
-    // Those hours are long past.
+    // A year later those hours are long past.
     let mut store = open(&folder.journal());
     let open = content(store.recover().unwrap());
-    let writer = JournalWriter::start(Box::new(store), Durability::Process, Vec::new(), Box::new(|_, _| ())).unwrap();
-    while ended(&folder.journal()).0 > 0 {
-        std::thread::yield_now();
-    }
-    writer.close().unwrap();
+    let now = Time::from_nanos(365 * 24 * 3_600_000_000_000);
+    while store.tidy(now).unwrap() {}
+    assert_eq!(ended(&folder.journal()).0, 0);
+    store.close().unwrap();
+    drop(store);
     assert_eq!(content(super::story::open(&folder.journal()).recover().unwrap()), open, "what is not over stays");
 }
 
 #[test]
 fn the_oldest_goes_where_the_file_would_grow_too_large() {
     let folder = Folder::new();
-    let retention = Retention { bytes: 1, ..Retention::default() };
-    let mut store = SqliteJournal::open(&folder.journal(), &Options { retention, ..Options::new(KEY) }).unwrap();
+    let retention = Retention::default().bytes(1);
+    let mut store = SqliteJournal::open(&folder.journal(), &JournalOptions::new(KEY).retention(retention)).unwrap();
     store.recover().unwrap();
     busy(&mut store, 0..40);
     assert_eq!(ended(&folder.journal()), (0, 0));

@@ -65,7 +65,7 @@ fn check(folder: &Folder, confirmed: usize) -> usize {
 
 #[test]
 fn a_killed_process_loses_nothing_that_it_was_told_is_written() {
-    let rounds = std::env::var("SYSTOLE_KILLS").map_or(50, |rounds| rounds.parse().unwrap());
+    let rounds = std::env::var("SYSTOLE_KILLS").map_or(25, |rounds| rounds.parse().unwrap());
     let folder = Folder::new();
     let mut dice = Dice::new(std::process::id().into());
     let mut from = 0;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use rusqlite::Connection;
 #[cfg(feature = "gateway")]
-use systole::gateway::Kind;
+use systole::gateway::PrincipalKind;
 #[cfg(feature = "gateway")]
 use systole::journal::MemoryJournal;
-use systole::journal::{Journal, MailRecord, MailState, MailStatus, Op, Owner, Step, SubmissionRecord};
 #[cfg(feature = "gateway")]
 use systole::runtime::journal::Principals;
-use systole::runtime::journal::{JournalReader, Options, Retention, SqliteJournal};
+use systole::runtime::journal::{JournalOptions, JournalReader, Retention, SqliteJournal};
 use systole::vocab::{MessageId, ThreadId, Time};
+use systole_core::journal::{Journal, MailRecord, MailState, MailStatus, Op, Owner, Step, SubmissionRecord};
 use uuid::Uuid;
 
 #[cfg(feature = "gateway")]
@@ -40,8 +40,8 @@ fn is(state: MailState) -> MailStatus {
 }
 
 fn short_lived(folder: &Folder) -> SqliteJournal {
-    let retention = Retention { age: Duration::from_secs(3600), ..Retention::default() };
-    SqliteJournal::open(&folder.journal(), &Options { retention, ..Options::new(KEY) }).unwrap()
+    let retention = Retention::default().age(Duration::from_secs(3600));
+    SqliteJournal::open(&folder.journal(), &JournalOptions::new(KEY).retention(retention)).unwrap()
 }
 
 fn step(ops: Vec<Op>, at: u64) -> [Step; 1] {
@@ -109,7 +109,7 @@ fn a_submission_stays_while_its_conversation_is_open_and_its_time_after_that() {
     let mut story = Story::default();
     let opened = |story: &mut Story| loop {
         if let Op::Open(thread) = story.later(5, 3) {
-            return systole::journal::ThreadRecord { owner: Owner::Client("ada".parse().unwrap()), ..thread };
+            return systole_core::journal::ThreadRecord { owner: Owner::Client("ada".parse().unwrap()), ..thread };
         }
     };
     let (first, second, third) = (opened(&mut story), opened(&mut story), opened(&mut story));
@@ -145,12 +145,12 @@ fn a_submission_stays_while_its_conversation_is_open_and_its_time_after_that() {
 #[test]
 fn somebody_is_let_in_beside_an_organism_that_writes_and_without_one() {
     let folder = Folder::new();
-    let options = Options::new(KEY);
+    let options = JournalOptions::new(KEY);
     let name = |text: &str| text.parse().unwrap();
     let names = |of: &Principals| of.list().unwrap().iter().map(|one| one.name.to_string()).collect::<Vec<_>>();
     // There is no journal yet.
     let mut alone = Principals::open(&folder.journal(), &options).unwrap();
-    let token = alone.admit(name("ada"), Kind::Client, Time::from_nanos(1)).unwrap();
+    let token = alone.admit(name("ada"), PrincipalKind::Client, Time::from_nanos(1)).unwrap();
     assert!(token.reveal().starts_with("syt_"));
     drop(alone);
     let mut store = open(&folder.journal());
@@ -163,7 +163,7 @@ fn somebody_is_let_in_beside_an_organism_that_writes_and_without_one() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for n in 0..50 {
-                beside.admit(name(&format!("c{n}")), Kind::Client, Time::from_nanos(2)).unwrap();
+                beside.admit(name(&format!("c{n}")), PrincipalKind::Client, Time::from_nanos(2)).unwrap();
                 assert!(n % 2 == 0 || beside.dismiss(&name(&format!("c{n}"))).unwrap());
             }
         });

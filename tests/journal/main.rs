@@ -3,6 +3,7 @@
 mod damage;
 mod files;
 mod kill;
+mod kinds;
 mod mail;
 mod model;
 mod partitions;

@@ -1,11 +1,11 @@
 //! Records of some partitions: what a core takes over is what belongs to it, and all of that.
 
-use systole::journal::{
+use systole::runtime::journal::{JournalReader, SqliteJournal};
+use systole::vocab::{Amounts, Budget, Partition, Partitions, ThreadId, Time};
+use systole_core::journal::{
     BudgetRecord, EgressRecord, FanId, FanRecord, Journal, LetterRecord, MemoryJournal, MessageRecord, NoteRecord,
     Number, Op, Owner, Recovered, RememberedRecord, Step, ThreadRecord, numbers_after,
 };
-use systole::runtime::journal::{JournalReader, SqliteJournal};
-use systole::vocab::{Amounts, Budget, Partition, Partitions, ThreadId, Time};
 use uuid::Uuid;
 
 use crate::story::{
@@ -94,7 +94,7 @@ fn full(folder: &Folder) -> (SqliteJournal, MemoryJournal) {
     }
     let marked = memory.recover().unwrap().letters.into_iter().step_by(3).map(|letter| letter.number);
     for letter in marked {
-        assert!(memory.redrive(letter) && store.requeue_letter(letter).unwrap());
+        assert!(memory.redrive(letter) && store.redrive_letter(letter).unwrap());
     }
     store.recover().unwrap();
     (store, memory)

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
-use systole::journal::{
-    AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord,
-    MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner,
-    Recovered, Registration, RememberedRecord, Request, SettledRecord, StateRecord, Step, SubmissionRecord, TaskRecord,
-    ThreadRecord,
-};
-use systole::runtime::journal::{Options, SqliteJournal};
+use systole::runtime::journal::{JournalOptions, SqliteJournal};
 use systole::vocab::{
     Amounts, BrokenRule, Budget, Fault, FaultCode, MessageId, Millionths, Name, Partition, Position, TaskId, ThreadId,
     ThreadPath, Time,
+};
+use systole_core::journal::{
+    AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord,
+    LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Number, Op, Origin,
+    Owner, Recovered, Registration, RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step,
+    SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use uuid::Uuid;
 
@@ -50,7 +50,7 @@ impl Drop for Folder {
 }
 
 pub(crate) fn open(file: &Path) -> SqliteJournal {
-    SqliteJournal::open(file, &Options::new(KEY)).unwrap()
+    SqliteJournal::open(file, &JournalOptions::new(KEY)).unwrap()
 }
 
 /// Returns the recovered state without the parts that change with each start.
@@ -235,13 +235,11 @@ impl Story {
     /// Makes an operation that version 6 of the store did not know.
     pub(crate) fn budget(&self, pick: u16) -> Op {
         let n = u64::from(pick);
-        let budget = Budget {
-            tokens: n.is_multiple_of(2).then_some(n << 32),
-            cost: n.is_multiple_of(3).then_some(Millionths(n)),
-            calls: n.is_multiple_of(5).then_some(0),
-            threads: n.is_multiple_of(7).then_some(u64::MAX),
-            time: None,
-        };
+        let budget = Budget::NONE
+            .tokens(n.is_multiple_of(2).then_some(n << 32))
+            .cost(n.is_multiple_of(3).then_some(Millionths(n)))
+            .calls(n.is_multiple_of(5).then_some(0))
+            .threads(n.is_multiple_of(7).then_some(u64::MAX));
         let spent = Amounts { tokens: n / 2, cost: Millionths(u64::MAX - n), calls: n / 3, threads: n / 4 };
         Op::Budget(BudgetRecord { thread: some(&self.threads, pick.into()), budget, spent })
     }
@@ -315,7 +313,7 @@ pub(crate) fn message_record(number: Number, thread: Number, n: usize) -> Messag
 
 pub(crate) fn fan_record(id: FanId, thread: Number, n: usize) -> FanRecord {
     let call = id.call.map(|_| CallRecord {
-        requests: vec![Request {
+        requests: vec![RequestRecord {
             to: (n.is_multiple_of(2)).then(|| name(n)),
             thread: (n.is_multiple_of(3)).then(|| ThreadId::from_uuid(Uuid::from_u128(n as u128))),
             text: "<question>\"?\"</question>".into(),
@@ -324,7 +322,7 @@ pub(crate) fn fan_record(id: FanId, thread: Number, n: usize) -> FanRecord {
         join: ["all", "first", "settled", "2"][n % 4].into(),
         until: n.is_multiple_of(3).then(|| Time::from_nanos(1_900_000_000_123_456_789 + n as u64)),
         settled: (0..n % 3).map(settled).collect(),
-        outcome: if n.is_multiple_of(13) { Outcome::Dropped } else { Outcome::Open },
+        outcome: if n.is_multiple_of(13) { FanOutcome::Dropped } else { FanOutcome::Open },
     });
     FanRecord { id, thread, source: message_id(n), total: 1 + n as u32 % 4, delivered: 0, counted_off: 0, call }
 }

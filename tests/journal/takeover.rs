@@ -6,12 +6,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use systole::journal::{
+use systole::runtime::journal::{JournalReader, SqliteJournal, Takeover};
+use systole::vocab::{MessageId, ThreadId, Time};
+use systole_core::journal::{
     BodyRecord, Journal, MailState, MessageRecord, MessageState, Op, OpenMail, Origin, Owner, Recovered, Step,
     ThreadRecord,
 };
-use systole::runtime::journal::{JournalReader, SqliteJournal, Takeover};
-use systole::vocab::{MessageId, ThreadId, Time};
 use uuid::Uuid;
 
 use crate::story::{Folder, content, open};

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use systole::journal::{
+use systole::runtime::journal::{Fork, ForkError, JournalOptions, JournalReader, SqliteJournal};
+use systole::vocab::{MessageId, Name, Partition, ThreadId};
+use systole_core::journal::{
     AddresseeRecord, BodyRecord, Journal, LAST_EPOCH, MemoryJournal, MessageRecord, MessageState, Number, Op, Origin,
     Recovered, Step, numbers_after,
 };
-use systole::runtime::journal::{Fork, ForkError, JournalReader, Options, SqliteJournal};
-use systole::vocab::{MessageId, Name, Partition, ThreadId};
 use uuid::Uuid;
 
 use crate::story::{Folder, KEY, Story, content, open};
@@ -195,7 +195,7 @@ fn each_row_of_version_7_is_checked_by_its_old_sum() {
                 continue;
             }
             let damaged = fs::read(folder.journal()).unwrap();
-            match SqliteJournal::open(&folder.journal(), &Options::new(KEY)) {
+            match SqliteJournal::open(&folder.journal(), &JournalOptions::new(KEY)) {
                 Err(error) => {
                     assert!(error.to_string().contains("is not as it was written"), "{table}: {error}");
                     assert!(fs::read(folder.journal()).unwrap() == damaged, "{table}: a refused file was changed");

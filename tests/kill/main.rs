@@ -16,7 +16,7 @@ use organism::{JOURNAL, LEVEL, serve};
 /// The longest silence of the process while a line is expected, on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The default number of kills.
-const KILLS: u64 = 80;
+const KILLS: u64 = 40;
 /// Organisms that are killed in parallel.
 const LIVES: u64 = 2;
 /// The most lines of the process before it is killed.
@@ -56,7 +56,7 @@ fn number(variable: &str) -> Option<u64> {
 fn play(level: &str, seed: u64, kills: u64) {
     let mut random = seed;
     let place = format!("kill-{level}-{seed}-{}", std::process::id());
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
+    let directory = std::env::temp_dir().join(place);
     std::fs::create_dir_all(&directory).expect("a place for the journal");
     let journal = directory.join("journal");
     let mut books = Books::default();

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole::core::Join;
 use systole::inbox::payload::{Accept, Complete, ResultPayload, Submit};
-use systole::inbox::{Event, EventKind, Status};
+use systole::inbox::{Status, TaskEvent, TaskEventKind};
 use systole::prelude::*;
 use systole::runtime::block_on;
 use systole::runtime::inbox::Job;
@@ -116,15 +116,15 @@ impl Handler<Delivery<Part>> for Worker {
 }
 
 /// Accepts and completes tasks as they come, first those from before a kill.
-fn review_all(organism: &Organism, reviews: &Job, events: std::sync::mpsc::Receiver<Event>) {
+fn review_all(organism: &Organism, reviews: &Job, events: std::sync::mpsc::Receiver<TaskEvent>) {
     let reviewer = organism.client("reviewer").expect("it is registered");
     let reader = reviewer.clone();
     // The answers confirm it, or that it was done before the kill.
     std::thread::spawn(move || block_on(async { while reader.receive().await.is_some() {} }));
     let left: Vec<_> = reviews.read(|inbox| {
         let known = |status| match status {
-            Status::Pending => Some(EventKind::Routed),
-            Status::Accepted => Some(EventKind::Accepted),
+            Status::Pending => Some(TaskEventKind::Routed),
+            Status::Accepted => Some(TaskEventKind::Accepted),
             _ => None,
         };
         inbox.tasks().filter_map(|task| Some((task.id, known(task.status)?))).collect()
@@ -134,8 +134,8 @@ fn review_all(organism: &Organism, reviews: &Job, events: std::sync::mpsc::Recei
         let events = events.into_iter().map(|event| (event.task, event.kind));
         for (id, kind) in left.into_iter().chain(events) {
             let posted = match kind {
-                EventKind::Routed => block_on(reviewer.post(call_to("reviews", Accept { id }))),
-                EventKind::Accepted => {
+                TaskEventKind::Routed => block_on(reviewer.post(call_to("reviews", Accept { id }))),
+                TaskEventKind::Accepted => {
                     let text = review(order_of(&reviews, id)).to_string();
                     block_on(reviewer.post(call_to("reviews", Complete { id, text })))
                 }
@@ -174,7 +174,7 @@ pub(crate) fn serve() {
         .client("customer", |client| client.calls::<Order>())
         .client("reviewer", |client| client.calls::<Accept>().calls::<Complete>())
         // Kills are no fault of a message, so it may run often.
-        .limits(Limits { max_attempts: 250, ..Limits::default() })
+        .limits(Limits::default().max_attempts(250))
         .shards(2)
         .durable(journal, level)
         .start()

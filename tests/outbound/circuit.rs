@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use systole::outbound::{Cause, CircuitPolicy, CircuitState, Options, State};
+use systole::outbound::{Cause, CircuitPolicy, CircuitState, DeliveryOptions, State};
 use systole::vocab::Name;
 
 use crate::peer::{Act, OK, Peer, Refusing};
 use crate::setup::{Folder, deliver, delivery, options};
 
-fn with(failures: u32, cool_down: u64) -> Options {
-    Options { circuit: CircuitPolicy { failures, cool_down: Duration::from_secs(cool_down) }, ..options() }
+fn with(failures: u32, cool_down: u64) -> DeliveryOptions {
+    options().circuit(CircuitPolicy::default().failures(failures).cool_down(Duration::from_secs(cool_down)))
 }
 
 fn peer() -> Name {
@@ -76,7 +76,7 @@ async fn any_answer_closes_it_and_other_targets_have_their_own() {
     deliver(&outbound, delivery(3, &refusing.url())).await.unwrap_err();
     assert!(matches!(outbound.circuit(&peer()), CircuitState::Open(_)));
     let answers = Peer::start([OK]).await;
-    let other = systole::outbound::Delivery { target: "other".parse().unwrap(), ..delivery(4, &answers.url()) };
+    let other = systole::outbound::OutboundDelivery { target: "other".parse().unwrap(), ..delivery(4, &answers.url()) };
     deliver(&outbound, other).await.unwrap();
 }
 

@@ -4,13 +4,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use systole::outbound::{
-    Cause, Delivery, DeliveryError, Options, Outbound, OutboundError, OutboxError, Problem, Retention, State,
+    Cause, DeliveryError, FileProblem, Outbound, OutboundDelivery, OutboundError, OutboxError, Retention, State,
 };
 
 use crate::peer::{Act, OK, Peer};
 use crate::setup::{Folder, deliver, delivery, id, options, patient};
 
-async fn backs_off(outbound: &Outbound, delivery: Delivery) {
+async fn backs_off(outbound: &Outbound, delivery: OutboundDelivery) {
     let mut handle = outbound.send(delivery).await.unwrap();
     handle.wait_for(|state| matches!(state, State::BackingOff { .. })).await.unwrap();
 }
@@ -24,8 +24,8 @@ async fn the_same_delivery_is_one() {
     peer.next().await;
     let mut again = outbound.send(delivery(7, &peer.url())).await.unwrap();
     for other in [
-        Delivery { body: "<b/>".into(), ..delivery(7, &peer.url()) },
-        Delivery { target: "other".parse().unwrap(), ..delivery(7, &peer.url()) },
+        OutboundDelivery { body: "<b/>".into(), ..delivery(7, &peer.url()) },
+        OutboundDelivery { target: "other".parse().unwrap(), ..delivery(7, &peer.url()) },
         delivery(7, "http://127.0.0.1:1/"),
     ] {
         let refused = outbound.send(other).await.unwrap_err();
@@ -39,7 +39,7 @@ async fn the_same_delivery_is_one() {
     outbound.close(Duration::ZERO).await;
     let outbound = folder.start(options()).await;
     assert_eq!(deliver(&outbound, delivery(7, &peer.url())).await, outcome);
-    let other = Delivery { body: "<b/>".into(), ..delivery(7, &peer.url()) };
+    let other = OutboundDelivery { body: "<b/>".into(), ..delivery(7, &peer.url()) };
     assert!(matches!(outbound.send(other).await, Err(DeliveryError::IdTaken { .. })));
     assert!(peer.rest().is_empty());
 }
@@ -84,7 +84,7 @@ async fn a_back_off_goes_on_after_a_crash_with_the_attempts_already_made() {
             Ok(outbound) => break outbound,
             // The thread of the outbox writer still runs.
             Err(OutboundError::Outbox(OutboxError::Store { problem, .. }))
-                if matches!(*problem, Problem::InUse { .. }) =>
+                if matches!(*problem, FileProblem::InUse { .. }) =>
             {
                 tokio::task::yield_now().await;
             }
@@ -233,8 +233,8 @@ async fn what_was_cancelled_stays_cancelled() {
 async fn what_is_over_is_kept_for_a_while() {
     let folder = Folder::new();
     let peer = Peer::start([OK]).await;
-    let retention = Retention { age: Duration::from_secs(60), ..Retention::default() };
-    let outbound = folder.start(Options { retention, ..options() }).await;
+    let retention = Retention::default().age(Duration::from_secs(60));
+    let outbound = folder.start(options().retention(retention)).await;
     deliver(&outbound, delivery(1, &peer.url())).await.unwrap();
     tokio::time::advance(Duration::from_secs(59)).await;
     deliver(&outbound, delivery(2, &peer.url())).await.unwrap();
@@ -250,7 +250,7 @@ async fn what_is_over_goes_with_time_although_nothing_comes() {
     let folder = Folder::new();
     let peer = Peer::start([OK, OK, Act::SayAndHang("")]).await;
     let age = Duration::from_secs(60);
-    let outbound = folder.start(Options { retention: Retention { age, ..Retention::default() }, ..options() }).await;
+    let outbound = folder.start(options().retention(Retention::default().age(age))).await;
     assert_eq!(outbound.tidy().await.unwrap(), None);
     for number in 1..=2 {
         deliver(&outbound, delivery(number, &peer.url())).await.unwrap();
@@ -285,18 +285,18 @@ async fn only_what_has_ended_is_forgotten_and_its_id_is_free() {
 #[tokio::test]
 async fn past_its_size_the_oldest_goes_and_what_waits_stays() {
     let folder = Folder::new();
-    let retention = Retention { bytes: 0, ..Retention::default() };
+    let retention = Retention::default().bytes(0);
     let peer = Peer::start([OK]).await;
     let silent = Peer::start([Act::SayAndHang("")]).await;
-    let outbound = folder.start(Options { retention, ..options() }).await;
+    let outbound = folder.start(options().retention(retention)).await;
     let target = "silent".parse().unwrap();
-    outbound.send(Delivery { target, ..delivery(1, &silent.url()) }).await.unwrap();
+    outbound.send(OutboundDelivery { target, ..delivery(1, &silent.url()) }).await.unwrap();
     deliver(&outbound, delivery(2, &peer.url())).await.unwrap();
     deliver(&outbound, delivery(3, &peer.url())).await.unwrap();
     assert_eq!(outbound.report(id(2)).await.unwrap(), None);
     assert!(outbound.report(id(3)).await.unwrap().is_some());
     outbound.close(Duration::ZERO).await;
-    let outbound = folder.start(Options { retention, ..options() }).await;
+    let outbound = folder.start(options().retention(retention)).await;
     assert_eq!(outbound.report(id(3)).await.unwrap(), None);
     assert!(outbound.report(id(1)).await.unwrap().is_some());
 }
@@ -308,7 +308,7 @@ async fn an_outbox_that_is_full_says_so_and_takes_more_when_it_is_not() {
     let mut limits = options().limits;
     limits.deliveries = 2;
     limits.bytes = 25;
-    let outbound = folder.start(Options { limits, ..options() }).await;
+    let outbound = folder.start(options().limits(limits)).await;
     let mut first = outbound.send(delivery(1, &peer.url())).await.unwrap();
     outbound.send(delivery(2, &peer.url())).await.unwrap();
     let refused = outbound.send(delivery(3, &peer.url())).await.unwrap_err();
@@ -317,12 +317,12 @@ async fn an_outbox_that_is_full_says_so_and_takes_more_when_it_is_not() {
     peer.next().await;
     peer.go_on();
     first.outcome().await.unwrap().unwrap();
-    let long = Delivery { body: vec![b'x'; 16].into(), ..delivery(3, &peer.url()) };
+    let long = OutboundDelivery { body: vec![b'x'; 16].into(), ..delivery(3, &peer.url()) };
     assert!(matches!(outbound.send(long).await, Err(DeliveryError::Full { deliveries: 1, bytes: 10 })));
     outbound.send(delivery(3, &peer.url())).await.unwrap();
     // Open deliveries are counted again after a start.
     outbound.close(Duration::ZERO).await;
-    let outbound = folder.start(Options { limits, ..options() }).await;
+    let outbound = folder.start(options().limits(limits)).await;
     assert!(matches!(
         outbound.send(delivery(4, &peer.url())).await,
         Err(DeliveryError::Full { deliveries: 2, bytes: 20 })
@@ -349,7 +349,7 @@ async fn what_is_no_outbox_is_left_as_it_is() {
     std::fs::write(folder.outbox(), "a diary").unwrap();
     assert!(refusal(&folder).await.contains("this is no outbox, and was left as it is"));
     assert_eq!(std::fs::read(folder.outbox()).unwrap(), b"a diary");
-    let journal = systole::runtime::journal::Options::new([1; 32]);
+    let journal = systole::runtime::journal::JournalOptions::new([1; 32]);
     std::fs::remove_file(folder.outbox()).unwrap();
     drop(systole::runtime::journal::SqliteJournal::open(&folder.outbox(), &journal).unwrap());
     assert!(refusal(&folder).await.contains("this is no outbox"));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use systole::outbound::{Cause, Delivery, DeliveryError, Guard, Options, State};
+use systole::outbound::{Cause, DeliveryError, Guard, OutboundDelivery, State};
 
 use crate::peer::{Act, OK, Peer};
 use crate::setup::{Folder, deliver, delivery, id, options, outcome, patient};
@@ -11,7 +11,7 @@ use crate::setup::{Folder, deliver, delivery, id, options, outcome, patient};
 async fn a_name_that_leads_inside_is_refused_after_it_was_looked_up() {
     let mut peer = Peer::start([OK]).await;
     let url = format!("http://localhost:{}/", peer.address.port());
-    let error = outcome(Options { guard: Guard::new(), ..options() }, delivery(7, &url)).await.unwrap_err();
+    let error = outcome(options().guard(Guard::new()), delivery(7, &url)).await.unwrap_err();
     assert_eq!((error.cause, error.attempts), (Cause::AddressRefused, 1), "{error}");
     assert!(error.message.contains("is loopback: nothing is sent there unless its network is allowed"), "{error}");
     assert!(peer.rest().is_empty());
@@ -23,7 +23,7 @@ async fn a_name_that_leads_inside_is_refused_after_it_was_looked_up() {
 #[tokio::test]
 async fn an_address_is_refused_before_it_is_taken() {
     let folder = Folder::new();
-    let outbound = folder.start(Options { guard: Guard::new(), ..options() }).await;
+    let outbound = folder.start(options().guard(Guard::new())).await;
     let refused = outbound.send(delivery(7, "http://[::ffff:127.0.0.1]:1/")).await.unwrap_err();
     assert!(matches!(refused, DeliveryError::Address { .. }), "{refused}");
     assert_eq!(outbound.report(id(7)).await.unwrap(), None);
@@ -38,7 +38,7 @@ async fn an_address_that_was_allowed_before_is_judged_again() {
     handle.wait_for(|state| matches!(state, State::BackingOff { .. })).await.unwrap();
     peer.next().await;
     outbound.close(Duration::ZERO).await;
-    let outbound = folder.start(Options { guard: Guard::new(), ..patient() }).await;
+    let outbound = folder.start(patient().guard(Guard::new())).await;
     let error = outbound.outcomes().next().await.unwrap().outcome.unwrap_err();
     assert_eq!((error.cause, error.attempts), (Cause::AddressRefused, 2), "{error}");
     assert!(peer.rest().is_empty());
@@ -49,12 +49,12 @@ async fn a_target_can_have_a_guard_of_its_own() {
     let folder = Folder::new();
     let mut peer = Peer::start([OK]).await;
     let guards = [("peer".parse().unwrap(), options().guard)].into();
-    let outbound = folder.start(Options { guard: Guard::new(), guards, ..options() }).await;
-    let other = Delivery { target: "other".parse().unwrap(), ..delivery(8, &peer.url()) };
+    let outbound = folder.start(options().guard(Guard::new()).guards(guards)).await;
+    let other = OutboundDelivery { target: "other".parse().unwrap(), ..delivery(8, &peer.url()) };
     let refused = outbound.send(other.clone()).await.unwrap_err();
     assert!(matches!(refused, DeliveryError::Address { .. }), "{refused}");
     let url = format!("http://localhost:{}/", peer.address.port());
-    let error = deliver(&outbound, Delivery { url: url.clone(), ..other }).await.unwrap_err();
+    let error = deliver(&outbound, OutboundDelivery { url: url.clone(), ..other }).await.unwrap_err();
     assert_eq!(error.cause, Cause::AddressRefused, "{error}");
     assert!(peer.rest().is_empty());
     for (number, url) in (9..).zip([peer.url(), url]) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use systole::outbound::{Cause, Delivery};
+use systole::outbound::{Cause, OutboundDelivery};
 
 use crate::peer::{Act, OK, Peer};
 use crate::setup::{Folder, delivery, id, options};
@@ -48,7 +48,7 @@ async fn play(random: &mut Random) {
     let one = |number: u64| {
         let target = number % TARGETS;
         let name = format!("peer-{target}").parse().unwrap();
-        Delivery { target: name, ..delivery(number.into(), &peers[target as usize].url()) }
+        OutboundDelivery { target: name, ..delivery(number.into(), &peers[target as usize].url()) }
     };
     let folder = Folder::new();
     let mut outbound = folder.start(options()).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use systole::outbound::{Cause, Delivery, Options, Secret, State, Taken, signature};
+use systole::outbound::{Cause, OutboundDelivery, Secret, State, Taken, signature};
 use systole::vocab::Time;
 
 use crate::peer::{Act, OK, Peer, Refusing};
@@ -70,7 +70,7 @@ async fn a_peer_that_takes_no_body_is_tried_again() {
     // More bytes than the buffers of the system hold.
     options.limits.body = 64 << 20;
     let body = vec![b'x'; 64 << 20];
-    let error = outcome(options, Delivery { body: body.into(), ..delivery(7, &peer.url()) }).await.unwrap_err();
+    let error = outcome(options, OutboundDelivery { body: body.into(), ..delivery(7, &peer.url()) }).await.unwrap_err();
     assert_eq!((error.cause, error.attempts), (Cause::AttemptsExhausted, 2), "{error}");
     assert_eq!(error.message, "the peer accepted no byte of the body for 50ms");
 }
@@ -215,7 +215,7 @@ async fn a_redirect_leads_nowhere() {
 async fn the_waits_are_those_of_the_policy() {
     let refusing = Refusing::new();
     let mut options = options();
-    options.policy = systole::outbound::retry::Policy { jitter: 0.0, ..Default::default() };
+    options.policy = systole::outbound::retry::Policy::default().jitter(0.0);
     let folder = Folder::new();
     let outbound = folder.start(options).await;
     let mut handle = outbound.send(delivery(7, &refusing.url())).await.unwrap();
@@ -246,8 +246,7 @@ async fn the_budget_ends_the_attempt_that_runs() {
 async fn a_wait_that_the_budget_does_not_allow_is_not_begun() {
     let refusing = Refusing::new();
     let mut options = options();
-    options.policy =
-        systole::outbound::retry::Policy { jitter: 0.0, budget: Duration::from_secs(10), ..Default::default() };
+    options.policy = systole::outbound::retry::Policy::default().jitter(0.0).budget(Duration::from_secs(10));
     let error = outcome(options, delivery(7, &refusing.url())).await.unwrap_err();
     assert_eq!((error.cause, error.attempts, error.elapsed.as_secs()), (Cause::TotalBudgetExhausted, 4, 7), "{error}");
     assert!(error.message.contains("Connection refused"), "{error}");
@@ -259,11 +258,11 @@ async fn a_delivery_is_signed_with_the_secret_of_its_target() {
     let known = secret.clone();
     let secrets: systole::outbound::Secrets =
         std::sync::Arc::new(move |target| (target.as_str() == "peer").then(|| known.clone()));
-    let options = Options { secrets, ..options() };
+    let options = options().secrets(secrets);
     let mut peer = Peer::start([Act::CloseAfterRequest, OK]).await;
     let folder = Folder::new();
     let outbound = folder.start(options).await;
-    deliver(&outbound, Delivery { signed: true, ..delivery(7, &peer.url()) }).await.unwrap();
+    deliver(&outbound, OutboundDelivery { signed: true, ..delivery(7, &peer.url()) }).await.unwrap();
     for request in peer.rest() {
         let header = request.header("systole-signature").unwrap();
         let at: u64 = header.strip_prefix("t=").and_then(|rest| rest.split_once(',')).unwrap().0.parse().unwrap();
@@ -272,7 +271,7 @@ async fn a_delivery_is_signed_with_the_secret_of_its_target() {
     }
     deliver(&outbound, delivery(8, &peer.url())).await.unwrap();
     assert_eq!(peer.next().await.header("systole-signature"), None);
-    let unknown = Delivery { signed: true, target: "other".parse().unwrap(), ..delivery(9, &peer.url()) };
+    let unknown = OutboundDelivery { signed: true, target: "other".parse().unwrap(), ..delivery(9, &peer.url()) };
     let error = deliver(&outbound, unknown).await.unwrap_err();
     assert_eq!((error.cause, error.message.as_str()), (Cause::NoSecret, "there is no secret to sign with for other"));
     assert!(peer.rest().is_empty(), "it was not sent without");

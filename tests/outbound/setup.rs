@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use systole::outbound::retry::Policy;
-use systole::outbound::{CircuitPolicy, Delivery, Guard, Options, Outbound, Outcome};
+use systole::outbound::{CircuitPolicy, DeliveryOptions, DeliveryOutcome, Guard, Outbound, OutboundDelivery};
 use systole::vocab::MessageId;
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ impl Folder {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("outbound-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }
@@ -25,7 +25,7 @@ impl Folder {
         self.0.join("outbox")
     }
 
-    pub(crate) async fn start(&self, options: Options) -> Outbound {
+    pub(crate) async fn start(&self, options: DeliveryOptions) -> Outbound {
         Outbound::start(&self.outbox(), options).await.unwrap()
     }
 }
@@ -37,21 +37,15 @@ impl Drop for Folder {
 }
 
 /// Options of three attempts without waits, to this machine, without time limits.
-pub(crate) fn options() -> Options {
-    let policy = Policy {
-        attempts: 3,
-        base: Duration::from_millis(1),
-        cap: Duration::from_millis(2),
-        jitter: 0.0,
-        ..Policy::default()
-    };
+pub(crate) fn options() -> DeliveryOptions {
+    let policy = Policy::default().attempts(3).base(Duration::from_millis(1)).cap(Duration::from_millis(2)).jitter(0.0);
     let guard = Guard::new().allow("127.0.0.0/8".parse().unwrap());
-    let circuit = CircuitPolicy { failures: 0, ..CircuitPolicy::default() };
-    Options { policy, guard, circuit, ..Options::default() }
+    let circuit = CircuitPolicy::default().failures(0);
+    DeliveryOptions::default().policy(policy).guard(guard).circuit(circuit)
 }
 
 /// Options as [`options`], with a wait that allows no second attempt within a test.
-pub(crate) fn patient() -> Options {
+pub(crate) fn patient() -> DeliveryOptions {
     let mut options = options();
     options.policy.base = Duration::from_secs(400);
     options.policy.cap = options.policy.base;
@@ -62,17 +56,17 @@ pub(crate) fn id(number: u128) -> MessageId {
     MessageId::from_uuid(Uuid::from_u128(number))
 }
 
-pub(crate) fn delivery(number: u128, url: &str) -> Delivery {
-    Delivery::new(id(number), "peer".parse().unwrap(), url, format!("<a n='{number}'/>"))
+pub(crate) fn delivery(number: u128, url: &str) -> OutboundDelivery {
+    OutboundDelivery::new(id(number), "peer".parse().unwrap(), url, format!("<a n='{number}'/>"))
 }
 
 /// The end of a delivery.
-pub(crate) async fn deliver(outbound: &Outbound, delivery: Delivery) -> Outcome {
+pub(crate) async fn deliver(outbound: &Outbound, delivery: OutboundDelivery) -> DeliveryOutcome {
     outbound.send(delivery).await.unwrap().outcome().await.unwrap()
 }
 
 /// The end of the only delivery of an outbox.
-pub(crate) async fn outcome(options: Options, delivery: Delivery) -> Outcome {
+pub(crate) async fn outcome(options: DeliveryOptions, delivery: OutboundDelivery) -> DeliveryOutcome {
     let folder = Folder::new();
     let outbound = folder.start(options).await;
     deliver(&outbound, delivery).await

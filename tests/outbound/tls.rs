@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use systole::outbound::{Cause, Options, Outbound, OutboundError};
+use systole::outbound::{Cause, Outbound, OutboundError};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsAcceptor;
@@ -40,7 +40,7 @@ async fn start() -> u16 {
 async fn a_peer_is_believed_by_its_certificate() {
     let port = start().await;
     let folder = Folder::new();
-    let outbound = folder.start(Options { certificates: AUTHORITY.to_vec(), ..options() }).await;
+    let outbound = folder.start(options().certificates(AUTHORITY.to_vec())).await;
     for (number, host) in (1..).zip(["localhost", "127.0.0.1"]) {
         deliver(&outbound, delivery(number, &format!("https://{host}:{port}/"))).await.unwrap();
     }
@@ -63,7 +63,7 @@ async fn an_authority_that_nobody_knows_is_not_believed() {
 async fn what_is_no_certificate_is_refused() {
     for bad in ["no certificate", "-----BEGIN CERTIFICATE-----\nAAAA"] {
         let folder = Folder::new();
-        let refused = Outbound::start(&folder.outbox(), Options { certificates: bad.into(), ..options() }).await;
+        let refused = Outbound::start(&folder.outbox(), options().certificates(bad.into())).await;
         assert!(matches!(refused.unwrap_err(), OutboundError::Certificates(_)), "{bad}");
     }
 }

@@ -42,7 +42,7 @@ fn envelope(text: &str) -> String {
 #[tokio::test]
 async fn a_full_organism_refuses_at_the_edge_and_loses_nothing_that_it_took() {
     let gate = Arc::new(Semaphore::new(0));
-    let organism = gated(Limits { queue: 10, ..Limits::default() }, gate.clone());
+    let organism = gated(Limits::default().queue(10), gate.clone());
     let client = organism.client("cli").unwrap();
     let mut taken = 0;
     let refused = loop {
@@ -80,7 +80,7 @@ async fn fill(organism: &Organism, client: &Client) -> usize {
 #[tokio::test]
 async fn the_core_answers_while_the_organism_is_full() {
     let gate = Arc::new(Semaphore::new(0));
-    let organism = gated(Limits { queue: 10, ..Limits::default() }, gate.clone());
+    let organism = gated(Limits::default().queue(10), gate.clone());
     let client = organism.client("cli").unwrap();
     let taken = within(fill(&organism, &client)).await;
     let capabilities = within(client.ask(ListCapabilities)).await.unwrap();
@@ -95,7 +95,7 @@ async fn the_core_answers_while_the_organism_is_full() {
 #[tokio::test]
 async fn what_pretends_to_be_a_question_to_the_core_is_answered_with_overload() {
     let gate = Arc::new(Semaphore::new(0));
-    let organism = gated(Limits { queue: 10, ..Limits::default() }, gate.clone());
+    let organism = gated(Limits::default().queue(10), gate.clone());
     let client = organism.client("cli").unwrap();
     let taken = within(fill(&organism, &client)).await;
     let sly = envelope("https://xml-pipeline.org/ns/meta/v1");
@@ -176,7 +176,7 @@ async fn what_a_client_may_not_send_is_like_what_nobody_takes() {
 #[tokio::test]
 async fn a_client_that_does_not_read_has_its_conversations_cancelled() {
     let gate = Arc::new(Semaphore::new(0));
-    let organism = gated(Limits { egress: 4, ..Limits::default() }, gate.clone());
+    let organism = gated(Limits::default().egress(4), gate.clone());
     let client = organism.client("cli").unwrap();
     let mut waiting = client.converse();
     for _ in 0..7 {
@@ -196,7 +196,7 @@ async fn a_client_that_does_not_read_has_its_conversations_cancelled() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_refused() {
-    let organism = gated(Limits { egress: 2, ..Limits::default() }, Arc::new(Semaphore::new(100)));
+    let organism = gated(Limits::default().egress(2), Arc::new(Semaphore::new(100)));
     let client = organism.client("cli").unwrap();
     for _ in 0..2 {
         client.tell(question("?")).unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use systole::core::DeadLetterError;
-use systole::journal::{Journal, JournalError, MemoryJournal, Recovered, Step};
+use systole::journal::{Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered, Step};
 use systole::prelude::*;
 use systole::runtime::Breakdown;
 use tokio::task::{JoinSet, yield_now};
@@ -180,15 +180,15 @@ async fn an_operator_queues_dead_letters_again_or_discards_them() {
     assert_eq!(letters.len(), 3);
     let [first, second, third] = [0, 1, 2].map(|at: usize| letters[at].id);
     // The actress may not call that.
-    let refused = within(organism.requeue(first)).await.unwrap_err();
+    let refused = within(organism.redrive(first)).await.unwrap_err();
     assert!(matches!(&refused, DeadLetterError::NotACall { from, .. } if from.as_str() == "actress"), "{refused}");
     assert_eq!(within(organism.discard(second)).await, Ok(()));
-    assert_eq!(within(organism.requeue(second)).await, Err(DeadLetterError::Unknown));
+    assert_eq!(within(organism.redrive(second)).await, Err(DeadLetterError::Unknown));
     within(organism.run_until_idle()).await;
     let left: Vec<_> = organism.dead_letters().await.iter().map(|letter| letter.id).collect();
     assert_eq!(left, [first, third]);
     within(organism.drain(LONG)).await;
-    assert_eq!(within(organism.requeue(third)).await, Err(DeadLetterError::Closed));
+    assert_eq!(within(organism.redrive(third)).await, Err(DeadLetterError::Closed));
     assert_eq!(within(organism.discard(third)).await, Err(DeadLetterError::Closed));
 }
 
@@ -351,7 +351,7 @@ impl Journal for Bad {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,
             None if self.panics => panic!("as told"),
-            None => return Err(JournalError { message: "as told".into() }),
+            None => return Err(JournalError::new(JournalErrorKind::Full, "as told")),
         }
         self.journal.append(steps)
     }
@@ -368,7 +368,7 @@ impl Journal for Bad {
 #[tokio::test]
 async fn a_journal_whose_thread_fails_ends_the_organism_and_each_client_that_waits_is_told() {
     hush();
-    for (panics, expected) in [(false, "as told"), (true, "has panicked")] {
+    for (panics, expected) in [(false, JournalErrorKind::Full), (true, JournalErrorKind::Panicked)] {
         let organism = Organism::builder("theatre")
             .shards(2)
             .listener("actress", || Actress { made: 0 }, |c| c.accepts::<Order>().replies::<Answered>().timeout(LONG))
@@ -384,7 +384,7 @@ async fn a_journal_whose_thread_fails_ends_the_organism_and_each_client_that_wai
         }
         assert!(asked > 0, "the first is written");
         let why = tokio::time::timeout(LONG, organism.broken()).await.expect("it goes on without its journal");
-        assert!(matches!(&why, Breakdown::Journal(error) if error.message.contains(expected)), "{why}");
+        assert!(matches!(&why, Breakdown::Journal(error) if error.kind() == expected), "{why}");
         assert_eq!((organism.breakdown(), organism.ready()), (Some(why), Err(SendError::Closed)));
         let mut told = 0;
         while told < asked {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use systole::core::{Body, Contract, Message, Outcome};
+use systole::core::{Body, Contract, HandlerOutcome, Message};
 use systole::ladder::Raw;
 use systole::prelude::*;
 use systole::protocol::{CloseThread, ListCapabilities, ThreadSpawned};
@@ -133,16 +133,16 @@ async fn a_blocking_boot_handler_takes_no_thread_from_the_others() {
 struct Model;
 
 impl RawListener for Model {
-    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         Box::pin(async move {
-            let Body::Payload { payload, .. } = &message.body else { return Outcome::Emitted(Vec::new()) };
+            let Body::Payload { payload, .. } = &message.body else { return HandlerOutcome::Emitted(Vec::new()) };
             assert!(payload.payload().as_str().contains("question"));
             assert_eq!(context.contract().name.as_str(), "model");
             let sum = match context.thread().call(Add { a: 1, b: 1 }).await {
                 Ok(sum) => sum,
-                Err(fault) => return Outcome::Failed(fault.into()),
+                Err(fault) => return HandlerOutcome::Failed(fault.into()),
             };
-            Outcome::Wrote(Raw::new(format!(
+            HandlerOutcome::Wrote(Raw::new(format!(
                 "<answered xmlns='urn:example:test:v1'><text>{}</text></answered>",
                 sum.value
             )))
@@ -152,12 +152,10 @@ impl RawListener for Model {
 
 #[tokio::test]
 async fn a_raw_listener_writes_bytes_and_may_await() {
-    let contract = Contract {
-        accepts: vec![Question::qname()],
-        replies: vec![Answered::qname()],
-        calls: vec![Add::qname()],
-        ..Contract::new("model".parse().unwrap())
-    };
+    let contract = Contract::new("model".parse().unwrap())
+        .accepts(vec![Question::qname()])
+        .replies(vec![Answered::qname()])
+        .calls(vec![Add::qname()]);
     let schemas = [PayloadSchema::of::<Question>().unwrap(), PayloadSchema::of::<Answered>().unwrap()];
     let organism = Organism::builder("raw")
         .schemas(schemas)

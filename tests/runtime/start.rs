@@ -1,8 +1,8 @@
 //! Mistakes that keep an organism from starting.
 
-use systole::core::Problem;
+use systole::core::BlueprintProblem;
 use systole::prelude::*;
-use systole::runtime::Refusal;
+use systole::runtime::StartRefusal;
 
 use crate::calculator::*;
 
@@ -26,7 +26,9 @@ fn everything_that_is_wrong_is_said_at_once() {
     ] {
         assert!(text.contains(expected), "no '{expected}' in: {text}");
     }
-    assert!(refusals.iter().any(|refusal| matches!(refusal, Refusal::Problem(Problem::Ambiguous { .. }))));
+    assert!(
+        refusals.iter().any(|refusal| matches!(refusal, StartRefusal::Problem(BlueprintProblem::Ambiguous { .. })))
+    );
 }
 
 #[test]

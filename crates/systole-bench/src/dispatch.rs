@@ -13,8 +13,7 @@ use actix::{Actor, Context, Handler};
 use systole::runtime::{Delivery, Emit, Organism, OrganismBuilder, Response, continue_with, none};
 use systole_core::core::Routing;
 use systole_core::vocab::Limits;
-use systole_xml::ladder::Element;
-use systole_xml::schema::{Payload, PayloadSchema};
+use systole_xml::schema::{Element, Payload, PayloadSchema};
 
 use super::latency::Latencies;
 use super::load::{Load, LoadError, Pump, Scale};
@@ -82,17 +81,15 @@ impl Load for Dispatch {
 
 /// The limits that a tree of this width needs.
 pub(super) fn wide(width: usize) -> Limits {
-    Limits {
-        fanout: width.max(256),
-        mailbox: width.max(1024),
-        queue: 1 << 24,
-        queue_bytes: 1 << 40,
-        conversation_threads: 1 << 24,
-        conversation_messages: 1 << 24,
-        conversation_bytes: 1 << 40,
-        threads: 1 << 24,
-        ..Limits::default()
-    }
+    Limits::default()
+        .fanout(width.max(256))
+        .mailbox(width.max(1024))
+        .queue(1 << 24)
+        .queue_bytes(1 << 40)
+        .conversation_threads(1 << 24)
+        .conversation_messages(1 << 24)
+        .conversation_bytes(1 << 40)
+        .threads(1 << 24)
 }
 
 /// A listener that makes `width` calls, and replies once all are answered.

@@ -7,8 +7,7 @@ use std::time::Duration;
 use actix::{Actor, Context, Handler};
 use systole::runtime::{Client, Delivery, Organism, Response, block_on, continue_with, reply_any};
 use systole_core::core::Routing;
-use systole_xml::ladder::Element;
-use systole_xml::schema::{Payload, PayloadSchema};
+use systole_xml::schema::{Element, Payload, PayloadSchema};
 
 use super::dispatch::{tree, wide};
 use super::latency::Latencies;

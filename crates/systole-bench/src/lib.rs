@@ -36,7 +36,7 @@ use std::process::ExitCode;
 pub use cases::{Case, Group, groups};
 pub use latency::Latencies;
 pub use load::{Load, LoadError, Scale};
-pub use report::{CaseFigures, HostileFigures, Machine, Ratio, Report, SpecimenFigures, StageFigures, Verdict};
+pub use report::{BarVerdict, CaseFigures, HostileFigures, Machine, Ratio, Report, SpecimenFigures, StageFigures};
 pub use stages::{ALL, Side, Specimen, Stage, TOKENS, specimens};
 
 use cases::{Bar, Figure};
@@ -158,22 +158,22 @@ pub fn run(options: &Options) -> Result<Report, LoadError> {
     Ok(report)
 }
 
-fn judge(bar: &Bar, figures: &CaseFigures) -> Option<Verdict> {
+fn judge(bar: &Bar, figures: &CaseFigures) -> Option<BarVerdict> {
     let measured = match bar.of {
         Figure::CpuMicros => figures.cpu_micros,
         Figure::RatioToNext => figures.ratio.as_ref()?.times,
         Figure::BytesOfThread => figures.bytes_of_thread?,
     };
-    Some(Verdict::new(bar.what, measured, bar.must, bar.aim))
+    Some(BarVerdict::new(bar.what, measured, bar.must, bar.aim))
 }
 
-fn xml_bars(specimen: &SpecimenFigures) -> Vec<Verdict> {
+fn xml_bars(specimen: &SpecimenFigures) -> Vec<BarVerdict> {
     let Some(own) = specimen.nanos(Side::Systole, ALL) else { return Vec::new() };
     let against = |stage| specimen.nanos(Side::Reference, stage).map(|nanos| own / nanos);
-    let reference =
-        against(ALL).map(|ratio| Verdict::new("XML of 945 B, multiple of libxml2 and serde", ratio, Some(0.2), None));
-    let tokens =
-        against(TOKENS).map(|ratio| Verdict::new("XML of 945 B, multiple of quick-xml tokens", ratio, None, Some(1.5)));
+    let reference = against(ALL)
+        .map(|ratio| BarVerdict::new("XML of 945 B, multiple of libxml2 and serde", ratio, Some(0.2), None));
+    let tokens = against(TOKENS)
+        .map(|ratio| BarVerdict::new("XML of 945 B, multiple of quick-xml tokens", ratio, None, Some(1.5)));
     reference.into_iter().chain(tokens).collect()
 }
 

@@ -13,7 +13,7 @@ use quick_xml::reader::Reader;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-const ENVELOPE: &str = include_str!("../../../schemas/envelope.xsd");
+const ENVELOPE: &str = include_str!("../schemas/envelope.xsd");
 
 /// libxml2 with the compiled schemas of one kind of message.
 pub(super) struct Libxml {

@@ -18,7 +18,7 @@ pub struct Report {
     /// The figures of the hostile documents.
     pub hostile: Vec<HostileFigures>,
     /// The bars of the specification, with the measured figures.
-    pub bars: Vec<Verdict>,
+    pub bars: Vec<BarVerdict>,
 }
 
 /// The machine and build of a run.
@@ -127,7 +127,7 @@ impl HostileFigures {
 
 /// A bar with the measured figure.
 #[derive(Debug, Serialize)]
-pub struct Verdict {
+pub struct BarVerdict {
     /// The description of the bar, which is an upper bound.
     pub what: &'static str,
     /// The measured figure.
@@ -147,7 +147,7 @@ impl SpecimenFigures {
     }
 }
 
-impl Verdict {
+impl BarVerdict {
     pub(super) fn new(what: &'static str, measured: f64, must: Option<f64>, aim: Option<f64>) -> Self {
         Self { what, measured, must, aim, met: must.or(aim).is_none_or(|most| measured <= most) }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use systole_core::vocab::XmlLimits;
-use systole_xml::ladder::{Canonical, Element, Envelope, Raw, Validated, parse};
-use systole_xml::schema::{Catalog, Payload, PayloadSchema, Validator, decode, encode};
+use systole_xml::ladder::{Canonical, Envelope, Raw, parse};
+use systole_xml::schema::{Catalog, Element, Payload, PayloadSchema, Validated, Validator, decode, encode};
 
 use super::load::LoadError;
 use super::messages::{Add, Note, Order, Sample, orders};

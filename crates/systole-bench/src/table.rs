@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::report::{CaseFigures, HostileFigures, Report, SpecimenFigures, Verdict};
+use super::report::{BarVerdict, CaseFigures, HostileFigures, Report, SpecimenFigures};
 use super::stages::Side;
 
 /// Shows a report as tables.
@@ -88,7 +88,7 @@ fn document(document: &HostileFigures) -> Vec<String> {
     ]
 }
 
-fn verdict(verdict: &Verdict) -> Vec<String> {
+fn verdict(verdict: &BarVerdict) -> Vec<String> {
     let optional = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), number);
     let aimed = verdict.aim.is_some_and(|aim| verdict.measured <= aim);
     let word = match (verdict.met, aimed) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use systole::config::parse_duration;
 use systole::outbound::Secret;
-use systole::remote::{ForwardHandler, LeaseDelivery, Mailbox, Options, ProgramHandler, RemoteError};
+use systole::remote::{CallOptions, ForwardHandler, LeaseDelivery, Mailbox, ProgramHandler, RemoteError};
 use systole::runtime::command::{Variable, conceal};
 use systole::settings::read_secret;
 use systole_core::vocab::Name;
@@ -118,7 +118,7 @@ impl At {
                 Failure::unusable(format!("there is no token: name a file with --token-file, or set {TOKEN}"))
             })?,
         };
-        let mut options = Options::default();
+        let mut options = CallOptions::default();
         if let Some(file) = &self.certificates {
             options.certificates = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
         }

@@ -42,11 +42,8 @@ fn backends(page: &mut Page, config: &Config) -> Result<(), Failure> {
     let Some(llm) = &config.llm else { return Ok(()) };
     page.line("backends:")?;
     for (backend, _) in &llm.backends {
-        page.line(format_args!("  - name: {}", backend.name))?;
-        if let Some(variable) = &backend.when_env {
-            let state = if backend.is_left_out() { "not set: the backend is left out" } else { "set" };
-            page.line(format_args!("    when_env: {variable}  # {state}"))?;
-        }
+        let left_out = backend.left_out().map(|why| format!("  # left out: {why}")).unwrap_or_default();
+        page.line(format_args!("  - name: {}{left_out}", backend.name))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use systole::runtime::journal::{JournalReader, Options, SqliteJournal, StoreError};
+use systole::runtime::journal::{JournalOptions, JournalReader, SqliteJournal, StoreError};
 use systole_core::core::{Blueprint, DeadLetterError};
 use systole_core::journal::{LetterRecord, Number};
 use systole_core::protocol::refused_qname;
@@ -35,7 +35,7 @@ pub(super) enum Action {
     /// Drop dead letters; not while the journal is in use
     Drop(Chosen),
     /// Redrive dead letters at the next start; not while the journal is in use
-    Requeue(Chosen),
+    Redrive(Chosen),
 }
 
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::List { json, of } => list(&letters(&of.file()?)?, *json),
         Action::Show { number, of } => show(&of.file()?, *number),
         Action::Drop(chosen) => change(chosen, SqliteJournal::drop_letter),
-        Action::Requeue(chosen) => {
+        Action::Redrive(chosen) => {
             // Problems are reported before anything is changed.
             let blueprint = chosen.of.blueprint()?;
             let kept = letters(&chosen.of.file()?)?;
@@ -61,7 +61,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
                 sendable(letter, blueprint.as_ref())
                     .map_err(|error| Failure::no(format!("dead letter {}: {error}", letter.number)))?;
             }
-            change(chosen, SqliteJournal::requeue_letter)?;
+            change(chosen, SqliteJournal::redrive_letter)?;
             for number in &chosen.numbers {
                 print::line(format_args!("dead letter {number} is redriven at the next start"))?;
             }
@@ -90,8 +90,8 @@ fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failur
         return Ok(ExitCode::SUCCESS);
     }
     let name = |name: Option<String>| name.unwrap_or_else(|| "-".to_owned());
-    let row = |(letter, requeue): &(LetterRecord, bool)| {
-        let again = if *requeue { ", redriven at the next start" } else { "" };
+    let row = |(letter, redrive): &(LetterRecord, bool)| {
+        let again = if *redrive { ", redriven at the next start" } else { "" };
         [
             letter.number.to_string(),
             moment(letter.at),
@@ -106,7 +106,7 @@ fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failur
     Ok(ExitCode::SUCCESS)
 }
 
-fn value((letter, requeue): &(LetterRecord, bool)) -> Value {
+fn value((letter, redrive): &(LetterRecord, bool)) -> Value {
     json!({
         // As text: a number has more digits than JSON keeps everywhere.
         "number": letter.number.to_string(),
@@ -118,20 +118,20 @@ fn value((letter, requeue): &(LetterRecord, bool)) -> Value {
         "payload": letter.payload.as_ref().map(|(_, payload)| String::from_utf8_lossy(payload)),
         "code": letter.reason.code.as_str(),
         "reason": letter.reason.to_string(),
-        "requeue": requeue,
+        "redrive": redrive,
     })
 }
 
 fn show(journal: &Path, number: Number) -> Result<ExitCode, Failure> {
     let letters = letters(journal)?;
-    let (letter, requeue) =
+    let (letter, redrive) =
         letters.iter().find(|(letter, _)| letter.number == number).ok_or_else(|| no_such(number))?;
     let mut page = Page::new();
     let to = letter.to.as_ref().map_or("no receiver", |name| name.as_str());
     let at = moment(letter.at);
     page.line(format_args!("dead letter {number}, {at}, from {} to {to}, at {}", letter.from, letter.path))?;
     page.line(&letter.reason)?;
-    if *requeue {
+    if *redrive {
         page.line("redriven at the next start")?;
     }
     if let Some((_, payload)) = &letter.payload {
@@ -145,7 +145,7 @@ fn change(
     chosen: &Chosen,
     change: fn(&mut SqliteJournal, Number) -> Result<bool, StoreError>,
 ) -> Result<ExitCode, Failure> {
-    let options = Options::new([0; 32]);
+    let options = JournalOptions::new([0; 32]);
     let mut journal = SqliteJournal::open_existing(&chosen.of.file()?, &options).map_err(Failure::store)?;
     for number in &chosen.numbers {
         if !change(&mut journal, *number).map_err(Failure::store)? {

@@ -1,11 +1,12 @@
 //! `systole schema`, `example`, `prompt` and `reference`.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::process::ExitCode;
 
-use systole::config::{Config, Kind, Mistake, REFERENCE, SCHEMA};
+use systole::config::{Config, ListenerKind, Mistake, REFERENCE, SCHEMA};
 use systole::settings::ModelSettings;
-use systole_core::core::Client;
+use systole_core::core::ClientContract;
 use systole_core::vocab::{Name, QName, near};
 use systole_xml::ladder::{Canonical, write_example};
 use systole_xml::schema::PayloadSchema;
@@ -27,8 +28,7 @@ pub(super) enum Part {
 /// `systole schema|example|prompt`: of one payload, or of all payloads of the organism, each once.
 pub(super) fn describe(what: &Describe, part: Part) -> Result<ExitCode, Failure> {
     let config = Config::load(&what.organism).map_err(Failure::Config)?;
-    let mut shown: Vec<Cow<'_, str>> = Vec::new();
-    match &what.payload {
+    let shown = match &what.payload {
         Some(payload) => {
             let payload = config.payload(payload).map_err(mistaken)?;
             let schema = find(&payload, &config)?;
@@ -36,28 +36,57 @@ pub(super) fn describe(what: &Describe, part: Part) -> Result<ExitCode, Failure>
             if part == Part::Envelope && sender(payload, &config).is_none() {
                 return Err(Failure::no(format!("no client may send {payload}: its `calls` would have to list it")));
             }
-            let text = text(schema, part, &config);
-            shown.push(text.ok_or_else(|| Failure::no(format!("no example of {payload} could be made")))?);
-        }
-        None => {
-            for text in config.payloads().filter_map(|schema| text(schema, part, &config)) {
-                // Payloads of one document share it.
-                if !shown.contains(&text) {
-                    shown.push(text);
-                }
+            Shown {
+                missing: Vec::new(),
+                texts: vec![text(schema, part, &config).ok_or_else(|| no_example(&[payload]))?],
             }
         }
-    }
-    let mut all = String::new();
-    for (index, text) in shown.into_iter().enumerate() {
+        None => all(part, &config)?,
+    };
+    let mut page = String::new();
+    for (index, text) in shown.texts.into_iter().enumerate() {
         if index > 0 && part == Part::Prompt {
-            all.push('\n');
+            page.push('\n');
         }
-        all.push_str(text.trim_end_matches('\n'));
-        all.push('\n');
+        page.push_str(text.trim_end_matches('\n'));
+        page.push('\n');
     }
-    print::document(all.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    print::document(page.as_bytes())?;
+    if shown.missing.is_empty() { Ok(ExitCode::SUCCESS) } else { Err(no_example(&shown.missing)) }
+}
+
+/// The texts to print, and the payloads that have none.
+struct Shown<'c> {
+    texts: Vec<Cow<'c, str>>,
+    missing: Vec<&'c QName>,
+}
+
+/// The part of all payloads; in an envelope, of those that a client may send.
+fn all(part: Part, config: &Config) -> Result<Shown<'_>, Failure> {
+    let (mut texts, mut missing) = (Vec::new(), Vec::new());
+    let mut seen = HashSet::new();
+    let sent = |schema: &&PayloadSchema| part != Part::Envelope || sender(schema.qname(), config).is_some();
+    for schema in config.payloads().filter(sent) {
+        match text(schema, part, config) {
+            // Payloads of one document share it.
+            Some(text) if seen.insert(text.clone()) => texts.push(text),
+            Some(_) => {}
+            None => missing.push(schema.qname()),
+        }
+    }
+    if part == Part::Envelope && texts.is_empty() && missing.is_empty() {
+        return Err(Failure::no("no client may send a payload: its `calls` would have to list one"));
+    }
+    Ok(Shown { texts, missing })
+}
+
+fn no_example(payloads: &[&QName]) -> Failure {
+    const NAMED: usize = 10;
+    let mut names: Vec<String> = payloads.iter().take(NAMED).map(ToString::to_string).collect();
+    if payloads.len() > NAMED {
+        names.push(format!("{} more", payloads.len() - NAMED));
+    }
+    Failure::no(format!("no example could be made of {}", names.join(", ")))
 }
 
 /// `systole prompt --listener`: the prompt of a model that speaks for the listener.
@@ -71,7 +100,7 @@ pub(super) fn listener(what: &Describe, name: &Name) -> Result<ExitCode, Failure
         return Err(Failure::no(format!("there is no listener '{name}'{near}")));
     };
     let settings = match kind {
-        Kind::Model(settings) => settings.clone(),
+        ListenerKind::Model(settings) => settings.clone(),
         // A command may ask a model itself.
         _ => ModelSettings::default(),
     };
@@ -92,8 +121,8 @@ fn find<'c>(payload: &QName, config: &'c Config) -> Result<&'c PayloadSchema, Fa
     config.catalog.get(payload).or(only).ok_or_else(|| unknown(payload, config))
 }
 
-/// The text of a part. An example may be missing: some schemas leave no way to find one. An envelope is missing where
-/// no client may send one.
+/// The text of a part. An example may be missing: some schemas leave no way to find one. An envelope is missing, too, where
+/// no client may send it.
 fn text<'c>(schema: &'c PayloadSchema, part: Part, config: &Config) -> Option<Cow<'c, str>> {
     Some(match part {
         Part::Schema => schema.document().into(),
@@ -104,7 +133,7 @@ fn text<'c>(schema: &'c PayloadSchema, part: Part, config: &Config) -> Option<Co
 }
 
 /// A client that may send the payload.
-fn sender<'c>(payload: &QName, config: &'c Config) -> Option<&'c Client> {
+fn sender<'c>(payload: &QName, config: &'c Config) -> Option<&'c ClientContract> {
     config.blueprint.clients().map(|(_, client)| client).find(|client| client.calls.contains(payload))
 }
 

@@ -17,7 +17,7 @@ pub(super) struct EventLine<'a>(pub(super) &'a Event);
 
 impl fmt::Display for EventLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Event { root, path, kind } = self.0;
+        let Event { root, path, kind, .. } = self.0;
         if !matches!(kind, EventKind::Blocked { .. } | EventKind::Released { .. }) {
             let conversation = if f.alternate() { root.to_string() } else { root.short() };
             write!(f, "{conversation} {path} ")?;
@@ -44,6 +44,7 @@ impl fmt::Display for EventLine<'_> {
                 let output = shorten(output, SHOWN);
                 write!(f, "refused what {by} wrote: {fault}: {output}")
             }
+            EventKind::Progress { by, text } => write!(f, "{by} goes on: {}", one_line(text)),
             EventKind::ModelWrites { by, text } => write!(f, "a model writes for {by}: {}", one_line(text)),
             EventKind::ModelAnswered { by, backend, model, usage } => {
                 write!(f, "{model} at {backend} answered {by}: {usage}")
@@ -66,6 +67,7 @@ impl fmt::Display for EventLine<'_> {
             EventKind::Released { listener, shard, took } => {
                 write!(f, "{listener} has released the thread of shard {shard} after {took:.1?}")
             }
+            _ => f.write_str("an event that this program does not know"),
         }
     }
 }
@@ -100,6 +102,7 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::Refused { by, output, fault } => {
             ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
         }
+        EventKind::Progress { by, text } => ("progress", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelWrites { by, text } => ("model-writes", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelAnswered { by, backend, model, usage } => (
             "model-answered",
@@ -127,6 +130,7 @@ pub(super) fn to_json(event: &Event) -> Value {
         }
         EventKind::Blocked { listener, shard, took } => ("blocked", blocked_json(listener, *shard, *took)),
         EventKind::Released { listener, shard, took } => ("released", blocked_json(listener, *shard, *took)),
+        _ => ("unknown", Value::Null),
     };
     let mut object = Map::new();
     object.insert("event".into(), name.into());
@@ -143,7 +147,7 @@ pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What was spent of each kind, and the most where there is one.
+/// The amounts that were spent, each beside its bound where there is one.
 pub(super) fn budget_json(budget: &Budget, spent: &Amounts) -> Value {
     let kind = |spent: Value, most: Option<Value>| json!({ "spent": spent, "most": most });
     json!({
@@ -182,7 +186,7 @@ mod tests {
     fn event(kind: EventKind) -> Event {
         let path =
             ThreadPath::new(vec![(Name::parse("researcher").unwrap(), 1), (Name::parse("calculator").unwrap(), 2)]);
-        Event { root: ThreadId::from_uuid(Uuid::from_u128(0x67e5_5044)), path, kind }
+        Event::new(ThreadId::from_uuid(Uuid::from_u128(0x67e5_5044)), path, kind)
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::{print, report};
-use systole::config::Finding;
+use systole::config::ConfigFinding;
 use systole::runtime::Breakdown;
-use systole::runtime::journal::{Problem, StoreError};
+use systole::runtime::journal::{FileProblem, StoreError};
 
 /// Exit code for an organism that could not go on.
 const BROKEN: u8 = 3;
@@ -22,7 +22,7 @@ pub(super) enum Failure {
     #[error("the operating system refuses a resource that the program needs: {0}")]
     System(io::Error),
     #[error("{} problems in the configuration", .0.len())]
-    Config(Vec<Finding>),
+    Config(Vec<ConfigFinding>),
     #[error("{0}: all that was acknowledged is in the journal, and goes on with the next start")]
     Broken(Breakdown),
     #[error("{message}")]
@@ -43,7 +43,7 @@ impl Failure {
     /// Makes a failure of a journal that is damaged, or can't be used.
     pub(super) fn store(error: StoreError) -> Self {
         match error.problem {
-            Problem::Damaged { .. } | Problem::DamagedLog { .. } => Self::no(error.to_string()),
+            FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } => Self::no(error.to_string()),
             _ => Self::unusable(error.to_string()),
         }
     }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use systole::config::{parse_duration, parse_size};
-use systole::runtime::journal::{JournalReader, Options, Problem, Retention, SqliteJournal, Stat, StoreError, Verdict};
+use systole::runtime::journal::{
+    FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal, Stat, StoreError, VerifyReport,
+};
 use systole::runtime::terminal::Escaped;
 use systole_core::vocab::Time;
 
@@ -116,9 +118,9 @@ fn state(stat: &Stat) -> String {
 
 fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     let verdict = match JournalReader::open(journal).and_then(|reader| reader.verify()) {
-        Err(StoreError { problem: problem @ (Problem::Damaged { .. } | Problem::DamagedLog { .. }), .. }) => {
-            Verdict { faults: vec![problem.advised()], ..Verdict::default() }
-        }
+        Err(StoreError {
+            problem: problem @ (FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. }), ..
+        }) => VerifyReport::damaged(&problem),
         verdict => verdict.map_err(Failure::store)?,
     };
     let in_order = verdict.faults.is_empty();
@@ -135,9 +137,9 @@ fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
 }
 
 fn compact(args: &Compact) -> Result<ExitCode, Failure> {
-    let retention = Retention { age: args.age, bytes: args.size as u64 };
+    let retention = Retention::default().age(args.age).bytes(args.size as u64);
     // The secret is for new journals: this one exists.
-    let options = Options { retention, cut: args.cut, ..Options::new([0; 32]) };
+    let options = JournalOptions::new([0; 32]).retention(retention).cut(args.cut);
     let mut journal = SqliteJournal::open_existing(&args.of.file()?, &options).map_err(Failure::store)?;
     let done = journal.compact().map_err(Failure::store)?;
     let freed = done.before.saturating_sub(done.after).div_ceil(1024);

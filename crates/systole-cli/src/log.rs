@@ -1,7 +1,8 @@
 //! The log of the program: records of `tracing` through the one [`Screen`].
 
+use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
@@ -15,16 +16,22 @@ use super::screen::Screen;
 use systole::runtime::command::STDERR_TARGET;
 
 /// Sends the log to a screen from now on. `SYSTOLE_LOG` sets its levels, in the notation of `tracing-subscriber`;
-/// without it, `level` does.
+/// without it, `level` does. Then lines that programs write on standard error, which `warn` would leave out, are held, and
+/// shown before a warning about their listener.
 pub(super) fn start(screen: &Arc<Screen>, level: &str) {
+    let by_default = || EnvFilter::new(format!("{level},{STDERR_TARGET}=info"));
+    let mut held = (level == "warn").then(Mutex::default);
     let (filter, refused) = match std::env::var("SYSTOLE_LOG").ok().filter(|wanted| !wanted.is_empty()) {
-        None => (EnvFilter::new(level), None),
+        None => (by_default(), None),
         Some(wanted) => match filter(&wanted) {
-            Ok(filter) => (filter, None),
-            Err(why) => (EnvFilter::new(level), Some(format!("SYSTOLE_LOG={wanted}: {why}"))),
+            Ok(filter) => {
+                held = None;
+                (filter, None)
+            }
+            Err(why) => (by_default(), Some(format!("SYSTOLE_LOG={wanted}: {why}"))),
         },
     };
-    let log = Log { screen: screen.clone() };
+    let log = Log { screen: screen.clone(), held };
     // A second start in one process fails, and the log goes on as before.
     let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
     if let Some(refused) = refused {
@@ -44,6 +51,18 @@ fn filter(wanted: &str) -> Result<EnvFilter, String> {
 
 struct Log {
     screen: Arc<Screen>,
+    /// The last lines of programs, where they are held.
+    held: Option<Mutex<VecDeque<Line>>>,
+}
+
+/// Lines that are held.
+const HELD: usize = 100;
+
+/// A line that a program wrote.
+struct Line {
+    listener: String,
+    text: String,
+    details: Value,
 }
 
 impl<S: Subscriber> Layer<S> for Log {
@@ -52,12 +71,27 @@ impl<S: Subscriber> Layer<S> for Log {
         event.record(&mut fields);
         let meta = event.metadata();
         let text = fields.text(*meta.level(), meta.target());
+        let listener = fields.listener().map(str::to_owned);
         let mut details = Map::new();
         details.insert("event".into(), "log".into());
         details.insert("level".into(), meta.level().as_str().to_ascii_lowercase().into());
         details.insert("target".into(), meta.target().into());
         details.insert("message".into(), fields.message.into());
         details.extend(fields.others.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
+        let is_of_program = meta.target() == STDERR_TARGET && *meta.level() == Level::INFO;
+        if let (Some(held), Some(listener)) = (&self.held, listener) {
+            let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_of_program {
+                held.push_back(Line { listener, text, details: Value::Object(details) });
+                if held.len() > HELD {
+                    held.pop_front();
+                }
+                return;
+            }
+            let about: VecDeque<Line>;
+            (about, *held) = std::mem::take(&mut *held).into_iter().partition(|line| line.listener == listener);
+            about.into_iter().for_each(|line| self.screen.log(&line.text, line.details));
+        }
         self.screen.log(&text, Value::Object(details));
     }
 }
@@ -69,12 +103,15 @@ struct Fields {
 }
 
 impl Fields {
+    fn listener(&self) -> Option<&str> {
+        self.others.iter().find(|(name, _)| *name == "listener").map(|(_, value)| value.as_str())
+    }
+
     /// Formats `listener| line` for a line of a command, else `level message field=value`.
     fn text(&self, level: Level, target: &str) -> String {
         let message = &self.message;
         if target == STDERR_TARGET && level == Level::INFO {
-            let listener = self.others.iter().find(|(name, _)| *name == "listener").map_or("", |(_, value)| value);
-            return format!("{listener}| {message}");
+            return format!("{}| {message}", self.listener().unwrap_or_default());
         }
         let mut text = format!("{} {message}", level.as_str().to_ascii_lowercase());
         for (name, value) in &self.others {

@@ -51,7 +51,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Make a folder with an organism that runs
-    #[command(subcommand)]
+    #[cfg_attr(feature = "gateway", command(subcommand, subcommand_value_name = "hello|worker|model|rust|remote"))]
+    #[cfg_attr(not(feature = "gateway"), command(subcommand, subcommand_value_name = "hello|worker|rust"))]
     New(new::New),
     /// Run an organism: send it envelopes, print the answers
     Run(run::Run),

@@ -7,24 +7,24 @@ use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, Severity,
     SourceCode, SourceSpan, SpanContents,
 };
-use systole::config::Finding;
+use systole::config::ConfigFinding;
 use systole::runtime::terminal::Escaped;
 use systole_core::vocab::{Position, Span};
 
 /// Prints findings on standard error, each underlined in its file, and their number.
-pub(super) fn print(findings: &[Finding]) {
+pub(super) fn print(findings: &[ConfigFinding]) {
     let mut out = io::stderr().lock();
     // A closed standard error has no reader.
     let _ = out.write_all(render(findings, colour()).as_bytes());
 }
 
 /// The findings as text without colours.
-pub(super) fn text(findings: &[Finding]) -> String {
+pub(super) fn text(findings: &[ConfigFinding]) -> String {
     render(findings, false).trim_end().to_owned()
 }
 
 /// The findings as text; the last line counts them.
-fn render(findings: &[Finding], colour: bool) -> String {
+fn render(findings: &[ConfigFinding], colour: bool) -> String {
     let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false).with_context_lines(1);
     let mut text = String::new();
@@ -48,7 +48,7 @@ fn count(number: usize, what: &str) -> String {
 
 /// A finding as `miette` renders it.
 struct Report<'a> {
-    finding: &'a Finding,
+    finding: &'a ConfigFinding,
     source: Option<Source<'a>>,
 }
 
@@ -59,7 +59,7 @@ struct Source<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn of(finding: &'a Finding) -> Self {
+    fn of(finding: &'a ConfigFinding) -> Self {
         let source = finding.place().zip(finding.source());
         Self { finding, source: source.map(|((name, _), (text, _))| Source { name, text }) }
     }
@@ -105,8 +105,12 @@ fn source_span(span: Span) -> SourceSpan {
     (span.start, span.end - span.start).into()
 }
 
+/// Bytes that are shown of a long line, before its span and from there on.
+const SHOWN: usize = 400;
+
 impl SourceCode for Source<'_> {
-    /// Reads a span as `str` does, but columns count characters rather than bytes.
+    /// Reads a span as `str` does, but columns count characters rather than bytes, and of long lines only the part around
+    /// the span is read: the renderer takes widths up to 65,535, and a reader fewer.
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
@@ -114,14 +118,22 @@ impl SourceCode for Source<'_> {
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let read = self.text.read_span(span, before, after)?;
-        let column = Position::of(self.text.as_bytes(), read.span().offset()).column - 1;
+        let (mut start, mut end) = (read.span().offset(), read.span().offset() + read.span().len());
+        let mut lines = read.line_count();
+        if self.text[start..end].lines().any(|line| line.len() > 2 * SHOWN) {
+            let boundary = |at: usize| (0..=at).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(0);
+            start = boundary(start.max(span.offset().saturating_sub(SHOWN)));
+            end = boundary(end.min(span.offset() + SHOWN));
+            lines = self.text[start..end].lines().count();
+        }
+        let at = Position::of(self.text.as_bytes(), start);
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.to_owned(),
-            read.data(),
-            *read.span(),
-            read.line(),
-            column as usize,
-            read.line_count(),
+            &self.text.as_bytes()[start..end],
+            (start, end - start).into(),
+            at.line as usize - 1,
+            at.column as usize - 1,
+            lines,
         )))
     }
 }

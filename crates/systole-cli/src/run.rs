@@ -10,6 +10,7 @@ mod launch;
 mod models;
 mod watch;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use systole::config::Config;
 use systole::runtime::command::{conceal, kill_all};
 use systole::runtime::human::Console;
 use systole::runtime::{Client, Events, Organism, SendError, Unread};
-use systole_core::vocab::Name;
+use systole_core::vocab::{Name, ThreadId};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
@@ -146,7 +147,8 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
             let Launched { organism, served, events } = launched;
             let client = organism.client(CLIENT).ok();
             let (screen, console) = (stage.screen.clone(), stage.console.clone());
-            let mut session = Session { organism, served, client, screen, console, signals, faulted };
+            let open = VecDeque::new();
+            let mut session = Session { organism, served, client, screen, console, signals, faulted, open };
             let ended = session.conduct(events, &mut stage.input, &mut watch, args.until_idle).await;
             (signals, faulted) = (session.signals, session.faulted);
             // The resources of the organism are free now: its journal, its address.
@@ -223,7 +225,12 @@ struct Session {
     signals: Signals,
     /// True if a fault came back.
     faulted: bool,
+    /// The latest conversations in which a program on standard input may go on.
+    open: VecDeque<ThreadId>,
 }
+
+/// Most conversations that are left when standard input ends; older ones close 15 minutes after their last message.
+const MOST_OPEN: usize = 1 << 16;
 
 /// Reason why the main loop ended.
 enum End {
@@ -334,7 +341,10 @@ impl Session {
                     Some(Taken::Message(message)) => refused = self.send(message),
                     Some(Taken::Refused(why)) => self.refuse(&why),
                     Some(Taken::Failed(failure)) => return Err(failure),
-                    None => *input = None,
+                    None => {
+                        *input = None;
+                        self.leave();
+                    }
                 },
                 () = &mut retry, if refused.is_some() => {
                     refused = refused.take().and_then(|message| self.send(message));
@@ -384,13 +394,26 @@ impl Session {
         let client = self.client.as_ref()?;
         let bytes = message.bytes.clone();
         match if message.last { client.send_last(bytes) } else { client.send(bytes) } {
-            Ok(_) => None,
+            Ok(_) if message.last => None,
+            Ok(conversation) => {
+                self.open.push_back(conversation);
+                if self.open.len() > MOST_OPEN {
+                    self.open.pop_front();
+                }
+                None
+            }
             Err(SendError::Overloaded(_) | SendError::Unread) => Some(message),
-            Err(error @ (SendError::Closed | SendError::Unwritable { .. })) => {
+            Err(error) => {
                 self.refuse(&error.to_string());
                 None
             }
         }
+    }
+
+    /// Leaves the conversations in which no message can follow, since standard input has ended.
+    fn leave(&mut self) {
+        let open = std::mem::take(&mut self.open);
+        self.client.iter().for_each(|client| open.iter().for_each(|&conversation| client.leave(conversation)));
     }
 
     /// Notes a message that was refused, which counts as a fault.

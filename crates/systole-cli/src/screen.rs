@@ -32,7 +32,7 @@ pub(super) enum Style {
 }
 
 /// The terminal where people type, if there is one.
-pub(super) enum Desk {
+pub(super) enum PeopleTerminal {
     /// No terminal, or a pipe: text for people goes to standard error.
     None,
     /// The terminal of standard error.
@@ -47,7 +47,7 @@ struct State {
     events: bool,
     /// True if lines have the time and whole ids: lines that a file keeps, not those that a terminal shows.
     dated: bool,
-    desk: Desk,
+    people: PeopleTerminal,
     /// Byte behind each envelope for programs.
     ending: u8,
     /// True if the last text for a person ended in the middle of a line.
@@ -66,7 +66,7 @@ struct State {
     stale: bool,
 }
 
-/// Other text that came onto the desk since the last text for a person.
+/// Other text that came onto the terminal of people since the last text for a person.
 #[derive(Debug, Clone, Copy, Default)]
 struct Torn {
     /// True if some came since the last tick.
@@ -79,16 +79,16 @@ const PATIENCE: u32 = 10;
 
 impl Screen {
     /// Makes a screen of the standard streams, and the terminal where people type.
-    pub(super) fn standard(style: Style, desk: Desk) -> Self {
+    pub(super) fn standard(style: Style, people: PeopleTerminal) -> Self {
         let shared = io::stdout().is_terminal();
-        let screen = Self::new(style, desk, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size);
+        let screen = Self::new(style, people, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size);
         screen.lock().dated = !io::stderr().is_terminal();
         screen
     }
 
     fn new(
         style: Style,
-        desk: Desk,
+        people: PeopleTerminal,
         out: Box<dyn Write + Send>,
         err: Box<dyn Write + Send>,
         shared: bool,
@@ -102,7 +102,7 @@ impl Screen {
                 style,
                 events: true,
                 dated: false,
-                desk,
+                people,
                 ending: b'\n',
                 mid_line,
                 torn,
@@ -148,9 +148,9 @@ impl Screen {
     /// a line.
     pub(super) fn converse(&self, text: &str) {
         self.show(|state| {
-            match (&mut state.desk, state.style) {
+            match (&mut state.people, state.style) {
                 // If it can't be written, the person has closed the terminal.
-                (Desk::Terminal { out, .. }, _) => {
+                (PeopleTerminal::Terminal { out, .. }, _) => {
                     let _ = write!(out, "{}", Escaped::text(text)).and_then(|()| out.flush());
                 }
                 _ if text.is_empty() => {}
@@ -167,7 +167,7 @@ impl Screen {
 
     /// Checks whether people type at a terminal.
     pub(super) fn has_desk(&self) -> bool {
-        !matches!(self.lock().desk, Desk::None)
+        !matches!(self.lock().people, PeopleTerminal::None)
     }
 
     /// Checks whether to redraw a question: other text came onto its terminal, and no more comes.
@@ -204,7 +204,7 @@ impl Screen {
             state.erase();
             state.write();
             // Standard output is on the terminal where people type, wherever standard error goes.
-            if !matches!(state.desk, Desk::None) && state.cut_in() {
+            if !matches!(state.people, PeopleTerminal::None) && state.cut_in() {
                 writeln!(state.out)?;
             }
             let text = String::from_utf8_lossy(envelope);
@@ -296,7 +296,7 @@ impl State {
 
     /// Prepares for other text on the terminal where people type: it begins on a line of its own.
     fn tear(&mut self) {
-        if !matches!(self.desk, Desk::Standard | Desk::Terminal { shared: true, .. }) {
+        if !matches!(self.people, PeopleTerminal::Standard | PeopleTerminal::Terminal { shared: true, .. }) {
             return;
         }
         if self.cut_in() {
@@ -304,7 +304,7 @@ impl State {
         }
     }
 
-    /// Notes that other text comes onto the desk; true if it comes in the middle of a line.
+    /// Notes that other text comes onto the terminal of people; true if it comes in the middle of a line.
     fn cut_in(&mut self) -> bool {
         self.torn.get_or_insert_default().goes_on = true;
         std::mem::take(&mut self.mid_line)
@@ -360,14 +360,7 @@ fn went_wrong(kind: &EventKind) -> bool {
         | EventKind::Blocked { .. }
         | EventKind::Released { .. } => true,
         EventKind::Injected { claimed, .. } => claimed.is_some(),
-        EventKind::Delivered { .. }
-        | EventKind::Emitted { .. }
-        | EventKind::ModelWrites { .. }
-        | EventKind::ModelAnswered { .. }
-        | EventKind::Spent { .. }
-        | EventKind::Opened { .. }
-        | EventKind::Closed { .. }
-        | EventKind::Left { .. } => false,
+        _ => false,
     }
 }
 
@@ -414,7 +407,9 @@ mod tests {
     fn screen(style: Style, shared: bool) -> (Screen, Sink) {
         let sink = Sink::default();
         let screen =
-            Screen::new(style, Desk::None, Box::new(sink.clone()), Box::new(sink.clone()), shared, || (10, 40));
+            Screen::new(style, PeopleTerminal::None, Box::new(sink.clone()), Box::new(sink.clone()), shared, || {
+                (10, 40)
+            });
         (screen, sink)
     }
 
@@ -422,8 +417,9 @@ mod tests {
     fn a_question_goes_to_the_terminal_of_its_person_and_events_to_standard_error() {
         for style in [Style::Lines, Style::Json] {
             let (err, terminal) = (Sink::default(), Sink::default());
-            let desk = Desk::Terminal { out: Box::new(terminal.clone()), shared: false };
-            let screen = Screen::new(style, desk, Box::new(Sink::default()), Box::new(err.clone()), false, || (10, 40));
+            let people = PeopleTerminal::Terminal { out: Box::new(terminal.clone()), shared: false };
+            let screen =
+                Screen::new(style, people, Box::new(Sink::default()), Box::new(err.clone()), false, || (10, 40));
             screen.converse("well?\u{1b}\n> ");
             screen.observed(once(Observed::Event(opened())));
             assert_eq!(terminal.take(), "well?\\u{1b}\n> ");
@@ -435,9 +431,9 @@ mod tests {
     #[test]
     fn answers_on_the_terminal_of_a_person_begin_a_line_though_events_go_elsewhere() {
         let terminal = Sink::default();
-        let desk = Desk::Terminal { out: Box::new(terminal.clone()), shared: false };
+        let people = PeopleTerminal::Terminal { out: Box::new(terminal.clone()), shared: false };
         let (out, err) = (Box::new(terminal.clone()), Box::new(Sink::default()));
-        let screen = Screen::new(Style::Lines, desk, out, err, true, || (10, 40));
+        let screen = Screen::new(Style::Lines, people, out, err, true, || (10, 40));
         screen.converse("> ");
         screen.envelope(b"<a/>").unwrap();
         assert_eq!(terminal.take(), "> \n<a/>\n");
@@ -447,9 +443,9 @@ mod tests {
     #[test]
     fn events_on_the_terminal_of_a_person_begin_a_line_and_have_the_question_drawn_again() {
         let terminal = Sink::default();
-        let desk = Desk::Terminal { out: Box::new(terminal.clone()), shared: true };
+        let people = PeopleTerminal::Terminal { out: Box::new(terminal.clone()), shared: true };
         let out = Box::new(Sink::default());
-        let screen = Screen::new(Style::Lines, desk, out, Box::new(terminal.clone()), false, || (10, 40));
+        let screen = Screen::new(Style::Lines, people, out, Box::new(terminal.clone()), false, || (10, 40));
         screen.converse("> ");
         screen.observed([opened(), opened()].into_iter().map(Observed::Event));
         assert_eq!(terminal.take(), "> \n00000000 root/echo opened\n00000000 root/echo opened\n");
@@ -471,7 +467,7 @@ mod tests {
 
     fn event(kind: EventKind) -> Event {
         let path = ThreadPath::new(vec![(Name::parse("echo").unwrap(), 1)]);
-        Event { root: ThreadId::from_uuid(Uuid::nil()), path, kind }
+        Event::new(ThreadId::from_uuid(Uuid::nil()), path, kind)
     }
 
     fn opened() -> Event {
@@ -523,6 +519,7 @@ mod tests {
             EventKind::Repaired { by: by.clone(), repairs },
             EventKind::Forged { by: by.clone(), claimed: claim(), thread: claim() },
             EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
+            EventKind::Progress { by: by.clone(), text: HOSTILE.into() },
             EventKind::ModelWrites { by: by.clone(), text: HOSTILE.into() },
             EventKind::Faulted { fault, misroute: None },
             EventKind::Opened { thread },

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::runtime::journal::{Conversation, JournalReader, ThreadEntry};
+use systole::runtime::journal::{ConversationEntry, JournalReader, ThreadEntry};
 use systole_core::journal::Owner;
 use systole_core::vocab::ThreadId;
 
@@ -139,8 +139,8 @@ impl Journal {
 fn list(of: &Journal, open: bool) -> Result<ExitCode, Failure> {
     let conversations = of.read()?.conversations(open).map_err(Failure::store)?;
     if of.json {
-        let value = |conversation: &Conversation| {
-            let Conversation { root, threads, open_threads, waiting } = conversation;
+        let value = |conversation: &ConversationEntry| {
+            let ConversationEntry { root, threads, open_threads, waiting, .. } = conversation;
             json!({
                 "id": root.record.id.to_string(),
                 "owner": owner(&root.record.owner),
@@ -154,7 +154,7 @@ fn list(of: &Journal, open: bool) -> Result<ExitCode, Failure> {
         print::json(&conversations.iter().map(value).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |conversation: &Conversation| {
+    let row = |conversation: &ConversationEntry| {
         let root = &conversation.root;
         [
             root.record.id.to_string(),

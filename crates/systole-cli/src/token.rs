@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use systole::config::{Config, Kind as ListenerKind};
-use systole::gateway::Kind;
+use systole::config::{Config, ListenerKind};
+use systole::gateway::PrincipalKind;
 use systole::runtime::clock::Clock;
 use systole::runtime::entropy::Entropy;
-use systole::runtime::journal::{Options, Principals, StoreError};
+use systole::runtime::journal::{JournalOptions, Principals, StoreError};
 use systole_core::core::Party;
 use systole_core::vocab::Name;
 
@@ -48,7 +48,7 @@ pub(super) struct Of {
     organism: PathBuf,
 }
 
-/// [`Kind`], on the command line.
+/// [`PrincipalKind`], on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum Chosen {
     Client,
@@ -56,7 +56,7 @@ pub(super) enum Chosen {
     Admin,
 }
 
-impl From<Chosen> for Kind {
+impl From<Chosen> for PrincipalKind {
     fn from(chosen: Chosen) -> Self {
         match chosen {
             Chosen::Client => Self::Client,
@@ -70,7 +70,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
         Action::New { name, kind, of } => {
             let (config, mut principals) = of.open()?;
-            let kind = judge(&config, name, kind.map(Kind::from))?;
+            let kind = judge(&config, name, kind.map(PrincipalKind::from))?;
             let token = principals.admit(name.clone(), kind, Clock::real().now()).map_err(failure)?;
             print::line(token.reveal())?;
             print::note(format_args!("the token of {name} as {}, shown this once", kind.as_str()));
@@ -100,21 +100,21 @@ impl Of {
             return Err(Failure::unusable(format!("{file} has no gateway: add gateway: {{ listen: 127.0.0.1:8420 }}")));
         };
         let (durability, retention) = (journal.durability, journal.retention);
-        let options = Options { durability, retention, ..Options::new(Entropy::Real.secret()) };
+        let options = JournalOptions::new(Entropy::Real.secret()).durability(durability).retention(retention);
         let principals = Principals::open(&journal.file, &options).map_err(failure)?;
         Ok((config, principals))
     }
 }
 
 /// The kind that a name may have.
-fn judge(config: &Config, name: &Name, wanted: Option<Kind>) -> Result<Kind, Failure> {
+fn judge(config: &Config, name: &Name, wanted: Option<PrincipalKind>) -> Result<PrincipalKind, Failure> {
     let is = match config.blueprint.party(name.as_str()) {
         Some(Party::Client(_)) if name.as_str() == super::run::CLIENT => {
             return Err(Failure::unusable(format!("'{name}' is the client of the command line: name another one")));
         }
-        Some(Party::Client(_)) => Some(Kind::Client),
+        Some(Party::Client(_)) => Some(PrincipalKind::Client),
         Some(Party::Listener(id)) => match config.kinds.get(id.0 as usize) {
-            Some(ListenerKind::Remote(_)) => Some(Kind::Listener),
+            Some(ListenerKind::Remote(_)) => Some(PrincipalKind::Listener),
             _ => return Err(Failure::unusable(format!("'{name}' runs within the organism: it needs no token"))),
         },
         None => None,
@@ -122,7 +122,7 @@ fn judge(config: &Config, name: &Name, wanted: Option<Kind>) -> Result<Kind, Fai
     match (is, wanted) {
         (Some(is), None) => Ok(is),
         (Some(is), Some(wanted)) if is == wanted => Ok(is),
-        (None, Some(Kind::Admin)) => Ok(Kind::Admin),
+        (None, Some(PrincipalKind::Admin)) => Ok(PrincipalKind::Admin),
         (Some(is), Some(_)) => Err(Failure::unusable(format!("'{name}' is a {} of the organism", is.as_str()))),
         (None, _) => Err(Failure::unusable(format!(
             "the organism has neither a client nor a remote listener '{name}': declare it, or write --kind admin"

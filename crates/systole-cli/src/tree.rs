@@ -26,7 +26,7 @@ struct Branch {
     children: BTreeMap<(Name, u32), Branch>,
     /// The last payload that it got.
     doing: String,
-    /// The end of the text that a model writes for it at the moment.
+    /// The end of its last sentence on its progress, or of the text that a model writes for it at the moment.
     writes: String,
 }
 
@@ -41,22 +41,12 @@ impl Tree {
                 let doing = payload.as_ref().map_or("fault", |payload| payload.local()).to_owned();
                 self.branch(event.root, &event.path).doing = doing;
             }
-            EventKind::ModelWrites { text, .. } => {
+            EventKind::ModelWrites { text, .. } | EventKind::Progress { text, .. } => {
                 self.branch(event.root, &event.path).writes = format!("  …{}", tail(&one_line(text)));
             }
             EventKind::ModelAnswered { .. } => self.branch(event.root, &event.path).writes.clear(),
             EventKind::Closed { .. } => self.remove(event.root, &event.path),
-            EventKind::Injected { .. }
-            | EventKind::Emitted { .. }
-            | EventKind::Repaired { .. }
-            | EventKind::Forged { .. }
-            | EventKind::Refused { .. }
-            | EventKind::Faulted { .. }
-            | EventKind::Left { .. }
-            | EventKind::DeadLetter { .. }
-            | EventKind::Blocked { .. }
-            | EventKind::Spent { .. }
-            | EventKind::Released { .. } => {}
+            _ => {}
         }
     }
 
@@ -134,7 +124,7 @@ mod tests {
 
     fn event(root: u128, path: &[(&str, u32)], kind: EventKind) -> Event {
         let segments = path.iter().map(|&(name, ordinal)| (Name::parse(name).unwrap(), ordinal)).collect();
-        Event { root: ThreadId::from_uuid(Uuid::from_u128(root)), path: ThreadPath::new(segments), kind }
+        Event::new(ThreadId::from_uuid(Uuid::from_u128(root)), ThreadPath::new(segments), kind)
     }
 
     fn opened() -> EventKind {

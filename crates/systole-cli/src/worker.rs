@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};
-use systole::config::{Config, Kind, parse_duration};
+use systole::config::{Config, ListenerKind, parse_duration};
 use systole::runtime::command::{CommandSpec, Variable};
 use systole_core::core::ListenerId;
 use systole_core::vocab::Name;
@@ -86,26 +86,26 @@ impl Subject {
                 let config = Config::load(file).map_err(Failure::Config)?;
                 let listener = find(&config, args.listener.as_ref())?;
                 let listed = match config.kinds.get(listener.0 as usize) {
-                    Some(Kind::Worker(spec)) => Some(spec.command.clone()),
+                    Some(ListenerKind::Worker(spec)) => Some(spec.command.clone()),
                     _ => None,
                 };
                 (listed, Contract::of(config, listener, &args.payloads)?)
             }
             None => (None, Contract::unknown(&args.payloads)?),
         };
-        let program = match (args.command.split_first(), listed) {
+        let mut program = match (args.command.split_first(), listed) {
             (Some((program, arguments)), listed) => {
                 let directory = std::env::current_dir().map_err(Failure::System)?;
                 let env = listed.map(|listed| listed.env).unwrap_or_default();
-                CommandSpec { program: program.into(), arguments: arguments.to_vec(), env, directory }
+                CommandSpec::new(program, directory).arguments(arguments.to_vec()).env(env)
             }
             (None, Some(listed)) => listed,
             (None, None) => {
                 return Err(Failure::unusable("the listener has no `worker:`: write the program and its arguments"));
             }
         };
-        let env = program.env.into_iter().chain(args.env.iter().cloned()).collect();
-        Ok(Self { program: CommandSpec { env, ..program }, contract })
+        program.env.extend(args.env.iter().cloned());
+        Ok(Self { program, contract })
     }
 }
 
@@ -116,7 +116,7 @@ fn find(config: &Config, name: Option<&Name>) -> Result<ListenerId, Failure> {
         let found = listeners().find(|((_, listener), _)| listener.name == *name);
         return found.map(|((id, _), _)| id).ok_or_else(|| Failure::unusable(format!("there is no listener '{name}'")));
     }
-    let mut workers = listeners().filter(|(_, kind)| matches!(kind, Kind::Worker(_))).map(|((id, _), _)| id);
+    let mut workers = listeners().filter(|(_, kind)| matches!(kind, ListenerKind::Worker(_))).map(|((id, _), _)| id);
     match (workers.next(), workers.next()) {
         (Some(only), None) => Ok(only),
         (None, _) => Err(Failure::unusable("no listener has `worker:`: name one with --listener")),

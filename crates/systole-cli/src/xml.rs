@@ -16,7 +16,7 @@ use super::{print, report};
 use systole::config::{Config, parse_size};
 use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::repair::{Shape, Vocabulary};
-use systole_xml::ladder::strict::Form;
+use systole_xml::ladder::strict::CanonicalOptions;
 use systole_xml::ladder::{LadderError, Raw, repair, strict};
 use systole_xml::schema::{self, Catalog};
 
@@ -89,7 +89,7 @@ pub(super) fn run(stage: Stage) -> Result<ExitCode, Failure> {
         }
         Stage::C14n { with_comments, element, inclusive, input } => {
             let prefixes: Vec<&str> = inclusive.iter().map(String::as_str).collect();
-            let form = Form { comments: with_comments, prefixes: &prefixes };
+            let form = CanonicalOptions { comments: with_comments, prefixes: &prefixes };
             canonical(&input.read()?, form, element)
         }
         Stage::Validate { schemas, input } => validate::validate(&input.read()?, &schemas),
@@ -130,7 +130,7 @@ fn repaired(document: &Document, vocabulary: &Vocabulary, fragment: bool) -> Res
     show(&bytes)
 }
 
-fn canonical(document: &Document, form: Form, element: Option<usize>) -> Result<ExitCode, Failure> {
+fn canonical(document: &Document, form: CanonicalOptions, element: Option<usize>) -> Result<ExitCode, Failure> {
     let bytes = match element {
         None => strict::c14n(&document.bytes, form, &document.limits).map(Some),
         Some(index) => strict::c14n_subtree(&document.bytes, index, form, &document.limits),
@@ -158,7 +158,7 @@ impl Input {
         }
         .map_err(|cause| Failure::read(file.unwrap_or(Path::new("standard input")), cause))?;
         let name = file.map_or_else(|| "-".to_owned(), |file| file.display().to_string());
-        let limits = XmlLimits { message_bytes: self.message_bytes, ..XmlLimits::default() };
+        let limits = XmlLimits::default().message_bytes(self.message_bytes);
         Ok(Document { name, bytes: bytes.into(), limits })
     }
 }

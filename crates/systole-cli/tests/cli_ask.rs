@@ -67,6 +67,34 @@ fn a_fault_is_an_answer_that_says_no() {
 }
 
 #[test]
+fn the_words_of_a_program_are_shown_if_it_fails() {
+    let folder = std::env::temp_dir().join(format!("systole-test-{}-words", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let schema = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:w'>\
+                  <xs:element name='good' type='xs:string'/><xs:element name='bad' type='xs:string'/></xs:schema>";
+    std::fs::write(folder.join("w.xsd"), schema).unwrap();
+    let listener = |name: &str, code: u32| {
+        format!(
+            "  - name: {name}\n    schemas: [w.xsd]\n    accepts: ['{{urn:w}}{name}']\n    replies: ['{{urn:w}}good']\n    \
+             command: [sh, -c, 'echo {name} words >&2; echo \"<good xmlns=\\\"urn:w\\\">so</good>\"; exit {code}']\n"
+        )
+    };
+    let organism = format!(
+        "organism: {{ name: w }}\nclients: [{{ name: cli, calls: [good, bad] }}]\nlisteners:\n{}{}",
+        listener("good", 0),
+        listener("bad", 3)
+    );
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let (code, out, err) = ask(&folder, &["organism.yaml", "<good xmlns='urn:w'/>"], "");
+    assert_eq!((code, &*out, &*err), (0, "<good xmlns=\"urn:w\">so</good>\n", ""));
+    let (code, _, err) = ask(&folder, &["organism.yaml", "<bad xmlns='urn:w'/>"], "");
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("bad| bad words\n") && err.contains("warn a command failed listener=bad"), "{err}");
+    assert!(err.find("bad| bad words") < err.find("warn a command failed"), "{err}");
+}
+
+#[test]
 fn an_answer_that_does_not_come_in_time_is_none() {
     let pid = std::env::temp_dir().join(format!("systole-test-{}-ask", std::process::id()));
     let hang = format!("<hang xmlns='urn:t'>{}</hang>", pid.display());

@@ -77,9 +77,8 @@ fn identity_constraints_are_judged_like_all_else() {
 }
 
 /// `check` of an organism with one listener that has this schema and accepts its `{urn:o}r`.
-#[cfg(feature = "libxml")]
 fn checked(name: &str, declared: &str) -> (Option<i32>, String) {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opinion-{name}"));
+    let directory = std::env::temp_dir().join(format!("opinion-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let schema = format!(
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:o\" xmlns=\"urn:o\" elementFormDefault=\"unqualified\">\n{declared}\n</xs:schema>"
@@ -176,4 +175,21 @@ fn a_program_that_was_replaced_meanwhile_asks_itself_for_the_second_opinion() {
     let output = Command::new("sh").args(["-c", script, "sh"]).arg(&copy).arg(organism).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && !said.contains("no second opinion"), "{said}");
+}
+
+#[test]
+fn of_long_lines_the_part_around_the_mistake_is_shown() {
+    for (name, letter) in [("spaces", "x"), ("umlauts", "\u{e4}")] {
+        for (before, behind) in [(70_000, 0), (70_000, 70_000), (0, 70_000), (300, 300)] {
+            let before = letter.repeat(before);
+            let declared =
+                format!("<!--{before}--><xs:element name='r' type='xs:strin'/><!--{}-->", letter.repeat(behind));
+            let (code, said) = checked(&format!("{name}-{}-{behind}", before.len()), &declared);
+            let start = said.chars().take(2_000).collect::<String>();
+            assert_eq!(code, Some(1), "{start}");
+            let column = format!("o.xsd:2:{}]", "<!----><xs:element name='r' ".len() + before.chars().count() + 1);
+            assert!(said.contains(&column) && said.contains("type='xs:strin'"), "{column} in {start}");
+            assert!(said.len() < 8_000, "{} bytes: {start}", said.len());
+        }
+    }
 }

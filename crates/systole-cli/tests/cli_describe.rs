@@ -46,6 +46,34 @@ fn the_example_of_a_payload_is_valid() {
 }
 
 #[test]
+fn payloads_without_an_example_are_named() {
+    let folder = std::env::temp_dir().join(format!("systole-test-{}-none", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let element = |name: &str, ty: &str| format!("<xs:element name='{name}' type='xs:{ty}'/>");
+    // An IDREF alone has no ID to refer to. Attempts that fail leave room for those that don't.
+    let none: String = (0..200).map(|n| element(&format!("r{n}"), "IDREF")).collect();
+    let schema = format!(
+        "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:n'>{none}{}</xs:schema>",
+        element("last", "int")
+    );
+    let organism = "organism: { name: n }\nprefixes: { n: urn:n }\nclients: [{ name: cli, calls: [n:r0] }]\n\
+                    listeners: [{ name: a, schemas: [n.xsd], accepts: [n:r0], replies: [n:last], command: [cat] }]\n";
+    std::fs::write(folder.join("n.xsd"), schema).unwrap();
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let file = folder.join("organism.yaml");
+    let file = file.to_str().unwrap();
+    let (code, examples, err) = said(&["example", file]);
+    assert_eq!((code, &*examples), (1, "<last xmlns=\"urn:n\">1</last>\n"), "{err}");
+    assert!(err.contains("no example could be made of {urn:n}r0, {urn:n}r1, "), "{err}");
+    assert!(err.ends_with(", {urn:n}r9, 190 more\n"), "{err}");
+    let (code, _, err) = said(&["example", file, "--envelope"]);
+    assert_eq!((code, &*err), (1, "no example could be made of {urn:n}r0\n"));
+    let (code, _, err) = said(&["example", file, "n:r7"]);
+    assert_eq!((code, &*err), (1, "no example could be made of {urn:n}r7\n"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn the_example_of_an_envelope_is_what_run_takes() {
     let (code, example, err) = said(&["example", "organism.yaml", "question", "--envelope"]);
     let start = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>cli</from></meta><question ";

@@ -1,5 +1,5 @@
 //! Changes of an operator for the next start of an organism: `systole thread fork` forks a conversation at one of its
-//! messages, `dead requeue` redrives a dead letter.
+//! messages, `dead redrive` redrives a dead letter.
 
 #[path = "../../../tests/oracle/mod.rs"]
 mod oracle;
@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use systole::core::Egress;
-use systole::journal::{Journal, Op, Step};
 use systole::prelude::*;
 use systole::runtime::OrganismBuilder;
-use systole::runtime::journal::{Options, Retention, SqliteJournal};
+use systole::runtime::journal::{JournalOptions, Retention, SqliteJournal};
 use systole::schema::PayloadSchema;
 use systole::testing::Kit;
 use systole::vocab::Time;
+use systole_core::journal::{Journal, Op, Step};
 
 use oracle::{Answered, Oracle, Question, answered, question};
 
@@ -106,7 +106,7 @@ impl Folder {
     }
 
     fn journal(&self) -> SqliteJournal {
-        SqliteJournal::open(&self.0.join("a.journal"), &Options::new(KEY)).unwrap()
+        SqliteJournal::open(&self.0.join("a.journal"), &JournalOptions::new(KEY)).unwrap()
     }
 }
 
@@ -372,9 +372,9 @@ fn what_retention_has_deleted_is_not_made_up() {
     let folder = answered_once("deleted");
     let (conversation, said) = folder.show();
     let ids = [id(&said, "message", "may I?"), id(&said, "awaited answer", "&lt;may I?&gt;")];
-    let retention = Retention { age: Duration::from_secs(20), ..Retention::default() };
+    let retention = Retention::default().age(Duration::from_secs(20));
     let file = folder.0.join("a.journal");
-    let mut journal = SqliteJournal::open(&file, &Options { retention, ..Options::new(KEY) }).unwrap();
+    let mut journal = SqliteJournal::open(&file, &JournalOptions::new(KEY).retention(retention)).unwrap();
     journal.recover().unwrap();
     // Messages past their retention go after some steps: all but the end of the conversation.
     let at = Time::from_nanos(1_935_921_600_000_000_000).after(Duration::from_secs(24));
@@ -393,7 +393,7 @@ fn what_retention_has_deleted_is_not_made_up() {
 
 #[test]
 fn a_dead_letter_is_queued_again_at_the_next_start() {
-    let folder = Folder::new("requeued");
+    let folder = Folder::new("redriven");
     let asked = Asked::default();
     // Emissions beside a reply are delivered to no listener.
     let loose = async |_: Delivery<Question>| Ok(reply_any(answered("that is it")).and(call(Ask::from("too late"))));
@@ -414,9 +414,9 @@ fn a_dead_letter_is_queued_again_at_the_next_start() {
     let (_, listed, _) = folder.said(&["dead", "list", "--json", "--journal", "a.journal"]);
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let number = listed[0]["number"].as_str().unwrap();
-    let requeued = folder.said(&["dead", "requeue", number, "--journal", "a.journal"]);
+    let redriven = folder.said(&["dead", "redrive", number, "--journal", "a.journal"]);
     let said = format!("dead letter {number} is redriven at the next start\n");
-    assert_eq!(requeued, (0, said, String::new()));
+    assert_eq!(redriven, (0, said, String::new()));
     let kit = start();
     kit.run_until_idle();
     assert_eq!(*asked.lock().unwrap(), ["too late"]);

@@ -1,14 +1,15 @@
 //! `systole journal`, `thread` and `dead`: the content of a journal, as an operator sees it.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use systole::journal::{
+use systole::runtime::journal::{JournalOptions, SqliteJournal};
+use systole::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, ThreadPath, Time};
+use systole_core::journal::{
     BodyRecord, EgressRecord, Journal, LetterRecord, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord,
 };
-use systole::runtime::journal::{Options, SqliteJournal};
-use systole::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, ThreadPath, Time};
 use uuid::Uuid;
 
 const ROOT: &str = "00000000-0000-0000-0000-000000000001";
@@ -98,7 +99,7 @@ fn letter(number: u64, payload: Option<&str>) -> Op {
 
 /// A client asked the researcher, who waits for two calculators; one is done.
 fn journal(file: &str) -> SqliteJournal {
-    let mut journal = SqliteJournal::open(Path::new(file), &Options::new([1; 32])).unwrap();
+    let mut journal = SqliteJournal::open(Path::new(file), &JournalOptions::new([1; 32])).unwrap();
     journal.recover().unwrap();
     let steps = [
         vec![
@@ -154,7 +155,7 @@ fn a_running_organism_can_be_looked_at_but_not_changed() {
     assert_eq!((code, out), (0, format!("{file}: in order\n")));
     for args in [
         &["dead", "drop", "20", "--journal", &file][..],
-        &["dead", "requeue", "20", "--journal", &file],
+        &["dead", "redrive", "20", "--journal", &file],
         &["journal", "compact", &file],
     ] {
         let (code, out, err) = said(args);
@@ -227,17 +228,17 @@ fn dead_letters_are_shown_dropped_and_queued_again() {
                     limit: too deep\n<add>3</add>\n";
     assert_eq!((code, out.as_str()), (0, expected));
     assert_eq!(said(&["dead", "drop", "22", "--journal", &file]), (0, String::new(), String::new()));
-    let (code, _, err) = said(&["dead", "requeue", "21", "20", "--journal", &file]);
+    let (code, _, err) = said(&["dead", "redrive", "21", "20", "--journal", &file]);
     assert_eq!((code, err.contains("dead letter 21: this dead letter holds no payload")), (1, true), "{err}");
     let queued = "dead letter 20 is redriven at the next start\n".to_owned();
-    assert_eq!(said(&["dead", "requeue", "20", "--journal", &file]), (0, queued, String::new()));
+    assert_eq!(said(&["dead", "redrive", "20", "--journal", &file]), (0, queued, String::new()));
     let (code, _, err) = said(&["dead", "drop", "22", "--journal", &file]);
     assert_eq!((code, err.starts_with("there is no dead letter 22")), (1, true), "{err}");
     let (_, json, _) = said(&["dead", "list", "--json", "--journal", &file]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 2);
-    assert_eq!((&json[0]["requeue"], &json[1]["requeue"]), (&true.into(), &false.into()));
-    let mut journal = SqliteJournal::open(Path::new(&file), &Options::new([0; 32])).unwrap();
+    assert_eq!((&json[0]["redrive"], &json[1]["redrive"]), (&true.into(), &false.into()));
+    let mut journal = SqliteJournal::open(Path::new(&file), &JournalOptions::new([0; 32])).unwrap();
     let recovered = journal.recover().unwrap();
     assert_eq!((recovered.redrive, recovered.letters.len(), recovered.epoch), (vec![20], 2, 2));
     journal.append(&[Step { ops: vec![Op::Unbury { letter: 20 }], at: Time::from_nanos(START) }]).unwrap();
@@ -380,4 +381,32 @@ fn without_a_name_the_journal_is_that_of_the_organism_here() {
         let elsewhere = [command, &["--organism", organism.to_str().unwrap()][..]].concat();
         assert_eq!(self::said(&elsewhere).0, 0, "{elsewhere:?}");
     }
+}
+
+#[test]
+fn the_end_of_standard_input_ends_its_conversations() {
+    let folder = Folder::new("input");
+    let organism = folder.0.join("organism.yaml");
+    let schema = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:i'>\
+                  <xs:element name='say' type='xs:string'/></xs:schema>";
+    fs::write(folder.0.join("say.xsd"), schema).unwrap();
+    let contract = "schemas: [say.xsd], accepts: ['{urn:i}say'], replies: ['{urn:i}say'], echo: true";
+    let text = format!(
+        "organism: {{ name: i }}\ndurability: process\njournal: organism.journal\n\
+         clients: [{{ name: cli, calls: ['{{urn:i}}say'] }}]\nlisteners: [{{ name: parrot, {contract} }}]\n"
+    );
+    fs::write(&organism, text).unwrap();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(["run", "--quiet", "--until-idle", organism.to_str().unwrap(), "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    run.stdin.take().unwrap().write_all(&b"<say xmlns='urn:i'>so</say>\n".repeat(3)).unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stdout).unwrap().matches(">so</say>").count(), 3);
+    let (code, list, err) = said(&["thread", "list", "--json", "--organism", organism.to_str().unwrap()]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(list.matches("\"closed\": \"").count(), 3, "{list}");
 }

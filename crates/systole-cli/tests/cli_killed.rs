@@ -7,7 +7,7 @@ mod waiting;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::io::ioctl_fionread;
@@ -24,7 +24,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str, script: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("killed-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("killed-{name}-{}", std::process::id()));
         fs::create_dir_all(path.join("tmp")).unwrap();
         fs::write(path.join("t.xsd"), SCHEMA).unwrap();
         fs::write(path.join("script"), script).unwrap();

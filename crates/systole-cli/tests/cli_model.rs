@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -169,7 +169,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str, backends: &str, keys: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("model-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("t.xsd"), SCHEMA).unwrap();
         fs::write(path.join("planner.md"), "Be brief.\n").unwrap();
@@ -231,9 +231,7 @@ impl Running {
         kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), Signal::KILL).unwrap();
         self.child.wait().unwrap();
         assert!(!runs(&self.child.id().to_string()));
-        let mut rest = String::new();
-        self.out.read_to_string(&mut rest).unwrap();
-        rest
+        self.out.rest()
     }
 }
 
@@ -372,10 +370,10 @@ fn another_backend_stands_in() {
 }
 
 #[test]
-fn a_backend_is_left_out_unless_its_variable_is_set() {
-    let server = Server::start([]);
+fn a_variable_decides_which_backends_are_left_out() {
+    let server = Server::start([Say(SAID, "stop"), Refuse(401, "", String::new())]);
     let backends = format!(
-        "{{ name: script, provider: scripted, script: script.yaml, priority: 2 }}, \
+        "{{ name: script, provider: scripted, script: script.yaml, priority: 2, unless_env: A_KEY }}, \
          {{ name: real, provider: openai, model: m, url: \"{}\", api_key_env: A_KEY, when_env: A_KEY }}",
         server.url
     );
@@ -391,28 +389,40 @@ fn a_backend_is_left_out_unless_its_variable_is_set() {
     for unset in [None, Some("")] {
         let (code, out, err) = systole("run", unset);
         has(&out, &[">scripted</say>"]);
-        has(&err, &["a backend is left out: its variable is not set", "backend=real", "variable=A_KEY"]);
+        has(&err, &["a backend is left out: A_KEY is not set", "backend=real"]);
         assert_eq!((code, server.count()), (Some(0), 0), "{err}");
         let (code, out, err) = systole("check", unset);
-        has(&out, &["  - name: script\n  - name: real\n    when_env: A_KEY  # not set: the backend is left out\n"]);
+        has(&out, &["  - name: script\n  - name: real  # left out: A_KEY is not set\n"]);
         assert_eq!((code, &*err), (Some(0), ""), "a key that is not needed is not missed");
     }
     let (_, out, _) = systole("check", Some(KEY));
-    has(&out, &["    when_env: A_KEY  # set\n"]);
+    has(&out, &["  - name: script  # left out: A_KEY is set\n  - name: real\n"]);
     let (_, out, _) = systole("run", Some(KEY));
     has(&out, &[">R&amp;D</say>"]);
     assert_eq!(server.count(), 1);
     has(&server.asked()[0].head, &[&format!("authorization: Bearer {KEY}")]);
+    let (code, out, _) = systole("run", Some(KEY));
+    has(&out, &["<code>listener-failed</code>"]);
+    assert_eq!((code, server.count(), out.contains("scripted")), (Some(1), 2, false), "the script does not stand in");
 
     // Where none is left, an organism does not start.
     let organism = fs::read_to_string(folder.0.join("organism.yaml")).unwrap();
     fs::write(folder.0.join("organism.yaml"), organism.replace("planner.md,", "planner.md, backend: real,")).unwrap();
     let (code, _, err) = systole("run", None);
-    has(&err, &["'planner' has no model to ask: each of its backends is left out by its when_env"]);
+    has(&err, &["'planner' has no model to ask: each of its backends is left out by its when_env or unless_env"]);
     assert_eq!(code, Some(2));
     let (code, _, err) = systole("check", None);
     has(&err, &["each backend of this listener is left out, because A_KEY is not set", "0 errors, 1 warning"]);
     assert_eq!(code, Some(0));
+}
+
+#[test]
+fn a_script_without_a_rule_for_a_turn_is_named() {
+    let folder = Folder::new("no-rule", "{ name: main, provider: scripted, script: script.yaml }", "");
+    fs::write(folder.0.join("script.yaml"), "- { when: other, answer: no }\n").unwrap();
+    let (out, err) = folder.run();
+    has(&out, &["<code>listener-failed</code>", "no rule of script.yaml fits turn 1"]);
+    has(&err, &["no rule of script.yaml fits turn 1 of planner: From cli:"]);
 }
 
 #[test]
@@ -441,7 +451,7 @@ fn the_study_asks_a_provider_once_its_key_is_there() {
 
 #[test]
 fn an_answer_is_shown_while_it_grows_and_not_written_down() {
-    let go = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model-grow-{}", std::process::id()));
+    let go = std::env::temp_dir().join(format!("model-grow-{}", std::process::id()));
     let server = Server::start([Grow(go.clone())]);
     let backend = format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url);
     let folder = Folder::new("grows", &backend, "durability: process\njournal: the.journal\n");
@@ -476,7 +486,7 @@ fn a_server_that_does_not_stream_is_told_apart() {
 #[test]
 fn a_killed_organism_asks_once_more_at_most() {
     for round in 0..6 {
-        let go = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model-go-{round}-{}", std::process::id()));
+        let go = std::env::temp_dir().join(format!("model-go-{round}-{}", std::process::id()));
         let server = Server::start([Hold(go.clone())]);
         let backend = format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url);
         let folder = Folder::new(&format!("killed-{round}"), &backend, "durability: process\njournal: the.journal\n");

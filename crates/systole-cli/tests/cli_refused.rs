@@ -1,7 +1,7 @@
 //! Refused output of a listener: operators see it, and so does the listener itself.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
@@ -14,7 +14,7 @@ struct Folder(PathBuf);
 impl Folder {
     /// `wrong` is the first output of the command, for `printf`; then it keeps its history and answers.
     fn new(name: &str, wrong: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("refused-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("refused-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("t.xsd"), SCHEMA).unwrap();
         let script = format!(

@@ -7,7 +7,7 @@ mod waiting;
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -28,7 +28,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("watch-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("watch-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         let folder = Self(path);
         folder.write("organism.yaml", ORGANISM);

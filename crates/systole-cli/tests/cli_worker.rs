@@ -90,6 +90,15 @@ fn one_process_answers_many_messages() {
 }
 
 #[test]
+fn processes_start_with_the_organism_where_they_are_to() {
+    let folder = Folder::new("eager", BY_HAND, "timeout: 60s, processes: 2, start: eager");
+    let mut running = folder.start(&["--until-idle"]);
+    until("both processes", || (folder.started() == 2).then_some(()));
+    has(&running.ask("one"), &[">ONE</say>"]);
+    assert_eq!((running.end(), folder.started()), ((Some(0), String::new()), 2));
+}
+
+#[test]
 fn a_worker_calls_and_awaits() {
     let folder = Folder::new("calls", BY_HAND, "timeout: 60s");
     let mut running = folder.start(&[]);
@@ -292,6 +301,154 @@ fn the_python_package_cancels_what_times_out() {
     until("an answer", || running.ask("one").contains(">ONE</say>").then_some(()));
     has(&running.ask("cancel"), &["<code>timeout</code>"]);
     until("the cancellation", || folder.path().join("cancelled").exists().then_some(()));
+}
+
+/// Failures of a function of the package, by the text of its message: for either kind of function.
+const FAILS: &str = r#"
+import asyncio, functools, os, re, sys, time
+from systole import call, listener, progress, record, run
+
+class Base(BaseException):
+    pass
+
+class Silent(Exception):
+    def __str__(self):
+        raise KeyboardInterrupt
+
+async def leave():
+    sys.exit("left a task")
+
+def fail(text):
+    if text == "exit":
+        sys.exit("left")
+    if text == "interrupt":
+        raise KeyboardInterrupt
+    if text == "cancelled":
+        raise asyncio.CancelledError
+    if text == "generator":
+        raise GeneratorExit
+    if text == "base":
+        raise Base("a base")
+    if text == "silent":
+        raise Silent
+    if text == "name":
+        return record(5, list)
+    if text == "to":
+        return call("<ask xmlns='urn:t'>x</ask>", to=5)
+    if text == "progress":
+        return progress(5)
+    if text == "payload":
+        return call(5)
+    if text == "learn":
+        return record("learn", lambda: sys.exit("left learn"))
+    if text == "infinite":
+        return record("infinite", lambda: [float("inf")])
+    if text == "deep":
+        return record("deep", lambda: functools.reduce(lambda value, _: [value], range(101), 1))
+"#;
+
+const FAILS_ASYNC: &str = r#"
+@listener("{urn:t}do")
+async def do(xml):
+    text = re.sub("<.*?>", "", xml)
+    while text == "hold" and not os.path.exists("go"):
+        await asyncio.sleep(0.01)
+    if text == "task":
+        await asyncio.gather(leave(), asyncio.sleep(60))
+    said = fail(text)
+    if asyncio.iscoroutine(said):
+        await said
+    return f"<say xmlns='urn:t'>{text}</say>"
+
+run()
+"#;
+
+const FAILS_PLAIN: &str = r#"
+@listener("{urn:t}do")
+def do(xml):
+    text = re.sub("<.*?>", "", xml)
+    while text == "hold" and not os.path.exists("go"):
+        time.sleep(0.01)
+    if text == "task":
+        asyncio.run(leave())
+    fail(text)
+    return f"<say xmlns='urn:t'>{text}</say>"
+
+run()
+"#;
+
+#[test]
+fn what_a_python_function_raises_fails_its_message_alone() {
+    for (kind, function) in [("async", FAILS_ASYNC), ("plain", FAILS_PLAIN)] {
+        let folder = Folder::new(&format!("fails-{kind}"), &format!("{FAILS}{function}"), "timeout: 60s");
+        let mut running = folder.start(&[]);
+        running.send("hold");
+        for (text, said) in [
+            ("exit", ">left<"),
+            ("task", ">left a task<"),
+            ("interrupt", ">KeyboardInterrupt<"),
+            ("cancelled", ">CancelledError<"),
+            ("generator", ">GeneratorExit<"),
+            ("base", ">a base<"),
+            ("silent", ">Silent<"),
+            ("name", "the name has to be a str, not int"),
+            ("to", "to has to be a str, not int"),
+            ("progress", "progress has to be a str, not int"),
+            ("payload", "int is no payload"),
+            ("learn", ">left learn<"),
+            ("infinite", "not JSON compliant"),
+            ("deep", "nested deeper than 100"),
+        ] {
+            has(&running.ask(text), &["<code>failed</code>", said]);
+        }
+        fs::write(folder.path().join("go"), "").unwrap();
+        has(&running.receive(), &[">hold</say>"]);
+        assert!(!folder.read("log").contains("a worker ended"), "{}", folder.read("log"));
+    }
+}
+
+const ENUMS: &str = r#"
+import enum
+from dataclasses import dataclass
+from systole import decode, encode, named, payload
+
+class Any(enum.Enum):
+    SPACED, TRIMMED, NUMBER, NO, NONE, HALF = " x ", "x", 1, False, None, 0.5
+
+class Number(enum.IntEnum):
+    ZERO, ONE = 0, 1
+
+class Flags(enum.Flag):
+    READ, WRITE = 1, 2
+
+def check(kind, *more):
+    @payload("urn:t")
+    @dataclass
+    class One:
+        element: kind
+        attribute: kind = named("@attribute")
+        some: list[kind]
+    for member in [*kind, *more]:
+        value = One(member, member, [member])
+        assert decode(One, encode(value)) == value, encode(value)
+    return One
+
+check(Number)
+check(Flags, Flags.READ | Flags.WRITE, Flags(0))
+One = check(Any)
+spaced = "<one xmlns='urn:t' attribute=' false'><element>\n1\n</element></one>"
+assert decode(One, spaced) == One(Any.NUMBER, Any.NO, [])
+"#;
+
+#[test]
+fn the_python_package_reads_the_enums_that_it_writes() {
+    let output = Command::new("python3")
+        .args(["-c", ENUMS])
+        .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

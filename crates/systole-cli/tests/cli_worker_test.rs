@@ -6,7 +6,7 @@
 mod waiting;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use waiting::{runs, until};
@@ -55,7 +55,9 @@ for line in sys.stdin:
             late = json.dumps({"id": line["cancel"], "payloads": []}) + "\n"
             os.write(out.fileno(), (late * int(flaw.split()[1])).encode())
         elif "as" in line:
-            if flaw != "hopes" or "reply" in line:
+            if flaw == "rambles" and "fault" in line:
+                write(id=line["id"], payloads=["<nonsense/>"])
+            elif flaw != "hopes" or "reply" in line:
                 write(id=line["id"], payloads=say)
         elif "type" in line:
             if flaw == "strict" and set(line) - {"id", "type", "payload", "from", "thread", "history"}:
@@ -89,13 +91,23 @@ for line in sys.stdin:
             elif flaw == "late":
                 held.append(line)
                 write(id=line["id"], payloads=say)
+            elif flaw == "decays":
+                write(id=line["id"], payloads=["<rubbish/>"] if held else say)
+                held.append(line)
             elif flaw == "breaches":
                 write(id=line["id"], payloads=["<say xmlns='urn:t'><not/></say>"])
             elif flaw == "forgets":
                 held.append(line)
                 if len(held) != 3:
                     write(id=line["id"], payloads=say)
-            elif flaw in ("calls", "hopes"):
+            elif flaw == "records" and "recorded" in line:
+                write(id=line["id"], payloads=say)
+            elif flaw == "renames":
+                write(id=line["id"], record=os.urandom(8).hex(), value=1, **{"as": "k"})
+            elif flaw in ("records", "records again"):
+                write(id=line["id"], progress="tossing")
+                write(id=line["id"], record="coin", value={"heads": True}, **{"as": "k"})
+            elif flaw in ("calls", "hopes", "rambles"):
                 write(id=line["id"], call="<ask xmlns='urn:t'>R&amp;D</ask>", **{"as": "k"})
             elif flaw == "declines":
                 write(id=line["id"], error="no luck")
@@ -111,7 +123,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("worker-test-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("worker-test-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         for (file, text) in [("organism.yaml", ORGANISM), ("t.xsd", SCHEMA), ("agent.py", BY_HAND)] {
             fs::write(path.join(file), text).unwrap();
@@ -153,11 +165,15 @@ fn workers_that_keep_the_protocol_pass() {
     let folder = Folder::new("kept");
     let example = format!("{ROOT}/examples/worker/organism.yaml");
     let (code, said) = folder.test(&["--organism", &example, "--listener", "statistician"]);
-    assert!(code == Some(0) && said.ends_with("10 passed, 0 failed, 0 not run\n"), "{said}");
+    assert!(code == Some(0) && said.ends_with("10 passed, 0 failed, 1 not run\n"), "{said}");
     let (code, said) = folder.test(&["--organism", &example, "--listener", "calculator"]);
-    has(&said, &["not run a call and its reply: no message made it call\n", "8 passed, 0 failed, 2 not run\n"]);
+    has(&said, &["not run a call and its reply: no message made it call\n", "8 passed, 0 failed, 3 not run\n"]);
     assert_eq!(code, Some(0));
-    for (flaw, passed) in [("", "8 passed, 0 failed, 2 not run"), ("calls", "10 passed, 0 failed, 0 not run")] {
+    for (flaw, passed) in [
+        ("", "8 passed, 0 failed, 3 not run"),
+        ("calls", "10 passed, 0 failed, 1 not run"),
+        ("records", "9 passed, 0 failed, 2 not run"),
+    ] {
         let (code, said) = folder.flaw(flaw, "60s");
         assert!(code == Some(0) && said.contains(passed), "{flaw}: {said}");
     }
@@ -174,7 +190,7 @@ fn the_worker_in_the_docs_passes() {
     fs::write(folder.0.join("docs.py"), script).unwrap();
     let example = format!("{ROOT}/examples/worker/organism.yaml");
     let (code, said) = folder.test(&["--organism", &example, "--listener", "calculator", "python3", "docs.py"]);
-    assert!(code == Some(0) && said.contains("8 passed, 0 failed, 2 not run"), "{said}");
+    assert!(code == Some(0) && said.contains("8 passed, 0 failed, 3 not run"), "{said}");
 }
 
 #[test]
@@ -219,7 +235,7 @@ fn a_worker_that_does_not_answer_is_found_out() {
                     "failed  a message of each payload\n        sent      {\"id\":\"",
                     "        came      nothing within 5s\n        expected  an answer to each message",
                     "not run several messages at once: no message was answered\n",
-                    "passed  the end of its input\n2 passed, 1 failed, 7 not run\n",
+                    "passed  the end of its input\n2 passed, 1 failed, 8 not run\n",
                 ],
             ),
             ("forgets", "5s", &["failed  several messages at once\n", "passed  a line in two pieces\n"]),
@@ -231,6 +247,11 @@ fn a_worker_that_does_not_answer_is_found_out() {
                 ],
             ),
             ("hopes", "5s", &["passed  a call and its reply\nfailed  a call and its fault\n"]),
+            (
+                "records again",
+                "60s",
+                &["failed  a message that recorded, run again\n", "expected  'coin' from \"recorded\" of the message"],
+            ),
             (
                 "prints",
                 "60s",
@@ -269,7 +290,7 @@ fn a_worker_that_breaks_the_protocol_is_found_out() {
                 "60s",
                 &["failed  a message of each payload\n", "as Python writes it", "a line that keeps the protocol: "],
             ),
-            ("unlabelled", "60s", &["failed  a message of each payload\n", "\"call\"", "a call needs \"as\""]),
+            ("unlabelled", "60s", &["failed  a message of each payload\n", "\"call\"", "needs \"as\""]),
             (
                 "breaches",
                 "60s",
@@ -354,12 +375,31 @@ fn a_worker_that_the_pump_would_end_or_refuse_is_found_out() {
                     "expected  a line that keeps the protocol: 1000 lines in a row",
                 ],
             ),
+            (
+                "decays",
+                "60s",
+                &[
+                    "passed  answers and calls that keep the contract\nfailed  several messages at once\n",
+                    "<rubbish/>",
+                    "expected  payloads that the listener may send",
+                ],
+            ),
+            (
+                "rambles",
+                "60s",
+                &["passed  a call and its reply\nfailed  a call and its fault\n", "<nonsense/>", "may send"],
+            ),
+            (
+                "renames",
+                "60s",
+                &["failed  a message that recorded, run again\n", "a name that differs from run to run finds none"],
+            ),
             ("forks", "60s", &["failed  a message of each payload\n", "came      the listener exited with status 3\n"]),
             ("forks apart", "60s", &["came      the listener exited with status 3\n"]),
         ],
     );
     let (code, said) = Folder::new("flood").flaw("floods 400", "60s");
-    assert!(code == Some(0) && said.contains("8 passed, 0 failed, 2 not run"), "{said}");
+    assert!(code == Some(0) && said.contains("8 passed, 0 failed, 3 not run"), "{said}");
 }
 
 #[test]
@@ -367,7 +407,7 @@ fn the_process_group_ends_with_the_test() {
     let folder = Folder::new("group");
     let (code, said) = folder.flaw("stays", "5s");
     assert_eq!(code, Some(1), "{said}");
-    has(&said, &["failed  the end of its input\n", "expected  an exit with status 0", "7 passed, 1 failed, 2 not run"]);
+    has(&said, &["failed  the end of its input\n", "expected  an exit with status 0", "7 passed, 1 failed, 3 not run"]);
     let children = fs::read_to_string(folder.0.join("children")).unwrap();
     assert_eq!(children.lines().count(), 2);
     until("the end of the group", || children.lines().all(|pid| !runs(pid)).then_some(()));

@@ -61,7 +61,7 @@ fn c14n_keeps_the_prefixes_that_it_is_told() {
 
 #[test]
 fn repair_knows_the_contract_of_a_listener() {
-    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("repair-by-contract");
+    let folder = std::env::temp_dir().join(format!("repair-by-contract-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:x">
         <xs:element name="answer" type="xs:string"/></xs:schema>"#;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use systole_xml::ladder::split::{Piece, Splitter};
-use systole_xml::ladder::strict::{self, Form, StrictError};
+use systole_xml::ladder::strict::{self, CanonicalOptions, StrictError};
 use systole_xml::ladder::{Claims, Envelope, Raw};
 use systole_xml::vocab::XmlLimits;
 
@@ -34,12 +34,14 @@ fn fragment() {
 
 #[test]
 fn c14n() {
-    check("c14n", &|input| strict::c14n(input, Form::default(), &XmlLimits::default()).map_err(|e| refusal(&e)));
+    check("c14n", &|input| {
+        strict::c14n(input, CanonicalOptions::default(), &XmlLimits::default()).map_err(|e| refusal(&e))
+    });
 }
 
 #[test]
 fn c14n_with_comments() {
-    let form = Form { comments: true, ..Form::default() };
+    let form = CanonicalOptions { comments: true, ..CanonicalOptions::default() };
     check("c14n-with-comments", &|input| strict::c14n(input, form, &XmlLimits::default()).map_err(|e| refusal(&e)));
 }
 
@@ -57,7 +59,7 @@ fn envelope() {
 #[test]
 fn split() {
     check("split", &|input| {
-        let mut splitter = Splitter::new(&XmlLimits { message_bytes: 600, ..XmlLimits::default() });
+        let mut splitter = Splitter::new(&XmlLimits::default().message_bytes(600));
         splitter.push(input);
         let mut out = Vec::new();
         while let Some(piece) = splitter.next().or_else(|| splitter.finish()) {
@@ -72,9 +74,9 @@ fn split() {
 
 /// Runs strict pass, repair and strict pass again, under small limits. The repairs are listed below the canonical form.
 #[test]
-fn climb() {
-    let limits = XmlLimits { message_bytes: 300, attributes: 4, value_bytes: 30, ..XmlLimits::default() };
-    check("climb", &|input| {
+fn parse() {
+    let limits = XmlLimits::default().message_bytes(300).attributes(4).value_bytes(30);
+    check("parse", &|input| {
         let canonical = systole_xml::ladder::parse(&Raw::new(input.to_vec()), &limits).map_err(|error| {
             let at = error.position().expect("every refusal has a place");
             assert!(error.to_string().starts_with(&format!("{at}: ")), "{error}");

@@ -1,11 +1,12 @@
 //! Properties of the ladder for any bytes: the fuzz properties over small corpora and generated input, with an
 //! independent parser and libxml2 as judges of the strict pass.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use systole_xml::ladder::strict::Form;
+use systole_xml::ladder::strict::CanonicalOptions;
 use systole_xml::ladder::{properties, strict};
 use systole_xml::schema;
 use systole_xml::vocab::XmlLimits;
@@ -44,10 +45,12 @@ fn properties_hold_for_all_golden_inputs() {
 
 #[test]
 fn properties_hold_for_golden_inputs_cut_anywhere() {
-    for input in corpus().iter().filter(|input| input.len() < 300) {
-        for end in 0..input.len() {
-            PROPERTIES.iter().for_each(|property| property(&input[..end]));
-        }
+    let corpus = corpus();
+    let short = corpus.iter().filter(|input| input.len() < 300);
+    // Many start alike.
+    let cut: BTreeSet<&[u8]> = short.flat_map(|input| (0..input.len()).map(|end| &input[..end])).collect();
+    for input in cut {
+        PROPERTIES.iter().for_each(|property| property(input));
     }
 }
 
@@ -233,12 +236,12 @@ fn prefixes_in_values(text: &str) -> Vec<&'static str> {
 }
 
 fn canonical(input: &[u8]) -> Option<String> {
-    let bytes = strict::c14n(input, Form::default(), &XmlLimits::default()).ok()?;
+    let bytes = strict::c14n(input, CanonicalOptions::default(), &XmlLimits::default()).ok()?;
     Some(String::from_utf8(bytes).unwrap())
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn canonical_form_means_what_the_document_means(text in document()) {
@@ -253,7 +256,7 @@ proptest! {
         let limits = XmlLimits::default();
         let Ok(element) = strict::canonicalize(&text.clone().into(), &limits) else { return Ok(()) };
         let prefixes = prefixes_in_values(&text);
-        let form = Form { prefixes: &prefixes, ..Form::default() };
+        let form = CanonicalOptions { prefixes: &prefixes, ..CanonicalOptions::default() };
         let expected = strict::c14n_subtree(text.as_bytes(), 0, form, &limits).unwrap().unwrap();
         prop_assert_eq!(element.as_str(), String::from_utf8(expected).unwrap());
         prop_assert_eq!(prefixes_in_values(element.as_str()), prefixes);
@@ -266,7 +269,7 @@ proptest! {
         mutated.splice(place..place, bytes.iter().copied());
         for input in [bytes, mutated] {
             schema::properties::libxml(&input);
-            if strict::c14n(&input, Form::default(), &XmlLimits::default()).is_ok() {
+            if strict::c14n(&input, CanonicalOptions::default(), &XmlLimits::default()).is_ok() {
                 let text = std::str::from_utf8(&input).unwrap();
                 prop_assert!(meaning(text).is_ok(), "{:?} in {text:?}", meaning(text));
             }

@@ -34,7 +34,7 @@ fn payload(rows: usize) -> Canonical {
         )
     };
     let rows: String = (0..rows).map(row).collect();
-    let limits = XmlLimits { message_bytes: 16 << 20, ..XmlLimits::default() };
+    let limits = XmlLimits::default().message_bytes(16 << 20);
     canonicalize(&format!("<list xmlns='urn:t'>{rows}</list>").into(), &limits).expect("it is well-formed")
 }
 
@@ -73,7 +73,7 @@ fn keyed(constraints: &str, depth: usize, each: &[String]) -> (Validator, Canoni
            </xs:choice></xs:complexType>{constraints}</xs:element></xs:schema>"
     );
     let each: String = each.iter().map(|b| format!("<a b='{b}' c=''/>")).collect();
-    let limits = XmlLimits { message_bytes: 64 << 20, ..XmlLimits::default() };
+    let limits = XmlLimits::default().message_bytes(64 << 20);
     let (open, close) = ("<r xmlns='urn:t'>".repeat(depth), "</r>".repeat(depth));
     (validator(&schema), canonicalize(&format!("{open}{each}{close}").into(), &limits).expect("it is well-formed"))
 }

@@ -41,6 +41,99 @@ const HEAD: &str = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"";
 /// A schema with every construct that an example must handle.
 const LIBRARY: &str = include_str!("golden/schema/library.xsd");
 
+/// The fields of a prompt are the lines before its example.
+fn fields(schema: &PayloadSchema) -> &str {
+    let words = schema.words();
+    words.split("\nExample:").next().unwrap_or(words).trim_end()
+}
+
+#[test]
+fn a_prompt_names_what_an_element_may_have_beside_its_parts() {
+    let complex =
+        |name: &str, ty: &str| format!("<xs:element name='{name}'><xs:complexType {ty}</xs:complexType></xs:element>");
+    let any = "<xs:anyAttribute processContents='lax'/>";
+    let a = "<xs:attribute name='a' type='xs:int'/>";
+    let parts = "<xs:sequence><xs:element name='b' type='xs:int'/><xs:element name='c'/></xs:sequence>";
+    let simple = |inner: &str| {
+        format!("><xs:simpleContent><xs:extension base='xs:int'>{inner}</xs:extension></xs:simpleContent>")
+    };
+    let elements = [
+        "<xs:element name='anything'/>".to_owned(),
+        "<xs:element name='typed' type='xs:anyType'/>".to_owned(),
+        complex("empty", ">"),
+        complex("text", "mixed='true'>"),
+        complex("text-and-attribute", &format!("mixed='true'>{a}")),
+        complex("attributes", &format!(">{any}")),
+        complex("attributes-and-one", &format!(">{a}{any}")),
+        complex("mixed", &format!("mixed='true'>{parts}{any}")),
+        complex("parts", &format!(">{parts}")),
+        complex("number", &simple(any)),
+        "<xs:element name='fixed' type='xs:int' fixed='7'/>".to_owned(),
+        "<xs:element name='fixed-text' fixed='7'><xs:complexType mixed='true'/></xs:element>".to_owned(),
+        format!(
+            "<xs:element name='fixed-number' fixed='7'><xs:complexType {}</xs:complexType></xs:element>",
+            simple(a)
+        ),
+        complex(
+            "nested",
+            "><xs:sequence><xs:element ref='anything'/><xs:element ref='empty'/><xs:element ref='text'/>\
+                           <xs:element ref='mixed'/></xs:sequence>",
+        ),
+    ];
+    let text = format!("{HEAD}>{}</xs:schema>", elements.concat());
+    let out: String = PayloadSchema::from_xsd("t.xsd", &text)
+        .unwrap()
+        .iter()
+        .map(|schema| format!("{}\n\n", fields(schema)))
+        .collect();
+    golden("prompt/beside.txt", &out);
+}
+
+#[test]
+fn the_prompt_of_a_payload_without_model_names_its_schema() {
+    let attributes: String = (0..300).map(|n| format!("<xs:attribute name='a{n}'/>")).collect();
+    let inner: String = (0..340)
+        .map(|n| {
+            format!(
+                "<xs:element name='e{n}'><xs:complexType><xs:attributeGroup ref='g'/></xs:complexType></xs:element>"
+            )
+        })
+        .collect();
+    let text = format!(
+        "{HEAD}><xs:attributeGroup name='g'>{attributes}</xs:attributeGroup>\
+         <xs:element name='r'><xs:complexType><xs:sequence><xs:element ref='s'/>{inner}</xs:sequence></xs:complexType>\
+         </xs:element><xs:element name='s'><xs:complexType><xs:sequence><xs:element name='n' type='xs:int'/></xs:sequence>\
+         </xs:complexType></xs:element></xs:schema>"
+    );
+    let schemas = PayloadSchema::from_xsd("t.xsd", &text).unwrap();
+    assert_eq!(fields(&schemas[0]), "<r>\n\nIt has the content that its schema tells: ask for the schema.");
+    // The parts that it would have taken are left for others, which may share its types.
+    assert!(fields(&schemas[1]).contains("- <n>: whole number"), "{}", schemas[1].prompt());
+    assert_eq!(schemas[1].example().unwrap().as_str(), "<s><n>1</n></s>");
+}
+
+/// Each payload had a copy of all types that it leads to, and 60 that lead to each other left no parts for others.
+#[test]
+fn payloads_share_the_parts_of_their_types() {
+    let attributes: String = (0..10).map(|n| format!("<xs:attribute name='a{n}'/>")).collect();
+    let element = |n: usize| {
+        let inner: String = (0..10).map(|i| format!("<xs:element ref='e{}'/>", (n + i * 7) % 60)).collect();
+        format!(
+            "<xs:element name='e{n}'><xs:complexType mixed='true'><xs:choice minOccurs='0' maxOccurs='unbounded'>{inner}\
+             </xs:choice>{attributes}</xs:complexType></xs:element>"
+        )
+    };
+    let elements: String = (0..60).map(element).collect();
+    let doc = "<xs:element name='doc'><xs:complexType><xs:sequence><xs:element name='title' type='xs:string'/>\
+               <xs:element name='n' type='xs:int'/></xs:sequence></xs:complexType></xs:element>";
+    let schemas = PayloadSchema::from_xsd("t.xsd", &format!("{HEAD}>{elements}{doc}</xs:schema>")).unwrap();
+    for schema in &schemas[..60] {
+        assert!(fields(schema).contains("attribute a9"), "{}", schema.prompt());
+    }
+    assert_eq!(schemas[60].example().unwrap().as_str(), "<doc><title>text</title><n>1</n></doc>");
+    assert!(fields(&schemas[60]).contains("- <title>: text"), "{}", schemas[60].prompt());
+}
+
 #[test]
 fn each_global_element_is_a_payload_with_example_and_prompt() {
     let schemas = PayloadSchema::from_xsd("library.xsd", LIBRARY).unwrap();
@@ -310,6 +403,33 @@ fn a_payload_may_not_require_more_elements_than_a_message_should_hold() {
     }
     let enough = of_content(&format!("<xs:sequence>{}</xs:sequence>", many("e", 1_000, "")), "");
     assert!(PayloadSchema::from_xsd("a.xsd", &enough).unwrap()[0].example().is_some());
+}
+
+#[test]
+fn a_recursive_choice_has_an_example_in_any_order_of_its_alternatives() {
+    let element = |name: &str, ty: &str| format!("<xs:element name=\"{name}\" type=\"{ty}\"/>");
+    let call = format!(
+        "<xs:sequence>{}{}{}</xs:sequence>",
+        element("op", "xs:string"),
+        element("l", "t:N"),
+        element("k", "t:N")
+    );
+    let value = element("v", "xs:int");
+    let optional = call.replacen("<xs:sequence>", "<xs:sequence minOccurs=\"0\">", 1);
+    let choice = |first: &str, second: &str| format!("<xs:choice>{first}{second}</xs:choice>");
+    for model in [
+        choice(&call, &value),
+        choice(&value, &call),
+        choice(&choice(&call, &call.replace("op", "not")), &value),
+        format!("<xs:sequence>{value}{optional}</xs:sequence>"),
+    ] {
+        let schema = format!(
+            "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:t=\"urn:t\" targetNamespace=\"urn:t\" elementFormDefault=\"qualified\">\
+             <xs:complexType name=\"N\">{model}</xs:complexType><xs:element name=\"r\" type=\"t:N\"/></xs:schema>"
+        );
+        let schemas = PayloadSchema::from_xsd("t.xsd", &schema).unwrap();
+        assert!(schemas[0].example().is_some(), "{model}");
+    }
 }
 
 #[test]

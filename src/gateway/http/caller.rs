@@ -12,7 +12,7 @@ use super::AppState;
 use super::door::Known;
 use super::failures::Reason;
 use crate::gateway::problem::Problem;
-use crate::gateway::{Kind, Principal};
+use crate::gateway::{Principal, PrincipalKind};
 
 /// The principal that makes a request, as the door knows it by the token.
 pub(crate) struct Caller(pub(in crate::gateway) Principal);
@@ -45,8 +45,8 @@ impl Caller {
     }
 
     /// The principal, as the inbox of a job knows it.
-    pub(super) fn principal(&self) -> inbox::Principal {
-        inbox::Principal::new(self.0.name.clone())
+    pub(super) fn principal(&self) -> inbox::InboxPrincipal {
+        inbox::InboxPrincipal::new(self.0.name.clone())
     }
 
     /// Checks whether the principal may do what a payload does in the pump: its contract must list the payload among
@@ -63,15 +63,15 @@ impl Caller {
 
     /// Checks whether a task concerns the principal.
     pub(super) fn sees(&self, inbox: &inbox::TaskInbox, task: &inbox::Task) -> bool {
-        self.0.kind == Kind::Admin || inbox.concerns(task, &self.0.name)
+        self.0.kind == PrincipalKind::Admin || inbox.concerns(task, &self.0.name)
     }
 
     /// Checks whether the principal may access a mailbox.
     pub(super) fn sees_to(&self, mailbox: &Name) -> bool {
         match self.0.kind {
-            Kind::Admin => true,
-            Kind::Listener => self.0.name == *mailbox,
-            Kind::Client => false,
+            PrincipalKind::Admin => true,
+            PrincipalKind::Listener => self.0.name == *mailbox,
+            PrincipalKind::Client => false,
         }
     }
 }

@@ -18,10 +18,10 @@ use super::AppState;
 use super::bodies::Held;
 use super::failures::Reason;
 use super::protocol;
-use super::strangers::{Lane, RATE, Turn};
+use super::strangers::{RATE, RequestGroup, Turn};
 use crate::accept::Visit;
 use crate::gateway::problem::Problem;
-use crate::gateway::{Kind, Principal};
+use crate::gateway::{Principal, PrincipalKind};
 use crate::runtime::principal::TokenHash;
 use crate::runtime::token;
 
@@ -70,8 +70,8 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
     let is_open = is_monitoring || request.uri().path() == DESCRIPTION;
     let token = match shown(request.headers()).filter(|_| !is_open) {
         None => {
-            let lane = if is_monitoring { Lane::Monitoring } else { Lane::Other };
-            return match wait_for_turn(&app, visit, lane).await {
+            let group = if is_monitoring { RequestGroup::Monitoring } else { RequestGroup::Other };
+            return match wait_for_turn(&app, visit, group).await {
                 Ok(()) => next.run(request).await,
                 Err(problem) => closing(problem),
             };
@@ -107,9 +107,9 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
 /// Checks whether the organism still has the principal of a token: one that was removed from organism.yaml is unknown.
 fn is_here(app: &AppState, principal: &Principal) -> bool {
     match principal.kind {
-        Kind::Admin => true,
-        Kind::Client => app.submissions.knows(&principal.name),
-        Kind::Listener => app.mailboxes.mode(&principal.name).is_some(),
+        PrincipalKind::Admin => true,
+        PrincipalKind::Client => app.submissions.knows(&principal.name),
+        PrincipalKind::Listener => app.mailboxes.mode(&principal.name).is_some(),
     }
 }
 
@@ -120,7 +120,7 @@ fn let_in(app: &AppState, visit: Option<Visit>, principal: Principal, token: Tok
         Problem::too_many("rate", format!("{} may make {requests} requests a second", principal.name), seconds)
     })?;
     if let Some(visit) = visit {
-        visit.enter(&principal.name, principal.kind == Kind::Admin).map_err(|full| Problem::full(&full))?;
+        visit.enter(&principal.name, principal.kind == PrincipalKind::Admin).map_err(|full| Problem::full(&full))?;
     }
     let held = app.edge.bodies.hold(principal.name.clone());
     Ok(Known { principal, token, held })
@@ -135,9 +135,9 @@ fn shown(headers: &HeaderMap) -> Option<Result<&str, Reason>> {
 }
 
 /// Waits for the turn of a request without a token. Meanwhile its connection may be closed for others.
-async fn wait_for_turn(app: &AppState, visit: Option<Visit>, lane: Lane) -> Result<(), Problem> {
+async fn wait_for_turn(app: &AppState, visit: Option<Visit>, group: RequestGroup) -> Result<(), Problem> {
     let Some(visit) = visit else { return Ok(()) };
-    let (wait, let_in) = match app.edge.strangers.turn(visit.source(), lane, app.mailboxes.now()) {
+    let (wait, let_in) = match app.edge.strangers.turn(visit.source(), group, app.mailboxes.now()) {
         Turn::After(Duration::ZERO) => return Ok(()),
         Turn::After(wait) => (wait, true),
         Turn::Refused(wait) => (wait, false),

@@ -16,7 +16,7 @@ use super::about::About;
 use super::caller::Caller;
 use super::request::{Query, given, idempotency_key, json, large_json};
 use super::{AppState, view};
-use crate::gateway::Kind;
+use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 use crate::runtime::entropy::Entropy;
 
@@ -139,7 +139,7 @@ pub(super) async fn list(about: About) -> Result<Response, Problem> {
 /// `GET /v1/jobs/{job}/inbox.md`: the pending tasks, as Markdown for a model.
 pub(super) async fn markdown(about: About) -> Result<Response, Problem> {
     let About { app, caller, name: job, .. } = about.plain()?;
-    let is_admin = caller.0.kind == Kind::Admin;
+    let is_admin = caller.0.kind == PrincipalKind::Admin;
     let read = |inbox: &TaskInbox| {
         let is_owner = inbox.owner().is_some_and(|owner| *owner.name() == caller.0.name);
         (is_admin || is_owner).then(|| inbox.render_pending_context())
@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_submission_may_be_null_where_its_schema_says_so_and_nowhere_else() {
-        let document: Value = serde_json::from_slice(&crate::gateway::http::describe(&[])).unwrap();
+        let document: Value =
+            serde_json::from_slice(&crate::gateway::http::Description::with(Vec::new()).bytes()).unwrap();
         let properties = document["components"]["schemas"]["TaskSubmission"]["properties"].as_object().unwrap();
         assert!(properties.contains_key("deadline") && properties.contains_key("job"));
         for (field, schema) in properties {

@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use systole_core::journal::MailState;
-use systole_core::mailbox::{Action, Input, Refused, Repeated, Settlement};
+use systole_core::mailbox::{Action, MailboxInput, Refused, Repeated, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
 use tokio::time::Instant;
 
@@ -53,7 +53,7 @@ pub(super) async fn lease(mailbox_request: MailboxRequest) -> Result<Response, P
         let is_free = app.mailboxes.look(|machine| machine.has_free(&mailbox));
         let turn = if is_free { Some(held.turn(bytes).await?) } else { None };
         let receipts = (0..if is_free { max } else { 0 }).map(|_| draw()).collect();
-        let acted = app.mailboxes.act(Input::Lease { mailbox: mailbox.clone(), visibility, receipts })?;
+        let acted = app.mailboxes.act(MailboxInput::Lease { mailbox: mailbox.clone(), visibility, receipts })?;
         if !acted.change.given.is_empty() || Instant::now() >= until || app.mailboxes.is_stopping() {
             break (acted, turn);
         }
@@ -129,7 +129,8 @@ async fn handle(
     let action = with(&app, said, app.mailboxes.now())?;
     let Some(receipt) = receipt else { return unleased(&app, mailbox, id, action).await };
     let refused =
-        match app.mailboxes.act(Input::Handle { mailbox: mailbox.clone(), id, receipt, action: action.clone() }) {
+        match app.mailboxes.act(MailboxInput::Handle { mailbox: mailbox.clone(), id, receipt, action: action.clone() })
+        {
             Ok(mut acted) => {
                 acted.durable().await?;
                 return Ok(view::nothing());
@@ -140,6 +141,7 @@ async fn handle(
     match refused {
         Refused::Stale | Refused::Full(_) => Err(stale()),
         Refused::Over(state) => Err(over(state)),
+        Refused::Early => Err(Problem::early()),
         // The message ended before: the journal has its end.
         Refused::Unknown => {
             let mail = app.query.mail(id).await?.filter(|mail| mail.record.mailbox == mailbox);
@@ -164,7 +166,7 @@ async fn unleased(app: &AppState, mailbox: Name, id: MessageId, action: Action) 
             Ok(view::nothing())
         }
         Action::Hold => {
-            let acted = app.mailboxes.act(Input::Keep { mailbox, id, receipt: draw() });
+            let acted = app.mailboxes.act(MailboxInput::Keep { mailbox, id, receipt: draw() });
             let mut acted = match acted {
                 Err(ActError::Refused(Refused::Unknown)) => return Err(no_message()),
                 Err(ActError::Refused(Refused::Over(state))) => return Err(over(state)),

@@ -10,13 +10,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use systole_core::core::{Contract, Party};
 use systole_core::journal::Registration as Registered;
-use systole_core::mailbox::Input;
+use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::{Name, QName, Time};
 
 use super::caller::Caller;
 use super::request::{Query, json};
 use super::{AppState, view};
-use crate::gateway::Kind;
+use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 use crate::gateway::push::may_register;
 use crate::settings::Mode;
@@ -57,7 +57,7 @@ pub(super) async fn register(
     let wanted: Registration = json(&app, request).await?;
     let unknown = || Problem::not_found(format!("the organism declares no remote listener '{}'", wanted.name));
     let name = Name::parse(&wanted.name).map_err(|_| unknown())?;
-    if principal.kind != Kind::Listener {
+    if principal.kind != PrincipalKind::Listener {
         return Err(Problem::forbidden("only a listener registers: make a token of that kind"));
     }
     let declared = app.mailboxes.mode(&name).ok_or_else(unknown)?;
@@ -71,7 +71,7 @@ pub(super) async fn register(
     }
     let registration = place(declared, &wanted.mode, wanted.url.as_deref(), app.mailboxes.now())?;
     let mode = registration.mode.clone();
-    app.mailboxes.act(Input::Register { name: name.clone(), registration })?.durable().await?;
+    app.mailboxes.act(MailboxInput::Register { name: name.clone(), registration })?.durable().await?;
     let mailbox = format!("/v1/mailboxes/{name}");
     // The token that was shown: it stays the only one of the listener.
     let value = json!({ "name": name.as_str(), "mode": &*mode, "mailbox": mailbox, "token": token });

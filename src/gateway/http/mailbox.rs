@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use systole_core::mailbox::Input;
+use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::{MessageId, Name, QName};
 use tokio::time::Instant;
 
@@ -48,7 +48,7 @@ pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Pr
         // Passes also the messages that come back while the reader waits and would block others: their lease ended, or
         // the pump runs them again.
         if let Some(through) = passed {
-            app.mailboxes.act(Input::Passed { mailbox: range.mailbox.clone(), through })?.durable().await?;
+            app.mailboxes.act(MailboxInput::Passed { mailbox: range.mailbox.clone(), through })?.durable().await?;
         }
         let turn = held.turn(range.bytes).await?;
         let page = page(&app, range.clone(), from).await?;
@@ -87,7 +87,7 @@ struct One {
 pub(super) async fn redrive(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
     let (app, mailbox, One { id }) = mailbox_request.said().await?;
     let id = id.map(|id| message_id(&id)).transpose()?;
-    let mut acted = app.mailboxes.act(Input::Redrive { mailbox, id })?;
+    let mut acted = app.mailboxes.act(MailboxInput::Redrive { mailbox, id })?;
     acted.durable().await?;
     counted("redriven", id, acted.change.count)
 }
@@ -95,7 +95,7 @@ pub(super) async fn redrive(mailbox_request: MailboxRequest) -> Result<Response,
 /// `DELETE /v1/mailboxes/{mailbox}/dead`
 pub(super) async fn bury(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
     let id = mailbox_request.query(&["id"])?.text("id").map(message_id).transpose()?;
-    let mut acted = mailbox_request.app.mailboxes.act(Input::Bury { mailbox: mailbox_request.mailbox, id })?;
+    let mut acted = mailbox_request.app.mailboxes.act(MailboxInput::Bury { mailbox: mailbox_request.mailbox, id })?;
     acted.durable().await?;
     counted("deleted", id, acted.change.count)
 }

@@ -12,7 +12,7 @@ use super::AppState;
 use super::caller::Caller;
 use super::door::Known;
 use super::request::{Query, json, message_id};
-use crate::gateway::Kind;
+use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 
 /// A request about a mailbox that its caller may access.
@@ -43,7 +43,7 @@ impl FromRequest<Arc<AppState>> for MailboxRequest {
         let place = request.extract_parts::<Path<Place>>().await;
         let Path(Place { mailbox, id }) = place.map_err(|error| Problem::bad_request(error.body_text()))?;
         let mailbox = caller.mailbox(app, &mailbox)?;
-        let reader = caller.0.kind == Kind::Listener;
+        let reader = caller.0.kind == PrincipalKind::Listener;
         Ok(Self { app: app.clone(), mailbox, known, reader, id, request })
     }
 }

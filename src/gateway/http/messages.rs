@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use systole_core::core::{Answered, Party, ReadMessage};
 use systole_core::journal::{MailState, SubmissionRecord};
-use systole_core::mailbox::{Input, Refused, Repeated, Settlement};
+use systole_core::mailbox::{MailboxInput, Refused, Repeated, Settlement};
 use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use systole_xml::ladder::{Meta, write_envelope};
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
 use crate::gateway::submissions::{Envelope, Kept, Submitted};
-use crate::gateway::{Kind, Principal};
+use crate::gateway::{Principal, PrincipalKind};
 use crate::runtime::entropy::Entropy;
 use crate::runtime::journal::SentAnswer;
 
@@ -41,7 +41,7 @@ pub(super) async fn submit(
 
 /// Checks whether a principal may send messages.
 pub(super) fn may_send(app: &AppState, principal: &Principal) -> Result<(), Problem> {
-    if principal.kind == Kind::Listener || !app.submissions.knows(&principal.name) {
+    if principal.kind == PrincipalKind::Listener || !app.submissions.knows(&principal.name) {
         let detail = "only a client of the organism sends messages; a listener calls others with its replies";
         return Err(Problem::forbidden(detail));
     }
@@ -140,7 +140,7 @@ pub(super) async fn look(
     let id = message_id(&id)?;
     let (held, most) = (known.room(&app), app.organism.blueprint().limits.xml.message_bytes);
     let _turn = held.turn(most).await?;
-    let sees = |owner: &Name| principal.kind == Kind::Admin || *owner == principal.name;
+    let sees = |owner: &Name| principal.kind == PrincipalKind::Admin || *owner == principal.name;
     if let Some(sent) = app.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {
         let bytes = sent.answers.iter().map(|answer| answer.envelope.len()).sum();
         return held.weigh(bytes, view::long_document(&app, move || view::sent(&sent, skip == 0)).await?);
@@ -217,12 +217,13 @@ pub(in crate::gateway) async fn conclude(app: &AppState, id: MessageId, with: Se
             verdict.map_err(Problem::of_answer)?;
         }
     }
-    let refused = match app.mailboxes.act(Input::Settle { id, settlement: with.clone() }) {
+    let refused = match app.mailboxes.act(MailboxInput::Settle { id, settlement: with.clone() }) {
         Ok(mut acted) => return Ok(acted.durable().await?),
         Err(ActError::Ending) => return Err(Problem::stopping()),
         Err(ActError::Refused(refused)) => refused,
     };
     let state = match refused {
+        Refused::Early => return Err(Problem::early()),
         Refused::Over(state) => state,
         // The message ended before: the journal has its end.
         _ => {

@@ -31,7 +31,6 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, delete, get, post, put};
-use bytes::Bytes;
 
 use super::judge::Judge;
 use super::notices::Sessions;
@@ -48,7 +47,7 @@ pub(crate) use caller::Caller;
 #[cfg(feature = "facade")]
 pub(crate) use door::Known;
 use failures::Failures;
-pub(super) use openapi::describe;
+pub(super) use openapi::Description;
 use rate::Rate;
 use strangers::Strangers;
 use systole_core::vocab::{MessageId, Name, ThreadId};
@@ -105,7 +104,7 @@ pub(crate) struct AppState {
     pub(super) judge: Arc<Judge>,
     pub(super) edge: Edge,
     /// The description of all calls that are served.
-    pub(super) description: Bytes,
+    pub(super) description: Description,
 }
 
 impl AppState {
@@ -176,7 +175,7 @@ fn routes() -> Vec<Route> {
         ("/v1/jobs/{job}/inbox.md", Method::GET, get(jobs::markdown)),
         ("/v1/tasks/{id}", Method::GET, get(tasks::look)),
     ];
-    routes.extend(tasks::acts().map(|(path, act)| (path, Method::POST, act)));
+    routes.extend(tasks::transitions().map(|(path, act)| (path, Method::POST, act)));
     routes
 }
 

@@ -1,6 +1,6 @@
 //! The description of all calls, for programs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,12 +13,27 @@ use super::{AppState, view};
 /// OpenAPI 3.1.
 const DOCUMENT: &str = include_str!("openapi.json");
 
-pub(super) async fn document(State(app): State<Arc<AppState>>) -> Response {
-    view::typed(StatusCode::OK, "application/json", app.description.clone())
+/// The document with the paths of additional routes, written when it is first asked for.
+pub(in crate::gateway) struct Description {
+    others: Vec<&'static str>,
+    written: OnceLock<Bytes>,
 }
 
-/// The document, with the paths of additional routes.
-pub(in crate::gateway) fn describe(others: &[&str]) -> Bytes {
+impl Description {
+    pub(in crate::gateway) fn with(others: Vec<&'static str>) -> Self {
+        Self { others, written: OnceLock::new() }
+    }
+
+    pub(super) fn bytes(&self) -> Bytes {
+        self.written.get_or_init(|| write(&self.others)).clone()
+    }
+}
+
+pub(super) async fn document(State(app): State<Arc<AppState>>) -> Response {
+    view::typed(StatusCode::OK, "application/json", app.description.bytes())
+}
+
+fn write(others: &[&str]) -> Bytes {
     // All documents are part of the program, and tests read them.
     let mut document: Value = serde_json::from_str(DOCUMENT).expect("openapi.json is JSON");
     for other in others {

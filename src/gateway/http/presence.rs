@@ -7,13 +7,13 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
-use systole_core::mailbox::Input;
+use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::Name;
 
 use super::caller::Caller;
 use super::request::{Query, json};
 use super::{AppState, view};
-use crate::gateway::Kind;
+use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 
 /// `POST /v1/listeners/{name}/heartbeat`
@@ -49,13 +49,13 @@ pub(super) async fn resume(
 }
 
 async fn set(app: &AppState, caller: &Caller, name: &str, request: Request, paused: bool) -> Result<Response, Problem> {
-    if caller.0.kind != Kind::Admin {
+    if caller.0.kind != PrincipalKind::Admin {
         return Err(Problem::forbidden("only an admin pauses and resumes agents"));
     }
     let name = caller.mailbox(app, name)?;
     nothing(app, request).await?;
     let of = name.clone();
-    let input = if paused { Input::Pause { name: of } } else { Input::Resume { name: of } };
+    let input = if paused { MailboxInput::Pause { name: of } } else { MailboxInput::Resume { name: of } };
     app.mailboxes.act(input)?.durable().await?;
     Ok(state(app, &name))
 }

@@ -31,7 +31,7 @@ const ADDRESSES: usize = 4096;
 
 /// Group of requests that share their turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Lane {
+pub(super) enum RequestGroup {
     /// Health and figures.
     Monitoring,
     /// All other requests.
@@ -42,7 +42,7 @@ pub(super) enum Lane {
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
     /// End of the last turn that was given.
-    turns: Mutex<HashMap<(Source, Lane), Time>>,
+    turns: Mutex<HashMap<(Source, RequestGroup), Time>>,
     refused: AtomicU64,
 }
 
@@ -57,9 +57,9 @@ pub(super) enum Turn {
 
 impl Strangers {
     /// The turn of a request of that address.
-    pub(super) fn turn(&self, source: Source, lane: Lane, now: Time) -> Turn {
+    pub(super) fn turn(&self, source: Source, group: RequestGroup, now: Time) -> Turn {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        if turns.len() >= ADDRESSES && !turns.contains_key(&(source, lane)) {
+        if turns.len() >= ADDRESSES && !turns.contains_key(&(source, group)) {
             turns.retain(|_, end| *end > now);
             if turns.len() >= ADDRESSES
                 && let Some(first) = turns.iter().min_by_key(|(_, end)| **end).map(|(key, _)| *key)
@@ -67,7 +67,7 @@ impl Strangers {
                 turns.remove(&first);
             }
         }
-        let end = turns.entry((source, lane)).or_insert(now);
+        let end = turns.entry((source, group)).or_insert(now);
         let next = (*end).max(now).after(TURN);
         let wait = next.since(now).saturating_sub(BURST);
         if wait > LONGEST {
@@ -99,23 +99,23 @@ mod tests {
     #[test]
     fn an_address_has_a_burst_then_turns_and_then_refusals_and_others_are_not_delayed() {
         let strangers = Strangers::default();
-        let turns: Vec<_> = (0..200).map(|_| strangers.turn(source(1), Lane::Other, at(0))).collect();
+        let turns: Vec<_> = (0..200).map(|_| strangers.turn(source(1), RequestGroup::Other, at(0))).collect();
         let after = |millis| Turn::After(Duration::from_millis(millis));
         assert!(turns[..100].iter().all(|turn| *turn == after(0)), "{turns:?}");
         assert_eq!(turns[100..103], [after(10), after(20), after(30)]);
         assert_eq!(turns[124..126], [after(250), Turn::Refused(REFUSED)]);
-        assert_eq!(strangers.turn(source(1), Lane::Monitoring, at(0)), after(0));
-        assert_eq!(strangers.turn(source(2), Lane::Other, at(0)), after(0));
+        assert_eq!(strangers.turn(source(1), RequestGroup::Monitoring, at(0)), after(0));
+        assert_eq!(strangers.turn(source(2), RequestGroup::Other, at(0)), after(0));
         // A refusal takes no turn: the next one is free as time passes.
-        assert_eq!(strangers.turn(source(1), Lane::Other, at(10)), after(250));
-        assert_eq!(strangers.turn(source(1), Lane::Other, at(2000)), after(0));
+        assert_eq!(strangers.turn(source(1), RequestGroup::Other, at(10)), after(250));
+        assert_eq!(strangers.turn(source(1), RequestGroup::Other, at(2000)), after(0));
         assert_eq!(strangers.refused(), 75);
     }
 
     #[test]
     fn the_memory_of_addresses_is_bounded_and_keeps_those_that_wait() {
         let strangers = Strangers::default();
-        let turn = |number| strangers.turn(source(number), Lane::Other, at(0));
+        let turn = |number| strangers.turn(source(number), RequestGroup::Other, at(0));
         for number in [1; 200].into_iter().chain(2..3 * ADDRESSES as u32) {
             turn(number);
         }

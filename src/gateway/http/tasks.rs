@@ -11,7 +11,7 @@ use serde_json::json;
 use systole_core::inbox::payload::{
     Accept, ArtifactPayload, Cancel, Complete, Fail, Input, InputRequired, Progress as Progressed, Reject,
 };
-use systole_core::inbox::{ArtifactPart, Change, InboxError, Principal, TaskInbox};
+use systole_core::inbox::{ArtifactPart, InboxChange, InboxError, InboxPrincipal, TaskInbox};
 use systole_core::vocab::{TaskId, Time};
 use systole_xml::schema::Payload;
 
@@ -76,16 +76,16 @@ struct Artifact {
 /// A transition of a task: its inbox, its principal, its time.
 struct On<'a> {
     inbox: &'a mut TaskInbox,
-    by: &'a Principal,
+    by: &'a InboxPrincipal,
     id: TaskId,
     now: Time,
 }
 
-type Done = Result<Change, InboxError>;
+type Done = Result<InboxChange, InboxError>;
 
 /// `POST /v1/tasks/{id}/...`: each with the payload that does the same in the pump, which the caller must be allowed to
 /// call.
-pub(super) fn acts() -> [(&'static str, MethodRouter<Arc<AppState>>); 9] {
+pub(super) fn transitions() -> [(&'static str, MethodRouter<Arc<AppState>>); 9] {
     [
         ("/v1/tasks/{id}/accept", act::<Accept, Nothing>(|on, _| on.inbox.accept(on.by, on.id, on.now))),
         (

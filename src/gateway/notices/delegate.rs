@@ -2,17 +2,14 @@
 
 use std::error::Error;
 use std::fmt;
-use std::pin::Pin;
 
 use bytes::Bytes;
 use serde::Serialize;
 use systole_core::vocab::Name;
 use uuid::Uuid;
 
+pub use crate::runtime::BoxFuture;
 use crate::runtime::entropy::Entropy;
-
-/// A future of a [`QueueDelegate`].
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Any error of a delegate. It is logged, and never reaches the client.
 pub type DelegateError = Box<dyn Error + Send + Sync>;

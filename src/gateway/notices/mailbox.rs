@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use systole_core::mailbox::Input;
+use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::{MessageId, Name};
 
 use super::delegate::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Row, SessionId};
@@ -40,7 +40,7 @@ impl MailboxDelegate {
         let token = NoticeToken::draw();
         let (session, bytes) = (*call.session.as_bytes(), call.room.bytes as u64);
         let (mailbox, rows) = (mailbox.clone(), call.room.rows);
-        let input = Input::Reserve { mailbox, session, token: *token.as_bytes(), rows, bytes };
+        let input = MailboxInput::Reserve { mailbox, session, token: *token.as_bytes(), rows, bytes };
         let mut unread = Unread { delegate: self, session: call.session, token: Some(token) };
         let mut reserved = self.mailboxes.act(input).map_err(refused)?;
         reserved.durable().await?;
@@ -51,7 +51,7 @@ impl MailboxDelegate {
     }
 
     async fn acknowledge(&self, session: SessionId, token: NoticeToken) -> Result<Vec<String>, DelegateError> {
-        let input = Input::Confirm { session: *session.as_bytes(), token: *token.as_bytes() };
+        let input = MailboxInput::Confirm { session: *session.as_bytes(), token: *token.as_bytes() };
         let mut acted = self.mailboxes.act(input).map_err(refused)?;
         let ids = {
             let mut confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ impl MailboxDelegate {
         }
         let token = token.map(|token| *token.as_bytes());
         // Reservations are not written: there is nothing to wait for.
-        self.mailboxes.act(Input::Release { session: *session.as_bytes(), token }).map(drop).map_err(refused)
+        self.mailboxes.act(MailboxInput::Release { session: *session.as_bytes(), token }).map(drop).map_err(refused)
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::Bytes;
 use systole_core::mailbox::Settlement;
 
-use crate::outbound::{Cause, Outcome, Said, Undelivered};
+use crate::outbound::{Cause, DeliveryOutcome, Said, Undelivered};
 
 /// Consequence of the end of a delivery for its message.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum Verdict {
 }
 
 /// Judges the end of a delivery; `read` extracts the reply from a body.
-pub(super) fn judge(outcome: Outcome, read: impl FnOnce(Bytes) -> Result<Option<Bytes>, String>) -> Verdict {
+pub(super) fn judge(outcome: DeliveryOutcome, read: impl FnOnce(Bytes) -> Result<Option<Bytes>, String>) -> Verdict {
     match outcome {
         Ok(answer) => match answer.said() {
             Said::Reply(body) => Verdict::End(match read(body) {
@@ -95,14 +95,14 @@ mod tests {
     use systole_core::vocab::MessageId;
 
     use super::*;
-    use crate::outbound::{Answer, Taken};
+    use crate::outbound::{DeliveryAnswer, Taken};
 
-    fn judge(outcome: Outcome) -> Verdict {
+    fn judge(outcome: DeliveryOutcome) -> Verdict {
         super::judge(outcome, |body| Ok(Some(body)))
     }
 
-    fn answer(status: u16, taken: Taken, body: &'static str) -> Outcome {
-        Ok(Answer { taken, status, content_type: None, body: body.into() })
+    fn answer(status: u16, taken: Taken, body: &'static str) -> DeliveryOutcome {
+        Ok(DeliveryAnswer { taken, status, content_type: None, body: body.into() })
     }
 
     #[test]

@@ -10,13 +10,16 @@ use systole_core::vocab::Name;
 use super::format::PushFormat;
 use crate::gateway::service::MailboxService;
 use crate::outbound::retry::Policy;
-use crate::outbound::{Delivery, Guard, Options, OutboundError, OutboundLimits, Secret, check_url, is_below};
+use crate::outbound::{
+    DeliveryOptions, Guard, OutboundDelivery, OutboundError, OutboundLimits, Secret, check_url, is_below,
+};
 use crate::runtime::journal::Journaled;
 use crate::runtime::journal::StoredMail;
 use crate::settings::{Format, Mode, Push, read_secret};
 
 /// Reason why messages can't be pushed.
 #[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum PushError {
     /// The secret of a listener can't be read.
     #[error("the secret of {listener}, {}: {why}", .file.display())]
@@ -59,7 +62,7 @@ struct Endpoint {
 #[derive(Debug)]
 pub(super) enum Next {
     /// Send the delivery.
-    Send(Delivery),
+    Send(OutboundDelivery),
     /// Fail the message: the format of the listener can't carry it.
     Unsendable,
     /// Wait until the listener registers a URL.
@@ -131,15 +134,19 @@ impl Endpoints {
                 None => return Next::Unsendable,
             },
         };
-        Next::Send(Delivery { signed: secret.is_some(), headers, ..Delivery::new(id, name.clone(), url, body) })
+        Next::Send(OutboundDelivery {
+            signed: secret.is_some(),
+            headers,
+            ..OutboundDelivery::new(id, name.clone(), url, body)
+        })
     }
 
     /// Options of deliveries: as durable as the journal, kept as long, with answers of at most `answer` bytes.
-    pub(super) fn options(&self, journal: &Journaled, answer: usize) -> Options {
+    pub(super) fn options(&self, journal: &Journaled, answer: usize) -> DeliveryOptions {
         let secrets: HashMap<Name, Secret> =
             self.0.iter().filter_map(|(name, place)| Some((name.clone(), place.secret.clone()?))).collect();
         let guards = self.0.iter().map(|(name, place)| (name.clone(), guard(&place.declared)));
-        Options {
+        DeliveryOptions {
             // The envelope was judged by the organism's own limits.
             limits: OutboundLimits { answer, body: usize::MAX, ..OutboundLimits::default() },
             // A listener that is full or about to end says so by `Retry-After`.
@@ -151,7 +158,7 @@ impl Endpoints {
             durability: journal.durability,
             retention: journal.retention,
             secrets: std::sync::Arc::new(move |name| secrets.get(name).cloned()),
-            ..Options::default()
+            ..DeliveryOptions::default()
         }
     }
 }

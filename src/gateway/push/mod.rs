@@ -24,7 +24,7 @@ use super::service::{MailboxService, Push};
 use crate::outbound::Engine;
 use crate::runtime::journal::Journaled;
 
-/// Time for the attempts in flight when the gateway ends.
+/// Time for the attempts in flight when the gateway ends before its organism.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Sender of the messages of all listeners that messages are pushed to.
@@ -64,6 +64,8 @@ impl PushScheduler {
                 },
             }
         }
-        self.engine.close(GRACE).await;
+        // The organism has waited for them; outcomes can't be written any more.
+        let grace = if self.mailboxes.is_sealed() { Duration::ZERO } else { GRACE };
+        self.engine.close(grace).await;
     }
 }

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use systole_core::core::Answered;
-use systole_core::mailbox::{Input, Settlement};
+use systole_core::mailbox::{MailboxInput, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
 
 use super::answer::{Verdict, judge, refused};
 use super::endpoints::{Endpoints, Next};
 use crate::gateway::judge::Judge;
 use crate::gateway::service::{ActError, MailboxService};
-use crate::outbound::{DeliveryStore, Job, OutboxError, Outcome, Said, Stored};
+use crate::outbound::{Begun, DeliveryOutcome, DeliveryStore, Job, OutboxError, Said, Stored};
+use crate::runtime::Organism;
 use crate::runtime::journal::JournalQuery;
 
 /// Mailboxes of listeners that messages are pushed to.
@@ -22,6 +23,7 @@ pub(in crate::gateway) struct MailStore {
     pub(in crate::gateway) query: JournalQuery,
     pub(in crate::gateway) endpoints: Endpoints,
     pub(in crate::gateway) judge: Arc<Judge>,
+    pub(in crate::gateway) organism: Arc<Organism>,
 }
 
 impl MailStore {
@@ -52,7 +54,7 @@ impl MailStore {
                 Next::Wait => return Ok(None),
                 Next::Unsendable => {
                     let why = "the format that this listener is sent can't carry the message";
-                    self.act(Input::Settle { id, settlement: Settlement::Fail(why.into()) }).await?;
+                    self.act(MailboxInput::Settle { id, settlement: Settlement::Fail(why.into()) }).await?;
                 }
             }
         }
@@ -68,7 +70,7 @@ impl MailStore {
     }
 
     /// Another message of the same mailbox that an answer names.
-    async fn other(&self, id: MessageId, outcome: &Outcome) -> Result<Option<MessageId>, OutboxError> {
+    async fn other(&self, id: MessageId, outcome: &DeliveryOutcome) -> Result<Option<MessageId>, OutboxError> {
         let (Ok(answer), Some((name, _))) = (outcome, self.mailboxes.place_of(id)) else { return Ok(None) };
         let Said::Reply(body) = answer.clone().said() else { return Ok(None) };
         let others = self.endpoints.format(&name).map_or_else(Vec::new, |format| format.others(id, &body));
@@ -93,7 +95,7 @@ impl MailStore {
     }
 
     /// Gives an input to the mailboxes, durably; false if they refused it.
-    async fn act(&self, input: Input) -> Result<bool, OutboxError> {
+    async fn act(&self, input: MailboxInput) -> Result<bool, OutboxError> {
         match self.mailboxes.act(input) {
             Ok(mut acted) => acted.durable().await.map(|()| true).map_err(|_| OutboxError::Closed),
             Err(ActError::Refused(_)) => Ok(false),
@@ -107,15 +109,22 @@ impl DeliveryStore for MailStore {
         Box::pin(self.head(target))
     }
 
-    fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, bool> {
-        Box::pin(self.act(Input::Attempt { id, attempts, spent }))
+    fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, Option<Begun>> {
+        Box::pin(async move {
+            // Counted before the end of the organism is looked for: it waits for the attempt, or there is none.
+            let begun = Begun(Some(self.organism.open_work()));
+            if self.mailboxes.is_stopping() {
+                return Err(OutboxError::Closed);
+            }
+            Ok(self.act(MailboxInput::Attempt { id, attempts, spent }).await?.then_some(begun))
+        })
     }
 
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool> {
-        Box::pin(self.act(Input::BackOff { id, until, error: error.into(), spent }))
+        Box::pin(self.act(MailboxInput::BackOff { id, until, error: error.into(), spent }))
     }
 
-    fn settle(&self, id: MessageId, outcome: Outcome, _: Duration, _: Time, _: bool) -> Stored<'_, bool> {
+    fn settle(&self, id: MessageId, outcome: DeliveryOutcome, _: Duration, _: Time, _: bool) -> Stored<'_, bool> {
         Box::pin(async move {
             let other = self.other(id, &outcome).await?;
             let read = |body| match other {
@@ -125,9 +134,9 @@ impl DeliveryStore for MailStore {
             match judge(outcome, read) {
                 Verdict::End(settlement) => {
                     let settlement = self.judged(id, settlement).await?;
-                    self.act(Input::Settle { id, settlement }).await
+                    self.act(MailboxInput::Settle { id, settlement }).await
                 }
-                Verdict::Awaits => self.act(Input::Taken { id }).await,
+                Verdict::Awaits => self.act(MailboxInput::Taken { id }).await,
                 Verdict::Leave => Ok(false),
             }
         })

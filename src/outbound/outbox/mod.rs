@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::delivery::{Delivery, OutboundLimits, shown};
-use super::error::{Outcome, Undelivered};
+use super::delivery::{OutboundDelivery, OutboundLimits, shown};
+use super::error::{DeliveryOutcome, Undelivered};
 use super::store::Job;
-use crate::runtime::sqlite::{Database, Durability, Format, Opened, Opening, Problem, Retention, used};
+use crate::runtime::sqlite::{Database, Durability, FileProblem, Format, Opened, Opening, Retention, used};
 use systole_core::vocab::{MessageId, Name, Time};
 
-pub use row::{Report, Settled};
+pub use row::{DeliveryReport, SettledDelivery};
 pub(super) use writer::OutboxWriter;
 
 /// `SyO1`, and its tables.
@@ -46,7 +46,7 @@ pub(super) enum Put {
     /// The same delivery is in the outbox, and open.
     Open,
     /// The same delivery is in the outbox, and has ended.
-    Over(Outcome),
+    Over(DeliveryOutcome),
     /// Another delivery has the id.
     Taken,
     /// The outbox is full.
@@ -55,7 +55,12 @@ pub(super) enum Put {
 
 impl Outbox {
     /// Opens an outbox, or creates one where the file is missing or empty.
-    pub(super) fn open(file: &Path, durability: Durability, retention: Retention, now: Time) -> Result<Self, Problem> {
+    pub(super) fn open(
+        file: &Path,
+        durability: Durability,
+        retention: Retention,
+        now: Time,
+    ) -> Result<Self, FileProblem> {
         let read = |db: &Connection, _| {
             let sql = "SELECT count(*), ifnull(sum(length(body)), 0), (SELECT ifnull(max(turn), 0) FROM delivery) \
                        FROM delivery WHERE settled IS NULL";
@@ -79,7 +84,10 @@ impl Outbox {
     }
 
     /// Runs work in one transaction, which is rolled back after an error.
-    pub(super) fn transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Problem>) -> Result<T, Problem> {
+    pub(super) fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, FileProblem>,
+    ) -> Result<T, FileProblem> {
         let run = || {
             self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             let done = work(self)?;
@@ -95,7 +103,12 @@ impl Outbox {
     }
 
     /// Accepts a delivery, once if it is repeated.
-    pub(super) fn put(&mut self, delivery: &Delivery, limits: &OutboundLimits, now: Time) -> Result<Put, Problem> {
+    pub(super) fn put(
+        &mut self,
+        delivery: &OutboundDelivery,
+        limits: &OutboundLimits,
+        now: Time,
+    ) -> Result<Put, FileProblem> {
         let digest = delivery.digest();
         if let Some((report, known)) = row::find(&self.db, delivery.id)? {
             return Ok(match report.outcome {
@@ -116,7 +129,7 @@ impl Outbox {
     }
 
     /// The targets with open deliveries.
-    pub(super) fn targets(&self) -> Result<Vec<Name>, Problem> {
+    pub(super) fn targets(&self) -> Result<Vec<Name>, FileProblem> {
         let mut statement = self.db.prepare("SELECT DISTINCT target FROM delivery WHERE settled IS NULL")?;
         let mut rows = statement.query([])?;
         let mut targets = Vec::new();
@@ -127,26 +140,32 @@ impl Outbox {
     }
 
     /// The next delivery to a target.
-    pub(super) fn head(&self, target: &Name) -> Result<Option<Job>, Problem> {
+    pub(super) fn head(&self, target: &Name) -> Result<Option<Job>, FileProblem> {
         row::head(&self.db, target)
     }
 
     /// Notes that an attempt begins, before it does. Returns false if the delivery is not open.
-    pub(super) fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Result<bool, Problem> {
+    pub(super) fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Result<bool, FileProblem> {
         let sql = "UPDATE delivery SET attempts = ?2, spent = ?3, next = NULL WHERE id = ?1 AND settled IS NULL";
         let changed = self.db.prepare_cached(sql)?.execute(params![row::key(id), attempts, row::nanos(spent)])?;
         Ok(changed > 0)
     }
 
     /// Notes that an attempt failed, and the time of the next one.
-    pub(super) fn back_off(&self, id: MessageId, next: Time, error: &str, spent: Duration) -> Result<bool, Problem> {
+    pub(super) fn back_off(
+        &self,
+        id: MessageId,
+        next: Time,
+        error: &str,
+        spent: Duration,
+    ) -> Result<bool, FileProblem> {
         let sql = "UPDATE delivery SET next = ?2, error = ?3, spent = ?4 WHERE id = ?1 AND settled IS NULL";
         let values = params![row::key(id), row::time(next), error, row::nanos(spent)];
         Ok(self.db.prepare_cached(sql)?.execute(values)? > 0)
     }
 
     /// Notes the end of a delivery. Returns false if it was not open.
-    pub(super) fn settle(&mut self, id: MessageId, end: &End<'_>) -> Result<bool, Problem> {
+    pub(super) fn settle(&mut self, id: MessageId, end: &End<'_>) -> Result<bool, FileProblem> {
         let sql = "SELECT length(body) FROM delivery WHERE id = ?1 AND settled IS NULL";
         let open: Option<i64> = self.db.prepare_cached(sql)?.query_row([row::key(id)], |row| row.get(0)).optional()?;
         let Some(bytes) = open else { return Ok(false) };
@@ -158,7 +177,7 @@ impl Outbox {
     }
 
     /// Cancels a delivery; returns its end if it was open.
-    pub(super) fn cancel(&mut self, id: MessageId, limit: u32, now: Time) -> Result<Option<Undelivered>, Problem> {
+    pub(super) fn cancel(&mut self, id: MessageId, limit: u32, now: Time) -> Result<Option<Undelivered>, FileProblem> {
         let Some((report, _)) = row::find(&self.db, id)?.filter(|(report, _)| report.outcome.is_none()) else {
             return Ok(None);
         };
@@ -179,29 +198,29 @@ impl Outbox {
     }
 
     /// The report on a delivery.
-    pub(super) fn report(&self, id: MessageId) -> Result<Option<Report>, Problem> {
+    pub(super) fn report(&self, id: MessageId) -> Result<Option<DeliveryReport>, FileProblem> {
         Ok(row::find(&self.db, id)?.map(|(report, _)| report))
     }
 
     /// The first delivery that ended after a turn and that no caller has seen, with its turn.
-    pub(super) fn untold(&self, after: i64) -> Result<Option<(i64, Settled)>, Problem> {
+    pub(super) fn untold(&self, after: i64) -> Result<Option<(i64, SettledDelivery)>, FileProblem> {
         row::untold(&self.db, after)
     }
 
     /// Notes that a caller has seen the end of a delivery. Returns false for a repeated note.
-    pub(super) fn tell(&self, id: MessageId) -> Result<bool, Problem> {
+    pub(super) fn tell(&self, id: MessageId) -> Result<bool, FileProblem> {
         let sql = "UPDATE delivery SET told = 1 WHERE id = ?1 AND settled IS NOT NULL AND told = 0";
         Ok(self.db.prepare_cached(sql)?.execute([row::key(id)])? > 0)
     }
 
     /// Forgets an ended delivery. Returns false if there was none.
-    pub(super) fn forget(&self, id: MessageId) -> Result<bool, Problem> {
+    pub(super) fn forget(&self, id: MessageId) -> Result<bool, FileProblem> {
         let sql = "DELETE FROM delivery WHERE id = ?1 AND settled IS NOT NULL";
         Ok(self.db.prepare_cached(sql)?.execute([row::key(id)])? > 0)
     }
 
     /// Deletes some rows past their retention. Once none is left, returns when the next one will be.
-    pub(super) fn tidy(&self, now: Time) -> Result<Option<Option<Time>>, Problem> {
+    pub(super) fn tidy(&self, now: Time) -> Result<Option<Option<Time>>, FileProblem> {
         if self.sweep(now)? > 0 {
             return Ok(None);
         }
@@ -211,7 +230,7 @@ impl Outbox {
     }
 
     /// The deliveries that have not ended.
-    pub(super) fn open_ids(&self) -> Result<Vec<MessageId>, Problem> {
+    pub(super) fn open_ids(&self) -> Result<Vec<MessageId>, FileProblem> {
         let mut statement = self.db.prepare("SELECT id FROM delivery WHERE settled IS NULL ORDER BY place")?;
         let mut rows = statement.query([])?;
         let mut ids = Vec::new();
@@ -222,7 +241,7 @@ impl Outbox {
     }
 
     /// Deletes some rows past their retention, oldest first; returns their number.
-    fn sweep(&self, now: Time) -> Result<usize, Problem> {
+    fn sweep(&self, now: Time) -> Result<usize, FileProblem> {
         let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
         let full = used(&self.db)? > self.retention.bytes;
         let before = if full { i64::MAX } else { row::time(now).saturating_sub(age) };
@@ -234,7 +253,7 @@ impl Outbox {
 
 /// The end of a delivery, and the values that are written with it.
 pub(super) struct End<'a> {
-    pub(super) outcome: &'a Outcome,
+    pub(super) outcome: &'a DeliveryOutcome,
     pub(super) spent: Duration,
     pub(super) now: Time,
     /// True if a handle gets the outcome now.

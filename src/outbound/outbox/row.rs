@@ -8,15 +8,15 @@ use rusqlite::{Connection, Row, params};
 use systole_core::vocab::{MessageId, Name, Time};
 
 use super::End;
-use crate::outbound::answer::{Answer, Taken};
-use crate::outbound::delivery::{Delivery, shown};
-use crate::outbound::error::{Outcome, Undelivered};
+use crate::outbound::answer::{DeliveryAnswer, Taken};
+use crate::outbound::delivery::{OutboundDelivery, shown};
+use crate::outbound::error::{DeliveryOutcome, Undelivered};
 use crate::outbound::store::Job;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// The report on a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct DeliveryReport {
     /// The delivery.
     pub id: MessageId,
     /// The target.
@@ -34,18 +34,18 @@ pub struct Report {
     /// Message of the last failed attempt.
     pub last_error: Option<String>,
     /// The end; none if the delivery is open.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<DeliveryOutcome>,
 }
 
 /// A delivery that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
+pub struct SettledDelivery {
     /// The delivery.
     pub id: MessageId,
     /// The target.
     pub target: Name,
     /// The end.
-    pub outcome: Outcome,
+    pub outcome: DeliveryOutcome,
 }
 
 pub(super) fn key(id: MessageId) -> [u8; 16] {
@@ -60,15 +60,15 @@ pub(super) fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-fn damaged() -> Problem {
-    Problem::damaged("a delivery is not as it was written")
+fn damaged() -> FileProblem {
+    FileProblem::damaged("a delivery is not as it was written")
 }
 
-pub(super) fn name(value: ValueRef<'_>) -> Result<Name, Problem> {
+pub(super) fn name(value: ValueRef<'_>) -> Result<Name, FileProblem> {
     value.as_str().ok().and_then(|text| text.parse().ok()).ok_or_else(damaged)
 }
 
-pub(super) fn id(value: ValueRef<'_>) -> Result<MessageId, Problem> {
+pub(super) fn id(value: ValueRef<'_>) -> Result<MessageId, FileProblem> {
     let bytes = value.as_blob().map_err(|_| damaged())?;
     uuid::Uuid::from_slice(bytes).map(MessageId::from_uuid).map_err(|_| damaged())
 }
@@ -86,12 +86,17 @@ fn duration(value: i64) -> Duration {
     Duration::from_nanos(count(value))
 }
 
-fn text(value: ValueRef<'_>) -> Result<String, Problem> {
+fn text(value: ValueRef<'_>) -> Result<String, FileProblem> {
     value.as_str().map(ToOwned::to_owned).map_err(|_| damaged())
 }
 
-pub(super) fn insert(db: &Connection, delivery: &Delivery, digest: &[u8; 32], now: Time) -> Result<(), Problem> {
-    let headers = serde_json::to_string(&delivery.headers).map_err(|error| Problem::Io(error.into()))?;
+pub(super) fn insert(
+    db: &Connection,
+    delivery: &OutboundDelivery,
+    digest: &[u8; 32],
+    now: Time,
+) -> Result<(), FileProblem> {
+    let headers = serde_json::to_string(&delivery.headers).map_err(|error| FileProblem::Io(error.into()))?;
     let sql = "INSERT INTO delivery \
                (id, target, url, headers, signed, digest, body, created, attempts, spent, told) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, 0)";
@@ -108,14 +113,14 @@ pub(super) fn insert(db: &Connection, delivery: &Delivery, digest: &[u8; 32], no
     Ok(())
 }
 
-pub(super) fn head(db: &Connection, target: &Name) -> Result<Option<Job>, Problem> {
+pub(super) fn head(db: &Connection, target: &Name) -> Result<Option<Job>, FileProblem> {
     let sql = "SELECT id, url, headers, signed, body, attempts, spent, next, error FROM delivery \
                WHERE target = ?1 AND settled IS NULL ORDER BY place LIMIT 1";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query([target.as_str()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     Ok(Some(Job {
-        delivery: Delivery {
+        delivery: OutboundDelivery {
             id: id(row.get_ref(0)?)?,
             target: target.clone(),
             url: text(row.get_ref(1)?)?,
@@ -130,11 +135,11 @@ pub(super) fn head(db: &Connection, target: &Name) -> Result<Option<Job>, Proble
     }))
 }
 
-/// The columns of a `Report`.
+/// The columns of a `DeliveryReport`.
 const COLUMNS: &str = "id, target, url, created, attempts, spent, next, error, outcome, status, content_type, answer, \
                        allowed, digest, turn";
 
-pub(super) fn find(db: &Connection, id: MessageId) -> Result<Option<(Report, [u8; 32])>, Problem> {
+pub(super) fn find(db: &Connection, id: MessageId) -> Result<Option<(DeliveryReport, [u8; 32])>, FileProblem> {
     let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM delivery WHERE id = ?1"))?;
     let mut rows = statement.query([key(id)])?;
     match rows.next()? {
@@ -143,19 +148,19 @@ pub(super) fn find(db: &Connection, id: MessageId) -> Result<Option<(Report, [u8
     }
 }
 
-pub(super) fn untold(db: &Connection, after: i64) -> Result<Option<(i64, Settled)>, Problem> {
+pub(super) fn untold(db: &Connection, after: i64) -> Result<Option<(i64, SettledDelivery)>, FileProblem> {
     let sql = format!(
         "SELECT {COLUMNS} FROM delivery WHERE settled IS NOT NULL AND told = 0 AND turn > ?1 ORDER BY turn LIMIT 1"
     );
     let mut statement = db.prepare_cached(&sql)?;
     let mut rows = statement.query([after])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let Report { id, target, outcome, .. } = report(row)?;
-    Ok(Some((row.get(14)?, Settled { id, target, outcome: outcome.ok_or_else(damaged)? })))
+    let DeliveryReport { id, target, outcome, .. } = report(row)?;
+    Ok(Some((row.get(14)?, SettledDelivery { id, target, outcome: outcome.ok_or_else(damaged)? })))
 }
 
-fn report(row: &Row<'_>) -> Result<Report, Problem> {
-    let mut report = Report {
+fn report(row: &Row<'_>) -> Result<DeliveryReport, FileProblem> {
+    let mut report = DeliveryReport {
         id: id(row.get_ref(0)?)?,
         target: name(row.get_ref(1)?)?,
         url: text(row.get_ref(2)?)?,
@@ -168,7 +173,7 @@ fn report(row: &Row<'_>) -> Result<Report, Problem> {
     };
     report.outcome = match row.get::<_, Option<String>>(8)?.as_deref() {
         None => None,
-        Some(kind @ ("answered" | "queued")) => Some(Ok(Answer {
+        Some(kind @ ("answered" | "queued")) => Some(Ok(DeliveryAnswer {
             taken: if kind == "queued" { Taken::Queued } else { Taken::Answered },
             status: row.get(9)?,
             content_type: row.get(10)?,
@@ -188,7 +193,7 @@ fn report(row: &Row<'_>) -> Result<Report, Problem> {
     Ok(report)
 }
 
-pub(super) fn settle(db: &Connection, id: MessageId, end: &End<'_>, turn: i64) -> Result<(), Problem> {
+pub(super) fn settle(db: &Connection, id: MessageId, end: &End<'_>, turn: i64) -> Result<(), FileProblem> {
     let (outcome, answer, failed) = match end.outcome {
         Ok(answer) if answer.taken == Taken::Queued => ("queued", Some(answer), None),
         Ok(answer) => ("answered", Some(answer), None),

@@ -9,9 +9,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::{End, Outbox};
-use crate::outbound::error::{OutboxError, Outcome};
-use crate::outbound::store::{DeliveryStore, Job, Stored};
-use crate::runtime::sqlite::Problem;
+use crate::outbound::error::{DeliveryOutcome, OutboxError};
+use crate::outbound::store::{Begun, DeliveryStore, Job, Stored};
+use crate::runtime::sqlite::FileProblem;
 
 /// Most orders that wait, and that one transaction holds.
 const BATCH: usize = 64;
@@ -32,7 +32,7 @@ enum Order {
 }
 
 /// Work on the outbox; its result runs once the transaction is written.
-type Work = Box<dyn FnOnce(&mut Outbox) -> Result<Tell, Problem> + Send>;
+type Work = Box<dyn FnOnce(&mut Outbox) -> Result<Tell, FileProblem> + Send>;
 type Tell = Box<dyn FnOnce() + Send>;
 
 impl OutboxWriter {
@@ -50,7 +50,7 @@ impl OutboxWriter {
     /// The work is done even if the future is dropped.
     pub(in crate::outbound) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Outbox) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&mut Outbox) -> Result<T, FileProblem> + Send + 'static,
     ) -> Result<T, OutboxError> {
         let (tell, told) = oneshot::channel();
         let work: Work = Box::new(move |outbox| {
@@ -85,15 +85,22 @@ impl DeliveryStore for OutboxWriter {
         Box::pin(self.run(move |outbox| outbox.head(&target)))
     }
 
-    fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, bool> {
-        Box::pin(self.run(move |outbox| outbox.begin(id, attempts, spent)))
+    fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, Option<Begun>> {
+        Box::pin(self.run(move |outbox| Ok(outbox.begin(id, attempts, spent)?.then(Begun::default))))
     }
 
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool> {
         Box::pin(self.run(move |outbox| outbox.back_off(id, until, &error, spent)))
     }
 
-    fn settle(&self, id: MessageId, outcome: Outcome, spent: Duration, now: Time, told: bool) -> Stored<'_, bool> {
+    fn settle(
+        &self,
+        id: MessageId,
+        outcome: DeliveryOutcome,
+        spent: Duration,
+        now: Time,
+        told: bool,
+    ) -> Stored<'_, bool> {
         Box::pin(self.run(move |outbox| outbox.settle(id, &End { outcome: &outcome, spent, now, told })))
     }
 }
@@ -119,20 +126,20 @@ async fn keep(mut outbox: Outbox, mut inbox: mpsc::Receiver<Order>, failed: Arc<
         match done {
             Ok((Ok(()), back)) => outbox = back,
             Ok((Err(problem), _)) => return fail(&failed, file, problem),
-            Err(panic) => return fail(&failed, file, Problem::Failed(panic.to_string())),
+            Err(panic) => return fail(&failed, file, FileProblem::Failed(panic.to_string())),
         }
     }
 }
 
 /// Runs all work in one transaction; returns the notifications of the callers.
-fn write(outbox: &mut Outbox, works: Vec<Work>) -> Result<(), Problem> {
+fn write(outbox: &mut Outbox, works: Vec<Work>) -> Result<(), FileProblem> {
     let tells =
         outbox.transaction(|outbox| works.into_iter().map(|work| work(outbox)).collect::<Result<Vec<_>, _>>())?;
     tells.into_iter().for_each(|tell| tell());
     Ok(())
 }
 
-fn fail(failed: &OnceLock<OutboxError>, file: PathBuf, problem: Problem) {
+fn fail(failed: &OnceLock<OutboxError>, file: PathBuf, problem: FileProblem) {
     let error = OutboxError::Store { file, problem: Arc::new(problem) };
     tracing::error!(%error, "the outbox can't be written: nothing more is sent");
     // No other task sets it.
@@ -153,7 +160,7 @@ mod tests {
         let (writer, task) = OutboxWriter::start(outbox);
         assert_eq!(writer.run(|outbox| outbox.untold(0)).await.unwrap(), None);
         let (failed, beside) =
-            tokio::join!(writer.run(|_| Err::<(), _>(Problem::Full)), writer.run(|outbox| outbox.untold(0)),);
+            tokio::join!(writer.run(|_| Err::<(), _>(FileProblem::Full)), writer.run(|outbox| outbox.untold(0)),);
         for error in [failed.unwrap_err(), beside.unwrap_err(), writer.run(|_| Ok(())).await.unwrap_err()] {
             assert!(error.to_string().contains("the disk is full"), "{error}");
         }

@@ -11,7 +11,7 @@ use std::task::{Poll, Waker};
 use actix::dev::ContextFut;
 use actix::{Actor, AsyncContext, Context};
 use systole_core::core::catch_panic::{Panicked, discard};
-use systole_core::core::{ListenerId, Message, Outcome};
+use systole_core::core::{HandlerOutcome, ListenerId, Message};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -171,17 +171,19 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
         let body = self.body.borrow_mut().take();
         discard(body);
         match self.held.borrow_mut().take() {
-            Some(Held::Foreign { key, .. }) if died.is_err() => self.shard_context.finish(key, Outcome::Panicked),
-            Some(Held::Foreign { key, .. }) => self.shard_context.finish(key, Outcome::Discarded),
+            Some(Held::Foreign { key, .. }) if died.is_err() => {
+                self.shard_context.finish(key, HandlerOutcome::Panicked)
+            }
+            Some(Held::Foreign { key, .. }) => self.shard_context.finish(key, HandlerOutcome::Discarded),
             Some(Held::Ours { key, future }) => {
-                self.shard_context.finish(key, Outcome::Discarded);
+                self.shard_context.finish(key, HandlerOutcome::Discarded);
                 discard(future);
             }
             None => {}
         }
         let acts = self.acts.borrow_mut().take_all();
         for act in acts {
-            self.shard_context.finish(act.key, Outcome::Discarded);
+            self.shard_context.finish(act.key, HandlerOutcome::Discarded);
             discard(act);
         }
     }
@@ -192,7 +194,7 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
         self.shard_context.announce_down(self.listener);
         let queue = std::mem::take(&mut *self.queue.borrow_mut());
         for job in queue {
-            self.shard_context.finish(job.key, Outcome::Discarded);
+            self.shard_context.finish(job.key, HandlerOutcome::Discarded);
             discard(job.message);
         }
         tokio::time::sleep(COOL_DOWN).await;
@@ -204,7 +206,7 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
 impl<A: Actor<Context = Context<A>>> Host for ActorHost<A> {
     fn start(self: Rc<Self>, key: HandlerKey, message: Message) {
         if self.down.get() {
-            self.shard_context.finish(key, Outcome::Discarded);
+            self.shard_context.finish(key, HandlerOutcome::Discarded);
             return discard(message);
         }
         self.queue.borrow_mut().push_back(Job { key, message });
@@ -223,7 +225,7 @@ impl<A: Actor<Context = Context<A>>> Host for ActorHost<A> {
         let held = self.held.borrow_mut().take_if(|held| match held {
             Held::Ours { key: held, .. } | Held::Foreign { key: held, .. } => *held == key,
         });
-        self.shard_context.finish(key, Outcome::Aborted);
+        self.shard_context.finish(key, HandlerOutcome::Aborted);
         match &held {
             Some(Held::Foreign { .. }) => self.finish_life(End::Replaced),
             // The context waits for it; the next poll finds that no handler holds the actor.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use systole_core::core::catch_panic::{catch_panic, discard};
-use systole_core::core::{Failure, ListenerId, Message, Outcome};
+use systole_core::core::{Failure, HandlerOutcome, ListenerId, Message};
 use systole_core::protocol::boot_qname;
 
 use super::Host;
@@ -22,7 +22,7 @@ use crate::runtime::shard_context::ShardContext;
 /// A blocking listener without its type.
 pub(in crate::runtime) trait Run: Send + Sync {
     /// Runs the handler of a message.
-    fn run(&self, key: HandlerKey, message: Message) -> Outcome;
+    fn run(&self, key: HandlerKey, message: Message) -> HandlerOutcome;
 }
 
 /// A blocking listener with its routes.
@@ -32,12 +32,12 @@ pub(in crate::runtime) struct Routed<L> {
 }
 
 impl<L: Send + Sync> Run for Routed<L> {
-    fn run(&self, key: HandlerKey, message: Message) -> Outcome {
+    fn run(&self, key: HandlerKey, message: Message) -> HandlerOutcome {
         let (parcel, value) = Parcel::open(message, key);
         let payload = (*value).type_id();
         match self.routes.iter().find(|route| route.payload == payload) {
             Some(route) => outcome_of((route.handle)(&self.listener, value, parcel)),
-            None => Outcome::Failed(Failure::new("the listener has no handler for this payload")),
+            None => HandlerOutcome::Failed(Failure::new("the listener has no handler for this payload")),
         }
     }
 }
@@ -78,7 +78,7 @@ impl BlockingHost {
 impl Host for BlockingHost {
     fn start(self: Rc<Self>, key: HandlerKey, message: Message) {
         let Some(instance) = self.lives.instance() else {
-            self.shard_context.finish(key, Outcome::Discarded);
+            self.shard_context.finish(key, HandlerOutcome::Discarded);
             return discard(message);
         };
         let turn = Arc::new(Turn::default());
@@ -88,14 +88,14 @@ impl Host for BlockingHost {
             if turn.taken.swap(true, Ordering::AcqRel) {
                 return;
             }
-            let outcome = catch_panic(|| instance.run(key, message)).unwrap_or(Outcome::Panicked);
+            let outcome = catch_panic(|| instance.run(key, message)).unwrap_or(HandlerOutcome::Panicked);
             discard(instance);
             links.send(shard, Command::Unblocked { listener, key, outcome });
         };
         self.shard_context.begun(key);
         if let Err(NoThread(work)) = self.pool.submit(Box::new(work)) {
             discard(work);
-            self.ended(key, Outcome::Discarded);
+            self.ended(key, HandlerOutcome::Discarded);
         }
     }
 
@@ -105,19 +105,19 @@ impl Host for BlockingHost {
         turn.aborted.store(true, Ordering::Release);
         if !turn.taken.swap(true, Ordering::AcqRel) {
             self.running.borrow_mut().retain(|(running, _)| *running != key);
-            self.shard_context.finish(key, Outcome::Aborted);
+            self.shard_context.finish(key, HandlerOutcome::Aborted);
         }
     }
 
-    fn ended(self: Rc<Self>, key: HandlerKey, outcome: Outcome) {
+    fn ended(self: Rc<Self>, key: HandlerKey, outcome: HandlerOutcome) {
         let turn = {
             let mut running = self.running.borrow_mut();
             let at = running.iter().position(|(running, _)| *running == key);
             at.map(|at| running.swap_remove(at).1)
         };
-        let panicked = matches!(outcome, Outcome::Panicked);
+        let panicked = matches!(outcome, HandlerOutcome::Panicked);
         let aborted = turn.is_none_or(|turn| turn.aborted.load(Ordering::Acquire));
-        self.shard_context.finish(key, if aborted { Outcome::Aborted } else { outcome });
+        self.shard_context.finish(key, if aborted { HandlerOutcome::Aborted } else { outcome });
         if panicked {
             self.lives.failed();
         }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use systole_core::core::catch_panic::discard;
-use systole_core::core::{ListenerId, Outcome};
+use systole_core::core::{HandlerOutcome, ListenerId};
 use tokio::task::AbortHandle;
 
 use crate::runtime::handler::{Cancel, HandlerKey, Place};
@@ -21,7 +21,7 @@ pub(super) fn detach<R: 'static>(
     shard_context: &Rc<ShardContext>,
     (key, listener): (HandlerKey, ListenerId),
     mut future: LocalBoxFuture<R>,
-    outcome: fn(R) -> Outcome,
+    outcome: fn(R) -> HandlerOutcome,
     on_panic: impl FnOnce() + 'static,
 ) {
     match shard_context.run(listener, || future.as_mut().poll(&mut Context::from_waker(Waker::noop()))) {
@@ -46,7 +46,7 @@ pub(super) fn detach<R: 'static>(
         }
         Err(_) => {
             discard(future);
-            shard_context.finish(key, Outcome::Panicked);
+            shard_context.finish(key, HandlerOutcome::Panicked);
             on_panic();
         }
     }
@@ -63,7 +63,7 @@ struct Detached<R> {
 impl<R> Cancel for Detached<R> {
     fn cancel(&self) {
         let future = self.future.borrow_mut().take();
-        self.shard_context.finish(self.key, Outcome::Aborted);
+        self.shard_context.finish(self.key, HandlerOutcome::Aborted);
         discard(future);
         if let Some(task) = self.task.get() {
             task.abort();
@@ -73,7 +73,7 @@ impl<R> Cancel for Detached<R> {
 
 struct Running<R, P> {
     detached: Rc<Detached<R>>,
-    outcome: fn(R) -> Outcome,
+    outcome: fn(R) -> HandlerOutcome,
     on_panic: Cell<Option<P>>,
 }
 
@@ -92,9 +92,9 @@ impl<R, P: FnOnce()> Future for Running<R, P> {
                 return Poll::Pending;
             }
             Ok(Poll::Ready(result)) => (self.outcome)(result),
-            Err(_) => Outcome::Panicked,
+            Err(_) => HandlerOutcome::Panicked,
         };
-        let panicked = matches!(outcome, Outcome::Panicked);
+        let panicked = matches!(outcome, HandlerOutcome::Panicked);
         discard(running);
         shard_context.finish(*key, outcome);
         if panicked && let Some(on_panic) = self.on_panic.take() {

@@ -8,7 +8,7 @@ use actix::dev::MessageResponse;
 use actix::fut::ActorFuture;
 use actix::{Actor, AsyncContext, Context, ResponseActFuture};
 use systole_core::core::catch_panic::{Panicked, discard};
-use systole_core::core::{Failure, Outcome};
+use systole_core::core::{Failure, HandlerOutcome};
 use systole_core::vocab::Fault;
 use tokio::sync::oneshot;
 
@@ -71,7 +71,7 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
         let payload = (*value).type_id();
         let Some(route) = self.host.routes.iter().find(|route| route.payload == payload) else {
             let failure = Failure::new("the listener has no handler for this payload");
-            return self.host.shard_context.finish(key, Outcome::Failed(failure));
+            return self.host.shard_context.finish(key, HandlerOutcome::Failed(failure));
         };
         match self.host.run(|| (route.handle)(actor, value, parcel, ctx)) {
             Ok(Reply::Now(response)) => self.host.shard_context.finish(key, outcome_of(response)),
@@ -170,7 +170,7 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
     fn take_foreign_result(&self) {
         let held = self.host.held.borrow_mut().take_if(|held| matches!(held, Held::Foreign { .. }));
         if let Some(Held::Foreign { key, mut result }) = held {
-            let outcome = result.try_recv().map_or(Outcome::Discarded, outcome_of);
+            let outcome = result.try_recv().map_or(HandlerOutcome::Discarded, outcome_of);
             self.host.shard_context.finish(key, outcome);
         }
     }
@@ -184,7 +184,7 @@ fn ended<A: Actor<Context = Context<A>>>(host: &ActorHost<A>, key: HandlerKey, r
     match result {
         Ok(response) => host.shard_context.finish(key, outcome_of(response)),
         Err(Panicked) => {
-            host.shard_context.finish(key, Outcome::Panicked);
+            host.shard_context.finish(key, HandlerOutcome::Panicked);
             host.fail();
         }
     }

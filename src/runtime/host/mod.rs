@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 use super::handler::HandlerKey;
 use super::shard_context::ShardContext;
-use systole_core::core::{ListenerId, Message, Outcome};
+use systole_core::core::{HandlerOutcome, ListenerId, Message};
 
 /// A listener in a shard.
 pub(super) trait Host {
@@ -32,7 +32,7 @@ pub(super) trait Host {
     fn abort(&self, key: HandlerKey);
 
     /// Takes the outcome of a handler that ran on a thread of its own.
-    fn ended(self: Rc<Self>, key: HandlerKey, outcome: Outcome) {
+    fn ended(self: Rc<Self>, key: HandlerKey, outcome: HandlerOutcome) {
         unreachable!("only blocking listeners run elsewhere: {key:?} came back with {outcome:?}");
     }
 

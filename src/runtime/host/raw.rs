@@ -4,13 +4,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use systole_core::core::catch_panic::discard;
-use systole_core::core::{ListenerId, Message, Outcome};
+use systole_core::core::{HandlerOutcome, ListenerId, Message};
 
 use super::Host;
 use super::detached::detach;
 use super::lives::Lives;
 use crate::runtime::handler::HandlerKey;
-use crate::runtime::raw::{RawListener, RunContext};
+use crate::runtime::raw::{RawListener, RunContext, StartContext};
 use crate::runtime::shard_context::ShardContext;
 use crate::runtime::thread::Thread;
 
@@ -30,12 +30,21 @@ impl RawHost {
         let lives = Lives::new(shard_context.clone(), listener, factory);
         Rc::new(Self { shard_context, listener, lives })
     }
+
+    /// Makes the listener now, not with its first message, and lets it prepare.
+    pub(in crate::runtime) fn prepare(&self) {
+        let Some(instance) = self.lives.instance() else { return };
+        let (clock, blueprint) = (self.shard_context.clock.clone(), self.shard_context.blueprint.clone());
+        if self.shard_context.run(self.listener, || instance.prepare(StartContext { clock, blueprint })).is_err() {
+            self.lives.failed();
+        }
+    }
 }
 
 impl Host for RawHost {
     fn start(self: Rc<Self>, key: HandlerKey, mut message: Message) {
         let Some(instance) = self.lives.instance() else {
-            self.shard_context.finish(key, Outcome::Discarded);
+            self.shard_context.finish(key, HandlerOutcome::Discarded);
             return discard(message);
         };
         let thread = Thread::of(&mut message, key);
@@ -51,14 +60,14 @@ impl Host for RawHost {
                 detach(&self.shard_context, (key, self.listener), future, |outcome| outcome, move || lives.failed());
             }
             Err(_) => {
-                self.shard_context.finish(key, Outcome::Panicked);
+                self.shard_context.finish(key, HandlerOutcome::Panicked);
                 self.lives.failed();
             }
         }
     }
 
     fn abort(&self, key: HandlerKey) {
-        self.shard_context.finish(key, Outcome::Aborted);
+        self.shard_context.finish(key, HandlerOutcome::Aborted);
     }
 
     fn close(&self) {

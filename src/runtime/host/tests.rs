@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::prelude::*;
 use systole_core::core::{
-    Blueprint, Body, Contract, CoreId, Emission, EmissionKind, Failure, Input, InvocationId, ListenerId,
-    Message as Incoming, Outcome,
+    Blueprint, Body, Contract, CoreId, Emission, EmissionKind, Failure, HandlerOutcome, Input, InvocationId,
+    ListenerId, Message as Incoming,
 };
 use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
 use tokio::task::yield_now;
@@ -137,11 +137,11 @@ fn see((_, input): (CoreId, Input)) -> Seen {
     let index = |task: InvocationId| u32::try_from(task.index()).unwrap();
     match input {
         Input::Finished { task, outcome } => match outcome {
-            Outcome::Emitted(_) | Outcome::Wrote(_) => Seen::Said(index(task)),
-            Outcome::Failed(failure) => Seen::Failed(index(task), failure.message.to_string()),
-            Outcome::Panicked => Seen::Panicked(index(task)),
-            Outcome::Discarded => Seen::Discarded(index(task)),
-            Outcome::Aborted => Seen::Aborted(index(task)),
+            HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) => Seen::Said(index(task)),
+            HandlerOutcome::Failed(failure) => Seen::Failed(index(task), failure.message.to_string()),
+            HandlerOutcome::Panicked => Seen::Panicked(index(task)),
+            HandlerOutcome::Discarded => Seen::Discarded(index(task)),
+            HandlerOutcome::Aborted => Seen::Aborted(index(task)),
         },
         Input::Called { task, .. } => Seen::Called(index(task)),
         Input::CallDropped { task, .. } => Seen::CallDropped(index(task)),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use systole_core::core::{Body, Contract, Failure, Message, Outcome};
+use systole_core::core::{Body, Contract, Failure, HandlerOutcome, Message};
 use systole_core::protocol::{boot_qname, write_fault};
 use systole_core::vocab::{Name, XmlLimits, near, ns};
 use systole_xml::ladder::{Canonical, Envelope, Raw, parse_fragment};
@@ -29,11 +29,11 @@ impl HumanListener {
         Self { console }
     }
 
-    async fn answer(&self, message: Message, context: &RunContext) -> Outcome {
+    async fn answer(&self, message: Message, context: &RunContext) -> HandlerOutcome {
         let contract = context.contract();
         let boots = matches!(&message.body, Body::Payload { payload, .. } if *payload.payload().root() == boot_qname());
         if boots && contract.calls.is_empty() {
-            return Outcome::Emitted(Vec::new());
+            return HandlerOutcome::Emitted(Vec::new());
         }
         let mut asked = self.console.ask(
             if boots {
@@ -57,7 +57,7 @@ impl HumanListener {
                 Verdict::Calls(_, shown) if !reviewed => asked.review(text, shown),
                 Verdict::Reply(_) if !boots => {
                     asked.answered();
-                    return Outcome::Wrote(Raw::new(text));
+                    return HandlerOutcome::Wrote(Raw::new(text));
                 }
                 Verdict::Decline if !boots => {
                     asked.answered();
@@ -69,12 +69,12 @@ impl HumanListener {
             }
         }
         asked.answered();
-        if boots { Outcome::Emitted(Vec::new()) } else { failed("the keyboard is closed: no person can answer") }
+        if boots { HandlerOutcome::Emitted(Vec::new()) } else { failed("the keyboard is closed: no person can answer") }
     }
 }
 
 impl RawListener for HumanListener {
-    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         Box::pin(async move { self.answer(message, &context).await })
     }
 }
@@ -95,8 +95,8 @@ async fn call(calls: Vec<Call>, context: &RunContext, asked: &Asked) {
     asked.tell(&shown.join("\n"));
 }
 
-fn failed(message: &str) -> Outcome {
-    Outcome::Failed(Failure { message: message.into(), fault: None })
+fn failed(message: &str) -> HandlerOutcome {
+    HandlerOutcome::Failed(Failure { message: message.into(), fault: None })
 }
 
 fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[PayloadSchema]> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::strict;
-use systole_xml::schema::{Form, PayloadSchema, Turn};
+use systole_xml::schema::{Form, FormStep, PayloadSchema};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::runtime::terminal::{Escaped, shorten};
@@ -296,13 +296,13 @@ fn go_on(limits: &XmlLimits, text: String, ended: bool) -> Step {
 }
 
 /// Converts a turn of a form to a step; `lines` were on the screen since its last question.
-fn filled(question: &Question, form: Box<Form>, turn: Turn, lines: String) -> Step {
+fn filled(question: &Question, form: Box<Form>, turn: FormStep, lines: String) -> Step {
     match turn {
         // A text of several lines is incomplete.
-        Turn::Ask(text) if text.is_empty() => Step::More(Entry::Form(form, lines), text),
-        Turn::Ask(text) => Step::More(Entry::Form(form, text.clone()), Escaped::text(&text).to_string()),
-        Turn::Send(payload) => Step::Whole(Typed { text: payload, reviewed: true }),
-        Turn::Cancelled(why) => Step::More(Entry::Nothing, format!("{}\n{}", Escaped::text(&why), show(question))),
+        FormStep::Ask(text) if text.is_empty() => Step::More(Entry::Form(form, lines), text),
+        FormStep::Ask(text) => Step::More(Entry::Form(form, text.clone()), Escaped::text(&text).to_string()),
+        FormStep::Send(payload) => Step::Whole(Typed { text: payload, reviewed: true }),
+        FormStep::Cancelled(why) => Step::More(Entry::Nothing, format!("{}\n{}", Escaped::text(&why), show(question))),
     }
 }
 

@@ -9,7 +9,7 @@ use systole_core::inbox::payload::{
     Accept, ArtifactPayload, Brief, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress,
     Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,
 };
-use systole_core::inbox::{ArtifactPart, Change, InboxError, Principal, Submission, Task, TaskInbox, page};
+use systole_core::inbox::{ArtifactPart, InboxChange, InboxError, InboxPrincipal, Submission, Task, TaskInbox, page};
 use systole_core::protocol::{Boot, Request};
 use systole_core::vocab::{Name, TaskId, Time};
 
@@ -44,9 +44,9 @@ impl<I: Inboxes> JobActor<I> {
         &self,
         delivery: &Delivery<T>,
         id: TaskId,
-        act: impl FnOnce(&mut TaskInbox, &Principal, Time) -> Result<Change, InboxError>,
+        act: impl FnOnce(&mut TaskInbox, &InboxPrincipal, Time) -> Result<InboxChange, InboxError>,
     ) -> ResponseFuture<Response> {
-        let actor = Principal::new(delivery.from().clone());
+        let actor = InboxPrincipal::new(delivery.from().clone());
         let acted = self.shared.act(delivery.thread(), None, |inboxes, now| {
             let (change, status) = inboxes.step(id, |inbox| act(inbox, &actor, now)).map_err(failure)?;
             Ok((change, Changed { id, status }))
@@ -61,7 +61,7 @@ impl<I: Inboxes> JobActor<I> {
     /// Takes a task, under the id of the message that submitted it.
     fn submit(&self, submit: &Delivery<Submit>) -> Result<(Submitted, Written), Failure> {
         let read = (**submit).clone().read_context(submit.proof().payload())?;
-        let (actor, shared) = (Principal::new(submit.from().clone()), &self.shared);
+        let (actor, shared) = (InboxPrincipal::new(submit.from().clone()), &self.shared);
         shared.act(submit.thread(), None, |inboxes, now| {
             shared.may_watch(read.watched).map_err(failure)?;
             if !read.detached {
@@ -131,7 +131,7 @@ impl<I: Inboxes> Handler<Delivery<Submit>> for JobActor<I> {
         // Submitted at once, so that tasks keep the order in which they were delivered.
         let submitted = self.submit(&submit).and_then(|(submitted, written)| {
             let place = (!submit.detached).then(|| {
-                let submitter = Principal::new(submit.from().clone());
+                let submitter = InboxPrincipal::new(submit.from().clone());
                 Ok::<_, Failure>(Place::take(self.shared.clone(), clock(submit.thread())?, submitted.id, submitter))
             });
             Ok((submitted, written, place.transpose()?))
@@ -197,13 +197,13 @@ async fn wait<I: Inboxes>(
         if let Some(Ok(answered)) = answered
             && let Ok(input) = answered.decode::<Input>()
         {
-            shared.answer(&Principal::new(submitter.clone()), id, number, &input.text, clock.now());
+            shared.answer(&InboxPrincipal::new(submitter.clone()), id, number, &input.text, clock.now());
         }
         answer.forget();
     }
 }
 
-macro_rules! acts {
+macro_rules! transitions {
     ($($payload:ident: |$inbox:ident, $by:ident, $given:ident, $now:ident| $act:expr;)*) => {
         $(impl<I: Inboxes> Handler<Delivery<$payload>> for JobActor<I> {
             type Result = ResponseFuture<Response>;
@@ -215,7 +215,7 @@ macro_rules! acts {
     };
 }
 
-acts! {
+transitions! {
     Accept: |inbox, by, given, now| inbox.accept(by, given.id, now);
     Progress: |inbox, by, given, now| inbox.progress(by, given.id, given.percent, &given.text, now);
     ArtifactPayload: |inbox, by, given, now| inbox.artifact(by, given.id, part(&given), now);

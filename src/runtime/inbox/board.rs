@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use systole_core::inbox::payload::Submitted;
 use systole_core::inbox::{
-    Change, InboxError, JobCard, JobError, Jobs, Principal, Status, Submission, Task, TaskInbox,
+    InboxChange, InboxError, InboxPrincipal, JobCard, JobError, Jobs, Status, Submission, Task, TaskInbox,
 };
 use systole_core::journal::Op;
 use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
@@ -13,7 +13,7 @@ use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 use super::inboxes::Inboxes;
 use super::shared::{Kept, Shared, Written};
 use crate::runtime::journal_appender::Recoverable;
-use crate::runtime::start::Refusal;
+use crate::runtime::start::StartRefusal;
 
 /// The tasks of an organism, for entrances beside the pump such as the gateway. A caller of these methods has
 /// authenticated the party that it acts for, and has checked that the party may act.
@@ -28,6 +28,7 @@ pub struct TaskBoard {
 
 /// Failure of an operation on tasks.
 #[derive(Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BoardError {
     /// A rule forbids the operation. Nothing has changed.
     #[error(transparent)]
@@ -97,7 +98,7 @@ impl TaskBoard {
     /// [`BoardError`]; [`JobError`] as [`Jobs::submit`].
     pub async fn submit(
         &self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         job: &Name,
         submission: Submission,
         id: TaskId,
@@ -117,7 +118,7 @@ impl TaskBoard {
     pub async fn act(
         &self,
         id: TaskId,
-        act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
+        act: impl FnOnce(&mut TaskInbox) -> Result<InboxChange, InboxError>,
     ) -> Result<Status, BoardError> {
         told(match self.holding(id) {
             Some(job) => job.step(id, act),
@@ -133,7 +134,7 @@ impl TaskBoard {
     pub async fn enrol(
         &self,
         job: &Name,
-        act: impl FnOnce(&mut Jobs) -> Result<Change, JobError>,
+        act: impl FnOnce(&mut Jobs) -> Result<InboxChange, JobError>,
     ) -> Result<(), BoardError> {
         let registry = self.registry_for(job)?;
         told(registry.outcome(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())))).await
@@ -141,9 +142,9 @@ impl TaskBoard {
 
     /// Reserves the names of the registry's own listeners against all registrations, and those of all parties against
     /// registrations by others.
-    pub(in crate::runtime) fn reserve(&self, parties: BTreeSet<Name>) -> Option<Refusal> {
+    pub(in crate::runtime) fn reserve(&self, parties: BTreeSet<Name>) -> Option<StartRefusal> {
         if let [first, second, ..] = self.registries.as_slice() {
-            return Some(Refusal::Registries { first: first.name.clone(), second: second.name.clone() });
+            return Some(StartRefusal::Registries { first: first.name.clone(), second: second.name.clone() });
         }
         let registry = self.registries.first()?;
         let names = self.jobs.iter().map(|job| job.name.clone()).chain([registry.name.clone()]);
@@ -205,7 +206,7 @@ impl<I: Inboxes> Shared<I> {
     /// Changes tasks; the outcome, including a refusal, is durable when the second value is.
     fn outcome<T, E>(
         self: &Arc<Self>,
-        act: impl FnOnce(&mut Kept<I>) -> Result<(Change, Vec<Op>, T), E>,
+        act: impl FnOnce(&mut Kept<I>) -> Result<(InboxChange, Vec<Op>, T), E>,
     ) -> (Result<T, E>, Written) {
         match self.change(act) {
             Ok((value, written)) => (Ok(value), written),
@@ -215,7 +216,7 @@ impl<I: Inboxes> Shared<I> {
 
     fn take(
         self: &Arc<Self>,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         to: Option<&Name>,
         submission: Submission,
         id: TaskId,
@@ -231,7 +232,7 @@ impl<I: Inboxes> Shared<I> {
     fn step(
         self: &Arc<Self>,
         id: TaskId,
-        act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
+        act: impl FnOnce(&mut TaskInbox) -> Result<InboxChange, InboxError>,
     ) -> (Result<Status, InboxError>, Written) {
         self.outcome(|kept| {
             let (change, status) = kept.inboxes.step(id, act)?;

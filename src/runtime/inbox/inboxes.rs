@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use systole_core::inbox::payload::Submitted as Taken;
 use systole_core::inbox::{
-    Change, ImportError, InboxError, InboxLimits, JobError, Jobs, Principal, Status, Submission, Submitted, TaskInbox,
+    ImportError, InboxChange, InboxError, InboxLimits, InboxPrincipal, JobError, Jobs, Status, Submission,
+    SubmittedTask, TaskInbox,
 };
 use systole_core::journal::{Op, Recovered};
 use systole_core::vocab::{Name, TaskId, Time};
@@ -26,24 +27,24 @@ pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
     /// Takes a task for a job; without a name, for the only one.
     fn submit(
         &mut self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         to: Option<&Name>,
         submission: Submission,
         id: TaskId,
         now: Time,
-    ) -> Result<Submitted, JobError>;
-    fn expire(&mut self, now: Time) -> Change;
+    ) -> Result<SubmittedTask, JobError>;
+    fn expire(&mut self, now: Time) -> InboxChange;
 
     /// Takes a task, and returns its status.
     fn take(
         &mut self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         to: Option<&Name>,
         submission: Submission,
         id: TaskId,
         now: Time,
-    ) -> Result<(Change, Taken), JobError> {
-        let Submitted { id, new, change } = self.submit(actor, to, submission, id, now)?;
+    ) -> Result<(InboxChange, Taken), JobError> {
+        let SubmittedTask { id, new, change } = self.submit(actor, to, submission, id, now)?;
         let status = self.holding(id)?.get(id)?.status;
         Ok((change, Taken { id, status, new }))
     }
@@ -52,15 +53,15 @@ pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
     fn step(
         &mut self,
         id: TaskId,
-        act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
-    ) -> Result<(Change, Status), InboxError> {
+        act: impl FnOnce(&mut TaskInbox) -> Result<InboxChange, InboxError>,
+    ) -> Result<(InboxChange, Status), InboxError> {
         let inbox = self.holding_mut(id)?;
         let change = act(inbox)?;
         Ok((change, inbox.get(id)?.status))
     }
 
     /// Lists the journal's operations for a change to tasks.
-    fn ops(&self, change: &Change) -> Vec<Op>;
+    fn ops(&self, change: &InboxChange) -> Vec<Op>;
     /// Number that changes with [`directory`](Self::directory).
     fn revision(&self) -> u64;
     /// Writes the list of jobs for a journal, where it can change.
@@ -98,21 +99,21 @@ impl Inboxes for TaskInbox {
 
     fn submit(
         &mut self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         to: Option<&Name>,
         submission: Submission,
         id: TaskId,
         now: Time,
-    ) -> Result<Submitted, JobError> {
+    ) -> Result<SubmittedTask, JobError> {
         self.of(to)?;
         Ok(Self::submit(self, actor, submission, id, now)?)
     }
 
-    fn expire(&mut self, now: Time) -> Change {
+    fn expire(&mut self, now: Time) -> InboxChange {
         Self::expire(self, now)
     }
 
-    fn ops(&self, change: &Change) -> Vec<Op> {
+    fn ops(&self, change: &InboxChange) -> Vec<Op> {
         Self::ops(self, change)
     }
 
@@ -158,20 +159,20 @@ impl Inboxes for Jobs {
 
     fn submit(
         &mut self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         to: Option<&Name>,
         submission: Submission,
         id: TaskId,
         now: Time,
-    ) -> Result<Submitted, JobError> {
+    ) -> Result<SubmittedTask, JobError> {
         Self::submit(self, actor, to.ok_or(JobError::Unnamed)?.as_str(), submission, id, now)
     }
 
-    fn expire(&mut self, now: Time) -> Change {
+    fn expire(&mut self, now: Time) -> InboxChange {
         Self::expire(self, now)
     }
 
-    fn ops(&self, change: &Change) -> Vec<Op> {
+    fn ops(&self, change: &InboxChange) -> Vec<Op> {
         Self::ops(self, change)
     }
 

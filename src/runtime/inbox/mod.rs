@@ -36,7 +36,7 @@ use super::builder::OrganismBuilder;
 use crate::runtime::raw::LocalBoxFuture;
 use crate::runtime::thread::Thread;
 use systole_core::core::{Contract, Failure, Routing};
-use systole_core::inbox::{Change, Event, InboxError, InboxLimits, Principal, TaskInbox};
+use systole_core::inbox::{InboxChange, InboxError, InboxLimits, InboxPrincipal, TaskEvent, TaskInbox};
 use systole_core::vocab::{Name, Time};
 
 /// A listener with an inbox. Clones share one job.
@@ -82,11 +82,11 @@ impl Job {
     /// # Errors
     /// [`InboxError::Empty`] and [`InboxError::Name`] if one of the two is no valid name.
     pub fn new(name: &str, owner: &str) -> Result<Self, InboxError> {
-        TaskInbox::new(name, Principal::parse(owner)?).map(Self::of)
+        TaskInbox::new(name, InboxPrincipal::parse(owner)?).map(Self::of)
     }
 
     /// Makes a job from checked names.
-    pub fn named(name: Name, owner: Principal) -> Self {
+    pub fn named(name: Name, owner: InboxPrincipal) -> Self {
         Self::of(TaskInbox::named(name, owner))
     }
 
@@ -129,7 +129,7 @@ impl Job {
         &self,
         thread: &Thread,
         state: Option<Bytes>,
-        act: impl FnOnce(&mut TaskInbox, Time) -> Result<Change, InboxError>,
+        act: impl FnOnce(&mut TaskInbox, Time) -> Result<InboxChange, InboxError>,
     ) -> LocalBoxFuture<Result<(), Failure>> {
         let acted = self.shared.act(thread, state, |inbox, now| Ok((act(inbox, now).map_err(failure)?, ())));
         Box::pin(async move {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use systole_core::core::Answer;
 use systole_core::inbox::payload::{EventPayload, Input, Question, ResultPayload};
-use systole_core::inbox::{Event, EventKind, Principal, Task, TaskInbox};
+use systole_core::inbox::{InboxPrincipal, Task, TaskEvent, TaskEventKind, TaskInbox};
 use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 
 use super::inboxes::Inboxes;
@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 struct Sending {
     id: TaskId,
     number: u32,
-    kind: EventKind,
+    kind: TaskEventKind,
     submitter: Name,
     call: Calling<Answer>,
 }
@@ -107,7 +107,7 @@ fn start<I: Inboxes>(
         if waits || sending.iter().any(|one| one.id == task.id) {
             continue;
         }
-        let question = event.kind == EventKind::InputRequired;
+        let question = event.kind == TaskEventKind::InputRequired;
         if event.kind.is_end() && !sends.results {
             silent.push(task.id);
         } else if question && !(sends.questions && asks(task, event.number)) {
@@ -132,11 +132,11 @@ fn asks(task: &Task, event: u32) -> bool {
 }
 
 impl Sending {
-    fn new(thread: &Thread, task: &Task, event: &Event) -> Self {
+    fn new(thread: &Thread, task: &Task, event: &TaskEvent) -> Self {
         let submitter = task.source.agent.clone();
         let to = submitter.as_str();
         let call = match event.kind {
-            EventKind::InputRequired => {
+            TaskEventKind::InputRequired => {
                 let text = event.text.clone().unwrap_or_default();
                 call_to(to, Question { id: task.id, number: event.number, text })
             }
@@ -148,7 +148,7 @@ impl Sending {
     }
 
     fn is_question(&self) -> bool {
-        self.kind == EventKind::InputRequired
+        self.kind == TaskEventKind::InputRequired
     }
 }
 
@@ -175,7 +175,13 @@ fn settle<I: Inboxes>(
     match outcome {
         Ok(answer) => {
             if let (true, Ok(input)) = (done.is_question(), answer.decode::<Input>()) {
-                shared.answer(&Principal::new(done.submitter.clone()), done.id, done.number, &input.text, clock.now());
+                shared.answer(
+                    &InboxPrincipal::new(done.submitter.clone()),
+                    done.id,
+                    done.number,
+                    &input.text,
+                    clock.now(),
+                );
             }
             shared.acknowledge(done.id, done.number);
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use systole_core::core::Failure;
-use systole_core::inbox::Principal;
+use systole_core::inbox::InboxPrincipal;
 use systole_core::inbox::payload::ResultPayload;
 use systole_core::vocab::{Fault, FaultCode, TaskId};
 use tokio::sync::Notify;
@@ -33,12 +33,12 @@ pub(super) struct Place<I: Inboxes> {
     clock: Clock,
     appender: Option<JournalAppender>,
     id: TaskId,
-    submitter: Principal,
+    submitter: InboxPrincipal,
     pub(super) waiter: Arc<Waiter>,
 }
 
 impl<I: Inboxes> Place<I> {
-    pub(super) fn take(shared: Arc<Shared<I>>, clock: Clock, id: TaskId, submitter: Principal) -> Self {
+    pub(super) fn take(shared: Arc<Shared<I>>, clock: Clock, id: TaskId, submitter: InboxPrincipal) -> Self {
         let waiter = Arc::<Waiter>::default();
         lock(&shared.waiting).entry(id).or_default().push(waiter.clone());
         shared.waiters.fetch_add(1, Ordering::Relaxed);

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use systole_core::inbox::{Change, Principal, Task, TaskInbox};
-use systole_core::journal::{JournalError, Owner, Recovered};
+use systole_core::inbox::{InboxChange, InboxPrincipal, Task, TaskInbox};
+use systole_core::journal::{JournalError, JournalErrorKind, Owner, Recovered};
 use systole_core::vocab::{Name, Time};
 
 use super::inboxes::Inboxes;
@@ -17,9 +17,10 @@ impl<I: Inboxes> Recoverable for Shared<I> {
     fn move_in(self: Arc<Self>, recovered: &Recovered, appender: JournalAppender) -> Result<(), JournalError> {
         let now = appender.now();
         let _ = self.change(|kept| {
-            let mut change = Change::default();
-            let inboxes = kept.inboxes.recovered(&self.name, recovered).map_err(|error| JournalError {
-                message: format!("the inbox of '{}' can't be recovered from the journal: {error}", self.name),
+            let mut change = InboxChange::default();
+            let inboxes = kept.inboxes.recovered(&self.name, recovered).map_err(|error| {
+                let message = format!("the inbox of '{}' can't be recovered from the journal: {error}", self.name);
+                JournalError::new(JournalErrorKind::Damaged, message)
             })?;
             if let Some(inboxes) = inboxes {
                 kept.enrolled = inboxes.revision();
@@ -45,15 +46,17 @@ impl<I: Inboxes> Recoverable for Shared<I> {
 }
 
 /// Cancels tasks whose submitters went away right before a crash: no message waits for them.
-fn cancel_orphans(inboxes: &mut impl Inboxes, listener: &Name, recovered: &Recovered, now: Time) -> Change {
+fn cancel_orphans(inboxes: &mut impl Inboxes, listener: &Name, recovered: &Recovered, now: Time) -> InboxChange {
     let waiting: HashSet<_> = recovered.messages.iter().map(|message| *message.id.as_uuid()).collect();
     // Each of several submitters that wait for one task by its key has a message of its own.
     let others = has_messages(recovered, listener);
     let waited = |task: &Task| waiting.contains(task.id.as_uuid()) || (task.key.is_some() && others);
     let open = inboxes.inboxes().flat_map(TaskInbox::tasks).filter(|task| !task.detached && !task.status.is_ended());
-    let orphans: Vec<_> =
-        open.filter(|task| !waited(task)).map(|task| (task.id, Principal::new(task.source.agent.clone()))).collect();
-    let mut change = Change::default();
+    let orphans: Vec<_> = open
+        .filter(|task| !waited(task))
+        .map(|task| (task.id, InboxPrincipal::new(task.source.agent.clone())))
+        .collect();
+    let mut change = InboxChange::default();
     for (id, submitter) in orphans {
         // The task is open and was submitted by that principal, so this succeeds.
         let cancelled = inboxes.holding_mut(id).and_then(|inbox| inbox.cancel(&submitter, id, GONE, now));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix::{Context, Handler, ResponseFuture};
 use systole_core::core::{Contract, Failure, Routing};
 use systole_core::inbox::payload::{Find, JobPayload, JobsPayload, Register, Registered, Remove, Removed};
-use systole_core::inbox::{Absent, Change, Event, InboxError, JobError, Jobs, Principal, page};
+use systole_core::inbox::{Absent, InboxChange, InboxError, InboxPrincipal, JobError, Jobs, TaskEvent, page};
 use systole_core::protocol::Request;
 use systole_core::vocab::{Name, Time};
 
@@ -78,7 +78,7 @@ impl JobRegistry {
     /// # Errors
     /// [`InboxError::Empty`] and [`InboxError::Name`] if the name is invalid.
     pub fn of(name: &str, jobs: Jobs) -> Result<Self, InboxError> {
-        Ok(Self::named(Principal::parse(name)?.name().clone(), jobs))
+        Ok(Self::named(InboxPrincipal::parse(name)?.name().clone(), jobs))
     }
 
     pub(crate) fn named(name: Name, jobs: Jobs) -> Self {
@@ -110,7 +110,7 @@ impl JobRegistry {
     pub fn act(
         &self,
         thread: &Thread,
-        act: impl FnOnce(&mut Jobs, Time) -> Result<Change, JobError>,
+        act: impl FnOnce(&mut Jobs, Time) -> Result<InboxChange, JobError>,
     ) -> LocalBoxFuture<Result<(), Failure>> {
         let acted = self.shared.act(thread, None, |jobs, now| Ok((act(jobs, now).map_err(failure)?, ())));
         Box::pin(async move {
@@ -139,10 +139,10 @@ impl JobActor<Jobs> {
         &self,
         delivery: &Delivery<T>,
         job: &Name,
-        act: impl FnOnce(&mut Jobs, &Principal, Time) -> Result<Change, JobError>,
+        act: impl FnOnce(&mut Jobs, &InboxPrincipal, Time) -> Result<InboxChange, JobError>,
         answer: impl FnOnce(u32) -> T::Reply + 'static,
     ) -> ResponseFuture<Response> {
-        let actor = Principal::new(delivery.from().clone());
+        let actor = InboxPrincipal::new(delivery.from().clone());
         let acted = self.shared.act(delivery.thread(), None, |jobs, now| {
             let change = act(jobs, &actor, now).map_err(failure)?;
             let pending = jobs.inbox(job).map_or(0, |inbox| inbox.pending().count());

@@ -57,7 +57,7 @@ pub(super) fn contract<I: Inboxes>(
     more: impl FnOnce(Builder<I>) -> Builder<I>,
 ) -> Contract {
     let contract = fill(ContractBuilder::new(shared.name.clone()), shared, setting, more).contract;
-    Contract { timeout: None, ..contract }
+    contract.timeout(None)
 }
 
 fn fill<I: Inboxes>(
@@ -129,7 +129,7 @@ macro_rules! settings {
             /// Sets the callback for events, called once for each and in order, on the thread that caused the event or
             /// made it durable; replaces the callback before. It may read the tasks, and must not block.
             #[must_use]
-            pub fn on_event(self, hear: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+            pub fn on_event(self, hear: impl Fn(&TaskEvent) + Send + Sync + 'static) -> Self {
                 self.shared.hear(Box::new(hear));
                 self
             }

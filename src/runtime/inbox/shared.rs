@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use systole_core::core::Failure;
 use systole_core::inbox::payload::ResultPayload;
-use systole_core::inbox::{Change, Event, InboxError, InboxProblem, JobError, Principal, Task};
+use systole_core::inbox::{InboxChange, InboxError, InboxPrincipal, InboxProblem, JobError, Task, TaskEvent};
 use systole_core::journal::{Op, StateRecord};
 use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 use tokio::sync::{Notify, watch};
@@ -32,7 +32,7 @@ pub(super) struct Shared<I> {
     pub(super) waiters: AtomicUsize,
     hear: Mutex<Option<Hear>>,
     /// Events for the callback, in order; the thread that holds `hearing` passes them on.
-    unheard: Mutex<VecDeque<Event>>,
+    unheard: Mutex<VecDeque<TaskEvent>>,
     hearing: Mutex<()>,
     /// Notified when an event may have to be sent.
     pub(super) outbox: Notify,
@@ -52,11 +52,11 @@ pub(super) struct Kept<I> {
     last: Written,
 }
 
-pub(super) type Hear = Arc<dyn Fn(&Event) + Send + Sync>;
+pub(super) type Hear = Arc<dyn Fn(&TaskEvent) + Send + Sync>;
 
 /// Events and results of a change, for the submitters and handlers that wait for them.
 struct News {
-    events: Vec<Event>,
+    events: Vec<TaskEvent>,
     /// Results of the tasks that the change ended.
     results: Vec<ResultPayload>,
 }
@@ -106,7 +106,7 @@ impl<I: Inboxes> Shared<I> {
         lock(&self.kept)
     }
 
-    pub(super) fn hear(&self, hear: Box<dyn Fn(&Event) + Send + Sync>) {
+    pub(super) fn hear(&self, hear: Box<dyn Fn(&TaskEvent) + Send + Sync>) {
         *lock(&self.hear) = Some(hear.into());
     }
 
@@ -127,7 +127,7 @@ impl<I: Inboxes> Shared<I> {
         self: &Arc<Self>,
         thread: &Thread,
         state: Option<Bytes>,
-        act: impl FnOnce(&mut I, Time) -> Result<(Change, T), Failure>,
+        act: impl FnOnce(&mut I, Time) -> Result<(InboxChange, T), Failure>,
     ) -> Result<(T, Written), Failure> {
         let page = match thread.open_note("task")? {
             Noted::Before(value) => return Ok((value, Written::default())),
@@ -147,7 +147,7 @@ impl<I: Inboxes> Shared<I> {
     /// sender and callback. Earlier changes are durable when this one is.
     pub(super) fn change<T, E>(
         self: &Arc<Self>,
-        act: impl FnOnce(&mut Kept<I>) -> Result<(Change, Vec<Op>, T), E>,
+        act: impl FnOnce(&mut Kept<I>) -> Result<(InboxChange, Vec<Op>, T), E>,
     ) -> Result<(T, Written), E> {
         let mut kept = self.lock();
         let (change, mut ops, value) = act(&mut kept)?;
@@ -170,7 +170,7 @@ impl<I: Inboxes> Shared<I> {
         kept.last = written.clone();
         let shared = self.clone();
         // Handed over before any other thread sees the change, so that consequences are written after it. If it is refused,
-        // `tell` is dropped, and nobody is told of the change.
+        // `tell` is dropped, and the change stays unknown.
         let _ = appender.append(
             ops,
             Box::new(move || {
@@ -227,18 +227,18 @@ impl<I: Inboxes> Shared<I> {
 /// Changes for which no handler waits: they can't be refused, or a refusal is ignored.
 impl<I: Inboxes> Shared<I> {
     /// Changes tasks, ignoring a refusal.
-    pub(super) fn try_change(self: &Arc<Self>, act: impl FnOnce(&mut I) -> Result<Change, InboxError>) {
+    pub(super) fn try_change(self: &Arc<Self>, act: impl FnOnce(&mut I) -> Result<InboxChange, InboxError>) {
         let _ = self.change(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())));
     }
 
     /// Answers the question of an event for the submitter of a task. A refused answer leaves the question open for a
     /// message of the submitter; a late answer is ignored.
-    pub(super) fn answer(self: &Arc<Self>, submitter: &Principal, id: TaskId, event: u32, text: &str, now: Time) {
+    pub(super) fn answer(self: &Arc<Self>, submitter: &InboxPrincipal, id: TaskId, event: u32, text: &str, now: Time) {
         self.try_change(|inboxes| {
             let inbox = inboxes.holding_mut(id)?;
             match inbox.get(id)?.open_question() {
                 Some(exchange) if exchange.number == event => inbox.answer(submitter, id, text, now),
-                _ => Ok(Change::default()),
+                _ => Ok(InboxChange::default()),
             }
         });
     }
@@ -272,7 +272,7 @@ impl<I: Inboxes> Kept<I> {
         Some(Op::State(StateRecord { listener: listener.clone(), blob: directory.into() }))
     }
 
-    fn news(&self, change: Change) -> News {
+    fn news(&self, change: InboxChange) -> News {
         let ends = change.events.iter().filter(|event| event.kind.is_end());
         let task = |id| self.inboxes.holding(id).and_then(|inbox| inbox.get(id)).ok();
         let results = ends.filter_map(|event| task(event.task)).map(ResultPayload::from).collect();

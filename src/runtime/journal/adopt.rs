@@ -11,9 +11,9 @@ use systole_core::vocab::{Partition, Partitions, ThreadId};
 use uuid::Uuid;
 
 use super::fan::FanRow;
-use super::records::Requeue;
+use super::records::Redrive;
 use super::recover::{Open, fan_outs, in_order};
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// The condition that a column is one of the numbers in a parameter, for open rows.
 macro_rules! among {
@@ -23,7 +23,7 @@ macro_rules! among {
 }
 
 /// Reads what belongs to conversations of partitions; the other fields stay empty.
-pub(super) fn read(db: &Connection, partitions: &Partitions) -> Result<Recovered, Problem> {
+pub(super) fn read(db: &Connection, partitions: &Partitions) -> Result<Recovered, FileProblem> {
     let mut open = Open::new(db);
     let roots = list(roots(db, partitions)?);
     let threads: Vec<ThreadRecord> = open.select(among!("root", "number"), [roots], |thread| thread)?;
@@ -50,14 +50,14 @@ pub(super) fn read(db: &Connection, partitions: &Partitions) -> Result<Recovered
         egress: open.select(among!("hex(substr(root, 16))", "number"), [ends], |egress| egress)?,
         letters: open
             .select("WHERE part IN (SELECT value FROM json_each(?1)) ORDER BY number", parts, |letter| letter)?,
-        redrive: open.select(marked, parts, |Requeue(letter)| letter)?,
+        redrive: open.select(marked, parts, |Redrive(letter)| letter)?,
         threads,
         ..Recovered::default()
     })
 }
 
 /// Reads the numbers of the open roots of partitions.
-fn roots(db: &Connection, partitions: &Partitions) -> Result<Vec<Number>, Problem> {
+fn roots(db: &Connection, partitions: &Partitions) -> Result<Vec<Number>, FileProblem> {
     let sql = "SELECT number, id, client = 'root' FROM thread WHERE ended IS NULL AND root = number ORDER BY number";
     let mut statement = db.prepare(sql)?;
     let mut rows = statement.query([])?;
@@ -67,10 +67,10 @@ fn roots(db: &Connection, partitions: &Partitions) -> Result<Vec<Number>, Proble
         let partition = match (row.get_ref(1)?, row.get_ref(2)?) {
             (_, ValueRef::Integer(1)) => Partition::BOOT,
             (ValueRef::Blob(id), _) => {
-                let id = id.try_into().map_err(|_| Problem::damaged(format!("thread {number} has no id")))?;
+                let id = id.try_into().map_err(|_| FileProblem::damaged(format!("thread {number} has no id")))?;
                 Partition::of(ThreadId::from_uuid(Uuid::from_bytes(id)))
             }
-            _ => return Err(Problem::damaged(format!("thread {number} has no id"))),
+            _ => return Err(FileProblem::damaged(format!("thread {number} has no id"))),
         };
         if partitions.contains(partition) {
             roots.push(number);

@@ -1,7 +1,7 @@
 //! Steps as statements, within a transaction that the caller opens and ends.
 
 use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
-use systole_core::journal::{MessageRecord, Number, Op, Outcome, Step, ThreadRecord, epoch_of};
+use systole_core::journal::{FanOutcome, MessageRecord, Number, Op, Step, ThreadRecord, epoch_of};
 use systole_core::vocab::ThreadId;
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ use super::meta::Meta;
 use super::recover::Known;
 use super::row::{Loaded, Record, load, write};
 use super::sum::Sums;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// Statements that read the sums (and more) of the open rows of a key, and end them at the time of a parameter: the sum
 /// covers that time, and `a ^ b` is `(a | b) - (a & b)`.
@@ -66,7 +66,7 @@ impl<'a> Apply<'a> {
         Meta { total: self.total, epoch: self.epoch, ..before.clone() }
     }
 
-    pub(super) fn step(&mut self, step: &Step) -> Result<(), Problem> {
+    pub(super) fn step(&mut self, step: &Step) -> Result<(), FileProblem> {
         self.at = step.at.as_nanos().cast_signed().max(self.at + 1);
         let epochs = step.ops.iter().filter_map(Op::number).map(epoch_of);
         self.epoch = epochs.fold(self.epoch, u32::max);
@@ -78,7 +78,7 @@ impl<'a> Apply<'a> {
         })
     }
 
-    fn op(&mut self, op: &Op) -> Result<(), Problem> {
+    fn op(&mut self, op: &Op) -> Result<(), FileProblem> {
         match op {
             Op::Open(thread) => {
                 if thread.root == thread.number {
@@ -105,10 +105,10 @@ impl<'a> Apply<'a> {
             Op::CountedOff { fan, count } => self.with_fan(*fan, |fan| fan.counted_off = *count),
             Op::Settled { fan, settled } => self.settle(*fan, settled),
             Op::Decided { fan, order, result } => {
-                let outcome = Outcome::Decided { order: *order, result: result.clone() };
+                let outcome = FanOutcome::Decided { order: *order, result: result.clone() };
                 self.conclude(*fan, &outcome)
             }
-            Op::Dropped { fan } => self.conclude(*fan, &Outcome::Dropped),
+            Op::Dropped { fan } => self.conclude(*fan, &FanOutcome::Dropped),
             Op::Forgotten { fan } => self.forget_fan(*fan),
             // A note that comes from elsewhere than the message's own shard may arrive after the message has ended.
             Op::Note(note) if !self.waits(note.message)? => Ok(()),
@@ -153,7 +153,7 @@ impl<'a> Apply<'a> {
     }
 
     /// Writes a row, replacing one of the same key.
-    pub(super) fn put<R: Record, const KEYS: usize>(&mut self, record: &R, key: [i64; KEYS]) -> Result<(), Problem>
+    pub(super) fn put<R: Record, const KEYS: usize>(&mut self, record: &R, key: [i64; KEYS]) -> Result<(), FileProblem>
     where
         [i64; KEYS]: Params,
     {
@@ -173,14 +173,14 @@ impl<'a> Apply<'a> {
     }
 
     /// Writes a row whose key is free.
-    pub(super) fn insert<R: Record>(&mut self, record: &R) -> Result<(), Problem> {
+    pub(super) fn insert<R: Record>(&mut self, record: &R) -> Result<(), FileProblem> {
         let sum = write(&mut *self.db.prepare_cached(R::INSERT)?, record, self.at, self.sums)?;
         self.total = self.total.wrapping_add(sum);
         Ok(())
     }
 
     /// Deletes rows by a statement that returns their sums.
-    pub(super) fn take(&mut self, sql: &str, params: impl Params) -> Result<(), Problem> {
+    pub(super) fn take(&mut self, sql: &str, params: impl Params) -> Result<(), FileProblem> {
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         while let Some(row) = rows.next()? {
@@ -190,7 +190,7 @@ impl<'a> Apply<'a> {
     }
 
     /// Ends or deletes the rows of a key.
-    pub(super) fn end(&mut self, statements: (&str, &str), key: &[i64]) -> Result<(), Problem> {
+    pub(super) fn end(&mut self, statements: (&str, &str), key: &[i64]) -> Result<(), FileProblem> {
         self.end_each(statements, key, |_| Ok(()))
     }
 
@@ -201,7 +201,7 @@ impl<'a> Apply<'a> {
         (select, change): (&str, &str),
         key: &[i64],
         mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), FileProblem> {
         let mut found = false;
         {
             let mut select = self.db.prepare_cached(select)?;
@@ -221,39 +221,39 @@ impl<'a> Apply<'a> {
     }
 
     /// Tells whether a message is still open.
-    fn waits(&self, message: Number) -> Result<bool, Problem> {
+    fn waits(&self, message: Number) -> Result<bool, FileProblem> {
         let sql = "SELECT 1 FROM message WHERE number = ?1 AND ended IS NULL";
         Ok(self.db.prepare_cached(sql)?.exists([message.cast_signed()])?)
     }
 
     /// Reads the row that matches a condition.
-    pub(super) fn find<R: Record>(&mut self, sql: &str, params: impl Params) -> Result<Option<Loaded<R>>, Problem> {
+    pub(super) fn find<R: Record>(&mut self, sql: &str, params: impl Params) -> Result<Option<Loaded<R>>, FileProblem> {
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         rows.next()?.map(|row| load(row, self.sums)).transpose()
     }
 
-    pub(super) fn replace<R: Record>(&mut self, old: i64, at: i64, record: &R) -> Result<(), Problem> {
+    pub(super) fn replace<R: Record>(&mut self, old: i64, at: i64, record: &R) -> Result<(), FileProblem> {
         let sum = write(&mut *self.db.prepare_cached(R::REPLACE)?, record, at, self.sums)?;
         self.total = self.total.wrapping_sub(old).wrapping_add(sum);
         Ok(())
     }
 
-    fn with_thread(&mut self, thread: Number, change: impl FnOnce(&mut ThreadRecord)) -> Result<(), Problem> {
+    fn with_thread(&mut self, thread: Number, change: impl FnOnce(&mut ThreadRecord)) -> Result<(), FileProblem> {
         let sql = [ThreadRecord::SELECT, "WHERE number = ?1 AND ended IS NULL"].concat();
         let Some(mut found) = self.find::<ThreadRecord>(&sql, [thread.cast_signed()])? else { return Ok(()) };
         change(&mut found.record);
         self.replace(found.sum, found.at, &found.record)
     }
 
-    fn attempt(&mut self, message: Number, attempts: u32) -> Result<(), Problem> {
+    fn attempt(&mut self, message: Number, attempts: u32) -> Result<(), FileProblem> {
         let sql = [MessageRecord::SELECT, "WHERE number = ?1 AND ended IS NULL"].concat();
         let Some(mut found) = self.find::<MessageRecord>(&sql, [message.cast_signed()])? else { return Ok(()) };
         found.record.attempts = attempts;
         self.replace(found.sum, found.at, &found.record)
     }
 
-    fn close(&mut self, thread: Number) -> Result<(), Problem> {
+    fn close(&mut self, thread: Number) -> Result<(), FileProblem> {
         let key = &[thread.cast_signed()];
         let mut root = None;
         self.end_each(over!("thread", ", iif(root = number, id, NULL)", "number = ?1", "?2"), key, |row| {
@@ -284,13 +284,13 @@ impl<'a> Apply<'a> {
         self.end(over!("remembered", "thread = ?1", "?2"), key)
     }
 
-    fn end_message(&mut self, message: Number, statements: (&str, &str)) -> Result<(), Problem> {
+    fn end_message(&mut self, message: Number, statements: (&str, &str)) -> Result<(), FileProblem> {
         self.end(statements, &[message.cast_signed()])?;
         self.forget_notes(message)
     }
 
     /// Ends the notes and awaited calls of a message; calls of its response outlive it.
-    fn forget_notes(&mut self, message: Number) -> Result<(), Problem> {
+    fn forget_notes(&mut self, message: Number) -> Result<(), FileProblem> {
         if !self.known.noted.remove(&message) {
             return Ok(());
         }

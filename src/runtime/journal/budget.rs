@@ -10,7 +10,7 @@ use super::apply::{Apply, over};
 use super::error::StoreError;
 use super::reader::JournalReader;
 use super::row::{Cells, Record, number, optional_number, statements};
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 impl Record for BudgetRecord {
     statements!(
@@ -37,13 +37,11 @@ impl Record for BudgetRecord {
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
         Some(Self {
             thread: cells.number()?,
-            budget: Budget {
-                tokens: cells.optional_number()?,
-                cost: cells.optional_number()?.map(Millionths),
-                calls: cells.optional_number()?,
-                threads: cells.optional_number()?,
-                time: None,
-            },
+            budget: Budget::NONE
+                .tokens(cells.optional_number()?)
+                .cost(cells.optional_number()?.map(Millionths))
+                .calls(cells.optional_number()?)
+                .threads(cells.optional_number()?),
             spent: Amounts {
                 tokens: cells.number()?,
                 cost: Millionths(cells.number()?),
@@ -55,13 +53,13 @@ impl Record for BudgetRecord {
 }
 
 impl Apply<'_> {
-    pub(super) fn budget(&mut self, budget: &BudgetRecord) -> Result<(), Problem> {
+    pub(super) fn budget(&mut self, budget: &BudgetRecord) -> Result<(), FileProblem> {
         self.known.budgeted.insert(budget.thread);
         self.put(budget, [budget.thread.cast_signed()])
     }
 
     /// Ends the budget of a thread that closes, if it has one.
-    pub(super) fn end_budget(&mut self, thread: Number) -> Result<(), Problem> {
+    pub(super) fn end_budget(&mut self, thread: Number) -> Result<(), FileProblem> {
         match self.known.budgeted.remove(&thread) {
             true => self.end(over!("budget", "thread = ?1", "?2"), &[thread.cast_signed()]),
             false => Ok(()),
@@ -91,7 +89,7 @@ impl JournalReader {
         &self,
         condition: &str,
         params: impl rusqlite::Params,
-    ) -> Result<Vec<BudgetRecord>, Problem> {
+    ) -> Result<Vec<BudgetRecord>, FileProblem> {
         match self.has::<BudgetRecord>()? {
             true => self.rows(condition, params, |_, record, _, _| Ok(record)),
             false => Ok(Vec::new()),

@@ -6,13 +6,14 @@ use systole_core::journal::{Number, Op, Step};
 
 use super::apply::Apply;
 use super::error::StoreError;
-use super::records::Requeue;
-use super::{Options, SqliteJournal};
+use super::records::Redrive;
+use super::{JournalOptions, SqliteJournal};
 use crate::runtime::clock::Clock;
-use crate::runtime::sqlite::{Problem, place, truncate_log};
+use crate::runtime::sqlite::{FileProblem, place, truncate_log};
 
 /// Result of [`SqliteJournal::compact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Compacted {
     /// Ended rows that were deleted.
     pub rows: u64,
@@ -26,10 +27,10 @@ impl SqliteJournal {
     /// Opens an existing journal.
     ///
     /// # Errors
-    /// The errors of [`open`](Self::open), and [`Problem::Missing`].
-    pub fn open_existing(file: &Path, options: &Options) -> Result<Self, StoreError> {
+    /// The errors of [`open`](Self::open), and [`FileProblem::Missing`].
+    pub fn open_existing(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
         match place(file) {
-            Ok(real) if !real.exists() => Err(Problem::Missing.of(file)),
+            Ok(real) if !real.exists() => Err(FileProblem::Missing.of(file)),
             _ => Self::open(file, options),
         }
     }
@@ -47,14 +48,14 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// [`StoreError`] if the mark can't be written.
-    pub fn requeue_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
-        self.with_letter(letter, |apply| apply.put(&Requeue(letter), [letter.cast_signed()]))
+    pub fn redrive_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
+        self.with_letter(letter, |apply| apply.put(&Redrive(letter), [letter.cast_signed()]))
     }
 
     fn with_letter(
         &mut self,
         letter: Number,
-        change: impl FnOnce(&mut Apply<'_>) -> Result<(), Problem>,
+        change: impl FnOnce(&mut Apply<'_>) -> Result<(), FileProblem>,
     ) -> Result<bool, StoreError> {
         let mut found = false;
         self.transaction(|journal| {
@@ -93,13 +94,13 @@ impl SqliteJournal {
         Ok(Compacted { rows, before, after: self.size()? })
     }
 
-    fn shrink(&self) -> Result<(), Problem> {
+    fn shrink(&self) -> Result<(), FileProblem> {
         self.db.flush_prepared_statement_cache();
         self.db.execute_batch("VACUUM")?;
         truncate_log(&self.db)
     }
 
     fn size(&self) -> Result<u64, StoreError> {
-        std::fs::metadata(&self.file).map(|found| found.len()).map_err(|error| Problem::from(error).of(&self.file))
+        std::fs::metadata(&self.file).map(|found| found.len()).map_err(|error| FileProblem::from(error).of(&self.file))
     }
 }

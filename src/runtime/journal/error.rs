@@ -4,24 +4,25 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use systole_core::journal::JournalError;
+use systole_core::journal::{JournalError, JournalErrorKind};
 
 use super::row::Record;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// Failure to open, write or read a journal on disk.
 #[derive(thiserror::Error)]
 #[error("journal {}: {}", .file.display(), .problem.advised())]
+#[non_exhaustive]
 pub struct StoreError {
     /// The file.
     pub file: PathBuf,
     /// The problem, and the way out of it.
-    pub problem: Problem,
+    pub problem: FileProblem,
 }
 
 systole_core::vocab::debug_is_display!(StoreError);
 
-impl Problem {
+impl FileProblem {
     /// Reports a row that differs from the written one.
     pub(super) fn row<R: Record>(row: &Row<'_>) -> Self {
         let key = match row.get_ref(0) {
@@ -50,6 +51,39 @@ impl Problem {
 
 impl From<StoreError> for JournalError {
     fn from(error: StoreError) -> Self {
-        Self { message: error.to_string() }
+        let kind = match error.problem {
+            FileProblem::InUse { .. } => JournalErrorKind::InUse,
+            FileProblem::Foreign { .. }
+            | FileProblem::NoFile { .. }
+            | FileProblem::Dangling { .. }
+            | FileProblem::Linked { .. }
+            | FileProblem::Twofold { .. }
+            | FileProblem::Headless { .. }
+            | FileProblem::Missing
+            | FileProblem::Worn => JournalErrorKind::Unusable,
+            FileProblem::Moved | FileProblem::Parted { .. } => JournalErrorKind::Moved,
+            FileProblem::Newer { .. } | FileProblem::Older { .. } => JournalErrorKind::Version,
+            FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } => JournalErrorKind::Damaged,
+            FileProblem::Full => JournalErrorKind::Full,
+            FileProblem::ReadOnly => JournalErrorKind::ReadOnly,
+            FileProblem::Failed(_) => JournalErrorKind::Closed,
+            FileProblem::Sqlite(_) | FileProblem::Io(_) => JournalErrorKind::Other,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_may_not_be_written_is_read_only() {
+        // Permissions are no bar to a test that runs as root.
+        let problem = FileProblem::from(io::Error::from(io::ErrorKind::PermissionDenied));
+        let error = JournalError::from(problem.of(Path::new("organism.journal")));
+        assert_eq!(error.kind(), JournalErrorKind::ReadOnly);
     }
 }

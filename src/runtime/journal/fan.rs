@@ -2,7 +2,7 @@
 //! once, however many come.
 
 use rusqlite::types::ToSqlOutput;
-use systole_core::journal::{AnswerRecord, CallRecord, FanId, FanRecord, Number, Outcome, SettledRecord};
+use systole_core::journal::{AnswerRecord, CallRecord, FanId, FanOutcome, FanRecord, Number, SettledRecord};
 use systole_core::vocab::{MessageId, Time};
 
 use super::records::message_id;
@@ -81,9 +81,9 @@ impl FanRow {
                 join: call.join().to_owned(),
                 until: call.until()?,
                 outcome: match call.outcome {
-                    OutcomeRow::Open => Outcome::Open,
-                    OutcomeRow::Dropped => Outcome::Dropped,
-                    OutcomeRow::Decided { order, result } => Outcome::Decided {
+                    OutcomeRow::Open => FanOutcome::Open,
+                    OutcomeRow::Dropped => FanOutcome::Dropped,
+                    OutcomeRow::Decided { order, result } => FanOutcome::Decided {
                         order,
                         result: match ResultText::parse(&result)? {
                             ResultText::Fault(fault) => Err(fault.fault()?),

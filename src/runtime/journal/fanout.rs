@@ -1,19 +1,19 @@
 //! Changes of fan-outs and awaited calls as statements.
 
-use systole_core::journal::{FanId, FanRecord, Outcome, SettledRecord};
+use systole_core::journal::{FanId, FanOutcome, FanRecord, SettledRecord};
 
 use super::apply::{Apply, over};
 use super::fan::{CallRow, FanRow, OutcomeRow, SettledRow, call_number};
 use super::row::{Loaded, Record, load};
 use super::text::{FaultText, ResultText};
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 impl Apply<'_> {
-    pub(super) fn end_settled(&mut self, message: i64, call: i64) -> Result<(), Problem> {
+    pub(super) fn end_settled(&mut self, message: i64, call: i64) -> Result<(), FileProblem> {
         self.end(over!("settled", "message = ?1 AND call = ?2", "?3"), &[message, call])
     }
 
-    pub(super) fn open_fan(&mut self, fan: &FanRecord) -> Result<(), Problem> {
+    pub(super) fn open_fan(&mut self, fan: &FanRecord) -> Result<(), FileProblem> {
         let call = call_number(fan.id.call);
         self.end_settled(fan.id.message.cast_signed(), call)?;
         self.known.holding.insert(fan.thread);
@@ -24,36 +24,36 @@ impl Apply<'_> {
             self.put_settled(fan.id, place, false, settled)?;
         }
         match &call.outcome {
-            Outcome::Open => Ok(()),
+            FanOutcome::Open => Ok(()),
             outcome => self.conclude(fan.id, outcome),
         }
     }
 
     /// Deletes an open fan-out, so that its number can be used again.
-    pub(super) fn forget_fan(&mut self, fan: FanId) -> Result<(), Problem> {
+    pub(super) fn forget_fan(&mut self, fan: FanId) -> Result<(), FileProblem> {
         let key = [fan.message.cast_signed(), call_number(fan.call)];
         self.take("DELETE FROM fan WHERE message = ?1 AND call = ?2 AND ended IS NULL RETURNING sum", key)?;
         self.take("DELETE FROM settled WHERE message = ?1 AND call = ?2 AND ended IS NULL RETURNING sum", key)
     }
 
-    fn put_settled(&mut self, fan: FanId, place: u32, extra: bool, settled: &SettledRecord) -> Result<(), Problem> {
+    fn put_settled(&mut self, fan: FanId, place: u32, extra: bool, settled: &SettledRecord) -> Result<(), FileProblem> {
         let key = [fan.message.cast_signed(), call_number(fan.call), place.into()];
         self.put(&SettledRow { fan, place, extra, settled: settled.clone() }, key)
     }
 
-    pub(super) fn with_fan(&mut self, id: FanId, change: impl FnOnce(&mut FanRow)) -> Result<(), Problem> {
+    pub(super) fn with_fan(&mut self, id: FanId, change: impl FnOnce(&mut FanRow)) -> Result<(), FileProblem> {
         let Some(mut found) = self.find_fan(id)? else { return Ok(()) };
         change(&mut found.record);
         self.put_fan(found)
     }
 
-    fn find_fan(&mut self, id: FanId) -> Result<Option<Loaded<FanRow>>, Problem> {
+    fn find_fan(&mut self, id: FanId) -> Result<Option<Loaded<FanRow>>, FileProblem> {
         let sql = [FanRow::SELECT, "WHERE message = ?1 AND call = ?2 AND ended IS NULL"].concat();
         self.find(&sql, [id.message.cast_signed(), call_number(id.call)])
     }
 
     /// Replaces a fan-out, and ends it if no handler awaits it and each of its calls is accounted for.
-    fn put_fan(&mut self, fan: Loaded<FanRow>) -> Result<(), Problem> {
+    fn put_fan(&mut self, fan: Loaded<FanRow>) -> Result<(), FileProblem> {
         let Loaded { record, sum, at, .. } = fan;
         self.replace(sum, at, &record)?;
         if record.call.is_none() && record.delivered.saturating_add(record.counted_off) >= record.total {
@@ -63,7 +63,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    pub(super) fn settle(&mut self, id: FanId, settled: &SettledRecord) -> Result<(), Problem> {
+    pub(super) fn settle(&mut self, id: FanId, settled: &SettledRecord) -> Result<(), FileProblem> {
         let Some(found) = self.find_fan(id)? else { return Ok(()) };
         if found.record.call.is_some() {
             let sql = "SELECT count(*) FROM settled WHERE message = ?1 AND call = ?2 AND ended IS NULL";
@@ -74,13 +74,13 @@ impl Apply<'_> {
         self.put_fan(found)
     }
 
-    pub(super) fn conclude(&mut self, id: FanId, outcome: &Outcome) -> Result<(), Problem> {
+    pub(super) fn conclude(&mut self, id: FanId, outcome: &FanOutcome) -> Result<(), FileProblem> {
         let Some(mut found) = self.find_fan(id)? else { return Ok(()) };
         if let Some(CallRow { outcome: row, .. }) = &mut found.record.call {
             *row = match outcome {
-                Outcome::Open => OutcomeRow::Open,
-                Outcome::Dropped => OutcomeRow::Dropped,
-                Outcome::Decided { order, result } => {
+                FanOutcome::Open => OutcomeRow::Open,
+                FanOutcome::Dropped => OutcomeRow::Dropped,
+                FanOutcome::Decided { order, result } => {
                     OutcomeRow::Decided { order: *order, result: self.result(id, result)?.write() }
                 }
             };
@@ -93,7 +93,7 @@ impl Apply<'_> {
         &mut self,
         id: FanId,
         result: &Result<Vec<SettledRecord>, systole_core::vocab::Fault>,
-    ) -> Result<ResultText, Problem> {
+    ) -> Result<ResultText, FileProblem> {
         let answers = match result {
             Err(fault) => return Ok(ResultText::Fault(FaultText::of(fault))),
             Ok(answers) => answers,
@@ -115,7 +115,7 @@ impl Apply<'_> {
         Ok(ResultText::Settled(places))
     }
 
-    fn settled_of(&mut self, id: FanId) -> Result<Vec<SettledRow>, Problem> {
+    fn settled_of(&mut self, id: FanId) -> Result<Vec<SettledRow>, FileProblem> {
         let sql = [SettledRow::SELECT, "WHERE message = ?1 AND call = ?2 AND ended IS NULL ORDER BY place"].concat();
         let mut statement = self.db.prepare_cached(&sql)?;
         let mut rows = statement.query([id.message.cast_signed(), call_number(id.call)])?;

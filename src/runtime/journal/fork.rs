@@ -10,7 +10,8 @@ use systole_core::journal::{
     BodyRecord, FanId, MessageRecord, MessageState, Owner, RememberedRecord, Step, ThreadRecord,
 };
 use systole_core::vocab::{IdKey, MessageId, Name, QName, ThreadId, Time, XmlLimits};
-use systole_xml::ladder::{Element, LadderError, Raw, Validated, parse};
+use systole_xml::ladder::{LadderError, Raw, parse};
+use systole_xml::schema::{Element, Validated};
 
 use super::SqliteJournal;
 use super::apply::Apply;
@@ -22,7 +23,7 @@ use super::reader::JournalReader;
 use super::renew::Renewal;
 use super::retain::horizon;
 use crate::runtime::clock::Clock;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// A request for a fork.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub struct Fork {
 
 /// Failure to fork a conversation.
 #[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum ForkError {
     /// The journal can't be read or written.
     #[error(transparent)]
@@ -213,10 +215,10 @@ struct Point {
 }
 
 impl Point {
-    fn find(reader: &JournalReader, id: MessageId) -> Result<Option<Self>, Problem> {
+    fn find(reader: &JournalReader, id: MessageId) -> Result<Option<Self>, FileProblem> {
         let with = |condition: &str, param: &dyn ToSql| {
             let mut found = reader.rows(condition, [param], |_, message: MessageRecord, at, _| Ok((message, at)))?;
-            Ok::<_, Problem>(found.pop())
+            Ok::<_, FileProblem>(found.pop())
         };
         if let Some((message, at)) = with("WHERE id = ?1", &id.as_uuid().as_bytes().as_slice())? {
             let payload = match &message.body {
@@ -234,7 +236,7 @@ impl Point {
 }
 
 /// Reads the root of a message's conversation, if it is kept.
-fn root_of(reader: &JournalReader, message: &MessageRecord) -> Result<Option<ThreadRecord>, Problem> {
+fn root_of(reader: &JournalReader, message: &MessageRecord) -> Result<Option<ThreadRecord>, FileProblem> {
     let condition = "WHERE number = (SELECT root FROM thread WHERE number = ?1)";
     Ok(reader.rows(condition, [message.thread.cast_signed()], |_, thread, _, _| Ok(thread))?.pop())
 }

@@ -8,11 +8,11 @@ use super::apply::{Apply, over};
 use super::mail::{Gone, StatusRow};
 use super::row::{Record, load, write};
 use super::sum::Sums;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 impl Apply<'_> {
     /// Adds a message to its mailbox, once.
-    pub(super) fn mail(&mut self, mail: &MailRecord, status: &MailStatus) -> Result<(), Problem> {
+    pub(super) fn mail(&mut self, mail: &MailRecord, status: &MailStatus) -> Result<(), FileProblem> {
         let sql = "SELECT 1 FROM mail WHERE id = ?1";
         if self.db.prepare_cached(sql)?.exists([mail.id.as_uuid().as_bytes()])? {
             // The number was assigned all the same.
@@ -28,7 +28,7 @@ impl Apply<'_> {
     }
 
     /// Changes the status of a stored message; an ended one may be open again.
-    pub(super) fn mail_status(&mut self, seq: Number, status: &MailStatus) -> Result<(), Problem> {
+    pub(super) fn mail_status(&mut self, seq: Number, status: &MailStatus) -> Result<(), FileProblem> {
         let Some((old, is_over)) = self.status_of(seq)? else { return Ok(()) };
         let row = StatusRow { seq, status: status.clone() };
         let sum = write(&mut *self.db.prepare_cached(StatusRow::REPLACE)?, &row, self.at, self.sums)?;
@@ -46,7 +46,7 @@ impl Apply<'_> {
     }
 
     /// Moves a message behind the others.
-    pub(super) fn mail_moved(&mut self, from: Number, to: Number, status: &MailStatus) -> Result<(), Problem> {
+    pub(super) fn mail_moved(&mut self, from: Number, to: Number, status: &MailStatus) -> Result<(), FileProblem> {
         let Some(found) = self.mail_at(from)? else { return Ok(()) };
         let moved = MailRecord { seq: to, ..found };
         self.take_mail(from)?;
@@ -54,7 +54,7 @@ impl Apply<'_> {
     }
 
     /// Deletes a message.
-    pub(super) fn mail_gone(&mut self, seq: Number) -> Result<(), Problem> {
+    pub(super) fn mail_gone(&mut self, seq: Number) -> Result<(), FileProblem> {
         match self.take_mail(seq)? {
             Some(mailbox) => self.gone(&mailbox, seq),
             None => Ok(()),
@@ -62,19 +62,19 @@ impl Apply<'_> {
     }
 
     /// Replaces the record of a remote listener.
-    pub(super) fn agent(&mut self, agent: &AgentRecord) -> Result<(), Problem> {
+    pub(super) fn agent(&mut self, agent: &AgentRecord) -> Result<(), FileProblem> {
         self.take("DELETE FROM agent WHERE name = ?1 RETURNING sum", [agent.name.as_str()])?;
         self.insert(agent)
     }
 
     /// Replaces the addressee of a listener.
-    pub(super) fn addressee(&mut self, addressee: &AddresseeRecord) -> Result<(), Problem> {
+    pub(super) fn addressee(&mut self, addressee: &AddresseeRecord) -> Result<(), FileProblem> {
         self.take("DELETE FROM addressee WHERE mailbox = ?1 RETURNING sum", [addressee.mailbox.as_str()])?;
         self.insert(addressee)
     }
 
     /// Adds a submission of a client. It ends with its conversation: at `ended`, if that has ended already.
-    pub(super) fn submitted(&mut self, submission: &SubmissionRecord, ended: i64) -> Result<(), Problem> {
+    pub(super) fn submitted(&mut self, submission: &SubmissionRecord, ended: i64) -> Result<(), FileProblem> {
         let sql = "SELECT 1 FROM submission WHERE id = ?1";
         if self.db.prepare_cached(sql)?.exists([submission.id.as_uuid().as_bytes()])? {
             return Ok(());
@@ -83,32 +83,32 @@ impl Apply<'_> {
         if self.known.roots.contains(&submission.root) { Ok(()) } else { self.end_submissions(submission.root, ended) }
     }
 
-    fn mail_at(&mut self, seq: Number) -> Result<Option<MailRecord>, Problem> {
+    fn mail_at(&mut self, seq: Number) -> Result<Option<MailRecord>, FileProblem> {
         let sql = [MailRecord::SELECT, "WHERE seq = ?1"].concat();
         Ok(self.find::<MailRecord>(&sql, [seq.cast_signed()])?.map(|found| found.record))
     }
 
     /// Returns the sum of a status, and whether it has ended.
-    fn status_of(&self, seq: Number) -> Result<Option<(i64, bool)>, Problem> {
+    fn status_of(&self, seq: Number) -> Result<Option<(i64, bool)>, FileProblem> {
         let sql = "SELECT sum, ended IS NOT NULL FROM mail_status WHERE seq = ?1";
         let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
         Ok(self.db.prepare_cached(sql)?.query_row([seq.cast_signed()], row).optional()?)
     }
 
-    fn mail_sum(&self, seq: Number) -> Result<i64, Problem> {
+    fn mail_sum(&self, seq: Number) -> Result<i64, FileProblem> {
         let sql = "SELECT sum FROM mail WHERE seq = ?1";
         let found = self.db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get(0)).optional()?;
-        found.ok_or_else(|| Problem::damaged(format!("mail {seq} has a status, but no message")))
+        found.ok_or_else(|| FileProblem::damaged(format!("mail {seq} has a status, but no message")))
     }
 
     /// Ends both rows of an open message.
-    fn end_mail(&mut self, seq: Number) -> Result<(), Problem> {
+    fn end_mail(&mut self, seq: Number) -> Result<(), FileProblem> {
         self.total = self.total.wrapping_sub(self.mail_sum(seq)?);
         self.end(over!("mail_status", "seq = ?1", "?2"), &[seq.cast_signed()])
     }
 
     /// Ends the submissions of a conversation.
-    pub(super) fn end_submissions(&mut self, root: ThreadId, ended: i64) -> Result<(), Problem> {
+    pub(super) fn end_submissions(&mut self, root: ThreadId, ended: i64) -> Result<(), FileProblem> {
         let select = "SELECT id, sum FROM submission WHERE ended IS NULL AND root = ?1";
         let mut select = self.db.prepare_cached(select)?;
         let found = select.query_map([root.as_uuid().as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -122,7 +122,7 @@ impl Apply<'_> {
     }
 
     /// Deletes both rows of a message, and returns its mailbox.
-    fn take_mail(&mut self, seq: Number) -> Result<Option<Name>, Problem> {
+    fn take_mail(&mut self, seq: Number) -> Result<Option<Name>, FileProblem> {
         let Some((sum, is_over)) = self.status_of(seq)? else { return Ok(None) };
         if !is_over {
             self.total = self.total.wrapping_sub(sum).wrapping_sub(self.mail_sum(seq)?);
@@ -132,7 +132,7 @@ impl Apply<'_> {
     }
 
     /// Notes that a number of a mailbox was assigned and is not in use.
-    fn gone(&mut self, mailbox: &Name, seq: Number) -> Result<(), Problem> {
+    fn gone(&mut self, mailbox: &Name, seq: Number) -> Result<(), FileProblem> {
         let change = note_gone(self.db, mailbox, (0, seq), self.at, self.sums)?;
         self.total = self.total.wrapping_add(change);
         Ok(())
@@ -140,11 +140,11 @@ impl Apply<'_> {
 }
 
 /// Deletes the row of `mail` of a message, and returns its mailbox.
-pub(super) fn delete_mail(db: &Connection, seq: Number) -> Result<Option<Name>, Problem> {
+pub(super) fn delete_mail(db: &Connection, seq: Number) -> Result<Option<Name>, FileProblem> {
     let sql = "DELETE FROM mail WHERE seq = ?1 RETURNING mailbox";
     let found = db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get::<_, String>(0)).optional()?;
     let parse = |name: String| {
-        super::text::parse_name(&name).ok_or_else(|| Problem::damaged(format!("mail {seq} is in no mailbox")))
+        super::text::parse_name(&name).ok_or_else(|| FileProblem::damaged(format!("mail {seq} is in no mailbox")))
     };
     found.map(parse).transpose()
 }
@@ -157,7 +157,7 @@ pub(super) fn note_gone(
     (pruned, last): (Number, Number),
     at: i64,
     sums: &mut Sums,
-) -> Result<i64, Problem> {
+) -> Result<i64, FileProblem> {
     let sql = [Gone::SELECT, "WHERE mailbox = ?1"].concat();
     let old = {
         let mut statement = db.prepare_cached(&sql)?;

@@ -5,7 +5,7 @@ use systole_core::journal::LAST_EPOCH;
 
 use super::retain::Swept;
 use super::row::{Cells, Record, blob, flag, number, statements};
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// Description of the journal: one row.
 #[derive(Clone)]
@@ -27,8 +27,8 @@ impl Meta {
     }
 
     /// Returns the next epoch.
-    pub(super) fn next_epoch(&self) -> Result<u32, Problem> {
-        Some(self.epoch + 1).filter(|epoch| *epoch <= LAST_EPOCH).ok_or(Problem::Worn)
+    pub(super) fn next_epoch(&self) -> Result<u32, FileProblem> {
+        Some(self.epoch + 1).filter(|epoch| *epoch <= LAST_EPOCH).ok_or(FileProblem::Worn)
     }
 }
 

@@ -39,7 +39,7 @@ mod writer;
 
 use std::path::PathBuf;
 
-pub use super::sqlite::{Cut, Durability, Problem, Retention};
+pub use super::sqlite::{Cut, Durability, FileProblem, Retention};
 pub use edit::Compacted;
 pub use error::StoreError;
 pub use fork::{Fork, ForkError};
@@ -50,14 +50,15 @@ pub use principals::Principals;
 pub(crate) use query::{History, Of};
 #[cfg(feature = "gateway")]
 pub(crate) use query::{JournalQuery, Page, Position, QueryError, Range, Sent, SentAnswer, StoredMail};
-pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
+pub use reader::{ConversationEntry, HistoryEntry, HistoryRecord, JournalReader, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
 pub use takeover::Takeover;
-pub use verify::Verdict;
-pub use writer::{Adopted, JournalSender, JournalWriter, Told, Written};
+pub use verify::VerifyReport;
+pub(crate) use writer::{JournalSender, JournalWriter, Written};
 
 /// File, durability and retention of an organism's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Journaled {
     /// The file.
     pub file: PathBuf,
@@ -67,9 +68,23 @@ pub struct Journaled {
     pub retention: Retention,
 }
 
+impl Journaled {
+    /// A journal in that file, with the default durability and retention.
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), durability: Durability::default(), retention: Retention::default() }
+    }
+}
+
+systole_core::vocab::setters!(Journaled {
+    file: impl Into<PathBuf>,
+    durability: Durability,
+    retention: Retention,
+});
+
 /// Options for opening a journal.
 #[derive(Debug, Clone)]
-pub struct Options {
+#[non_exhaustive]
+pub struct JournalOptions {
     /// The failures that written steps survive.
     pub durability: Durability,
     /// Time and size for which ended rows are kept.
@@ -80,7 +95,14 @@ pub struct Options {
     pub cut: bool,
 }
 
-impl Options {
+systole_core::vocab::setters!(JournalOptions {
+    durability: Durability,
+    retention: Retention,
+    key: [u8; 32],
+    cut: bool,
+});
+
+impl JournalOptions {
     /// The default options, with that secret for a new journal.
     pub fn new(key: [u8; 32]) -> Self {
         Self { durability: Durability::default(), retention: Retention::default(), key, cut: false }

@@ -7,12 +7,13 @@
 use std::collections::BTreeSet;
 
 use systole_core::journal::{
-    BudgetRecord, FanId, FanRecord, MessageRecord, NoteRecord, Number, Origin, Outcome, RememberedRecord, ThreadRecord,
+    BudgetRecord, FanId, FanOutcome, FanRecord, MessageRecord, NoteRecord, Number, Origin, RememberedRecord,
+    ThreadRecord,
 };
 
 use super::fan::{FanRow, SettledRow, call_number};
 use super::reader::JournalReader;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// The open rows of a conversation after the step of a time.
 pub(super) struct Moment {
@@ -38,7 +39,7 @@ impl Moment {
         root: Number,
         at: i64,
         edit: impl Fn(&mut SettledRow),
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, FileProblem> {
         let key = [root.cast_signed(), at];
         let of_threads = |order: &str| format!("WHERE thread IN ({THREADS}) AND {OPEN} ORDER BY {order}");
         let threads = format!("WHERE root = ?1 AND {OPEN} ORDER BY number");
@@ -72,7 +73,7 @@ impl Moment {
         row: FanRow,
         (made, at): (i64, i64),
         edit: &impl Fn(&mut SettledRow),
-    ) -> Result<FanRecord, Problem> {
+    ) -> Result<FanRecord, FileProblem> {
         let key = [row.id.message.cast_signed(), call_number(row.id.call)];
         let condition = "WHERE message = ?1 AND call = ?2 ORDER BY place";
         let mut last = made;
@@ -87,21 +88,21 @@ impl Moment {
         let mut fan = row.record(answers).ok_or_else(nothing)?;
         if let Some(call) = &mut fan.call {
             let later = match call.outcome {
-                Outcome::Open => false,
+                FanOutcome::Open => false,
                 // A decision comes with the last answer: nothing is settled after it.
-                Outcome::Decided { .. } => last > at,
+                FanOutcome::Decided { .. } => last > at,
                 // A handler that drops a group closes the threads that the group waits for.
-                Outcome::Dropped => waits,
+                FanOutcome::Dropped => waits,
             };
             if later {
-                call.outcome = Outcome::Open;
+                call.outcome = FanOutcome::Open;
             }
         }
         Ok(fan)
     }
 
     /// Counts the calls of a response whose answers had been consumed.
-    fn mailed(&self, reader: &JournalReader, row: FanRow, at: i64) -> Result<FanRecord, Problem> {
+    fn mailed(&self, reader: &JournalReader, row: FanRow, at: i64) -> Result<FanRecord, FileProblem> {
         let index_of = |answers: Origin| match answers {
             Origin::Fan(fan, index) if fan == row.id => Some(index),
             _ => None,
@@ -131,6 +132,6 @@ impl Moment {
     }
 }
 
-fn nothing() -> Problem {
-    Problem::damaged("a row of table fan can't be parsed")
+fn nothing() -> FileProblem {
+    FileProblem::damaged("a row of table fan can't be parsed")
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use systole_core::journal::AddresseeRecord;
 
-use super::Options;
+use super::JournalOptions;
 use super::error::StoreError;
 use super::meta::{Horizon, Meta};
 use super::resum::resum;
@@ -14,7 +14,7 @@ use super::row::{Loaded, Record, load, write};
 use super::schema::{FORMAT, ORDERED, PARTED, TIMED};
 use super::sum::Sums;
 use super::text::parse_name;
-use crate::runtime::sqlite::{Opened, Opening, Problem, place};
+use crate::runtime::sqlite::{FileProblem, Opened, Opening, place};
 
 /// Checks that a journal could be at a path; nothing is opened or created.
 ///
@@ -25,7 +25,7 @@ pub fn check_place(file: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens a journal for writing.
-pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>>, Problem> {
+pub(super) fn open(file: &Path, options: &JournalOptions) -> Result<Opened<Loaded<Meta>>, FileProblem> {
     let fill = |db: &Connection| {
         let meta = Meta { key: options.key, epoch: 0, running: false, total: 0 };
         write(&mut db.prepare(Meta::INSERT)?, &meta, 0, &mut Sums::default())?;
@@ -56,18 +56,19 @@ pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>
         meta.sum = write(&mut db.prepare(Meta::REPLACE)?, &meta.record, meta.at, &mut sums)?;
         Ok(meta)
     };
-    let Options { durability, cut, .. } = *options;
+    let JournalOptions { durability, cut, .. } = *options;
     Opening { format: FORMAT, durability, cut, fill: &fill, read: &read, renew: &renew }.open(file)
 }
 
 /// Records that the addressee of each listener with mail of an earlier version is unknown; returns the sum of the rows.
-fn unknown_addressees(db: &Connection, at: i64) -> Result<i64, Problem> {
+fn unknown_addressees(db: &Connection, at: i64) -> Result<i64, FileProblem> {
     let mut mailboxes = db.prepare("SELECT mailbox FROM mail UNION SELECT mailbox FROM mail_gone")?;
     let mut rows = mailboxes.query([])?;
     let mut sum = 0i64;
     while let Some(row) = rows.next()? {
         let name = row.get::<_, String>(0)?;
-        let mailbox = parse_name(&name).ok_or_else(|| Problem::damaged(format!("'{name}' is no name of a mailbox")))?;
+        let mailbox =
+            parse_name(&name).ok_or_else(|| FileProblem::damaged(format!("'{name}' is no name of a mailbox")))?;
         let nobody = AddresseeRecord { mailbox, person: None };
         sum = sum.wrapping_add(write(&mut db.prepare(AddresseeRecord::INSERT)?, &nobody, at, &mut Sums::default())?);
     }
@@ -75,9 +76,9 @@ fn unknown_addressees(db: &Connection, at: i64) -> Result<i64, Problem> {
 }
 
 /// Reads the row of `meta`.
-pub(super) fn meta(db: &Connection, sums: &mut Sums) -> Result<Loaded<Meta>, Problem> {
+pub(super) fn meta(db: &Connection, sums: &mut Sums) -> Result<Loaded<Meta>, FileProblem> {
     let mut statement = db.prepare(Meta::SELECT)?;
     let mut rows = statement.query([])?;
-    let row = rows.next()?.ok_or_else(|| Problem::damaged("the row of table meta is missing"))?;
+    let row = rows.next()?.ok_or_else(|| FileProblem::damaged("the row of table meta is missing"))?;
     load(row, sums)
 }

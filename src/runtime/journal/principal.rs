@@ -4,7 +4,7 @@ use rusqlite::types::ToSqlOutput;
 use systole_core::vocab::Time;
 
 use super::row::{Cells, Record, blob, number, statements, text};
-use crate::runtime::principal::{Kind, Principal, TokenHash};
+use crate::runtime::principal::{Principal, PrincipalKind, TokenHash};
 
 /// A principal with the hash of its token.
 pub(super) struct PrincipalRow {
@@ -26,7 +26,7 @@ impl Record for PrincipalRow {
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
         let principal = Principal {
             name: cells.name()?,
-            kind: Kind::parse(cells.text()?)?,
+            kind: PrincipalKind::parse(cells.text()?)?,
             created: Time::from_nanos(cells.number()?),
         };
         Some(Self { principal, token: TokenHash(cells.blob()?) })

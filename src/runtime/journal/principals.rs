@@ -11,10 +11,10 @@ use super::principal::PrincipalRow;
 use super::row::{Record, load, write};
 use super::schema::FORMAT;
 use super::sum::Sums;
-use super::{Options, SqliteJournal, StoreError};
+use super::{JournalOptions, SqliteJournal, StoreError};
 use crate::runtime::Token;
-use crate::runtime::principal::{Kind, Principal};
-use crate::runtime::sqlite::{Database, Problem, join, transaction};
+use crate::runtime::principal::{Principal, PrincipalKind};
+use crate::runtime::sqlite::{Database, FileProblem, join, transaction};
 
 /// Attempts to open a journal that another process may be creating or migrating.
 const TRIES: u32 = 50;
@@ -40,11 +40,12 @@ impl Principals {
     /// # Errors
     /// [`StoreError`] if the file is no journal, damaged, of another version than the program that uses it, or can't be
     /// written. It is left unchanged.
-    pub fn open(file: &Path, options: &Options) -> Result<Self, StoreError> {
+    pub fn open(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
         for _ in 1..TRIES {
             match Self::try_open(file, options) {
                 Err(StoreError {
-                    problem: Problem::Missing | Problem::Older { .. } | Problem::InUse { .. }, ..
+                    problem: FileProblem::Missing | FileProblem::Older { .. } | FileProblem::InUse { .. },
+                    ..
                 }) => {
                     std::thread::sleep(PAUSE);
                 }
@@ -54,10 +55,12 @@ impl Principals {
         Self::try_open(file, options)
     }
 
-    fn try_open(file: &Path, options: &Options) -> Result<Self, StoreError> {
+    fn try_open(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
         let journal = match SqliteJournal::open(file, options) {
-            Err(StoreError { problem: Problem::InUse { .. }, .. }) if !file.exists() => Err(Problem::Missing.of(file)),
-            Err(StoreError { problem: Problem::InUse { .. }, .. }) => {
+            Err(StoreError { problem: FileProblem::InUse { .. }, .. }) if !file.exists() => {
+                Err(FileProblem::Missing.of(file))
+            }
+            Err(StoreError { problem: FileProblem::InUse { .. }, .. }) => {
                 join(file, FORMAT, options.durability).map(Opened::Beside).map_err(|problem| problem.of(file))
             }
             opened => opened.map(|journal| Opened::Alone(Box::new(journal))),
@@ -69,7 +72,7 @@ impl Principals {
     ///
     /// # Errors
     /// [`StoreError`]; then nothing has changed.
-    pub fn admit(&mut self, name: Name, kind: Kind, now: Time) -> Result<Token, StoreError> {
+    pub fn admit(&mut self, name: Name, kind: PrincipalKind, now: Time) -> Result<Token, StoreError> {
         let token = Token::draw();
         let row = PrincipalRow { principal: Principal { name, kind, created: now }, token: token.hash() };
         self.change(|db| {
@@ -100,7 +103,7 @@ impl Principals {
             }
             Ok(found)
         };
-        read().map_err(|problem: Problem| problem.of(&self.file))
+        read().map_err(|problem: FileProblem| problem.of(&self.file))
     }
 
     fn db(&self) -> &Connection {
@@ -112,7 +115,7 @@ impl Principals {
 
     fn change<T>(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let db = self.db();
-        transaction(db, "BEGIN IMMEDIATE", || change(db)).map_err(|error| Problem::from(error).of(&self.file))
+        transaction(db, "BEGIN IMMEDIATE", || change(db)).map_err(|error| FileProblem::from(error).of(&self.file))
     }
 }
 

@@ -17,7 +17,7 @@ use super::mail::{Gone, StatusRow};
 use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
 use crate::runtime::principal::{Principal, TokenHash};
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// Reads the journal of an organism from any task; long queries run on a thread of their own.
 ///
@@ -178,7 +178,7 @@ impl JournalQuery {
             }
         };
         let thread = std::thread::Builder::new().name("journal-read".into()).spawn(run);
-        thread.map_err(|error| Problem::from(error).of(file))?;
+        thread.map_err(|error| FileProblem::from(error).of(file))?;
         Ok(Self { thread: Some(inbox), ..Self::here(file)? })
     }
 
@@ -291,7 +291,7 @@ impl JournalQuery {
     }
 
     /// Reads on the calling thread.
-    fn read<T>(&self, read: impl FnOnce(&JournalReader) -> Result<T, Problem>) -> Result<T, QueryError> {
+    fn read<T>(&self, read: impl FnOnce(&JournalReader) -> Result<T, FileProblem>) -> Result<T, QueryError> {
         let reader = self.here.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(reader.at_one_moment(read).map_err(Arc::new)?)
     }
@@ -299,7 +299,7 @@ impl JournalQuery {
     /// Runs work on the reading thread.
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&JournalReader) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&JournalReader) -> Result<T, FileProblem> + Send + 'static,
     ) -> Result<T, QueryError> {
         let Some(inbox) = &self.thread else { return self.read(work) };
         let (tell, told) = oneshot::channel();
@@ -308,7 +308,8 @@ impl JournalQuery {
             // The caller may have dropped its future.
             let _ = tell.send(read);
         };
-        let gone = || Arc::new(Problem::Io(std::io::Error::other("the thread that reads it has ended")).of(&self.file));
+        let gone =
+            || Arc::new(FileProblem::Io(std::io::Error::other("the thread that reads it has ended")).of(&self.file));
         inbox.send(Box::new(work)).map_err(|_| gone())?;
         Ok(told.await.map_err(|_| gone())??)
     }
@@ -340,14 +341,14 @@ const DEAD: &str = "SELECT seq FROM mail_status INDEXED BY mail_status_ended WHE
 const WAITING: &str =
     "SELECT seq FROM mail_status INDEXED BY mail_status_ended WHERE ended IS NULL AND state IN ('waiting', 'redriven')";
 
-fn mail(reader: &JournalReader, condition: &str, params: impl Params) -> Result<Vec<StoredMail>, Problem> {
+fn mail(reader: &JournalReader, condition: &str, params: impl Params) -> Result<Vec<StoredMail>, FileProblem> {
     reader.rows(condition, params, |reader, record: MailRecord, _, _| stored(reader, record))
 }
 
-fn stored(reader: &JournalReader, record: MailRecord) -> Result<StoredMail, Problem> {
+fn stored(reader: &JournalReader, record: MailRecord) -> Result<StoredMail, FileProblem> {
     let of_it = "WHERE seq = ?1";
     let status = reader.rows(of_it, [record.seq.cast_signed()], |_, row: StatusRow, _, _| Ok(row.status))?.pop();
-    let status = status.ok_or_else(|| Problem::damaged(format!("mail {} has no status", record.seq)))?;
+    let status = status.ok_or_else(|| FileProblem::damaged(format!("mail {} has no status", record.seq)))?;
     Ok(StoredMail { record, status })
 }
 
@@ -357,7 +358,7 @@ fn fitting(
     condition: &str,
     params: impl Params,
     (limit, room): (usize, usize),
-) -> Result<(Vec<StoredMail>, bool), Problem> {
+) -> Result<(Vec<StoredMail>, bool), FileProblem> {
     let (mut count, mut bytes, mut has_more) = (0, 0, false);
     let items = reader.rows_while(condition, params, |reader, record: MailRecord, _, _| {
         bytes += record.envelope.len();
@@ -368,7 +369,7 @@ fn fitting(
     Ok((items, has_more))
 }
 
-fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
+fn page(reader: &JournalReader, range: &Range) -> Result<Page, FileProblem> {
     let mailbox = range.mailbox.as_str();
     let of = match range.dead {
         true => format!("seq IN ({DEAD}) AND +mailbox = :mailbox"),
@@ -396,7 +397,7 @@ fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
 }
 
 #[cfg(feature = "facade")]
-fn history(reader: &JournalReader, of: &History) -> Result<(Vec<StoredMail>, bool), Problem> {
+fn history(reader: &JournalReader, of: &History) -> Result<(Vec<StoredMail>, bool), FileProblem> {
     let from = match of.waiting {
         true => format!("seq IN ({WAITING}) AND +mailbox = :mailbox"),
         false => "mailbox = :mailbox".to_owned(),
@@ -425,7 +426,7 @@ fn history(reader: &JournalReader, of: &History) -> Result<(Vec<StoredMail>, boo
     fitting(reader, &condition, params, (of.limit, of.bytes))
 }
 
-fn pruned(reader: &JournalReader, mailbox: &str) -> Result<Number, Problem> {
+fn pruned(reader: &JournalReader, mailbox: &str) -> Result<Number, FileProblem> {
     let gone = reader.rows("WHERE mailbox = ?1", [mailbox], |_, gone: Gone, _, _| Ok(gone.pruned))?.pop();
     Ok(gone.unwrap_or_default())
 }
@@ -436,7 +437,7 @@ fn answers(
     root: &[u8; 16],
     skip: usize,
     room: usize,
-) -> Result<(Vec<SentAnswer>, bool), Problem> {
+) -> Result<(Vec<SentAnswer>, bool), FileProblem> {
     let skip = i64::try_from(skip).unwrap_or(i64::MAX);
     let (mut count, mut bytes, mut has_more) = (0, 0, false);
     let condition = "WHERE root = ?1 ORDER BY number LIMIT -1 OFFSET ?2";
@@ -448,7 +449,7 @@ fn answers(
             return Ok(None);
         }
         let payload = parse(&Raw::new(egress.payload), &XmlLimits::UNLIMITED)
-            .map_err(|error| Problem::damaged(format!("egress {} is no XML: {error}", egress.number)))?;
+            .map_err(|error| FileProblem::damaged(format!("egress {} is no XML: {error}", egress.number)))?;
         Ok(Some(SentAnswer {
             number: egress.number,
             from: egress.from,

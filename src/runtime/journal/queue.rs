@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use systole_core::core::CoreId;
 use systole_core::core::catch_panic::catch_panic;
-use systole_core::journal::{Journal, JournalError, Step};
+use systole_core::journal::{Journal, JournalError, JournalErrorKind, Step};
 use systole_core::vocab::{Partitions, Time};
 
 use super::writer::{Adopted, Told, Written};
@@ -262,7 +262,8 @@ impl Pen {
     }
 
     fn act<T>(mut self, act: impl FnOnce(&mut Self) -> Result<T, JournalError>) -> Result<(Self, T), JournalError> {
-        let panicked = |_| Err(JournalError { message: "the thread that writes it has panicked: see above".into() });
+        let message = "the thread that writes it has panicked: see above";
+        let panicked = |_| Err(JournalError::new(JournalErrorKind::Panicked, message));
         match catch_panic(|| act(&mut self)).unwrap_or_else(panicked) {
             Ok(done) => Ok((self, done)),
             Err(error) => {

@@ -15,13 +15,13 @@ use uuid::Uuid;
 use super::error::StoreError;
 use super::fan::SettledRow;
 use super::open::meta;
-use super::records::Requeue;
+use super::records::Redrive;
 use super::row::{Record, load};
 use super::schema::{FORMAT, PARTED};
 use super::sum::Sums;
 #[cfg(feature = "gateway")]
 use crate::runtime::sqlite::transaction;
-use crate::runtime::sqlite::{Database, Problem, beside, join_to_read, open_to_read, used};
+use crate::runtime::sqlite::{Database, FileProblem, beside, join_to_read, open_to_read, used};
 
 /// Reads a journal, whether its organism runs or not, in one transaction and without changing it.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ pub struct JournalReader {
 
 /// Counts and sizes of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Stat {
     /// The last epoch: each start begins one, and so does a process that takes partitions over.
     pub epoch: u32,
@@ -68,7 +69,8 @@ pub struct Stat {
 
 /// A conversation: its root, and counts of its threads and messages.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Conversation {
+#[non_exhaustive]
+pub struct ConversationEntry {
     /// The root.
     pub root: ThreadEntry,
     /// Threads that are kept, including the root.
@@ -81,6 +83,7 @@ pub struct Conversation {
 
 /// A thread with its times.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ThreadEntry {
     /// The thread's record.
     pub record: ThreadRecord,
@@ -92,16 +95,17 @@ pub struct ThreadEntry {
 
 /// An entry in the history of a thread.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+#[non_exhaustive]
+pub struct HistoryEntry {
     /// Time at which it was written.
     pub at: Time,
     /// The message, answer or note.
-    pub said: Said,
+    pub said: HistoryRecord,
 }
 
-/// Kind of an [`Entry`].
+/// Kind of an [`HistoryEntry`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum HistoryRecord {
     /// A message in a mailbox; when it ended, and whether it was `done` or `cancelled`.
     Message(MessageRecord, Option<(Time, String)>),
     /// An answer to an awaited call of the handler of a message, and the id of the answer.
@@ -128,7 +132,7 @@ impl JournalReader {
         Self::of(file, join_to_read(file, FORMAT))
     }
 
-    fn of(file: &Path, db: Result<Database, Problem>) -> Result<Self, StoreError> {
+    fn of(file: &Path, db: Result<Database, FileProblem>) -> Result<Self, StoreError> {
         let opened = db.and_then(|db| Ok((FORMAT.version_of(&db)?, db)));
         let (version, db) = opened.map_err(|problem| problem.of(file))?;
         Ok(Self { db, file: file.to_owned(), version })
@@ -140,19 +144,19 @@ impl JournalReader {
     }
 
     /// Reads the secret of derived ids.
-    pub(super) fn key(&self) -> Result<[u8; 32], Problem> {
+    pub(super) fn key(&self) -> Result<[u8; 32], FileProblem> {
         Ok(meta(&self.db, &mut self.sums())?.record.key)
     }
 
     /// Begins a transaction, so that all reads see one state.
     pub(super) fn begin(self) -> Result<Self, StoreError> {
-        self.told(self.db.execute_batch("BEGIN").map_err(Problem::from))?;
+        self.told(self.db.execute_batch("BEGIN").map_err(FileProblem::from))?;
         Ok(self)
     }
 
     /// Reads in one transaction, which begins with this call.
     #[cfg(feature = "gateway")]
-    pub(super) fn at_one_moment<T>(&self, read: impl FnOnce(&Self) -> Result<T, Problem>) -> Result<T, StoreError> {
+    pub(super) fn at_one_moment<T>(&self, read: impl FnOnce(&Self) -> Result<T, FileProblem>) -> Result<T, StoreError> {
         self.told(transaction(&self.db, "BEGIN", || read(self)))
     }
 
@@ -168,7 +172,7 @@ impl JournalReader {
     ///
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
-    pub fn conversations(&self, open: bool) -> Result<Vec<Conversation>, StoreError> {
+    pub fn conversations(&self, open: bool) -> Result<Vec<ConversationEntry>, StoreError> {
         self.told(self.try_conversations(open))
     }
 
@@ -202,7 +206,7 @@ impl JournalReader {
     ///
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
-    pub fn said(&self, thread: &ThreadRecord) -> Result<Vec<Entry>, StoreError> {
+    pub fn said(&self, thread: &ThreadRecord) -> Result<Vec<HistoryEntry>, StoreError> {
         self.told(self.try_said(thread))
     }
 
@@ -220,20 +224,20 @@ impl JournalReader {
     /// [`StoreError`] if the journal can't be read.
     pub fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, StoreError> {
         let read = || {
-            let marked: Vec<_> = if self.has::<Requeue>()? {
-                self.rows("", [], |_, Requeue(letter), _, _| Ok(letter))?
+            let marked: Vec<_> = if self.has::<Redrive>()? {
+                self.rows("", [], |_, Redrive(letter), _, _| Ok(letter))?
             } else {
                 Vec::new()
             };
             self.rows("ORDER BY number", [], |_, letter: LetterRecord, _, _| {
-                let requeue = marked.contains(&letter.number);
-                Ok((letter, requeue))
+                let redrive = marked.contains(&letter.number);
+                Ok((letter, redrive))
             })
         };
         self.told(read())
     }
 
-    pub(super) fn told<T>(&self, read: Result<T, Problem>) -> Result<T, StoreError> {
+    pub(super) fn told<T>(&self, read: Result<T, FileProblem>) -> Result<T, StoreError> {
         read.map_err(|problem| problem.of(&self.file))
     }
 
@@ -249,12 +253,12 @@ impl JournalReader {
     }
 
     /// Tells whether the file's version has a table for such rows.
-    pub(super) fn has<R: Record>(&self) -> Result<bool, Problem> {
+    pub(super) fn has<R: Record>(&self) -> Result<bool, FileProblem> {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
         Ok(self.db.query_row(sql, [R::TABLE], |row| row.get(0))?)
     }
 
-    fn try_known(&self, roots: &[ThreadId]) -> Result<HashSet<ThreadId>, Problem> {
+    fn try_known(&self, roots: &[ThreadId]) -> Result<HashSet<ThreadId>, FileProblem> {
         let wanted: HashSet<_> = roots.iter().map(|root| *root.as_uuid().as_bytes()).collect();
         let mut known = HashSet::new();
         if wanted.is_empty() {
@@ -273,10 +277,10 @@ impl JournalReader {
         Ok(known)
     }
 
-    fn try_stat(&self) -> Result<Stat, Problem> {
+    fn try_stat(&self) -> Result<Stat, FileProblem> {
         let meta = meta(&self.db, &mut self.sums())?;
         let writer = self.db.file().writer()?;
-        let count = |what: &str| -> Result<u64, Problem> {
+        let count = |what: &str| -> Result<u64, FileProblem> {
             let sql = format!("SELECT count(*) FROM {what}");
             Ok(self.db.query_row(&sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
         };
@@ -300,7 +304,7 @@ impl JournalReader {
         })
     }
 
-    fn try_conversations(&self, open: bool) -> Result<Vec<Conversation>, Problem> {
+    fn try_conversations(&self, open: bool) -> Result<Vec<ConversationEntry>, FileProblem> {
         let condition = match open {
             true => "WHERE ended IS NULL AND root = number ORDER BY number",
             false => "WHERE root = number ORDER BY number",
@@ -312,7 +316,7 @@ impl JournalReader {
              WHERE message.ended IS NULL GROUP BY root",
         )?;
         let of = |counts: &HashMap<Number, u64>, root| counts.get(&root).copied().unwrap_or(0);
-        let conversation = |root: ThreadEntry| Conversation {
+        let conversation = |root: ThreadEntry| ConversationEntry {
             threads: of(&kept, root.record.number),
             open_threads: of(&alive, root.record.number),
             waiting: of(&waiting, root.record.number),
@@ -321,42 +325,43 @@ impl JournalReader {
         Ok(self.entries(condition, [])?.into_iter().map(conversation).collect())
     }
 
-    fn counts(&self, sql: &str) -> Result<HashMap<Number, u64>, Problem> {
+    fn counts(&self, sql: &str) -> Result<HashMap<Number, u64>, FileProblem> {
         let row = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)?.cast_unsigned()));
         Ok(self.db.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }
 
-    fn entries(&self, condition: &str, params: impl Params) -> Result<Vec<ThreadEntry>, Problem> {
+    fn entries(&self, condition: &str, params: impl Params) -> Result<Vec<ThreadEntry>, FileProblem> {
         self.rows(condition, params, |_, record, at, ended| {
             Ok(ThreadEntry { record, opened: time(at), closed: ended.map(time) })
         })
     }
 
-    fn try_said(&self, thread: &ThreadRecord) -> Result<Vec<Entry>, Problem> {
+    fn try_said(&self, thread: &ThreadRecord) -> Result<Vec<HistoryEntry>, FileProblem> {
         let number = thread.number.cast_signed();
         let mut said =
             self.rows("WHERE thread = ?1 ORDER BY place, number", [number], |reader, record, at, ended| {
-                let ended = ended.map(|ended| Ok::<_, Problem>((time(ended), reader.ending(&record)?))).transpose()?;
-                Ok(Entry { at: time(at), said: Said::Message(record, ended) })
+                let ended =
+                    ended.map(|ended| Ok::<_, FileProblem>((time(ended), reader.ending(&record)?))).transpose()?;
+                Ok(HistoryEntry { at: time(at), said: HistoryRecord::Message(record, ended) })
             })?;
         let calls = "WHERE message IN (SELECT number FROM message WHERE thread = ?1) ORDER BY message, call, place";
         for (id, row, at) in self.answers(calls, [number])? {
-            said.push(Entry { at: time(at), said: Said::Awaited(id, row.settled) });
+            said.push(HistoryEntry { at: time(at), said: HistoryRecord::Awaited(id, row.settled) });
         }
         if thread.root == thread.number {
             let id = thread.id.as_uuid().as_bytes().as_slice();
             said.extend(self.rows("WHERE root = ?1 ORDER BY number", [id], |_, record, at, ended| {
-                Ok(Entry { at: time(at), said: Said::Left(record, ended.map(time)) })
+                Ok(HistoryEntry { at: time(at), said: HistoryRecord::Left(record, ended.map(time)) })
             })?);
         }
         let refused = "WHERE place = ?2 AND message IN (SELECT number FROM message WHERE thread = ?1)";
         said.extend(self.rows(refused, [number, NoteRecord::REFUSED.into()], |_, note: NoteRecord, at, _| {
-            Ok(Entry { at: time(at), said: Said::Refused(note) })
+            Ok(HistoryEntry { at: time(at), said: HistoryRecord::Refused(note) })
         })?);
         let recorded =
             "WHERE place < ?2 AND message IN (SELECT number FROM message WHERE thread = ?1) ORDER BY message, place";
         said.extend(self.rows(recorded, [number, NoteRecord::REFUSED.into()], |_, note: NoteRecord, at, _| {
-            Ok(Entry { at: time(at), said: Said::Recorded(note) })
+            Ok(HistoryEntry { at: time(at), said: HistoryRecord::Recorded(note) })
         })?);
         said.sort_by_key(|entry| entry.at);
         Ok(said)
@@ -367,7 +372,7 @@ impl JournalReader {
         &self,
         condition: &str,
         params: impl Params,
-    ) -> Result<Vec<(MessageId, SettledRow, i64)>, Problem> {
+    ) -> Result<Vec<(MessageId, SettledRow, i64)>, FileProblem> {
         let key = IdKey::new(self.key()?);
         let sql = "SELECT id FROM message WHERE number = ?1";
         let answers = self.rows(condition, params, |reader, row: SettledRow, at, _| {
@@ -380,7 +385,7 @@ impl JournalReader {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    fn ending(&self, message: &MessageRecord) -> Result<String, Problem> {
+    fn ending(&self, message: &MessageRecord) -> Result<String, FileProblem> {
         let sql = "SELECT ending FROM message WHERE number = ?1";
         Ok(self.db.prepare_cached(sql)?.query_row([message.number.cast_signed()], |row| row.get(0))?)
     }
@@ -390,8 +395,8 @@ impl JournalReader {
         &self,
         condition: &str,
         params: impl Params,
-        mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<T, Problem>,
-    ) -> Result<Vec<T>, Problem> {
+        mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<T, FileProblem>,
+    ) -> Result<Vec<T>, FileProblem> {
         self.rows_while(condition, params, |reader, record, at, ended| each(reader, record, at, ended).map(Some))
     }
 
@@ -400,8 +405,8 @@ impl JournalReader {
         &self,
         condition: &str,
         params: impl Params,
-        mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<Option<T>, Problem>,
-    ) -> Result<Vec<T>, Problem> {
+        mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<Option<T>, FileProblem>,
+    ) -> Result<Vec<T>, FileProblem> {
         let mut statement = self.db.prepare_cached(&[&*self.select::<R>(), condition].concat())?;
         let mut rows = statement.query(params)?;
         let (mut found, mut sums) = (Vec::new(), self.sums());

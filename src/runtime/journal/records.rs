@@ -168,9 +168,9 @@ impl Record for NoteRecord {
 }
 
 /// A mark on a dead letter that the next start redrives.
-pub(super) struct Requeue(pub(super) Number);
+pub(super) struct Redrive(pub(super) Number);
 
-impl Record for Requeue {
+impl Record for Redrive {
     statements!("requeue", "letter = ?1", "NULL", "letter", "?");
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {

@@ -11,13 +11,13 @@ use systole_core::vocab::ThreadId;
 use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::Meta;
-use super::records::Requeue;
+use super::records::Redrive;
 use super::row::{Record, load};
 use super::sum::Sums;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// Reads all open rows.
-pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem> {
+pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, FileProblem> {
     let mut open = Open::new(db);
     let threads = open.rows("WHERE ended IS NULL ORDER BY number")?;
     let messages = in_order(open.rows("WHERE ended IS NULL")?);
@@ -36,7 +36,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         remembered: open.rows("WHERE ended IS NULL ORDER BY number")?,
         egress: open.rows("WHERE ended IS NULL ORDER BY number")?,
         letters: open.rows("ORDER BY number")?,
-        redrive: open.rows("ORDER BY letter")?.into_iter().map(|Requeue(letter)| letter).collect(),
+        redrive: open.rows("ORDER BY letter")?.into_iter().map(|Redrive(letter)| letter).collect(),
         tasks: open.rows("ORDER BY inbox, place")?,
         states: open.rows("ORDER BY listener")?,
         mail,
@@ -47,7 +47,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
     open.each("WHERE ended IS NULL", |_: SubmissionRecord| ())?;
     open.each("", |_: TakenOver| ())?;
     if open.total != meta.total {
-        return Err(Problem::damaged("rows are missing, or come from another time"));
+        return Err(FileProblem::damaged("rows are missing, or come from another time"));
     }
     Ok(recovered)
 }
@@ -59,20 +59,20 @@ pub(super) fn in_order(mut messages: Vec<MessageRecord>) -> Vec<MessageRecord> {
 }
 
 /// Joins fan-outs with the answers to their awaited calls, which are in order.
-pub(super) fn fan_outs(rows: Vec<FanRow>, answers: Vec<SettledRow>) -> Result<Vec<FanRecord>, Problem> {
+pub(super) fn fan_outs(rows: Vec<FanRow>, answers: Vec<SettledRow>) -> Result<Vec<FanRecord>, FileProblem> {
     let mut settled: BTreeMap<FanId, Vec<SettledRow>> = BTreeMap::new();
     for row in answers {
         settled.entry(row.fan).or_default().push(row);
     }
     let joined = rows.into_iter().map(|row| {
         let answers = settled.remove(&row.id).unwrap_or_default();
-        row.record(answers).ok_or_else(|| Problem::damaged("a row of table fan can't be parsed"))
+        row.record(answers).ok_or_else(|| FileProblem::damaged("a row of table fan can't be parsed"))
     });
     joined.collect()
 }
 
 /// Reads the messages of mailboxes that have not ended, and the greatest number that was assigned.
-fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
+fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), FileProblem> {
     // Envelopes are read to check their sums, and not kept.
     let mail = open.each(
         "WHERE seq IN (SELECT seq FROM mail_status WHERE ended IS NULL) ORDER BY seq",
@@ -89,7 +89,7 @@ fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
     let statuses: Vec<StatusRow> = open.rows("WHERE ended IS NULL ORDER BY seq")?;
     let paired = mail.len() == statuses.len() && mail.iter().zip(&statuses).all(|(mail, row)| mail.seq == row.seq);
     if !paired {
-        return Err(Problem::damaged("messages of mailboxes and their statuses do not belong together"));
+        return Err(FileProblem::damaged("messages of mailboxes and their statuses do not belong together"));
     }
     let mail = mail.into_iter().zip(statuses).map(|(mail, row)| OpenMail { status: row.status, ..mail }).collect();
     let gone: Vec<Gone> = open.rows("")?;
@@ -135,11 +135,11 @@ impl<'a> Open<'a> {
         Self { db, total: 0, sums: Sums::default() }
     }
 
-    fn rows<R: Record>(&mut self, condition: &str) -> Result<Vec<R>, Problem> {
+    fn rows<R: Record>(&mut self, condition: &str) -> Result<Vec<R>, FileProblem> {
         self.each(condition, |record| record)
     }
 
-    fn each<R: Record, T>(&mut self, condition: &str, keep: impl Fn(R) -> T) -> Result<Vec<T>, Problem> {
+    fn each<R: Record, T>(&mut self, condition: &str, keep: impl Fn(R) -> T) -> Result<Vec<T>, FileProblem> {
         self.select(condition, [], keep)
     }
 
@@ -149,7 +149,7 @@ impl<'a> Open<'a> {
         condition: &str,
         params: impl Params,
         keep: impl Fn(R) -> T,
-    ) -> Result<Vec<T>, Problem> {
+    ) -> Result<Vec<T>, FileProblem> {
         let mut statement = self.db.prepare(&[R::SELECT, condition].concat())?;
         let mut rows = statement.query(params)?;
         let mut records = Vec::new();

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use systole_core::journal::{
-    FanId, FanRecord, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner, RememberedRecord,
+    FanId, FanOutcome, FanRecord, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Owner, RememberedRecord,
     ThreadRecord, numbers_after,
 };
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 
 use super::budget::renewed;
 use super::moment::Moment;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// New numbers and ids by old ones.
 pub(super) struct Renewal {
@@ -29,7 +29,7 @@ pub(super) struct Renewal {
 
 impl Renewal {
     /// Assigns the numbers of a start that nothing else has.
-    pub(super) fn new(key: IdKey, epoch: u32, moment: &Moment, later: Duration) -> Result<Self, Problem> {
+    pub(super) fn new(key: IdKey, epoch: u32, moment: &Moment, later: Duration) -> Result<Self, FileProblem> {
         let first = moment.threads.first().ok_or_else(torn)?;
         let mut last = numbers_after(epoch);
         let (_, root) = key.derive_entry(first.id, last);
@@ -59,7 +59,7 @@ impl Renewal {
     }
 
     /// Makes the operations that create the conversation for a client.
-    pub(super) fn ops(&mut self, moment: Moment, owner: &Name) -> Result<Vec<Op>, Problem> {
+    pub(super) fn ops(&mut self, moment: Moment, owner: &Name) -> Result<Vec<Op>, FileProblem> {
         let Moment { threads, budgets, messages, fans, notes, remembered } = moment;
         let before = threads.first().map(|root| root.owner.clone());
         let mut ops = Vec::new();
@@ -89,7 +89,7 @@ impl Renewal {
         Ok(ops)
     }
 
-    fn thread(&mut self, thread: ThreadRecord, owner: &Name) -> Result<ThreadRecord, Problem> {
+    fn thread(&mut self, thread: ThreadRecord, owner: &Name) -> Result<ThreadRecord, FileProblem> {
         Ok(ThreadRecord {
             number: self.number(thread.number)?,
             id: self.threads.get(&thread.id).copied().ok_or_else(torn)?,
@@ -105,7 +105,7 @@ impl Renewal {
         })
     }
 
-    fn message(&mut self, message: MessageRecord) -> Result<MessageRecord, Problem> {
+    fn message(&mut self, message: MessageRecord) -> Result<MessageRecord, FileProblem> {
         Ok(MessageRecord {
             number: self.number(message.number)?,
             place: self.number(message.place)?,
@@ -122,7 +122,7 @@ impl Renewal {
         })
     }
 
-    fn note(&self, note: NoteRecord) -> Result<NoteRecord, Problem> {
+    fn note(&self, note: NoteRecord) -> Result<NoteRecord, FileProblem> {
         let value = match (note.index, note.value.parse::<Number>()) {
             (NoteRecord::CONTEXT, Ok(from)) => {
                 // Entries that the context has forgotten since have no new number, but later entries have.
@@ -134,10 +134,10 @@ impl Renewal {
         Ok(NoteRecord { message: self.number(note.message)?, value, ..note })
     }
 
-    fn fan(&mut self, mut fan: FanRecord) -> Result<FanRecord, Problem> {
+    fn fan(&mut self, mut fan: FanRecord) -> Result<FanRecord, FileProblem> {
         if let Some(call) = &mut fan.call {
             call.until = call.until.map(|until| self.time(until));
-            if let Outcome::Decided { order, .. } = &mut call.outcome {
+            if let FanOutcome::Decided { order, .. } = &mut call.outcome {
                 *order = self.number(*order)?;
             }
         }
@@ -149,7 +149,7 @@ impl Renewal {
         })
     }
 
-    fn number(&self, number: Number) -> Result<Number, Problem> {
+    fn number(&self, number: Number) -> Result<Number, FileProblem> {
         self.numbers.get(&number).copied().ok_or_else(torn)
     }
 
@@ -178,8 +178,8 @@ impl Renewal {
     }
 }
 
-fn torn() -> Problem {
-    Problem::damaged("a conversation refers to a missing row")
+fn torn() -> FileProblem {
+    FileProblem::damaged("a conversation refers to a missing row")
 }
 
 /// Collects all numbers of a conversation, in order.
@@ -190,7 +190,7 @@ fn numbers_of(moment: &Moment) -> Vec<Number> {
     numbers.extend(remembered.iter().map(|(entry, _)| entry.number));
     for fan in fans {
         numbers.push(fan.id.message);
-        if let Some(Outcome::Decided { order, .. }) = fan.call.as_ref().map(|call| &call.outcome) {
+        if let Some(FanOutcome::Decided { order, .. }) = fan.call.as_ref().map(|call| &call.outcome) {
             numbers.push(*order);
         }
     }

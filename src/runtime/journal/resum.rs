@@ -13,19 +13,19 @@ use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::Horizon;
 use super::principal::PrincipalRow;
-use super::records::Requeue;
+use super::records::Redrive;
 use super::row::Record;
 use super::schema::{PARTED, TIMED};
 use super::sum::Sums;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// Replaces the sums of all rows of a file of that version, whose tables are migrated. Returns the change of the total
 /// of `meta`: an error in the total stays as large.
 ///
 /// # Errors
-/// [`Problem::Damaged`] if an open row differs from the written one. An ended one keeps the difference in its new sum,
-/// so that a check finds it as before.
-pub(super) fn resum(db: &Connection, version: i64) -> Result<i64, Problem> {
+/// [`FileProblem::Damaged`] if an open row differs from the written one. An ended one keeps the difference in its new
+/// sum, so that a check finds it as before.
+pub(super) fn resum(db: &Connection, version: i64) -> Result<i64, FileProblem> {
     let added_up = [
         table::<ThreadRecord>(db, version)?,
         table::<MessageRecord>(db, version)?,
@@ -36,7 +36,7 @@ pub(super) fn resum(db: &Connection, version: i64) -> Result<i64, Problem> {
         table::<BudgetRecord>(db, version)?,
         table::<EgressRecord>(db, version)?,
         table::<LetterRecord>(db, version)?,
-        table::<Requeue>(db, version)?,
+        table::<Redrive>(db, version)?,
         table::<TaskRecord>(db, version)?,
         table::<StateRecord>(db, version)?,
         table::<MailRecord>(db, version)?,
@@ -54,7 +54,7 @@ pub(super) fn resum(db: &Connection, version: i64) -> Result<i64, Problem> {
 }
 
 /// Replaces the sums of one table by a single statement, whose function sees each row.
-fn table<R: Record>(db: &Connection, version: i64) -> Result<i64, Problem> {
+fn table<R: Record>(db: &Connection, version: i64) -> Result<i64, FileProblem> {
     let work = Arc::new(Mutex::new(Resum {
         // The statements of version 6 have brought older sums to that version.
         old: Sums::of(PARTED - 1),
@@ -69,7 +69,7 @@ fn table<R: Record>(db: &Connection, version: i64) -> Result<i64, Problem> {
     let sql = format!("UPDATE {} SET sum = resum({}, sum, at, {})", R::TABLE, R::NAMES, R::ENDED);
     let done = db.execute(&sql, []);
     let Resum { change, damaged, .. } = &mut *lock(&work);
-    damaged.take().map_or(Ok(()), |what| Err(Problem::damaged(what)))?;
+    damaged.take().map_or(Ok(()), |what| Err(FileProblem::damaged(what)))?;
     done?;
     Ok(*change)
 }

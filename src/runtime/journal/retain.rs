@@ -11,7 +11,7 @@ use super::mailbox::{delete_mail, note_gone};
 use super::meta::Horizon;
 use super::row::{Record, load, write};
 use super::sum::Sums;
-use crate::runtime::sqlite::{Problem, used};
+use crate::runtime::sqlite::{FileProblem, used};
 
 /// Steps between two sweeps.
 const EVERY: usize = 64;
@@ -68,7 +68,7 @@ impl Retain {
     }
 
     /// Counts steps, the last of which was made at `at`, and sweeps after every [`EVERY`] of them.
-    pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<Swept, Problem> {
+    pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<Swept, FileProblem> {
         self.now = self.now.max(at);
         self.steps += steps;
         if self.steps < EVERY {
@@ -79,7 +79,7 @@ impl Retain {
     }
 
     /// Tells whether a row is past its retention at a time.
-    pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, Problem> {
+    pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, FileProblem> {
         let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
         for table in DELETE.map(|(table, _)| table).into_iter().chain(["mail_status"]) {
             if has_due(db, table, before)? {
@@ -90,18 +90,18 @@ impl Retain {
     }
 
     /// Deletes some rows that are past their retention at a time.
-    pub(super) fn sweep_at(&mut self, db: &Connection, now: Time) -> Result<Swept, Problem> {
+    pub(super) fn sweep_at(&mut self, db: &Connection, now: Time) -> Result<Swept, FileProblem> {
         self.now = self.now.max(now.as_nanos().cast_signed());
         self.sweep(db)
     }
 
     /// Returns the time before which rows must have ended to be deleted.
-    fn before(&self, db: &Connection, now: i64) -> Result<i64, Problem> {
+    fn before(&self, db: &Connection, now: i64) -> Result<i64, FileProblem> {
         let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
         Ok(if used(db)? > self.retention.bytes { i64::MAX } else { now.saturating_sub(age) })
     }
 
-    fn sweep(&self, db: &Connection) -> Result<Swept, Problem> {
+    fn sweep(&self, db: &Connection) -> Result<Swept, FileProblem> {
         let before = self.before(db, self.now)?;
         let mut swept = Swept::default();
         for (table, key) in DELETE {
@@ -131,7 +131,7 @@ impl Retain {
     }
 
     /// Deletes statuses and messages of mailboxes, and notes the greatest number that is deleted of each.
-    fn sweep_mail(&self, db: &Connection, before: i64, swept: &mut Swept) -> Result<(), Problem> {
+    fn sweep_mail(&self, db: &Connection, before: i64, swept: &mut Swept) -> Result<(), FileProblem> {
         let mut delete = db.prepare_cached(DELETE_MAIL)?;
         let gone = delete.query_map(params![before, ROWS], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
         let mut marks = BTreeMap::new();
@@ -159,13 +159,13 @@ impl Swept {
 }
 
 /// Tells whether rows of a table ended before a time.
-fn has_due(db: &Connection, table: &str, before: i64) -> Result<bool, Problem> {
+fn has_due(db: &Connection, table: &str, before: i64) -> Result<bool, FileProblem> {
     let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE ended < ?1)");
     Ok(db.prepare_cached(&sql)?.query_row([before], |row| row.get(0))?)
 }
 
 /// Returns the time up to which ended rows may be missing.
-pub(super) fn horizon(db: &Connection, sums: &mut Sums) -> Result<i64, Problem> {
+pub(super) fn horizon(db: &Connection, sums: &mut Sums) -> Result<i64, FileProblem> {
     let mut statement = db.prepare_cached(Horizon::SELECT)?;
     let mut rows = statement.query([])?;
     Ok(match rows.next()? {

@@ -6,7 +6,7 @@ use rusqlite::{Row, Statement};
 use systole_core::vocab::{Name, Time};
 
 use super::sum::Sums;
-use crate::runtime::sqlite::Problem;
+use crate::runtime::sqlite::FileProblem;
 
 /// A record that is stored as one row.
 pub(super) trait Record: Sized {
@@ -91,8 +91,8 @@ pub(super) struct Loaded<R> {
 }
 
 /// Reads a row of [`Record::SELECT`].
-pub(super) fn load<R: Record>(row: &Row<'_>, sums: &mut Sums) -> Result<Loaded<R>, Problem> {
-    let damaged = || Problem::row::<R>(row);
+pub(super) fn load<R: Record>(row: &Row<'_>, sums: &mut Sums) -> Result<Loaded<R>, FileProblem> {
+    let damaged = || FileProblem::row::<R>(row);
     let number = |column| row.get_ref(R::COLUMNS + column).map(|value| value.as_i64_or_null());
     let (Ok(Some(sum)), Ok(Some(at)), Ok(ended)) = (number(0)?, number(1)?, number(2)?) else {
         return Err(damaged());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use systole_core::journal::{Journal, JournalError, Recovered, Step};
 use systole_core::vocab::{Partitions, Time};
 
-use super::Options;
+use super::JournalOptions;
 use super::adopt::read;
 use super::apply::Apply;
 use super::error::StoreError;
@@ -16,7 +16,7 @@ use super::recover::{Known, known, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
 use super::sum::Sums;
-use crate::runtime::sqlite::{Cut, Database, Opened, Problem, truncate_log, write_back};
+use crate::runtime::sqlite::{Cut, Database, FileProblem, Opened, truncate_log, write_back};
 
 /// A journal in an SQLite file.
 ///
@@ -39,7 +39,7 @@ impl SqliteJournal {
     /// # Errors
     /// [`StoreError`] if the file is in use, no journal, of a later program, damaged, or can't be written. It is left
     /// unchanged.
-    pub fn open(file: &Path, options: &Options) -> Result<Self, StoreError> {
+    pub fn open(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
         let Opened { db, read: meta, cut } = open(file, options).map_err(|problem| problem.of(file))?;
         if let Some(cut) = cut.filter(Cut::is_damage) {
             tracing::error!(file = %file.display(), at = cut.at, transactions = cut.lost,
@@ -68,17 +68,17 @@ impl SqliteJournal {
     /// Runs one transaction on the tables. After an error it is rolled back, and every later operation fails.
     pub(super) fn transaction(
         &mut self,
-        work: impl FnOnce(&mut Self) -> Result<Meta, Problem>,
+        work: impl FnOnce(&mut Self) -> Result<Meta, FileProblem>,
     ) -> Result<(), StoreError> {
         if let Some(why) = &self.failed {
-            return Err(Problem::Failed(why.clone()).of(&self.file));
+            return Err(FileProblem::Failed(why.clone()).of(&self.file));
         }
         let done = self.try_transaction(work);
         if let Err(problem) = &done {
             self.failed = Some(problem.to_string());
             // Some errors have rolled it back already; a failed journal is not used again in any case.
             let _ = self.db.execute_batch("ROLLBACK");
-            if matches!(problem, Problem::Parted { .. }) {
+            if matches!(problem, FileProblem::Parted { .. }) {
                 // The finished transactions are in a log that ends with this process.
                 let _ = write_back(&self.db);
             }
@@ -86,7 +86,10 @@ impl SqliteJournal {
         done.map_err(|problem| problem.of(&self.file))
     }
 
-    fn try_transaction(&mut self, work: impl FnOnce(&mut Self) -> Result<Meta, Problem>) -> Result<(), Problem> {
+    fn try_transaction(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<Meta, FileProblem>,
+    ) -> Result<(), FileProblem> {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let meta = work(self)?;
         write(&mut *self.db.prepare_cached(Meta::REPLACE)?, &meta, self.retain.now(), &mut self.sums)?;
@@ -162,7 +165,7 @@ impl Journal for SqliteJournal {
 
 #[cfg(test)]
 mod tests {
-    use systole_core::journal::{BodyRecord, MessageRecord, MessageState, Number, Op, Origin};
+    use systole_core::journal::{BodyRecord, JournalErrorKind, MessageRecord, MessageState, Number, Op, Origin};
     use systole_core::vocab::{MessageId, Name};
 
     use super::*;
@@ -188,7 +191,8 @@ mod tests {
     fn what_a_durability_promises_is_what_the_database_is_told() {
         for (durability, expected) in [(Durability::Process, 1), (Durability::Power, 2)] {
             let file = std::env::temp_dir().join(format!("systole-test-{}-level-{expected}", std::process::id()));
-            let journal = SqliteJournal::open(&file, &Options { durability, ..Options::new([1; 32]) }).unwrap();
+            let journal =
+                SqliteJournal::open(&file, &JournalOptions { durability, ..JournalOptions::new([1; 32]) }).unwrap();
             let told = |name: &str| journal.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
             // <https://www.sqlite.org/pragma.html#pragma_synchronous>: 1 is NORMAL, 2 is FULL.
             assert_eq!((told("synchronous"), told("fullfsync")), (expected, expected - 1));
@@ -206,20 +210,20 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error_that_says_so_and_the_step_before_it_is_the_last() {
         let file = std::env::temp_dir().join(format!("systole-test-{}-full.journal", std::process::id()));
-        let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
+        let mut journal = SqliteJournal::open(&file, &JournalOptions::new([1; 32])).unwrap();
         journal.recover().unwrap();
         journal.db.pragma_update(None, "max_page_count", 60).unwrap();
         let mut written = 0;
         let error = loop {
             match journal.append(&[put(2 * written), put(2 * written + 1)]) {
                 Ok(()) => written += 1,
-                Err(error) => break error.message,
+                Err(error) => break error,
             }
         };
-        assert!(written > 5 && error.contains("the disk is full: make room and start again"), "{written}, {error}");
+        assert!(written > 5 && error.kind() == JournalErrorKind::Full, "{written}, {error}");
         journal.append(&[]).unwrap_err();
         drop(journal);
-        let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
+        let mut journal = SqliteJournal::open(&file, &JournalOptions::new([1; 32])).unwrap();
         assert_eq!(journal.recover().unwrap().messages.len() as u64, 2 * written);
         drop(journal);
         forget(&file);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use systole_core::journal::{FanId, Origin, Request};
+use systole_core::journal::{FanId, Origin, RequestRecord};
 use systole_core::vocab::{BrokenRule, Fault, FaultCode, Name, Position, ThreadPath};
 
 /// Writes an origin: `single`, `MESSAGE#INDEX` or `MESSAGE/CALL#INDEX`; `None` for no origin.
@@ -62,8 +62,8 @@ pub(super) fn parse_fault(text: &str) -> Option<Fault> {
 }
 
 /// Writes requests as JSON.
-pub(super) fn requests(requests: &[Request]) -> String {
-    let text = |request: &Request| RequestText {
+pub(super) fn requests(requests: &[RequestRecord]) -> String {
+    let text = |request: &RequestRecord| RequestText {
         to: request.to.as_ref().map(|name| name.as_str().to_owned()),
         thread: request.thread.map(|thread| thread.to_string()),
         text: request.text.clone(),
@@ -73,9 +73,9 @@ pub(super) fn requests(requests: &[Request]) -> String {
 }
 
 /// Parses requests that [`requests`] wrote.
-pub(super) fn parse_requests(text: &str) -> Option<Vec<Request>> {
+pub(super) fn parse_requests(text: &str) -> Option<Vec<RequestRecord>> {
     let request = |text: RequestText| {
-        Some(Request {
+        Some(RequestRecord {
             to: text.to.as_deref().map(parse_name).map_or(Some(None), |name| name.map(Some))?,
             thread: text.thread.map(|id| id.parse()).transpose().ok()?,
             text: text.text,

@@ -12,18 +12,19 @@ use super::meta::Horizon;
 use super::open::meta;
 use super::principal::PrincipalRow;
 use super::reader::JournalReader;
-use super::records::Requeue;
+use super::records::Redrive;
 use super::retain::horizon;
 use super::row::{Record, load};
 use super::sum::Sums;
-use crate::runtime::sqlite::{Problem, inspect};
+use crate::runtime::sqlite::{FileProblem, inspect};
 
 /// The most faults of a report.
 const MOST: usize = 100;
 
 /// Result of a complete check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Verdict {
+#[non_exhaustive]
+pub struct VerifyReport {
     /// Rows that were read.
     pub rows: u64,
     /// Damage that was found, at most 100 entries; empty if the journal is in order.
@@ -32,17 +33,24 @@ pub struct Verdict {
     pub notes: Vec<String>,
 }
 
+impl VerifyReport {
+    /// Makes the report of a journal that is too damaged to be read row by row.
+    pub fn damaged(problem: &FileProblem) -> Self {
+        Self { faults: vec![problem.advised()], ..Self::default() }
+    }
+}
+
 impl JournalReader {
     /// Checks the log, every page, every index and every row.
     ///
     /// # Errors
     /// [`StoreError`] if the journal can't be read at all.
-    pub fn verify(&self) -> Result<Verdict, StoreError> {
+    pub fn verify(&self) -> Result<VerifyReport, StoreError> {
         self.told(self.try_verify())
     }
 
-    fn try_verify(&self) -> Result<Verdict, Problem> {
-        let mut check = Check { reader: self, verdict: Verdict::default(), total: 0, sums: self.sums() };
+    fn try_verify(&self) -> Result<VerifyReport, FileProblem> {
+        let mut check = Check { reader: self, verdict: VerifyReport::default(), total: 0, sums: self.sums() };
         check.log()?;
         check.pages()?;
         check.rows::<ThreadRecord>()?;
@@ -60,8 +68,8 @@ impl JournalReader {
         }
         check.rows::<EgressRecord>()?;
         check.rows::<LetterRecord>()?;
-        if self.has::<Requeue>()? {
-            check.rows::<Requeue>()?;
+        if self.has::<Redrive>()? {
+            check.rows::<Redrive>()?;
         }
         if self.has::<TaskRecord>()? {
             check.rows::<TaskRecord>()?;
@@ -93,7 +101,7 @@ impl JournalReader {
 
 struct Check<'a> {
     reader: &'a JournalReader,
-    verdict: Verdict,
+    verdict: VerifyReport,
     total: i64,
     sums: Sums,
 }
@@ -103,7 +111,7 @@ impl Check<'_> {
         self.verdict.faults.push(fault);
     }
 
-    fn log(&mut self) -> Result<(), Problem> {
+    fn log(&mut self) -> Result<(), FileProblem> {
         let Some(cut) = inspect(self.reader.db.file().path())? else { return Ok(()) };
         if self.reader.db.file().writer()?.is_some() {
             // The end of the log may be in the middle of a write.
@@ -117,7 +125,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn pages(&mut self) -> Result<(), Problem> {
+    fn pages(&mut self) -> Result<(), FileProblem> {
         let mut statement = self.reader.db.prepare("PRAGMA integrity_check")?;
         let found = statement.query_map([], |row| row.get::<_, String>(0))?;
         for found in found {
@@ -129,16 +137,16 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn horizon(&mut self) -> Result<(), Problem> {
+    fn horizon(&mut self) -> Result<(), FileProblem> {
         match horizon(&self.reader.db, &mut self.sums) {
-            Err(Problem::Damaged { what }) => self.fault(what),
+            Err(FileProblem::Damaged { what }) => self.fault(what),
             other => drop(other?),
         }
         Ok(())
     }
 
     /// Checks the `ending` of messages, which no sum covers.
-    fn endings(&mut self) -> Result<(), Problem> {
+    fn endings(&mut self) -> Result<(), FileProblem> {
         let sql = "SELECT number FROM message WHERE (ended IS NULL) <> (ending IS NULL) \
                    OR ending NOT IN ('done', 'cancelled')";
         let mut statement = self.reader.db.prepare(sql)?;
@@ -149,19 +157,19 @@ impl Check<'_> {
     }
 
     /// Checks principals: other processes write them, so they are in no total.
-    fn principals(&mut self) -> Result<(), Problem> {
+    fn principals(&mut self) -> Result<(), FileProblem> {
         let total = self.total;
         self.rows::<PrincipalRow>()?;
         self.total = total;
         Ok(())
     }
 
-    fn rows<R: Record>(&mut self) -> Result<(), Problem> {
+    fn rows<R: Record>(&mut self) -> Result<(), FileProblem> {
         let select = self.reader.select::<R>();
         self.rows_by::<R>(&select)
     }
 
-    fn rows_by<R: Record>(&mut self, select: &str) -> Result<(), Problem> {
+    fn rows_by<R: Record>(&mut self, select: &str) -> Result<(), FileProblem> {
         let mut statement = self.reader.db.prepare(select)?;
         let mut rows = statement.query([])?;
         loop {
@@ -177,7 +185,7 @@ impl Check<'_> {
             match load::<R>(row, &mut self.sums) {
                 Ok(loaded) if loaded.ended.is_none() => self.total = self.total.wrapping_add(loaded.sum),
                 Ok(_) => {}
-                Err(Problem::Damaged { what }) => self.verdict.faults.push(what),
+                Err(FileProblem::Damaged { what }) => self.verdict.faults.push(what),
                 Err(other) => return Err(other),
             }
         }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use systole_core::core::CoreId;
-use systole_core::journal::{Journal, JournalError, Recovered, Step};
+use systole_core::journal::{Journal, JournalError, JournalErrorKind, Recovered, Step};
 use systole_core::vocab::{Partitions, Time};
 
 use super::Durability;
@@ -23,14 +23,14 @@ const TIDY: Duration = Duration::from_secs(60);
 /// will be written.
 ///
 /// Called on the thread that writes, which writes nothing meanwhile.
-pub type Told = Box<dyn FnMut(CoreId, Result<u64, JournalError>) + Send>;
+pub(crate) type Told = Box<dyn FnMut(CoreId, Result<u64, JournalError>) + Send>;
 
 /// Callback on the thread that writes once a step is written; dropped if the step won't be written.
-pub type Written = Box<dyn FnOnce() + Send>;
+pub(crate) type Written = Box<dyn FnOnce() + Send>;
 
 /// Callback on the thread that writes, with the records of partitions that are taken over; dropped if they can't be
 /// read.
-pub type Adopted = Box<dyn FnOnce(Recovered) + Send>;
+pub(crate) type Adopted = Box<dyn FnOnce(Recovered) + Send>;
 
 /// The thread that writes the journal of an organism.
 ///
@@ -43,14 +43,14 @@ pub type Adopted = Box<dyn FnOnce(Recovered) + Send>;
 /// Where a transaction does not wait for the disk, a shard with nothing else to do writes a few steps itself
 /// ([`JournalSender::flush`]): that is faster than the way to this thread and back.
 #[derive(Debug)]
-pub struct JournalWriter {
+pub(crate) struct JournalWriter {
     inbox: JournalSender,
     thread: JoinHandle<Result<(), JournalError>>,
 }
 
 /// A sender of steps for cores. Waiting steps are bounded by the work that the cores have in flight.
 #[derive(Debug, Clone)]
-pub struct JournalSender(Arc<Sending>);
+pub(crate) struct JournalSender(Arc<Sending>);
 
 /// The sending end of a queue, which ends with the last sender.
 #[derive(Debug)]
@@ -65,25 +65,26 @@ impl Drop for Sending {
 impl JournalSender {
     /// Queues a step of a core, whose numbers must rise; never blocks. The step is written by the next
     /// [`flush`](Self::flush) at the latest. After an error nothing happens: the core has received it.
-    pub fn send(&self, core: CoreId, number: u64, step: Step) {
+    pub(crate) fn send(&self, core: CoreId, number: u64, step: Step) {
         self.0.0.put(Order::Write { core, number, step });
     }
 
     /// Queues a step that belongs to no core; never blocks. It keeps its position between steps queued before and
     /// after.
-    pub fn send_beside(&self, step: Step, written: Written) {
+    pub(crate) fn send_beside(&self, step: Step, written: Written) {
         self.0.0.put(Order::Beside { step, written });
     }
 
     /// Reads the records of partitions for a core that takes them over, once the steps queued before are written; never
     /// blocks.
-    pub fn adopt(&self, partitions: Partitions, adopted: Adopted) {
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "the test kit alone moves partitions so far"))]
+    pub(crate) fn adopt(&self, partitions: Partitions, adopted: Adopted) {
         self.0.0.put(Order::Adopt { partitions, adopted });
     }
 
     /// Writes the waiting steps if they are few, the transaction does not wait for the disk, and no other thread
     /// writes; otherwise leaves them to the writer's thread.
-    pub fn flush(&self) {
+    pub(crate) fn flush(&self) {
         self.0.0.flush();
     }
 }
@@ -93,7 +94,7 @@ impl JournalWriter {
     ///
     /// # Errors
     /// The system's error, if no thread can be started.
-    pub fn start(
+    pub(crate) fn start(
         journal: Box<dyn Journal>,
         durability: Durability,
         cores: Vec<CoreId>,
@@ -122,7 +123,7 @@ impl JournalWriter {
     }
 
     /// Returns a sender for cores.
-    pub fn sender(&self) -> JournalSender {
+    pub(crate) fn sender(&self) -> JournalSender {
         self.inbox.clone()
     }
 
@@ -130,11 +131,11 @@ impl JournalWriter {
     ///
     /// # Errors
     /// The error that the cores have received, or the error of closing.
-    pub fn close(self) -> Result<(), JournalError> {
+    pub(crate) fn close(self) -> Result<(), JournalError> {
         let Self { inbox, thread } = self;
         inbox.0.0.end(End::Closed);
-        let gone = || Err(JournalError { message: "the thread that writes the journal has panicked".into() });
-        thread.join().unwrap_or_else(|_| gone())
+        let message = "the thread that writes the journal has panicked";
+        thread.join().unwrap_or_else(|_| Err(JournalError::new(JournalErrorKind::Panicked, message)))
     }
 }
 
@@ -273,7 +274,7 @@ mod tests {
             send(CoreId(0), 1, 1);
             assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)));
             send(CoreId(0), 2, 2);
-            let error = JournalError { message: "the journal fails, as it was told to".into() };
+            let error = JournalError::new(JournalErrorKind::Full, "the journal fails, as it was told to");
             assert_eq!(answers.recv().unwrap(), (CoreId(0), Err(error.clone())));
             assert_eq!(answers.recv().unwrap(), (CoreId(1), Err(error.clone())));
             send(CoreId(1), 3, 3);

@@ -22,7 +22,7 @@ use super::Durability;
 use super::format::Format;
 use super::held::Held;
 use super::open::{CHECKPOINT, join};
-use super::problem::Problem;
+use super::problem::FileProblem;
 
 /// Growth in pages after which the thread starts again if the log could not start over, because of a reader.
 const AGAIN: i32 = CHECKPOINT / 4;
@@ -65,8 +65,8 @@ impl Checkpoints {
     /// Replaces SQLite's own checkpoints, which run in the transaction that makes the log too long.
     ///
     /// # Errors
-    /// [`Problem`] of SQLite.
-    pub(super) fn of(db: &mut Connection, format: Format, durability: Durability) -> Result<Self, Problem> {
+    /// [`FileProblem`] of SQLite.
+    pub(super) fn of(db: &mut Connection, format: Format, durability: Durability) -> Result<Self, FileProblem> {
         let pages = Arc::new(AtomicI32::new(0));
         let counted = pages.clone();
         let hook = move |log: &mut Wal, pages| {

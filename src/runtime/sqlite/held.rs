@@ -28,7 +28,7 @@ use super::Durability;
 use super::checkpoint::Checkpoints;
 use super::format::Format;
 use super::place::{beside, judge, place};
-use super::problem::Problem;
+use super::problem::FileProblem;
 
 /// Attempts to lock: a process that checks whether a file is in use holds a lock for a moment.
 const TRIES: u32 = 5;
@@ -88,8 +88,8 @@ impl Held {
     /// Takes the lock of a file; creates an empty one if there is none.
     ///
     /// # Errors
-    /// [`Problem::InUse`] if another writer has it, in this process or another; the errors of [`place`].
-    pub(crate) fn take(path: &Path) -> Result<Self, Problem> {
+    /// [`FileProblem::InUse`] if another writer has it, in this process or another; the errors of [`place`].
+    pub(crate) fn take(path: &Path) -> Result<Self, FileProblem> {
         loop {
             let mut held = Self::open(path, true)?;
             held.lock()?;
@@ -103,15 +103,15 @@ impl Held {
     /// Opens an existing file, without the lock.
     ///
     /// # Errors
-    /// [`Problem::Missing`], and the errors of [`place`].
-    pub(crate) fn look(path: &Path) -> Result<Self, Problem> {
+    /// [`FileProblem::Missing`], and the errors of [`place`].
+    pub(crate) fn look(path: &Path) -> Result<Self, FileProblem> {
         match Self::open(path, false) {
-            Err(Problem::Io(error)) if error.kind() == ErrorKind::NotFound => Err(Problem::Missing),
+            Err(FileProblem::Io(error)) if error.kind() == ErrorKind::NotFound => Err(FileProblem::Missing),
             opened => opened,
         }
     }
 
-    fn open(path: &Path, make: bool) -> Result<Self, Problem> {
+    fn open(path: &Path, make: bool) -> Result<Self, FileProblem> {
         let path = place(path)?;
         let mut open = files();
         if let Some((inode, entry)) = fs::metadata(&path).ok().and_then(|found| {
@@ -164,7 +164,7 @@ impl Held {
         })
     }
 
-    fn lock(&mut self) -> Result<(), Problem> {
+    fn lock(&mut self) -> Result<(), FileProblem> {
         for tried in 1.. {
             let (holder, most) = match self.try_lock()? {
                 None => break,
@@ -172,7 +172,7 @@ impl Held {
                 Some(holder) => (holder, TRIES),
             };
             if tried == most {
-                return Err(Problem::InUse { holder });
+                return Err(FileProblem::InUse { holder });
             }
             std::thread::sleep(PAUSE);
         }
@@ -181,7 +181,7 @@ impl Held {
     }
 
     /// Tries to take the lock. Returns `None` on success, otherwise the process that has it, if known.
-    fn try_lock(&self) -> Result<Option<Option<u32>>, Problem> {
+    fn try_lock(&self) -> Result<Option<Option<u32>>, FileProblem> {
         self.with(|entry| {
             if entry.written {
                 return Ok(Some(Some(std::process::id())));
@@ -209,7 +209,7 @@ impl Held {
     }
 
     /// The process that writes the file, if known; `None` if no process does.
-    pub(crate) fn writer(&self) -> Result<Option<Option<u32>>, Problem> {
+    pub(crate) fn writer(&self) -> Result<Option<Option<u32>>, FileProblem> {
         self.with(|entry| {
             if entry.written {
                 return Ok(Some(Some(std::process::id())));
@@ -253,7 +253,7 @@ impl Database {
     ///
     /// # Errors
     /// The system's error, if one of them is missing.
-    pub(super) fn keep_companions(&mut self) -> Result<(), Problem> {
+    pub(super) fn keep_companions(&mut self) -> Result<(), FileProblem> {
         let companion = |ending| {
             let path = beside(self.file.path(), ending);
             let inode = Inode::of(&fs::symlink_metadata(&path)?);
@@ -267,25 +267,25 @@ impl Database {
     /// name ends with the process.
     ///
     /// # Errors
-    /// [`Problem::Moved`], [`Problem::Parted`].
-    pub(crate) fn judge_place(&self) -> Result<(), Problem> {
+    /// [`FileProblem::Moved`], [`FileProblem::Parted`].
+    pub(crate) fn judge_place(&self) -> Result<(), FileProblem> {
         if !self.file.is_in_place() {
-            return Err(Problem::Moved);
+            return Err(FileProblem::Moved);
         }
         match self.companions.iter().find(|companion| !companion.inode.is_at(&companion.path)) {
-            Some(gone) => Err(Problem::Parted { gone: gone.path.clone() }),
+            Some(gone) => Err(FileProblem::Parted { gone: gone.path.clone() }),
             None => Ok(()),
         }
     }
 
     /// Starts checkpoints on a thread of their own, which [`commit`](Self::commit) triggers.
-    pub(super) fn write_back_beside(&mut self, format: Format, durability: Durability) -> Result<(), Problem> {
+    pub(super) fn write_back_beside(&mut self, format: Format, durability: Durability) -> Result<(), FileProblem> {
         self.checkpoints = Some(Box::new(Checkpoints::of(&mut self.db, format, durability)?));
         Ok(())
     }
 
     /// Ends a transaction.
-    pub(crate) fn commit(&mut self) -> Result<(), Problem> {
+    pub(crate) fn commit(&mut self) -> Result<(), FileProblem> {
         self.db.prepare_cached("COMMIT")?.execute([])?;
         if let Some(checkpoints) = &mut self.checkpoints {
             checkpoints.after_commit(&self.db, &self.file);
@@ -327,7 +327,7 @@ fn files() -> MutexGuard<'static, BTreeMap<Inode, Entry>> {
 }
 
 /// Opens a descriptor for reading, which is enough for the lock; returns whether the file was created.
-fn descriptor(path: &Path, make: bool) -> Result<(File, bool), Problem> {
+fn descriptor(path: &Path, make: bool) -> Result<(File, bool), FileProblem> {
     // NONBLOCK: a FIFO may have taken the place of the file just now.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -382,7 +382,7 @@ mod tests {
         let reader = Held::look(&folder.join("link")).unwrap();
         assert_eq!((reader.inode, reader.path()), (writer.inode, writer.path()));
         assert_eq!(writer.with(|entry| (entry.holders, entry.more.len())), (2, 0));
-        assert!(matches!(Held::take(&folder.join("link")), Err(Problem::InUse { holder: Some(_) })));
+        assert!(matches!(Held::take(&folder.join("link")), Err(FileProblem::InUse { holder: Some(_) })));
         assert_eq!(reader.writer().unwrap(), Some(Some(std::process::id())));
         drop(writer);
         assert_eq!(reader.writer().unwrap(), None);

@@ -21,7 +21,7 @@ pub(crate) use open::{join, transaction};
 pub(crate) use place::{beside, place};
 use std::time::Duration;
 
-pub use problem::Problem;
+pub use problem::FileProblem;
 pub use wal::Cut;
 pub(crate) use wal::inspect;
 
@@ -37,12 +37,15 @@ pub enum Durability {
 
 /// Time and size for which ended rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Retention {
     /// Time for which a row is kept after its end.
     pub age: Duration,
     /// Size of the file in bytes beyond which the oldest ended rows are deleted before that time.
     pub bytes: u64,
 }
+
+systole_core::vocab::setters!(Retention { age: Duration, bytes: u64 });
 
 impl Default for Retention {
     /// 7 days, 1 GiB.

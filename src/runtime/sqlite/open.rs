@@ -11,7 +11,7 @@ use super::Durability;
 use super::format::Format;
 use super::held::{Database, Held, create};
 use super::place::beside;
-use super::problem::Problem;
+use super::problem::FileProblem;
 use super::wal::{self, Cut};
 
 /// Time limit for a reader that waits for access to the file.
@@ -42,19 +42,19 @@ pub(crate) struct Opening<'a, T> {
     /// True if the part of the log behind a damaged place may be cut off.
     pub(crate) cut: bool,
     /// Writes the initial rows of a new file.
-    pub(crate) fill: &'a dyn Fn(&Connection) -> Result<(), Problem>,
+    pub(crate) fill: &'a dyn Fn(&Connection) -> Result<(), FileProblem>,
     /// Reads the contents of a file of a version, which shows that it is in order.
-    pub(crate) read: &'a dyn Fn(&Connection, i64) -> Result<T, Problem>,
+    pub(crate) read: &'a dyn Fn(&Connection, i64) -> Result<T, FileProblem>,
     /// Migrates the rows of an earlier version; returns the contents as they are then.
-    pub(crate) renew: &'a dyn Fn(&Connection, i64, T) -> Result<T, Problem>,
+    pub(crate) renew: &'a dyn Fn(&Connection, i64, T) -> Result<T, FileProblem>,
 }
 
 impl<T> Opening<'_, T> {
     /// Opens a file, or creates one where there is none or an empty one.
     ///
     /// # Errors
-    /// [`Problem::InUse`] if another writer has the file, or the [`Problem`] that it has. It is left unchanged.
-    pub(crate) fn open(&self, file: &Path) -> Result<Opened<T>, Problem> {
+    /// [`FileProblem::InUse`] if another writer has the file, or the [`FileProblem`] that it has. It is left unchanged.
+    pub(crate) fn open(&self, file: &Path) -> Result<Opened<T>, FileProblem> {
         let mut held = Held::take(file)?;
         if fs::metadata(held.path())?.len() == 0 {
             held = self.create(held)?;
@@ -63,7 +63,7 @@ impl<T> Opening<'_, T> {
         let cut = wal::inspect(held.path())?;
         let given_up = |cut: &Cut| self.cut || (cut.short && self.durability == Durability::Process);
         if let Some(cut) = cut.filter(|cut| cut.is_damage() && !given_up(cut)) {
-            return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
+            return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
         }
         let mut db = open_to_write(held, self.durability)?;
         let version = self.format.version_of(&db)?;
@@ -84,7 +84,7 @@ impl<T> Opening<'_, T> {
     }
 
     /// Creates the file that replaces an empty one, which stays locked meanwhile.
-    fn create(&self, empty: Held) -> Result<Held, Problem> {
+    fn create(&self, empty: Held) -> Result<Held, FileProblem> {
         let path = empty.path();
         let made = self.make(path);
         if made.is_err() && empty.was_made() {
@@ -96,11 +96,11 @@ impl<T> Opening<'_, T> {
     }
 
     /// Creates the file under another name first, so that it is complete or not there.
-    fn make(&self, file: &Path) -> Result<(), Problem> {
+    fn make(&self, file: &Path) -> Result<(), FileProblem> {
         let log = beside(file, "-wal");
         if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
             // SQLite would take it for the log of the new file.
-            return Err(Problem::Headless { log });
+            return Err(FileProblem::Headless { log });
         }
         let new = beside(file, "-new");
         for ending in ["", "-wal", "-shm", "-journal"] {
@@ -129,27 +129,27 @@ impl<T> Opening<'_, T> {
 /// Opens a file for writing that another connection has opened and checked, and writes, too.
 ///
 /// Only SQLite opens it: closing another descriptor would release the locks of this process.
-pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Result<Database, Problem> {
+pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Result<Database, FileProblem> {
     let held = Held::look(file)?;
     recognize(&held, format)?;
     let db = open_to_write(held, durability)?;
     let version = format.version_of(&db)?;
     format.compare(&db, version)?;
     if version < format.version() {
-        return Err(Problem::Older { found: version });
+        return Err(FileProblem::Older { found: version });
     }
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(db)
 }
 
 /// Opens a file for reading that this process has opened and checked.
-pub(crate) fn join_to_read(file: &Path, format: Format) -> Result<Database, Problem> {
+pub(crate) fn join_to_read(file: &Path, format: Format) -> Result<Database, FileProblem> {
     let held = Held::look(file)?;
     recognize(&held, format)?;
     read(held, format)
 }
 
-fn read(held: Held, format: Format) -> Result<Database, Problem> {
+fn read(held: Held, format: Format) -> Result<Database, FileProblem> {
     let db = connect(held, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     settle(&db)?;
     let version = format.version_of(&db)?;
@@ -157,11 +157,11 @@ fn read(held: Held, format: Format) -> Result<Database, Problem> {
     Ok(db)
 }
 
-fn open_to_write(held: Held, durability: Durability) -> Result<Database, Problem> {
+fn open_to_write(held: Held, durability: Durability) -> Result<Database, FileProblem> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = connect(held, flags)?;
     if db.is_readonly("main")? {
-        return Err(Problem::ReadOnly);
+        return Err(FileProblem::ReadOnly);
     }
     settle(&db)?;
     db.pragma_update(None, "cache_size", -CACHE)?;
@@ -173,20 +173,20 @@ fn open_to_write(held: Held, durability: Durability) -> Result<Database, Problem
 }
 
 /// Opens a file for reading, whether it is in use or not.
-pub(crate) fn open_to_read(file: &Path, format: Format) -> Result<Database, Problem> {
+pub(crate) fn open_to_read(file: &Path, format: Format) -> Result<Database, FileProblem> {
     let held = Held::look(file)?;
     recognize(&held, format)?;
     if held.writer()?.is_none()
         && let Some(cut) = wal::inspect(held.path())?.filter(Cut::is_damage)
     {
         // A reader rebuilds the index, which knows what is lost.
-        return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
+        return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
     }
     read(held, format)
 }
 
 /// Connects to exactly the file that is held.
-fn connect(held: Held, flags: OpenFlags) -> Result<Database, Problem> {
+fn connect(held: Held, flags: OpenFlags) -> Result<Database, FileProblem> {
     let db = Connection::open_with_flags(held.path(), flags)?;
     db.busy_timeout(BUSY)?;
     // A refused file stays unchanged, including its log.
@@ -194,11 +194,11 @@ fn connect(held: Held, flags: OpenFlags) -> Result<Database, Problem> {
     // SQLite opens the file with its first statement.
     db.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
     let db = Database::new(db, held);
-    if db.file().is_in_place() { Ok(db) } else { Err(Problem::Moved) }
+    if db.file().is_in_place() { Ok(db) } else { Err(FileProblem::Moved) }
 }
 
 impl Durability {
-    pub(crate) fn set(self, db: &Connection) -> Result<(), Problem> {
+    pub(crate) fn set(self, db: &Connection) -> Result<(), FileProblem> {
         match self {
             Self::Process => db.pragma_update(None, "synchronous", "NORMAL")?,
             Self::Power => {
@@ -213,7 +213,7 @@ impl Durability {
 }
 
 /// Settings for readers and writers.
-fn settle(db: &Connection) -> Result<(), Problem> {
+fn settle(db: &Connection) -> Result<(), FileProblem> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // Otherwise SQLite plans `x = ?1 … ORDER BY` and `LIMIT ?1` by value, and prepares the statement again for each.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
@@ -242,31 +242,31 @@ pub(crate) fn transaction<T, E: From<rusqlite::Error>>(
 
 /// Checks the header alone (SQLite's file format, section 1.3), without a lock or a trace. SQLite would refuse a file
 /// without its log if its process was killed while the log was written back.
-fn recognize(file: &Held, format: Format) -> Result<(), Problem> {
+fn recognize(file: &Held, format: Format) -> Result<(), FileProblem> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut header = [0; 100];
     let whole = file.head(&mut header)? == header.len();
     let number = |at: usize| i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let (version, id) = (number(60), number(68));
     if !whole || !header.starts_with(MAGIC) || id != format.id {
-        return Err(Problem::Foreign { format: format.name });
+        return Err(FileProblem::Foreign { format: format.name });
     }
     format.judge(version.into()).map(drop)
 }
 
-fn check(db: &Connection) -> Result<(), Problem> {
+fn check(db: &Connection) -> Result<(), FileProblem> {
     let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    if found == "ok" { Ok(()) } else { Err(Problem::damaged(found.replace('\n', " "))) }
+    if found == "ok" { Ok(()) } else { Err(FileProblem::damaged(found.replace('\n', " "))) }
 }
 
 /// Writes the log back and empties it: a part that was cut off must not precede new frames.
-pub(crate) fn truncate_log(db: &Connection) -> Result<(), Problem> {
+pub(crate) fn truncate_log(db: &Connection) -> Result<(), FileProblem> {
     let busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    if busy { Err(Problem::InUse { holder: None }) } else { Ok(()) }
+    if busy { Err(FileProblem::InUse { holder: None }) } else { Ok(()) }
 }
 
 /// Bytes of the file that are in use.
-pub(crate) fn used(db: &Connection) -> Result<u64, Problem> {
+pub(crate) fn used(db: &Connection) -> Result<u64, FileProblem> {
     let number = |name: &str| db.prepare_cached(&format!("PRAGMA {name}"))?.query_row([], |row| row.get::<_, i64>(0));
     let pages = number("page_count")? - number("freelist_count")?;
     Ok(u64::try_from(pages * number("page_size")?).unwrap_or_default())

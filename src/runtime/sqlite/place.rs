@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::problem::Problem;
+use super::problem::FileProblem;
 
 /// Returns the path of a companion file with that ending.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
@@ -18,9 +18,9 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 /// beside the resolved path, too.
 ///
 /// # Errors
-/// [`Problem::NoFile`] if something other than a file is there, [`Problem::Dangling`] for a link without a target, and
-/// [`Problem::Linked`] for a file with other names: the log is beside one name alone.
-pub(crate) fn place(path: &Path) -> Result<PathBuf, Problem> {
+/// [`FileProblem::NoFile`] if something other than a file is there, [`FileProblem::Dangling`] for a link without a
+/// target, and [`FileProblem::Linked`] for a file with other names: the log is beside one name alone.
+pub(crate) fn place(path: &Path) -> Result<PathBuf, FileProblem> {
     match fs::canonicalize(path) {
         Ok(real) => {
             judge(&fs::metadata(&real)?)?;
@@ -32,21 +32,21 @@ pub(crate) fn place(path: &Path) -> Result<PathBuf, Problem> {
 }
 
 /// Refuses anything but a file with one name.
-pub(super) fn judge(found: &Metadata) -> Result<(), Problem> {
+pub(super) fn judge(found: &Metadata) -> Result<(), FileProblem> {
     if !found.is_file() {
-        return Err(Problem::NoFile { what: kind(found.file_type()) });
+        return Err(FileProblem::NoFile { what: kind(found.file_type()) });
     }
     match found.nlink() {
         0 | 1 => Ok(()),
-        links => Err(Problem::Linked { links }),
+        links => Err(FileProblem::Linked { links }),
     }
 }
 
-fn absent(path: &Path) -> Result<PathBuf, Problem> {
+fn absent(path: &Path) -> Result<PathBuf, FileProblem> {
     if let Ok(target) = fs::read_link(path) {
-        return Err(Problem::Dangling { target });
+        return Err(FileProblem::Dangling { target });
     }
-    let name = path.file_name().ok_or(Problem::NoFile { what: "a folder" })?;
+    let name = path.file_name().ok_or(FileProblem::NoFile { what: "a folder" })?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok(fs::canonicalize(folder)?.join(name))
 }

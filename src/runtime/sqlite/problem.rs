@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 /// A reason why a file can't be used.
 #[derive(thiserror::Error)]
-pub enum Problem {
+#[non_exhaustive]
+pub enum FileProblem {
     /// Another writer has the file.
     #[error("in use by {}: end that first (SIGTERM keeps its waiting messages), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
     InUse {
@@ -37,7 +38,7 @@ pub enum Problem {
         links: u64,
     },
     /// Another file of its kind stands beside another name of the journal.
-    #[error("{} is there, too, beside another name of the journal: move away the one that is not this organism's", .other.display())]
+    #[error("{} exists beside another name of the journal: move away the one that is not this organism's", .other.display())]
     Twofold {
         /// The other file.
         other: PathBuf,
@@ -110,15 +111,15 @@ pub enum Problem {
     Io(io::Error),
 }
 
-systole_core::vocab::debug_is_display!(Problem);
+systole_core::vocab::debug_is_display!(FileProblem);
 
-impl Problem {
+impl FileProblem {
     pub(crate) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged { what: what.into() }
     }
 }
 
-impl From<io::Error> for Problem {
+impl From<io::Error> for FileProblem {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
@@ -128,7 +129,7 @@ impl From<io::Error> for Problem {
     }
 }
 
-impl From<rusqlite::Error> for Problem {
+impl From<rusqlite::Error> for FileProblem {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as Code;
         match error.sqlite_error_code() {

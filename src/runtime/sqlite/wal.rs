@@ -17,7 +17,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use super::place::beside;
-use super::problem::Problem;
+use super::problem::FileProblem;
 
 const HEADER: usize = 32;
 const FRAME: usize = 24;
@@ -43,7 +43,7 @@ impl Cut {
 }
 
 /// Finds the part of the log that the next start will drop, if any.
-pub(crate) fn inspect(database: &Path) -> Result<Option<Cut>, Problem> {
+pub(crate) fn inspect(database: &Path) -> Result<Option<Cut>, FileProblem> {
     let index = Index::read(&beside(database, "-shm"))?;
     let file = match File::open(beside(database, "-wal")) {
         Ok(file) => file,
@@ -69,7 +69,7 @@ struct Index {
 
 impl Index {
     /// Reads the index; `None` if it is incomplete or not a writer's.
-    fn read(path: &Path) -> Result<Option<Self>, Problem> {
+    fn read(path: &Path) -> Result<Option<Self>, FileProblem> {
         /// Two copies of a header, and the number of frames that are written back.
         const LEN: usize = 2 * 48 + 4;
         const VERSION: u32 = 3_007_000;

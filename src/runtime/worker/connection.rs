@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use systole_core::vocab::{Fault, Limits, MessageId};
+use systole_core::vocab::{Limits, MessageId};
 use tokio::sync::Notify;
 
-use super::exchange::{Exchange, Heard, Said};
-use super::line;
+use super::exchange::{Exchange, Heard, LineEffect};
+use super::line::{self, Recorded};
 
 /// Bytes that wait for a process to read them; beyond, messages and answers wait themselves.
 const ROOM: usize = 256 * 1024;
@@ -27,10 +27,10 @@ pub(super) struct Connection {
     end: RefCell<Option<Rc<str>>>,
 }
 
-/// The lines of a process about a message, for its handler: the exchange bounds them.
+/// The lines of a process about a message, for its handler: the exchange bounds them, but for progress.
 #[derive(Default)]
 struct Inbox {
-    said: VecDeque<Said>,
+    said: VecDeque<LineEffect>,
     waker: Option<Waker>,
 }
 
@@ -64,11 +64,11 @@ impl Connection {
         self.end.borrow().is_some()
     }
 
-    /// Registers a message before it is sent.
-    pub(super) fn open(self: &Rc<Self>, id: MessageId) -> Ticket {
+    /// Registers a message before it is sent, with the values that it recorded in earlier runs.
+    pub(super) fn open(self: &Rc<Self>, id: MessageId, recorded: &[Recorded]) -> Ticket {
         let inbox = Rc::default();
         if !self.has_ended() {
-            self.exchange.borrow_mut().open(id, Rc::clone(&inbox));
+            self.exchange.borrow_mut().open(id, recorded, Rc::clone(&inbox));
         }
         Ticket { id, connection: self.clone(), inbox, told: false }
     }
@@ -91,9 +91,9 @@ impl Connection {
         }
     }
 
-    /// Answers a call. A process that has ended needs no answer.
-    pub(super) async fn answer(&self, id: MessageId, label: &str, outcome: Result<&str, &Fault>) {
-        if self.send(&line::answer(id, label, outcome)).await {
+    /// Sends the line that answers a call or confirms a value. A process that has ended needs none.
+    pub(super) async fn answer(&self, id: MessageId, label: &str, line: &[u8]) {
+        if self.send(line).await {
             self.exchange.borrow_mut().answered(id, label);
         }
     }
@@ -126,10 +126,14 @@ impl Connection {
     pub(super) fn hear(&self, line: &[u8]) -> Result<(), String> {
         let heard = self.exchange.borrow_mut().hear(line)?;
         if let (Heard::About { id, said }, Some(inbox)) = heard {
-            if matches!(said, Said::Overdrawn(_)) {
+            if matches!(said, LineEffect::Overdrawn(_)) {
                 self.push(&line::cancel(id));
             }
             let mut inbox = inbox.borrow_mut();
+            // Of progress that comes faster than it is taken, the last is shown: a process can't fill the inbox.
+            if matches!((&said, inbox.said.back()), (LineEffect::Progressed(_), Some(LineEffect::Progressed(_)))) {
+                inbox.said.pop_back();
+            }
             inbox.said.push_back(said);
             inbox.waker.take().into_iter().for_each(Waker::wake);
         }
@@ -148,7 +152,7 @@ impl Connection {
 
 impl Ticket {
     /// The next thing that the process said about the message, or the reason why it will say no more.
-    pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Result<Said, Rc<str>>> {
+    pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Result<LineEffect, Rc<str>>> {
         let mut inbox = self.inbox.borrow_mut();
         if let Some(said) = inbox.said.pop_front() {
             return Poll::Ready(Ok(said));

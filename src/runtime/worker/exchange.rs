@@ -4,19 +4,23 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::value::RawValue;
 use systole_core::core::{Emission, EmissionKind};
 use systole_core::vocab::{BrokenRule, Fault, FaultCode, Limits, MessageId, Name, XmlLimits};
 use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::Draft;
 
-use super::line::{self, About, Line};
+use super::line::{self, About, Line, Recorded};
 
 /// Lines in a row about messages that are not in flight; beyond, the process is ended. A cancelled message may have
 /// been answered meanwhile.
 const STRAYS: u32 = 1000;
 
-/// The longest sentence of a failure that the caller gets, in bytes.
+/// The longest sentence of a failure that the caller gets, and of progress that operators get, in bytes.
 const SENTENCE: usize = 4096;
+
+/// Bytes that a recorded value counts besides its name and its JSON.
+const ENTRY: usize = 64;
 
 /// A line of a process, as the pump understands it.
 #[derive(Debug, Clone)]
@@ -28,7 +32,7 @@ pub enum Heard {
         /// The message.
         id: MessageId,
         /// The effect of the line.
-        said: Said,
+        said: LineEffect,
     },
     /// A line about a message that is not in flight, which has no effect.
     Stray {
@@ -39,7 +43,7 @@ pub enum Heard {
 
 /// The effect of a line about a message.
 #[derive(Debug, Clone)]
-pub enum Said {
+pub enum LineEffect {
     /// The answer: its payloads as one output, or the fault of an answer that is too long. The message has ended.
     Wrote(Result<Raw, Fault>),
     /// The failure, with a sentence for the caller. The message has ended.
@@ -51,14 +55,26 @@ pub enum Said {
         /// The call, or the fault of one that can't be read.
         call: Result<Emission, Fault>,
     },
-    /// One open call too many, or two under one label: the message has ended, with this fault, and is cancelled.
+    /// A value that the handler records, and whose durability the process awaits.
+    Recorded {
+        /// The label that its confirmation will name.
+        label: String,
+        /// The name of the value.
+        name: String,
+        /// The value, as the JSON that was written.
+        value: Box<RawValue>,
+    },
+    /// A sentence for operators on how far the handler is.
+    Progressed(String),
+    /// One open call or value too many, two under one label, or values of too many bytes: the message has ended, with
+    /// this fault, and is cancelled.
     Overdrawn(Fault),
 }
 
-impl Said {
+impl LineEffect {
     /// Tells whether the message has ended.
     pub fn is_end(&self) -> bool {
-        !matches!(self, Self::Called { .. })
+        !matches!(self, Self::Called { .. } | Self::Recorded { .. } | Self::Progressed(_))
     }
 }
 
@@ -75,8 +91,10 @@ pub(super) struct Exchange<T> {
 /// A message in flight.
 struct Flight<T> {
     owner: T,
-    /// Labels of its open calls.
+    /// Labels of its open calls, and of its values that are not durable yet.
     labels: Vec<String>,
+    /// Bytes of the values that it recorded, in all runs.
+    recorded: usize,
 }
 
 impl<T> Exchange<T> {
@@ -90,9 +108,10 @@ impl<T> Exchange<T> {
         self.flights.len()
     }
 
-    /// Registers a message, before the process gets it.
-    pub(super) fn open(&mut self, id: MessageId, owner: T) {
-        self.flights.insert(id, Flight { owner, labels: Vec::new() });
+    /// Registers a message with the values that it recorded in earlier runs, before the process gets it.
+    pub(super) fn open(&mut self, id: MessageId, recorded: &[Recorded], owner: T) {
+        let recorded = recorded.iter().map(|one| bytes_of(&one.name, &one.value)).sum();
+        self.flights.insert(id, Flight { owner, labels: Vec::new(), recorded });
     }
 
     /// Ends a message that has no answer yet; `None` if it is not in flight.
@@ -105,7 +124,7 @@ impl<T> Exchange<T> {
         std::mem::take(&mut self.flights).into_values().map(|flight| flight.owner)
     }
 
-    /// Notes that a call is answered: its label is free. `false` if it is not open.
+    /// Notes that a call is answered, or a value durable: its label is free. `false` if it is not open.
     pub(super) fn answered(&mut self, id: MessageId, label: &str) -> bool {
         let Some(flight) = self.flights.get_mut(&id) else { return false };
         let Some(at) = flight.labels.iter().position(|open| open == label) else { return false };
@@ -143,14 +162,26 @@ impl<T> Exchange<T> {
         };
         self.strays = 0;
         let said = match about {
-            About::Payloads(payloads) => Said::Wrote(joined(payloads, self.xml.message_bytes)),
-            About::Error(text) => Said::Failed(clipped(&text, SENTENCE).to_owned()),
-            About::Call { label, .. } if flight.labels.len() >= self.fanout || flight.labels.contains(&label) => {
-                Said::Overdrawn(too_many(self.fanout))
+            About::Payloads(payloads) => LineEffect::Wrote(joined(payloads, self.xml.message_bytes)),
+            About::Error(text) => LineEffect::Failed(clipped(&text, SENTENCE).to_owned()),
+            About::Progress(text) => LineEffect::Progressed(clipped(&text, SENTENCE).to_owned()),
+            About::Call { label, .. } | About::Record { label, .. }
+                if flight.labels.len() >= self.fanout || flight.labels.contains(&label) =>
+            {
+                LineEffect::Overdrawn(too_many(self.fanout))
+            }
+            About::Record { label, name, value } => {
+                flight.recorded = flight.recorded.saturating_add(bytes_of(&name, &value));
+                if flight.recorded > self.xml.message_bytes {
+                    LineEffect::Overdrawn(too_long(self.xml.message_bytes))
+                } else {
+                    flight.labels.push(label.clone());
+                    LineEffect::Recorded { label, name, value }
+                }
             }
             About::Call { xml, to, label } => {
                 flight.labels.push(label.clone());
-                Said::Called { label, call: emission(xml, to, &self.xml) }
+                LineEffect::Called { label, call: emission(xml, to, &self.xml) }
             }
         };
         let owner = flight.owner.clone();
@@ -199,6 +230,15 @@ fn too_many(most: usize) -> Fault {
     Fault::new(FaultCode::Limit, text)
 }
 
+fn too_long(most: usize) -> Fault {
+    Fault::new(FaultCode::Limit, format!("the listener recorded more than {most} bytes for one message"))
+}
+
+/// Bytes that a recorded value counts.
+fn bytes_of(name: &str, value: &RawValue) -> usize {
+    name.len() + value.get().len() + ENTRY
+}
+
 /// Cuts a text to at most `most` bytes.
 pub(super) fn clipped(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
@@ -212,12 +252,12 @@ mod tests {
     const ID: &str = "00000000-0000-0000-0000-000000000001";
 
     fn exchange(fanout: usize) -> Exchange<()> {
-        let mut exchange = Exchange::new(&Limits { fanout, ..Limits::default() });
-        exchange.open(ID.parse().unwrap(), ());
+        let mut exchange = Exchange::new(&Limits::default().fanout(fanout));
+        exchange.open(ID.parse().unwrap(), &[], ());
         exchange
     }
 
-    fn about(exchange: &mut Exchange<()>, rest: &str) -> Said {
+    fn about(exchange: &mut Exchange<()>, rest: &str) -> LineEffect {
         match exchange.hear(format!(r#"{{"id":"{ID}",{rest}}}"#).as_bytes()) {
             Ok((Heard::About { said, .. }, _)) => said,
             other => panic!("{rest}: {other:?}"),
@@ -232,6 +272,9 @@ mod tests {
             (format!(r#"{{"id":"{ID}"}}"#), "exactly one of"),
             (format!(r#"{{"id":"{ID}","error":"x","pong":1}}"#), "exactly one of"),
             (format!(r#"{{"id":"{ID}","call":"<a/>"}}"#), "needs \"as\""),
+            (format!(r#"{{"id":"{ID}","record":"a","value":1}}"#), "needs \"as\""),
+            (format!(r#"{{"id":"{ID}","call":"<a/>","as":"{}"}}"#, "x".repeat(257)), "at most 256 bytes"),
+            (format!(r#"{{"id":"{ID}","record":"a","progress":"b","as":"1"}}"#), "exactly one of"),
             (r#"{"error":"x"}"#.to_owned(), "needs the \"id\""),
             (r#"{"id":"x","error":"x"}"#.to_owned(), "'x' is no id"),
             (r#"{"pong":1}"#.to_owned(), "the last heartbeat has the number 0"),
@@ -249,7 +292,7 @@ mod tests {
         for _ in 0..STRAYS {
             assert!(matches!(exchange.hear(stray), Ok((Heard::Stray { .. }, None))));
         }
-        assert!(matches!(about(&mut exchange, r#""error":"one""#), Said::Failed(_)));
+        assert!(matches!(about(&mut exchange, r#""error":"one""#), LineEffect::Failed(_)));
         for _ in 0..STRAYS {
             exchange.hear(stray).unwrap();
         }
@@ -260,22 +303,64 @@ mod tests {
     fn a_label_is_taken_until_its_call_is_answered() {
         let mut exchange = exchange(2);
         let id = ID.parse().unwrap();
-        assert!(matches!(about(&mut exchange, r#""call":"<a/>","as":"1""#), Said::Called { call: Ok(_), .. }));
+        assert!(matches!(about(&mut exchange, r#""call":"<a/>","as":"1""#), LineEffect::Called { call: Ok(_), .. }));
         // One that can't be read is open, too, until its fault is sent.
-        assert!(matches!(about(&mut exchange, r#""call":"<a","as":"2""#), Said::Called { call: Err(_), .. }));
+        assert!(matches!(about(&mut exchange, r#""call":"<a","as":"2""#), LineEffect::Called { call: Err(_), .. }));
         exchange.answered(id, "1");
-        assert!(matches!(about(&mut exchange, r#""call":"<a/>","as":"1""#), Said::Called { .. }));
-        let Said::Overdrawn(fault) = about(&mut exchange, r#""call":"<a/>","as":"3""#) else { panic!("a third one") };
+        assert!(matches!(about(&mut exchange, r#""call":"<a/>","as":"1""#), LineEffect::Called { .. }));
+        let LineEffect::Overdrawn(fault) = about(&mut exchange, r#""call":"<a/>","as":"3""#) else {
+            panic!("a third one")
+        };
         assert!(fault.code == FaultCode::Limit && exchange.load() == 0, "{fault:?}");
-        exchange.open(id, ());
+        exchange.open(id, &[], ());
         about(&mut exchange, r#""call":"<a/>","as":"1""#);
-        assert!(matches!(about(&mut exchange, r#""call":"<b/>","as":"1""#), Said::Overdrawn(_)));
+        assert!(matches!(about(&mut exchange, r#""call":"<b/>","as":"1""#), LineEffect::Overdrawn(_)));
+    }
+
+    #[test]
+    fn values_are_bounded_over_all_runs_of_a_message() {
+        let xml = XmlLimits::default().message_bytes(1000);
+        let mut exchange = Exchange::new(&Limits::default().xml(xml));
+        let id = ID.parse().unwrap();
+        let value = serde_json::value::to_raw_value(&"x".repeat(500)).unwrap();
+        let before = Recorded { name: "before".to_owned(), value };
+        exchange.open(id, &[before], ());
+        let said = about(&mut exchange, &format!(r#""record":"a","value":"{}","as":"1""#, "x".repeat(300)));
+        assert!(matches!(said, LineEffect::Recorded { .. }), "{said:?}");
+        // A value that is absent is null.
+        let said = about(&mut exchange, r#""record":"b","as":"2""#);
+        let LineEffect::Overdrawn(fault) = said else { panic!("1,002 bytes and entries: {said:?}") };
+        assert!(fault.code == FaultCode::Limit && exchange.load() == 0, "{fault:?}");
+    }
+
+    #[test]
+    fn any_json_is_recorded_as_it_was_written() {
+        let mut exchange = exchange(9);
+        let deep = format!("{}1{}", "[".repeat(1000), "]".repeat(1000));
+        for (at, written) in
+            ["1e999", "340282366920938463463374607431768211456", "0.18126486333322134", &deep].iter().enumerate()
+        {
+            match about(&mut exchange, &format!(r#""record":"a","value":{written},"as":"{at}""#)) {
+                LineEffect::Recorded { value, .. } => assert_eq!(value.get(), *written),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn progress_leaves_its_message_open_and_is_cut() {
+        let mut exchange = exchange(1);
+        let said = about(&mut exchange, &format!(r#""progress":"{}""#, "x".repeat(5000)));
+        assert!(matches!(&said, LineEffect::Progressed(text) if text.len() == SENTENCE), "{said:?}");
+        assert_eq!(exchange.load(), 1);
     }
 
     #[test]
     fn an_answer_ends_its_message() {
         let mut exchange = exchange(2);
-        let Said::Wrote(Ok(raw)) = about(&mut exchange, r#""payloads":["<a/>","<b/>"]"#) else { panic!("an answer") };
+        let LineEffect::Wrote(Ok(raw)) = about(&mut exchange, r#""payloads":["<a/>","<b/>"]"#) else {
+            panic!("an answer")
+        };
         assert_eq!(&raw.bytes()[..], b"<a/>\n<b/>");
         let again = exchange.hear(format!(r#"{{"id":"{ID}","payloads":[]}}"#).as_bytes());
         assert!(matches!(again, Ok((Heard::Stray { .. }, None))), "{again:?}");

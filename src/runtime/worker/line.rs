@@ -1,6 +1,7 @@
 //! Lines of the protocol with a process, and their limits.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use systole_core::core::{Body, JoinPosition, Message, Remembered};
 use systole_core::protocol::write_fault;
 use systole_core::vocab::{Fault, Limits, MessageId};
@@ -11,6 +12,9 @@ use super::exchange::clipped;
 const FRAME: usize = 4096;
 /// Bytes of JSON for one byte of text, at most: `\u0000`.
 const ESCAPED: usize = 6;
+
+/// Bytes of the label of a call or of a value, at most.
+const LABEL: usize = 256;
 
 /// A line of a process.
 #[derive(Debug)]
@@ -27,6 +31,16 @@ pub(super) enum About {
     Payloads(Vec<String>),
     Error(String),
     Call { xml: String, to: Option<String>, label: String },
+    Record { name: String, value: Box<RawValue>, label: String },
+    Progress(String),
+}
+
+/// A value that the handler of a message recorded in an earlier run.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Recorded {
+    pub(super) name: String,
+    /// As it was written: numbers of any size, and any depth.
+    pub(super) value: Box<RawValue>,
 }
 
 /// Returns the length of the longest line that a process may write: a complete payload, however it is escaped.
@@ -41,6 +55,9 @@ struct Incoming {
     error: Option<String>,
     call: Option<String>,
     to: Option<String>,
+    record: Option<String>,
+    value: Option<Box<RawValue>>,
+    progress: Option<String>,
     #[serde(rename = "as")]
     label: Option<String>,
     pong: Option<u64>,
@@ -52,16 +69,26 @@ pub(super) fn read(line: &[u8]) -> Result<Line, String> {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Err("it is no JSON object".to_owned());
     }
-    let Incoming { id, payloads, error, call, to, label, pong } =
+    let Incoming { id, payloads, error, call, to, record, value, progress, label, pong } =
         serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let about = match (payloads, error, call, pong) {
-        (None, None, None, Some(pong)) => return Ok(Line::Pong(pong)),
-        (Some(payloads), None, None, None) => About::Payloads(payloads),
-        (None, Some(error), None, None) => About::Error(error),
-        (None, None, Some(xml), None) => {
-            About::Call { xml, to, label: label.ok_or("a call needs \"as\", which its answer will name")? }
+    let label = || match label {
+        None => Err("a line that is answered needs \"as\", which the answer will name".to_owned()),
+        Some(label) if label.len() > LABEL => Err(format!("\"as\" has at most {LABEL} bytes")),
+        Some(label) => Ok(label),
+    };
+    let about = match (payloads, error, call, record, progress, pong) {
+        (None, None, None, None, None, Some(pong)) => return Ok(Line::Pong(pong)),
+        (Some(payloads), None, None, None, None, None) => About::Payloads(payloads),
+        (None, Some(error), None, None, None, None) => About::Error(error),
+        (None, None, Some(xml), None, None, None) => About::Call { xml, to, label: label()? },
+        (None, None, None, Some(name), None, None) => {
+            About::Record { name, value: value.unwrap_or_else(|| RawValue::NULL.to_owned()), label: label()? }
         }
-        _ => return Err("it needs exactly one of \"payloads\", \"error\", \"call\" and \"pong\"".to_owned()),
+        (None, None, None, None, Some(text), None) => About::Progress(text),
+        _ => {
+            let kinds = r#""payloads", "error", "call", "record", "progress" and "pong""#;
+            return Err(format!("it needs exactly one of {kinds}"));
+        }
     };
     let id = id.ok_or("it needs the \"id\" of the message that it is about")?;
     let id = id.parse().map_err(|_| format!("\"id\": '{}' is no id", clipped(&id, 64)))?;
@@ -83,6 +110,8 @@ struct Work<'a> {
     deadline: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<Vec<Past<'a>>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    recorded: &'a [Recorded],
 }
 
 #[derive(Serialize)]
@@ -104,8 +133,8 @@ impl<'a> Past<'a> {
     }
 }
 
-/// Writes the line that delivers a message.
-pub(super) fn work(message: &Message, history: Option<&[Remembered]>) -> Vec<u8> {
+/// Writes the line that delivers a message, with what earlier runs of its handler recorded.
+pub(super) fn work(message: &Message, history: Option<&[Remembered]>, recorded: &[Recorded]) -> Vec<u8> {
     let fault;
     let payload = match &message.body {
         Body::Payload { payload, .. } => payload.payload(),
@@ -125,6 +154,7 @@ pub(super) fn work(message: &Message, history: Option<&[Remembered]>) -> Vec<u8>
         join: message.join.map(|JoinPosition { index, total, remaining }| Join { index, total, remaining }),
         deadline: message.deadline.map(|deadline| deadline.to_string()),
         history,
+        recorded,
     })
 }
 
@@ -158,6 +188,17 @@ pub(super) fn answer(id: MessageId, label: &str, outcome: Result<&str, &Fault>) 
         example: broken.and_then(|broken| broken.example.as_deref()),
     });
     write(&Answer { id: id.to_string(), r#as: label, reply: outcome.ok(), fault })
+}
+
+/// Writes the line that tells that a value is recorded.
+pub(super) fn recorded(id: MessageId, label: &str, name: &str) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Noted<'a> {
+        id: String,
+        r#as: &'a str,
+        recorded: &'a str,
+    }
+    write(&Noted { id: id.to_string(), r#as: label, recorded: name })
 }
 
 /// Writes the line that cancels a message.

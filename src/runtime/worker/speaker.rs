@@ -79,7 +79,7 @@ struct Lines<R> {
     begun: Vec<u8>,
     /// Bytes of the buffer that hold the line that came last, with its line feed, if it came in one piece.
     whole: usize,
-    /// Whether `begun` is the line that came last.
+    /// True if `begun` is the line that came last.
     pieced: bool,
 }
 

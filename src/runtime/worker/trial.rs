@@ -49,7 +49,7 @@ pub enum Spoken {
     Ended {
         /// The reason, as in a fault.
         why: String,
-        /// Whether the process exited with 0.
+        /// True if the process exited with 0.
         is_success: bool,
     },
 }
@@ -72,7 +72,7 @@ impl Trial {
 
     /// Registers a message, before its line is sent.
     pub fn open(&mut self, id: MessageId) {
-        self.exchange.open(id, ());
+        self.exchange.open(id, &[], ());
     }
 
     /// The line that cancels a message, and whether that was in flight.
@@ -84,6 +84,11 @@ impl Trial {
     /// The line that answers a call, if it is open.
     pub fn answer(&mut self, id: MessageId, label: &str, outcome: Result<&str, &Fault>) -> Option<String> {
         self.exchange.answered(id, label).then(|| text(line::answer(id, label, outcome)))
+    }
+
+    /// The line that confirms a recorded value, if that awaits it.
+    pub fn recorded(&mut self, id: MessageId, label: &str, name: &str) -> Option<String> {
+        self.exchange.answered(id, label).then(|| text(line::recorded(id, label, name)))
     }
 
     /// The line of the next heartbeat.

@@ -13,7 +13,7 @@ pub use documents::{DOCUMENTS, Document};
 use super::load::{LoadError, Scale};
 use super::memory;
 use super::messages::Order;
-use super::report::{HostileFigures, Verdict};
+use super::report::{BarVerdict, HostileFigures};
 use super::stopwatch::thread_cpu;
 use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::repair::{Shape, Vocabulary, repair};
@@ -29,7 +29,9 @@ const SMOKE: usize = 1 << 14;
 
 /// No limits, so that the work itself is measured, except one on the size: the canonical form of one document would be a
 /// hundred times as long as the document.
-const LIFTED: XmlLimits = XmlLimits { message_bytes: 8 * LARGE, ..XmlLimits::UNLIMITED };
+fn unlimited() -> XmlLimits {
+    XmlLimits::UNLIMITED.message_bytes(8 * LARGE)
+}
 
 /// The runs of each document: its size in bytes, and `true` if the limits are lifted.
 pub(super) fn runs(scale: Scale) -> Vec<(usize, bool)> {
@@ -45,7 +47,7 @@ pub(super) fn runs(scale: Scale) -> Vec<(usize, bool)> {
 /// [`LoadError`] if the payload of the benchmarks is no contract.
 pub(super) fn figures(document: &Document, bytes: usize, lifted: bool) -> Result<HostileFigures, LoadError> {
     let raw = Raw::new(document.of(bytes));
-    let limits = if lifted { LIFTED } else { XmlLimits::default() };
+    let limits = if lifted { unlimited() } else { XmlLimits::default() };
     let mut catalog = Catalog::new();
     catalog.add(PayloadSchema::of::<Order>()?)?;
     let mut validator = Validator::new(Arc::new(catalog));
@@ -138,6 +140,7 @@ pub fn verdict(raw: &Raw, limits: &XmlLimits) -> String {
         Err(LadderError::Strict(error)) => variant(format!("{:?}", error.kind())),
         Err(LadderError::Repair(error)) => variant(format!("{error:?}")),
         Err(LadderError::Beyond { repaired, .. }) => format!("beyond, {}", variant(format!("{:?}", repaired.kind()))),
+        Err(other) => variant(format!("{other:?}")),
     }
 }
 
@@ -150,7 +153,7 @@ fn timed(work: impl FnOnce()) -> f64 {
 
 /// The bars of the specification, over all documents that were run within the limits, as in the pump. The costs without
 /// limits only show the growth of the stages.
-pub(super) fn bars(figures: &[HostileFigures]) -> Vec<Verdict> {
+pub(super) fn bars(figures: &[HostileFigures]) -> Vec<BarVerdict> {
     let (small, large): (Vec<_>, Vec<_>) =
         figures.iter().filter(|figures| !figures.lifted).partition(|figures| figures.bytes <= SMALL);
     let worst = |values: &mut dyn Iterator<Item = f64>| values.max_by(f64::total_cmp);
@@ -158,7 +161,7 @@ pub(super) fn bars(figures: &[HostileFigures]) -> Vec<Verdict> {
     let peak = worst(&mut small.iter().filter_map(|figures| Some(figures.peak_rss? as f64 / 1e6)));
     let large_ms = worst(&mut large.iter().map(|figures| figures.worst_ms()));
     let bar =
-        |what, measured: Option<f64>, must| measured.map(|measured| Verdict::new(what, measured, Some(must), None));
+        |what, measured: Option<f64>, must| measured.map(|measured| BarVerdict::new(what, measured, Some(must), None));
     [
         bar("hostile document of up to 1 MiB, CPU ms of the slowest stage", small_ms, 50.0),
         bar("hostile document of up to 1 MiB, MB resident in the process", peak, 64.0),

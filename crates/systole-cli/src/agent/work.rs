@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::At;
 use crate::failure::Failure;
 use crate::log;
-use crate::screen::{Desk, Screen, Style};
+use crate::screen::{PeopleTerminal, Screen, Style};
 use crate::signals::Signals;
 use systole::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, Presence, run_agent_loop};
 use systole::runtime::command::kill_all;
@@ -20,7 +20,7 @@ const INTERRUPTED: u8 = 130;
 /// Handles messages until the gateway or a signal ends it.
 pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
     let mailbox = at.mailbox()?;
-    log::start(&Arc::new(Screen::standard(Style::Lines, Desk::None)), "info");
+    log::start(&Arc::new(Screen::standard(Style::Lines, PeopleTerminal::None)), "info");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let code = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(Failure::System)?;
@@ -91,7 +91,7 @@ async fn worker(
     handler: Arc<dyn Handler>,
     stop: watch::Receiver<bool>,
 ) -> LoopEnd {
-    let options = LoopOptions { stop: Some(stop), ..LoopOptions::default() };
+    let options = LoopOptions::default().stop(Some(stop));
     run_agent_loop(&mut delivery, &*handler, &mailbox, options).await
 }
 

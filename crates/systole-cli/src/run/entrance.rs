@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use systole::config::{Config, Kind};
+use systole::config::{Config, ListenerKind};
 use systole::gateway::{Gateway, GatewayError, RemoteListener, Serving};
 #[cfg(feature = "compat-molecule")]
 use systole::molecule;
@@ -25,8 +25,13 @@ impl Entrance {
         let (Some(settings), Some(journal)) = (&config.gateway, &config.journal) else { return Ok(Self(None)) };
         let listeners = config.blueprint.listeners().zip(&config.kinds);
         let remote = listeners.filter_map(|((_, contract), kind)| match kind {
-            Kind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
-            Kind::Command(_) | Kind::Worker(_) | Kind::Model(_) | Kind::Human | Kind::Echo | Kind::Tasks(_) => None,
+            ListenerKind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
+            ListenerKind::Command(_)
+            | ListenerKind::Worker(_)
+            | ListenerKind::Model(_)
+            | ListenerKind::Human
+            | ListenerKind::Echo
+            | ListenerKind::Tasks(_) => None,
         });
         let gateway = Gateway::new(settings, journal, remote).and_then(Gateway::listen).map_err(failure)?;
         #[cfg(feature = "compat-molecule")]

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
-use systole::config::{Config, Kind, Mistake, Survey, check_journal};
+use systole::config::{Config, ListenerKind, Mistake, Survey, check_journal};
 use systole::runtime::command::CommandListener;
 use systole::runtime::echo::EchoListener;
 use systole::runtime::human::{Console, HumanListener};
 use systole::runtime::journal::Journaled;
-use systole::runtime::worker::WorkerListener;
+use systole::runtime::worker::{WorkerListener, WorkerStart};
 use systole::runtime::{Events, Organism, OrganismBuilder};
 use systole_core::core::Party;
 use tokio::sync::mpsc::Receiver;
@@ -23,7 +23,7 @@ use super::watch::Watch;
 use super::{CLIENT, Run, gone};
 use crate::failure::Failure;
 use crate::log;
-use crate::screen::{Desk, Screen, Style};
+use crate::screen::{PeopleTerminal, Screen, Style};
 use crate::second_opinion;
 
 /// A running organism, and its ends.
@@ -51,11 +51,11 @@ impl Stage {
     pub(super) fn set(args: &Run) -> Result<Self, Failure> {
         let Survey { config, files } = Config::survey(&args.organism, &second_opinion::ask);
         let config = config.map_err(Failure::Config)?;
-        let people = config.kinds.contains(&Kind::Human);
+        let people = config.kinds.contains(&ListenerKind::Human);
         let watch = args.watch.then(|| Watch::new(&args.organism, &args.files, people, files));
-        let Plan { sources, keyboard } = Plan::new(args, &config, people)?;
-        let desk = if people { keyboard.desk() } else { Desk::None };
-        let screen = Screen::standard(style(args, people), desk).ending(if args.print0 { 0 } else { b'\n' });
+        let Inputs { sources, keyboard } = Inputs::new(args, &config, people)?;
+        let terminal = if people { keyboard.terminal() } else { PeopleTerminal::None };
+        let screen = Screen::standard(style(args, people), terminal).ending(if args.print0 { 0 } else { b'\n' });
         let screen = Arc::new(if args.quiet { screen.without_events() } else { screen });
         log::start(&screen, if args.quiet { "warn" } else { "info" });
         let console = keyboard.start(&screen);
@@ -113,7 +113,7 @@ fn style(args: &Run, people: bool) -> Style {
 }
 
 /// Sources of envelopes, and the keyboard of people.
-struct Plan {
+struct Inputs {
     sources: Vec<Source>,
     keyboard: Keyboard,
 }
@@ -123,7 +123,7 @@ enum Keyboard {
     Terminal(File),
 }
 
-impl Plan {
+impl Inputs {
     /// Chooses them: standard input is the keyboard, unless `-` is named as a file; without people it is the source of
     /// envelopes by default. People beside envelopes on standard input need a terminal of their own.
     fn new(args: &Run, config: &Config, people: bool) -> Result<Self, Failure> {
@@ -152,7 +152,8 @@ impl Plan {
 const TERMINAL: &str = "/dev/tty";
 
 fn no_terminal(config: &Config, cause: &io::Error) -> Failure {
-    let people = config.blueprint.listeners().zip(&config.kinds).filter(|(_, kind)| matches!(kind, Kind::Human));
+    let people =
+        config.blueprint.listeners().zip(&config.kinds).filter(|(_, kind)| matches!(kind, ListenerKind::Human));
     let people: Vec<String> = people.map(|((_, contract), _)| format!("'{}'", contract.name)).collect();
     Failure::unusable(format!(
         "{} (human: true) would type at the terminal, since standard input (-) holds messages; there is none \
@@ -163,18 +164,18 @@ fn no_terminal(config: &Config, cause: &io::Error) -> Failure {
 
 impl Keyboard {
     /// The terminal where people type, which also shows their questions, wherever standard error goes.
-    fn desk(&self) -> Desk {
+    fn terminal(&self) -> PeopleTerminal {
         let path = match self {
             Self::Standard if io::stdin().is_terminal() => "/dev/fd/0",
-            Self::Standard => return Desk::None,
+            Self::Standard => return PeopleTerminal::None,
             Self::Terminal(_) => TERMINAL,
         };
         let shared = io::stderr().is_terminal();
         // The terminal must not become the one that controls this process.
         match rustix::fs::open(path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(terminal) => Desk::Terminal { out: Box::new(File::from(terminal)), shared },
-            Err(_) if shared => Desk::Standard,
-            Err(_) => Desk::None,
+            Ok(terminal) => PeopleTerminal::Terminal { out: Box::new(File::from(terminal)), shared },
+            Err(_) if shared => PeopleTerminal::Standard,
+            Err(_) => PeopleTerminal::None,
         }
     }
 
@@ -199,7 +200,7 @@ fn builder(config: Config, console: &Console, entrance: &Entrance, models: &Mode
         .scheduling(blueprint.scheduling)
         .meta(blueprint.meta.clone())
         .schemas(schemas);
-    if let Some(Journaled { file, durability, retention }) = journal {
+    if let Some(Journaled { file, durability, retention, .. }) = journal {
         builder = builder.durable(file, durability).retention(retention);
     }
     for (_, client) in blueprint.clients() {
@@ -208,22 +209,27 @@ fn builder(config: Config, console: &Console, entrance: &Entrance, models: &Mode
     for ((_, contract), kind) in blueprint.listeners().zip(config.kinds) {
         let contract = contract.clone();
         builder = match kind {
-            Kind::Command(spec) => {
+            ListenerKind::Command(spec) => {
                 let command = CommandListener::new(contract.name.clone(), spec);
                 builder.raw_listener(contract, move || command.clone())
             }
-            Kind::Worker(spec) => {
+            ListenerKind::Worker(spec) => {
                 let name = contract.name.clone();
-                builder.raw_listener(contract, move || WorkerListener::new(name.clone(), spec.clone()))
+                let start = spec.start;
+                let worker = move || WorkerListener::new(name.clone(), spec.clone());
+                match start {
+                    WorkerStart::Lazy => builder.raw_listener(contract, worker),
+                    WorkerStart::Eager => builder.raw_listener_at_start(contract, worker),
+                }
             }
-            Kind::Model(settings) => models.listener(builder, contract, settings),
-            Kind::Human => {
+            ListenerKind::Model(settings) => models.listener(builder, contract, settings),
+            ListenerKind::Human => {
                 let human = HumanListener::new(console.clone());
                 builder.raw_listener(contract, move || human.clone())
             }
-            Kind::Echo => builder.raw_listener(contract, EchoListener::default),
-            Kind::Remote(_) => entrance.listener(builder, contract),
-            Kind::Tasks(tasks) => tasks.install(builder, &contract),
+            ListenerKind::Echo => builder.raw_listener(contract, EchoListener::default),
+            ListenerKind::Remote(_) => entrance.listener(builder, contract),
+            ListenerKind::Tasks(tasks) => tasks.install(builder, &contract),
         };
     }
     builder

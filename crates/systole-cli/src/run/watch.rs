@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use systole::config::{Config, Kind, Survey};
+use systole::config::{Config, ListenerKind, Survey};
 use tokio::time::{Instant, sleep_until};
 
 use crate::report;
@@ -88,7 +88,7 @@ impl Watch {
             let file = short(file);
             let name = file.display();
             match config {
-                Ok(config) if config.kinds.contains(&Kind::Human) == self.people => return (file, config),
+                Ok(config) if config.kinds.contains(&ListenerKind::Human) == self.people => return (file, config),
                 Ok(_) => screen.note(&format!(
                     "{name} changed: the first listener with human: true, or the end of the last, needs another start of the program"
                 )),

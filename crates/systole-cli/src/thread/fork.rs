@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use systole::config::Config;
-use systole::runtime::journal::{Fork as Point, ForkError, JournalReader, Options, SqliteJournal};
+use systole::runtime::journal::{Fork as Point, ForkError, JournalOptions, JournalReader, SqliteJournal};
 use systole_core::core::Party;
 use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
-use systole_xml::ladder::{Element, Raw, Validated, parse};
-use systole_xml::schema::{Catalog, Validator};
+use systole_xml::ladder::{Raw, parse};
+use systole_xml::schema::{Catalog, Element, Validated, Validator};
 
 use super::show::said_ids;
 use super::{Sought, conversation, digits, only};
@@ -72,7 +72,7 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
     };
     let point = Point { conversation, at, edit, owner: args.owner.clone() };
     // The secret is for journals that are new: this one is not.
-    let mut journal = SqliteJournal::open_existing(&journal, &Options::new([0; 32])).map_err(Failure::store)?;
+    let mut journal = SqliteJournal::open_existing(&journal, &JournalOptions::new([0; 32])).map_err(Failure::store)?;
     let id = journal.fork(&point).map_err(|error| match error {
         ForkError::Store(error) => Failure::store(error),
         error => Failure::no(error.to_string()),

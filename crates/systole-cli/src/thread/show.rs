@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use systole::runtime::journal::{Entry, JournalReader, Said, ThreadEntry};
+use systole::runtime::journal::{HistoryEntry, HistoryRecord, JournalReader, ThreadEntry};
 use systole_core::core::Usage;
 use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
 use systole_core::vocab::{MessageId, Time};
@@ -82,10 +82,10 @@ fn exchange(note: &NoteRecord) -> Option<String> {
 }
 
 impl Line {
-    fn of(Entry { at, said }: Entry, path: String) -> Self {
+    fn of(HistoryEntry { at, said, .. }: HistoryEntry, path: String) -> Self {
         let utf8 = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match said {
-            Said::Message(message, ended) => Self {
+            HistoryRecord::Message(message, ended) => Self {
                 at,
                 path,
                 id: Some(message.id),
@@ -102,14 +102,14 @@ impl Line {
                     BodyRecord::Fault(fault) | BodyRecord::Fatal(fault) => fault.to_string(),
                 },
             },
-            Said::Awaited(id, settled) => {
+            HistoryRecord::Awaited(id, settled) => {
                 let (from, text) = match settled.outcome {
                     Ok(answer) => (answer.from.to_string(), utf8(&answer.payload)),
                     Err(fault) => ("system".to_owned(), fault.to_string()),
                 };
                 Self { at, path, id: Some(id), from, kind: "awaited answer", state: "recorded".to_owned(), text }
             }
-            Said::Refused(note) => Self {
+            HistoryRecord::Refused(note) => Self {
                 at,
                 from: path.rsplit('/').next().unwrap_or_default().to_owned(),
                 path,
@@ -118,7 +118,7 @@ impl Line {
                 state: "kept".to_owned(),
                 text: note.value.to_string(),
             },
-            Said::Recorded(note) => Self {
+            HistoryRecord::Recorded(note) => Self {
                 at,
                 from: path.rsplit('/').next().unwrap_or_default().to_owned(),
                 path,
@@ -127,7 +127,7 @@ impl Line {
                 state: note.name.to_string(),
                 text: exchange(&note).unwrap_or_else(|| note.value.to_string()),
             },
-            Said::Left(egress, read) => Self {
+            HistoryRecord::Left(egress, read) => Self {
                 at,
                 path,
                 id: None,

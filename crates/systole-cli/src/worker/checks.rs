@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use systole::runtime::command::CommandSpec;
 use systole_core::vocab::{Fault, FaultCode};
 
 use super::contract::{Contract, Outcome, sentence};
-use super::pump::{Answer, Broken, Call, Came, Content, Patience, Pump};
+use super::pump::{Answer, Broken, Call, Came, Content, Patience, Pump, Record};
 use crate::failure::Failure;
 use crate::print;
 
@@ -29,12 +29,13 @@ enum Check {
     Long,
     Reply,
     Fault,
+    Record,
     Cancel,
     End,
 }
 
 impl Check {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Heartbeat,
         Self::Message,
         Self::Contract,
@@ -43,6 +44,7 @@ impl Check {
         Self::Long,
         Self::Reply,
         Self::Fault,
+        Self::Record,
         Self::Cancel,
         Self::End,
     ];
@@ -57,6 +59,7 @@ impl Check {
             Self::Long => "a long line",
             Self::Reply => "a call and its reply",
             Self::Fault => "a call and its fault",
+            Self::Record => "a message that recorded, run again",
             Self::Cancel => "a message that is cancelled",
             Self::End => "the end of its input",
         }
@@ -89,11 +92,24 @@ pub(super) struct Checks {
     refused: Vec<Broken>,
     /// The first payload whose message made a call, and why no reply to its calls is known.
     caller: Option<(usize, Result<(), String>)>,
+    /// The first payload whose message recorded values, and those.
+    recorder: Option<(usize, Vec<Record>)>,
+    /// True once the first answers, and the calls before them, kept the contract: from then on all are judged at once.
+    keeps: bool,
 }
 
 impl Checks {
     pub(super) fn new(program: CommandSpec, contract: Contract, patience: Patience) -> Self {
-        Self { program, contract, patience, answers: Vec::new(), refused: Vec::new(), caller: None }
+        Self {
+            program,
+            contract,
+            patience,
+            answers: Vec::new(),
+            refused: Vec::new(),
+            caller: None,
+            recorder: None,
+            keeps: false,
+        }
     }
 
     /// Runs all checks; after one that failed the next one gets another process.
@@ -147,6 +163,7 @@ impl Checks {
             Check::Long => self.long(pump).await,
             Check::Reply => self.called(pump, Reaction::Reply).await,
             Check::Fault => self.called(pump, Reaction::Fault).await,
+            Check::Record => self.recorded(pump).await,
             Check::Cancel => self.cancelled(pump).await,
             Check::End => pump.close().await.map(|()| Verdict::Passed),
         }
@@ -157,11 +174,13 @@ impl Checks {
         let mut answers = Vec::new();
         for at in 0..self.contract.samples.len() {
             pump.begin(Check::Message.name());
-            let more = Map::from_iter([("later".to_owned(), json!({ "version": 2 }))]);
-            let (_, line) = pump.message(&self.contract.samples[at], more);
+            let (id, line) = pump.message(&self.contract.samples[at], Some(("later", r#"{"version":2}"#)));
             pump.send(&[line]);
-            let (mut came, calls) = self.answered(pump, Reaction::Reply).await?;
+            let (mut came, calls) = self.heard(pump, Reaction::Reply).await?;
             answers.append(&mut came);
+            if self.recorder.is_none() && !pump.recorded(id).is_empty() {
+                self.recorder = Some((at, pump.recorded(id).to_vec()));
+            }
             if let Some(replied) = calls {
                 self.caller.get_or_insert((at, replied));
             }
@@ -179,30 +198,20 @@ impl Checks {
         if let Some(broken) = self.refused.pop() {
             return Err(broken);
         }
-        let mut judged = 0;
-        for Answer { line, content } in &self.answers {
-            let verdict = match content {
-                Content::Error(_) => continue,
-                Content::Wrote(Err(fault)) => Some(Err(sentence(fault))),
-                Content::Wrote(Ok(output)) => self.contract.judge(output),
-            };
-            match verdict {
-                None => return Ok(not_run("no --organism says what it may answer")),
-                Some(Ok(())) => judged += 1,
-                Some(Err(why)) => {
-                    let expected = format!("payloads that the listener may send: {why}");
-                    return Err(Broken { came: line.clone(), expected });
-                }
-            }
-        }
-        Ok(if judged == 0 { not_run("every message was answered with an error") } else { Verdict::Passed })
+        let judged = judged(&mut self.contract, &self.answers)?;
+        self.keeps = true;
+        Ok(match judged {
+            None => not_run("no --organism says what it may answer"),
+            Some(0) => not_run("every message was answered with an error"),
+            Some(_) => Verdict::Passed,
+        })
     }
 
     async fn together(&mut self, pump: &mut Pump) -> Result<Verdict, Broken> {
         let mut lines = Vec::new();
         for at in 0..TOGETHER {
             let sample = &self.contract.samples[at % self.contract.samples.len()];
-            lines.push(pump.message(sample, Map::new()).1);
+            lines.push(pump.message(sample, None).1);
         }
         lines.insert(TOGETHER / 2, pump.ping());
         pump.send(&lines);
@@ -213,7 +222,7 @@ impl Checks {
     /// The answer to the heartbeat before it shows that the beginning of the line was read.
     async fn pieces(&mut self, pump: &mut Pump) -> Result<Verdict, Broken> {
         let ping = pump.ping();
-        let (id, line) = pump.message(&self.contract.samples[0], Map::new());
+        let (id, line) = pump.message(&self.contract.samples[0], None);
         let rest = pump.send_begun(&ping, &line);
         match pump.next("the pong").await? {
             Came::Pong => {}
@@ -232,8 +241,8 @@ impl Checks {
         let (entries, size) = HISTORY;
         let text = "\u{2028}".repeat(size - 2) + "\u{85}\u{e9}";
         let past = json!({ "from": "cli", "payload": format!("<past xmlns=\"urn:systole:test\">{text}</past>") });
-        let history = Map::from_iter([("history".to_owned(), Value::from(vec![past; entries]))]);
-        let (_, line) = pump.message(&self.contract.samples[0], history);
+        let history = json!(vec![past; entries]).to_string();
+        let (_, line) = pump.message(&self.contract.samples[0], Some(("history", &history)));
         pump.send(&[line]);
         self.answered(pump, Reaction::Reply).await?;
         Ok(Verdict::Passed)
@@ -244,22 +253,41 @@ impl Checks {
         if let (Reaction::Reply, Err(why)) = (reaction, replied) {
             return Ok(Verdict::NotRun(why));
         }
-        let (_, line) = pump.message(&self.contract.samples[at], Map::new());
+        let (_, line) = pump.message(&self.contract.samples[at], None);
         pump.send(&[line]);
         self.answered(pump, reaction).await?;
         Ok(Verdict::Passed)
     }
 
+    /// A message with all values that such a message recorded before: it records none.
+    async fn recorded(&mut self, pump: &mut Pump) -> Result<Verdict, Broken> {
+        let Some((at, values)) = self.recorder.clone() else { return Ok(not_run("no message made it record")) };
+        let entries: Vec<_> =
+            values.iter().map(|(name, value)| format!(r#"{{"name":{},"value":{value}}}"#, json!(name))).collect();
+        let before = format!("[{}]", entries.join(","));
+        let (id, line) = pump.message(&self.contract.samples[at], Some(("recorded", &before)));
+        pump.send(&[line]);
+        self.answered(pump, Reaction::Reply).await?;
+        let Some((name, value)) = pump.recorded(id).first() else { return Ok(Verdict::Passed) };
+        let came = format!(r#"{{"record":{},"value":{value}}}"#, json!(name));
+        let expected = if values.iter().any(|(before, _)| before == name) {
+            format!("'{name}' from \"recorded\" of the message, not recorded again")
+        } else {
+            "the names that the message recorded before, whose values are in \"recorded\": a name that differs from run to run finds none".to_owned()
+        };
+        Err(Broken { came, expected })
+    }
+
     /// A message that is cancelled at once, one that is cancelled while it awaits the answer to a call, and one that was
     /// answered before; each time the process goes on.
     async fn cancelled(&mut self, pump: &mut Pump) -> Result<Verdict, Broken> {
-        let (first, line) = pump.message(&self.contract.samples[0], Map::new());
+        let (first, line) = pump.message(&self.contract.samples[0], None);
         let cancel = pump.cancel(first);
-        let (second, other) = pump.message(&self.contract.samples[0], Map::new());
+        let (second, other) = pump.message(&self.contract.samples[0], None);
         pump.send(&[line, cancel, other]);
         self.answered(pump, Reaction::Reply).await?;
         if let Some((at, _)) = self.caller.clone() {
-            let (third, line) = pump.message(&self.contract.samples[at], Map::new());
+            let (third, line) = pump.message(&self.contract.samples[at], None);
             pump.send(&[line]);
             while !matches!(pump.next("the call that this message made before").await?, Came::Call(_)) {
                 if !pump.is_waiting() {
@@ -269,15 +297,25 @@ impl Checks {
             let cancel = pump.cancel(third);
             pump.send(&[cancel]);
         }
-        let late = [pump.cancel(second), pump.ping(), pump.message(&self.contract.samples[0], Map::new()).1];
+        let late = [pump.cancel(second), pump.ping(), pump.message(&self.contract.samples[0], None).1];
         pump.send(&late);
         self.answered(pump, Reaction::Reply).await?;
         Ok(Verdict::Passed)
     }
 
+    /// Waits for the answers to all messages and heartbeats, which keep the contract as those of the first messages did.
+    async fn answered(&mut self, pump: &mut Pump, reaction: Reaction) -> Result<(), Broken> {
+        let (answers, _) = self.heard(pump, reaction).await?;
+        if self.keeps {
+            judged(&mut self.contract, &answers)?;
+            self.refused.pop().map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    }
+
     /// Waits for the answers to all messages and heartbeats, and answers calls; a further heartbeat brings out what comes
     /// behind an answer. Returns the answers, and whether replies to all calls are known, if there were some.
-    async fn answered(
+    async fn heard(
         &mut self,
         pump: &mut Pump,
         reaction: Reaction,
@@ -354,7 +392,7 @@ fn not_run(why: &str) -> Verdict {
     Verdict::NotRun(why.to_owned())
 }
 
-/// What was sent, what came and what was expected.
+/// The line that was sent, those that came, and those that were expected.
 fn report(pump: &Pump, broken: &Broken) -> Result<(), Failure> {
     let sent = pump.sent();
     for line in &sent[sent.len().saturating_sub(SHOWN.0)..] {
@@ -380,4 +418,25 @@ fn cut(text: &str) -> String {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
         None => text.to_owned(),
     }
+}
+
+/// The number of answers that keep the contract; none if it is unknown.
+fn judged(contract: &mut Contract, answers: &[Answer]) -> Result<Option<usize>, Broken> {
+    let mut judged = 0;
+    for Answer { line, content } in answers {
+        let verdict = match content {
+            Content::Error(_) => continue,
+            Content::Wrote(Err(fault)) => Some(Err(sentence(fault))),
+            Content::Wrote(Ok(output)) => contract.judge(output),
+        };
+        match verdict {
+            None => return Ok(None),
+            Some(Ok(())) => judged += 1,
+            Some(Err(why)) => {
+                let expected = format!("payloads that the listener may send: {why}");
+                return Err(Broken { came: line.clone(), expected });
+            }
+        }
+    }
+    Ok(Some(judged))
 }

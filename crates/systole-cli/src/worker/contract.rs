@@ -1,4 +1,4 @@
-//! What a worker is sent, and how its answers are judged.
+//! The messages that a worker is sent, and the judge of its answers.
 
 use std::path::PathBuf;
 use std::sync::Arc;

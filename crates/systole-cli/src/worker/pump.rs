@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 use systole::runtime::command::CommandSpec;
-use systole::runtime::worker::{Heard, Said, Spoken, Trial};
+use systole::runtime::worker::{Heard, LineEffect, Spoken, Trial};
 use systole_core::core::Emission;
 use systole_core::vocab::{Fault, Limits, MessageId};
 use systole_xml::ladder::Raw;
@@ -26,18 +27,23 @@ pub(super) struct Pump {
     check: &'static str,
     limit: Duration,
     until: Instant,
-    /// Whether the process has written a line.
+    /// True if the process has written a line.
     has_started: bool,
     messages: BTreeMap<MessageId, Sent>,
     /// Lines of the current check.
     sent: Vec<String>,
 }
 
+/// The name and the JSON of a value that a message recorded.
+pub(super) type Record = (String, Box<RawValue>);
+
 /// A message.
 struct Sent {
     /// The check that it is for.
     check: &'static str,
     is_cancelled: bool,
+    /// The values that it recorded.
+    recorded: Vec<Record>,
 }
 
 /// Time limits.
@@ -120,24 +126,33 @@ impl Pump {
         self.trial.printed()
     }
 
-    /// Whether a message or a heartbeat has no answer yet.
+    /// Returns true while a message or a heartbeat has no answer.
     pub(super) fn is_waiting(&self) -> bool {
         self.trial.is_waiting()
     }
 
-    /// The line of a new message with further fields; its id is the first value.
-    pub(super) fn message(&mut self, sample: &Sample, more: Map<String, Value>) -> (MessageId, String) {
+    /// The values that a message recorded.
+    pub(super) fn recorded(&self, id: MessageId) -> &[Record] {
+        self.messages.get(&id).map_or(&[], |sent| &sent.recorded)
+    }
+
+    /// The line of a new message, with a further field and its JSON, or none; its id is the first value.
+    pub(super) fn message(&mut self, sample: &Sample, more: Option<(&str, &str)>) -> (MessageId, String) {
         let number = self.messages.len() as u128 + 1;
         let [id, thread] = [0x8000_0000_0000, 0x8001_0000_0000_u128]
             .map(|kind| Uuid::from_u128(0x8000_u128 << 64 | kind << 16 | number));
-        let mut line = json!({
+        let line = json!({
             "id": id.to_string(), "type": sample.name, "payload": sample.xml, "from": "cli", "thread": thread.to_string(),
         });
-        line.as_object_mut().into_iter().for_each(|fields| fields.extend(more.clone()));
+        let mut line = line.to_string();
+        if let Some((name, value)) = more {
+            line.pop();
+            line += &format!(",\"{name}\":{value}}}");
+        }
         let id = MessageId::from_uuid(id);
         self.trial.open(id);
-        self.messages.insert(id, Sent { check: self.check, is_cancelled: false });
-        (id, line.to_string())
+        self.messages.insert(id, Sent { check: self.check, is_cancelled: false, recorded: Vec::new() });
+        (id, line)
     }
 
     /// The line of the next heartbeat.
@@ -201,11 +216,22 @@ impl Pump {
                     if !std::mem::replace(&mut self.has_started, true) {
                         self.wait_at_most(self.patience.check);
                     }
-                    if let Some(came) = self.judge(text, heard)? {
+                    if let Ok(Heard::About { id, said: LineEffect::Recorded { label, name, value } }) = heard {
+                        self.confirm(id, &label, name, value);
+                    } else if let Some(came) = self.judge(text, heard)? {
                         return Ok(Some(came));
                     }
                 }
             }
+        }
+    }
+
+    /// Confirms a value that a message records.
+    fn confirm(&mut self, id: MessageId, label: &str, name: String, value: Box<RawValue>) {
+        let line = self.trial.recorded(id, label, &name);
+        line.into_iter().for_each(|line| self.send(&[line]));
+        if let Some(sent) = self.messages.get_mut(&id) {
+            sent.recorded.push((name, value));
         }
     }
 
@@ -229,13 +255,16 @@ impl Pump {
             Ok(Heard::About { id, said }) => (id, said),
         };
         Ok(Some(match said {
-            Said::Wrote(output) => Came::Answer(Answer { line, content: Content::Wrote(output) }),
-            Said::Failed(text) => Came::Answer(Answer { line, content: Content::Error(text) }),
-            Said::Called { label, call } => Came::Call(Call { line, id, label, call }),
-            Said::Overdrawn(fault) => {
+            LineEffect::Wrote(output) => Came::Answer(Answer { line, content: Content::Wrote(output) }),
+            LineEffect::Failed(text) => Came::Answer(Answer { line, content: Content::Error(text) }),
+            LineEffect::Called { label, call } => Came::Call(Call { line, id, label, call }),
+            LineEffect::Progressed(_) => return Ok(None),
+            // Behind the end of the input nothing is confirmed.
+            LineEffect::Recorded { .. } => return Err(broken(line, "no value to record")),
+            LineEffect::Overdrawn(fault) => {
                 return Err(broken(
                     line,
-                    &format!("a call that the pump takes, for which it fails the message: {}", fault.message),
+                    &format!("a line that the pump takes, for which it fails the message: {}", fault.message),
                 ));
             }
         }))

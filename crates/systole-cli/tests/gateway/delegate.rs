@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use systole::gateway::{
-    Block, BoxFuture, Call, DelegateError, Gateway, Kind, NoticeToken, QueueDelegate, QueueRead, Row, Serving,
+    Block, BoxFuture, Call, DelegateError, Gateway, NoticeToken, PrincipalKind, QueueDelegate, QueueRead, Row, Serving,
     SessionId,
 };
 use systole::prelude::*;
 use systole::runtime::journal::Journaled;
-use systole::runtime::journal::{Durability, Options, Principals, Retention};
+use systole::runtime::journal::{Durability, JournalOptions, Principals, Retention};
 use systole::settings::GatewaySettings;
 use systole::vocab::{Name, Time};
 
@@ -95,16 +95,16 @@ impl Place {
         let folder = std::env::temp_dir().join(format!("systole-test-{}-delegate", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("x.journal");
-        let settings = GatewaySettings { listen: ([127, 0, 0, 1], 0).into(), ..GatewaySettings::default() };
+        let settings = GatewaySettings::default().listen(([127, 0, 0, 1], 0).into());
         let (durability, retention) = (Durability::Process, Retention::default());
-        let journal = Journaled { file: file.clone(), durability, retention };
+        let journal = Journaled::new(file.clone()).durability(durability).retention(retention);
         let gateway = Gateway::new(&settings, &journal, []).unwrap().with_delegate(delegate);
         let organism = gateway.install(Organism::builder("office").durable(&file, durability));
         let organism = organism.listener("parrot", || Parrot, |c| c.accepts::<Say>().replies::<Say>());
         let organism = Arc::new(organism.client("ada", |c| c.calls::<Say>()).start().unwrap());
         let serving = gateway.serve(&organism, &[]).unwrap();
-        let mut principals = Principals::open(&file, &Options::new([0; 32])).unwrap();
-        let token = principals.admit(Name::parse("ada").unwrap(), Kind::Client, Time::default()).unwrap();
+        let mut principals = Principals::open(&file, &JournalOptions::new([0; 32])).unwrap();
+        let token = principals.admit(Name::parse("ada").unwrap(), PrincipalKind::Client, Time::default()).unwrap();
         let ada = Who { address: serving.address(), token: token.reveal().to_owned() };
         Self { folder, ada, organism: Some(organism), serving: Some(serving) }
     }

@@ -303,12 +303,15 @@ impl Who {
 
     /// Repeats a request until the condition holds.
     pub(crate) fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
-        let mut last = Value::Null;
-        wait(&format!("{path} as the test wants it"), || {
-            last = self.get(path).json();
-            so(&last).then_some(())
-        });
-        last
+        let deadline = Deadline::new(path);
+        loop {
+            let last = self.get(path).json();
+            if so(&last) {
+                return last;
+            }
+            deadline.check_with(&last);
+            std::thread::park_timeout(Duration::from_millis(2));
+        }
     }
 }
 
@@ -339,6 +342,11 @@ impl<'a> Deadline<'a> {
     #[allow(clippy::disallowed_methods, reason = "it waits for a real process")]
     pub(crate) fn new(what: &'a str) -> Self {
         Self { what, began: Instant::now() }
+    }
+
+    /// Fails if the time is over, with what there is instead.
+    pub(crate) fn check_with(&self, last: &Value) {
+        assert!(self.began.elapsed() < PATIENCE, "waited a minute for: {}, which is {last}", self.what);
     }
 
     /// Fails if the time is over.

@@ -135,6 +135,9 @@ fn a_file_that_may_not_grow_is_a_full_disk() {
         ada.try_post("/v1/messages", &ask(number));
     }
     assert_eq!(site.ended(), Some(3), "{}", site.log());
+    // Conversations that the next start takes up have not ended.
+    let says = |word: &str| site.log().lines().any(|line| line.ends_with(word));
+    assert!(says(" opened") && !says(" closed"), "{}", site.log());
     site.start();
     site.who(&ada.token).get(&format!("/v1/messages/{}", text(&kept["id"]))).is(200);
 }

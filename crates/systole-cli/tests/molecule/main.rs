@@ -3,6 +3,8 @@
 #[path = "../gateway/kit.rs"]
 #[allow(dead_code)]
 mod kit;
+#[path = "../waiting/mod.rs"]
+mod waiting;
 
 mod activity;
 mod agent;

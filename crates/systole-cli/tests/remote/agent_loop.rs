@@ -119,7 +119,7 @@ async fn a_round_is_tasks_a_heartbeat_if_due_a_batch_and_a_wait() {
             Box::pin(std::future::ready(Ok(())))
         })
     };
-    let options = LoopOptions { iterations: Some(14), tasks: Some(tasks), ..LoopOptions::default() };
+    let options = LoopOptions::default().iterations(Some(14)).tasks(Some(tasks));
     assert_eq!(run_agent_loop(&mut post, &idle, &office, options).await, LoopEnd::MaxIterations);
     assert_eq!(diary.words()[..4], ["tasks", "heartbeat", "batch", "tasks"]);
     assert_eq!(diary.of("batch"), (0..14).map(|round| round * 5).collect::<Vec<_>>());
@@ -158,8 +158,7 @@ async fn an_error_in_a_step_is_no_reason_to_end() {
             }
         })
     };
-    let options =
-        LoopOptions { iterations: Some(5), tasks: Some(tasks), heartbeat: Duration::ZERO, ..LoopOptions::default() };
+    let options = LoopOptions::default().iterations(Some(5)).tasks(Some(tasks)).heartbeat(Duration::ZERO);
     assert_eq!(run_agent_loop(&mut post, &idle, &office, options).await, LoopEnd::MaxIterations);
     assert_eq!((diary.of("heartbeat").len(), count.load(Ordering::Relaxed)), (5, 5));
     // After an error the loop waits, whatever its delivery says.
@@ -192,7 +191,7 @@ async fn its_program_ends_it_while_it_waits_and_after_what_it_handles() {
     };
     let office = Office::new(&diary, &[Ok(AgentState::Active)]);
     let mut post = Post::new(&diary, &[Ok(0), Ok(1)]);
-    let options = LoopOptions { stop: Some(stopped.clone()), ..LoopOptions::default() };
+    let options = LoopOptions::default().stop(Some(stopped.clone()));
     assert_eq!(run_agent_loop(&mut post, &handler, &office, options).await, LoopEnd::Stopped);
     assert_eq!((diary.of("handled"), diary.of("stop")), (vec![65], vec![65]));
 
@@ -201,7 +200,7 @@ async fn its_program_ends_it_while_it_waits_and_after_what_it_handles() {
     let mut post = Post::new(&diary, &[Ok(0)]);
     post.interval = Duration::from_secs(3600);
     let start = Instant::now();
-    let options = LoopOptions { stop: Some(stopped), ..LoopOptions::default() };
+    let options = LoopOptions::default().stop(Some(stopped));
     let end = async {
         tokio::time::sleep(Duration::from_secs(7)).await;
         stop.send_replace(true);

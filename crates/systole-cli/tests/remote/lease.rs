@@ -150,7 +150,7 @@ async fn a_message_that_is_lost_is_handled_no_more() {
 async fn what_can_not_be_done_now_is_given_back_for_longer_each_time() {
     for (deliveries, delay) in [(1, 1), (3, 4)] {
         let mut peer = Peer::start([leased(deliveries), done()]).await;
-        let options = systole::remote::Options::default();
+        let options = systole::remote::CallOptions::default();
         let url = format!("http://{}", peer.address);
         let mailbox = systole::remote::Mailbox::new(&url, "worker".parse().unwrap(), "t", options).unwrap();
         let handler = Seen::default().handler(|_, _| Err(Failed::for_now("the printer is away")));

@@ -6,6 +6,8 @@ mod kit;
 #[path = "../../../../tests/outbound/peer.rs"]
 #[allow(dead_code)]
 mod peer;
+#[path = "../waiting/mod.rs"]
+mod waiting;
 
 mod agent_loop;
 mod joined;

@@ -208,7 +208,7 @@ async fn an_agent_outlives_the_kills_of_the_pump() {
         let (handler, mailbox, file) = (seen.echo(), mailbox(&worker, "worker"), file.clone());
         tokio::spawn(async move {
             let mut poll = PollDelivery::new(mailbox.clone()).cursor_file(&file).unwrap();
-            let options = LoopOptions { stop: Some(stopped), ..LoopOptions::default() };
+            let options = LoopOptions::default().stop(Some(stopped));
             run_agent_loop(&mut poll, &handler, &mailbox, options).await
         })
     };

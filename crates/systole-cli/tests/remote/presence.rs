@@ -96,7 +96,7 @@ async fn an_agent_ends_when_it_is_told_to() {
     let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
     let agent = mailbox(&worker, "worker");
     let handler = Seen::default().echo();
-    let at_once = || LoopOptions { heartbeat: Duration::ZERO, ..LoopOptions::default() };
+    let at_once = || LoopOptions::default().heartbeat(Duration::ZERO);
     boss.post("/v1/listeners/worker/pause", "").is(200);
     let mut poll = PollDelivery::new(agent.clone());
     assert_eq!(run_agent_loop(&mut poll, &handler, &agent, at_once()).await, LoopEnd::Paused);

@@ -1,21 +1,20 @@
 //! `systole agent` and `systole listen`, as operators start them.
 
-use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use serde_json::Value;
 use systole::outbound::Secret;
 use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOptions};
 
-use crate::kit::{PATIENCE, Site, Who, text, wait};
+use crate::kit::{Site, Who, text, wait};
 use crate::setup::{Seen, answered, number, stay_here};
+use crate::waiting::Lines;
 
 /// A program beside the organism, which ends with this value.
 struct Beside {
     child: Option<Child>,
     /// Lines of its log.
-    said: Receiver<String>,
+    said: Lines,
 }
 
 impl Beside {
@@ -28,24 +27,13 @@ impl Beside {
 
     fn spawn(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        let (tell, said) = channel();
-        // The thread ends with the log, or with its reader.
-        std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+        let said = Lines::of(child.stderr.take().unwrap());
         Self { child: Some(child), said }
     }
 
     /// Reads the log up to a line with these words.
     fn until(&mut self, words: &str) -> String {
-        let mut all = String::new();
-        loop {
-            let line = self.said.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|error| panic!("it did not say '{words}': {error}: {all}"));
-            if line.contains(words) {
-                return line;
-            }
-            all += &(line + "\n");
-        }
+        self.said.until(words, |line| line.contains(words))
     }
 
     fn signal(&self) {
@@ -55,14 +43,7 @@ impl Beside {
 
     /// Waits for the end of the program: its exit code, and the rest of its log.
     fn end(mut self) -> (Option<i32>, String) {
-        let mut said = String::new();
-        loop {
-            match self.said.recv_timeout(PATIENCE) {
-                Ok(line) => said += &(line + "\n"),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {said}"),
-            }
-        }
+        let said = self.said.rest();
         (self.child.take().unwrap().wait().unwrap().code(), said)
     }
 }
@@ -322,7 +303,7 @@ async fn a_mailbox_is_forwarded_to_a_server_on_this_machine() {
     std::fs::write(&secret, "what both sides know\n").unwrap();
     let signed = PushOptions::signed(Secret::new(b"what both sides know"));
     let address = "127.0.0.1:0".parse().unwrap();
-    let mut server = PushDelivery::bind(address, PushOptions { path: "/hook".to_owned(), ..signed }).await.unwrap();
+    let mut server = PushDelivery::bind(address, signed.path("/hook")).await.unwrap();
     let url = format!("http://{}/hook", server.address());
     let args = ["--forward-to", &url, "--secret-file", secret.to_str().unwrap()];
     let listen = command(&site, &worker, "listen", &args);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::outbound::signature::{HEADER, TOLERANCE};
-use systole::outbound::{Delivery, Guard, Options, Outbound, Secret};
+use systole::outbound::{DeliveryOptions, Guard, Outbound, OutboundDelivery, Secret};
 use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOptions};
 use systole::vocab::{MessageId, Time};
 
@@ -71,7 +71,7 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Ve
 
 #[tokio::test]
 async fn each_push_has_the_answer_that_it_deserves() {
-    let mut agent = bind(PushOptions { path: "/in".to_owned(), ..PushOptions::signed(Secret::new(SECRET)) }).await;
+    let mut agent = bind(PushOptions::signed(Secret::new(SECRET)).path("/in")).await;
     let seen = Seen::default();
     let key = |number| id(number);
     let mut check = async |body: &str, method: &str, path: &str, number: u32| {
@@ -142,7 +142,7 @@ async fn a_message_that_comes_again_gets_the_same_answer_and_is_handled_once() {
 #[tokio::test]
 async fn slow_and_endless_requests_end() {
     let short = Duration::from_millis(200);
-    let options = PushOptions { header_time: short, body_time: short, connections: 1, ..PushOptions::unsigned() };
+    let options = PushOptions::unsigned().header_time(short).body_time(short).connections(1);
     let mut agent = bind(options).await;
     let seen = Seen::default();
     push(&mut agent, &seen, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n<me").await.is(408);
@@ -157,7 +157,7 @@ async fn slow_and_endless_requests_end() {
 
 #[tokio::test]
 async fn who_waits_when_it_ends_is_told_to_come_again() {
-    let mut agent = bind(PushOptions { queue: 1, ..PushOptions::unsigned() }).await;
+    let mut agent = bind(PushOptions::unsigned().queue(1)).await;
     let address = agent.address();
     let send = |number: u32| {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -207,17 +207,18 @@ async fn a_message_whose_batch_was_dropped_is_handled_by_the_next_one() {
 #[tokio::test]
 async fn what_an_organism_pushes_is_taken_with_its_signature() {
     let mut agent = bind(PushOptions::signed(Secret::new(SECRET))).await;
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("remote-push-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("remote-push-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let options = Options {
-        guard: Guard::new().allow("127.0.0.0/8".parse().unwrap()),
-        secrets: Arc::new(|_| Some(Secret::new(SECRET))),
-        ..Options::default()
-    };
+    let options = DeliveryOptions::default()
+        .guard(Guard::new().allow("127.0.0.0/8".parse().unwrap()))
+        .secrets(Arc::new(|_| Some(Secret::new(SECRET))));
     let outbound = Outbound::start(&folder.join("outbox"), options).await.unwrap();
     let message: MessageId = id(7).parse().unwrap();
     let url = format!("http://{}/", agent.address());
-    let delivery = Delivery { signed: true, ..Delivery::new(message, "worker".parse().unwrap(), url, envelope(7)) };
+    let delivery = OutboundDelivery {
+        signed: true,
+        ..OutboundDelivery::new(message, "worker".parse().unwrap(), url, envelope(7))
+    };
     let mut handle = outbound.send(delivery).await.unwrap();
     let seen = Seen::default();
     assert_eq!(agent.run_once(&seen.echo()).await.unwrap(), 1);

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use systole::outbound::retry::Policy;
-use systole::remote::{InboundDelivery, Mailbox, Options, PollDelivery, RemoteError};
+use systole::remote::{CallOptions, InboundDelivery, Mailbox, PollDelivery, RemoteError};
 use tokio::time::Instant;
 
 use crate::peer::{Act, Peer};
@@ -81,8 +80,8 @@ async fn an_answer_that_says_no_is_final_and_the_next_batch_waits_longer() {
     let no_http = Act::Say("SSH-2.0-OpenSSH\r\n\r\n");
     let script = [refused("500 Internal Server Error", "x"), garbage, no_items, no_http, page(&[])];
     let mut peer = Peer::start(script).await;
-    let policy = Policy { jitter: 0.0, ..Options::default().policy };
-    let options = Options { policy, ..Options::default() };
+    let policy = CallOptions::default().policy.jitter(0.0);
+    let options = CallOptions::default().policy(policy);
     let url = format!("http://{}/below/", peer.address);
     let mailbox = Mailbox::new(&url, "worker".parse().unwrap(), "t", options).unwrap();
     let mut poll = PollDelivery::new(mailbox);
@@ -110,7 +109,7 @@ async fn an_answer_that_says_no_is_final_and_the_next_batch_waits_longer() {
 #[tokio::test]
 async fn an_answer_that_is_too_long_is_refused() {
     let peer = Peer::start([page(&[json!({ "x": "x".repeat(2000) })])]).await;
-    let options = Options { answer: 1000, ..crate::setup::options() };
+    let options = crate::setup::options().answer(1000);
     let mailbox = Mailbox::new(&format!("http://{}", peer.address), "worker".parse().unwrap(), "t", options).unwrap();
     let error = PollDelivery::new(mailbox).run_once(&Seen::default().echo()).await.unwrap_err();
     assert!(error.to_string().contains("more than 1000 bytes"), "{error}");

@@ -5,22 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use systole::outbound::retry::Policy;
-use systole::remote::{Failed, Handler, Inbound, InboundDelivery, Mailbox, Options, RemoteError};
+use systole::remote::{CallOptions, Failed, Handler, Inbound, InboundDelivery, Mailbox, RemoteError};
 use tokio::sync::Notify;
 
 use crate::kit::{Deadline, Site, Who, text, wait};
 use crate::peer::{Act, Peer};
 
 /// Options without waits between attempts.
-pub(crate) fn options() -> Options {
-    let policy = Policy {
-        base: Duration::from_millis(1),
-        cap: Duration::from_millis(2),
-        jitter: 0.0,
-        ..Options::default().policy
-    };
-    Options { policy, ..Options::default() }
+pub(crate) fn options() -> CallOptions {
+    let policy = CallOptions::default().policy.base(Duration::from_millis(1)).cap(Duration::from_millis(2)).jitter(0.0);
+    CallOptions::default().policy(policy)
 }
 
 /// The mailbox of that listener.

@@ -1,19 +1,20 @@
 //! A program that runs, with its standard output. It is killed when the test drops it.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+
+use super::waiting::Lines;
 
 pub(crate) struct Running {
     pub(crate) child: Child,
-    pub(crate) out: BufReader<ChildStdout>,
+    pub(crate) out: Lines,
 }
 
 impl Running {
     /// Takes a program whose standard output is a pipe.
     pub(crate) fn of(mut child: Child) -> Self {
-        let out = BufReader::new(child.stdout.take().unwrap());
+        let out = Lines::of(child.stdout.take().unwrap());
         Self { child, out }
     }
 
@@ -34,10 +35,9 @@ impl Running {
     }
 
     /// Waits for the next line of output.
+    #[track_caller]
     pub(crate) fn receive(&mut self) -> String {
-        let mut line = String::new();
-        assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended without an answer");
-        line
+        self.out.next().unwrap_or_else(|error| panic!("no line of output: {error}"))
     }
 }
 

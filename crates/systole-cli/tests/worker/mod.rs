@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::running::Running;
@@ -20,7 +20,7 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str, agent: &str, keys: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("worker-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("worker-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("t.xsd"), SCHEMA).unwrap();
         fs::write(path.join("agent.py"), agent).unwrap();
@@ -88,8 +88,7 @@ impl Running {
 
     pub(crate) fn end(&mut self) -> (Option<i32>, String) {
         drop(self.child.stdin.take());
-        let mut rest = String::new();
-        self.out.read_to_string(&mut rest).unwrap();
+        let rest = self.out.rest();
         (self.child.wait().unwrap().code(), rest)
     }
 }

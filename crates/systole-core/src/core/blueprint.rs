@@ -1,8 +1,8 @@
 //! The blueprint: the listeners and clients of an organism, with the parties at both ends of each payload.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 
-use super::contract::{Client, Contract, MetaFlags, Routing, Scheduling, Silence};
+use super::contract::{ClientContract, Contract, MetaFlags, Routing, Scheduling, Silence};
 use crate::inbox::payload;
 use crate::protocol::boot_qname;
 use crate::vocab::{Budget, Limits, Name, QName, ns};
@@ -21,7 +21,7 @@ pub struct Blueprint {
     /// The flags of the core.
     pub meta: MetaFlags,
     listeners: Vec<Contract>,
-    clients: Vec<Client>,
+    clients: Vec<ClientContract>,
     parties: HashMap<Name, Party>,
     ends: HashMap<QName, Ends>,
 }
@@ -58,7 +58,7 @@ pub enum Party {
 
 /// A mistake of a blueprint that keeps the organism from starting, or that `check` warns of.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum BlueprintProblem {
     /// Two parties share a name.
     #[error("the name '{name}' is taken: listeners and clients share one space of names")]
     DuplicateName {
@@ -130,7 +130,7 @@ pub enum Problem {
     NoSpeaker,
 }
 
-impl Problem {
+impl BlueprintProblem {
     /// Returns whether the organism can run in spite of it.
     pub fn is_warning(&self) -> bool {
         matches!(self, Self::Unreturned { .. } | Self::Replyless { .. } | Self::NoSpeaker)
@@ -139,7 +139,7 @@ impl Problem {
 
 impl Blueprint {
     /// Lays out an organism; listeners keep their order, which is the order of broadcasts.
-    pub fn new(organism: impl Into<String>, listeners: Vec<Contract>, clients: Vec<Client>) -> Self {
+    pub fn new(organism: impl Into<String>, listeners: Vec<Contract>, clients: Vec<ClientContract>) -> Self {
         let mut parties = HashMap::new();
         let mut ends: HashMap<QName, Ends> = HashMap::new();
         let mut call = |party, calls: &[QName]| {
@@ -188,7 +188,7 @@ impl Blueprint {
     }
 
     /// The clients.
-    pub fn clients(&self) -> impl Iterator<Item = (ClientId, &Client)> {
+    pub fn clients(&self) -> impl Iterator<Item = (ClientId, &ClientContract)> {
         (0..).map(ClientId).zip(&self.clients)
     }
 
@@ -198,7 +198,7 @@ impl Blueprint {
     }
 
     /// The client of an id; `None` for an id of another organism, which has more of them.
-    pub fn client(&self, id: ClientId) -> Option<&Client> {
+    pub fn client(&self, id: ClientId) -> Option<&ClientContract> {
         self.clients.get(id.0 as usize)
     }
 
@@ -208,7 +208,7 @@ impl Blueprint {
     }
 
     /// A client of this blueprint. The core looks at ids where they come in.
-    pub fn principal(&self, id: ClientId) -> &Client {
+    pub fn principal(&self, id: ClientId) -> &ClientContract {
         &self.clients[id.0 as usize]
     }
 
@@ -241,7 +241,7 @@ impl Blueprint {
     }
 
     /// All mistakes, errors and warnings, in the order of registration.
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<BlueprintProblem> {
         let mut problems = Vec::new();
         self.check_names(&mut problems);
         self.check_lists(&mut problems);
@@ -250,36 +250,36 @@ impl Blueprint {
         problems
     }
 
-    fn check_names(&self, problems: &mut Vec<Problem>) {
+    fn check_names(&self, problems: &mut Vec<BlueprintProblem>) {
         let clients = self.clients().map(|(id, client)| (Party::Client(id), &client.name));
         let listeners = self.listeners().map(|(id, listener)| (Party::Listener(id), &listener.name));
         for (party, name) in clients.chain(listeners) {
             if self.parties.get(name) != Some(&party) {
-                problems.push(Problem::DuplicateName { name: name.clone() });
+                problems.push(BlueprintProblem::DuplicateName { name: name.clone() });
             }
         }
     }
 
-    fn check_lists(&self, problems: &mut Vec<Problem>) {
+    fn check_lists(&self, problems: &mut Vec<BlueprintProblem>) {
         let reserved = |payload: &&QName| matches!(payload.namespace(), ns::CORE | ns::META);
         let is_boot = |payload: &QName| payload.namespace() == ns::CORE && payload.local() == "boot";
         for listener in &self.listeners {
             let accepted = listener.accepts.iter().filter(|payload| !is_boot(payload));
             for payload in accepted.chain(&listener.replies).chain(&listener.calls).filter(reserved) {
-                problems.push(Problem::Reserved { name: listener.name.clone(), payload: payload.clone() });
+                problems.push(BlueprintProblem::Reserved { name: listener.name.clone(), payload: payload.clone() });
             }
             if listener.concurrency == 0 {
-                problems.push(Problem::NoSlot { name: listener.name.clone() });
+                problems.push(BlueprintProblem::NoSlot { name: listener.name.clone() });
             }
         }
         for client in &self.clients {
             for payload in client.calls.iter().filter(reserved) {
-                problems.push(Problem::Reserved { name: client.name.clone(), payload: payload.clone() });
+                problems.push(BlueprintProblem::Reserved { name: client.name.clone(), payload: payload.clone() });
             }
         }
     }
 
-    fn check_routes(&self, problems: &mut Vec<Problem>) {
+    fn check_routes(&self, problems: &mut Vec<BlueprintProblem>) {
         let mut firsts: HashMap<&QName, Firsts> = HashMap::new();
         for (id, second) in self.listeners() {
             let (is_routed, is_unique) = (second.routing != Routing::Addressed, second.routing == Routing::Unique);
@@ -287,7 +287,7 @@ impl Blueprint {
                 let firsts = firsts.entry(payload).or_default();
                 let first = if is_unique { firsts.routed } else { firsts.unique };
                 if let Some(first) = first.filter(|&first| first != id) {
-                    problems.push(Problem::Ambiguous {
+                    problems.push(BlueprintProblem::Ambiguous {
                         first: self.contract(first).name.clone(),
                         second: second.name.clone(),
                         payload: payload.clone(),
@@ -301,31 +301,25 @@ impl Blueprint {
         }
     }
 
-    fn check_calls(&self, problems: &mut Vec<Problem>) {
+    fn check_calls(&self, problems: &mut Vec<BlueprintProblem>) {
         let listeners = self.listeners.iter().map(|listener| (&listener.name, &listener.calls));
         let clients = self.clients.iter().map(|client| (&client.name, &client.calls));
         for (caller, calls) in listeners.chain(clients) {
             for payload in calls.iter().filter(|payload| self.accepting(payload).is_empty()) {
-                problems.push(Problem::Unanswered { caller: caller.clone(), payload: payload.clone() });
+                problems.push(BlueprintProblem::Unanswered { caller: caller.clone(), payload: payload.clone() });
             }
         }
         self.check_replies(problems);
-        // Most callers of a payload take all that its listeners reply, of which there may be many.
-        let mut replies: HashMap<&QName, BTreeSet<&QName>> = HashMap::new();
         for caller in self.listeners.iter().filter(|listener| !listener.can_park) {
+            let returns: HashSet<&QName> = caller.returns.iter().collect();
+            let mut callees = HashSet::new();
             // Requests about tasks that a remote listener makes over HTTP are answered over HTTP.
             let over_http = |call: &&QName| caller.outlives && call.namespace() == payload::NAMESPACE;
             for call in caller.calls.iter().filter(|call| !over_http(call)) {
-                let replies = replies.entry(call).or_insert_with(|| {
-                    self.accepting(call).iter().flat_map(|&callee| &self.contract(callee).replies).collect()
-                });
-                if replies.iter().all(|reply| caller.returns.contains(reply)) {
-                    continue;
-                }
-                for &callee in self.accepting(call) {
+                for &callee in self.accepting(call).iter().filter(|callee| callees.insert(**callee)) {
                     let callee = self.contract(callee);
-                    for reply in callee.replies.iter().filter(|reply| !caller.returns.contains(reply)) {
-                        problems.push(Problem::Unreturned {
+                    for reply in callee.replies.iter().filter(|reply| !returns.contains(reply)) {
+                        problems.push(BlueprintProblem::Unreturned {
                             caller: caller.name.clone(),
                             call: call.clone(),
                             callee: callee.name.clone(),
@@ -338,7 +332,7 @@ impl Blueprint {
     }
 
     /// Finds each listener without replies once for each payload, with the first of its callers.
-    fn check_replies(&self, problems: &mut Vec<Problem>) {
+    fn check_replies(&self, problems: &mut Vec<BlueprintProblem>) {
         let mute = self.listeners.iter().filter(|listener| listener.replies.is_empty());
         for listener in mute.filter(|listener| listener.silence == Silence::Error) {
             for payload in listener.accepts.iter().filter(|payload| payload.namespace() != ns::CORE) {
@@ -347,7 +341,7 @@ impl Blueprint {
                     Party::Listener(id) => &self.contract(id).name,
                 });
                 if let Some(caller) = caller {
-                    problems.push(Problem::Replyless {
+                    problems.push(BlueprintProblem::Replyless {
                         listener: listener.name.clone(),
                         caller: caller.clone(),
                         payload: payload.clone(),

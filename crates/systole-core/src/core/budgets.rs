@@ -58,13 +58,11 @@ impl Account {
     /// The amounts that are left, where they are bounded.
     fn left(&self) -> Budget {
         let used = self.spent.plus(self.reserved);
-        Budget {
-            tokens: self.budget.tokens.map(|most| most.saturating_sub(used.tokens)),
-            cost: self.budget.cost.map(|most| Millionths(most.0.saturating_sub(used.cost.0))),
-            calls: self.budget.calls.map(|most| most.saturating_sub(used.calls)),
-            threads: self.budget.threads.map(|most| most.saturating_sub(used.threads)),
-            time: None,
-        }
+        Budget::NONE
+            .tokens(self.budget.tokens.map(|most| most.saturating_sub(used.tokens)))
+            .cost(self.budget.cost.map(|most| Millionths(most.0.saturating_sub(used.cost.0))))
+            .calls(self.budget.calls.map(|most| most.saturating_sub(used.calls)))
+            .threads(self.budget.threads.map(|most| most.saturating_sub(used.threads)))
     }
 
     /// Checks that there is room for a use.
@@ -268,16 +266,12 @@ mod tests {
 
     fn budget() -> impl Strategy<Value = Budget> {
         let most = || proptest::option::of(0..25_u64);
-        (most(), most(), most(), most()).prop_map(|(tokens, cost, calls, threads)| Budget {
-            tokens,
-            cost: cost.map(Millionths),
-            calls,
-            threads,
-            time: None,
+        (most(), most(), most(), most()).prop_map(|(tokens, cost, calls, threads)| {
+            Budget::NONE.tokens(tokens).cost(cost.map(Millionths)).calls(calls).threads(threads)
         })
     }
 
-    /// The ledger without a ledger: all uses, each with the account that it was charged to.
+    /// The reference of the budgets: all uses, each with the account that it was charged to.
     struct Uses {
         /// The accounts above each, itself among them.
         chains: Vec<Vec<usize>>,
@@ -318,39 +312,39 @@ mod tests {
             let (mut threads, mut tasks) = (SlotMap::<ThreadKey, ()>::with_key(), SlotMap::<InvocationId, ()>::with_key());
             let threads: Vec<_> = (0..ACCOUNTS).map(|_| threads.insert(())).collect();
             let tasks: Vec<_> = (0..3).map(|_| tasks.insert(())).collect();
-            let mut ledger = Budgets::default();
+            let mut accounts = Budgets::default();
             let mut uses = Uses { chains: Vec::new(), budgets, spent: Vec::new(), held: BTreeMap::new() };
             for at in 0..ACCOUNTS {
                 let parent = Some(above[at]).filter(|&parent| parent < at);
                 let chain = [vec![at], parent.map_or_else(Vec::new, |parent| uses.chains[parent].clone())].concat();
                 uses.chains.push(chain);
                 let record = BudgetRecord { thread: at as u64, budget: uses.budgets[at], spent: Amounts::default() };
-                ledger.open(threads[at], record, parent.map(|parent| threads[parent]), None);
+                accounts.open(threads[at], record, parent.map(|parent| threads[parent]), None);
             }
             for act in acts {
                 match act {
                     Act::Charge(at, amounts) => {
                         let fits = uses.fits(at, amounts);
-                        prop_assert_eq!(ledger.charge(threads[at], amounts, &mut out).is_ok(), fits);
+                        prop_assert_eq!(accounts.charge(threads[at], amounts, &mut out).is_ok(), fits);
                         uses.spent.extend(fits.then_some((at, amounts)));
                     }
                     Act::Reserve(task, at, amounts) => {
                         uses.held.remove(&task);
                         let fits = uses.fits(at, amounts);
-                        prop_assert_eq!(ledger.reserve(tasks[task], threads[at], amounts).is_ok(), fits);
+                        prop_assert_eq!(accounts.reserve(tasks[task], threads[at], amounts).is_ok(), fits);
                         uses.held.extend(fits.then_some((task, (at, amounts))));
                     }
                     Act::Settle(task, at, amounts) => {
                         let at = uses.held.remove(&task).map_or(at, |(at, _)| at);
-                        ledger.settle(tasks[task], Some(threads[at]), amounts, &mut out);
+                        accounts.settle(tasks[task], Some(threads[at]), amounts, &mut out);
                         uses.spent.push((at, amounts));
                     }
                     Act::Release(task) => {
-                        prop_assert_eq!(ledger.release(tasks[task]).is_some(), uses.held.remove(&task).is_some());
+                        prop_assert_eq!(accounts.release(tasks[task]).is_some(), uses.held.remove(&task).is_some());
                     }
                 }
                 for (at, &thread) in threads.iter().enumerate() {
-                    let account = ledger.get(thread).expect("it is open");
+                    let account = accounts.get(thread).expect("it is open");
                     prop_assert_eq!(account.spent, uses.sum(at, uses.spent.iter()));
                     prop_assert_eq!(account.reserved, uses.sum(at, uses.held.values()));
                 }

@@ -6,6 +6,7 @@ use crate::vocab::{Budget, Name, QName};
 
 /// The payloads that a listener takes and may send, and its bounds. Everything that it doesn't list is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Contract {
     /// The name under which it is registered.
     pub name: Name,
@@ -48,6 +49,27 @@ pub struct Contract {
     /// The most that each of its threads may use, with the threads below it.
     pub budget: Budget,
 }
+
+systole_xml::vocab::setters!(Contract {
+    name: Name,
+    description: impl Into<String>,
+    accepts: Vec<QName>,
+    replies: Vec<QName>,
+    calls: Vec<QName>,
+    returns: Vec<QName>,
+    accepts_faults: bool,
+    context: bool,
+    silence: Silence,
+    routing: Routing,
+    timeout: Option<Duration>,
+    concurrency: u32,
+    can_park: bool,
+    stateless: bool,
+    reattaches: bool,
+    outlives: bool,
+    speaks_at_end: bool,
+    budget: Budget,
+});
 
 impl Contract {
     /// Handlers of an actor that may run at once, unless its contract says otherwise.
@@ -114,7 +136,8 @@ pub enum Scheduling {
 
 /// A principal outside that may send messages through an entrance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Client {
+#[non_exhaustive]
+pub struct ClientContract {
     /// The name that `from` is stamped with.
     pub name: Name,
     /// Payloads that it may send.
@@ -124,6 +147,20 @@ pub struct Client {
     /// The most that each of its conversations may use.
     pub budget: Budget,
 }
+
+impl ClientContract {
+    /// A contract of a client that may send nothing, without a budget.
+    pub fn new(name: Name) -> Self {
+        Self { name, calls: Vec::new(), admin: false, budget: Budget::NONE }
+    }
+}
+
+systole_xml::vocab::setters!(ClientContract {
+    name: Name,
+    calls: Vec<QName>,
+    admin: bool,
+    budget: Budget,
+});
 
 /// The parties that may make one kind of request to the core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -142,6 +179,7 @@ pub enum Access {
 
 /// The flags of the core, one a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct MetaFlags {
     /// `<list-capabilities/>`
     pub list_capabilities: Access,
@@ -158,3 +196,13 @@ pub struct MetaFlags {
     /// States whether principals that come over a network may ask at all.
     pub remote: bool,
 }
+
+systole_xml::vocab::setters!(MetaFlags {
+    list_capabilities: Access,
+    request_schema: Access,
+    request_example: Access,
+    request_prompt: Access,
+    spawn_thread: Access,
+    clear_context: Access,
+    remote: bool,
+});

@@ -40,6 +40,7 @@ pub struct DeadLetterId {
 
 /// The reason why a dead letter is neither redriven nor discarded; it stays where it is.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DeadLetterError {
     /// The letter was redriven, discarded, or pushed out by newer ones.
     #[error("there is no such dead letter any more: list them again")]

@@ -11,6 +11,7 @@ use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, QName, Th
 
 /// An event for operators: it holds thread paths, so it is never for listeners.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Event {
     /// The conversation; nil for an event of none.
     pub root: ThreadId,
@@ -20,8 +21,16 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+impl Event {
+    /// Makes an event of a thread.
+    pub fn new(root: ThreadId, path: ThreadPath, kind: EventKind) -> Self {
+        Self { root, path, kind }
+    }
+}
+
 /// The kind of an event.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum EventKind {
     /// A client's message was taken.
     Injected {
@@ -72,6 +81,13 @@ pub enum EventKind {
         output: Arc<str>,
         /// The first reason.
         fault: Fault,
+    },
+    /// A listener tells how far it is with a message.
+    Progress {
+        /// The listener.
+        by: Name,
+        /// The sentence, shortened.
+        text: Arc<str>,
     },
     /// A model goes on with an answer, which nothing has judged yet.
     ModelWrites {

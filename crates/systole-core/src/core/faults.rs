@@ -9,7 +9,7 @@ use systole_xml::ladder::{Canonical, EnvelopeError, LadderError, write_example};
 use systole_xml::schema::{Catalog, EncodeError, SchemaError};
 
 use super::blueprint::Blueprint;
-use super::contract::Client;
+use super::contract::ClientContract;
 use super::io::Failure;
 use crate::protocol::MetaError;
 use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, QName, near, ns};
@@ -44,7 +44,7 @@ pub(super) fn envelope<'a>(
 }
 
 /// A document at an entrance that is neither an envelope nor a payload that the client may call.
-pub(super) fn no_message(document: &Canonical, client: &Client, catalog: &Catalog) -> Fault {
+pub(super) fn no_message(document: &Canonical, client: &ClientContract, catalog: &Catalog) -> Fault {
     let found = document.root();
     let near = near_call(found, &client.calls).map_or_else(String::new, |near| format!("; did you mean {near}?"));
     let rule = format!(

@@ -22,7 +22,7 @@ struct Inner {
     max_messages: usize,
     max_bytes: usize,
     /// Messages in the reserve for questions to the core.
-    lane: AtomicUsize,
+    reserved: AtomicUsize,
 }
 
 /// The place of a message in a [`Gauge`]; its drop gives the place back.
@@ -30,12 +30,13 @@ struct Inner {
 pub struct Permit {
     inner: Arc<Inner>,
     bytes: usize,
-    lane: bool,
+    is_in_reserve: bool,
 }
 
 /// The organism is full: the message was not taken and can be sent again later.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the organism is full ({messages} messages, {bytes} bytes wait): try again later")]
+#[non_exhaustive]
 pub struct Overloaded {
     /// Messages that wait.
     pub messages: usize,
@@ -47,14 +48,14 @@ crate::vocab::debug_is_display!(Overloaded);
 
 impl Gauge {
     /// Messages that the reserve for questions to the core holds.
-    pub const LANE: usize = 64;
+    pub const CORE_RESERVE: usize = 64;
     /// The largest message in the reserve, in bytes.
-    pub const LANE_BYTES: usize = 64 << 10;
+    pub const CORE_RESERVE_BYTES: usize = 64 << 10;
 
     /// A gauge with its bounds.
     pub fn new(max_messages: usize, max_bytes: usize) -> Self {
-        let [messages, bytes, lane] = [0; 3].map(AtomicUsize::new);
-        Self { inner: Arc::new(Inner { messages, bytes, max_messages, max_bytes, lane }) }
+        let [messages, bytes, reserved] = [0; 3].map(AtomicUsize::new);
+        Self { inner: Arc::new(Inner { messages, bytes, max_messages, max_bytes, reserved }) }
     }
 
     /// Takes a place for a message of `bytes`.
@@ -77,9 +78,9 @@ impl Gauge {
     /// [`Overloaded`] if neither [`admit`](Self::admit) nor [`admit_core`](Self::admit_core) has one.
     pub fn admit_entry(&self, message: &[u8]) -> Result<Permit, Overloaded> {
         self.admit(message.len()).or_else(|full| {
-            let lane = self.admit_core(message.len()).map_err(|_| full)?;
+            let permit = self.admit_core(message.len()).map_err(|_| full)?;
             // Any other message would only keep questions out of the reserve.
-            memmem::find(message, ns::META.as_bytes()).map(|_| lane).ok_or(full)
+            memmem::find(message, ns::META.as_bytes()).map(|_| permit).ok_or(full)
         })
     }
 
@@ -91,11 +92,11 @@ impl Gauge {
     /// others are refused with `overload` too.
     ///
     /// # Errors
-    /// [`Overloaded`] if the reserve is full, or the message longer than [`Gauge::LANE_BYTES`].
+    /// [`Overloaded`] if the reserve is full, or the message longer than [`Gauge::CORE_RESERVE_BYTES`].
     pub fn admit_core(&self, bytes: usize) -> Result<Permit, Overloaded> {
-        let permit = Permit { inner: self.inner.clone(), bytes, lane: true };
-        let taken = self.inner.lane.fetch_add(1, Ordering::Relaxed);
-        if taken >= Self::LANE || bytes > Self::LANE_BYTES {
+        let permit = Permit { inner: self.inner.clone(), bytes, is_in_reserve: true };
+        let taken = self.inner.reserved.fetch_add(1, Ordering::Relaxed);
+        if taken >= Self::CORE_RESERVE || bytes > Self::CORE_RESERVE_BYTES {
             drop(permit);
             return Err(Overloaded { messages: self.messages(), bytes: self.bytes() });
         }
@@ -116,7 +117,7 @@ impl Gauge {
     pub fn count(&self, bytes: usize) -> Permit {
         self.inner.messages.fetch_add(1, Ordering::Relaxed);
         self.inner.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Permit { inner: self.inner.clone(), bytes, lane: false }
+        Permit { inner: self.inner.clone(), bytes, is_in_reserve: false }
     }
 
     /// Tells whether twice as much waits as may come in: messages refused then don't even get answers of their own.
@@ -143,15 +144,15 @@ impl Permit {
     }
 
     /// Tells whether the place is in the reserve for questions to the core.
-    pub(super) fn is_lane(&self) -> bool {
-        self.lane
+    pub(super) fn is_in_reserve(&self) -> bool {
+        self.is_in_reserve
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if self.lane {
-            self.inner.lane.fetch_sub(1, Ordering::Relaxed);
+        if self.is_in_reserve {
+            self.inner.reserved.fetch_sub(1, Ordering::Relaxed);
             return;
         }
         self.inner.messages.fetch_sub(1, Ordering::Relaxed);
@@ -179,23 +180,24 @@ mod tests {
     fn only_what_may_be_a_question_to_the_core_enters_by_the_lane() {
         let gauge = Gauge::new(0, 0);
         let question = format!("<list-capabilities xmlns='{}'/>", ns::META);
-        assert!(gauge.admit_entry(question.as_bytes()).is_ok_and(|permit| permit.is_lane()));
+        assert!(gauge.admit_entry(question.as_bytes()).is_ok_and(|permit| permit.is_in_reserve()));
         assert!(gauge.admit_entry(b"<other/>").is_err());
-        assert_eq!(gauge.inner.lane.load(Ordering::Relaxed), 0);
-        let long = question.clone() + &" ".repeat(Gauge::LANE_BYTES);
+        assert_eq!(gauge.inner.reserved.load(Ordering::Relaxed), 0);
+        let long = question.clone() + &" ".repeat(Gauge::CORE_RESERVE_BYTES);
         assert!(gauge.admit_entry(long.as_bytes()).is_err());
-        assert!(Gauge::new(1, 1000).admit_entry(question.as_bytes()).is_ok_and(|permit| !permit.is_lane()));
+        assert!(Gauge::new(1, 1000).admit_entry(question.as_bytes()).is_ok_and(|permit| !permit.is_in_reserve()));
     }
 
     #[test]
     fn the_lane_of_the_core_is_short_and_on_its_own() {
         let gauge = Gauge::new(0, 0);
         assert!(gauge.admit(0).is_err());
-        let lane: Vec<_> = std::iter::from_fn(|| gauge.admit_core(Gauge::LANE_BYTES).ok()).take(1000).collect();
-        assert_eq!(lane.len(), Gauge::LANE);
+        let reserve: Vec<_> =
+            std::iter::from_fn(|| gauge.admit_core(Gauge::CORE_RESERVE_BYTES).ok()).take(1000).collect();
+        assert_eq!(reserve.len(), Gauge::CORE_RESERVE);
         assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
-        drop(lane);
-        assert!(gauge.admit_core(Gauge::LANE_BYTES + 1).is_err());
-        assert!(gauge.admit_core(1).is_ok_and(|permit| permit.is_lane()));
+        drop(reserve);
+        assert!(gauge.admit_core(Gauge::CORE_RESERVE_BYTES + 1).is_err());
+        assert!(gauge.admit_core(1).is_ok_and(|permit| permit.is_in_reserve()));
     }
 }

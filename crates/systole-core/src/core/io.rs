@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_xml::ladder::{Canonical, Claims, Element, Raw, Validated};
-use systole_xml::schema::{DecodeError, Draft, IntoDraft, Payload, decode};
+use systole_xml::ladder::{Canonical, Claims, Raw};
+use systole_xml::schema::{DecodeError, Draft, Element, IntoDraft, Payload, Validated, decode};
 
 use super::blueprint::{ClientId, ListenerId};
 use super::budgets::Short;
@@ -38,7 +38,7 @@ pub enum Input {
         /// The handler.
         task: InvocationId,
         /// The end of the handler.
-        outcome: Outcome,
+        outcome: HandlerOutcome,
     },
     /// A handler awaits the answers to calls.
     Called {
@@ -164,6 +164,13 @@ pub enum Input {
         /// The end of the text so far.
         text: Arc<str>,
     },
+    /// A handler tells how far it is: an event, and no record.
+    Progressed {
+        /// The handler.
+        task: InvocationId,
+        /// The sentence.
+        text: Arc<str>,
+    },
     /// A handler is about to send a request to a model: each gets one [`Output::Reserved`]. What is reserved is given back
     /// with the answer ([`Input::Noted`]), by the next reservation, and at the end of the handler.
     Reserve {
@@ -197,7 +204,7 @@ pub enum Output {
         /// The answers in order of index, or the fault that decided against.
         result: Result<Vec<Settled>, Fault>,
     },
-    /// Drop a handler at its next await, and report [`Outcome::Aborted`].
+    /// Drop a handler at its next await, and report [`HandlerOutcome::Aborted`].
     Abort {
         /// The handler.
         task: InvocationId,
@@ -333,7 +340,7 @@ pub struct CallId(pub u32);
 
 /// The end of a handler.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum HandlerOutcome {
     /// The handler returned emissions, maybe none.
     Emitted(Vec<Emission>),
     /// The handler wrote bytes: none, one or several payloads, maybe dirty.
@@ -424,6 +431,7 @@ pub struct Settled<T = Answer> {
 
 /// A reply to an awaited call.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Answer {
     /// The callee.
     pub from: Name,
@@ -432,6 +440,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Makes the answer of a callee.
+    pub fn new(from: Name, payload: Validated<Element>) -> Self {
+        Self { from, payload }
+    }
+
     /// The reply as a value.
     ///
     /// # Errors
@@ -523,6 +536,7 @@ pub struct JoinPosition {
 
 /// A message for a client.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Egress {
     /// The number of the message in the journal; 0 if there is none.
     pub number: Number,
@@ -542,6 +556,14 @@ pub struct Egress {
     pub payload: Canonical,
     /// The proof that the payload keeps its schema; none for a fault.
     pub proof: Option<Validated<Element>>,
+}
+
+impl Egress {
+    /// Makes a fault of the pump for a client; the payload is the fault as XML.
+    pub fn of_fault(client: ClientId, root: ThreadId, envelope: Bytes, fault: Fault, payload: Canonical) -> Self {
+        let from = Name::system();
+        Self { number: 0, client, root, from, in_reply_to: None, envelope, fault: Some(fault), payload, proof: None }
+    }
 }
 
 /// Messages between cores. A conversation lives wholly in one core; only slots of

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_xml::ladder::{Canonical, Element, Validated};
-use systole_xml::schema::{self, Catalog, Draft, SchemaError, Validator};
+use systole_xml::ladder::Canonical;
+use systole_xml::schema::{self, Catalog, Draft, Element, SchemaError, Validated, Validator};
 
 use super::blueprint::{Blueprint, ListenerId, Party};
 use super::catch_panic::{Value, catch_panic};

@@ -34,18 +34,18 @@ mod turns;
 mod usage;
 
 pub use crate::vocab::{Millionths, NoDecimal};
-pub use blueprint::{Blueprint, ClientId, ListenerId, Party, Problem};
+pub use blueprint::{Blueprint, BlueprintProblem, ClientId, ListenerId, Party};
 pub use books::Counts;
 pub use budgets::Short;
 pub use catch_panic::Value;
-pub use contract::{Access, Client, Contract, MetaFlags, Routing, Scheduling, Silence};
+pub use contract::{Access, ClientContract, Contract, MetaFlags, Routing, Scheduling, Silence};
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind};
 pub use gauge::{Gauge, Overloaded, Permit};
 pub use io::{
-    Answer, Arrival, Attachment, Body, CallId, CoreId, CoreMessage, Egress, Emission, EmissionKind, Failure, Injected,
-    Input, Join, JoinPosition, Message, Outcome, Output, ReadMessage, Remembered, Settled, Start,
+    Answer, Arrival, Attachment, Body, CallId, CoreId, CoreMessage, Egress, Emission, EmissionKind, Failure,
+    HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Output, ReadMessage, Remembered, Settled, Start,
 };
 pub use key::{InvocationId, ThreadKey};
 pub use misroute::Misroute;

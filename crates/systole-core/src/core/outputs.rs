@@ -61,16 +61,17 @@ impl Outputs {
         self.say(Output::Core { to, message });
     }
 
-    /// Adds an event on a thread; none for work that a durable core leaves to its next start when it ends.
+    /// Adds an event on a thread; none once changes stay in memory, since the next start takes everything up.
     pub(super) fn event(&mut self, event: impl FnOnce() -> Event) {
-        if self.events && !self.leaves() {
+        if self.events && !self.is_sealed() {
             self.say(Output::Event(event()));
         }
     }
 
-    /// Adds an event at the root of a conversation, which need not be open.
+    /// Adds an event at the root of a conversation, which need not be open; none once the journal can't be written, since the
+    /// next start takes the conversation up.
     pub(super) fn root_event(&mut self, root: ThreadId, kind: impl FnOnce() -> EventKind) {
-        if self.events {
+        if self.events && !self.write_ahead.as_ref().is_some_and(|log| log.broken) {
             self.say(Output::Event(Event { root, path: ThreadPath::new(Vec::new()), kind: kind() }));
         }
     }
@@ -158,11 +159,6 @@ impl Outputs {
     /// Returns whether changes are written.
     pub(super) fn writes(&self) -> bool {
         self.write_ahead.as_ref().is_some_and(|log| !log.sealed)
-    }
-
-    /// Returns whether changes stay in memory from now on, since the next start takes everything up.
-    pub(super) fn leaves(&self) -> bool {
-        self.write_ahead.as_ref().is_some_and(|log| log.sealed && !log.broken)
     }
 
     /// Returns whether nothing is written any more, because the organism ends.

@@ -1,7 +1,7 @@
 //! Messages judged at an entrance before the pump takes them: a message that would be refused is not stored first.
 
-use systole_xml::ladder::{Canonical, Element, Envelope, Raw, Validated, parse_fragment};
-use systole_xml::schema::{self, Validator};
+use systole_xml::ladder::{Canonical, Envelope, Raw, parse_fragment};
+use systole_xml::schema::{self, Element, Validated, Validator};
 
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;

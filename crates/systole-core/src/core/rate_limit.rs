@@ -57,18 +57,18 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    fn burst(lane: &mut RateLimit, client: ClientId, now: Time) -> usize {
-        std::iter::from_fn(|| lane.take(client, now).then_some(())).take(1000).count()
+    fn burst(limit: &mut RateLimit, client: ClientId, now: Time) -> usize {
+        std::iter::from_fn(|| limit.take(client, now).then_some(())).take(1000).count()
     }
 
     #[test]
     fn each_client_has_a_burst_and_gets_more_with_time() {
-        let mut lane = RateLimit::default();
-        assert_eq!(burst(&mut lane, ClientId(3), at(1000)), 16);
-        assert_eq!(burst(&mut lane, ClientId(0), at(1000)), 16);
-        assert_eq!(burst(&mut lane, ClientId(3), at(1099)), 0);
-        assert_eq!(burst(&mut lane, ClientId(3), at(1250)), 2);
-        assert_eq!(burst(&mut lane, ClientId(3), at(1300)), 1, "the half that was earned is not lost");
-        assert_eq!(burst(&mut lane, ClientId(3), at(60_000)), 16);
+        let mut limit = RateLimit::default();
+        assert_eq!(burst(&mut limit, ClientId(3), at(1000)), 16);
+        assert_eq!(burst(&mut limit, ClientId(0), at(1000)), 16);
+        assert_eq!(burst(&mut limit, ClientId(3), at(1099)), 0);
+        assert_eq!(burst(&mut limit, ClientId(3), at(1250)), 2);
+        assert_eq!(burst(&mut limit, ClientId(3), at(1300)), 1, "the half that was earned is not lost");
+        assert_eq!(burst(&mut limit, ClientId(3), at(60_000)), 16);
     }
 }

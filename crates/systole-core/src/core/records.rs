@@ -6,15 +6,15 @@ use systole_xml::schema::Draft;
 
 use super::faults;
 use super::io::{Emission, Join, Settled};
-use crate::journal::{AnswerRecord, Request, SettledRecord};
+use crate::journal::{AnswerRecord, RequestRecord, SettledRecord};
 use crate::vocab::{Fault, XmlLimits};
 
 /// The requests of a handler, as far as a re-run must repeat them.
-pub(super) fn requests_record(requests: &[Emission]) -> Vec<Request> {
+pub(super) fn requests_record(requests: &[Emission]) -> Vec<RequestRecord> {
     requests.iter().map(request_record).collect()
 }
 
-fn request_record(request: &Emission) -> Request {
+fn request_record(request: &Emission) -> RequestRecord {
     let (text, digest) = match &request.payload {
         Draft::Canonical(payload) => (excerpt(payload.as_str()), blake3::hash(payload.bytes())),
         Draft::Proved(payload) => {
@@ -24,7 +24,7 @@ fn request_record(request: &Emission) -> Request {
         Draft::Unencodable(error) => written(error),
         Draft::NoEnvelope(error) => written(error),
     };
-    Request { to: request.to.clone(), thread: request.thread, text, digest: digest.into() }
+    RequestRecord { to: request.to.clone(), thread: request.thread, text, digest: digest.into() }
 }
 
 fn written(error: &dyn std::fmt::Display) -> (String, blake3::Hash) {

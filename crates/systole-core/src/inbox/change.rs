@@ -1,21 +1,21 @@
 //! Changes of an inbox, for its journal and its subscribers.
 
-use super::event::Event;
+use super::event::TaskEvent;
 use crate::vocab::{Name, TaskId};
 
 /// The changes of a method of an inbox: events, and the tasks to write to the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[must_use = "a journal writes the records, and subscribers get the events"]
-pub struct Change {
+pub struct InboxChange {
     /// The events, in order. They are never reported again.
-    pub events: Vec<Event>,
+    pub events: Vec<TaskEvent>,
     /// The changed tasks, by inbox and id.
     pub saved: Vec<(Name, TaskId)>,
     /// The deleted tasks, by inbox and id.
     pub removed: Vec<(Name, TaskId)>,
 }
 
-impl Change {
+impl InboxChange {
     /// Returns whether nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -1,6 +1,6 @@
 //! Checks of texts before they are taken.
 
-use systole_xml::schema::escape::uncarriable;
+use systole_xml::ladder::escape::uncarriable;
 
 use super::context::TaskContext;
 use super::error::{Field, InboxError, InboxProblem};

@@ -19,7 +19,7 @@ pub enum TaskContext {
     #[default]
     None,
     /// Keys and their values, in order; each key once.
-    Entries(Vec<Entry>),
+    Entries(Vec<ContextEntry>),
     /// An element of any name.
     Xml(Xml),
 }
@@ -27,7 +27,7 @@ pub enum TaskContext {
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct ContextEntry {
     /// The key; not empty.
     pub key: String,
     /// The value; may be empty.
@@ -38,7 +38,7 @@ impl TaskContext {
     /// Keys and their values; nothing if there are none.
     pub fn entries<K: Into<String>, V: Into<String>>(entries: impl IntoIterator<Item = (K, V)>) -> Self {
         let entries: Vec<_> =
-            entries.into_iter().map(|(key, value)| Entry { key: key.into(), value: value.into() }).collect();
+            entries.into_iter().map(|(key, value)| ContextEntry { key: key.into(), value: value.into() }).collect();
         if entries.is_empty() { Self::None } else { Self::Entries(entries) }
     }
 
@@ -64,7 +64,7 @@ impl Xml {
     /// # Errors
     /// [`InboxProblem::Xml`] says where the text isn't one.
     pub fn parse(text: &str) -> Result<Self, InboxProblem> {
-        let limits = XmlLimits { depth: Self::DEPTH, ..XmlLimits::default() };
+        let limits = XmlLimits::default().depth(Self::DEPTH);
         let element = canonicalize(&Bytes::copy_from_slice(text.as_bytes()), &limits);
         element.map(Self).map_err(|error| InboxProblem::Xml(error.to_string()))
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::export::{ImportError, VERSION, versioned};
 use super::jobs::{JobCard, Jobs};
-use super::principal::Principal;
+use super::principal::InboxPrincipal;
 use crate::journal::TaskRecord;
 use crate::protocol::{display, display_option};
 use crate::vocab::Name;
@@ -51,7 +51,7 @@ impl Jobs {
     /// # Panics
     /// Never: texts and lists have a JSON form.
     pub fn directory(&self) -> String {
-        let entry = |(name, heir, card): (&Name, Option<&Principal>, Option<&JobCard>)| Entry {
+        let entry = |(name, heir, card): (&Name, Option<&InboxPrincipal>, Option<&JobCard>)| Entry {
             name: name.clone(),
             owner: heir.map(|heir| heir.name().clone()),
             card: card.map(|card| Card { description: card.description.clone(), skills: card.skills.clone() }),
@@ -79,7 +79,7 @@ impl Jobs {
             if jobs.inbox(&name).is_some() {
                 return Err(refuse("it is listed twice"));
             }
-            let owner = owner.map(Principal::new);
+            let owner = owner.map(InboxPrincipal::new);
             let card = match (card, &owner) {
                 (Some(_), None) => return Err(refuse("it is registered, but has no owner")),
                 (Some(Card { description, skills }), Some(_)) => {

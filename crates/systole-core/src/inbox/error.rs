@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use super::principal::Principal;
+use super::principal::InboxPrincipal;
 use super::status::{Act, Status};
 use crate::vocab::{NameError, TaskId, Time};
 
 /// The refusal of a request by an inbox. Nothing has changed then.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InboxError {
     /// A required text is empty, or holds only white space.
     #[error("the {field} is empty: write at least one character that is no space")]
@@ -44,7 +45,7 @@ pub enum InboxError {
         limit: usize,
     },
     /// The task has the greatest number of parts of one kind.
-    #[error("the task has {limit} {field}s, and takes no more")]
+    #[error("the task has {limit} {field}s, its limit")]
     TooMany {
         /// The kind of the parts.
         field: Field,
@@ -75,7 +76,7 @@ pub enum InboxError {
     #[error("{actor} may not {act}: only the owner of the inbox moves its tasks")]
     NotOwner {
         /// The principal that tried.
-        actor: Principal,
+        actor: InboxPrincipal,
         /// The transition that was tried.
         act: Act,
     },
@@ -85,7 +86,7 @@ pub enum InboxError {
         /// The task.
         id: TaskId,
         /// The principal that tried.
-        actor: Principal,
+        actor: InboxPrincipal,
         /// The transition that was tried.
         act: Act,
     },
@@ -122,6 +123,7 @@ crate::vocab::debug_is_display!(InboxError);
 
 /// A mistake in a task, beside the length of its texts.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InboxProblem {
     /// The deadline has passed.
     #[error("the deadline {deadline} has passed, it is {now}: leave it out or choose a later one")]

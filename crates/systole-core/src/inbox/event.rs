@@ -11,7 +11,7 @@ use crate::vocab::{TaskId, Time};
 /// An event of a task. It happens once, after all events of the task that have a smaller number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Event {
+pub struct TaskEvent {
     /// The task.
     #[serde(with = "display")]
     pub task: TaskId,
@@ -21,7 +21,7 @@ pub struct Event {
     #[serde(with = "display")]
     pub at: Time,
     /// The kind of the event.
-    pub kind: EventKind,
+    pub kind: TaskEventKind,
     /// The percentage that is done, if the owner reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,
@@ -34,7 +34,8 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "event-kind")]
-pub enum EventKind {
+#[non_exhaustive]
+pub enum TaskEventKind {
     /// The task was submitted.
     Submitted,
     /// The task is in the inbox of a registered job.
@@ -61,7 +62,7 @@ pub enum EventKind {
     Cancelled,
 }
 
-impl EventKind {
+impl TaskEventKind {
     /// The word for it in XML and JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -86,7 +87,7 @@ impl EventKind {
     }
 }
 
-impl fmt::Display for EventKind {
+impl fmt::Display for TaskEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

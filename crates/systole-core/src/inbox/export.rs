@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::change::Change;
+use super::change::InboxChange;
 use super::checks;
 use super::error::{Field, InboxError};
 use super::limits::InboxLimits;
-use super::principal::Principal;
+use super::principal::InboxPrincipal;
 use super::status::Status;
 use super::store::TaskInbox;
 use super::task::Task;
@@ -39,6 +39,7 @@ struct Versioned {
 
 /// The reason why an export can't be imported.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ImportError {
     /// The text is no JSON of the right shape.
     #[error("line {line}, column {column}: {message}")]
@@ -110,7 +111,7 @@ impl TaskInbox {
     pub fn import(json: &str, limits: InboxLimits) -> Result<Self, ImportError> {
         versioned(json)?;
         let Export { job, owner, next_place, tasks, .. } = serde_json::from_str(json)?;
-        let mut inbox = Self::unclaimed(job, limits).owned_by(owner.map(Principal::new));
+        let mut inbox = Self::unclaimed(job, limits).owned_by(owner.map(InboxPrincipal::new));
         inbox.next_place = next_place;
         inbox.fill(tasks)?;
         Ok(inbox)
@@ -122,7 +123,7 @@ impl TaskInbox {
     /// [`ImportError`] says what is wrong with which task.
     pub fn recover<'a>(
         job: &str,
-        owner: Principal,
+        owner: InboxPrincipal,
         limits: InboxLimits,
         records: impl IntoIterator<Item = &'a TaskRecord>,
     ) -> Result<Self, ImportError> {
@@ -149,7 +150,7 @@ impl TaskInbox {
     ///
     /// # Panics
     /// Never: a task holds texts, numbers and lists.
-    pub fn ops(&self, change: &Change) -> Vec<Op> {
+    pub fn ops(&self, change: &InboxChange) -> Vec<Op> {
         let gone = change.removed.iter().filter(|(inbox, _)| *inbox == self.job);
         let gone = gone.map(|(inbox, id)| Op::TaskGone { inbox: inbox.clone(), id: *id });
         let mut seen = HashSet::new();

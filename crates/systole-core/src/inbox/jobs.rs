@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::change::Change;
+use super::change::InboxChange;
 use super::checks;
 use super::error::{Field, InboxError};
 use super::export::ImportError;
 use super::limits::InboxLimits;
-use super::principal::Principal;
+use super::principal::InboxPrincipal;
 use super::store::{Said, TaskInbox};
-use super::submit::{Submission, Submitted};
-use super::{EventKind, Status};
+use super::submit::{Submission, SubmittedTask};
+use super::{Status, TaskEventKind};
 use crate::journal::{Op, TaskRecord};
 use crate::vocab::{Name, TaskId, Time};
 
@@ -80,7 +80,7 @@ pub enum JobError {
         /// The name.
         job: Name,
         /// The principal that tried.
-        actor: Principal,
+        actor: InboxPrincipal,
     },
     /// The name is not for jobs that register.
     #[error("'{job}' is a listener of the organism with an inbox of its own: send to it, or choose another name")]
@@ -98,7 +98,7 @@ pub enum JobError {
         job: Name,
     },
     /// The registry has no room for another job.
-    #[error("{limit} jobs are there or waited for, and no more may be: remove one first")]
+    #[error("{limit} jobs are registered or awaited, their limit: remove one first")]
     Full {
         /// The limit.
         limit: usize,
@@ -115,7 +115,7 @@ struct Slot {
     /// `None` while the job isn't there.
     card: Option<JobCard>,
     /// The last owner: the only principal that may take over the waiting tasks.
-    heir: Option<Principal>,
+    heir: Option<InboxPrincipal>,
     inbox: TaskInbox,
 }
 
@@ -156,7 +156,7 @@ impl Jobs {
     ///
     /// # Errors
     /// [`JobError::Taken`], [`JobError::Reserved`], [`JobError::Full`]; texts that are empty, too long or no XML.
-    pub fn register(&mut self, actor: &Principal, card: JobCard, now: Time) -> Result<Change, JobError> {
+    pub fn register(&mut self, actor: &InboxPrincipal, card: JobCard, now: Time) -> Result<InboxChange, JobError> {
         self.judge(&card)?;
         let mut change = self.prune();
         if self.reserved.contains(&card.name) {
@@ -180,7 +180,7 @@ impl Jobs {
     ///
     /// # Errors
     /// [`JobError::Unknown`], [`JobError::Taken`].
-    pub fn remove(&mut self, actor: &Principal, job: &Name, now: Time) -> Result<Change, JobError> {
+    pub fn remove(&mut self, actor: &InboxPrincipal, job: &Name, now: Time) -> Result<InboxChange, JobError> {
         let unknown = || JobError::Unknown { job: job.clone() };
         let slot = self.slots.get_mut(job).filter(|slot| slot.card.is_some()).ok_or_else(unknown)?;
         if slot.heir.as_ref() != Some(actor) {
@@ -217,12 +217,12 @@ impl Jobs {
     /// [`TaskInbox::submit`].
     pub fn submit(
         &mut self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         target: &str,
         submission: Submission,
         id: TaskId,
         now: Time,
-    ) -> Result<Submitted, JobError> {
+    ) -> Result<SubmittedTask, JobError> {
         let target = checks::name(Field::Job, target)?;
         let source = checks::name(Field::SourceJob, &submission.job)?;
         let owner = self.slots.get(&source).and_then(|slot| slot.inbox.owner());
@@ -272,22 +272,22 @@ impl Jobs {
     }
 
     /// Fails the tasks whose deadline has passed, in all inboxes.
-    pub fn expire(&mut self, now: Time) -> Change {
-        let mut change = Change::default();
+    pub fn expire(&mut self, now: Time) -> InboxChange {
+        let mut change = InboxChange::default();
         self.slots.values_mut().for_each(|slot| change.append(slot.inbox.expire(now)));
         change
     }
 
     /// The records of a change to tasks; the registrations stand in
     /// [`directory`](Self::directory).
-    pub fn ops(&self, change: &Change) -> Vec<Op> {
+    pub fn ops(&self, change: &InboxChange) -> Vec<Op> {
         let gone = change.removed.iter().filter(|(inbox, _)| !self.slots.contains_key(inbox));
         let gone = gone.map(|(inbox, id)| Op::TaskGone { inbox: inbox.clone(), id: *id });
         gone.chain(self.slots.values().flat_map(|slot| slot.inbox.ops(change))).collect()
     }
 
     /// The names that are taken, each with its owner or last owner and with its card if it is registered.
-    pub(super) fn names(&self) -> impl Iterator<Item = (&Name, Option<&Principal>, Option<&JobCard>)> {
+    pub(super) fn names(&self) -> impl Iterator<Item = (&Name, Option<&InboxPrincipal>, Option<&JobCard>)> {
         self.slots.iter().map(|(name, slot)| (name, slot.heir.as_ref(), slot.card.as_ref()))
     }
 
@@ -300,7 +300,7 @@ impl Jobs {
     pub(super) fn restore<'a>(
         &mut self,
         name: &Name,
-        heir: Option<Principal>,
+        heir: Option<InboxPrincipal>,
         card: Option<JobCard>,
         records: impl IntoIterator<Item = &'a TaskRecord>,
     ) -> Result<(), ImportError> {
@@ -326,8 +326,8 @@ impl Jobs {
     }
 
     /// Forgets names of jobs that aren't registered and that no open task waits for.
-    fn prune(&mut self) -> Change {
-        let mut change = Change::default();
+    fn prune(&mut self) -> InboxChange {
+        let mut change = InboxChange::default();
         let known = self.slots.len();
         self.slots.retain(|job, slot| {
             let stays = slot.card.is_some() || slot.inbox.open() > 0;
@@ -360,13 +360,13 @@ impl Jobs {
 
 impl TaskInbox {
     /// Sets the owner: tasks that waited for one are routed.
-    fn claim(&mut self, owner: &Principal, now: Time) -> Change {
+    fn claim(&mut self, owner: &InboxPrincipal, now: Time) -> InboxChange {
         self.owner = Some(owner.clone());
         let waiting = self.tasks().filter(|task| !task.routed && task.status == Status::Pending);
         let places: Vec<_> = waiting.map(|task| task.place).collect();
-        let mut change = Change::default();
+        let mut change = InboxChange::default();
         for place in places {
-            let said = Said { kind: EventKind::Routed, percent: None, text: None };
+            let said = Said { kind: TaskEventKind::Routed, percent: None, text: None };
             change.append(self.step(place, now, said, |task| task.routed = true));
         }
         change

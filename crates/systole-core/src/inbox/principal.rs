@@ -7,9 +7,9 @@ use crate::vocab::Name;
 
 /// The principal that acts on an inbox, as the pump or the caller knows it; never by the claim of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Principal(Name);
+pub struct InboxPrincipal(Name);
 
-impl Principal {
+impl InboxPrincipal {
     /// Makes the principal of a name.
     pub const fn new(name: Name) -> Self {
         Self(name)
@@ -29,7 +29,7 @@ impl Principal {
     }
 }
 
-impl fmt::Display for Principal {
+impl fmt::Display for InboxPrincipal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

@@ -11,7 +11,7 @@ impl TaskInbox {
     /// The pending tasks as Markdown that a model reads: a heading with their number, each with its sender, id,
     /// description and context, and how to answer. Empty if there is none.
     ///
-    /// What comes from others can't pose as ours: it stands in quoted lines, escaped (`docs/tasks.md` says how). Past
+    /// Text of others can't pose as ours: it stands in quoted lines, escaped (`docs/tasks.md` says how). Past
     /// [`InboxLimits::rendered_bytes`](super::InboxLimits::rendered_bytes) the tasks that follow are only counted.
     pub fn render_pending_context(&self) -> String {
         let pending: Vec<&Task> = self.pending().collect();

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::change::Change;
+use super::change::InboxChange;
 use super::error::{Field, InboxError, InboxProblem};
-use super::event::{Event, EventKind};
+use super::event::{TaskEvent, TaskEventKind};
 use super::limits::InboxLimits;
-use super::principal::Principal;
+use super::principal::InboxPrincipal;
 use super::status::Status;
 use super::task::Task;
 use crate::vocab::{Name, TaskId, Time};
@@ -14,10 +14,10 @@ use crate::vocab::{Name, TaskId, Time};
 /// The tasks of one job, in order of arrival.
 ///
 /// ```
-/// use systole_core::inbox::{Principal, Submission, TaskInbox};
+/// use systole_core::inbox::{InboxPrincipal, Submission, TaskInbox};
 /// use systole_core::vocab::{TaskId, Time};
 ///
-/// let (writer, reviewer) = (Principal::parse("writer")?, Principal::parse("reviewer")?);
+/// let (writer, reviewer) = (InboxPrincipal::parse("writer")?, InboxPrincipal::parse("reviewer")?);
 /// let mut reviews = TaskInbox::new("reviews", reviewer.clone())?;
 /// let (id, now) = ("67e55044-10b1-426f-9247-bb680e5fe0c8".parse::<TaskId>()?, Time::from_nanos(0));
 /// let submitted = reviews.submit(&writer, Submission::new("drafts", "Read chapter 3."), id, now)?;
@@ -33,7 +33,7 @@ use crate::vocab::{Name, TaskId, Time};
 pub struct TaskInbox {
     pub(super) job: Name,
     /// `None` while the job isn't there.
-    pub(super) owner: Option<Principal>,
+    pub(super) owner: Option<InboxPrincipal>,
     pub(super) limits: InboxLimits,
     tasks: BTreeMap<u64, Kept>,
     places: HashMap<TaskId, u64>,
@@ -55,7 +55,7 @@ struct Kept {
 
 /// The text of a change to a task.
 pub(super) struct Said<'a> {
-    pub(super) kind: EventKind,
+    pub(super) kind: TaskEventKind,
     pub(super) percent: Option<u8>,
     pub(super) text: Option<&'a str>,
 }
@@ -65,12 +65,12 @@ impl TaskInbox {
     ///
     /// # Errors
     /// [`InboxError::Empty`] and [`InboxError::Name`] for the name of the job.
-    pub fn new(job: &str, owner: Principal) -> Result<Self, InboxError> {
+    pub fn new(job: &str, owner: InboxPrincipal) -> Result<Self, InboxError> {
         Ok(Self::named(super::checks::name(Field::Job, job)?, owner))
     }
 
     /// An empty inbox of a job whose name was checked, with the default limits.
-    pub fn named(job: Name, owner: Principal) -> Self {
+    pub fn named(job: Name, owner: InboxPrincipal) -> Self {
         Self::unclaimed(job, InboxLimits::default()).owned_by(Some(owner))
     }
 
@@ -97,7 +97,7 @@ impl TaskInbox {
         }
     }
 
-    pub(super) fn owned_by(mut self, owner: Option<Principal>) -> Self {
+    pub(super) fn owned_by(mut self, owner: Option<InboxPrincipal>) -> Self {
         self.owner = owner;
         self
     }
@@ -108,7 +108,7 @@ impl TaskInbox {
     }
 
     /// The owner, which moves its tasks; none while the job isn't there.
-    pub const fn owner(&self) -> Option<&Principal> {
+    pub const fn owner(&self) -> Option<&InboxPrincipal> {
         self.owner.as_ref()
     }
 
@@ -152,7 +152,7 @@ impl TaskInbox {
 
     /// The events that submitters of detached tasks have not got: the first event of each task that has one, in order
     /// of arrival. [`acknowledge`](Self::acknowledge) says that one was told.
-    pub fn owed(&self) -> impl Iterator<Item = (&Task, &Event)> {
+    pub fn owed(&self) -> impl Iterator<Item = (&Task, &TaskEvent)> {
         self.tasks().filter_map(|task| Some((task, task.outbox.front()?)))
     }
 
@@ -212,7 +212,7 @@ impl TaskInbox {
     }
 
     /// Changes a task and adds its event.
-    pub(super) fn step(&mut self, place: u64, now: Time, said: Said, change: impl FnOnce(&mut Task)) -> Change {
+    pub(super) fn step(&mut self, place: u64, now: Time, said: Said, change: impl FnOnce(&mut Task)) -> InboxChange {
         let id = self.at(place).id;
         let mut event = None;
         self.edit(place, |task| {
@@ -220,17 +220,17 @@ impl TaskInbox {
             task.changed = now;
             event = Some(note(task, now, &said));
         });
-        Change { events: event.into_iter().collect(), ..self.saved(id) }
+        InboxChange { events: event.into_iter().collect(), ..self.saved(id) }
     }
 
     /// Makes the change of a task that is no event.
-    pub(super) fn saved(&self, id: TaskId) -> Change {
-        Change { saved: vec![(self.job.clone(), id)], ..Change::default() }
+    pub(super) fn saved(&self, id: TaskId) -> InboxChange {
+        InboxChange { saved: vec![(self.job.clone(), id)], ..InboxChange::default() }
     }
 
     /// Makes the change of all tasks that is no event.
-    pub fn all(&self) -> Change {
-        Change { saved: self.tasks().map(|task| (self.job.clone(), task.id)).collect(), ..Change::default() }
+    pub fn all(&self) -> InboxChange {
+        InboxChange { saved: self.tasks().map(|task| (self.job.clone(), task.id)).collect(), ..InboxChange::default() }
     }
 
     /// Detaches all tasks: their submitters no longer wait, and results are sent.
@@ -252,7 +252,7 @@ impl TaskInbox {
     }
 
     /// Forgets the oldest tasks that are over, as far as the limits want it.
-    pub(super) fn make_room(&mut self, more: usize) -> Change {
+    pub(super) fn make_room(&mut self, more: usize) -> InboxChange {
         let mut removed = Vec::new();
         while self.over.len() > self.limits.ended || self.bytes[0] + self.bytes[1] + more > self.limits.bytes {
             let Some(&(_, place)) = self.over.first() else { break };
@@ -264,7 +264,7 @@ impl TaskInbox {
             }
             removed.push((self.job.clone(), task.id));
         }
-        Change { removed, ..Change::default() }
+        InboxChange { removed, ..InboxChange::default() }
     }
 
     fn count_in(&mut self, place: u64) {
@@ -289,11 +289,11 @@ impl TaskInbox {
 }
 
 /// Numbers an event of a task, and lays it out for the submitter if it is to hear of it.
-pub(super) fn note(task: &mut Task, at: Time, said: &Said) -> Event {
+pub(super) fn note(task: &mut Task, at: Time, said: &Said) -> TaskEvent {
     let Said { kind, percent, text } = *said;
     task.events += 1;
-    let event = Event { task: task.id, number: task.events, at, kind, percent, text: text.map(str::to_owned) };
-    let told = task.watched || kind.is_end() || kind == EventKind::InputRequired;
+    let event = TaskEvent { task: task.id, number: task.events, at, kind, percent, text: text.map(str::to_owned) };
+    let told = task.watched || kind.is_end() || kind == TaskEventKind::InputRequired;
     if task.detached && told && task.undelivered.is_none() {
         task.outbox.push_back(event.clone());
     }

@@ -1,14 +1,14 @@
 //! Submissions of tasks, with their idempotency keys.
 
-use super::change::Change;
+use super::change::InboxChange;
 use super::checks;
 use super::context::TaskContext;
 use super::error::{Field, InboxError, InboxProblem};
-use super::event::EventKind;
-use super::principal::Principal;
+use super::event::TaskEventKind;
+use super::principal::InboxPrincipal;
 use super::status::Status;
 use super::store::{Said, TaskInbox, note};
-use super::task::{Source, Task};
+use super::task::{Submitter, Task};
 use crate::vocab::{TaskId, Time};
 
 /// A submission to a job.
@@ -33,13 +33,13 @@ pub struct Submission {
 /// A task that was submitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub struct Submitted {
+pub struct SubmittedTask {
     /// The id of the task: the one that was given, or that of the task which has the key.
     pub id: TaskId,
     /// States whether it is a new task.
     pub new: bool,
     /// The changes; none if it isn't.
-    pub change: Change,
+    pub change: InboxChange,
 }
 
 impl Submission {
@@ -66,14 +66,14 @@ impl TaskInbox {
     /// [`InboxError::IdTaken`], [`InboxError::Full`].
     pub fn submit(
         &mut self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         submission: Submission,
         id: TaskId,
         now: Time,
-    ) -> Result<Submitted, InboxError> {
+    ) -> Result<SubmittedTask, InboxError> {
         let mut task = self.task_of(actor, submission, id, now)?;
         if let Some(known) = self.known(&task)? {
-            return Ok(Submitted { id: known, new: false, change: Change::default() });
+            return Ok(SubmittedTask { id: known, new: false, change: InboxChange::default() });
         }
         if let Some(deadline) = task.deadline.filter(|deadline| *deadline <= now) {
             return Err(InboxProblem::Deadline { deadline, now }.into());
@@ -82,14 +82,14 @@ impl TaskInbox {
         let mut change = self.make_room(task.size());
         self.next_place += 1;
         let said = |kind| Said { kind, percent: None, text: None };
-        change.events.push(note(&mut task, now, &said(EventKind::Submitted)));
+        change.events.push(note(&mut task, now, &said(TaskEventKind::Submitted)));
         if self.owner.is_some() {
             task.routed = true;
-            change.events.push(note(&mut task, now, &said(EventKind::Routed)));
+            change.events.push(note(&mut task, now, &said(TaskEventKind::Routed)));
         }
         change.append(self.saved(id));
         self.insert(task);
-        Ok(Submitted { id, new: true, change })
+        Ok(SubmittedTask { id, new: true, change })
     }
 
     /// The task that has the id or the key of this one, if its body is the same.
@@ -106,7 +106,7 @@ impl TaskInbox {
         }
     }
 
-    fn task_of(&self, actor: &Principal, given: Submission, id: TaskId, now: Time) -> Result<Task, InboxError> {
+    fn task_of(&self, actor: &InboxPrincipal, given: Submission, id: TaskId, now: Time) -> Result<Task, InboxError> {
         let job = checks::name(Field::SourceJob, &given.job)?;
         checks::said(Field::Description, &given.description, self.limits.description_bytes)?;
         checks::context(&given.context, &self.limits)?;
@@ -119,7 +119,7 @@ impl TaskInbox {
         Ok(Task {
             id,
             place: self.next_place,
-            source: Source { job, agent: actor.name().clone() },
+            source: Submitter { job, agent: actor.name().clone() },
             target: self.job.clone(),
             description: given.description,
             context: given.context,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::cost;
 use super::context::TaskContext;
-use super::event::Event;
+use super::event::TaskEvent;
 use super::status::Status;
 use crate::protocol::{display, display_option};
 use crate::vocab::{Name, TaskId, Time};
@@ -22,7 +22,7 @@ pub struct Task {
     /// The place in the order of arrival.
     pub place: u64,
     /// The submitter.
-    pub source: Source,
+    pub source: Submitter,
     /// The job that is to do the task.
     #[serde(with = "display")]
     pub target: Name,
@@ -54,7 +54,7 @@ pub struct Task {
     pub attempts: u32,
     /// The progress, as the owner reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub progress: Option<Progress>,
+    pub progress: Option<TaskProgress>,
     /// The pieces of the result, in order of their first parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
@@ -71,7 +71,7 @@ pub struct Task {
     pub events: u32,
     /// The events of a detached task that the submitter has yet to acknowledge, in order.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
-    pub outbox: VecDeque<Event>,
+    pub outbox: VecDeque<TaskEvent>,
     /// The reason why the result could not be delivered to the submitter, once delivery was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undelivered: Option<String>,
@@ -80,7 +80,7 @@ pub struct Task {
 /// The submitter of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Source {
+pub struct Submitter {
     /// The job on whose behalf the task was submitted, as the submitter states it.
     #[serde(with = "display")]
     pub job: Name,
@@ -92,7 +92,7 @@ pub struct Source {
 /// The progress of a task, as the owner reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
+pub struct TaskProgress {
     /// The percentage that is done, 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,

@@ -1,13 +1,13 @@
 //! Transitions of a task that an inbox holds.
 
-use super::change::Change;
+use super::change::InboxChange;
 use super::checks;
 use super::error::{Field, InboxError, InboxProblem};
-use super::event::EventKind;
-use super::principal::Principal;
+use super::event::TaskEventKind;
+use super::principal::InboxPrincipal;
 use super::status::{Act, Status};
 use super::store::{Said, TaskInbox};
-use super::task::{Artifact, Exchange, Progress, Task};
+use super::task::{Artifact, Exchange, Task, TaskProgress};
 use crate::vocab::{TaskId, Time};
 
 /// A part of a piece of the result.
@@ -32,10 +32,10 @@ impl TaskInbox {
     /// # Errors
     /// [`InboxError::NotOwner`], [`InboxError::Unknown`], [`InboxError::Transition`]; [`InboxProblem::Outbox`] while
     /// its submitter takes no events.
-    pub fn accept(&mut self, actor: &Principal, id: TaskId, now: Time) -> Result<Change, InboxError> {
+    pub fn accept(&mut self, actor: &InboxPrincipal, id: TaskId, now: Time) -> Result<InboxChange, InboxError> {
         let place = self.owned(actor, id, Act::Accept)?;
         self.may_tell(self.at(place))?;
-        Ok(self.step(place, now, said(EventKind::Accepted, ""), |task| {
+        Ok(self.step(place, now, said(TaskEventKind::Accepted, ""), |task| {
             task.status = Status::Accepted;
             task.attempts += 1;
         }))
@@ -45,10 +45,16 @@ impl TaskInbox {
     ///
     /// # Errors
     /// As [`accept`](Self::accept), without the last; a text that is too long or no XML.
-    pub fn complete(&mut self, actor: &Principal, id: TaskId, result: &str, now: Time) -> Result<Change, InboxError> {
+    pub fn complete(
+        &mut self,
+        actor: &InboxPrincipal,
+        id: TaskId,
+        result: &str,
+        now: Time,
+    ) -> Result<InboxChange, InboxError> {
         let place = self.owned(actor, id, Act::Complete)?;
         checks::text(Field::Result, result, self.limits.text_bytes)?;
-        Ok(self.step(place, now, said(EventKind::Completed, result), |task| {
+        Ok(self.step(place, now, said(TaskEventKind::Completed, result), |task| {
             end(task, Status::Completed);
             task.result = Some(result.to_owned());
         }))
@@ -58,20 +64,32 @@ impl TaskInbox {
     ///
     /// # Errors
     /// As [`complete`](Self::complete); [`InboxError::Empty`] without a reason.
-    pub fn fail(&mut self, actor: &Principal, id: TaskId, reason: &str, now: Time) -> Result<Change, InboxError> {
+    pub fn fail(
+        &mut self,
+        actor: &InboxPrincipal,
+        id: TaskId,
+        reason: &str,
+        now: Time,
+    ) -> Result<InboxChange, InboxError> {
         let place = self.owned(actor, id, Act::Fail)?;
         checks::said(Field::Reason, reason, self.limits.text_bytes)?;
-        Ok(self.end_with(place, (Status::Failed, EventKind::Failed), reason, now))
+        Ok(self.end_with(place, (Status::Failed, TaskEventKind::Failed), reason, now))
     }
 
     /// Rejects a pending task, for its owner, with the reason.
     ///
     /// # Errors
     /// As [`fail`](Self::fail).
-    pub fn reject(&mut self, actor: &Principal, id: TaskId, reason: &str, now: Time) -> Result<Change, InboxError> {
+    pub fn reject(
+        &mut self,
+        actor: &InboxPrincipal,
+        id: TaskId,
+        reason: &str,
+        now: Time,
+    ) -> Result<InboxChange, InboxError> {
         let place = self.owned(actor, id, Act::Reject)?;
         checks::said(Field::Reason, reason, self.limits.text_bytes)?;
-        Ok(self.end_with(place, (Status::Rejected, EventKind::Rejected), reason, now))
+        Ok(self.end_with(place, (Status::Rejected, TaskEventKind::Rejected), reason, now))
     }
 
     /// Cancels a task, for its submitter; the reason may be empty.
@@ -79,10 +97,16 @@ impl TaskInbox {
     /// # Errors
     /// [`InboxError::Unknown`], [`InboxError::NotSubmitter`], [`InboxError::Transition`]; a text that is too long or
     /// no XML.
-    pub fn cancel(&mut self, actor: &Principal, id: TaskId, reason: &str, now: Time) -> Result<Change, InboxError> {
+    pub fn cancel(
+        &mut self,
+        actor: &InboxPrincipal,
+        id: TaskId,
+        reason: &str,
+        now: Time,
+    ) -> Result<InboxChange, InboxError> {
         let place = self.submitted(actor, id, Act::Cancel)?;
         checks::text(Field::Reason, reason, self.limits.text_bytes)?;
-        Ok(self.end_with(place, (Status::Cancelled, EventKind::Cancelled), reason, now))
+        Ok(self.end_with(place, (Status::Cancelled, TaskEventKind::Cancelled), reason, now))
     }
 
     /// Reports the progress of an accepted task, for its owner: in percent, in words, or both.
@@ -92,12 +116,12 @@ impl TaskInbox {
     /// [`InboxProblem::Percent`].
     pub fn progress(
         &mut self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         id: TaskId,
         percent: Option<u8>,
         text: &str,
         now: Time,
-    ) -> Result<Change, InboxError> {
+    ) -> Result<InboxChange, InboxError> {
         let place = self.owned(actor, id, Act::Progress)?;
         let more = match percent {
             Some(percent) if percent > 100 => return Err(InboxProblem::Percent { percent }.into()),
@@ -105,9 +129,9 @@ impl TaskInbox {
             None => checks::said(Field::Progress, text, self.limits.text_bytes)?,
         };
         let change = self.grow(place, more)?;
-        let said = Said { percent, ..said(EventKind::Progress, text) };
+        let said = Said { percent, ..said(TaskEventKind::Progress, text) };
         Ok(self.after(change, place, now, said, |task| {
-            task.progress = Some(Progress { percent, text: text.to_owned(), at: now });
+            task.progress = Some(TaskProgress { percent, text: text.to_owned(), at: now });
         }))
     }
 
@@ -118,11 +142,11 @@ impl TaskInbox {
     /// [`InboxProblem::ArtifactEnded`], [`InboxProblem::NoArtifact`].
     pub fn artifact(
         &mut self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         id: TaskId,
         part: ArtifactPart,
         now: Time,
-    ) -> Result<Change, InboxError> {
+    ) -> Result<InboxChange, InboxError> {
         let place = self.owned(actor, id, Act::Artifact)?;
         let ArtifactPart { name, text, append, last } = part;
         let task = self.at(place);
@@ -144,7 +168,7 @@ impl TaskInbox {
         checks::within(Field::Artifact, task.artifact_size() + more, self.limits.artifact_bytes)?;
         let change = self.grow(place, more)?;
         let event = name.clone();
-        Ok(self.after(change, place, now, said(EventKind::Artifact, &event), |task| match known {
+        Ok(self.after(change, place, now, said(TaskEventKind::Artifact, &event), |task| match known {
             Some(at) => {
                 let artifact = &mut task.artifacts[at];
                 if !append {
@@ -163,18 +187,18 @@ impl TaskInbox {
     /// As [`accept`](Self::accept); a text that is empty, too long or no XML, too many questions.
     pub fn input_required(
         &mut self,
-        actor: &Principal,
+        actor: &InboxPrincipal,
         id: TaskId,
         question: &str,
         now: Time,
-    ) -> Result<Change, InboxError> {
+    ) -> Result<InboxChange, InboxError> {
         let place = self.owned(actor, id, Act::Ask)?;
         let more = checks::said(Field::Question, question, self.limits.text_bytes)?;
         if self.at(place).questions.len() >= self.limits.questions {
             return Err(InboxError::TooMany { field: Field::Question, limit: self.limits.questions });
         }
         let change = self.grow(place, more)?;
-        Ok(self.after(change, place, now, said(EventKind::InputRequired, question), |task| {
+        Ok(self.after(change, place, now, said(TaskEventKind::InputRequired, question), |task| {
             task.status = Status::InputRequired;
             let number = task.events + 1;
             task.questions.push(Exchange { number, question: question.to_owned(), asked: now, answer: None });
@@ -185,12 +209,18 @@ impl TaskInbox {
     ///
     /// # Errors
     /// As [`cancel`](Self::cancel); [`InboxError::Empty`] without an answer, [`InboxError::Full`].
-    pub fn answer(&mut self, actor: &Principal, id: TaskId, answer: &str, now: Time) -> Result<Change, InboxError> {
+    pub fn answer(
+        &mut self,
+        actor: &InboxPrincipal,
+        id: TaskId,
+        answer: &str,
+        now: Time,
+    ) -> Result<InboxChange, InboxError> {
         let place = self.submitted(actor, id, Act::Answer)?;
         let more = checks::said(Field::Answer, answer, self.limits.text_bytes)?;
         self.may_grow(self.at(place), more)?;
         let change = self.make_room(more);
-        Ok(self.after(change, place, now, said(EventKind::Input, answer), |task| {
+        Ok(self.after(change, place, now, said(TaskEventKind::Input, answer), |task| {
             task.status = Status::Accepted;
             if let Some(exchange) = task.questions.last_mut() {
                 exchange.answer = Some(answer.to_owned());
@@ -200,12 +230,12 @@ impl TaskInbox {
 
     /// Makes accepted tasks pending again, at their old places, without progress and without open questions, because
     /// the job was removed or registered anew. The host of the job calls it, no principal.
-    pub fn release(&mut self, now: Time) -> Change {
+    pub fn release(&mut self, now: Time) -> InboxChange {
         let accepted = self.tasks().filter(|task| task.status.after(Act::Release).is_some());
         let places: Vec<_> = accepted.map(|task| task.place).collect();
-        let mut change = Change::default();
+        let mut change = InboxChange::default();
         for place in places {
-            change.append(self.step(place, now, said(EventKind::Released, ""), |task| {
+            change.append(self.step(place, now, said(TaskEventKind::Released, ""), |task| {
                 task.status = Status::Pending;
                 task.progress = None;
                 task.questions.retain(|exchange| exchange.answer.is_some());
@@ -215,10 +245,10 @@ impl TaskInbox {
     }
 
     /// Fails the open tasks whose deadline has passed, in order of deadline. Until this is called they go on.
-    pub fn expire(&mut self, now: Time) -> Change {
-        let mut change = Change::default();
+    pub fn expire(&mut self, now: Time) -> InboxChange {
+        let mut change = InboxChange::default();
         for place in self.expired(now) {
-            change.append(self.end_with(place, (Status::Failed, EventKind::Failed), EXPIRED, now));
+            change.append(self.end_with(place, (Status::Failed, TaskEventKind::Failed), EXPIRED, now));
         }
         change
     }
@@ -227,10 +257,10 @@ impl TaskInbox {
     ///
     /// # Errors
     /// [`InboxError::Unknown`].
-    pub fn acknowledge(&mut self, id: TaskId, number: u32) -> Result<Change, InboxError> {
+    pub fn acknowledge(&mut self, id: TaskId, number: u32) -> Result<InboxChange, InboxError> {
         let place = self.place(id)?;
         if self.at(place).outbox.front().is_none_or(|event| event.number > number) {
-            return Ok(Change::default());
+            return Ok(InboxChange::default());
         }
         self.edit(place, |task| task.outbox.retain(|event| event.number > number));
         Ok(self.saved(id))
@@ -241,10 +271,10 @@ impl TaskInbox {
     ///
     /// # Errors
     /// [`InboxError::Unknown`].
-    pub fn undeliverable(&mut self, id: TaskId, reason: &str) -> Result<Change, InboxError> {
+    pub fn undeliverable(&mut self, id: TaskId, reason: &str) -> Result<InboxChange, InboxError> {
         const LONGEST: usize = 256;
         let place = self.place(id)?;
-        let reason = systole_xml::schema::escape::carriable(reason).chars().take(LONGEST).collect();
+        let reason = systole_xml::ladder::escape::carriable(reason).chars().take(LONGEST).collect();
         self.edit(place, |task| {
             task.outbox.clear();
             task.undelivered = Some(reason);
@@ -252,7 +282,13 @@ impl TaskInbox {
         Ok(self.saved(id))
     }
 
-    fn end_with(&mut self, place: u64, (status, kind): (Status, EventKind), reason: &str, now: Time) -> Change {
+    fn end_with(
+        &mut self,
+        place: u64,
+        (status, kind): (Status, TaskEventKind),
+        reason: &str,
+        now: Time,
+    ) -> InboxChange {
         self.step(place, now, said(kind, reason), |task| {
             end(task, status);
             task.reason = Some(reason.to_owned());
@@ -260,19 +296,26 @@ impl TaskInbox {
     }
 
     /// Makes room for more of a task, or refuses.
-    fn grow(&mut self, place: u64, more: usize) -> Result<Change, InboxError> {
+    fn grow(&mut self, place: u64, more: usize) -> Result<InboxChange, InboxError> {
         self.may_tell(self.at(place))?;
         self.may_grow(self.at(place), more)?;
         Ok(self.make_room(more))
     }
 
-    fn after(&mut self, mut change: Change, place: u64, now: Time, said: Said, edit: impl FnOnce(&mut Task)) -> Change {
+    fn after(
+        &mut self,
+        mut change: InboxChange,
+        place: u64,
+        now: Time,
+        said: Said,
+        edit: impl FnOnce(&mut Task),
+    ) -> InboxChange {
         change.append(self.step(place, now, said, edit));
         change
     }
 
     /// The place of a task that the owner may do this to, now.
-    fn owned(&self, actor: &Principal, id: TaskId, act: Act) -> Result<u64, InboxError> {
+    fn owned(&self, actor: &InboxPrincipal, id: TaskId, act: Act) -> Result<u64, InboxError> {
         if self.owner.as_ref() != Some(actor) {
             return Err(InboxError::NotOwner { actor: actor.clone(), act });
         }
@@ -280,7 +323,7 @@ impl TaskInbox {
     }
 
     /// The place of a task that its submitter may do this to, now.
-    fn submitted(&self, actor: &Principal, id: TaskId, act: Act) -> Result<u64, InboxError> {
+    fn submitted(&self, actor: &InboxPrincipal, id: TaskId, act: Act) -> Result<u64, InboxError> {
         if self.get(id)?.source.agent != *actor.name() {
             return Err(InboxError::NotSubmitter { id, actor: actor.clone(), act });
         }
@@ -297,7 +340,7 @@ impl TaskInbox {
 }
 
 /// The text of an event; none if it is empty.
-fn said(kind: EventKind, text: &str) -> Said<'_> {
+fn said(kind: TaskEventKind, text: &str) -> Said<'_> {
     Said { kind, percent: None, text: (!text.is_empty()).then_some(text) }
 }
 

@@ -1,9 +1,9 @@
 //! A journal that fails, for tests.
 
-use super::{Journal, JournalError, Recovered, Step};
+use super::{Journal, JournalError, JournalErrorKind, Recovered, Step};
 use crate::vocab::{Partitions, Time};
 
-/// A journal that fails at its n-th append and takes nothing more: a full disk for tests.
+/// A journal that fails at its n-th append as on a full disk, and takes nothing more.
 #[derive(Debug)]
 pub struct FailingJournal<J> {
     journal: J,
@@ -20,7 +20,8 @@ impl<J: Journal> FailingJournal<J> {
 impl<J: Journal> Journal for FailingJournal<J> {
     fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
         let left = self.left.checked_sub(1);
-        self.left = left.ok_or_else(|| JournalError { message: "the journal fails, as it was told to".into() })?;
+        let full = || JournalError::new(JournalErrorKind::Full, "the journal fails, as it was told to");
+        self.left = left.ok_or_else(full)?;
         self.journal.append(steps)
     }
 

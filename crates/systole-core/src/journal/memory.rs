@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail};
 use super::{BudgetRecord, EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
 use super::{
-    FanId, FanRecord, Journal, JournalError, MessageRecord, Number, Op, Outcome, Recovered, Step, ThreadRecord,
+    FanId, FanOutcome, FanRecord, Journal, JournalError, MessageRecord, Number, Op, Recovered, Step, ThreadRecord,
     epoch_of,
 };
 use crate::vocab::{Name, TaskId};
@@ -89,10 +89,10 @@ impl MemoryJournal {
                 }
             }),
             Op::Decided { fan, order, result } => {
-                let outcome = Outcome::Decided { order: *order, result: result.clone() };
+                let outcome = FanOutcome::Decided { order: *order, result: result.clone() };
                 self.conclude(*fan, outcome);
             }
-            Op::Dropped { fan } => self.conclude(*fan, Outcome::Dropped),
+            Op::Dropped { fan } => self.conclude(*fan, FanOutcome::Dropped),
             Op::Forgotten { fan } => {
                 self.fans.remove(fan);
             }
@@ -173,7 +173,7 @@ impl MemoryJournal {
         }
     }
 
-    fn conclude(&mut self, fan: FanId, outcome: Outcome) {
+    fn conclude(&mut self, fan: FanId, outcome: FanOutcome) {
         self.with_fan(fan, |fan| {
             if let Some(call) = &mut fan.call {
                 call.outcome = outcome;

@@ -7,24 +7,25 @@
 //!
 //! No store is here but [`MemoryJournal`]: the one on disk belongs to the runtime.
 
+mod error;
 mod failing;
 mod mail;
 mod memory;
 mod record;
 mod split;
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use error::{JournalError, JournalErrorKind};
 pub use failing::FailingJournal;
 pub use mail::{
     AddresseeRecord, AgentRecord, MailRecord, MailState, MailStatus, OpenMail, Registration, SubmissionRecord,
 };
 pub use memory::MemoryJournal;
 pub use record::{
-    AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LAST_EPOCH, LetterRecord,
-    MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request,
-    SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord, epoch_of, numbers_after,
+    AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord, LAST_EPOCH,
+    LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Owner, Recovered, RememberedRecord,
+    RequestRecord, SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord, epoch_of, numbers_after,
 };
 
 use crate::vocab::{Partitions, Time};
@@ -92,18 +93,3 @@ impl<J: Journal> Journal for Arc<Mutex<J>> {
         self.lock().unwrap_or_else(PoisonError::into_inner).close()
     }
 }
-
-/// The reason why a journal can't be written or read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JournalError {
-    /// The failure, its cause, and the remedy.
-    pub message: String,
-}
-
-impl fmt::Display for JournalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for JournalError {}

@@ -364,7 +364,7 @@ pub struct FanRecord {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRecord {
     /// The requests, to be compared with those of a re-run.
-    pub requests: Vec<Request>,
+    pub requests: Vec<RequestRecord>,
     /// The rule by which the waiting ends: `all`, `first`, `settled`, or a number of replies.
     pub join: String,
     /// The time at which the waiting ends at the latest.
@@ -372,12 +372,12 @@ pub struct CallRecord {
     /// Answers so far.
     pub settled: Vec<SettledRecord>,
     /// The result of the group.
-    pub outcome: Outcome,
+    pub outcome: FanOutcome,
 }
 
 /// The result of a group of awaited calls.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum FanOutcome {
     /// The group is open.
     Open,
     /// The group is decided.
@@ -393,7 +393,7 @@ pub enum Outcome {
 
 /// A request, as far as a re-run must repeat it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct RequestRecord {
     /// The listener that it names.
     pub to: Option<Name>,
     /// The spawned thread that it addresses.

@@ -1,13 +1,13 @@
 //! Messages that come into mailboxes, and those that the pump takes back.
 
-use super::entry::Entry;
-use super::io::{Change, Delivery, Refused};
+use super::entry::{Claim, Entry};
+use super::io::{DeliveryMode, MailboxChange, Refused};
 use super::{Mailboxes, Name};
 use crate::journal::{MailRecord, MailState, MailStatus, Op};
 use crate::vocab::{MessageId, Time};
 
 impl Mailboxes {
-    pub(super) fn arrived(&mut self, mail: MailRecord, now: Time, change: &mut Change) -> Result<(), Refused> {
+    pub(super) fn arrived(&mut self, mail: MailRecord, now: Time, change: &mut MailboxChange) -> Result<(), Refused> {
         let (id, bytes, limit) = (mail.id, mail.envelope.len() as u64, self.limits.bytes);
         let known = self.places.contains_key(&id);
         let mailbox = self.mailbox(&mail.mailbox)?;
@@ -25,7 +25,7 @@ impl Mailboxes {
                 thread: mail.thread,
                 bytes,
                 status: status.clone(),
-                awaited: true,
+                claim: Claim::Awaited,
                 reserved: None,
                 indexed: None,
                 counted: false,
@@ -42,10 +42,10 @@ impl Mailboxes {
     }
 
     /// A message of an earlier run is run again by the pump.
-    fn arrived_again(&mut self, id: MessageId, change: &mut Change) {
+    fn arrived_again(&mut self, id: MessageId, change: &mut MailboxChange) {
         let Some((mailbox, seq)) = self.entry(id) else { return };
-        let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| !entry.awaited) else { return };
-        entry.awaited = true;
+        let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| entry.claim != Claim::Awaited) else { return };
+        entry.claim = Claim::Awaited;
         mailbox.bytes += entry.bytes;
         // The message was abandoned, or had become a dead letter, and the pump wants it anyway.
         if entry.status.state != MailState::Waiting {
@@ -54,7 +54,7 @@ impl Mailboxes {
         }
     }
 
-    pub(super) fn letter(&mut self, mail: MailRecord, change: &mut Change) {
+    pub(super) fn letter(&mut self, mail: MailRecord, change: &mut MailboxChange) {
         if self.boxes.contains_key(&mail.mailbox) {
             let seq = self.next_place();
             change.rings.push(mail.mailbox.clone());
@@ -63,17 +63,15 @@ impl Mailboxes {
         }
     }
 
-    pub(super) fn abandoned(&mut self, id: MessageId, now: Time, change: &mut Change) {
+    pub(super) fn abandoned(&mut self, id: MessageId, now: Time, change: &mut MailboxChange) {
         let Some((mailbox, seq)) = self.entry(id) else { return };
-        // A message of an earlier run that the pump never ran again waits as well.
-        let waits = |entry: &&mut Entry| entry.awaited || entry.status.state == MailState::Waiting;
-        let Some(entry) = mailbox.entries.get_mut(&seq).filter(waits) else { return };
-        if std::mem::take(&mut entry.awaited) {
+        let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| entry.claim != Claim::None) else { return };
+        if std::mem::replace(&mut entry.claim, Claim::None) == Claim::Awaited {
             mailbox.bytes -= entry.bytes;
         }
         entry.status.state = MailState::Gone;
         change.ops.extend(mailbox.write(seq));
-        if mailbox.delivery == Delivery::Pushed {
+        if mailbox.delivery == DeliveryMode::Pushed {
             change.withdrawn.extend(self.places.get(&id).map(|(name, _)| (name.clone(), id)));
         }
         change.ended.push(id);
@@ -88,7 +86,7 @@ impl Mailboxes {
     }
 
     /// Deletes the oldest dead letters past the bound.
-    pub(super) fn bound_dead_letters(&mut self, name: &Name, change: &mut Change) {
+    pub(super) fn bound_dead_letters(&mut self, name: &Name, change: &mut MailboxChange) {
         let most = self.limits.dead_letters;
         while let Some(mailbox) = self.boxes.get(name)
             && mailbox.dead.len() > most

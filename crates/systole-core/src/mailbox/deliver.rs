@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::entry::Reservation;
-use super::io::{Action, Change, Given, Refused, Settlement};
+use super::entry::{Claim, Reservation};
+use super::io::{Action, Given, MailboxChange, Refused, Settlement};
 use super::{Mailboxes, Name, too_often};
 use crate::journal::{MailState, Number};
 use crate::vocab::{MessageId, Time};
 
 impl Mailboxes {
     /// Ends leases and back-offs that are due: a message whose deliveries are used up is a dead letter.
-    pub(super) fn lapse(&mut self, now: Time, change: &mut Change) {
+    pub(super) fn lapse(&mut self, now: Time, change: &mut MailboxChange) {
         while let Some(&(due, id)) = self.dues.first().filter(|(due, _)| *due <= now) {
             self.dues.remove(&(due, id));
             let most = self.limits.deliveries;
@@ -34,7 +34,7 @@ impl Mailboxes {
         name: &Name,
         (now, until): (Time, Time),
         receipts: Vec<[u8; 16]>,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         /// Bytes of messages that are given out at once, unless one alone has more: they are one answer.
         const MOST: u64 = 8 << 20;
@@ -60,7 +60,7 @@ impl Mailboxes {
         receipt: [u8; 16],
         action: Action,
         now: Time,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         let most = self.limits.deliveries;
         let of = self.places.get(&id).filter(|(of, _)| of == name).ok_or(Refused::Unknown)?.clone();
@@ -75,6 +75,9 @@ impl Mailboxes {
         }
         if entry.status.due <= now {
             return Err(Refused::Stale);
+        }
+        if entry.claim == Claim::Expected {
+            return Err(Refused::Early);
         }
         match action {
             Action::Ack => return self.settle(id, Settlement::Silent, now, change),
@@ -111,14 +114,18 @@ impl Mailboxes {
         id: MessageId,
         receipt: [u8; 16],
         now: Time,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         let seq = self.places.get(&id).filter(|(of, _)| of == name).ok_or(Refused::Unknown)?.1;
         let mailbox = self.mailbox(name)?;
         let free = mailbox.free.contains(&seq);
         let entry = mailbox.entries.get_mut(&seq).ok_or(Refused::Unknown)?;
         if !free {
-            return Err(if entry.is_open() { Refused::Stale } else { Refused::Over(entry.status.state) });
+            return Err(match entry.claim {
+                _ if !entry.is_open() => Refused::Over(entry.status.state),
+                Claim::Expected => Refused::Early,
+                Claim::None | Claim::Awaited => Refused::Stale,
+            });
         }
         (entry.status.due, entry.status.receipt) = (Time::MAX, Some(receipt));
         change.given.push(Given { seq, id, receipt });
@@ -133,7 +140,7 @@ impl Mailboxes {
         reservation: Reservation,
         (rows, bytes): (usize, u64),
         now: Time,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         let mailbox = self.mailbox(name)?;
         let mut taken = Vec::new();
@@ -147,7 +154,12 @@ impl Mailboxes {
         Ok(())
     }
 
-    pub(super) fn confirm(&mut self, reservation: Reservation, now: Time, change: &mut Change) -> Result<(), Refused> {
+    pub(super) fn confirm(
+        &mut self,
+        reservation: Reservation,
+        now: Time,
+        change: &mut MailboxChange,
+    ) -> Result<(), Refused> {
         for id in self.reserved(|held| held == reservation) {
             let open = self.find(id).is_some_and(|(_, state)| state.is_open());
             if open {
@@ -158,7 +170,13 @@ impl Mailboxes {
         Ok(())
     }
 
-    pub(super) fn release(&mut self, session: [u8; 16], token: Option<[u8; 16]>, now: Time, change: &mut Change) {
+    pub(super) fn release(
+        &mut self,
+        session: [u8; 16],
+        token: Option<[u8; 16]>,
+        now: Time,
+        change: &mut MailboxChange,
+    ) {
         for id in self.reserved(|held| held.session == session && token.is_none_or(|token| held.token == token)) {
             if let Some((mailbox, seq)) = self.entry(id)
                 && let Some(entry) = mailbox.entries.get_mut(&seq)
@@ -181,7 +199,7 @@ impl Mailboxes {
         id: MessageId,
         attempts: u32,
         spent: Duration,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         // No attempt begins for a paused listener.
         if self.find(id).is_some_and(|(name, _)| self.is_paused(name)) {
@@ -203,7 +221,7 @@ impl Mailboxes {
         error: Arc<str>,
         spent: Duration,
         now: Time,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         let (mailbox, seq) = self.open(id)?;
         let Some(entry) = mailbox.entries.get_mut(&seq) else { return Err(Refused::Unknown) };
@@ -215,7 +233,7 @@ impl Mailboxes {
         Ok(())
     }
 
-    pub(super) fn taken(&mut self, id: MessageId, now: Time, change: &mut Change) -> Result<(), Refused> {
+    pub(super) fn taken(&mut self, id: MessageId, now: Time, change: &mut MailboxChange) -> Result<(), Refused> {
         let (mailbox, seq) = self.open(id)?;
         let Some(entry) = mailbox.entries.get_mut(&seq) else { return Err(Refused::Unknown) };
         entry.status.due = Time::MAX;

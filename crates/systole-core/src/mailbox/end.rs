@@ -1,7 +1,7 @@
 //! Ends of messages: answers, passes, dead letters, and the redriving and deleting of those.
 
-use super::entry::settled_with;
-use super::io::{Action, Change, Delivery, End, Refused, Settlement};
+use super::entry::{Claim, settled_with};
+use super::io::{Action, DeliveryMode, End, MailboxChange, Refused, Settlement};
 use super::{Mailboxes, Name};
 use crate::journal::{MailState, MailStatus, Number, Op};
 use crate::vocab::{MessageId, Time};
@@ -42,7 +42,7 @@ impl Mailboxes {
         id: MessageId,
         settlement: Settlement,
         now: Time,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         let state = match &settlement {
             Settlement::Reply(_) => MailState::Replied,
@@ -52,14 +52,14 @@ impl Mailboxes {
         self.end(id, state, settlement, now, change)
     }
 
-    /// Ends a message that is open.
+    /// Ends a message that is open, unless the pump has yet to run it again after its start.
     pub(super) fn end(
         &mut self,
         id: MessageId,
         state: MailState,
         settlement: Settlement,
         now: Time,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         let (mailbox, seq) = self.entry(id).ok_or(Refused::Unknown)?;
         let entry = mailbox.entries.get_mut(&seq).ok_or(Refused::Unknown)?;
@@ -67,6 +67,9 @@ impl Mailboxes {
         if !entry.is_open() {
             change.repeated = entry.is_settled_with(&settlement);
             return if change.repeated { Ok(()) } else { Err(Refused::Over(entry.status.state)) };
+        }
+        if entry.claim == Claim::Expected {
+            return Err(Refused::Early);
         }
         entry.status.state = state;
         match &settlement {
@@ -77,8 +80,8 @@ impl Mailboxes {
             }
             Settlement::Silent => {}
         }
-        let awaited = std::mem::replace(&mut entry.awaited, false);
-        let pushed = mailbox.delivery == Delivery::Pushed;
+        let awaited = std::mem::replace(&mut entry.claim, Claim::None) == Claim::Awaited;
+        let pushed = mailbox.delivery == DeliveryMode::Pushed;
         if awaited {
             mailbox.bytes -= mailbox.entries.get(&seq).map_or(0, |entry| entry.bytes);
         }
@@ -102,9 +105,15 @@ impl Mailboxes {
     }
 
     /// Ends the messages that a reader in order has passed over, except those that are leased, held or pushed.
-    pub(super) fn pass(&mut self, name: &Name, through: Number, now: Time, change: &mut Change) -> Result<(), Refused> {
+    pub(super) fn pass(
+        &mut self,
+        name: &Name,
+        through: Number,
+        now: Time,
+        change: &mut MailboxChange,
+    ) -> Result<(), Refused> {
         let mailbox = self.mailbox(name)?;
-        if mailbox.delivery == Delivery::Pushed {
+        if mailbox.delivery == DeliveryMode::Pushed {
             return Ok(());
         }
         let passed: Vec<MessageId> =
@@ -119,9 +128,9 @@ impl Mailboxes {
         name: &Name,
         ids: Vec<MessageId>,
         now: Time,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
-        if self.mailbox(name)?.delivery == Delivery::Pushed {
+        if self.mailbox(name)?.delivery == DeliveryMode::Pushed {
             return Ok(());
         }
         for id in ids {
@@ -143,7 +152,7 @@ impl Mailboxes {
         name: &Name,
         one: Option<MessageId>,
         now: Time,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         for (from, id) in self.dead_of(name, one)? {
             let to = self.next_place();
@@ -165,7 +174,12 @@ impl Mailboxes {
         Ok(())
     }
 
-    pub(super) fn bury(&mut self, name: &Name, one: Option<MessageId>, change: &mut Change) -> Result<(), Refused> {
+    pub(super) fn bury(
+        &mut self,
+        name: &Name,
+        one: Option<MessageId>,
+        change: &mut MailboxChange,
+    ) -> Result<(), Refused> {
         for (seq, id) in self.dead_of(name, one)? {
             self.forget(id);
             change.ops.push(Op::MailGone { seq });

@@ -11,14 +11,24 @@ pub(super) struct Entry {
     pub(super) thread: ThreadId,
     pub(super) bytes: u64,
     pub(super) status: MailStatus,
-    /// States whether the pump waits for its end.
-    pub(super) awaited: bool,
+    pub(super) claim: Claim,
     /// Session and token that have it.
     pub(super) reserved: Option<Reservation>,
     /// Time in the index of due times.
     pub(super) indexed: Option<Time>,
     /// States whether it is among the open messages of its mailbox.
     pub(super) counted: bool,
+}
+
+/// Claim of the pump to the end of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// None: the message has its end, or was given up, or was redriven.
+    None,
+    /// The message is of an earlier run, and the pump will run it again: until it has, no end can reach the caller.
+    Expected,
+    /// The pump waits for the end.
+    Awaited,
 }
 
 /// A session's hold on a message.
@@ -35,7 +45,7 @@ impl Entry {
 
     /// Returns whether it is to be delivered, now or when it is due: it is open, and no session has it.
     pub(super) fn is_wanted(&self) -> bool {
-        let wanted = self.awaited || self.status.state == MailState::Redriven;
+        let wanted = self.claim == Claim::Awaited || self.status.state == MailState::Redriven;
         self.is_open() && wanted && self.reserved.is_none()
     }
 

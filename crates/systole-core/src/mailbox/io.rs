@@ -10,7 +10,7 @@ use crate::vocab::{MessageId, Name, Time};
 
 /// Way in which the messages of a mailbox get to their listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
+pub enum DeliveryMode {
     /// The listener asks for them: by polls, leases or streams.
     Pulled,
     /// Messages are sent to the listener.
@@ -19,7 +19,7 @@ pub enum Delivery {
 
 /// Inputs of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum MailboxInput {
     /// Time has passed: leases end.
     Tick,
     /// The pump has a message for a listener and waits for its end. Its place is given here. The pump runs a message
@@ -220,12 +220,12 @@ pub enum Action {
 /// Effects of an input.
 #[derive(Debug, Default, PartialEq)]
 #[must_use = "operations are to be written, ends to be handed to the pump"]
-pub struct Change {
+pub struct MailboxChange {
     /// Operations for the journal.
     pub ops: Vec<Op>,
     /// Ends of messages that the pump waits for.
     pub ends: Vec<End>,
-    /// Messages that ended, by operations in `ops`: [`Input::Durable`] follows when those are.
+    /// Messages that ended, by operations in `ops`: [`MailboxInput::Durable`] follows when those are.
     pub ended: Vec<MessageId>,
     /// Mailboxes that have something new to read or to deliver.
     pub rings: Vec<Name>,
@@ -276,4 +276,6 @@ pub enum Refused {
     Over(MailState),
     /// The mailbox is full: so many bytes wait in it.
     Full(u64),
+    /// The pump has started and not run the message again yet: the same input is taken once it has.
+    Early,
 }

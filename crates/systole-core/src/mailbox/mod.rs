@@ -1,8 +1,8 @@
 //! Layer 2, mailboxes: messages that wait for remote listeners, as a deterministic state machine.
 //!
-//! [`Mailboxes::handle`] takes one [`Input`] and gives back a [`Change`]: operations for the journal, ends of messages
-//! for the pump, and who is to be woken. No clock, no store and no HTTP are here; time comes in with each input.
-//! Envelopes are in the journal alone: the machine knows their sizes.
+//! [`Mailboxes::handle`] takes one [`MailboxInput`] and gives back a [`MailboxChange`]: operations for the journal, ends of
+//! messages for the pump, and who is to be woken. No clock, no store and no HTTP are here; time comes in with each
+//! input. Envelopes are in the journal alone: the machine knows their sizes.
 //!
 //! ```text
 //!              lease: receipt, due            lapse, nack, release
@@ -20,7 +20,8 @@
 //!   again is no mistake, another one is refused.
 //! - The end of a message that the pump waits for is not written by itself: its operations travel with the answer into
 //!   the step of the core that consumes the message ([`End`]), so that both are durable together. The message is
-//!   remembered until [`Input::Durable`] says so.
+//!   remembered until [`MailboxInput::Durable`] says so.
+//! - A message of an earlier run takes no end before the pump has run it again: there is no handler yet that the end would reach.
 //! - A lease, a hold and a reservation exclude each other. Reservations end with the process and are not written.
 //! - Bytes of a mailbox and the number of its dead letters are bounded.
 
@@ -43,7 +44,7 @@ use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 pub use end::Repeated;
 use entry::{Entry, Reservation};
-pub use io::{Action, Change, Delivery, End, Given, Input, Refused, Settlement};
+pub use io::{Action, DeliveryMode, End, Given, MailboxChange, MailboxInput, Refused, Settlement};
 
 /// Mailboxes of all remote listeners of an organism.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ impl Default for MailboxLimits {
 /// Mailbox of one listener.
 #[derive(Debug)]
 struct Mailbox {
-    delivery: Delivery,
+    delivery: DeliveryMode,
     paused: Option<Time>,
     registered: Option<Registration>,
     /// The addressee of answers that name none, once that is fixed: a person, or none.
@@ -100,7 +101,7 @@ struct Mailbox {
 
 impl Mailboxes {
     /// Makes the mailboxes of these listeners.
-    pub fn new(listeners: impl IntoIterator<Item = (Name, Delivery)>, limits: MailboxLimits) -> Self {
+    pub fn new(listeners: impl IntoIterator<Item = (Name, DeliveryMode)>, limits: MailboxLimits) -> Self {
         let boxes = listeners.into_iter().map(|(name, delivery)| (name, Mailbox::new(delivery))).collect();
         Self { limits, boxes, places: HashMap::new(), dues: BTreeSet::new(), last: 0 }
     }
@@ -111,54 +112,58 @@ impl Mailboxes {
     }
 
     /// Takes one input. The changes by time alone are in the result even where the input is refused.
-    pub fn handle(&mut self, input: Input, now: Time) -> (Change, Result<(), Refused>) {
-        let mut change = Change::default();
+    pub fn handle(&mut self, input: MailboxInput, now: Time) -> (MailboxChange, Result<(), Refused>) {
+        let mut change = MailboxChange::default();
         self.lapse(now, &mut change);
         let done = match input {
-            Input::Tick => Ok(()),
-            Input::Arrived(mail) => self.arrived(mail, now, &mut change),
-            Input::Letter(mail) => {
+            MailboxInput::Tick => Ok(()),
+            MailboxInput::Arrived(mail) => self.arrived(mail, now, &mut change),
+            MailboxInput::Letter(mail) => {
                 self.letter(mail, &mut change);
                 Ok(())
             }
-            Input::Abandoned { id } => {
+            MailboxInput::Abandoned { id } => {
                 self.abandoned(id, now, &mut change);
                 Ok(())
             }
-            Input::Settle { id, settlement } => self.settle(id, settlement, now, &mut change),
-            Input::Passed { mailbox, through } => self.pass(&mailbox, through, now, &mut change),
-            Input::Skipped { mailbox, ids } => self.skip(&mailbox, ids, now, &mut change),
-            Input::Durable { id } => {
+            MailboxInput::Settle { id, settlement } => self.settle(id, settlement, now, &mut change),
+            MailboxInput::Passed { mailbox, through } => self.pass(&mailbox, through, now, &mut change),
+            MailboxInput::Skipped { mailbox, ids } => self.skip(&mailbox, ids, now, &mut change),
+            MailboxInput::Durable { id } => {
                 self.durable(id);
                 Ok(())
             }
-            Input::Lease { mailbox, visibility, receipts } => {
+            MailboxInput::Lease { mailbox, visibility, receipts } => {
                 self.lease(&mailbox, (now, now.after(visibility)), receipts, &mut change)
             }
-            Input::Handle { mailbox, id, receipt, action } => self.act(&mailbox, id, receipt, action, now, &mut change),
-            Input::Keep { mailbox, id, receipt } => self.keep(&mailbox, id, receipt, now, &mut change),
-            Input::Redrive { mailbox, id } => self.redrive(&mailbox, id, now, &mut change),
-            Input::Bury { mailbox, id } => self.bury(&mailbox, id, &mut change),
-            Input::Reserve { mailbox, session, token, rows, bytes } => {
+            MailboxInput::Handle { mailbox, id, receipt, action } => {
+                self.act(&mailbox, id, receipt, action, now, &mut change)
+            }
+            MailboxInput::Keep { mailbox, id, receipt } => self.keep(&mailbox, id, receipt, now, &mut change),
+            MailboxInput::Redrive { mailbox, id } => self.redrive(&mailbox, id, now, &mut change),
+            MailboxInput::Bury { mailbox, id } => self.bury(&mailbox, id, &mut change),
+            MailboxInput::Reserve { mailbox, session, token, rows, bytes } => {
                 self.reserve(&mailbox, Reservation { session, token }, (rows, bytes), now, &mut change)
             }
-            Input::Confirm { session, token } => self.confirm(Reservation { session, token }, now, &mut change),
-            Input::Release { session, token } => {
+            MailboxInput::Confirm { session, token } => self.confirm(Reservation { session, token }, now, &mut change),
+            MailboxInput::Release { session, token } => {
                 self.release(session, token, now, &mut change);
                 Ok(())
             }
-            Input::Attempt { id, attempts, spent } => self.attempt(id, attempts, spent, &mut change),
-            Input::BackOff { id, until, error, spent } => self.back_off(id, until, error, spent, now, &mut change),
-            Input::Taken { id } => self.taken(id, now, &mut change),
-            Input::Pause { name } => self.pause(&name, Some(now), &mut change),
-            Input::Resume { name } => self.pause(&name, None, &mut change),
-            Input::Address { mailbox, person } => self.address(&mailbox, person, &mut change),
-            Input::Register { name, registration } => self.register(&name, registration, &mut change),
+            MailboxInput::Attempt { id, attempts, spent } => self.attempt(id, attempts, spent, &mut change),
+            MailboxInput::BackOff { id, until, error, spent } => {
+                self.back_off(id, until, error, spent, now, &mut change)
+            }
+            MailboxInput::Taken { id } => self.taken(id, now, &mut change),
+            MailboxInput::Pause { name } => self.pause(&name, Some(now), &mut change),
+            MailboxInput::Resume { name } => self.pause(&name, None, &mut change),
+            MailboxInput::Address { mailbox, person } => self.address(&mailbox, person, &mut change),
+            MailboxInput::Register { name, registration } => self.register(&name, registration, &mut change),
         };
         (change, done)
     }
 
-    /// Time at which [`Input::Tick`] is due.
+    /// Time at which [`MailboxInput::Tick`] is due.
     pub fn next_deadline(&self) -> Option<Time> {
         self.dues.first().map(|(due, _)| *due)
     }
@@ -213,7 +218,7 @@ impl Mailboxes {
         mailbox.open = mailbox.open - usize::from(entry.counted) + usize::from(open);
         entry.counted = open;
         // The sender of pushed messages keeps their order, and so waits for the first one.
-        let pushed = mailbox.delivery == Delivery::Pushed && entry.status.receipt.is_none();
+        let pushed = mailbox.delivery == DeliveryMode::Pushed && entry.status.receipt.is_none();
         let due = Some(entry.status.due).filter(|due| wanted && !pushed && *due > now && *due < Time::MAX);
         if entry.indexed != due {
             if let Some(old) = std::mem::replace(&mut entry.indexed, due) {
@@ -268,7 +273,7 @@ impl Mailbox {
         fitting
     }
 
-    fn new(delivery: Delivery) -> Self {
+    fn new(delivery: DeliveryMode) -> Self {
         Self {
             delivery,
             paused: None,

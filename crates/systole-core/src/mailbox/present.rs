@@ -1,6 +1,6 @@
 //! Presence of listeners: pauses, registrations, and the messages to push to them.
 
-use super::io::{Change, Delivery, Refused};
+use super::io::{DeliveryMode, MailboxChange, Refused};
 use super::{Mailboxes, Name};
 use crate::journal::{AddresseeRecord, AgentRecord, MailStatus, Number, Op, Registration};
 use crate::vocab::Time;
@@ -18,25 +18,30 @@ impl Mailboxes {
 
     /// Place and delivery status of the message that is to be pushed to a listener next; none while the listener rests.
     pub fn to_push(&self, name: &Name) -> Option<(Number, &MailStatus)> {
-        let mailbox = self.boxes.get(name).filter(|mailbox| mailbox.delivery == Delivery::Pushed)?;
+        let mailbox = self.boxes.get(name).filter(|mailbox| mailbox.delivery == DeliveryMode::Pushed)?;
         let seq = mailbox.free.first().filter(|_| mailbox.paused.is_none())?;
         let entry = mailbox.entries.get(seq)?;
         Some((*seq, &entry.status))
     }
 
-    pub(super) fn pause(&mut self, name: &Name, since: Option<Time>, change: &mut Change) -> Result<(), Refused> {
+    pub(super) fn pause(
+        &mut self,
+        name: &Name,
+        since: Option<Time>,
+        change: &mut MailboxChange,
+    ) -> Result<(), Refused> {
         let mailbox = self.mailbox(name)?;
         if mailbox.paused.is_some() == since.is_some() {
             change.repeated = true;
             return Ok(());
         }
         mailbox.paused = since;
-        if mailbox.delivery == Delivery::Pushed && since.is_some() {
+        if mailbox.delivery == DeliveryMode::Pushed && since.is_some() {
             // An attempt that runs may be answered.
             let free = mailbox.free.iter().filter_map(|seq| mailbox.entries.get(seq));
             change.answered = free.map(|entry| (name.clone(), entry.id)).collect();
         }
-        if mailbox.delivery == Delivery::Pushed && since.is_none() {
+        if mailbox.delivery == DeliveryMode::Pushed && since.is_none() {
             // The agent had its reasons to pause: messages that wait have all attempts again.
             let free: Vec<Number> = mailbox.free.iter().copied().collect();
             for seq in free {
@@ -56,7 +61,7 @@ impl Mailboxes {
         &mut self,
         name: &Name,
         registration: Registration,
-        change: &mut Change,
+        change: &mut MailboxChange,
     ) -> Result<(), Refused> {
         self.mailbox(name)?.registered = Some(registration);
         change.ops.push(self.agent(name)?);
@@ -68,7 +73,7 @@ impl Mailboxes {
         self.boxes.get(mailbox)?.addressee.as_ref()
     }
 
-    pub(super) fn address(&mut self, name: &Name, person: Name, change: &mut Change) -> Result<(), Refused> {
+    pub(super) fn address(&mut self, name: &Name, person: Name, change: &mut MailboxChange) -> Result<(), Refused> {
         let mailbox = self.mailbox(name)?;
         change.repeated = mailbox.addressee.is_some();
         if !change.repeated {

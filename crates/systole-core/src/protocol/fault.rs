@@ -62,6 +62,7 @@ pub fn write_refused(output: &str, fault: &Fault) -> Canonical {
 /// The reason why a payload is no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no fault: {reason}")]
+#[non_exhaustive]
 pub struct FaultError {
     /// The part that is missing or wrong.
     pub reason: String,
@@ -82,7 +83,7 @@ pub fn read_fault(payload: &Canonical) -> Result<Fault, FaultError> {
 pub fn fault_decoder() -> DecodeFn {
     Arc::new(|payload| match read_fault(payload.payload()) {
         Ok(fault) => Ok(Box::new(fault)),
-        Err(error) => Err(DecodeError { at: error.at, problem: DecodeProblem::Refused(error.to_string()) }),
+        Err(error) => Err(DecodeError::new(DecodeProblem::Refused(error.to_string()), error.at)),
     })
 }
 

@@ -3,13 +3,14 @@
 use std::iter::Peekable;
 
 use systole_xml::ladder::Canonical;
-use systole_xml::ladder::scan::{Scanner, Tag, Token, declared_prefix, unescape, unescape_into};
+use systole_xml::ladder::scan::{ScanToken, Scanner, Tag, declared_prefix, unescape, unescape_into};
 
 use crate::vocab::{Position, QName, QNameError};
 
 /// The reason why a payload in the meta namespace is no request to the core, or no answer of the core.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
+#[non_exhaustive]
 pub struct MetaError {
     /// The problem.
     pub problem: MetaProblem,
@@ -19,6 +20,7 @@ pub struct MetaError {
 
 /// The problem that a [`MetaError`] reports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MetaProblem {
     /// The core has no such request. It is refused like any call that no listener accepts.
     #[error("the core doesn't know {payload}")]
@@ -88,7 +90,7 @@ impl<'a> ElementReader<'a> {
     pub(super) fn open(payload: &'a Canonical) -> Result<Self, Problem> {
         let mut tokens = Scanner::new(payload.as_str()).peekable();
         match tokens.next() {
-            Some(Token::Start(root)) => Ok(Self { payload, tokens, root, elements: 1 }),
+            Some(ScanToken::Start(root)) => Ok(Self { payload, tokens, root, elements: 1 }),
             _ => Err(Problem::new("the payload is empty".to_owned(), 0)),
         }
     }
@@ -155,10 +157,12 @@ impl<'a> ElementReader<'a> {
     fn peek(&mut self) -> Result<Option<Tag<'a>>, Problem> {
         loop {
             match self.tokens.peek() {
-                Some(Token::Start(tag)) => return Ok(Some(*tag)),
-                Some(Token::End) | None => return Ok(None),
-                Some(Token::Text(text)) if text.trim_matches([' ', '\t', '\n']).is_empty() => drop(self.tokens.next()),
-                Some(Token::Text(text)) => {
+                Some(ScanToken::Start(tag)) => return Ok(Some(*tag)),
+                Some(ScanToken::End) | None => return Ok(None),
+                Some(ScanToken::Text(text)) if text.trim_matches([' ', '\t', '\n']).is_empty() => {
+                    self.tokens.next();
+                }
+                Some(ScanToken::Text(text)) => {
                     let text: String = unescape(text).trim().chars().take(32).collect();
                     return Err(self.problem(format!("the text '{text}' stands where only elements may")));
                 }
@@ -170,9 +174,9 @@ impl<'a> ElementReader<'a> {
         let mut text = String::new();
         loop {
             match self.tokens.next() {
-                Some(Token::Text(written)) => unescape_into(&mut text, written),
-                Some(Token::End) | None => return Ok(text),
-                Some(Token::Start(_)) => {
+                Some(ScanToken::Text(written)) => unescape_into(&mut text, written),
+                Some(ScanToken::End) | None => return Ok(text),
+                Some(ScanToken::Start(_)) => {
                     return Err(self.problem(format!("<{name}> holds elements, and may only hold text")));
                 }
             }
@@ -187,12 +191,12 @@ impl<'a> ElementReader<'a> {
         let mut open = 0;
         loop {
             match self.tokens.next() {
-                Some(Token::Start(_)) => {
+                Some(ScanToken::Start(_)) => {
                     open += 1;
                     self.elements += 1;
                 }
-                Some(Token::End) => open -= 1,
-                Some(Token::Text(_)) => {}
+                Some(ScanToken::End) => open -= 1,
+                Some(ScanToken::Text(_)) => {}
                 None => return Err(self.problem(format!("<{name}> ends too early"))),
             }
             if open == 0 {

@@ -10,7 +10,7 @@ use crate::vocab::{QName, ThreadId, ns};
 pub struct ListCapabilities;
 
 /// Asks for the XML Schema of a payload. The answer holds a document, which no Rust type is made for: take it as an
-/// [`Element`](systole_xml::ladder::Element) and read it with [`MetaAnswer::read`](super::MetaAnswer::read).
+/// [`Element`](systole_xml::schema::Element) and read it with [`MetaAnswer::read`](super::MetaAnswer::read).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestSchema {
     /// The payload.

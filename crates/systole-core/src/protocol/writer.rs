@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use systole_xml::ladder::Canonical;
+use systole_xml::ladder::escape::{EscapeContext, escape_lossy};
 use systole_xml::ladder::strict::canonicalize;
-use systole_xml::schema::escape::{Place, escape_lossy};
 
 use crate::vocab::XmlLimits;
 
@@ -32,7 +32,7 @@ impl Writer {
             self.out.push(' ');
             self.out.push_str(name);
             self.out.push_str("=\"");
-            escape_lossy(&mut self.out, value, Place::Attribute);
+            escape_lossy(&mut self.out, value, EscapeContext::Attribute);
             self.out.push('"');
         }
         self.out.push('>');
@@ -41,7 +41,7 @@ impl Writer {
     }
 
     pub(super) fn text(mut self, text: &str) -> Self {
-        escape_lossy(&mut self.out, text, Place::Text);
+        escape_lossy(&mut self.out, text, EscapeContext::Text);
         self
     }
 

@@ -1,3 +1,5 @@
+//! Amounts of a budget: tokens, cost, calls, threads.
+
 use std::fmt::{self, Display};
 
 use super::{Budget, Millionths};

@@ -7,6 +7,7 @@ use super::{MessageId, Position};
 
 /// The kind of a failure, as the receiver may know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum FaultCode {
     /// The bytes are no XML, and repair could not make them so.
     Malformed,

@@ -6,6 +6,7 @@ use systole_xml::vocab::XmlLimits;
 
 /// Bounds on an organism. The defaults are in brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Bounds on one document.
     pub xml: XmlLimits,
@@ -51,6 +52,30 @@ pub struct Limits {
     /// Bytes that the dead letters of each core hold; past it the oldest go (64 MiB).
     pub dead_letter_bytes: usize,
 }
+
+systole_xml::vocab::setters!(Limits {
+    xml: XmlLimits,
+    thread_depth: u32,
+    fanout: usize,
+    mailbox: usize,
+    queue: usize,
+    queue_bytes: usize,
+    conversation_threads: usize,
+    conversation_messages: usize,
+    conversation_bytes: usize,
+    threads: usize,
+    handler_timeout: Duration,
+    invalid_responses: u32,
+    max_attempts: u32,
+    root_idle: Duration,
+    egress: usize,
+    egress_bytes: usize,
+    context_messages: usize,
+    context_bytes: usize,
+    context_total_bytes: usize,
+    dead_letters: usize,
+    dead_letter_bytes: usize,
+});
 
 impl Default for Limits {
     fn default() -> Self {

@@ -86,7 +86,7 @@ fn a_result_that_waits_for_a_boot_handler_keeps_the_organism_busy() {
     let mut world = booted(vec![console("a"), worker(|_| {})]);
     let console = world.task("a");
     world.call(console, 0, vec![call("ping", 1)], Join::All);
-    world.end(world.task("worker"), Outcome::Emitted(vec![reply("pong", 1)]));
+    world.end(world.task("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
     while world.resumed.is_empty() {
         assert!(!world.is_idle());
         assert!(world.step(0));
@@ -111,7 +111,7 @@ fn what_a_boot_thread_answers_is_a_dead_letter() {
     let mut world = booted(vec![console("a"), console("b"), console("c")]);
     world.finish(world.task("a"), vec![reply("told", 1)]);
     world.fail(world.task("b"), "no");
-    world.end(world.task("c"), Outcome::Panicked);
+    world.end(world.task("c"), HandlerOutcome::Panicked);
     world.run();
     assert_eq!(world.dead(), ["told 1", "!failed", "!listener-failed"]);
 }
@@ -126,7 +126,7 @@ fn a_fault_in_the_tree_of_boot_ends_as_a_dead_letter() {
 
 fn ticking(world: &mut World, after: Duration) {
     let tick = emission(EmissionKind::Continue { after }, &xml("tick", 1));
-    world.script("a", move |_| Act::End(Outcome::Emitted(vec![tick.clone()])));
+    world.script("a", move |_| Act::End(HandlerOutcome::Emitted(vec![tick.clone()])));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn stopping_gives_each_open_conversation_one_fault_and_buries_the_rest() {
     world.finish(world.task("boss"), vec![call("ping", 1), call("ping", 2), call("ping", 3)]);
     world.said();
     let unread = world.post("bob", letter("ask", 4));
-    world.end(world.task("worker"), Outcome::Emitted(vec![reply("pong", 1)]));
+    world.end(world.task("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
     world.handle(0, Input::Stop);
     world.run();
     let faults: Vec<_> = world.egress.iter().map(|egress| (egress.root, egress.fault.as_ref().unwrap().code)).collect();

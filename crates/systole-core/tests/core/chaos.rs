@@ -188,18 +188,21 @@ impl Chaos {
         self.requests.push((n, root));
     }
 
-    fn outcome(&mut self, task: Task, how: u8, targets: &[u8]) -> Outcome {
+    fn outcome(&mut self, task: Task, how: u8, targets: &[u8]) -> HandlerOutcome {
         let listener = self.holders[&task].0[1..].to_owned();
         let n = self.number();
         match how % 16 {
-            0..7 => Outcome::Emitted(vec![reply(&format!("a{listener}"), n)]),
-            7..12 => Outcome::Emitted(self.requests_to(targets)),
-            12 => Outcome::Failed(Failure { message: "no".into(), fault: None }),
-            13 => Outcome::Panicked,
-            14 => Outcome::Discarded,
+            0..7 => HandlerOutcome::Emitted(vec![reply(&format!("a{listener}"), n)]),
+            7..12 => HandlerOutcome::Emitted(self.requests_to(targets)),
+            12 => HandlerOutcome::Failed(Failure { message: "no".into(), fault: None }),
+            13 => HandlerOutcome::Panicked,
+            14 => HandlerOutcome::Discarded,
             _ => {
                 let after = std::time::Duration::from_secs(u64::from(how) % 3);
-                Outcome::Emitted(vec![emission(EmissionKind::Continue { after }, &xml(&format!("q{listener}"), n))])
+                HandlerOutcome::Emitted(vec![emission(
+                    EmissionKind::Continue { after },
+                    &xml(&format!("q{listener}"), n),
+                )])
             }
         }
     }
@@ -221,7 +224,7 @@ impl Chaos {
         self.holders.get_mut(&task).expect("it runs").1 = true;
     }
 
-    fn end(&mut self, task: Task, outcome: Outcome) {
+    fn end(&mut self, task: Task, outcome: HandlerOutcome) {
         self.holders.remove(&task);
         self.awaited.remove(&task);
         self.world.end(task, outcome);
@@ -341,7 +344,7 @@ proptest! {
         chaos.world.run();
         chaos.look();
         while let Some(task) = chaos.pick(0) {
-            chaos.end(task, Outcome::Emitted(vec![]));
+            chaos.end(task, HandlerOutcome::Emitted(vec![]));
             chaos.world.run();
         }
         prop_assert!(chaos.world.paths().is_empty());

@@ -57,15 +57,15 @@ fn what_leaves_is_an_envelope_that_names_the_root_and_the_direct_correspondent()
 }
 
 #[test]
-fn ten_thousand_conversations_through_the_same_listeners_do_not_mix() {
+fn thousands_of_conversations_through_the_same_listeners_do_not_mix() {
     let mut world = relay_with(false);
     let mut roots = std::collections::HashMap::new();
-    for n in 0..10_000 {
+    for n in 0..3_000 {
         let root = world.post("alice", letter("ask", n).label(&format!("l{n}")));
         roots.insert(root, n);
     }
     world.run();
-    assert_eq!(world.egress.len(), 10_000);
+    assert_eq!(world.egress.len(), 3_000);
     for egress in &world.egress {
         let n = roots.remove(&egress.root).expect("one answer for each conversation");
         assert_eq!(describe_egress(egress), format!("relay: told {n} [l{n}]"));

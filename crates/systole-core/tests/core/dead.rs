@@ -14,7 +14,7 @@ fn workers() -> World {
             worker.concurrency = 1;
         })
     };
-    let second = Contract { routing: Routing::Addressed, ..worker("second") };
+    let second = worker("second").routing(Routing::Addressed);
     Setup::new(vec![boss(|_| {}), worker("first"), second]).build()
 }
 

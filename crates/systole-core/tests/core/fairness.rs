@@ -54,7 +54,7 @@ fn turn(world: &mut World, threads: &HashMap<ThreadId, Mail>, ends: bool, choice
     let running = &world.running[usize::from(choice) % world.running.len()];
     let (task, thread) = (running.task, running.message.thread);
     let is_ready = threads[&thread].queued > 0;
-    world.end(task, Outcome::Emitted(if is_ready { vec![] } else { vec![reply("told", 0)] }));
+    world.end(task, HandlerOutcome::Emitted(if is_ready { vec![] } else { vec![reply("told", 0)] }));
     is_ready.then_some(thread)
 }
 

@@ -81,11 +81,11 @@ fn a_refused_call_holds_its_index() {
 #[test]
 fn a_refused_reply_among_calls_takes_no_index() {
     let mut world = Setup::new(vec![boss(takes_faults), worker(|_| {})]).build();
-    let failed = || Outcome::Failed(Failure { message: "no".into(), fault: None });
+    let failed = || HandlerOutcome::Failed(Failure { message: "no".into(), fault: None });
     world.script("worker", move |message| match number_in(message) {
         // Its fault must not have the id of the one for the refused reply.
         1 => Act::End(failed()),
-        n => Act::End(Outcome::Emitted(vec![reply("pong", n)])),
+        n => Act::End(HandlerOutcome::Emitted(vec![reply("pong", n)])),
     });
     world.send("alice", letter("ask", 0));
     let bad = emission(EmissionKind::Reply, "<told xmlns=\"urn:test\"><n>x</n></told>");

@@ -90,7 +90,7 @@ fn a_handler_that_passes_a_fault_on_keeps_code_message_and_whether_to_retry() {
     let mut world = chain(&[]);
     let fault = Fault { retryable: true, ..Fault::new(FaultCode::Limit, "the model is busy") };
     let failure = Failure { message: "ignored".into(), fault: Some(fault) };
-    world.end(world.task("third"), Outcome::Failed(failure));
+    world.end(world.task("third"), HandlerOutcome::Failed(failure));
     world.run();
     let fault = egress_fault(&world);
     assert_eq!((fault.code, fault.message.as_ref(), fault.retryable), (FaultCode::Limit, "the model is busy", true));
@@ -105,7 +105,7 @@ fn a_broken_rule_is_told_to_whoever_broke_it_and_nobody_else() {
     let fault = fault_of(world.message(world.task("boss"))).clone();
     assert_eq!(fault.code, FaultCode::Payload);
     assert!(fault.rule.unwrap().example.unwrap().contains("<ping"));
-    world.end(world.task("boss"), Outcome::Failed(Failure { message: "".into(), fault: None }));
+    world.end(world.task("boss"), HandlerOutcome::Failed(Failure { message: "".into(), fault: None }));
     world.run();
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {})]).build();
     world.send("alice", letter("ask", 0));
@@ -127,7 +127,7 @@ fn a_panic_fails_its_own_thread_only() {
     world.send("alice", letter("ask", 0).label("a"));
     world.finish(world.task("boss"), vec![call("ping", 0)]);
     world.send("alice", letter("ping", 5).label("b"));
-    world.end(world.task("worker"), Outcome::Panicked);
+    world.end(world.task("worker"), HandlerOutcome::Panicked);
     world.run();
     let fault = egress_fault(&world);
     assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, false));
@@ -146,7 +146,7 @@ fn a_panic_cancels_the_children_and_the_queued_messages_of_its_thread() {
         world.finish(task, vec![reply("pong", n)]);
     }
     let cancelled = world.counts().cancelled;
-    world.end(world.task("boss"), Outcome::Panicked);
+    world.end(world.task("boss"), HandlerOutcome::Panicked);
     world.run();
     assert_eq!(world.counts().cancelled, cancelled + 1, "the second answer");
     assert_eq!(world.aborted.len(), 1, "the third worker");
@@ -155,7 +155,7 @@ fn a_panic_cancels_the_children_and_the_queued_messages_of_its_thread() {
 
 #[test]
 fn a_discarded_handler_may_be_tried_again() {
-    for outcome in [Outcome::Discarded, Outcome::Aborted] {
+    for outcome in [HandlerOutcome::Discarded, HandlerOutcome::Aborted] {
         let mut world = Setup::new(vec![server("echo", &["ask"], &["told"])]).build();
         world.send("alice", letter("ask", 0));
         world.end(world.task("echo"), outcome);

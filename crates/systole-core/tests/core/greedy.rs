@@ -42,7 +42,7 @@ fn calls_itself(times: usize, change: fn(&mut Blueprint), gauge: (usize, usize),
     world.emits("greedy", move |_| (0..times as i64).map(|n| call("ask", n)).collect());
     world.strict = false;
     world.post("alice", letter("ask", 0));
-    run_within(&mut world, 10_000, bound);
+    run_within(&mut world, 3_000, bound);
     world
 }
 
@@ -104,7 +104,7 @@ fn fan_out_bomb(takes_faults: bool) {
     world.emits("greedy", |_| (0..256).map(|n| call("ask", n)).collect());
     world.emits("echo", |message| vec![reply("pong", number_in(message))]);
     world.post("alice", letter("ask", 0));
-    for n in 0..6 {
+    for n in 0..3 {
         run_within(&mut world, 250, 16_384 + 10_000);
         world.post("bob", letter("ping", n));
         // One response of the bomb may stand before it on Queue 1 for each slot, and one turn in the ring.

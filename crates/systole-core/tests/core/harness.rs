@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::core::*;
-use systole_core::vocab::{Budget, Fault, IdKey, MessageId, Name, Partition, Partitions, QName, ThreadId, Time, ns};
+use systole_core::vocab::{Fault, IdKey, MessageId, Name, Partition, Partitions, QName, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Decoded;
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use super::payloads::{catalog, qnames, short, xml};
 /// An organism that is going to be built.
 pub(crate) struct Setup {
     pub(crate) listeners: Vec<Contract>,
-    pub(crate) clients: Vec<Client>,
+    pub(crate) clients: Vec<ClientContract>,
     pub(crate) blueprint: fn(&mut Blueprint),
     pub(crate) shards: u16,
     pub(crate) events: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Setup {
 
 /// The reaction of a closure to a message.
 pub(crate) enum Act {
-    End(Outcome),
+    End(HandlerOutcome),
     /// The handler goes on, as the test directs.
     Hold,
 }
@@ -107,8 +107,8 @@ pub(crate) fn server(name: &str, accepts: &[&str], replies: &[&str]) -> Contract
     })
 }
 
-pub(crate) fn client(name: &str, calls: &[&str]) -> Client {
-    Client { name: Name::parse(name).unwrap(), calls: qnames(calls), admin: false, budget: Budget::NONE }
+pub(crate) fn client(name: &str, calls: &[&str]) -> ClientContract {
+    ClientContract::new(Name::parse(name).unwrap()).calls(qnames(calls))
 }
 
 impl Setup {
@@ -189,7 +189,7 @@ fn decoders(blueprint: &Blueprint) -> Decoders {
     for (id, contract) in blueprint.listeners() {
         for payload in contract.accepts.iter().chain(&contract.returns) {
             let decode =
-                |payload: &systole_xml::ladder::Validated<_>| Ok(Box::new(payload.payload().clone()) as Decoded);
+                |payload: &systole_xml::schema::Validated<_>| Ok(Box::new(payload.payload().clone()) as Decoded);
             decoders.insert(id, payload.clone(), Arc::new(decode));
         }
     }
@@ -284,7 +284,7 @@ impl World {
 
     /// The handlers of a listener end with these emissions, computed from the message.
     pub(crate) fn emits(&mut self, listener: &str, mut emissions: impl FnMut(&Message) -> Vec<Emission> + 'static) {
-        self.script(listener, move |message| Act::End(Outcome::Emitted(emissions(message))));
+        self.script(listener, move |message| Act::End(HandlerOutcome::Emitted(emissions(message))));
     }
 
     pub(crate) fn listener_id(&self, name: &str) -> ListenerId {
@@ -443,7 +443,8 @@ impl World {
         let Some(running) = self.running.iter().position(|running| running.task == task) else { return };
         if !self.blocking.contains(&self.running[running].listener) {
             self.running.remove(running);
-            self.cores[task.shard].handle(Input::Finished { task: task.id, outcome: Outcome::Aborted }, self.now);
+            self.cores[task.shard]
+                .handle(Input::Finished { task: task.id, outcome: HandlerOutcome::Aborted }, self.now);
         }
     }
 
@@ -472,24 +473,24 @@ impl World {
     }
 
     /// Ends a handler without running anything.
-    pub(crate) fn end(&mut self, task: Task, outcome: Outcome) {
+    pub(crate) fn end(&mut self, task: Task, outcome: HandlerOutcome) {
         let at = self.running.iter().position(|running| running.task == task).expect("it runs");
         self.running.remove(at);
         self.handle(task.shard, Input::Finished { task: task.id, outcome });
     }
 
     pub(crate) fn finish(&mut self, task: Task, emissions: Vec<Emission>) {
-        self.end(task, Outcome::Emitted(emissions));
+        self.end(task, HandlerOutcome::Emitted(emissions));
         self.run();
     }
 
     pub(crate) fn write(&mut self, task: Task, text: &str) {
-        self.end(task, Outcome::Wrote(Raw::new(text.to_owned())));
+        self.end(task, HandlerOutcome::Wrote(Raw::new(text.to_owned())));
         self.run();
     }
 
     pub(crate) fn fail(&mut self, task: Task, message: &str) {
-        self.end(task, Outcome::Failed(Failure { message: message.into(), fault: None }));
+        self.end(task, HandlerOutcome::Failed(Failure { message: message.into(), fault: None }));
         self.run();
     }
 

@@ -15,7 +15,7 @@ fn world(meta: fn(&mut Blueprint)) -> World {
     });
     let secret = server("secret", &["done", "{https://xml-pipeline.org/ns/core/v1}boot"], &["a0"]);
     let mut setup = Setup::new(vec![echo, secret]);
-    setup.clients = vec![client("alice", &["ask"]), Client { admin: true, ..client("root2", &["ask"]) }];
+    setup.clients = vec![client("alice", &["ask"]), client("root2", &["ask"]).admin(true)];
     setup.blueprint = meta;
     setup.build()
 }

@@ -1,7 +1,7 @@
 //! Routing of payloads: targets, permissions, broadcasts.
 
 use systole_core::core::*;
-use systole_core::vocab::{Budget, Fault, FaultCode, Name};
+use systole_core::vocab::{Fault, FaultCode, Name};
 
 use super::harness::*;
 use super::payloads::*;
@@ -242,7 +242,7 @@ fn operators_read_which_mistake_a_refused_route_was() {
 /// The warnings and errors of `check` and `start()`.
 fn problems(listeners: Vec<Contract>, calls: &[&str]) -> Vec<String> {
     let calls = calls.iter().map(|call| call.parse().unwrap()).collect();
-    let client = Client { name: Name::parse("ada").unwrap(), calls, admin: false, budget: Budget::NONE };
+    let client = ClientContract::new(Name::parse("ada").unwrap()).calls(calls);
     let blueprint = Blueprint::new("demo", listeners, vec![client]);
     blueprint
         .problems()
@@ -265,7 +265,7 @@ fn a_listener_without_replies_is_warned_of_where_a_caller_waits() {
     assert_eq!(problems(vec![taker("sink", "a", &[])], &["a"]), [told]);
     assert_eq!(problems(vec![taker("sink", "a", &["b"])], &["a"]), [""; 0]);
     assert_eq!(problems(vec![taker("sink", "a", &[])], &[]), [""; 0], "no party calls it");
-    let idle = Contract { silence: Silence::Idle, ..taker("sink", "a", &[]) };
+    let idle = taker("sink", "a", &[]).silence(Silence::Idle);
     assert_eq!(problems(vec![idle], &["a"]), [""; 0], "no caller waits");
 }
 
@@ -277,11 +277,8 @@ fn a_call_that_no_listener_accepts_is_told() {
 #[test]
 fn what_a_remote_listener_does_to_tasks_over_http_is_no_warning() {
     let [register, registered] = ["{urn:systole:task:v1}register", "{urn:systole:task:v1}registered"];
-    let caller = |outlives| Contract {
-        can_park: false,
-        outlives,
-        calls: vec![register.parse().unwrap()],
-        ..taker("agent", "a", &["b"])
+    let caller = |outlives| {
+        taker("agent", "a", &["b"]).can_park(false).outlives(outlives).calls(vec![register.parse().unwrap()])
     };
     let jobs = || taker("jobs", register, &[registered]);
     assert_eq!(problems(vec![caller(true), jobs()], &[]), [""; 0]);
@@ -308,17 +305,12 @@ fn the_first_listener_that_clashes_with_a_later_one_is_named() {
             let told = first.map(|first| (first.name.clone(), second.name.clone()));
             expected.extend(std::iter::repeat_n(told, second.accepts.len()).flatten());
         }
-        let client = Client {
-            name: Name::parse("ada").unwrap(),
-            calls: vec!["a".parse().unwrap()],
-            admin: false,
-            budget: Budget::NONE,
-        };
+        let client = ClientContract::new(Name::parse("ada").unwrap()).calls(vec!["a".parse().unwrap()]);
         let problems = Blueprint::new("demo", takers, vec![client]).problems();
         let found: Vec<_> = problems
             .into_iter()
             .map(|problem| match problem {
-                Problem::Ambiguous { first, second, .. } => (first, second),
+                BlueprintProblem::Ambiguous { first, second, .. } => (first, second),
                 other => panic!("{other}"),
             })
             .collect();
@@ -328,14 +320,13 @@ fn the_first_listener_that_clashes_with_a_later_one_is_named() {
 
 #[test]
 fn each_reply_that_a_caller_does_not_take_is_told_with_who_sends_it() {
-    let caller = |name: &str, returns: &[&str]| Contract {
-        can_park: false,
-        calls: vec!["a".parse().unwrap()],
-        returns: returns.iter().map(|reply| reply.parse().unwrap()).collect(),
-        ..taker(name, name, &["z"])
+    let caller = |name: &str, returns: &[&str]| {
+        taker(name, name, &["z"])
+            .can_park(false)
+            .calls(vec!["a".parse().unwrap()])
+            .returns(returns.iter().map(|reply| reply.parse().unwrap()).collect())
     };
-    let addressed =
-        |name: &str, replies: &[&str]| Contract { routing: Routing::Addressed, ..taker(name, "a", replies) };
+    let addressed = |name: &str, replies: &[&str]| taker(name, "a", replies).routing(Routing::Addressed);
     let told = problems(
         vec![addressed("p", &["b"]), addressed("q", &["b", "c"]), caller("all", &["b", "c"]), caller("some", &["b"])],
         &[],
@@ -348,11 +339,8 @@ fn each_reply_that_a_caller_does_not_take_is_told_with_who_sends_it() {
 fn a_party_may_call_what_it_lists() {
     let mut both = taker("both", "a", &["b"]);
     both.calls = vec!["c".parse().unwrap(), "a".parse().unwrap(), "c".parse().unwrap()];
-    let client = |name: &str, calls: &[&str]| Client {
-        name: Name::parse(name).unwrap(),
-        calls: calls.iter().map(|call| call.parse().unwrap()).collect(),
-        admin: false,
-        budget: Budget::NONE,
+    let client = |name: &str, calls: &[&str]| {
+        ClientContract::new(Name::parse(name).unwrap()).calls(calls.iter().map(|call| call.parse().unwrap()).collect())
     };
     let clients = vec![client("ada", &["a"]), client("bob", &[]), client("eve", &["c", "a", "c"])];
     let blueprint = Blueprint::new("demo", vec![taker("one", "c", &["b"]), both], clients);

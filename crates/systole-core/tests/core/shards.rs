@@ -97,7 +97,7 @@ fn a_slot_that_is_granted_to_a_closed_thread_comes_back() {
     world.send("alice", letter("ask", 0).at(0));
     let waiting = world.send("alice", letter("ask", 1).at(1));
     world.slow_links = true;
-    world.end(world.task("echo"), Outcome::Emitted(vec![reply("told", 0)]));
+    world.end(world.task("echo"), HandlerOutcome::Emitted(vec![reply("told", 0)]));
     while world.step(0) {}
     // The grant is on its way when the thread closes; its refusal crosses it.
     assert_eq!(world.links.len(), 1);

@@ -112,7 +112,7 @@ fn a_spawned_thread_survives_its_own_failures() {
     world.finish(world.task("boss"), vec![on(id, call("ping", 1)), on(id, call("ping", 2))]);
     world.fail(world.task("worker"), "no");
     assert_eq!(working(&world), "ping 1");
-    world.end(world.task("worker"), Outcome::Panicked);
+    world.end(world.task("worker"), HandlerOutcome::Panicked);
     world.run();
     assert_eq!(working(&world), "ping 2");
     world.sleep(secs(30));
@@ -257,7 +257,7 @@ fn late_output_never_answers_the_next_call() {
     );
     world.run();
     // The answer to the first call is on Queue 1 when the boss gives that call up.
-    world.end(world.task("worker"), Outcome::Emitted(vec![reply("pong", 1)]));
+    world.end(world.task("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
     world.handle(0, Input::CallDropped { task: boss.id, call: CallId(0) });
     world.run();
     assert_eq!(working(&world), "ping 2");
@@ -274,7 +274,7 @@ fn late_output_of_a_thread_that_owes_nothing_is_just_cancelled() {
     let boss = world.task("boss");
     let id = world.spawn_on(boss);
     world.call(boss, 0, vec![on(id, call("ping", 1))], Join::All);
-    world.end(world.task("worker"), Outcome::Emitted(vec![reply("pong", 1)]));
+    world.end(world.task("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
     world.handle(0, Input::CallDropped { task: boss.id, call: CallId(0) });
     world.run();
     assert_eq!((world.dead(), world.paths().len()), (vec![], 3));

@@ -136,7 +136,7 @@ fn a_timed_out_blocking_handler_is_aborted_once() {
     world.send("alice", letter("ask", 0));
     world.sleep(secs(300));
     assert_eq!((world.said(), world.aborted.len()), (vec!["slow: !timeout".to_owned()], 1));
-    world.end(world.task("slow"), Outcome::Failed(Failure { message: "late".into(), fault: None }));
+    world.end(world.task("slow"), HandlerOutcome::Failed(Failure { message: "late".into(), fault: None }));
     world.run();
     assert_eq!(world.said(), [""; 0]);
 }

@@ -78,7 +78,7 @@ fn queued_answers(depth_first: bool, together: bool) -> Vec<String> {
     }
     world.take_started();
     for task in world.running.iter().map(|running| running.task).collect::<Vec<_>>() {
-        world.end(task, Outcome::Emitted(vec![]));
+        world.end(task, HandlerOutcome::Emitted(vec![]));
     }
     world.emits("boss", |message| match message.join {
         Some(JoinPosition { remaining: 0, .. }) => vec![reply("told", 0)],
@@ -125,7 +125,7 @@ fn crowd_of(listeners: Vec<Contract>) -> World {
 fn crowd_the_ring(world: &mut World) {
     let crowd = world.running.iter().filter(|running| running.listener == "crowd");
     for task in crowd.map(|running| running.task).collect::<Vec<_>>() {
-        world.end(task, Outcome::Emitted(vec![]));
+        world.end(task, HandlerOutcome::Emitted(vec![]));
     }
     world.emits("crowd", |_| vec![]);
     world.take_started();
@@ -174,8 +174,8 @@ fn the_next_message_waits_until_what_was_said_to_the_last_is_judged() {
     world.finish(task, vec![reply("pong", 0)]);
     world.take_started();
     // The second answer comes to the mailbox while the boss's own answer is on Queue 1.
-    world.end(world.task("worker"), Outcome::Emitted(vec![reply("pong", 1)]));
-    world.end(world.task("boss"), Outcome::Emitted(vec![reply("told", 1)]));
+    world.end(world.task("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
+    world.end(world.task("boss"), HandlerOutcome::Emitted(vec![reply("told", 1)]));
     world.run();
     assert_eq!((world.take_started(), world.said()), (vec![], vec!["boss: told 1".to_owned()]));
 }

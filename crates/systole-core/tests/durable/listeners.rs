@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use systole_core::core::{
-    Body, CallId, Emission, EmissionKind, Failure, InvocationId, Join, Message, Outcome, Settled,
+    Body, CallId, Emission, EmissionKind, Failure, HandlerOutcome, InvocationId, Join, Message, Settled,
 };
 use systole_core::vocab::{Fault, MessageId, ThreadId};
 
@@ -52,7 +52,7 @@ pub(crate) enum Act {
         /// The tokens that a request to a model used.
         tokens: Option<u64>,
     },
-    End(Outcome),
+    End(HandlerOutcome),
     /// No action until it is resumed.
     Wait,
 }
@@ -206,26 +206,26 @@ impl Handler {
         (0..width).map(|_| call(&format!("q{}", random.below(LISTENERS)), random.below(3) as i64)).collect()
     }
 
-    fn end(&self, ending: Ending) -> Outcome {
+    fn end(&self, ending: Ending) -> HandlerOutcome {
         let (own, n) = (self.listener, self.replies.abs() % 1_000_003);
         match ending {
-            Ending::Reply => Outcome::Emitted(vec![reply(&format!("a{own}"), n)]),
-            Ending::Call(width) => Outcome::Emitted(self.requests(width, 99)),
-            Ending::Spawn => Outcome::Emitted(vec![spawn("q1", 0)]),
+            Ending::Reply => HandlerOutcome::Emitted(vec![reply(&format!("a{own}"), n)]),
+            Ending::Call(width) => HandlerOutcome::Emitted(self.requests(width, 99)),
+            Ending::Spawn => HandlerOutcome::Emitted(vec![spawn("q1", 0)]),
             Ending::Flood(width) => {
                 let question = format!("<list-capabilities xmlns=\"{}\"/>", systole_core::vocab::ns::META);
                 let questions = (0..width).map(|_| call_xml(&question));
                 let after = std::time::Duration::ZERO;
                 let go_on = || emission(EmissionKind::Continue { after }, &xml(&format!("q{own}"), 0));
                 let emissions = self.requests(width, 98).into_iter().chain(questions);
-                Outcome::Emitted(emissions.chain((0..width / 2).map(|_| go_on())).collect())
+                HandlerOutcome::Emitted(emissions.chain((0..width / 2).map(|_| go_on())).collect())
             }
             Ending::Continue(after) => {
                 let after = std::time::Duration::from_secs(after);
-                Outcome::Emitted(vec![emission(EmissionKind::Continue { after }, &xml(&format!("q{own}"), 0))])
+                HandlerOutcome::Emitted(vec![emission(EmissionKind::Continue { after }, &xml(&format!("q{own}"), 0))])
             }
-            Ending::Fail => Outcome::Failed(Failure { message: "no".into(), fault: None }),
-            Ending::Nothing => Outcome::Emitted(Vec::new()),
+            Ending::Fail => HandlerOutcome::Failed(Failure { message: "no".into(), fault: None }),
+            Ending::Nothing => HandlerOutcome::Emitted(Vec::new()),
         }
     }
 }

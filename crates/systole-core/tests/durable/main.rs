@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use simulation::Simulation;
 
 /// Histories, unless the environment says otherwise. Without optimizations each takes much longer.
-const HISTORIES: u64 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
+const HISTORIES: u64 = if cfg!(debug_assertions) { 4_000 } else { 100_000 };
 
 #[test]
 fn nothing_is_lost_or_doubled_in_any_history() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use systole_core::core::*;
 use systole_core::journal::{Journal, MemoryJournal};
-use systole_core::vocab::{Budget, Name, Partition, ThreadId, Time, ns};
+use systole_core::vocab::{Name, Partition, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use uuid::Uuid;
 
@@ -45,7 +45,7 @@ impl Organism {
             contract
         });
         let calls = (0..LISTENERS).map(|i| qname(&format!("q{i}"))).collect();
-        let client = Client { name: Name::parse("alice").expect("a name"), calls, admin: false, budget: Budget::NONE };
+        let client = ClientContract::new(Name::parse("alice").expect("a name")).calls(calls);
         let mut blueprint = Blueprint::new("order", listeners.collect(), vec![client]);
         blueprint.limits.max_attempts = 200;
         let mut organism = Self {
@@ -118,7 +118,7 @@ impl Organism {
             }
             Output::Abort { task } => {
                 self.running.retain(|(other, _, id, _)| (*other, *id) != (shard, task));
-                self.cores[shard].handle(Input::Finished { task, outcome: Outcome::Aborted }, self.now);
+                self.cores[shard].handle(Input::Finished { task, outcome: HandlerOutcome::Aborted }, self.now);
             }
             Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Egress(egress) if egress.number != 0 => {
@@ -172,7 +172,7 @@ impl Organism {
         }
         let at = self.random.below(self.running.len());
         let (shard, listener, task, n) = self.running.swap_remove(at);
-        let outcome = Outcome::Emitted(vec![reply(&format!("a{listener}"), n)]);
+        let outcome = HandlerOutcome::Emitted(vec![reply(&format!("a{listener}"), n)]);
         assert_eq!(self.expected[listener].pop_front(), Some(n));
         self.cores[shard].handle(Input::Finished { task, outcome }, self.now);
         // It has ended for good when that is written.

@@ -311,7 +311,7 @@ impl Simulation {
                     self.handlers.iter().position(|handler| (handler.shard, handler.task) == (shard, task))
                 {
                     self.handlers.remove(at);
-                    self.input(shard, Input::Finished { task, outcome: Outcome::Aborted });
+                    self.input(shard, Input::Finished { task, outcome: HandlerOutcome::Aborted });
                 }
             }
             Output::Egress(egress) => {
@@ -580,8 +580,7 @@ fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
         contract
     });
     let mut listeners: Vec<_> = listeners.collect();
-    let mut client =
-        Client { name: Name::parse("alice").expect("a name"), calls: all('q'), admin: false, budget: Budget::NONE };
+    let mut client = ClientContract::new(Name::parse("alice").expect("a name")).calls(all('q'));
     let mut whole = Budget::NONE;
     if random.once_in(2) {
         (whole, client.budget) = (budget(random, 3), budget(random, 2));
@@ -608,7 +607,7 @@ fn budget(random: &mut Random, times: usize) -> Budget {
     let (tokens, cost) = (amount(160), amount(480).map(Millionths));
     let (calls, threads) = (amount(12), amount(12));
     let time = random.once_in(6).then(|| Duration::from_secs(1 + random.below(9) as u64));
-    Budget { tokens, cost, calls, threads, time }
+    Budget::NONE.tokens(tokens).cost(cost).calls(calls).threads(threads).time(time)
 }
 
 /// The partitions of each of so many shards.
@@ -628,7 +627,7 @@ pub(crate) fn start_shard(
     for (id, contract) in blueprint.listeners() {
         for payload in contract.accepts.iter().chain(&contract.returns) {
             let decode =
-                |payload: &systole_xml::ladder::Validated<_>| Ok(Box::new(payload.payload().clone()) as Decoded);
+                |payload: &systole_xml::schema::Validated<_>| Ok(Box::new(payload.payload().clone()) as Decoded);
             decoders.insert(id, payload.clone(), Arc::new(decode));
         }
     }

@@ -84,7 +84,7 @@ impl Store {
         self.journal.recover().expect("it is memory")
     }
 
-    /// What budgets say was spent is what happened at and below their threads. `late`: tokens that may not be written down
+    /// The amounts that budgets say were spent are those of their threads and of all below. `late`: tokens that may not be written down
     /// but there.
     fn check_budgets(&self, budgets: &[BudgetRecord], late: u64) {
         let up = |thread: Number| std::iter::successors(Some(thread), |at| self.parents.get(at).copied().flatten());

@@ -139,7 +139,7 @@ impl Canonical {
     ///
     /// Contract: `text` is one element, `root`, in exclusive canonical form, within the limits.
     /// Builds with debug assertions check all of it but the limits.
-    pub(crate) fn from_encoder(text: String, root: QName) -> Self {
+    pub(super) fn from_encoder(text: String, root: QName) -> Self {
         let text = ByteString::from(text);
         let origin = Origin::new(text.as_bytes().clone(), 0);
         let canonical = Self::checked(text, root, origin, false);
@@ -149,7 +149,7 @@ impl Canonical {
 
     /// The same element with `repairs` in front of those that it has.
     #[must_use]
-    pub(crate) fn with_repairs(mut self, repairs: impl Into<Arc<[Repair]>>) -> Self {
+    pub(super) fn with_repairs(mut self, repairs: impl Into<Arc<[Repair]>>) -> Self {
         let mut repairs: Arc<[Repair]> = repairs.into();
         if let Some(later) = &self.parts.repairs {
             repairs = repairs.iter().chain(later.iter()).cloned().collect();
@@ -158,7 +158,8 @@ impl Canonical {
         self
     }
 
-    /// The same element in a namespace that its author left out: schema-guided repair.
+    /// The same element in a namespace that its author left out: schema-guided repair. The strict pass reads the result,
+    /// so its promises are kept for each caller.
     ///
     /// `qualified` gives the namespace to the root and to all its descendants that have none, unless one
     /// says so by `xmlns=""`; else the root alone gets it, by a prefix. A root that has a namespace is

@@ -1,10 +1,15 @@
 //! Layer 1, the trust ladder: `Raw` -> `Repaired` -> `Canonical` -> `Envelope` -> `Validated<T>`.
 //!
 //! Each rung is a type with private fields that only its own module can make. Every function is pure: it takes one
-//! rung and returns the next, or an error with a place and a reason.
+//! rung and returns the next, or an error with a place and a reason. The top rung,
+//! [`Validated`](crate::schema::Validated), is beside the validator, which alone makes it; the encoder is here because it
+//! makes canonical text without the strict pass.
 
 mod canonical;
+pub(crate) mod encode;
 mod envelope;
+#[doc(hidden)]
+pub mod escape;
 mod known;
 mod parse;
 #[doc(hidden)]
@@ -17,7 +22,6 @@ pub mod split;
 pub mod strict;
 mod subtree;
 pub(crate) mod tape;
-mod validated;
 
 pub use canonical::{Canonical, Part};
 pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope, write_example};
@@ -25,4 +29,3 @@ pub use parse::{Fragment, LadderError, parse, parse_fragment};
 pub use raw::Raw;
 pub use repair::{Repair, RepairError, RepairKind, Repaired};
 pub use strict::StrictError;
-pub use validated::{Element, Validated};

@@ -49,6 +49,7 @@ pub struct Fragment {
 
 /// The reason why bytes are no canonical XML.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LadderError {
     /// The strict pass refused for a limit: repair wasn't tried.
     #[error(transparent)]

@@ -6,9 +6,11 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::repair::{Repaired, Shape, Vocabulary, repair_by as run_repair};
-use super::scan::{Scanner, Token};
+use super::scan::{ScanToken, Scanner};
 use super::split::{Piece, Splitter};
-use super::strict::{Form, StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment};
+use super::strict::{
+    CanonicalOptions, StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment,
+};
 use super::tape::Cursor;
 use super::{Canonical, Envelope, Meta, Raw, write_envelope};
 use crate::vocab::{MessageId, Position, ThreadId, XmlLimits};
@@ -49,8 +51,8 @@ pub fn strict(data: &[u8]) {
 /// is as canonical as the whole.
 pub fn c14n(data: &[u8]) {
     let limits = XmlLimits::default();
-    let bare = Form::default();
-    let with_comments = Form { comments: true, ..bare };
+    let bare = CanonicalOptions::default();
+    let with_comments = CanonicalOptions { comments: true, ..bare };
     let Ok(plain) = whole(data, bare, &limits) else { return };
     assert_eq!(whole(&plain, bare, &limits).as_ref(), Ok(&plain));
     if let Ok(commented) = whole(data, with_comments, &limits) {
@@ -58,13 +60,13 @@ pub fn c14n(data: &[u8]) {
         assert_eq!(whole(&commented, bare, &limits).as_ref(), Ok(&plain));
     }
     for prefixes in [&["p"][..], &["q", "#default", "p"]] {
-        let form = Form { prefixes, ..bare };
+        let form = CanonicalOptions { prefixes, ..bare };
         let Ok(listed) = whole(data, form, &limits) else { continue };
         assert_eq!(whole(&listed, form, &WIDER).as_ref(), Ok(&listed));
         assert_eq!(whole(&listed, bare, &WIDER).as_ref(), Ok(&plain));
     }
     let root = c14n_subtree(data, 0, bare, &limits).expect("well-formed").expect("there is a root");
-    for (index, form) in [(1, bare), (2, with_comments), (1, Form { prefixes: &["p"], ..bare })] {
+    for (index, form) in [(1, bare), (2, with_comments), (1, CanonicalOptions { prefixes: &["p"], ..bare })] {
         let Ok(Some(subtree)) = c14n_subtree(data, index, form, &limits) else { continue };
         assert_eq!(whole(&subtree, form, &WIDER).as_ref(), Ok(&subtree));
         let again = c14n_subtree(&root, index, bare, &WIDER).expect("the canonical form is well-formed");
@@ -221,11 +223,11 @@ fn assert_canonical(canonical: &Canonical, limits: &XmlLimits) {
 /// A token: a text, a start tag with its attributes, or an empty name for an end tag.
 type Shown<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
-fn shown(token: Token) -> Shown {
+fn shown(token: ScanToken) -> Shown {
     match token {
-        Token::Start(tag) => (tag.name(), tag.attributes().collect()),
-        Token::Text(written) => (written, Vec::new()),
-        Token::End => ("", Vec::new()),
+        ScanToken::Start(tag) => (tag.name(), tag.attributes().collect()),
+        ScanToken::Text(written) => (written, Vec::new()),
+        ScanToken::End => ("", Vec::new()),
     }
 }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// A token. Processing instructions and comments are skipped, so one text may follow another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Token<'a> {
+pub enum ScanToken<'a> {
     /// A start tag.
     Start(Tag<'a>),
     /// Text as written, with its character references.
@@ -49,7 +49,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn start(&mut self) -> Option<Token<'a>> {
+    fn start(&mut self) -> Option<ScanToken<'a>> {
         let bytes = self.text.as_bytes();
         let begin = self.at + 1;
         let (mut name_end, mut local) = (begin, begin);
@@ -68,7 +68,7 @@ impl<'a> Scanner<'a> {
         }
         self.at = end + 1;
         let name = &self.text[begin..name_end];
-        Some(Token::Start(Tag { name, local: local - begin, attributes: &self.text[name_end..end] }))
+        Some(ScanToken::Start(Tag { name, local: local - begin, attributes: &self.text[name_end..end] }))
     }
 
     /// Moves behind the next occurrence of `end`.
@@ -85,16 +85,16 @@ impl<'a> Scanner<'a> {
 }
 
 impl<'a> Iterator for Scanner<'a> {
-    type Item = Token<'a>;
+    type Item = ScanToken<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Token<'a>> {
+    fn next(&mut self) -> Option<ScanToken<'a>> {
         loop {
             let rest = &self.text.as_bytes()[self.at..];
             match (rest.first()?, rest.get(1)) {
                 (b'<', Some(b'/')) => {
                     self.skip_past(b">")?;
-                    return Some(Token::End);
+                    return Some(ScanToken::End);
                 }
                 (b'<', Some(b'?')) => self.skip_past(b"?>")?,
                 (b'<', Some(b'!')) => self.skip_past(b"-->")?,
@@ -102,7 +102,7 @@ impl<'a> Iterator for Scanner<'a> {
                 _ => {
                     let begin = self.at;
                     self.at += find(rest, b'<').unwrap_or(rest.len());
-                    return Some(Token::Text(&self.text[begin..self.at]));
+                    return Some(ScanToken::Text(&self.text[begin..self.at]));
                 }
             }
         }
@@ -243,14 +243,14 @@ mod tests {
     #[test]
     fn canonical_text_falls_into_tokens() {
         let mut scanner = Scanner::new("<a xmlns=\"urn:x\" k=\"1>&quot;2\">t&amp;<?pi >?>u<p:b></p:b><!-- <c> --></a>");
-        let Some(Token::Start(tag)) = scanner.next() else { panic!("no start tag") };
+        let Some(ScanToken::Start(tag)) = scanner.next() else { panic!("no start tag") };
         assert_eq!(tag.name(), "a");
         assert_eq!(tag.attributes().collect::<Vec<_>>(), [("xmlns", "urn:x"), ("k", "1>&quot;2")]);
-        assert_eq!(scanner.next(), Some(Token::Text("t&amp;")));
-        assert_eq!(scanner.next(), Some(Token::Text("u")));
-        let Some(Token::Start(tag)) = scanner.next() else { panic!("no start tag") };
+        assert_eq!(scanner.next(), Some(ScanToken::Text("t&amp;")));
+        assert_eq!(scanner.next(), Some(ScanToken::Text("u")));
+        let Some(ScanToken::Start(tag)) = scanner.next() else { panic!("no start tag") };
         assert_eq!((tag.name(), tag.local()), ("p:b", "b"));
-        assert_eq!(scanner.by_ref().collect::<Vec<_>>(), [Token::End, Token::End]);
+        assert_eq!(scanner.by_ref().collect::<Vec<_>>(), [ScanToken::End, ScanToken::End]);
         assert_eq!(scanner.offset(), scanner.text.len());
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Canonical;
 use super::strict::{Surroundings, canonicalize_in};
-use crate::ladder::scan::{Scanner, Token, declared_prefix, unescape};
+use crate::ladder::scan::{ScanToken, Scanner, declared_prefix, unescape};
 use crate::vocab::XmlLimits;
 
 impl Canonical {
@@ -41,11 +41,11 @@ impl<'a> Subtree<'a> {
         loop {
             let token = scanner.next()?;
             match (token, found) {
-                (Token::Start(tag), None) if elements == index => {
+                (ScanToken::Start(tag), None) if elements == index => {
                     found = Some((scanner.offset() - tag.len(), open.len()));
                     open.push(declared.len());
                 }
-                (Token::Start(tag), _) => {
+                (ScanToken::Start(tag), _) => {
                     elements += 1;
                     open.push(declared.len());
                     if found.is_none() {
@@ -53,7 +53,7 @@ impl<'a> Subtree<'a> {
                         declared.extend(own);
                     }
                 }
-                (Token::End, found) => {
+                (ScanToken::End, found) => {
                     let outside = open.pop()?;
                     match found {
                         None => declared.truncate(outside),
@@ -64,7 +64,7 @@ impl<'a> Subtree<'a> {
                         Some(_) => {}
                     }
                 }
-                (Token::Text(_), _) => {}
+                (ScanToken::Text(_), _) => {}
             }
         }
     }
@@ -79,7 +79,7 @@ impl<'a> Subtree<'a> {
 mod tests {
     use bytes::Bytes;
 
-    use super::super::strict::{Form, c14n_subtree, canonicalize};
+    use super::super::strict::{CanonicalOptions, c14n_subtree, canonicalize};
     use crate::vocab::{Position, XmlLimits};
 
     #[test]
@@ -107,8 +107,13 @@ mod tests {
     fn subtrees_keep_comments_if_asked() {
         let text = b"<?q?><a xmlns:p='urn:1'><!-- <p:b> --><p:b k='1'><!--c\r\nd--><c/><?p x?></p:b></a><!--e-->";
         let subtree = |index, comments| {
-            let subtree =
-                c14n_subtree(text, index, Form { comments, ..Form::default() }, &XmlLimits::default()).unwrap();
+            let subtree = c14n_subtree(
+                text,
+                index,
+                CanonicalOptions { comments, ..CanonicalOptions::default() },
+                &XmlLimits::default(),
+            )
+            .unwrap();
             subtree.map(|bytes| String::from_utf8(bytes).unwrap())
         };
         let with = "<p:b xmlns:p=\"urn:1\" k=\"1\"><!--c\nd--><c></c><?p x?></p:b>";
@@ -116,6 +121,6 @@ mod tests {
         assert_eq!(subtree(1, false), Some(with.replace("<!--c\nd-->", "")));
         assert_eq!(subtree(2, true).as_deref(), Some("<c></c>"));
         assert_eq!(subtree(3, true), None);
-        assert!(c14n_subtree(b"<a><b/>", 1, Form::default(), &XmlLimits::default()).is_err());
+        assert!(c14n_subtree(b"<a><b/>", 1, CanonicalOptions::default(), &XmlLimits::default()).is_err());
     }
 }

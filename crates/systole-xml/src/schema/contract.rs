@@ -8,14 +8,15 @@ use crate::vocab::{Position, QName, ns};
 
 /// The reason why a type or a document can't be a contract, with a correction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ContractError {
     /// A Rust type with a shape that XML can't carry faithfully.
     #[error("{place} {shape}")]
     Shape {
         /// The type and field.
-        place: Place,
+        place: TypePlace,
         /// The shape, with its correction.
-        shape: Shape,
+        shape: TypeShape,
     },
     /// A `NAMESPACE` or `ROOT` of a payload type that names no element.
     #[error("{type_name} can't be <{root}> in namespace '{namespace}': {reason}")]
@@ -63,14 +64,14 @@ pub enum ContractError {
 
 /// A type, or a field of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TypePlace {
     /// The name of the type in the schema.
     pub type_name: String,
     /// The name of the field in XML.
     pub field: Option<String>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TypePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.field {
             Some(field) => write!(f, "field '{field}' of {}", self.type_name),
@@ -81,7 +82,8 @@ impl fmt::Display for Place {
 
 /// A shape of a Rust type that XML can't carry faithfully.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Shape {
+#[non_exhaustive]
+pub enum TypeShape {
     /// Any JSON value.
     #[error("may hold anything, so no schema can check it: write a struct, or a String")]
     Anything,
@@ -223,6 +225,7 @@ pub enum Shape {
 
 /// The failure of an example in the round trip through XML.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RoundTrip {
     /// The schema made from the type can't be compiled: a bug in this crate.
     #[error("its schema can't be compiled ({0})")]
@@ -268,6 +271,7 @@ pub enum RoundTrip {
 
 /// The problem of a schema document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DocumentProblem {
     /// A document that is not well-formed.
     #[error("not well-formed XML: {0}")]

@@ -1,10 +1,10 @@
 //! The writer of XSD 1.0 documents, from a [`Model`].
 
-use super::escape::{Place, escape_lossy};
 use super::model::{
     Attribute, Bound, Complex, Content, Element, Enumerator, Model, Order, Particle, Simple, Term, Type, TypeId,
     Variety,
 };
+use crate::ladder::escape::{EscapeContext, escape_lossy};
 use crate::vocab::ns;
 
 /// Writes the schema document of a model that was made from a Rust type.
@@ -18,7 +18,7 @@ pub(crate) fn write(model: &Model) -> String {
     attributes.push(("elementFormDefault", "qualified"));
     out.start("xs:schema", &attributes);
     out.element(&model.root, &[]);
-    for ty in &model.types {
+    for ty in &*model.types {
         match ty {
             Type::Complex(complex) => out.named_complex(complex),
             Type::Simple(simple) => out.named_simple(simple),
@@ -218,7 +218,7 @@ impl Writer<'_> {
         self.start("xs:annotation", &[]);
         self.tag("xs:documentation", &[]);
         self.out.push('>');
-        escape_lossy(&mut self.out, doc, Place::Text);
+        escape_lossy(&mut self.out, doc, EscapeContext::Text);
         self.out.push_str("</xs:documentation>\n");
         self.end();
     }
@@ -242,7 +242,7 @@ impl Writer<'_> {
             self.out.push(' ');
             self.out.push_str(name);
             self.out.push_str("=\"");
-            escape_lossy(&mut self.out, value, Place::Attribute);
+            escape_lossy(&mut self.out, value, EscapeContext::Attribute);
             self.out.push('"');
         }
     }

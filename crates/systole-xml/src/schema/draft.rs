@@ -1,7 +1,8 @@
 //! Payloads on their way out of handlers.
 
 use super::{EncodeError, Payload, encode};
-use crate::ladder::{Canonical, Element, EnvelopeError, Validated};
+use crate::ladder::{Canonical, EnvelopeError};
+use crate::schema::{Element, Validated};
 
 /// A payload on its way out of a handler.
 #[derive(Debug, Clone)]

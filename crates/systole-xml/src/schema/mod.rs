@@ -15,8 +15,6 @@ mod document;
 mod draft;
 mod encode;
 mod engine;
-#[doc(hidden)]
-pub mod escape;
 mod example;
 mod infer_namespace;
 #[cfg(feature = "libxml")]
@@ -39,15 +37,17 @@ mod validator;
 mod vocabulary;
 mod xsd;
 
+#[doc(inline)]
+pub use crate::ladder::encode::{EncodeError, Unencodable};
 pub use catalog::Catalog;
-pub use contract::{ContractError, DocumentProblem, Place, RoundTrip, Shape};
+pub use contract::{ContractError, DocumentProblem, RoundTrip, TypePlace, TypeShape};
 #[doc(hidden)]
 pub use decode::decode_canonical;
 pub use decode::{DecodeError, DecodeFn, DecodeProblem, Decoded, Undecodable, decode, decoder, element_decoder};
 pub use draft::{Draft, IntoDraft, Proven};
-pub use encode::{EncodeError, Unencodable, encode};
+pub use encode::encode;
 #[doc(hidden)]
-pub use engine::{Form, Turn};
+pub use engine::{Form, FormStep};
 pub use infer_namespace::infer_namespace;
 #[cfg(feature = "libxml")]
 pub use opinion::second_opinion;
@@ -57,21 +57,8 @@ pub use own_schemas::builtin;
 pub use payload::Payload;
 pub use payload_schema::PayloadSchema;
 pub use systole_macros::Payload;
-pub use validator::{Finding, SchemaError, Validator};
+pub use validator::{Element, Finding, SchemaError, Validated, Validator};
 pub use vocabulary::vocabulary;
 pub use xsd::XsdDocument;
 #[doc(hidden)]
 pub use xsd::{Pitfall, XsdSet};
-
-use crate::ladder::{Element, Validated};
-
-impl Validated<Element> {
-    /// Decodes the payload, and keeps the proof with the value.
-    ///
-    /// # Errors
-    /// As [`decode`].
-    pub fn decode<T: Payload>(self) -> Result<Validated<T>, DecodeError> {
-        let value = decode::decode(&self)?;
-        Ok(self.decoded(value))
-    }
-}

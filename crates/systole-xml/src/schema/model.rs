@@ -15,7 +15,8 @@ pub(crate) type TypeId = usize;
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) root: Element,
-    pub(crate) types: Vec<Type>,
+    /// The types of all payloads of the schema, which often share them.
+    pub(crate) types: Arc<Vec<Type>>,
     /// True if its particles name all elements of an instance, but for wildcards and `xsi:type`.
     pub(crate) is_whole: bool,
 }
@@ -104,6 +105,8 @@ pub(crate) struct Complex {
     pub(crate) name: Option<String>,
     pub(crate) doc: String,
     pub(crate) attributes: Vec<Attribute>,
+    /// Set if a wildcard allows attributes beside these.
+    pub(crate) any_attributes: bool,
     pub(crate) content: Content,
     pub(crate) beside: Beside,
 }
@@ -116,6 +119,8 @@ pub(crate) enum Beside {
     Text,
     /// Text and any elements.
     Anything,
+    /// Parts that only the schema tells, because the model is left out.
+    Unknown,
 }
 
 #[derive(Debug, Clone)]
@@ -192,6 +197,14 @@ impl Model {
             }
         }
         true
+    }
+}
+
+impl Complex {
+    /// Tells whether nothing is allowed between the tags, and no attribute.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { attributes, any_attributes, content, beside, .. } = self;
+        attributes.is_empty() && !any_attributes && matches!(content, Content::Empty) && *beside == Beside::Nothing
     }
 }
 

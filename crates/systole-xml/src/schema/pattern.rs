@@ -77,6 +77,9 @@ pub(crate) fn states(pattern: &str) -> usize {
     }
 }
 
+/// Steps of any comparison of a text, beside those for its bytes.
+pub(crate) const COMPARISON: usize = 16;
+
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Automaton {
@@ -100,9 +103,7 @@ impl Automaton {
     /// Steps that a match takes at worst.
     #[inline]
     pub(crate) fn steps(&self, text: &str) -> usize {
-        /// Steps of any comparison.
-        const ANY: usize = 16;
-        text.len().saturating_add(ANY).saturating_mul(self.weight)
+        text.len().saturating_add(COMPARISON).saturating_mul(self.weight)
     }
 
     #[inline]

@@ -7,9 +7,9 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use schemars::SchemaGenerator;
 use serde_json::Value;
 
-use super::contract::{ContractError, Place, RoundTrip, Shape};
+use super::contract::{ContractError, RoundTrip, TypePlace, TypeShape};
 use super::engine::{ElementId, Grammar, Judge};
-use super::example::{Wish, example_within, is_finite, requires_too_many};
+use super::example::{Examples, Measure, Sizes, Wish, too_many};
 use super::model::Model;
 use super::validator::{SchemaError, by_engine};
 use super::xsd::{self, embed};
@@ -34,14 +34,34 @@ struct Inner {
     document: Arc<str>,
     /// The part of the documents that the payload needs, made on demand.
     part: OnceLock<Option<Canonical>>,
-    example: Option<Canonical>,
-    /// The content of the payload. What prompts and repair need of it is made on demand: most payloads of a large
-    /// schema are never sent.
+    /// The content of the payload. What examples, prompts and repair need of it is made on demand: most payloads of a
+    /// large schema are never sent.
     model: Model,
+    example: OnceLock<Option<Canonical>>,
+    room: ExampleRoom,
     description: OnceLock<String>,
     prompt: OnceLock<Prompt>,
     json_schema: Option<Value>,
     vocabulary: OnceLock<Option<Vocabulary>>,
+}
+
+/// The state that the search for the examples of all payloads of a schema shares.
+#[derive(Debug, Clone)]
+pub(super) struct ExampleRoom(Arc<Mutex<Room>>);
+
+#[derive(Debug)]
+struct Room {
+    /// Number of steps that may still be taken: a step for each byte that is written or tried, and for each part of a model
+    /// that is visited.
+    steps: usize,
+    /// The depths of the types, made on demand.
+    depths: Option<Sizes>,
+}
+
+impl ExampleRoom {
+    pub(super) fn new(steps: usize) -> Self {
+        Self(Arc::new(Mutex::new(Room { steps, depths: None })))
+    }
 }
 
 #[derive(Debug)]
@@ -77,14 +97,15 @@ impl PayloadSchema {
         let qname = name_of::<T>(&type_name)?;
         let model = types::model_of::<T>(T::NAMESPACE, T::ROOT)?;
         let refuse = |shape| {
-            let place = Place { type_name: type_name.clone(), field: None };
+            let place = TypePlace { type_name: type_name.clone(), field: None };
             ContractError::Shape { place, shape }
         };
-        if !is_finite(&model) {
-            return Err(refuse(Shape::Endless));
+        let depths = Sizes::of(&model, Measure::DEPTH);
+        if depths.element(&model.root).is_none() {
+            return Err(refuse(TypeShape::Endless));
         }
-        if let Some(elements) = requires_too_many(&model) {
-            return Err(refuse(Shape::TooMany { elements }));
+        if let Some(elements) = too_many(&model, &Sizes::of(&model, Measure::ELEMENTS)) {
+            return Err(refuse(TypeShape::TooMany { elements }));
         }
         let document = document::write(&model);
         let round_trip = |problem| ContractError::RoundTrip { type_name: type_name.clone(), problem };
@@ -93,25 +114,26 @@ impl PayloadSchema {
         let root = root.ok_or_else(|| round_trip(RoundTrip::Schema("its element is not declared".to_owned())))?;
         let path = (grammar, root);
         let checker = || Checker::new(&path.0, path.1);
-        probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, checker()).map_err(round_trip)?;
+        probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), (&model, &depths), checker()).map_err(round_trip)?;
         let mut room = usize::MAX;
-        let example = valid_example(&model, true, checker(), &mut room).ok_or_else(|| refuse(Shape::NoExample))?;
+        let example = valid_example(&Examples::of(&model, &depths), true, checker(), &mut room);
+        let example = example.ok_or_else(|| refuse(TypeShape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
-        Ok(Self::assemble(qname, (digest, path), document.into(), model, Some(example), Some(json_schema)))
+        let (example, room) = (OnceLock::from(Some(example)), ExampleRoom::new(0));
+        Ok(Self::assemble(qname, (digest, path), document.into(), model, (example, room), Some(json_schema)))
     }
 
-    /// The schema of a global element of `.xsd` documents. Its example has at most `room` bytes, which become less by it.
+    /// The schema of a global element of `.xsd` documents.
     pub(super) fn of_element(
         digest: Digest,
         grammar: (Arc<Grammar>, ElementId),
         document: Arc<str>,
         model: Model,
         qname: QName,
-        room: &mut usize,
+        room: ExampleRoom,
     ) -> Self {
-        let example = valid_example(&model, false, Checker::new(&grammar.0, grammar.1), room);
-        Self::assemble(qname, (digest, grammar), document, model, example, None)
+        Self::assemble(qname, (digest, grammar), document, model, (OnceLock::new(), room), None)
     }
 
     fn assemble(
@@ -119,7 +141,7 @@ impl PayloadSchema {
         (digest, grammar): (Digest, (Arc<Grammar>, ElementId)),
         document: Arc<str>,
         model: Model,
-        example: Option<Canonical>,
+        (example, room): (OnceLock<Option<Canonical>>, ExampleRoom),
         json_schema: Option<Value>,
     ) -> Self {
         Self(Arc::new(Inner {
@@ -133,6 +155,7 @@ impl PayloadSchema {
             document,
             part: OnceLock::new(),
             example,
+            room,
             json_schema,
         }))
     }
@@ -156,7 +179,19 @@ impl PayloadSchema {
 
     /// A valid instance. A Rust type always has one, an `.xsd` contract only if one was found.
     pub fn example(&self) -> Option<&Canonical> {
-        self.0.example.as_ref()
+        let make = || {
+            let (grammar, root) = self.grammar();
+            let mut room = self.0.room.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let Room { steps, depths } = &mut *room;
+            let depths = depths.get_or_insert_with(|| {
+                let made = Sizes::of(&self.0.model, Measure::DEPTH);
+                *steps = steps.saturating_sub(made.work());
+                made
+            });
+            let examples = Examples::of(&self.0.model, depths);
+            valid_example(&examples, false, Checker::new(grammar, root), steps)
+        };
+        self.0.example.get_or_init(make).as_ref()
     }
 
     /// The purpose of the payload in one line; empty without docs.
@@ -231,18 +266,14 @@ pub(super) fn digest(documents: impl IntoIterator<Item = Digest>) -> Digest {
     blake3::hash(digests.as_flattened()).into()
 }
 
-/// The example to show, of at most `room` bytes, which become less: the author's if it is valid, else a generated one.
-fn valid_example(model: &Model, has_hints: bool, mut checker: Checker, room: &mut usize) -> Option<Canonical> {
+/// The example to show: the author's if it is valid, else a generated one. The search takes its steps from `room`.
+fn valid_example(examples: &Examples, has_hints: bool, mut checker: Checker, room: &mut usize) -> Option<Canonical> {
     // Only Rust types have examples of their author.
     let hints: &[bool] = if has_hints { &[true, false] } else { &[false] };
-    let wishes = [true, false].into_iter().flat_map(|full| hints.iter().map(move |hints| (full, *hints)));
-    wishes.map(|(full, hints)| Wish { full, hints, ..Wish::SHOWN }).find_map(|wish| {
-        let example = example_within(model, wish, room).filter(|example| checker.check(example).is_ok());
-        // The search for values takes time, too.
-        if example.is_none() {
-            *room = room.saturating_sub(8192);
-        }
-        example
+    let mut wishes = [true, false].into_iter().flat_map(|full| hints.iter().map(move |hints| (full, *hints)));
+    wishes.find_map(|(full, hints)| {
+        let wish = Wish { full, hints, ..Wish::SHOWN };
+        examples.example(wish, room).filter(|example| checker.check(example).is_ok())
     })
 }
 

@@ -6,12 +6,12 @@ use serde::de::DeserializeOwned;
 
 use super::contract::RoundTrip;
 use super::decode::{DecodeProblem, Undecodable, decode_canonical};
-use super::encode::encode_as;
-use super::example::{Wish, alternatives, example};
+use super::example::{Examples, Sizes, Wish, alternatives};
 use super::model::Model;
 use super::payload_schema::Checker;
 use crate::ladder::Canonical;
-use crate::ladder::scan::{Scanner, Token};
+use crate::ladder::encode::encode_as;
+use crate::ladder::scan::{ScanToken, Scanner};
 use crate::vocab::QName;
 
 /// Maximum number of alternatives of choices and enumerations to try.
@@ -24,19 +24,24 @@ const MOST_ALTERNATIVES: usize = 32;
 pub(super) fn probe<T: Serialize + DeserializeOwned>(
     payload: &QName,
     root: (&'static str, &'static str),
-    model: &Model,
+    (model, depths): (&Model, &Sizes),
     checker: Checker,
 ) -> Result<(), RoundTrip> {
     let mut trip = Trip { payload, root, checker };
+    let examples = Examples::of(model, depths);
+    let example = |wish| {
+        let mut room = usize::MAX;
+        examples.example(wish, &mut room)
+    };
     let least = Wish { full: false, choice: 0, values: 0, hints: true };
-    for example in [example(model, least), example(model, Wish::SHOWN)].into_iter().flatten() {
+    for example in [least, Wish::SHOWN].into_iter().filter_map(example) {
         trip.go::<T>(&example)?;
     }
     for choice in 0..alternatives(model).clamp(1, MOST_ALTERNATIVES) {
         // A field may be left out for one value, but not for two different ones.
         let mut changed = None;
         for values in 0..2 {
-            let Some(example) = example(model, Wish { full: true, choice, values, hints: true }) else { continue };
+            let Some(example) = example(Wish { full: true, choice, values, hints: true }) else { continue };
             let written = trip.go::<T>(&example)?;
             changed = if same_structure(&example, &written) { None } else { Some((example, written)) };
             if changed.is_none() {
@@ -86,10 +91,10 @@ impl Trip<'_> {
 
 /// Tells whether two payloads have the same elements and attributes: values may be spelled differently.
 fn same_structure(one: &Canonical, other: &Canonical) -> bool {
-    let shape = |token: Token| match token {
-        Token::Start(tag) => (tag.name().to_owned(), tag.attributes().map(|(name, _)| name.to_owned()).collect()),
-        Token::End => (String::new(), Vec::<String>::new()),
-        Token::Text(_) => ("#".to_owned(), Vec::new()),
+    let shape = |token: ScanToken| match token {
+        ScanToken::Start(tag) => (tag.name().to_owned(), tag.attributes().map(|(name, _)| name.to_owned()).collect()),
+        ScanToken::End => (String::new(), Vec::<String>::new()),
+        ScanToken::Text(_) => ("#".to_owned(), Vec::new()),
     };
     let structure = |canonical: &Canonical| Scanner::new(canonical.as_str()).map(shape).collect::<Vec<_>>();
     structure(one) == structure(other)

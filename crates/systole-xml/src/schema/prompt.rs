@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::engine::{Builtin, Kind};
 use super::model::{
-    Attribute, Bound, Complex, Content, Element, Enumerator, Facets, Model, Order, Particle, Simple, Term, Type,
-    TypeId, Variety,
+    Attribute, Beside, Bound, Complex, Content, Element, Enumerator, Facets, Model, Order, Particle, Simple, Term,
+    Type, TypeId, Variety,
 };
 use crate::ladder::Canonical;
 
@@ -71,38 +71,49 @@ impl<'a> Fields<'a> {
         let root = &self.model.root;
         match &self.model.types[root.ty] {
             Type::Simple(simple) => {
-                let _ = writeln!(self.out, "Its content: {}.", self.words(simple));
+                let _ = writeln!(self.out, "Its content: {}{}.", self.words(simple), always(&root.fixed));
             }
-            Type::Complex(complex) => {
-                if matches!(complex.content, Content::Empty) && complex.attributes.is_empty() {
-                    self.out.push_str("It is empty.\n");
-                    return;
+            Type::Complex(complex) => match undivided(complex) {
+                Some((verb, words)) => {
+                    let _ = writeln!(self.out, "It {verb} {words}.");
                 }
-                self.out.push_str("It has, in this order:\n");
-                self.described.push((root.ty, &root.local));
-                self.complex(complex, 0);
-            }
+                None => {
+                    self.out.push_str("It has, in this order:\n");
+                    self.described.push((root.ty, &root.local));
+                    self.complex(complex, &root.fixed, 0);
+                }
+            },
         }
     }
 
-    fn complex(&mut self, complex: &'a Complex, depth: usize) {
+    fn complex(&mut self, complex: &'a Complex, fixed: &Option<String>, depth: usize) {
         for attribute in &complex.attributes {
             self.attribute(attribute, depth);
         }
-        match &complex.content {
-            Content::Empty => {}
-            Content::Text(ty) => {
+        if complex.any_attributes {
+            let other = if complex.attributes.is_empty() { "any" } else { "any other" };
+            self.line(depth, &format!("{other} attributes; may be left out"), "");
+        }
+        match (&complex.content, complex.beside) {
+            (Content::Empty, Beside::Nothing) => {}
+            (Content::Empty, _) => self.line(depth, &format!("its text: any{}", always(fixed)), ""),
+            (Content::Text(ty), _) => {
                 let words = self.model.simple(*ty).map(|simple| self.words(simple)).unwrap_or_default();
-                self.line(depth, &format!("its text: {words}"), "");
+                self.line(depth, &format!("its text: {words}{}", always(fixed)), "");
             }
-            Content::Children(particle) => self.particle(particle, depth),
+            (Content::Children(particle), beside) => {
+                if beside != Beside::Nothing {
+                    self.line(depth, "text before, between and after the following; may be left out", "");
+                }
+                self.particle(particle, depth);
+            }
         }
     }
 
     fn attribute(&mut self, attribute: &Attribute, depth: usize) {
         let words = self.model.simple(attribute.ty).map(|simple| self.words(simple)).unwrap_or_default();
         let optional = if attribute.required { "" } else { "; may be left out" };
-        let fixed = attribute.fixed.as_ref().map(|fixed| format!("; always \"{fixed}\"")).unwrap_or_default();
+        let fixed = always(&attribute.fixed);
         self.line(depth, &format!("attribute {}: {words}{fixed}{optional}", attribute.local), &attribute.doc);
     }
 
@@ -135,20 +146,21 @@ impl<'a> Fields<'a> {
         let occurs = occurs(particle);
         match &self.model.types[element.ty] {
             Type::Simple(simple) => {
-                let fixed = element.fixed.as_ref().map(|fixed| format!("; always \"{fixed}\"")).unwrap_or_default();
+                let fixed = always(&element.fixed);
                 self.line(depth, &format!("<{}>: {}{fixed}{occurs}", element.local, self.words(simple)), &element.doc);
             }
             Type::Complex(complex) => {
                 let doc = if element.doc.is_empty() { &complex.doc } else { &element.doc };
-                let empty = matches!(complex.content, Content::Empty) && complex.attributes.is_empty();
                 let before = self.described.iter().find(|(ty, _)| *ty == element.ty).map(|(_, element)| *element);
-                match before {
-                    Some(before) => self.line(depth, &format!("<{}>: like <{before}>{occurs}", element.local), doc),
-                    None if empty => self.line(depth, &format!("<{}>: empty{occurs}", element.local), doc),
-                    None => {
+                match (before, undivided(complex)) {
+                    (Some(before), _) => {
+                        self.line(depth, &format!("<{}>: like <{before}>{occurs}", element.local), doc);
+                    }
+                    (None, Some((_, words))) => self.line(depth, &format!("<{}>: {words}{occurs}", element.local), doc),
+                    (None, None) => {
                         self.line(depth, &format!("<{}>: has the following{occurs}", element.local), doc);
                         self.described.push((element.ty, &element.local));
-                        self.complex(complex, depth + 1);
+                        self.complex(complex, &element.fixed, depth + 1);
                     }
                 }
             }
@@ -201,6 +213,20 @@ impl<'a> Fields<'a> {
             }
         }
     }
+}
+
+/// The verb and the words for an element of which the model has no parts; `None` if it has some.
+fn undivided(complex: &Complex) -> Option<(&'static str, &'static str)> {
+    match complex.beside {
+        _ if complex.is_empty() => Some(("is", "empty")),
+        Beside::Anything => Some(("has", "any content: text, elements and attributes")),
+        Beside::Unknown => Some(("has", "the content that its schema tells: ask for the schema")),
+        Beside::Nothing | Beside::Text => None,
+    }
+}
+
+fn always(fixed: &Option<String>) -> String {
+    fixed.as_ref().map(|fixed| format!("; always \"{fixed}\"")).unwrap_or_default()
 }
 
 fn occurs(particle: &Particle) -> String {

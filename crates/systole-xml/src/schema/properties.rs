@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 pub use beside::libxml;
 
 use super::{Catalog, Payload, PayloadSchema, Validator, decode, encode};
+use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
-use crate::ladder::{Canonical, Element, Validated};
+use crate::schema::{Element, Validated};
 use crate::vocab::XmlLimits;
 
 /// A field of each shape that a contract can have.

@@ -1,11 +1,12 @@
-//! Validation of payloads.
+//! Validation of payloads, and the proof of it, [`Validated`]: the top rung of the trust ladder. It has no constructor, so
+//! no other file can make one.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::Catalog;
 use super::engine::{self, ElementId, Grammar, Judge, Violation};
-use crate::ladder::{Canonical, Element, Part, Validated};
+use super::{Catalog, DecodeError, Payload, decode};
+use crate::ladder::{Canonical, Part};
 use crate::vocab::{Position, QName};
 
 /// Maximum number of violations to report: a message can have as many as it has elements.
@@ -16,6 +17,7 @@ const MOST: usize = 8;
 /// Displayed as its first rule, with the path if the name of the element doesn't identify it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}{}", AtPath(path))]
+#[non_exhaustive]
 pub struct SchemaError {
     /// The first broken rule: the element, the value or element found, and the expected one.
     pub rule: String,
@@ -68,13 +70,80 @@ impl Validator {
         };
         let (grammar, root) = schema.grammar();
         by_engine(grammar, root, &mut self.judge, &payload)?;
-        Ok(Validated::by_schema(payload))
+        Ok(Validated { value: Element(payload.clone()), payload })
     }
 }
 
 impl fmt::Debug for Validator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Validator").finish_non_exhaustive()
+    }
+}
+
+/// An undecoded payload, as a listener with an `.xsd` contract gets it.
+#[derive(Debug, Clone)]
+pub struct Element(Canonical);
+
+impl Element {
+    /// The payload as canonical XML.
+    pub fn canonical(&self) -> &Canonical {
+        &self.0
+    }
+
+    /// The canonical bytes as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A payload that keeps its schema, decoded as `T`: the top of the ladder.
+///
+/// Only the validator makes one, so no unvalidated payload reaches a listener:
+///
+/// ```compile_fail,E0451
+/// use systole_xml::ladder::Canonical;
+/// use systole_xml::schema::Validated;
+/// fn forge(payload: Canonical) -> Validated<u8> {
+///     Validated { payload, value: 1 }
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Validated<T> {
+    payload: Canonical,
+    value: T,
+}
+
+impl<T> Validated<T> {
+    /// The payload as canonical XML.
+    pub fn payload(&self) -> &Canonical {
+        &self.payload
+    }
+
+    /// The decoded value.
+    pub fn value(&self) -> &T {
+        &self.value
+    }
+
+    /// The decoded value, by value.
+    pub fn into_value(self) -> T {
+        self.value
+    }
+}
+
+impl Validated<Element> {
+    /// Decodes the payload, and keeps the proof with the value.
+    ///
+    /// # Errors
+    /// As [`decode`].
+    pub fn decode<T: Payload>(self) -> Result<Validated<T>, DecodeError> {
+        let value = decode(&self)?;
+        Ok(Validated { payload: self.payload, value })
     }
 }
 

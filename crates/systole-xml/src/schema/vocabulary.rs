@@ -46,7 +46,7 @@ impl<'m> Builder<'m> {
         let (text, open) = match complex.beside {
             Beside::Nothing => (matches!(complex.content, Content::Text(_)), false),
             Beside::Text => (true, false),
-            Beside::Anything => (true, true),
+            Beside::Anything | Beside::Unknown => (true, true),
         };
         self.vocabulary.declare(local, text, open);
         if let Content::Children(particle) = &complex.content {

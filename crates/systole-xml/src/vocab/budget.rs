@@ -8,6 +8,7 @@ use super::Millionths;
 
 /// The most that a thread and all threads below it may use together. What is not set has no bound of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Budget {
     /// Tokens of requests to models and of their answers.
     pub tokens: Option<u64>,
@@ -21,8 +22,17 @@ pub struct Budget {
     pub time: Option<Duration>,
 }
 
+crate::vocab::setters!(Budget {
+    tokens: Option<u64>,
+    cost: Option<Millionths>,
+    calls: Option<u64>,
+    threads: Option<u64>,
+    time: Option<Duration>,
+});
+
 /// A text that is no budget. Words are cut to 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BudgetError {
     /// No amount at all.
     #[error("the budget is empty: write one or more of tokens=20000 cost=0.25 calls=40 threads=40 time=30s")]

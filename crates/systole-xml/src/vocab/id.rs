@@ -20,6 +20,7 @@ pub struct TaskId(Uuid);
 /// A text that is no UUID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is no id: ids are UUIDs, such as 67e55044-10b1-426f-9247-bb680e5fe0c8")]
+#[non_exhaustive]
 pub struct ParseIdError {
     /// The text, cut to 64 characters.
     pub text: String,

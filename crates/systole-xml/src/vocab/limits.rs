@@ -2,6 +2,7 @@
 
 /// Limits of one XML document. A document past one of them is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct XmlLimits {
     /// Bytes of the whole document (1 MiB).
     pub message_bytes: usize,
@@ -24,6 +25,18 @@ pub struct XmlLimits {
     /// such as a schema, no rule does.
     pub relative_namespaces: bool,
 }
+
+crate::vocab::setters!(XmlLimits {
+    message_bytes: usize,
+    depth: usize,
+    attributes: usize,
+    namespaces: usize,
+    name_bytes: usize,
+    value_bytes: usize,
+    comment_bytes: usize,
+    instruction_bytes: usize,
+    relative_namespaces: bool,
+});
 
 impl XmlLimits {
     /// No limits: for bytes that were within the limits already.

@@ -10,11 +10,12 @@ mod name;
 pub mod near;
 pub mod ns;
 mod qname;
+mod setters;
 mod span;
 mod time;
 
 #[doc(hidden)]
-pub use crate::debug_is_display;
+pub use crate::{debug_is_display, setters};
 pub use budget::{Budget, BudgetError};
 pub use id::{IdKey, MessageId, ParseIdError, TaskId, ThreadId};
 pub use limits::XmlLimits;

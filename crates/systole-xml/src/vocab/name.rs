@@ -14,6 +14,7 @@ pub struct Name(Arc<str>);
 
 /// The rule of names that a text breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NameError {
     /// An empty text.
     #[error("a name can't be empty")]

@@ -15,6 +15,7 @@ pub struct QName {
 
 /// The rule of qualified names that a text breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum QNameError {
     /// An opening brace without a closing one.
     #[error("'{{' without '}}': write {{namespace}}local")]

@@ -13,6 +13,7 @@ pub struct Time(u64);
 /// A text that is no time within the range of [`Time`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is no time: write RFC 3339, such as 2031-05-07T12:00:00Z, between the years 1970 and 2554")]
+#[non_exhaustive]
 pub struct TimeError {
     /// The text, cut to 64 characters.
     pub text: String,

@@ -57,7 +57,7 @@ fn soup() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4096))]
+    #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
     fn any_bytes(raw in prop::collection::vec(any::<u8>(), 0..64)) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use systole_core::core::{Body, InvocationId, Join, Message as Incoming, Outcome};
+use systole_core::core::{Body, HandlerOutcome, InvocationId, Join, Message as Incoming};
 use systole_core::vocab::Fault;
 use tokio::task::yield_now;
 
@@ -27,7 +27,7 @@ impl Drop for Plain {
     }
 }
 impl RawListener for Plain {
-    fn run(self: Rc<Self>, message: Incoming, context: RunContext) -> LocalBoxFuture<Outcome> {
+    fn run(self: Rc<Self>, message: Incoming, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         let Body::Fault(fault) = message.body else { unreachable!() };
         if &*fault.message == "panic in run" {
             panic!("as told");
@@ -42,7 +42,7 @@ impl RawListener for Plain {
                 _ => {}
             }
             self.seen.borrow_mut().push(fault.message.to_string());
-            Outcome::Emitted(Vec::new())
+            HandlerOutcome::Emitted(Vec::new())
         })
     }
 }

@@ -4,10 +4,10 @@ use systole_core::journal::{Journal, MailState, Op, Step};
 use systole_core::vocab::{Fault, ThreadId};
 use uuid::Uuid;
 
-use super::super::{Options, Principals, SqliteJournal};
+use super::super::{JournalOptions, Principals, SqliteJournal};
 use super::*;
 use crate::runtime::block_on;
-use crate::runtime::principal::Kind;
+use crate::runtime::principal::PrincipalKind;
 
 /// An open journal with a query; the file is deleted with it.
 struct Fixture {
@@ -19,7 +19,7 @@ struct Fixture {
 impl Fixture {
     fn new(name: &str) -> Self {
         let file = std::env::temp_dir().join(format!("systole-test-{}-query-{name}", std::process::id()));
-        let mut journal = SqliteJournal::open(&file, &Options::new([3; 32])).unwrap();
+        let mut journal = SqliteJournal::open(&file, &JournalOptions::new([3; 32])).unwrap();
         journal.recover().unwrap();
         let query = JournalQuery::open(&file).unwrap();
         Self { journal, query, file }
@@ -197,16 +197,16 @@ fn a_submission_is_known_by_its_id_and_its_key_with_answers_that_were_read() {
 #[test]
 fn a_token_is_good_at_once_and_no_longer_than_it_is_kept() {
     let fixture = Fixture::new("principals");
-    let mut principals = Principals::open(&fixture.file, &Options::new([0; 32])).unwrap();
+    let mut principals = Principals::open(&fixture.file, &JournalOptions::new([0; 32])).unwrap();
     let now = Time::from_nanos(5);
-    let token = principals.admit(name("ada"), Kind::Client, now).unwrap();
+    let token = principals.admit(name("ada"), PrincipalKind::Client, now).unwrap();
     let who = || fixture.query.bearer(token.hash()).unwrap();
-    let ada = Principal { name: name("ada"), kind: Kind::Client, created: now };
+    let ada = Principal { name: name("ada"), kind: PrincipalKind::Client, created: now };
     assert_eq!(who(), Some(ada));
     fixture.damage("UPDATE principal SET kind = 'admin'");
     let refusal = fixture.query.bearer(token.hash()).unwrap_err().to_string();
     assert!(refusal.contains("principal") && refusal.contains("is not as it was written"), "{refusal}");
-    principals.admit(name("ada"), Kind::Client, now).unwrap();
+    principals.admit(name("ada"), PrincipalKind::Client, now).unwrap();
     assert_eq!(who(), None, "an older one is good no more");
 }
 

@@ -21,7 +21,7 @@ use super::meta::Meta;
 use super::recover::known;
 use super::row::{Record, write};
 use super::sqlite::SqliteJournal;
-use crate::runtime::sqlite::{Problem, beside};
+use crate::runtime::sqlite::{FileProblem, beside};
 
 /// Result of the takeover of the files of an older organism.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Takeover {
     /// [`StoreError`] if a file can't be renamed.
     pub fn finish(self) -> Result<(), StoreError> {
         self.files.iter().try_for_each(|file| {
-            std::fs::rename(file, beside(file, ".taken-over")).map_err(|error| Problem::from(error).of(file))?;
+            std::fs::rename(file, beside(file, ".taken-over")).map_err(|error| FileProblem::from(error).of(file))?;
             // The file exists only to be locked.
             let _ = std::fs::remove_file(beside(file, "-lock"));
             Ok(())
@@ -75,12 +75,12 @@ impl SqliteJournal {
         Ok(Takeover { accepted, files })
     }
 
-    fn has_taken_over(&self) -> Result<bool, Problem> {
+    fn has_taken_over(&self) -> Result<bool, FileProblem> {
         Ok(self.db.query_row("SELECT EXISTS (SELECT 1 FROM taken_over)", [], |row| row.get(0))?)
     }
 
     /// Lists conversations that the journal has rows of: a root, a submission, or messages that left.
-    fn roots(&self) -> Result<HashSet<ThreadId>, Problem> {
+    fn roots(&self) -> Result<HashSet<ThreadId>, FileProblem> {
         let sql =
             "SELECT id FROM thread WHERE number = root UNION SELECT root FROM egress UNION SELECT root FROM submission";
         let mut statement = self.db.prepare(sql)?;
@@ -89,7 +89,7 @@ impl SqliteJournal {
     }
 
     /// Lists open messages that the next start runs again: all but those of `<boot>`, which starts again.
-    fn run_again(&self) -> Result<HashSet<MessageId>, Problem> {
+    fn run_again(&self) -> Result<HashSet<MessageId>, FileProblem> {
         let sql = "SELECT message.id FROM message JOIN thread ON thread.number = message.thread \
                    JOIN thread AS top ON top.number = thread.root \
                    WHERE message.ended IS NULL AND top.client IS NOT 'root'";
@@ -98,7 +98,7 @@ impl SqliteJournal {
         Ok(ids.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn write_taken(&mut self, taken: &Taken, roots: &HashSet<ThreadId>) -> Result<Meta, Problem> {
+    fn write_taken(&mut self, taken: &Taken, roots: &HashSet<ThreadId>) -> Result<Meta, FileProblem> {
         let recovered = super::recover::recover(&self.db, &self.meta)?;
         self.known = known(&recovered);
         let run_again = self.run_again()?;
@@ -142,7 +142,7 @@ impl SqliteJournal {
 impl Apply<'_> {
     /// Imports a message of a mailbox. An ended message waits again if the pump still has it open, because its end did
     /// not reach the pump.
-    fn take_item(&mut self, item: &OldItem, base: u64, runs_again: bool) -> Result<(), Problem> {
+    fn take_item(&mut self, item: &OldItem, base: u64, runs_again: bool) -> Result<(), FileProblem> {
         let mut status = item.status.clone();
         if runs_again && !status.state.is_open() {
             status = MailStatus { deliveries: status.deliveries, error: status.error, ..MailStatus::default() };
@@ -155,13 +155,13 @@ impl Apply<'_> {
     }
 
     /// Imports a message of a client, with those of its answers that the journal has deleted.
-    fn take_sent(&mut self, sent: &OldSent) -> Result<(), Problem> {
+    fn take_sent(&mut self, sent: &OldSent) -> Result<(), FileProblem> {
         self.at = sent.at.as_nanos().cast_signed();
         self.submitted(&sent.record, sent.ended.unwrap_or(self.at))?;
         sent.answers.iter().try_for_each(|answer| self.take_answer(&sent.record, answer))
     }
 
-    fn take_answer(&mut self, submission: &SubmissionRecord, answer: &OldAnswer) -> Result<(), Problem> {
+    fn take_answer(&mut self, submission: &SubmissionRecord, answer: &OldAnswer) -> Result<(), FileProblem> {
         self.at = answer.at.as_nanos().cast_signed();
         let number = answer.number.cast_signed();
         let sql = "SELECT 1 FROM egress WHERE number = ?1";

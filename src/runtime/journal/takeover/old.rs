@@ -14,8 +14,8 @@ use uuid::Uuid;
 use crate::runtime::journal::error::StoreError;
 use crate::runtime::journal::principal::PrincipalRow;
 use crate::runtime::journal::text::parse_name;
-use crate::runtime::principal::{Kind, Principal, TokenHash};
-use crate::runtime::sqlite::{Cut, Held, Problem, beside, inspect, place, truncate_log};
+use crate::runtime::principal::{Principal, PrincipalKind, TokenHash};
+use crate::runtime::sqlite::{Cut, FileProblem, Held, beside, inspect, place, truncate_log};
 
 /// Due time of a message that is held without a time limit.
 const HELD: i64 = i64::MAX;
@@ -92,20 +92,20 @@ impl Old {
         let open = || {
             let lock = Held::take(&file)?;
             if let Some(cut) = inspect(&file)?.filter(Cut::is_damage) {
-                return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
+                return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
             }
             let db = Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             db.busy_timeout(BUSY)?;
             if db.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0))? != id {
-                return Err(Problem::Foreign { format });
+                return Err(FileProblem::Foreign { format });
             }
             let version = match db.pragma_query_value(None, "user_version", |row| row.get(0))? {
-                found if found > known => return Err(Problem::Newer { found, known }),
+                found if found > known => return Err(FileProblem::Newer { found, known }),
                 found => found,
             };
             let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
             if found != "ok" {
-                return Err(Problem::damaged(found.replace('\n', " ")));
+                return Err(FileProblem::damaged(found.replace('\n', " ")));
             }
             // The file will be renamed without its log.
             truncate_log(&db)?;
@@ -139,15 +139,15 @@ impl Old {
         self.told(read())
     }
 
-    fn told<T>(&self, read: Result<T, Problem>) -> Result<T, StoreError> {
+    fn told<T>(&self, read: Result<T, FileProblem>) -> Result<T, StoreError> {
         read.map_err(|problem| problem.of(&self.file))
     }
 
-    fn all<T>(&self, sql: &str, each: impl FnMut(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, Problem> {
+    fn all<T>(&self, sql: &str, each: impl FnMut(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, FileProblem> {
         Ok(self.db.prepare(sql)?.query_map([], each)?.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn items(&self, pushes: &HashMap<MessageId, Push>) -> Result<Vec<OldItem>, Problem> {
+    fn items(&self, pushes: &HashMap<MessageId, Push>) -> Result<Vec<OldItem>, FileProblem> {
         // A session that held a message ended with its process.
         let noticed = match self.version {
             ..3 => "0",
@@ -160,7 +160,7 @@ impl Old {
         self.all(&sql, |row| item(row, pushes))
     }
 
-    fn gone(&self) -> Result<Vec<(Name, Number, Number)>, Problem> {
+    fn gone(&self) -> Result<Vec<(Name, Number, Number)>, FileProblem> {
         let pruned = self.all("SELECT mailbox, seq FROM pruned ORDER BY mailbox", |row| {
             Ok((name(row, 0)?, row.get::<_, i64>(1)?.cast_unsigned()))
         })?;
@@ -177,7 +177,7 @@ impl Old {
         Ok(gone.into_iter().map(|(mailbox, (pruned, last))| (mailbox, pruned, last)).collect())
     }
 
-    fn agents(&self) -> Result<Vec<AgentRecord>, Problem> {
+    fn agents(&self) -> Result<Vec<AgentRecord>, FileProblem> {
         let mut agents = BTreeMap::new();
         let blank = |name: &Name| AgentRecord { name: name.clone(), paused: None, registered: None };
         let urls = if self.version < 2 { "NULL, NULL" } else { "url, declared" };
@@ -197,7 +197,7 @@ impl Old {
         Ok(agents.into_values().collect())
     }
 
-    fn sent(&self) -> Result<Vec<OldSent>, Problem> {
+    fn sent(&self) -> Result<Vec<OldSent>, FileProblem> {
         let sql = "SELECT sent.id, sent.principal, root, envelope, at, state, ended, key, digest FROM sent \
                    LEFT JOIN idempotency ON idempotency.message = sent.id ORDER BY at, sent.id";
         let mut sent = self.all(sql, |row| {
@@ -281,7 +281,7 @@ fn principal(row: &Row<'_>) -> rusqlite::Result<PrincipalRow> {
     let kind: String = row.get(1)?;
     let principal = Principal {
         name: name(row, 0)?,
-        kind: Kind::parse(&kind).ok_or_else(|| strange(1, &kind))?,
+        kind: PrincipalKind::parse(&kind).ok_or_else(|| strange(1, &kind))?,
         created: time(row, 2)?,
     };
     Ok(PrincipalRow { principal, token: TokenHash(row.get(3)?) })
@@ -313,7 +313,7 @@ fn find(journal: &Path, ending: &str) -> Result<Option<PathBuf>, StoreError> {
     let real = beside(&real, ending);
     let same = || Some(fs::canonicalize(&given).ok()? == fs::canonicalize(&real).ok()?);
     match (given.exists(), real.exists()) {
-        (true, true) if same() != Some(true) => Err(Problem::Twofold { other: real }.of(&given)),
+        (true, true) if same() != Some(true) => Err(FileProblem::Twofold { other: real }.of(&given)),
         (true, _) => Ok(Some(given)),
         (false, true) => Ok(Some(real)),
         (false, false) => Ok(None),

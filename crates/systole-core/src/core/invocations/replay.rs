@@ -17,7 +17,7 @@ use crate::core::io::{CallId, Emission};
 use crate::core::key::{FanOutKey, InvocationId};
 use crate::core::outputs::Outputs;
 use crate::core::records::requests_record;
-use crate::journal::{FanId, NoteRecord, Number, Op, Request};
+use crate::journal::{FanId, NoteRecord, Number, Op, RequestRecord};
 use crate::vocab::Fault;
 
 /// The past of a handler, as far as it has not repeated it.
@@ -48,7 +48,7 @@ pub(in crate::core) struct Replay {
 /// A group of calls that a handler made before.
 #[derive(Debug)]
 pub(in crate::core) struct Made {
-    pub requests: Vec<Request>,
+    pub requests: Vec<RequestRecord>,
     pub state: MadeState,
 }
 
@@ -243,7 +243,7 @@ impl Replay {
     }
 
     /// The group that was made before, if this is it.
-    fn take(&mut self, message: Number, call: CallId, asked: &[Request]) -> Option<(FanId, Made)> {
+    fn take(&mut self, message: Number, call: CallId, asked: &[RequestRecord]) -> Option<(FanId, Made)> {
         let same = |made: &Made| made.requests == asked && !matches!(made.state, MadeState::Dropped);
         let call = match self.reattaches {
             true => *self.calls.iter().filter(|(_, made)| same(made)).map(|(call, _)| call).min()?,
@@ -277,8 +277,8 @@ impl Invocation {
 }
 
 /// The requests of a group, in words.
-fn describe(requests: &[Request]) -> String {
-    let one = |request: &Request| match (&request.to, &request.thread) {
+fn describe(requests: &[RequestRecord]) -> String {
+    let one = |request: &RequestRecord| match (&request.to, &request.thread) {
         (Some(to), _) => format!("{} to '{to}'", request.text),
         (None, Some(thread)) => format!("{} on {thread}", request.text),
         (None, None) => request.text.clone(),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use systole_xml::ladder::{Canonical, Element, Meta, Validated, write_envelope};
+use systole_xml::ladder::{Canonical, Meta, write_envelope};
+use systole_xml::schema::{Element, Validated};
 
 use super::{Core, own_index};
 use crate::core::blueprint::{ClientId, ListenerId};

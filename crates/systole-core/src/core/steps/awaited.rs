@@ -88,7 +88,7 @@ impl Core {
         let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
         let record = || {
             let (requests, join) = (requests_record(&requests), join_word(join));
-            Some(CallRecord { requests, join, until, settled: Vec::new(), outcome: journal::Outcome::Open })
+            Some(CallRecord { requests, join, until, settled: Vec::new(), outcome: journal::FanOutcome::Open })
         };
         let fan = self.tree.open_fan_out(fan_out, record, &mut self.out);
         self.tree.expire_at(fan, until, &mut self.clock);

@@ -59,8 +59,7 @@ impl Core {
 
     /// Opens the account of a thread that has just opened, if it has a budget.
     pub(super) fn open_account(&mut self, key: ThreadKey, budget: Option<Box<Budget>>) {
-        let Some(budget) = budget.map(|budget| Budget { time: None, ..*budget }).filter(|budget| !budget.is_none())
-        else {
+        let Some(budget) = budget.map(|budget| budget.time(None)).filter(|budget| !budget.is_none()) else {
             return;
         };
         let above = self.budgets.nearest(self.tree.upward(key));

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use systole_xml::ladder::{Canonical, Element, Validated};
+use systole_xml::ladder::Canonical;
+use systole_xml::schema::{Element, Validated};
 
 use super::answer::{Head, Reply};
 use super::effect::Site;

@@ -8,7 +8,8 @@
 //! again. What its sender may not call is not redriven at all: a reply, which no thread waits for any
 //! more, and a question to the core.
 
-use systole_xml::ladder::{Canonical, Element, Validated};
+use systole_xml::ladder::Canonical;
+use systole_xml::schema::{Element, Validated};
 
 use super::Core;
 use super::call::Call;

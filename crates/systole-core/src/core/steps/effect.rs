@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use systole_xml::ladder::{Canonical, Element, Validated};
+use systole_xml::ladder::Canonical;
+use systole_xml::schema::{Element, Validated};
 
 use super::Core;
 use super::call::Call;

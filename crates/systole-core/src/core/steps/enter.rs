@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use systole_xml::ladder::{Canonical, Claims, Element, Validated};
+use systole_xml::ladder::{Canonical, Claims};
+use systole_xml::schema::{Element, Validated};
 
 use super::answer::{Recipient, Reply};
 use super::call::Call;
@@ -56,7 +57,7 @@ impl Core {
     pub(super) fn admit(&mut self, message: Injected, entry: Entry) {
         let Injected { client, root, remote, last, message, permit, attachment } = message;
         let read = match message {
-            _ if permit.is_lane() && !self.entrance.allows(client, self.clock.now()) => Err(faults::overload()),
+            _ if permit.is_in_reserve() && !self.entrance.allows(client, self.clock.now()) => Err(faults::overload()),
             Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.judge.catalog()),
             Arrival::Read(read) => *read,
         };
@@ -288,7 +289,7 @@ impl Entered {
 
 /// Refuses messages that may not enter, regardless of their target.
 fn may_enter(entered: &Entered, payload: &Canonical) -> Result<(), Fault> {
-    if entered.permit.as_ref().is_some_and(Permit::is_lane) && payload.root().namespace() != ns::META {
+    if entered.permit.as_ref().is_some_and(Permit::is_in_reserve) && payload.root().namespace() != ns::META {
         return Err(faults::overload());
     }
     if entered.claims.id.as_deref().is_some_and(|label| label.len() > LABEL) {

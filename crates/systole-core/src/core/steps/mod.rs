@@ -29,6 +29,7 @@ use super::budgets::Budgets;
 use super::clock::Clock;
 use super::dead_letters::DeadLetters;
 use super::entrance::{Entrance, Item};
+use super::event::EventKind;
 use super::invocations::Invocations;
 use super::io::{CoreMessage, Input, Output};
 use super::judge::Judge;
@@ -38,6 +39,7 @@ use super::tree::{Holding, Snapshot, Tree};
 use super::turns::{Turns, Waiter, Want};
 use crate::journal::{Op, numbers_after};
 use crate::vocab::Time;
+use refused::shown;
 
 /// A deterministic message pump: threads, mailboxes, turns, fan-outs, faults.
 ///
@@ -120,7 +122,8 @@ impl Core {
                 self.invocations.note(task, index, (name, value), &mut self.out);
                 answer.into_iter().for_each(|answer| self.model_answered(task, *answer));
             }
-            Input::Grown { task, text } => self.model_writes(task, text),
+            Input::Progressed { task, text } => self.tell_of(task, |by| EventKind::Progress { by, text: shown(&text) }),
+            Input::Grown { task, text } => self.tell_of(task, |by| EventKind::ModelWrites { by, text }),
             Input::Reserve { task, amounts, is_last } => self.reserve(task, amounts, is_last),
             Input::Redrive { letter, root } => self.redrive(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),

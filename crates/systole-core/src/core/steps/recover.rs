@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use slotmap::Key;
-use systole_xml::ladder::{Element, Validated};
+use systole_xml::schema::{Element, Validated};
 use uuid::Uuid;
 
 use super::Core;
@@ -20,9 +20,9 @@ use crate::journal::{
 };
 use crate::vocab::{Fault, MessageId, Name, ThreadId};
 
-/// The places of records in the tree.
+/// The recovered records, and their keys in the tree.
 #[derive(Default)]
-struct Places {
+struct Recovery {
     threads: HashMap<Number, ThreadKey>,
     fans: HashMap<FanId, FanOutKey>,
     /// Threads below an earlier `<boot>` that are not taken up.
@@ -41,38 +41,38 @@ impl Core {
         let Recovered {
             crashed, threads, budgets, fans, messages, notes, remembered, egress, letters, redrive, ..
         } = recovered;
-        let mut places = Places::default();
+        let mut recovery = Recovery::default();
         for letter in letters {
             self.tree.recover_letter(letter, &mut self.out);
         }
         let mut origins = Vec::new();
         for thread in threads {
             origins.push((thread.number, thread.origin));
-            self.recover_thread(thread, &mut places);
+            self.recover_thread(thread, &mut recovery);
         }
         for budget in budgets {
-            if let Some(&key) = places.threads.get(&budget.thread) {
+            if let Some(&key) = recovery.threads.get(&budget.thread) {
                 self.recover_account(key, budget);
             }
         }
         for fan in fans {
-            self.recover_fan(fan, &mut places);
+            self.recover_fan(fan, &mut recovery);
         }
         for (number, origin) in origins {
-            let origin = places.origin(origin);
-            if let Some(&key) = places.threads.get(&number).filter(|_| origin != Origin::None) {
+            let origin = recovery.origin(origin);
+            if let Some(&key) = recovery.threads.get(&number).filter(|_| origin != Origin::None) {
                 self.tree.recover_origin(key, origin);
             }
         }
         for RememberedRecord { number, thread, from, payload } in remembered {
-            if let (Some(&key), Ok(payload)) = (places.threads.get(&thread), stored(payload)) {
+            if let (Some(&key), Ok(payload)) = (recovery.threads.get(&thread), stored(payload)) {
                 self.tree.recover_context(key, number, Remembered { from, payload });
             }
         }
         let mut arrivals = Vec::with_capacity(messages.len());
         for record in messages {
             arrivals.push((record.place, record.thread));
-            self.recover_message(record, crashed, &places);
+            self.recover_message(record, crashed, &recovery);
         }
         for note in notes {
             let replay = self.invocations.recall(note.message);
@@ -81,23 +81,23 @@ impl Core {
                 _ => replay.notes.push(note),
             }
         }
-        self.forget_calls_of_people(&places);
-        for record in std::mem::take(&mut places.lost) {
-            self.give_up_thread(&record, &places);
+        self.forget_calls_of_people(&recovery);
+        for record in std::mem::take(&mut recovery.lost) {
+            self.give_up_thread(&record, &recovery);
         }
         for record in egress {
             self.recover_egress(record);
         }
         // Threads with messages wait for their turns as those came; the rest has nothing that could run.
         for (place, thread) in arrivals {
-            if let Some(&key) = places.threads.get(&thread) {
+            if let Some(&key) = recovery.threads.get(&thread) {
                 self.turns.arrives(place);
                 self.tree.touch(key);
                 self.settle_touched();
             }
         }
         self.all_recovered();
-        let mut keys: Vec<_> = places.threads.into_iter().collect();
+        let mut keys: Vec<_> = recovery.threads.into_iter().collect();
         keys.sort_unstable();
         keys.into_iter().for_each(|(_, key)| self.tree.touch(key));
         for letter in redrive {
@@ -107,7 +107,7 @@ impl Core {
         }
     }
 
-    fn recover_thread(&mut self, record: ThreadRecord, places: &mut Places) {
+    fn recover_thread(&mut self, record: ThreadRecord, recovery: &mut Recovery) {
         let party = |name: &Name| self.setup.blueprint.party(name.as_str());
         let owner = match &record.owner {
             journal::Owner::Listener(name) => match party(name) {
@@ -120,37 +120,37 @@ impl Core {
             },
             journal::Owner::Nobody | journal::Owner::Boot => Some(Owner::Nobody),
         };
-        if self.is_over(&record, owner, places) {
+        if self.is_over(&record, owner, recovery) {
             self.out.write(|| Op::Close { thread: record.number });
-            places.over.insert(record.number);
+            recovery.over.insert(record.number);
             return;
         }
-        let parent = record.parent.map(|parent| places.threads.get(&parent).copied());
-        let (Some(owner), None | Some(Some(_))) = (owner, parent) else { return places.lost.push(record) };
+        let parent = record.parent.map(|parent| recovery.threads.get(&parent).copied());
+        let (Some(owner), None | Some(Some(_))) = (owner, parent) else { return recovery.lost.push(record) };
         let number = record.number;
         let key = self.tree.recover_thread(record, owner, parent.flatten(), &mut self.clock);
-        places.threads.insert(number, key);
+        recovery.threads.insert(number, key);
     }
 
-    fn is_over(&self, record: &ThreadRecord, owner: Option<Owner>, places: &Places) -> bool {
+    fn is_over(&self, record: &ThreadRecord, owner: Option<Owner>, recovery: &Recovery) -> bool {
         let Some(parent) = record.parent else { return false };
-        let below_boot = places.threads.get(&parent).is_some_and(|&parent| self.tree[parent].is_boot());
+        let below_boot = recovery.threads.get(&parent).is_some_and(|&parent| self.tree[parent].is_boot());
         let kept = matches!(owner, Some(Owner::Listener(id)) if self.setup.blueprint.contract(id).reattaches);
-        places.over.contains(&parent) || below_boot && !kept
+        recovery.over.contains(&parent) || below_boot && !kept
     }
 
-    fn recover_fan(&mut self, record: FanRecord, places: &mut Places) {
+    fn recover_fan(&mut self, record: FanRecord, recovery: &mut Recovery) {
         let FanRecord { id, thread, source, total, delivered, counted_off, call } = record;
-        let Some(&owner) = places.threads.get(&thread) else { return };
+        let Some(&owner) = recovery.threads.get(&thread) else { return };
         let Some(CallRecord { requests, join, until, settled, outcome }) = call else {
             let kind = FanOutKind::Mailbox { delivered, counted_off };
             let key = self.tree.recover_fan_out(FanOut { id, owner, source, total, kind });
-            places.fans.insert(id, key);
+            recovery.fans.insert(id, key);
             return;
         };
         let Some(call) = id.call else { return };
         let state = match outcome {
-            journal::Outcome::Open => {
+            journal::FanOutcome::Open => {
                 let mut outcomes = Outcomes::new(total as usize);
                 let mut held = Pile::new(self.tree.conversation(owner));
                 for settled in settled {
@@ -162,14 +162,14 @@ impl Core {
                 let kind = FanOutKind::Awaited { invocation, call: CallId(call), join, outcomes, held, expires: None };
                 let fan = self.tree.recover_fan_out(FanOut { id, owner, source, total, kind });
                 self.tree.expire_at(fan, until, &mut self.clock);
-                places.fans.insert(id, fan);
+                recovery.fans.insert(id, fan);
                 MadeState::Open(fan)
             }
-            journal::Outcome::Decided { order, result } => {
+            journal::FanOutcome::Decided { order, result } => {
                 self.invocations.recall(id.message).decided.insert(order, CallId(call));
                 MadeState::Decided(result.map(|settled| self.recover_settled(settled)))
             }
-            journal::Outcome::Dropped => MadeState::Dropped,
+            journal::FanOutcome::Dropped => MadeState::Dropped,
         };
         let replay = self.invocations.recall(id.message);
         replay.emitted += u64::from(total);
@@ -188,10 +188,10 @@ impl Core {
     }
 
     /// Puts a message where it waited.
-    fn recover_message(&mut self, record: MessageRecord, crashed: bool, places: &Places) {
+    fn recover_message(&mut self, record: MessageRecord, crashed: bool, recovery: &Recovery) {
         let MessageRecord { number, thread, id, in_reply_to, answers, state, attempts, .. } = record;
-        let Some(&key) = places.threads.get(&thread) else {
-            if !places.over.contains(&thread) {
+        let Some(&key) = recovery.threads.get(&thread) else {
+            if !recovery.over.contains(&thread) {
                 self.bury_record(record, faults::unregistered());
             }
             return;
@@ -209,13 +209,13 @@ impl Core {
         // The first message may have been running.
         let suspect = crashed && state == MessageState::Queued && self.tree[key].mailbox.len() == 0;
         let attempts = suspect.then(|| u8::try_from(attempts).unwrap_or(u8::MAX));
-        let answers = places.origin(answers);
+        let answers = recovery.origin(answers);
         let entry = self.books.recovered();
         let message = Queued { number, attempts, in_reply_to, answers, ..Queued::new(id, from, content, share, entry) };
         let turn = match state {
             MessageState::Queued => Turned::Queued,
             MessageState::Delayed(due) => Turned::Delayed(due),
-            MessageState::Backlog(origin) => Turned::Backlog(places.origin(origin)),
+            MessageState::Backlog(origin) => Turned::Backlog(recovery.origin(origin)),
         };
         self.tree.recover_message(key, message, turn, &mut self.clock);
     }
@@ -235,8 +235,8 @@ impl Core {
 
     /// Cancels the calls of people who are asked again: they may answer anything, so the calls of their last answer do
     /// not count. The notes of a person's handler stay.
-    fn forget_calls_of_people(&mut self, places: &Places) {
-        let mut people: Vec<_> = places.threads.values().copied().collect();
+    fn forget_calls_of_people(&mut self, recovery: &Recovery) {
+        let mut people: Vec<_> = recovery.threads.values().copied().collect();
         people.retain(|&key| {
             let listener = self.tree.get(key).and_then(|thread| thread.listener());
             let contract = listener.map(|listener| self.setup.blueprint.contract(listener));
@@ -251,10 +251,10 @@ impl Core {
     }
 
     /// Ends a thread whose listener is no longer registered: its parent gets a fault.
-    fn give_up_thread(&mut self, record: &ThreadRecord, places: &Places) {
+    fn give_up_thread(&mut self, record: &ThreadRecord, recovery: &Recovery) {
         self.out.write(|| Op::Close { thread: record.number });
-        let origin = places.origin(record.origin);
-        let parent = record.parent.and_then(|parent| places.threads.get(&parent)).copied();
+        let origin = recovery.origin(record.origin);
+        let parent = record.parent.and_then(|parent| recovery.threads.get(&parent)).copied();
         if let Some(parent) = parent.filter(|&parent| origin != Origin::None && self.tree.contains(parent)) {
             let label = record.label.clone();
             self.fault_to(parent, origin, record.opened_by, label, faults::unregistered());
@@ -302,7 +302,7 @@ impl Core {
     }
 }
 
-impl Places {
+impl Recovery {
     /// An origin; that of a fan-out which is over leads nowhere.
     fn origin(&self, origin: journal::Origin) -> Origin {
         match origin {

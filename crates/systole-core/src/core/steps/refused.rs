@@ -14,7 +14,7 @@ use crate::core::tree::Sender;
 use crate::core::usage::ModelAnswer;
 use crate::journal::{NoteRecord, Number, Op};
 use crate::protocol::write_refused;
-use crate::vocab::Fault;
+use crate::vocab::{Fault, Name};
 
 /// Bytes that are kept of one output.
 const KEPT: usize = 64 << 10;
@@ -95,12 +95,12 @@ impl Core {
         self.tree.event(key, &mut self.out, || EventKind::Refused { by, output: shown(&output), fault });
     }
 
-    /// Tells operators of a growing answer of a model.
-    pub(super) fn model_writes(&mut self, id: InvocationId, text: Arc<str>) {
+    /// Tells operators of something in the midst of a handler, whose listener is the argument.
+    pub(super) fn tell_of(&mut self, id: InvocationId, what: impl FnOnce(Name) -> EventKind) {
         let Some(invocation) = self.invocations.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
         let by = self.setup.blueprint.contract(invocation.listener).name.clone();
-        self.tree.event(thread, &mut self.out, || EventKind::ModelWrites { by, text });
+        self.tree.event(thread, &mut self.out, || what(by));
     }
 
     /// Charges an answer that a handler got from a model, and tells operators of it.
@@ -119,7 +119,7 @@ impl Core {
 }
 
 /// The start of an output, as an event shows it.
-fn shown(output: &str) -> Arc<str> {
+pub(super) fn shown(output: &str) -> Arc<str> {
     excerpt(output.as_bytes(), SHOWN)
 }
 

@@ -11,7 +11,7 @@ use crate::core::entrance::Item;
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{Invocation, InvocationLog};
-use crate::core::io::{Emission, EmissionKind, Outcome};
+use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
 use crate::core::judge::{Refusal, Verdict};
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::tree::{FanOut, FanOutKind, Origin, Sender, Turn};
@@ -26,7 +26,7 @@ pub(in crate::core) struct Response {
     pub source: Source,
     /// The journal's knowledge of the message that was handled.
     pub log: Option<Box<InvocationLog>>,
-    pub outcome: Outcome,
+    pub outcome: HandlerOutcome,
 }
 
 /// The source of emissions.
@@ -40,7 +40,7 @@ pub(in crate::core) struct Source {
     pub index: u64,
 }
 
-impl Outcome {
+impl HandlerOutcome {
     /// Payloads in it, as far as that is known before it is parsed.
     fn emissions(&self) -> usize {
         match self {
@@ -53,7 +53,7 @@ impl Outcome {
 
 impl Core {
     /// A handler ended.
-    pub(super) fn finished(&mut self, id: InvocationId, outcome: Outcome) {
+    pub(super) fn finished(&mut self, id: InvocationId, outcome: HandlerOutcome) {
         let Some(ended) = self.end_invocation(id) else { return };
         match ended.thread.filter(|&thread| self.tree.contains(thread)) {
             Some(thread) => self.thread_finished(thread, ended, outcome),
@@ -66,13 +66,13 @@ impl Core {
     }
 
     /// A handler ended whose thread is open.
-    fn thread_finished(&mut self, key: ThreadKey, ended: Invocation, outcome: Outcome) {
+    fn thread_finished(&mut self, key: ThreadKey, ended: Invocation, outcome: HandlerOutcome) {
         // A resume that stood in a queue for the ended handler has lost its purpose.
         if self.tree[key].turn != Turn::None {
             self.leave_turn(key);
         }
-        let silent = matches!(&outcome, Outcome::Emitted(emissions) if emissions.is_empty());
-        let ended_well = matches!(outcome, Outcome::Emitted(_) | Outcome::Wrote(_));
+        let silent = matches!(&outcome, HandlerOutcome::Emitted(emissions) if emissions.is_empty());
+        let ended_well = matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_));
         let diverged = (ended_well && !ended.repeats_all()).then(|| ended.unrepeated());
         if ended_well && !silent && diverged.is_none() {
             self.tree.begin_judging(key);
@@ -84,10 +84,10 @@ impl Core {
         self.consume(ended.log);
         match (diverged, outcome) {
             (Some(fault), _) => self.fail_shown(key, fault),
-            (None, Outcome::Emitted(_) | Outcome::Wrote(_)) => self.tree.touch(key),
-            (None, Outcome::Failed(failure)) => self.fail(key, faults::failed(failure)),
-            (None, Outcome::Panicked) => self.fail(key, faults::panicked()),
-            (None, Outcome::Discarded | Outcome::Aborted) => self.fail(key, faults::discarded()),
+            (None, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_)) => self.tree.touch(key),
+            (None, HandlerOutcome::Failed(failure)) => self.fail(key, faults::failed(failure)),
+            (None, HandlerOutcome::Panicked) => self.fail(key, faults::panicked()),
+            (None, HandlerOutcome::Discarded | HandlerOutcome::Aborted) => self.fail(key, faults::discarded()),
         }
     }
 
@@ -124,9 +124,12 @@ impl Core {
             return self.tree.touch(key);
         };
         let (wrote, emissions) = match outcome {
-            Outcome::Wrote(raw) => (Some(raw.clone()), self.read(key, listener, &raw)),
-            Outcome::Emitted(emissions) => (None, Ok(emissions)),
-            Outcome::Failed(_) | Outcome::Panicked | Outcome::Discarded | Outcome::Aborted => (None, Ok(Vec::new())),
+            HandlerOutcome::Wrote(raw) => (Some(raw.clone()), self.read(key, listener, &raw)),
+            HandlerOutcome::Emitted(emissions) => (None, Ok(emissions)),
+            HandlerOutcome::Failed(_)
+            | HandlerOutcome::Panicked
+            | HandlerOutcome::Discarded
+            | HandlerOutcome::Aborted => (None, Ok(Vec::new())),
         };
         match emissions {
             Ok(emissions) => {

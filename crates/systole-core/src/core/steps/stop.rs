@@ -8,7 +8,7 @@ use super::{Core, own_index};
 use crate::core::books::Entry;
 use crate::core::entrance::Item;
 use crate::core::faults;
-use crate::core::io::{Emission, Injected, Outcome, Output};
+use crate::core::io::{Emission, HandlerOutcome, Injected, Output};
 use crate::core::key::ThreadKey;
 use crate::core::tree::{Owner, Queued, Sender, Thread};
 use crate::vocab::{Fault, MessageId, Name};
@@ -111,7 +111,7 @@ impl Core {
                     self.out.say(Output::Closed { client, root });
                 }
             }
-            Item::Response(Response { thread, log, outcome: Outcome::Emitted(emissions), .. }) => {
+            Item::Response(Response { thread, log, outcome: HandlerOutcome::Emitted(emissions), .. }) => {
                 self.release_log(log);
                 self.bury_emissions(thread, emissions);
             }

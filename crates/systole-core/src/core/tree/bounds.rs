@@ -25,7 +25,7 @@
 //! A loop by `continue_with` consumes one message for each that it makes, so that it may run for ever.
 
 use super::Tree;
-use systole_xml::ladder::{Element, Validated};
+use systole_xml::schema::{Element, Validated};
 
 use crate::core::faults;
 use crate::core::gauge::Permit;

@@ -7,7 +7,7 @@ use systole_xml::ladder::Canonical;
 use super::context::{self, ContextPayload, WriteError};
 use super::is_false;
 use super::requests::reference;
-use crate::inbox::{Artifact, Event, EventKind, InboxProblem, Status, Task};
+use crate::inbox::{Artifact, InboxProblem, Status, Task, TaskEvent, TaskEventKind};
 use crate::protocol::{display, display_option};
 use crate::vocab::{Name, TaskId, Time};
 
@@ -154,7 +154,7 @@ pub struct TaskPayload {
     pub exchange: Vec<ExchangePayload>,
     /// The pieces of the result.
     #[serde(default)]
-    pub artifact: Vec<Piece>,
+    pub artifact: Vec<ResultPiece>,
     /// The result of a completed task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
@@ -199,7 +199,7 @@ pub struct ExchangePayload {
 /// A piece of the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "artifact")]
-pub struct Piece {
+pub struct ResultPiece {
     /// The name of the piece.
     #[serde(rename = "@name")]
     #[schemars(length(min = 1))]
@@ -226,7 +226,7 @@ pub struct ResultPayload {
     pub text: String,
     /// The pieces of the result.
     #[serde(default)]
-    pub artifact: Vec<Piece>,
+    pub artifact: Vec<ResultPiece>,
 }
 
 /// An event of a detached task that is watched. May be answered by noted.
@@ -241,7 +241,7 @@ pub struct EventPayload {
     pub number: u32,
     /// The kind of the event.
     #[serde(rename = "@kind")]
-    pub kind: EventKind,
+    pub kind: TaskEventKind,
     /// The time of the event.
     #[serde(rename = "@at", with = "display")]
     #[schemars(schema_with = "super::moment")]
@@ -311,8 +311,8 @@ impl From<&Task> for ResultPayload {
     }
 }
 
-impl From<&Event> for EventPayload {
-    fn from(event: &Event) -> Self {
+impl From<&TaskEvent> for EventPayload {
+    fn from(event: &TaskEvent) -> Self {
         Self {
             id: event.task,
             number: event.number,
@@ -324,7 +324,7 @@ impl From<&Event> for EventPayload {
     }
 }
 
-fn pieces(artifacts: &[Artifact]) -> Vec<Piece> {
-    let piece = |one: &Artifact| Piece { name: one.name.clone(), last: one.ended, text: one.text.clone() };
+fn pieces(artifacts: &[Artifact]) -> Vec<ResultPiece> {
+    let piece = |one: &Artifact| ResultPiece { name: one.name.clone(), last: one.ended, text: one.text.clone() };
     artifacts.iter().map(piece).collect()
 }

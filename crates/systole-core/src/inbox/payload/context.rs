@@ -5,11 +5,11 @@ use serde::de::IgnoredAny;
 use serde::ser::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use systole_xml::ladder::Canonical;
-use systole_xml::ladder::scan::{Scanner, Token};
+use systole_xml::ladder::scan::{ScanToken, Scanner};
 use systole_xml::ladder::strict::{StrictError, canonicalize};
 use systole_xml::schema::{EncodeError, Payload, encode};
 
-use crate::inbox::{Entry, InboxProblem, TaskContext, Xml};
+use crate::inbox::{ContextEntry, InboxProblem, TaskContext, Xml};
 use crate::protocol::embedded;
 use crate::vocab::XmlLimits;
 
@@ -50,6 +50,7 @@ pub enum XmlContext {
 
 /// The reason why a payload with an element of any name can't be written.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The other parts can't be encoded.
     #[error(transparent)]
@@ -82,7 +83,7 @@ impl From<&TaskContext> for Option<ContextPayload> {
         match context {
             TaskContext::None => None,
             TaskContext::Entries(entries) => {
-                let entry = |entry: &Entry| EntryPayload { key: entry.key.clone(), value: entry.value.clone() };
+                let entry = |entry: &ContextEntry| EntryPayload { key: entry.key.clone(), value: entry.value.clone() };
                 Some(ContextPayload { entry: entries.iter().map(entry).collect(), xml: None })
             }
             TaskContext::Xml(xml) => {
@@ -164,15 +165,15 @@ fn element_in(payload: &Canonical) -> Option<Canonical> {
     let (mut path, mut elements): (Vec<&str>, usize) = (Vec::new(), 0);
     for token in Scanner::new(payload.as_str()) {
         match token {
-            Token::Start(tag) => {
+            ScanToken::Start(tag) => {
                 if matches!(path[..], [_, "context", "xml"]) {
                     return payload.subtree(elements);
                 }
                 path.push(tag.local());
                 elements += 1;
             }
-            Token::End => drop(path.pop()),
-            Token::Text(_) => {}
+            ScanToken::End => drop(path.pop()),
+            ScanToken::Text(_) => {}
         }
     }
     None

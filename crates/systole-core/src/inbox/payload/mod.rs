@@ -12,7 +12,9 @@ use std::sync::LazyLock;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-pub use answers::{Brief, Changed, EventPayload, Noted, Piece, ProgressPayload, Question, ResultPayload, Submitted};
+pub use answers::{
+    Brief, Changed, EventPayload, Noted, ProgressPayload, Question, ResultPayload, ResultPiece, Submitted,
+};
 pub use answers::{ExchangePayload, TaskPayload, Tasks};
 pub use context::{ContextPayload, EntryPayload, WriteError, XmlContext};
 pub use registry::{Find, JobPayload, JobsPayload, Register, Registered, Remove, Removed};

@@ -291,11 +291,11 @@ impl Pair {
         let at = self.model.task_index(task);
         let listener = self.model.tasks[at].listener;
         let outcome = match &how {
-            End::Says(says) => Outcome::Emitted(says.iter().map(|say| self.emission(say, listener)).collect()),
-            End::Malformed => Outcome::Wrote(Raw::new("<never")),
-            End::Failed => Outcome::Failed(Failure { message: "no".into(), fault: None }),
-            End::Panicked => Outcome::Panicked,
-            End::Discarded => Outcome::Discarded,
+            End::Says(says) => HandlerOutcome::Emitted(says.iter().map(|say| self.emission(say, listener)).collect()),
+            End::Malformed => HandlerOutcome::Wrote(Raw::new("<never")),
+            End::Failed => HandlerOutcome::Failed(Failure { message: "no".into(), fault: None }),
+            End::Panicked => HandlerOutcome::Panicked,
+            End::Discarded => HandlerOutcome::Discarded,
         };
         self.world.end(task, outcome);
         self.model.end(task, how);

@@ -5,6 +5,7 @@ use crate::vocab::{BudgetError, Position, TimeError};
 /// The reason why canonical XML is no envelope. Positions are those in the bytes that the strict
 /// pass read. Names are cut to 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EnvelopeError {
     /// A root other than `<message>` of the envelope namespace.
     #[error("{at}: the root is {found}: an envelope is <message> in the namespace {ns}", ns = crate::vocab::ns::ENVELOPE)]

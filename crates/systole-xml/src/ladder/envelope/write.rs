@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::Meta;
 use crate::ladder::Canonical;
-use crate::ladder::scan::{Scanner, Token};
+use crate::ladder::scan::{ScanToken, Scanner};
 use crate::ladder::strict::{Surroundings, canonicalize_in, is_xml_char, push_text};
 use crate::vocab::{Name, XmlLimits, ns};
 
@@ -54,7 +54,7 @@ pub fn write_example(from: &Name, payload: &Canonical) -> String {
 /// namespace as default: at most the declaration of its own default namespace differs.
 fn push_payload(out: &mut String, payload: &Canonical) {
     let text = payload.as_str();
-    let Some(Token::Start(root)) = Scanner::new(text).next() else { return };
+    let Some(ScanToken::Start(root)) = Scanner::new(text).next() else { return };
     let (start, rest) = text.split_at(1 + root.name().len());
     if !root.prefix().is_empty() {
         if payload.read(|cursor| cursor.all_prefixed(0)) {

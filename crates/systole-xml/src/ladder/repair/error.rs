@@ -4,6 +4,7 @@ use crate::vocab::Position;
 
 /// The reason why repair refuses. Names that it quotes are cut to 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RepairError {
     /// The input ends inside a token or inside text, or the missing part can't be determined.
     #[error("{at}: truncated: the input ends {}, so something is missing: send it again, whole", place(.inside))]

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The rule by which repair changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum RepairKind {
     /// The bytes were UTF-16 with a byte order mark, or ISO-8859-1 or windows-1252 by the XML declaration. They became
     /// UTF-8.

@@ -41,32 +41,59 @@ pub(super) fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
 }
 
-/// The offset of the first byte of a class at or behind `at`, or the end.
+/// The offset of the first stop of text or of values at or behind `at`, or the end.
 #[inline]
 pub(super) fn find(src: &[u8], at: usize, class: u8) -> usize {
-    // Names, numbers and white space end soon; a vector loop pays only for longer runs.
-    const SOON: usize = 8;
-    let rest = &src[at..];
-    let (near, far) = rest.split_at(rest.len().min(SOON));
-    if let Some(ahead) = near.iter().position(|&byte| is(byte, class)) {
-        return at + ahead;
+    // Names, numbers and white space end soon; a vector search pays only for longer runs.
+    const SHORT: usize = 32;
+    let mut from = at;
+    while let Some(word) = src[from..].first_chunk() {
+        if class == TEXT_STOP && from - at >= SHORT {
+            return find_in_long_text(src, from);
+        }
+        let stops = stops_in(u64::from_le_bytes(*word), class);
+        if stops != 0 {
+            return from + stops.trailing_zeros() as usize / 8;
+        }
+        from += size_of::<u64>();
     }
-    let clear = match class {
-        TEXT_STOP => clear_len(far, |byte| matches!(byte, b'<' | b'&' | b'>' | b'\r')),
-        VALUE_STOP => clear_len(far, |byte| matches!(byte, b'<' | b'&' | b'"' | b'\'' | b'\t' | b'\n' | b'\r')),
-        _ => 0,
-    };
-    let from = at + near.len() + clear;
     src[from..].iter().position(|&byte| is(byte, class)).map_or(src.len(), |ahead| from + ahead)
 }
 
-/// The length of the leading chunks without a stop. The loop over a chunk has no early exit, so
-/// that it is compiled to vector instructions.
+/// A one in each of eight bytes.
+const EACH: u64 = u64::MAX / 0xFF;
+
+/// Sets the highest bit of the first byte that equals `byte`. Bits above it mean nothing: a byte borrows from the next
+/// one only if it is equal, too.
 #[inline]
-fn clear_len(src: &[u8], stops: impl Fn(u8) -> bool) -> usize {
-    const CHUNK: usize = 16;
-    let holds = |chunk: &&[u8]| chunk.iter().fold(false, |found, &byte| found | stops(byte));
-    CHUNK * src.chunks_exact(CHUNK).take_while(|chunk| !holds(chunk)).count()
+fn equal(word: u64, byte: u8) -> u64 {
+    let zero = word ^ (EACH * u64::from(byte));
+    zero.wrapping_sub(EACH) & !zero
+}
+
+#[inline(never)]
+fn find_in_long_text(src: &[u8], from: usize) -> usize {
+    let rest = &src[from..];
+    let markup = memchr::memchr3(b'<', b'>', b'&', rest).unwrap_or(rest.len());
+    from + memchr::memchr(b'\r', &rest[..markup]).unwrap_or(markup)
+}
+
+/// Eight bytes as a number, with the highest bit of the first stop as the lowest bit that is set; 0 if there is no
+/// stop.
+#[inline]
+fn stops_in(word: u64, class: u8) -> u64 {
+    let found = match class {
+        // `<` and `>` differ in one bit.
+        TEXT_STOP => equal(word | (EACH * 0x02), b'>') | equal(word, b'&') | equal(word, b'\r'),
+        // So do `"` and `&`, a tab and a carriage return.
+        _ => {
+            let joined = word | (EACH * 0x04);
+            let (quotes, spaces) =
+                (equal(joined, b'&') | equal(word, b'\''), equal(joined, b'\r') | equal(word, b'\n'));
+            quotes | spaces | equal(word, b'<')
+        }
+    };
+    found & (EACH * 0x80)
 }
 
 /// The offset of the first byte at or behind `at` that is no white space, or the end.
@@ -116,11 +143,16 @@ pub(super) fn forbidden(text: &str) -> Option<(usize, char)> {
 
 /// Tells whether the input holds a control character, or the first byte of U+FFFE and U+FFFF: then its characters
 /// have to be checked one by one.
-///
-/// The inner loop has no early exit, so that it is compiled to vector instructions.
 pub(crate) fn may_hold_forbidden(input: &[u8]) -> bool {
-    let suspect = |byte: u8| (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte == 0xEF;
-    input.chunks(256).any(|chunk| chunk.iter().fold(false, |found, &byte| found | suspect(byte)))
+    let is_suspect = |byte: &u8| (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte == 0xEF;
+    let (words, rest) = input.as_chunks();
+    // Line feeds count as well in the first test, which is that of eight bytes at once.
+    let may_hold = |bytes: &[u8; 8]| {
+        let word = u64::from_le_bytes(*bytes);
+        let low = word.wrapping_sub(EACH * 0x20) & !word;
+        (low | equal(word, 0xEF)) & (EACH * 0x80) != 0 && bytes.iter().any(is_suspect)
+    };
+    words.iter().any(may_hold) || rest.iter().any(is_suspect)
 }
 
 #[cfg(test)]

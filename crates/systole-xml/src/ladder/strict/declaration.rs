@@ -1,7 +1,7 @@
 //! The XML declaration.
 
 use super::chars;
-use super::error::{StrictErrorKind, Token, excerpt};
+use super::error::{CutToken, StrictErrorKind, excerpt};
 use super::pass::{Check, Pass};
 
 impl Pass<'_> {
@@ -15,7 +15,7 @@ impl Pass<'_> {
             return Ok(());
         }
         let Some(length) = memchr::memmem::find(&self.src[behind..], b"?>") else {
-            return Err(self.cut(Token::Instruction));
+            return Err(self.cut(CutToken::Instruction));
         };
         let end = behind + length;
         let body = &self.text[behind..end];

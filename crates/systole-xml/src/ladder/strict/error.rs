@@ -63,6 +63,7 @@ impl std::error::Error for StrictError {}
 
 /// The kinds of errors in a document. Names are cut to 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StrictErrorKind {
     /// Bytes that are no UTF-8.
     #[error("these bytes are no UTF-8: send the document in UTF-8")]
@@ -131,7 +132,7 @@ pub enum StrictErrorKind {
     #[error("the input ends inside {}: the rest of it is missing", .token.article())]
     EndOfInput {
         /// The token that is cut off.
-        token: Token,
+        token: CutToken,
     },
     /// `--` inside a comment.
     #[error("'--' can't stand inside a comment: write '- -'")]
@@ -330,13 +331,13 @@ impl StrictErrorKind {
             }
             Self::UnknownMarkup | Self::StrayLessThan => "XML 1.0 [43] content",
             Self::EndOfInput { token } => token.rule(),
-            Self::DoubleHyphen => Token::Comment.rule(),
+            Self::DoubleHyphen => CutToken::Comment.rule(),
             Self::ColonInTarget => "Namespaces 1.0 section 7",
-            Self::BadInstruction => Token::Instruction.rule(),
+            Self::BadInstruction => CutToken::Instruction.rule(),
             Self::SectionEndInText => "XML 1.0 [14] CharData",
             Self::MissingSpace | Self::UnexpectedInTag { .. } => "XML 1.0 [40] STag",
             Self::MissingValue { .. } => "XML 1.0 [41] Attribute",
-            Self::UnquotedValue { .. } | Self::ForeignQuote { .. } => Token::Value.rule(),
+            Self::UnquotedValue { .. } | Self::ForeignQuote { .. } => CutToken::Value.rule(),
             Self::LessThanInValue => "XML 1.0 [WFC: No < in Attribute Values]",
             Self::DuplicateAttribute { .. } => "XML 1.0 [WFC: Unique Att Spec]",
             Self::DuplicateExpandedName { .. } => "Namespaces 1.0 [NSC: Attributes Unique]",
@@ -382,7 +383,8 @@ impl StrictErrorKind {
 
 /// A token that the end of the input can cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Token {
+#[non_exhaustive]
+pub enum CutToken {
     /// `<!-- … -->`
     Comment,
     /// `<![CDATA[ … ]]>`
@@ -397,7 +399,7 @@ pub enum Token {
     Value,
 }
 
-impl Token {
+impl CutToken {
     fn article(self) -> &'static str {
         match self {
             Self::Comment => "a comment",

@@ -1,7 +1,5 @@
 //! References and escapes: XML 1.0, section 4.1, and Canonical XML 1.0, section 2.3.
 
-use std::ops::Range;
-
 use super::chars::{self, TEXT_STOP, VALUE_STOP};
 use super::error::{StrictErrorKind, excerpt};
 use super::pass::{Check, Pass};
@@ -61,10 +59,10 @@ impl Pass<'_> {
     /// Writes a character that came from a reference in text.
     pub(super) fn write_text_char(&mut self, c: char) {
         let mut buffer = [0; 4];
-        let bytes = c.encode_utf8(&mut buffer).as_bytes();
-        match text_escape(bytes[0]) {
+        let text = c.encode_utf8(&mut buffer);
+        match text_escape(text.as_bytes()[0]) {
             Some(escape) => self.write_reference(escape),
-            None => self.writer.literal(bytes),
+            None => self.writer.literal(text),
         }
     }
 
@@ -79,7 +77,7 @@ impl Pass<'_> {
             if self.src[at] == b'\r' {
                 self.writer.source(run, at);
                 if at + 1 == end || self.src[at + 1] != b'\n' {
-                    self.writer.literal(b"\n");
+                    self.writer.literal("\n");
                 }
             } else {
                 self.writer.source(run, at);
@@ -92,7 +90,7 @@ impl Pass<'_> {
     /// Writes a reference in text.
     pub(super) fn write_reference(&mut self, reference: &str) {
         self.note_reference();
-        self.writer.literal(reference.as_bytes());
+        self.writer.literal(reference);
     }
 
     /// Writes the source from `start` to `end`, the data of an instruction or a comment: only
@@ -108,7 +106,7 @@ impl Pass<'_> {
     /// Writes the attribute value between two quotes of the source in its canonical form.
     pub(super) fn write_value(&mut self, start: usize, end: usize) -> Check {
         let value = self.decoded(start, end)?;
-        self.writer.escaped(value.as_bytes());
+        self.writer.escaped(&value);
         Ok(())
     }
 
@@ -138,43 +136,23 @@ impl Pass<'_> {
 
 /// Appends `text` as canonical text.
 pub(crate) fn push_text(out: &mut String, text: &str) {
-    push_str_escaped(out, text, TEXT_STOP, text_escape);
+    push_escaped(out, text, TEXT_STOP, text_escape);
 }
 
 /// Appends `text` as the value of a canonical attribute, without quotes.
 pub(crate) fn push_value(out: &mut String, text: &str) {
-    push_str_escaped(out, text, VALUE_STOP, value_escape);
+    push_escaped(out, text, VALUE_STOP, value_escape);
 }
 
-/// Appends the value of an attribute as a canonical one.
-pub(super) fn push_value_bytes(out: &mut Vec<u8>, value: &[u8]) {
-    escaped(value, VALUE_STOP, value_escape, |run, escape| {
-        out.extend_from_slice(&value[run]);
-        out.extend_from_slice(escape.as_bytes());
-    });
-}
-
-fn push_str_escaped(out: &mut String, text: &str, stop: u8, escape: impl Fn(u8) -> Option<&'static str>) {
-    escaped(text.as_bytes(), stop, escape, |run, escape| {
-        out.push_str(&text[run]);
-        out.push_str(escape);
-    });
-}
-
-/// Calls `write` with each run of bytes that stay, and the escape behind it.
 #[inline]
-fn escaped(
-    text: &[u8],
-    stop: u8,
-    escape: impl Fn(u8) -> Option<&'static str>,
-    mut write: impl FnMut(Range<usize>, &'static str),
-) {
+fn push_escaped(out: &mut String, text: &str, stop: u8, escape: impl Fn(u8) -> Option<&'static str>) {
     let (mut run, mut from) = (0, 0);
     loop {
-        let at = chars::find(text, from, stop);
-        let Some(&byte) = text.get(at) else { return write(run..at, "") };
+        let at = chars::find(text.as_bytes(), from, stop);
+        let Some(&byte) = text.as_bytes().get(at) else { return out.push_str(&text[run..]) };
         if let Some(escape) = escape(byte) {
-            write(run..at, escape);
+            out.push_str(&text[run..at]);
+            out.push_str(escape);
             run = at + 1;
         }
         from = at + 1;

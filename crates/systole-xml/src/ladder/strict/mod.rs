@@ -36,7 +36,7 @@ use bytestring::ByteString;
 
 pub(crate) use chars::{is_xml_char, may_hold_forbidden};
 pub(in crate::ladder) use error::excerpt;
-pub use error::{StrictError, StrictErrorKind, Token};
+pub use error::{CutToken, StrictError, StrictErrorKind};
 pub(crate) use escape::{push_text, push_value};
 pub(crate) use locate::{attribute_offset, content_offset, element_offset};
 use pass::{Goal, Pass, Root, check_size};
@@ -76,7 +76,7 @@ pub fn canonicalize_fragment(input: &Bytes, limits: &XmlLimits) -> Result<Vec<Ca
 
 /// Options of the canonical form.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Form<'a> {
+pub struct CanonicalOptions<'a> {
     /// Keeps comments.
     pub comments: bool,
     /// The InclusiveNamespaces PrefixList (Exclusive XML Canonicalization 1.0, section 3): prefixes whose declarations
@@ -89,7 +89,7 @@ pub struct Form<'a> {
 ///
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
-pub fn c14n(input: &[u8], form: Form, limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
+pub fn c14n(input: &[u8], form: CanonicalOptions, limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
     check_size(input, limits)?;
     let text = std::str::from_utf8(input).map_err(|error| not_utf8(error, input))?;
     document(text, form, &[], limits)
@@ -106,7 +106,7 @@ pub fn c14n(input: &[u8], form: Form, limits: &XmlLimits) -> Result<Vec<u8>, Str
 pub fn c14n_subtree(
     input: &[u8],
     index: usize,
-    form: Form,
+    form: CanonicalOptions,
     limits: &XmlLimits,
 ) -> Result<Option<Vec<u8>>, StrictError> {
     let whole = String::from_utf8(c14n(input, form, limits)?).expect("what is written is UTF-8");
@@ -114,7 +114,12 @@ pub fn c14n_subtree(
     document(&whole[found.range.clone()], form, &found.declared(), limits).map(Some)
 }
 
-fn document(input: &str, form: Form, declared: &[(&str, &str)], limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
+fn document(
+    input: &str,
+    form: CanonicalOptions,
+    declared: &[(&str, &str)],
+    limits: &XmlLimits,
+) -> Result<Vec<u8>, StrictError> {
     let lists = [form.prefixes.to_vec()];
     Room::lend(|room| {
         let mut pass = Pass::new(input, Goal::Document, form.comments, &lists, limits, room)?;
@@ -122,7 +127,7 @@ fn document(input: &str, form: Form, declared: &[(&str, &str)], limits: &XmlLimi
         pass.run()?;
         Ok(match pass.writer.take() {
             Piece::Source(range) => pass.src[range].to_vec(),
-            Piece::Written(bytes) => bytes.into(),
+            Piece::Written(text) => text.into_bytes().into(),
         })
     })
 }
@@ -233,10 +238,9 @@ fn read_with(
 fn finish(pass: &mut Pass, root: Root, keeps: bool, input: &ByteString, origin: Origin) -> Canonical {
     let text = match root.piece {
         Piece::Source(range) => input.slice_ref(&input[range]),
-        Piece::Written(bytes) => ByteString::try_from(bytes).expect("what is written is UTF-8"),
+        Piece::Written(text) => text,
     };
-    let namespace =
-        std::str::from_utf8(pass.scope.uri_name(root.namespace)).expect("the input was checked to be UTF-8");
+    let namespace = pass.scope.uri_name(root.namespace);
     let canonical = Canonical::checked(text, known_name(namespace, &pass.text[root.local]), origin, keeps);
     pass.tape.belong_to(&canonical);
     canonical

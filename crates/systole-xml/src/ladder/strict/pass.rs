@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::chars::{self, SPACE, TEXT_STOP};
-use super::error::{StrictError, StrictErrorKind, Token, excerpt};
+use super::error::{CutToken, StrictError, StrictErrorKind, excerpt};
 use super::room::Room;
 use super::scope::{Mark, Scope, Uri};
 use super::tag::Attribute;
@@ -108,7 +108,7 @@ impl<'a> Pass<'a> {
             pos: super::mark_len(input),
             limits,
             scope,
-            writer: Writer::new(input, out, reserve),
+            writer: Writer::new(text, out, reserve),
             tape: Loan::blank(),
             before: 0,
             open,
@@ -180,7 +180,7 @@ impl<'a> Pass<'a> {
         let mut run = start;
         let mut at = run;
         loop {
-            at = self.find_text_stop(at);
+            at = chars::find(self.src, at, TEXT_STOP);
             match self.src.get(at) {
                 Some(b'<') => break,
                 Some(b'>') => {
@@ -224,26 +224,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The next stop of text: searched byte by byte in short runs, by vector instructions in long ones.
-    #[inline]
-    fn find_text_stop(&self, at: usize) -> usize {
-        const SHORT: usize = 32;
-        let near = self.src.len().min(at + SHORT);
-        let stop = chars::find(&self.src[..near], at, TEXT_STOP);
-        if stop < near || near == self.src.len() {
-            return stop;
-        }
-        let rest = &self.src[near..];
-        let markup = memchr::memchr3(b'<', b'>', b'&', rest).unwrap_or(rest.len());
-        near + memchr::memchr(b'\r', &rest[..markup]).unwrap_or(markup)
-    }
-
     /// Writes the source between `run` and the carriage return at `at`, and the line feed that
     /// stands for it (XML 1.0, section 2.11). Returns the start of the next run.
     pub(super) fn line_end(&mut self, run: usize, at: usize) -> usize {
         self.writer.source(run, at);
         if self.src.get(at + 1) != Some(&b'\n') {
-            self.writer.literal(b"\n");
+            self.writer.literal("\n");
         }
         at + 1
     }
@@ -267,13 +253,13 @@ impl<'a> Pass<'a> {
         let at = self.pos;
         let start = at + 4;
         let Some(hyphens) = memchr::memmem::find(&self.src[start..], b"--") else {
-            return Err(self.cut(Token::Comment));
+            return Err(self.cut(CutToken::Comment));
         };
         let end = start + hyphens;
         match self.src.get(end + 2) {
             Some(b'>') => self.pos = end + 3,
             Some(_) => return Err(self.error(StrictErrorKind::DoubleHyphen, end)),
-            None => return Err(self.cut(Token::Comment)),
+            None => return Err(self.cut(CutToken::Comment)),
         }
         let limit = self.limits.comment_bytes;
         if hyphens > limit {
@@ -291,7 +277,7 @@ impl<'a> Pass<'a> {
     fn section(&mut self) -> Check {
         let start = self.pos + b"<![CDATA[".len();
         let Some(length) = memchr::memmem::find(&self.src[start..], b"]]>") else {
-            return Err(self.cut(Token::Section));
+            return Err(self.cut(CutToken::Section));
         };
         self.write_text(start, start + length);
         self.note_colons(start, start + length);
@@ -305,7 +291,7 @@ impl<'a> Pass<'a> {
         let name = at + 2..chars::ncname_end(self.text, at + 2);
         self.check_target(&name)?;
         let Some(length) = memchr::memmem::find(&self.src[name.end..], b"?>") else {
-            return Err(self.cut(Token::Instruction));
+            return Err(self.cut(CutToken::Instruction));
         };
         let limit = self.limits.instruction_bytes;
         if length > limit {
@@ -329,7 +315,7 @@ impl<'a> Pass<'a> {
             if data == name.end + 1 && self.src[name.end] == b' ' {
                 self.writer.source(name.end, data);
             } else {
-                self.writer.literal(b" ");
+                self.writer.literal(" ");
             }
             self.write_with_line_ends(data, end);
         }
@@ -360,13 +346,13 @@ impl<'a> Pass<'a> {
     /// Writes the line feed before a node behind the element (Canonical XML 1.0, section 2.3: one line for each).
     fn break_before(&mut self) {
         if self.open.is_empty() && self.elements > 0 {
-            self.writer.literal(b"\n");
+            self.writer.literal("\n");
         }
     }
 
     fn break_behind(&mut self) {
         if self.open.is_empty() && self.elements == 0 {
-            self.writer.literal(b"\n");
+            self.writer.literal("\n");
         }
     }
 
@@ -417,7 +403,7 @@ impl<'a> Pass<'a> {
 
     /// The error of an input that ends inside a token that starts at the current place.
     #[cold]
-    pub(super) fn cut(&self, token: Token) -> StrictError {
+    pub(super) fn cut(&self, token: CutToken) -> StrictError {
         self.error(StrictErrorKind::EndOfInput { token }, self.pos)
     }
 

@@ -47,15 +47,15 @@ impl<'a> Pass<'a> {
     }
 
     fn bound_prefix(&mut self, name: &Name) -> Check<Prefix> {
-        let text = &self.src[name.start..name.local - 1];
+        let text = &self.text[name.start..name.local - 1];
         let prefix = self.scope.prefix(text);
         if self.scope.binding(prefix).uri != Uri::NONE {
             return Ok(prefix);
         }
-        let kind = if text == b"xmlns" {
+        let kind = if text == "xmlns" {
             StrictErrorKind::ReservedName
         } else {
-            StrictErrorKind::UndeclaredPrefix { prefix: excerpt(&self.text[name.start..name.local - 1]) }
+            StrictErrorKind::UndeclaredPrefix { prefix: excerpt(text) }
         };
         Err(self.error(kind, name.start))
     }
@@ -92,16 +92,16 @@ impl<'a> Pass<'a> {
             self.writer.source(value.lead, value.end + 1);
             return Ok(());
         }
-        self.writer.literal(b" ");
+        self.writer.literal(" ");
         self.writer.source(name.start, name.end);
-        self.writer.literal(b"=\"");
+        self.writer.literal("=\"");
         let before = self.writer.len();
         match value.literal {
-            true => self.writer.escaped(&self.src[value.start..value.end]),
+            true => self.writer.escaped(&self.text[value.start..value.end]),
             false => self.write_value(value.start, value.end)?,
         }
         self.check_value(name, self.writer.len() - before)?;
-        self.writer.literal(b"\"");
+        self.writer.literal("\"");
         Ok(())
     }
 
@@ -135,24 +135,24 @@ impl<'a> Pass<'a> {
     fn write_namespace(&mut self, prefix: Prefix) {
         let binding = self.scope.binding(prefix);
         let name = self.scope.prefix_name(prefix);
-        let xmlns: &[u8] = if name.is_empty() { b"xmlns" } else { b"xmlns:" };
+        let xmlns = if name.is_empty() { "xmlns" } else { "xmlns:" };
         let (length, local) = (xmlns.len() + name.len(), if name.is_empty() { 0 } else { xmlns.len() });
         let place = self.place() + 1;
         if let Some((start, end)) = binding.verbatim {
             self.writer.source(start, end);
         } else {
-            self.writer.literal(b" ");
+            self.writer.literal(" ");
             self.writer.literal(xmlns);
             self.writer.literal(name);
-            self.writer.literal(b"=\"");
+            self.writer.literal("=\"");
             self.writer.escaped(self.scope.uri_name(binding.uri));
-            self.writer.literal(b"\"");
+            self.writer.literal("\"");
         }
         let behind = self.place() - 1;
         self.tape.attribute(place, length, local, behind);
     }
 }
 
-fn expanded<'b>(src: &'b [u8], scope: &'b Scope, attribute: &Attribute) -> (&'b [u8], &'b [u8]) {
+fn expanded<'b>(src: &'b [u8], scope: &'b Scope, attribute: &Attribute) -> (&'b str, &'b [u8]) {
     (scope.uri_name(attribute.namespace), &src[attribute.name.local..attribute.name.end])
 }

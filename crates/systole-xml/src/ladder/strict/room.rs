@@ -13,7 +13,7 @@ pub(super) struct Room {
     pub(super) attributes: Vec<Attribute>,
     pub(super) scope: Scope,
     pub(super) roots: Vec<Root>,
-    pub(super) out: Vec<u8>,
+    pub(super) out: String,
 }
 
 thread_local! {

@@ -91,10 +91,10 @@ const KNOWN: usize = 2;
 impl Default for Scope {
     fn default() -> Self {
         let (mut prefixes, mut uris) = (Table::default(), Table::default());
-        uris.intern(b"");
-        let xml = Uri(uris.intern(ns::XML.as_bytes()));
-        prefixes.intern(b"");
-        prefixes.intern(b"xml");
+        uris.intern("");
+        let xml = Uri(uris.intern(ns::XML));
+        prefixes.intern("");
+        prefixes.intern("xml");
         debug_assert_eq!(xml, Uri::XML);
         // `xml` is never rendered, because every document has it.
         let state = State { bound: Binding { uri: xml, ..UNBOUND.bound }, rendered: xml, ..UNBOUND };
@@ -138,16 +138,16 @@ impl Scope {
 
     /// Binds a prefix outside of the bytes that the pass reads.
     pub(super) fn inherit(&mut self, prefix: &str, uri: &str) {
-        let prefix = self.prefix(prefix.as_bytes());
-        let uri = self.uri(uri.as_bytes());
+        let prefix = self.prefix(prefix);
+        let uri = self.uri(uri);
         self.rebind(prefix, Binding { uri, verbatim: None, depth: 0, counts: true });
         self.fresh.push(prefix);
     }
 
     /// Records that an ancestor outside of the bytes has rendered a prefix already.
     pub(super) fn inherit_rendered(&mut self, prefix: &str, uri: &str) {
-        let prefix = self.prefix(prefix.as_bytes());
-        self.state(prefix).rendered = self.uri(uri.as_bytes());
+        let prefix = self.prefix(prefix);
+        self.state(prefix).rendered = self.uri(uri);
     }
 
     pub(super) fn mark(&self) -> Mark {
@@ -169,7 +169,7 @@ impl Scope {
     }
 
     /// The number of a prefix.
-    pub(super) fn prefix(&mut self, name: &[u8]) -> Prefix {
+    pub(super) fn prefix(&mut self, name: &str) -> Prefix {
         if name.is_empty() {
             return Prefix::DEFAULT;
         }
@@ -180,11 +180,11 @@ impl Scope {
         Prefix(number)
     }
 
-    pub(super) fn prefix_name(&self, prefix: Prefix) -> &[u8] {
+    pub(super) fn prefix_name(&self, prefix: Prefix) -> &str {
         self.prefixes.name(prefix.0)
     }
 
-    pub(super) fn uri_name(&self, uri: Uri) -> &[u8] {
+    pub(super) fn uri_name(&self, uri: Uri) -> &str {
         self.uris.name(uri.0)
     }
 
@@ -207,7 +207,7 @@ impl Scope {
 
     /// Puts a prefix on the InclusiveNamespaces PrefixList, or takes it off; `#default` is the empty one.
     pub(super) fn list(&mut self, prefix: &str, listed: bool) {
-        let prefix = self.prefix(if prefix == DEFAULT { b"" } else { prefix.as_bytes() });
+        let prefix = self.prefix(if prefix == DEFAULT { "" } else { prefix });
         self.state(prefix).listed = listed;
     }
 
@@ -244,7 +244,7 @@ impl Scope {
     }
 
     /// Tells whether a declaration of this prefix was left out; it counts as kept from now on.
-    pub(super) fn keep(&mut self, prefix: &[u8]) -> bool {
+    pub(super) fn keep(&mut self, prefix: &str) -> bool {
         let Some(number) = self.prefixes.find(prefix) else { return false };
         std::mem::take(&mut self.states[number as usize].left_out)
     }
@@ -253,8 +253,8 @@ impl Scope {
     pub(super) fn left_out_may_stand_in(&self, text: &str) -> bool {
         const FEW: usize = 8;
         let stands = |prefix: &Prefix| {
-            let name = [self.prefix_name(*prefix), b":"].concat();
-            memchr::memmem::find(text.as_bytes(), &name).is_some()
+            let name = [self.prefix_name(*prefix), ":"].concat();
+            memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some()
         };
         self.left_out.len() > FEW || self.left_out.iter().any(stands)
     }
@@ -269,8 +269,8 @@ impl Scope {
     /// Declares `prefix` on an element at `depth`.
     pub(super) fn declare(
         &mut self,
-        prefix: &[u8],
-        uri: &[u8],
+        prefix: &str,
+        uri: &str,
         verbatim: Option<(usize, usize)>,
         depth: usize,
         limits: &XmlLimits,
@@ -300,7 +300,7 @@ impl Scope {
         self.in_scope += usize::from(binding.counts);
     }
 
-    fn uri(&mut self, name: &[u8]) -> Uri {
+    fn uri(&mut self, name: &str) -> Uri {
         Uri(self.uris.intern(name))
     }
 
@@ -310,19 +310,18 @@ impl Scope {
 }
 
 /// Checks a binding by the rules of Namespaces in XML 1.0, section 3.
-fn check_declaration(prefix: &[u8], uri: &[u8], limits: &XmlLimits) -> Result<(), StrictErrorKind> {
-    let text = |bytes| excerpt(std::str::from_utf8(bytes).unwrap_or_default());
+fn check_declaration(prefix: &str, uri: &str, limits: &XmlLimits) -> Result<(), StrictErrorKind> {
     if uri.len() > limits.name_bytes {
         return Err(StrictErrorKind::NamespaceTooLong { bytes: uri.len(), limit: limits.name_bytes });
     }
-    if prefix == b"xmlns" || uri == ns::XMLNS.as_bytes() || (prefix == b"xml") != (uri == ns::XML.as_bytes()) {
+    if prefix == "xmlns" || uri == ns::XMLNS || (prefix == "xml") != (uri == ns::XML) {
         return Err(StrictErrorKind::ReservedName);
     }
     if uri.is_empty() && !prefix.is_empty() {
-        return Err(StrictErrorKind::PrefixUndeclared { prefix: text(prefix) });
+        return Err(StrictErrorKind::PrefixUndeclared { prefix: excerpt(prefix) });
     }
-    if !uri.is_empty() && !limits.relative_namespaces && !has_scheme(uri) {
-        return Err(StrictErrorKind::RelativeNamespace { name: text(uri) });
+    if !uri.is_empty() && !limits.relative_namespaces && !has_scheme(uri.as_bytes()) {
+        return Err(StrictErrorKind::RelativeNamespace { name: excerpt(uri) });
     }
     Ok(())
 }
@@ -334,18 +333,15 @@ pub(in crate::ladder) fn has_scheme(uri: &[u8]) -> bool {
     uri[..colon].first().is_some_and(u8::is_ascii_alphabetic) && uri[..colon].iter().all(rest)
 }
 
-fn declaration_name(prefix: &[u8]) -> Box<str> {
-    match std::str::from_utf8(prefix) {
-        Ok(prefix) if !prefix.is_empty() => excerpt(&format!("xmlns:{prefix}")),
-        _ => "xmlns".into(),
-    }
+fn declaration_name(prefix: &str) -> Box<str> {
+    if prefix.is_empty() { "xmlns".into() } else { excerpt(&format!("xmlns:{prefix}")) }
 }
 
-/// Distinct byte strings by number. Up to eight are searched linearly, more by a hash that the sender
+/// Distinct texts by number. Up to eight are searched linearly, more by a hash that the sender
 /// can't predict.
 #[derive(Debug, Default)]
 struct Table {
-    bytes: Vec<u8>,
+    text: String,
     names: Vec<Range<usize>>,
     /// Numbers of names, by the hash of the name or the next free one.
     numbers: HashMap<u64, u32>,
@@ -355,9 +351,9 @@ struct Table {
 impl Table {
     const FEW: usize = 8;
 
-    fn intern(&mut self, name: &[u8]) -> u32 {
+    fn intern(&mut self, name: &str) -> u32 {
         if self.names.len() <= Self::FEW {
-            let known = self.names.iter().position(|range| self.bytes[range.clone()] == *name);
+            let known = self.names.iter().position(|range| self.text.as_bytes()[range.clone()] == *name.as_bytes());
             return known.map_or_else(|| self.add(name), number);
         }
         let hash = self.slot(name);
@@ -367,32 +363,36 @@ impl Table {
         }
     }
 
-    fn find(&self, name: &[u8]) -> Option<u32> {
+    fn find(&self, name: &str) -> Option<u32> {
         if self.names.len() <= Self::FEW {
-            return self.names.iter().position(|range| self.bytes[range.clone()] == *name).map(number);
+            return self
+                .names
+                .iter()
+                .position(|range| self.text.as_bytes()[range.clone()] == *name.as_bytes())
+                .map(number);
         }
         self.numbers.get(&self.slot(name)).copied()
     }
 
-    fn name(&self, number: u32) -> &[u8] {
-        &self.bytes[self.names[number as usize].clone()]
+    fn name(&self, number: u32) -> &str {
+        &self.text[self.names[number as usize].clone()]
     }
 
     fn truncate(&mut self, names: usize) {
         self.names.truncate(names);
-        self.bytes.truncate(self.names.last().map_or(0, |last| last.end));
+        self.text.truncate(self.names.last().map_or(0, |last| last.end));
         self.numbers.clear();
     }
 
     fn is_large(&self, kept: usize) -> bool {
-        self.bytes.capacity() > 16 * kept || self.names.capacity() > kept || self.numbers.capacity() > kept
+        self.text.capacity() > 16 * kept || self.names.capacity() > kept || self.numbers.capacity() > kept
     }
 
-    fn add(&mut self, name: &[u8]) -> u32 {
+    fn add(&mut self, name: &str) -> u32 {
         let new = self.names.len();
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(name);
-        self.names.push(start..self.bytes.len());
+        let start = self.text.len();
+        self.text.push_str(name);
+        self.names.push(start..self.text.len());
         if new == Self::FEW {
             (0..new).for_each(|known| self.index(known));
         }
@@ -403,12 +403,12 @@ impl Table {
     }
 
     fn index(&mut self, known: usize) {
-        let slot = self.slot(&self.bytes[self.names[known].clone()]);
+        let slot = self.slot(&self.text[self.names[known].clone()]);
         self.numbers.insert(slot, number(known));
     }
 
     /// The hash of a name, or the first one behind it that isn't the slot of another name.
-    fn slot(&self, name: &[u8]) -> u64 {
+    fn slot(&self, name: &str) -> u64 {
         let mut hash = self.hasher.hash_one(name);
         while self.numbers.get(&hash).is_some_and(|&known| self.name(known) != name) {
             hash = hash.wrapping_add(1);
@@ -431,8 +431,8 @@ mod tests {
         let mut table = Table::default();
         for round in 0..4 {
             for (i, name) in names.iter().enumerate() {
-                assert_eq!(table.intern(name.as_bytes()) as usize, i, "{name} in round {round}");
-                assert_eq!(table.name(number(i)), name.as_bytes());
+                assert_eq!(table.intern(name) as usize, i, "{name} in round {round}");
+                assert_eq!(table.name(number(i)), name);
             }
             if round == 1 {
                 table.truncate(2);
@@ -444,20 +444,19 @@ mod tests {
     fn shadowed_declarations_come_back_and_count_once() {
         let mut scope = Scope::default();
         let limits = XmlLimits { namespaces: 2, ..XmlLimits::default() };
-        let uri = |name: &'static str| name.as_bytes();
-        scope.declare(b"a", uri("urn:1"), None, 1, &limits).unwrap();
+        scope.declare("a", "urn:1", None, 1, &limits).unwrap();
         let mark = scope.mark();
-        scope.declare(b"a", uri("urn:2"), None, 2, &limits).unwrap();
-        scope.declare(b"", uri("urn:3"), None, 2, &limits).unwrap();
-        let full = scope.declare(b"b", uri("urn:3"), None, 2, &limits);
+        scope.declare("a", "urn:2", None, 2, &limits).unwrap();
+        scope.declare("", "urn:3", None, 2, &limits).unwrap();
+        let full = scope.declare("b", "urn:3", None, 2, &limits);
         assert_eq!(full, Err(StrictErrorKind::TooManyNamespaces { limit: 2 }));
         scope.rewind(mark);
-        let prefix = scope.prefix(b"a");
-        assert_eq!(scope.uri_name(scope.binding(prefix).uri), b"urn:1");
+        let prefix = scope.prefix("a");
+        assert_eq!(scope.uri_name(scope.binding(prefix).uri), "urn:1");
         assert_eq!(scope.binding(Prefix::DEFAULT).uri, Uri::NONE);
         assert_eq!(scope.in_scope, 1);
         scope.clear();
-        let prefix = scope.prefix(b"a");
+        let prefix = scope.prefix("a");
         assert_eq!((scope.in_scope, scope.binding(prefix).uri), (0, Uri::NONE));
     }
 

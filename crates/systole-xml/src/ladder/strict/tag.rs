@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::chars::{self, VALUE_STOP};
-use super::error::{StrictError, StrictErrorKind, Token, excerpt};
+use super::error::{CutToken, StrictError, StrictErrorKind, excerpt};
 use super::pass::{Check, Open, Pass};
 use super::scope::{Prefix, Uri};
 
@@ -62,9 +62,9 @@ impl<'a> Pass<'a> {
         self.tape.content(number, content);
         if closed {
             self.tape.end(number, content);
-            self.writer.literal(b"></");
+            self.writer.literal("></");
             self.writer.source(name.start, name.end);
-            self.writer.literal(b">");
+            self.writer.literal(">");
             self.scope.rewind(mark);
             self.pos = end + 2;
         } else {
@@ -89,7 +89,7 @@ impl<'a> Pass<'a> {
         let end = chars::skip_space(self.src, name_end);
         match self.src.get(end) {
             Some(b'>') => {}
-            None => return Err(self.cut(Token::EndTag)),
+            None => return Err(self.cut(CutToken::EndTag)),
             Some(_) if end == name_end => return Err(self.mismatched_end()),
             Some(_) => return Err(self.unexpected(end)),
         }
@@ -164,10 +164,10 @@ impl<'a> Pass<'a> {
 
     /// Declares a namespace, or keeps an attribute until all declarations are known.
     fn sort_out(&mut self, name: Name, value: Value) -> Check {
-        let src = self.src;
-        let declared = match (&src[name.start..name.local], &src[name.local..name.end]) {
-            ([], b"xmlns") => b"",
-            (b"xmlns:", local) => local,
+        let text = self.text;
+        let declared = match (&text[name.start..name.local], &text[name.local..name.end]) {
+            ("", "xmlns") => "",
+            ("xmlns:", local) => local,
             _ => {
                 self.check_value(name, value.end - value.start)?;
                 self.attributes.push(Attribute { name, prefix: Prefix::DEFAULT, namespace: Uri::NONE, value });
@@ -176,10 +176,10 @@ impl<'a> Pass<'a> {
         };
         let decoded;
         let uri = if value.literal {
-            &src[value.start..value.end]
+            &text[value.start..value.end]
         } else {
             decoded = self.decoded(value.start, value.end)?;
-            decoded.as_bytes()
+            &decoded
         };
         let verbatim = value.verbatim.then_some((value.lead, value.end + 1));
         let depth = self.open.len() + 1;
@@ -223,7 +223,7 @@ impl<'a> Pass<'a> {
                     literal = false;
                     at += 1;
                 }
-                None => return Err(self.error(StrictErrorKind::EndOfInput { token: Token::Value }, quote)),
+                None => return Err(self.error(StrictErrorKind::EndOfInput { token: CutToken::Value }, quote)),
             }
         }
     }
@@ -254,7 +254,7 @@ impl<'a> Pass<'a> {
 
     #[cold]
     fn cut_tag(&self, tag: usize) -> StrictError {
-        self.error(StrictErrorKind::EndOfInput { token: Token::StartTag }, tag)
+        self.error(StrictErrorKind::EndOfInput { token: CutToken::StartTag }, tag)
     }
 
     #[cold]
@@ -274,7 +274,7 @@ impl<'a> Pass<'a> {
         let found = self.name_with_colons(at + 2);
         let (Some(open), false) = (self.open.last(), found.is_empty()) else { return self.no_end(at) };
         if at + 2 + found.len() == self.src.len() {
-            return self.cut(Token::EndTag);
+            return self.cut(CutToken::EndTag);
         }
         let (expected, found) = (excerpt(&self.text[open.name.clone()]), excerpt(found));
         self.error(StrictErrorKind::MismatchedEnd { expected, found, opened: self.opened(open) }, at)
@@ -290,7 +290,11 @@ impl<'a> Pass<'a> {
 
     /// The error of a `</` without a name behind it.
     fn no_end(&self, at: usize) -> StrictError {
-        if self.src.len() == at + 2 { self.cut(Token::EndTag) } else { self.error(StrictErrorKind::StrayLessThan, at) }
+        if self.src.len() == at + 2 {
+            self.cut(CutToken::EndTag)
+        } else {
+            self.error(StrictErrorKind::StrayLessThan, at)
+        }
     }
 
     /// The name at `at` by XML 1.0 alone, where colons can stand anywhere.

@@ -3,7 +3,7 @@
 use super::pass::Root;
 use super::scope::Scope;
 use super::writer::Piece;
-use crate::ladder::scan::{Scanner, Token, declared_prefix};
+use crate::ladder::scan::{ScanToken, Scanner, declared_prefix};
 use crate::vocab::is_name_char;
 
 impl Root {
@@ -11,7 +11,7 @@ impl Root {
     pub(super) fn text<'a>(&'a self, input: &'a str) -> &'a str {
         match &self.piece {
             Piece::Source(range) => &input[range.clone()],
-            Piece::Written(bytes) => std::str::from_utf8(bytes).expect("what is written is UTF-8"),
+            Piece::Written(text) => text,
         }
     }
 }
@@ -26,12 +26,12 @@ pub(super) fn prefixes(text: &str, scope: &mut Scope) -> Vec<Box<str>> {
     scope.leave_out_again();
     for token in Scanner::new(text) {
         match token {
-            Token::Start(tag) => {
+            ScanToken::Start(tag) => {
                 let values = tag.attributes().filter(|(name, _)| declared_prefix(name).is_none());
                 values.for_each(|(_, value)| collect(value, scope, &mut found));
             }
-            Token::Text(written) => collect(written, scope, &mut found),
-            Token::End => {}
+            ScanToken::Text(written) => collect(written, scope, &mut found),
+            ScanToken::End => {}
         }
     }
     found
@@ -45,7 +45,7 @@ fn collect(value: &str, scope: &mut Scope, found: &mut Vec<Box<str>>) {
         let before = &value[start..colon];
         let is_part = |c: char| is_name_char(c) && c != ':';
         let prefix = &before[before.trim_end_matches(is_part).len()..];
-        if !prefix.is_empty() && scope.keep(prefix.as_bytes()) {
+        if !prefix.is_empty() && scope.keep(prefix) {
             found.push(prefix.into());
         }
         start = colon + 1;

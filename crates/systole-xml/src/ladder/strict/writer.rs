@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytestring::ByteString;
 
-use super::escape::push_value_bytes;
+use super::escape::push_value;
 
-/// Collects canonical output out of ranges of the source and literal bytes.
+/// Collects canonical output out of ranges of the source and literal text.
 ///
 /// Neighbouring ranges are joined and copied at once; if the output is one range of the source,
 /// nothing is copied at all.
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
-    src: &'a [u8],
+    src: &'a str,
     /// Empty at the start.
-    out: &'a mut Vec<u8>,
+    out: &'a mut String,
     pending: Range<usize>,
     taken: usize,
     reserve: usize,
@@ -25,8 +25,8 @@ pub(super) struct Writer<'a> {
 pub(super) enum Piece {
     /// A range of the source, which is canonical.
     Source(Range<usize>),
-    /// Bytes that had to be written.
-    Written(Bytes),
+    /// Text that had to be written.
+    Written(ByteString),
 }
 
 /// Pieces of up to that many bytes are copied out of the buffer, which is kept; longer ones take it along.
@@ -34,7 +34,7 @@ pub(super) const COPIED: usize = 64 << 10;
 
 impl<'a> Writer<'a> {
     /// A writer; `reserve` is the expected length of a piece that has to be written.
-    pub(super) fn new(src: &'a [u8], out: &'a mut Vec<u8>, reserve: usize) -> Self {
+    pub(super) fn new(src: &'a str, out: &'a mut String, reserve: usize) -> Self {
         Self { src, out, pending: 0..0, taken: 0, reserve }
     }
 
@@ -48,17 +48,17 @@ impl<'a> Writer<'a> {
         self.pending.end = end;
     }
 
-    /// Appends bytes that don't stand in the source.
+    /// Appends text that doesn't stand in the source.
     #[inline]
-    pub(super) fn literal(&mut self, bytes: &[u8]) {
+    pub(super) fn literal(&mut self, text: &str) {
         self.flush();
-        self.out.extend_from_slice(bytes);
+        self.out.push_str(text);
     }
 
     /// Appends a decoded attribute value.
-    pub(super) fn escaped(&mut self, value: &[u8]) {
+    pub(super) fn escaped(&mut self, value: &str) {
         self.flush();
-        push_value_bytes(self.out, value);
+        push_value(self.out, value);
     }
 
     /// Bytes of output so far, including all pieces that were taken.
@@ -80,11 +80,11 @@ impl<'a> Writer<'a> {
         piece
     }
 
-    fn take_written(&mut self) -> Bytes {
+    fn take_written(&mut self) -> ByteString {
         if self.out.len() > COPIED {
             return std::mem::take(self.out).into();
         }
-        let written = Bytes::copy_from_slice(self.out);
+        let written = ByteString::from(self.out.as_str());
         self.out.clear();
         written
     }
@@ -94,7 +94,7 @@ impl<'a> Writer<'a> {
             if self.out.is_empty() {
                 self.out.reserve(self.reserve);
             }
-            self.out.extend_from_slice(&self.src[self.pending.clone()]);
+            self.out.push_str(&self.src[self.pending.clone()]);
         }
         self.pending.start = self.pending.end;
     }
@@ -106,17 +106,17 @@ mod tests {
 
     #[test]
     fn one_range_is_shared_and_anything_else_is_written() {
-        let mut out = Vec::new();
-        let mut writer = Writer::new(b"abcdef", &mut out, 0);
+        let mut out = String::new();
+        let mut writer = Writer::new("abcdef", &mut out, 0);
         writer.source(1, 3);
         writer.source(3, 4);
         assert!(matches!(writer.take(), Piece::Source(range) if range == (1..4)));
         writer.source(0, 2);
-        writer.literal(b"-");
+        writer.literal("-");
         writer.source(2, 3);
         writer.source(5, 6);
         assert_eq!(writer.len(), 8);
-        assert!(matches!(writer.take(), Piece::Written(bytes) if *bytes == *b"ab-cf"));
+        assert!(matches!(writer.take(), Piece::Written(text) if *text == *"ab-cf"));
         assert_eq!(writer.len(), 8);
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{INSTRUCTIONS, NONE, REFERENCES, Tag, Tape};
-use crate::ladder::scan::{Scanner, Token, unescape_into};
+use crate::ladder::scan::{ScanToken, Scanner, unescape_into};
 
 /// A place in a document between two of its tokens. A copy is cheap, and serves to look ahead, or to come back.
 ///
@@ -188,7 +188,7 @@ impl<'a> Cursor<'a> {
         let piece = pieces.next();
         self.at = pieces.offset();
         match piece {
-            Some(Token::Text(written)) => Some(Text { written, references }),
+            Some(ScanToken::Text(written)) => Some(Text { written, references }),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ pub(crate) use cursor::Cursor;
 pub(super) use pool::Loan;
 pub(crate) use tag::{Attribute, Attributes, Tag};
 
-use super::scan::{self, Scanner, Token, find, split_prefix};
+use super::scan::{self, ScanToken, Scanner, find, split_prefix};
 
 /// The elements of one document, in document order.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -150,15 +150,15 @@ impl Tape {
             let at = match token {
                 None if open.is_none() && scanner.offset() == text.len() => return Some(()),
                 None => return None,
-                Some(Token::Start(tag)) => {
+                Some(ScanToken::Start(tag)) => {
                     let at = scanner.offset() - tag.len();
                     if open.is_none() && !self.nodes.is_empty() {
                         return None;
                     }
                     at
                 }
-                Some(Token::Text(written)) => scanner.offset() - written.len(),
-                Some(Token::End) => {
+                Some(ScanToken::Text(written)) => scanner.offset() - written.len(),
+                Some(ScanToken::End) => {
                     let node = self.nodes[open? as usize];
                     let name = &text[node.at as usize + 1..node.name_end as usize];
                     let at = scanner.offset().checked_sub(name.len() + "</>".len())?;
@@ -169,20 +169,20 @@ impl Tape {
                 self.instruction(element);
             }
             match token? {
-                Token::Start(tag) => {
+                ScanToken::Start(tag) => {
                     let name_end = at + 1 + tag.name().len();
                     let element = self.start(at, name_end - tag.local().len(), name_end, open);
                     self.scan_attributes(name_end, tag);
                     self.content(element, scanner.offset());
                     open = Some(element);
                 }
-                Token::Text(written) => {
+                ScanToken::Text(written) => {
                     if find(written.as_bytes(), b'&').is_some() {
                         self.reference(open?);
                     }
                     open?;
                 }
-                Token::End => {
+                ScanToken::End => {
                     let element = open?;
                     self.end(element, at);
                     open = Some(self.nodes[element as usize].parent).filter(|parent| *parent != NONE);
@@ -205,7 +205,7 @@ impl Tape {
     /// Makes the tape of one element as a document of its own, `text`, which differs from its bytes in this document at
     /// most in the attributes of the root.
     pub(super) fn subtree(&self, element: usize, text: &str, tape: &mut Self) -> Option<()> {
-        let Some(Token::Start(tag)) = Scanner::new(text).next() else { return None };
+        let Some(ScanToken::Start(tag)) = Scanner::new(text).next() else { return None };
         let (root, first) = (self.nodes[element], offset(element));
         let nodes = &self.nodes[element..root.next as usize];
         let length = (root.close + (root.name_end - root.at) + 2) - root.at;

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::Payload;
-use crate::ladder::{Canonical, Element, Validated};
+use crate::ladder::Canonical;
+use crate::schema::{Element, Validated};
 use crate::vocab::Position;
 use reader::Reader;
 
@@ -67,6 +68,7 @@ pub fn decode_canonical<T: DeserializeOwned>(payload: &Canonical) -> Result<T, D
 /// The reason why valid XML is no value of the type.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
+#[non_exhaustive]
 pub struct DecodeError {
     /// The problem.
     pub problem: DecodeProblem,
@@ -76,8 +78,16 @@ pub struct DecodeError {
 
 crate::vocab::debug_is_display!(DecodeError);
 
+impl DecodeError {
+    /// Makes the error of a problem at that place.
+    pub fn new(problem: DecodeProblem, at: Option<Position>) -> Self {
+        Self { problem, at }
+    }
+}
+
 /// The problem of a [`DecodeError`].
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeProblem {
     /// Text that is no value of a simple type.
     #[error("found '{found}', expected {expected}")]
@@ -102,6 +112,7 @@ crate::vocab::debug_is_display!(DecodeProblem);
 
 /// A shape that [`decode`] can't read.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Undecodable {
     /// A map, or a struct with a flattened field.
     #[error("a map or a flattened field has no fixed elements")]

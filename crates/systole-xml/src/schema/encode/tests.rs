@@ -4,9 +4,12 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::*;
+use crate::ladder::encode::{MAX_DEPTH, float_text};
+use crate::schema::Unencodable;
 use crate::schema::decode::decode_canonical;
 #[cfg(feature = "libxml")]
 use crate::schema::libxml2::tests::exclusive_c14n;
+use crate::vocab::QName;
 
 fn encoded<T: Serialize>(value: &T) -> Result<String, EncodeError> {
     let canonical = encode_as(value, "urn:t", "r", QName::new("urn:t", "r").unwrap())?;

@@ -1,7 +1,7 @@
 //! The XSD 1.0 engine: compiles schema documents to deterministic automata over names, and validates a payload in one
 //! walk over its canonical bytes.
 //!
-//! What always holds: [`compile`](compile()) checks the schema itself, at registration: a schema that breaks a rule of
+//! Invariants: [`compile`](compile()) checks the schema itself, at registration: a schema that breaks a rule of
 //! the Recommendation is refused with the place. A [`Grammar`] is immutable and shared by all threads. Validation takes
 //! time linear in the payload (identity constraints: times its logarithm, with a bound), never recurses, and allocates
 //! nothing per element of a valid payload, its keys apart.
@@ -15,8 +15,8 @@ mod simple;
 #[cfg(all(test, feature = "libxml"))]
 mod tests;
 
-pub(super) use compile::{Components, Wrong, any_type, compile};
-pub use form::{Form, Turn};
+pub(super) use compile::{Components, Wrong, compile};
+pub use form::{Form, FormStep};
 pub(super) use grammar::{ElementId, Grammar};
 pub(super) use judge::{Judge, Part, Violation, paths};
 pub(super) use simple::is_facet;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::compile::Wrong;
 use super::{Components, Grammar, Judge, Violation, compile};
 use crate::ladder::Canonical;
-use crate::ladder::scan::{Scanner, Token};
+use crate::ladder::scan::{ScanToken, Scanner};
 use crate::ladder::strict::canonicalize;
 use crate::schema::libxml2::Compiled;
 use crate::schema::xsd::documents::Documents;
@@ -758,13 +758,13 @@ fn tree(text: &str) -> Item {
     let mut open: Vec<Item> = Vec::new();
     for token in Scanner::new(text) {
         let done = match token {
-            Token::Start(tag) => {
+            ScanToken::Start(tag) => {
                 let attributes = tag.attributes().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
                 open.push(Item::Element { name: tag.name().to_owned(), attributes, items: Vec::new() });
                 continue;
             }
-            Token::Text(written) => Item::Text(written.to_owned()),
-            Token::End => open.pop().unwrap(),
+            ScanToken::Text(written) => Item::Text(written.to_owned()),
+            ScanToken::End => open.pop().unwrap(),
         };
         match open.last_mut() {
             Some(Item::Element { items, .. }) => items.push(done),

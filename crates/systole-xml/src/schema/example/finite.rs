@@ -2,24 +2,25 @@
 
 use std::cell::Cell;
 
-use crate::schema::model::{Complex, Content, Model, Order, Particle, Term, Type, TypeId};
+use crate::schema::model::{Complex, Content, Element, Model, Order, Particle, Term, Type, TypeId};
 
 /// A rule for the size of a whole from its parts; an element is one larger than its content.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Measure {
+pub(crate) struct Measure {
     beside: fn(u64, u64) -> u64,
     repeated: fn(u64, u64) -> u64,
 }
 
 impl Measure {
     /// Depth of nested elements.
-    pub(super) const DEPTH: Self = Self { beside: u64::max, repeated: |size, _| size };
+    pub(crate) const DEPTH: Self = Self { beside: u64::max, repeated: |size, _| size };
     /// Number of elements in total.
-    pub(super) const ELEMENTS: Self = Self { beside: u64::saturating_add, repeated: u64::saturating_mul };
+    pub(crate) const ELEMENTS: Self = Self { beside: u64::saturating_add, repeated: u64::saturating_mul };
 }
 
-/// The size of the smallest value of each type.
-pub(super) struct Sizes {
+/// The size of the smallest value of each type of the models of a schema.
+#[derive(Debug)]
+pub(crate) struct Sizes {
     sizes: Vec<Option<u64>>,
     measure: Measure,
     /// Number of particles visited so far.
@@ -30,7 +31,7 @@ pub(super) struct Sizes {
 const WORK: usize = 4_000_000;
 
 impl Sizes {
-    pub(super) fn of(model: &Model, measure: Measure) -> Self {
+    pub(crate) fn of(model: &Model, measure: Measure) -> Self {
         if !model.types.iter().any(|ty| matches!(ty, Type::Complex(Complex { content: Content::Children(_), .. }))) {
             return Self { sizes: vec![Some(0); model.types.len()], measure, work: Cell::new(0) };
         }
@@ -53,6 +54,11 @@ impl Sizes {
         }
     }
 
+    /// Number of particles visited so far.
+    pub(crate) fn work(&self) -> usize {
+        self.work.get()
+    }
+
     fn of_type(&self, ty: &Type) -> Option<u64> {
         match ty {
             Type::Simple(_) => Some(0),
@@ -63,6 +69,11 @@ impl Sizes {
         }
     }
 
+    /// The size of the smallest value of an element; `None` if no finite value is known (so far).
+    pub(crate) fn element(&self, element: &Element) -> Option<u64> {
+        self.sizes[element.ty].map(|size| size.saturating_add(1))
+    }
+
     /// The size of the smallest value of a particle; `None` if no finite value is known (so far).
     pub(super) fn particle(&self, particle: &Particle) -> Option<u64> {
         self.work.set(self.work.get() + 1);
@@ -70,7 +81,7 @@ impl Sizes {
             return Some(0);
         }
         let once = match &particle.term {
-            Term::Element(element) => self.sizes[element.ty].map(|size| size.saturating_add(1)),
+            Term::Element(element) => self.element(element),
             Term::Group(Order::Choice, particles) => particles.iter().filter_map(|one| self.particle(one)).min(),
             Term::Group(_, particles) => {
                 let sizes = particles.iter().map(|one| self.particle(one));

@@ -15,11 +15,14 @@ use super::model::{Attribute, Complex, Content, Element, Model, Order, Particle,
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::vocab::XmlLimits;
-use finite::{Measure, Sizes};
+pub(crate) use finite::{Measure, Sizes};
 pub(super) use write::Writer;
 
-/// Maximum size of an example in bytes: readers want no more, and a schema may ask for any number of elements.
+/// Maximum size of an example in bytes: a schema may ask for any number of elements.
 const LARGEST: usize = 1 << 20;
+
+/// Maximum size of an example with optional parts: readers want no more.
+const LARGEST_FULL: usize = 64 << 10;
 
 /// Maximum number of elements that a schema may require in each payload: an example within [`LARGEST`] can hold as
 /// many.
@@ -43,44 +46,45 @@ impl Wish {
     pub(crate) const SHOWN: Self = Self { full: true, choice: 0, values: 0, hints: true };
 }
 
-/// An instance; `None` if none was found that ends within a MiB. The caller has to validate it.
-pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
-    let mut room = LARGEST;
-    example_within(model, wish, &mut room)
+/// The instances of one model.
+pub(crate) struct Examples<'m> {
+    model: &'m Model,
+    depths: &'m Sizes,
 }
 
-/// An instance of at most `room` bytes, which become less by what is written, also for an instance that can't be ended.
-pub(crate) fn example_within(model: &Model, wish: Wish, room: &mut usize) -> Option<Canonical> {
-    let most = (*room).min(LARGEST);
-    let mut sampler = Sampler {
-        model,
-        wish,
-        depths: Sizes::of(model, Measure::DEPTH),
-        writer: Writer::new(!model.is_qualified()),
-        open: Vec::new(),
-        budget: 200,
-        room: most,
-        ids: 0,
-    };
-    let whole = (most > 0).then(|| sampler.element(&model.root, None)).flatten();
-    *room -= most - sampler.room;
-    whole?;
-    // An example may be larger than a message: then it can't be sent, but still be shown.
-    canonicalize(&Bytes::from(sampler.writer.finish()), &XmlLimits::UNLIMITED).ok()
+impl<'m> Examples<'m> {
+    /// The instances of a model, whose types have these sizes by [`Measure::DEPTH`].
+    pub(crate) fn of(model: &'m Model, depths: &'m Sizes) -> Self {
+        Self { model, depths }
+    }
+
+    /// An instance; `None` if none was found that ends within its size. The caller has to validate it. It takes from `room`
+    /// a step for each byte that is written or tried as a value, also for an instance that can't be ended.
+    pub(crate) fn example(&self, wish: Wish, room: &mut usize) -> Option<Canonical> {
+        // That of a try that ends at once.
+        const LEAST: usize = 128;
+        let most = (*room).min(if wish.full { LARGEST_FULL } else { LARGEST });
+        let mut sampler = Sampler {
+            model: self.model,
+            wish,
+            depths: self.depths,
+            writer: Writer::new(!self.model.is_qualified()),
+            open: Vec::new(),
+            budget: 200,
+            room: most,
+            ids: 0,
+        };
+        let whole = (most > 0).then(|| sampler.element(&self.model.root, None)).flatten();
+        *room = room.saturating_sub((most - sampler.room).max(LEAST));
+        whole?;
+        // An example may be larger than a message: then it can't be sent, but still be shown.
+        canonicalize(&Bytes::from(sampler.writer.finish()), &XmlLimits::UNLIMITED).ok()
+    }
 }
 
-/// Tells whether the payload has a finite value.
-pub(crate) fn is_finite(model: &Model) -> bool {
-    smallest(model, Measure::DEPTH).is_some()
-}
-
-/// The least number of elements of a payload, if it is too large.
-pub(crate) fn requires_too_many(model: &Model) -> Option<u64> {
-    smallest(model, Measure::ELEMENTS).filter(|elements| *elements > MOST_REQUIRED)
-}
-
-fn smallest(model: &Model, measure: Measure) -> Option<u64> {
-    Sizes::of(model, measure).particle(&Particle::once(Term::Element(Box::new(model.root.clone()))))
+/// The least number of elements of a payload, if it is too large. The sizes are by [`Measure::ELEMENTS`].
+pub(crate) fn too_many(model: &Model, sizes: &Sizes) -> Option<u64> {
+    sizes.element(&model.root).filter(|elements| *elements > MOST_REQUIRED)
 }
 
 /// Number of alternatives of the widest choice or enumeration.
@@ -105,13 +109,13 @@ pub(crate) fn alternatives(model: &Model) -> usize {
 struct Sampler<'a> {
     model: &'a Model,
     wish: Wish,
-    depths: Sizes,
+    depths: &'a Sizes,
     writer: Writer,
     /// The complex types that are being written.
     open: Vec<usize>,
     /// Number of optional elements that may still be written.
     budget: usize,
-    /// Number of bytes that may still be written. A repetition of nothing costs one, too.
+    /// Number of bytes that may still be written, or tried as a value. A repetition of nothing costs one, too.
     room: usize,
     /// Number of values of type `xs:ID` that were written.
     ids: usize,
@@ -226,7 +230,7 @@ impl<'a> Sampler<'a> {
             let chosen = match (wanted.filter(|wanted| !self.leads_back(wanted)), least) {
                 (Some(chosen), _) | (None, Some(chosen)) => chosen,
                 (None, None) => {
-                    let depths = &self.depths;
+                    let depths = self.depths;
                     *least.insert(alternatives.iter().min_by_key(|alternative| depths.particle(alternative))?)
                 }
             };
@@ -274,7 +278,11 @@ impl<'a> Sampler<'a> {
                     || self.open.iter().filter(|open| **open == element.ty).count() > 1
                     || (self.is_recursive() && self.open.contains(&element.ty))
             }
-            Term::Group(..) | Term::Any => false,
+            Term::Group(Order::Choice, alternatives) => {
+                !alternatives.is_empty() && alternatives.iter().all(|alternative| self.leads_back(alternative))
+            }
+            Term::Group(_, particles) => particles.iter().any(|particle| particle.min > 0 && self.leads_back(particle)),
+            Term::Any => false,
         }
     }
 

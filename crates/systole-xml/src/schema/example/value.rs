@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Sampler;
-use crate::schema::encode::float_text;
+use crate::ladder::encode::float_text;
 use crate::schema::engine::{Builtin, Kind};
 use crate::schema::model::{Bound, Facets, Simple, Type, TypeId, Variety};
 
@@ -39,7 +39,32 @@ impl<'a> Sampler<'a> {
                 self.ids += 1;
                 Some(if self.ids == 1 { "name".to_owned() } else { format!("name{}", self.ids) })
             }
-            Variety::Atomic(base) => plain(base, facets, self.wish.values),
+            Variety::Atomic(base) => self.atomic(base, facets),
+        }
+    }
+
+    /// A simple value that keeps the facets, as far as that is easy.
+    fn atomic(&mut self, base: &Builtin, facets: &Facets) -> Option<String> {
+        let values = self.wish.values;
+        let sample = base.samples[values % 2];
+        if let Some(pattern) = facets.patterns.first() {
+            let fits =
+                |text: &str| has_length(facets, text) && facets.patterns.iter().all(|pattern| pattern.matches(text));
+            // The simple value is tried first: only with it does a date stay a date.
+            let mut samples = std::iter::once(sample.to_owned()).chain(pattern.samples(values));
+            return samples.find_map(|text| match self.spend(1 + text.len()) {
+                Some(()) => fits(&text).then_some(Some(text)),
+                None => Some(None),
+            })?;
+        }
+        match base.kind() {
+            Kind::Text => Some(fitted(sample, facets)),
+            Kind::Boolean => Some(sample.to_owned()),
+            Kind::Integer(min, max) => integer(facets, min, max, sample.parse().ok()?, values),
+            Kind::Decimal | Kind::Float => number(facets, sample.parse().ok()?),
+            Kind::Form => {
+                Some(facets.min.as_ref().or(facets.max.as_ref()).map_or(sample, |bound| &bound.value).to_owned())
+            }
         }
     }
 }
@@ -53,24 +78,6 @@ fn given(hint: &Value, simple: &Simple) -> Option<String> {
         Value::Bool(value) => Some(value.to_string()),
         Value::String(text) => Some(text.clone()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-/// A simple value that keeps the facets, as far as that is easy.
-fn plain(base: &Builtin, facets: &Facets, values: usize) -> Option<String> {
-    let sample = base.samples[values % 2];
-    if let Some(pattern) = facets.patterns.first() {
-        let fits =
-            |text: &String| has_length(facets, text) && facets.patterns.iter().all(|pattern| pattern.matches(text));
-        // The simple value is tried first: only with it does a date stay a date.
-        return Some(sample.to_owned()).filter(fits).or_else(|| pattern.samples(values).find(fits));
-    }
-    match base.kind() {
-        Kind::Text => Some(fitted(sample, facets)),
-        Kind::Boolean => Some(sample.to_owned()),
-        Kind::Integer(min, max) => integer(facets, min, max, sample.parse().ok()?, values),
-        Kind::Decimal | Kind::Float => number(facets, sample.parse().ok()?),
-        Kind::Form => Some(facets.min.as_ref().or(facets.max.as_ref()).map_or(sample, |bound| &bound.value).to_owned()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::schema::escape::{Place, escape_lossy};
+use crate::ladder::escape::{EscapeContext, escape_lossy};
 use crate::vocab::ns;
 
 /// Writes namespace-well-formed XML; the strict pass makes it canonical.
@@ -68,7 +68,7 @@ impl Writer {
 
     pub(in crate::schema) fn text(&mut self, text: &str) {
         self.finish_tag();
-        escape_lossy(&mut self.out, text, Place::Text);
+        escape_lossy(&mut self.out, text, EscapeContext::Text);
     }
 
     pub(in crate::schema) fn end(&mut self) {
@@ -106,7 +106,7 @@ impl Writer {
         self.out.push(' ');
         self.out.push_str(name);
         self.out.push_str("=\"");
-        escape_lossy(&mut self.out, value, Place::Attribute);
+        escape_lossy(&mut self.out, value, EscapeContext::Attribute);
         self.out.push('"');
     }
 

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::ptr;
 
 use super::{Log, c, handler, initialize};
-use crate::ladder::strict::Form;
+use crate::ladder::strict::CanonicalOptions;
 
 /// The result of libxml.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(in crate::schema) enum Reading {
 }
 
 /// Parses a document without DTD, external parts or recovery, and canonicalizes it.
-pub(in crate::schema) fn read(document: &[u8], form: Form) -> Reading {
+pub(in crate::schema) fn read(document: &[u8], form: CanonicalOptions) -> Reading {
     initialize();
     let log = Log::default();
     let Ok(length) = i32::try_from(document.len()) else { return Reading::Refused("it is too large".to_owned()) };
@@ -47,7 +47,7 @@ pub(in crate::schema) fn read(document: &[u8], form: Form) -> Reading {
 
 /// # Safety
 /// `doc` is a document.
-unsafe fn dump(doc: c::xmlDocPtr, form: Form) -> Option<Vec<u8>> {
+unsafe fn dump(doc: c::xmlDocPtr, form: CanonicalOptions) -> Option<Vec<u8>> {
     let prefixes = form.prefixes.iter().map(|prefix| CString::new(*prefix)).collect::<Result<Vec<_>, _>>().ok()?;
     let mut list: Vec<_> = prefixes.iter().map(|prefix| prefix.as_ptr().cast_mut().cast()).collect();
     list.push(ptr::null_mut());

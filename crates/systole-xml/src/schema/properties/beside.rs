@@ -1,6 +1,6 @@
 //! The strict pass beside libxml2.
 
-use crate::ladder::strict::{Form, c14n};
+use crate::ladder::strict::{CanonicalOptions, c14n};
 use crate::schema::libxml2::c14n::{Reading, read};
 use crate::vocab::XmlLimits;
 
@@ -11,11 +11,11 @@ use crate::vocab::XmlLimits;
 /// libxml2 stops reading; with a namespace name that is no plain URI, which libxml2 refuses or writes unescaped.
 pub fn libxml(data: &[u8]) {
     for (comments, prefixes) in [(false, &[][..]), (true, &[]), (false, &["p"]), (true, &["q", "#default", "p"])] {
-        compare(data, Form { comments, prefixes });
+        compare(data, CanonicalOptions { comments, prefixes });
     }
 }
 
-fn compare(data: &[u8], form: Form) {
+fn compare(data: &[u8], form: CanonicalOptions) {
     let shown = || String::from_utf8_lossy(data).into_owned();
     let ours = c14n(data, form, &XmlLimits::default());
     match (&ours, is_judged(data)) {

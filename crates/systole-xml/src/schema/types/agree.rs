@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::at;
-use crate::schema::contract::{ContractError, Place, Shape};
+use crate::schema::contract::{ContractError, TypePlace, TypeShape};
 
 /// Checks that a type is read by the same rules as it is written.
 ///
@@ -23,11 +23,11 @@ pub(super) fn check(type_name: &str, read: &Value, written: &Value) -> Result<()
 }
 
 fn fields(type_name: &str, read: &Map<String, Value>, written: &Map<String, Value>) -> Result<(), ContractError> {
-    let place = |field: &str| Place { type_name: type_name.to_owned(), field: Some(field.to_owned()) };
+    let place = |field: &str| TypePlace { type_name: type_name.to_owned(), field: Some(field.to_owned()) };
     let (readable, writable) = (properties(read), properties(written));
     let one_way = |field: &&String| !readable.contains_key(*field) || !writable.contains_key(*field);
     if let Some(field) = readable.keys().chain(writable.keys()).find(one_way) {
-        return Err(at(&place(field))(Shape::OneWay));
+        return Err(at(&place(field))(TypeShape::OneWay));
     }
     let required = |schema: &Map<String, Value>, field: &str| {
         schema
@@ -37,11 +37,11 @@ fn fields(type_name: &str, read: &Map<String, Value>, written: &Map<String, Valu
     };
     for (field, schema) in &readable {
         if required(read, field) && !required(written, field) {
-            return Err(at(&place(field))(Shape::SkippedButRequired));
+            return Err(at(&place(field))(TypeShape::SkippedButRequired));
         }
         let marked = |mark: &str| schema.get(mark) == Some(&Value::Bool(true));
         if marked("readOnly") || marked("writeOnly") {
-            return Err(at(&place(field))(Shape::OneWay));
+            return Err(at(&place(field))(TypeShape::OneWay));
         }
         check(type_name, schema, writable.get(field).unwrap_or(&Value::Null))?;
     }

@@ -5,16 +5,16 @@ use serde_json::{Number, Value};
 use super::variants::Variant;
 use super::view::View;
 use super::{Derivation, at};
-use crate::schema::contract::{ContractError, Place, Shape};
-use crate::schema::encode::float_text;
+use crate::ladder::encode::float_text;
+use crate::ladder::escape::uncarriable;
+use crate::schema::contract::{ContractError, TypePlace, TypeShape};
 use crate::schema::engine::{Builtin, Kind};
-use crate::schema::escape::uncarriable;
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
 use crate::schema::pattern::Pattern;
 
 impl<'a> Derivation<'a> {
     /// The type of a number, a text or a boolean.
-    pub(super) fn simple(&mut self, view: &View<'a>, ty: &str, place: &Place) -> Result<TypeId, ContractError> {
+    pub(super) fn simple(&mut self, view: &View<'a>, ty: &str, place: &TypePlace) -> Result<TypeId, ContractError> {
         let (base, patterns) = base(view, ty).map_err(at(place))?;
         let facets = facets(view, base, patterns).map_err(at(place))?;
         Ok(self.named(view, base, facets))
@@ -25,10 +25,10 @@ impl<'a> Derivation<'a> {
         &mut self,
         view: &View<'a>,
         variants: &[Variant<'a>],
-        place: &Place,
+        place: &TypePlace,
     ) -> Result<TypeId, ContractError> {
         if variants.iter().any(|variant| uncarriable(variant.name).is_some()) {
-            return Err(at(place)(Shape::EnumValue));
+            return Err(at(place)(TypeShape::EnumValue));
         }
         let enumerator = |v: &Variant| Enumerator { value: v.name.to_owned(), doc: v.doc.to_owned() };
         let facets = Facets { values: variants.iter().map(enumerator).collect(), ..Facets::default() };
@@ -52,7 +52,7 @@ impl<'a> Derivation<'a> {
 }
 
 /// The built-in type with the values of `type` and `format`, and the patterns that narrow it to them.
-fn base(view: &View, ty: &str) -> Result<(&'static Builtin, Vec<Pattern>), Shape> {
+fn base(view: &View, ty: &str) -> Result<(&'static Builtin, Vec<Pattern>), TypeShape> {
     const BYTE: &str = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
     let format = view.get("format").and_then(Value::as_str);
     let (name, pattern) = match (ty, format) {
@@ -66,7 +66,7 @@ fn base(view: &View, ty: &str) -> Result<(&'static Builtin, Vec<Pattern>), Shape
         ("integer", Some("uint64")) => ("unsignedLong", None),
         ("integer", Some("int")) => (if isize::BITS == 64 { "long" } else { "int" }, None),
         ("integer", Some("uint")) => (if usize::BITS == 64 { "unsignedLong" } else { "unsignedInt" }, None),
-        ("integer", Some("int128" | "uint128")) => return Err(Shape::WideInteger),
+        ("integer", Some("int128" | "uint128")) => return Err(TypeShape::WideInteger),
         ("integer", _) => ("long", None),
         ("number", Some("float")) => ("float", None),
         ("number", _) => ("double", None),
@@ -82,16 +82,16 @@ fn base(view: &View, ty: &str) -> Result<(&'static Builtin, Vec<Pattern>), Shape
             let zone = "(Z|[+-][0-9]{2}:[0-9]{2})";
             ("dateTime", Some(format!("^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9:]{{8}}(\\.[0-9]{{1,9}})?{zone}$")))
         }
-        ("string", Some(format)) => return Err(Shape::Format(format.to_owned())),
-        _ => return Err(Shape::Anything),
+        ("string", Some(format)) => return Err(TypeShape::Format(format.to_owned())),
+        _ => return Err(TypeShape::Anything),
     };
     let patterns = pattern.iter().filter_map(|pattern| Pattern::from_rust(pattern).ok()).collect();
     Ok((Builtin::named(name), patterns))
 }
 
-fn facets(view: &View, base: &Builtin, mut patterns: Vec<Pattern>) -> Result<Facets, Shape> {
+fn facets(view: &View, base: &Builtin, mut patterns: Vec<Pattern>) -> Result<Facets, TypeShape> {
     for pattern in view.all("pattern").filter_map(Value::as_str) {
-        let refused = |reason| Shape::Pattern { pattern: pattern.to_owned(), reason };
+        let refused = |reason| TypeShape::Pattern { pattern: pattern.to_owned(), reason };
         patterns.push(Pattern::from_rust(pattern).map_err(refused)?);
     }
     let lengths = |key| view.all(key).filter_map(Value::as_u64);
@@ -112,7 +112,7 @@ fn bound(
     inclusive: &str,
     exclusive: &str,
     tighter: impl Fn(f64, f64) -> bool,
-) -> Result<Option<Bound>, Shape> {
+) -> Result<Option<Bound>, TypeShape> {
     let found = |key, exclusive| view.all(key).filter_map(Value::as_number).map(move |number| (number, exclusive));
     let mut tightest: Option<(&Number, bool)> = None;
     for (number, exclusive) in found(inclusive, false).chain(found(exclusive, true)) {
@@ -130,7 +130,7 @@ fn bound(
         return Ok(Some(Bound { value, exclusive }));
     };
     let whole = number.as_i128().or_else(|| number.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i128));
-    let whole = whole.ok_or_else(|| Shape::Rule(format!("{inclusive} {number}")))?;
+    let whole = whole.ok_or_else(|| TypeShape::Rule(format!("{inclusive} {number}")))?;
     // A bound that the base type implies is not repeated.
     let implied = !exclusive && (min == Some(whole) || max == Some(whole));
     Ok((!implied).then(|| Bound { value: whole.to_string(), exclusive }))

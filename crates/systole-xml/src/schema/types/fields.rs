@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 use super::variants::Variant;
 use super::view::{Kind, View};
 use super::{Derivation, at, empty};
-use crate::schema::contract::{ContractError, Place, Shape};
-use crate::schema::model::{Attribute, Beside, Complex, Content, Element, Order, Particle, Term, Type, TypeId};
+use crate::schema::contract::{ContractError, TypePlace, TypeShape};
+use crate::schema::model::{Attribute, Complex, Content, Element, Order, Particle, Term, Type, TypeId};
 use crate::vocab::is_ncname;
 
 /// A property of a struct.
 struct Field<'a, 'v> {
-    place: &'v Place,
+    place: &'v TypePlace,
     /// The name, without the `@` of an attribute.
     name: &'a str,
     view: &'v View<'a>,
@@ -36,7 +36,7 @@ impl<'a> Derivation<'a> {
         });
         let (attributes, content) = self.fields(view, &type_name)?;
         let doc = view.type_doc().to_owned();
-        self.types[id] = Type::Complex(Complex { name: xsd_name, doc, attributes, content, beside: Beside::Nothing });
+        self.types[id] = Type::Complex(Complex { name: xsd_name, doc, attributes, content, ..empty() });
         Ok(id)
     }
 
@@ -47,7 +47,7 @@ impl<'a> Derivation<'a> {
         let required: HashSet<&str> =
             view.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         for (key, schema) in properties.into_iter().flatten() {
-            let place = &Place { type_name: type_name.to_owned(), field: Some(key.clone()) };
+            let place = &TypePlace { type_name: type_name.to_owned(), field: Some(key.clone()) };
             let view = &View::of(schema, self.definitions).map_err(at(place))?;
             let field = Field { place, name: key, view, required: required.contains(key.as_str()) };
             match key.strip_prefix('@') {
@@ -61,7 +61,7 @@ impl<'a> Derivation<'a> {
             }
         }
         let content = match text {
-            Some((place, _)) if !particles.is_empty() => return Err(at(&place)(Shape::MixedText)),
+            Some((place, _)) if !particles.is_empty() => return Err(at(&place)(TypeShape::MixedText)),
             Some((_, ty)) => Content::Text(ty),
             None if particles.is_empty() => Content::Empty,
             None => Content::Children(Particle::once(Term::Group(Order::Sequence, particles))),
@@ -71,10 +71,10 @@ impl<'a> Derivation<'a> {
 
     fn attribute(&mut self, field: Field<'a, '_>) -> Result<Attribute, ContractError> {
         if !is_ncname(field.name) || field.name == "xmlns" {
-            return Err(at(field.place)(Shape::FieldName));
+            return Err(at(field.place)(TypeShape::FieldName));
         }
         field.check_option()?;
-        let ty = self.text_type(&field, Shape::ComplexAttribute)?;
+        let ty = self.text_type(&field, TypeShape::ComplexAttribute)?;
         Ok(Attribute {
             namespace: "".into(),
             local: field.name.to_owned(),
@@ -88,9 +88,9 @@ impl<'a> Derivation<'a> {
 
     fn text(&mut self, field: &Field<'a, '_>, of: &str) -> Result<TypeId, ContractError> {
         if field.view.nullable {
-            return Err(at(field.place)(Shape::OptionalText));
+            return Err(at(field.place)(TypeShape::OptionalText));
         }
-        let ty = self.text_type(field, Shape::ComplexText)?;
+        let ty = self.text_type(field, TypeShape::ComplexText)?;
         // Attributes can only be added to a type with a name.
         let name = self.type_name(&format!("{of}.text"));
         match &mut self.types[ty] {
@@ -101,9 +101,9 @@ impl<'a> Derivation<'a> {
     }
 
     /// The simple type of an attribute or of text.
-    fn text_type(&mut self, field: &Field<'a, '_>, otherwise: Shape) -> Result<TypeId, ContractError> {
+    fn text_type(&mut self, field: &Field<'a, '_>, otherwise: TypeShape) -> Result<TypeId, ContractError> {
         match field.view.kind().map_err(at(field.place))? {
-            Kind::List => Err(at(field.place)(Shape::ListInText)),
+            Kind::List => Err(at(field.place)(TypeShape::ListInText)),
             Kind::Unit | Kind::Struct => Err(at(field.place)(otherwise)),
             Kind::Simple(_) | Kind::Enum(_) => self.type_of(field.view, field.place),
         }
@@ -111,7 +111,7 @@ impl<'a> Derivation<'a> {
 
     fn child(&mut self, field: Field<'a, '_>) -> Result<Particle, ContractError> {
         if !is_ncname(field.name) {
-            return Err(at(field.place)(Shape::FieldName));
+            return Err(at(field.place)(TypeShape::FieldName));
         }
         let element = |ty| {
             Term::Element(Box::new(Element {
@@ -150,12 +150,12 @@ impl<'a> Derivation<'a> {
         };
         let view = items.as_ref().unwrap_or(field.view);
         let Kind::Enum(variants) = view.kind().map_err(at(field.place))? else {
-            return Err(at(field.place)(Shape::ValueWithoutEnum));
+            return Err(at(field.place)(TypeShape::ValueWithoutEnum));
         };
         let mut alternatives = Vec::new();
         for variant in &variants {
             if others.contains_key(variant.name) {
-                return Err(at(field.place)(Shape::VariantClash(variant.name.to_owned())));
+                return Err(at(field.place)(TypeShape::VariantClash(variant.name.to_owned())));
             }
             let element = self.variant(variant, view, field.place)?;
             alternatives.push(Particle::once(Term::Element(Box::new(element))));
@@ -163,23 +163,23 @@ impl<'a> Derivation<'a> {
         Ok(Particle { min, max, term: Term::Group(Order::Choice, alternatives) })
     }
 
-    fn variant(&mut self, variant: &Variant<'a>, of: &View<'a>, place: &Place) -> Result<Element, ContractError> {
+    fn variant(&mut self, variant: &Variant<'a>, of: &View<'a>, place: &TypePlace) -> Result<Element, ContractError> {
         let name = variant.name.to_owned();
         if !is_ncname(variant.name) {
-            return Err(at(place)(Shape::VariantName(name)));
+            return Err(at(place)(TypeShape::VariantName(name)));
         }
-        let place = &Place { type_name: of.definition.unwrap_or(&place.type_name).to_owned(), field: None };
+        let place = &TypePlace { type_name: of.definition.unwrap_or(&place.type_name).to_owned(), field: None };
         let (ty, hints) = match variant.data {
             None => (self.add(Type::Complex(empty())), Vec::new()),
             Some(schema) => {
                 let view = View::of(schema, self.definitions).map_err(at(place))?;
                 let kind = match view.kind() {
-                    Err(Shape::Tuple) => return Err(at(place)(Shape::TupleVariant(name))),
+                    Err(TypeShape::Tuple) => return Err(at(place)(TypeShape::TupleVariant(name))),
                     kind => kind.map_err(at(place))?,
                 };
                 let ty = match kind {
-                    _ if view.nullable => return Err(at(place)(Shape::VariantContent(name))),
-                    Kind::List => return Err(at(place)(Shape::VariantContent(name))),
+                    _ if view.nullable => return Err(at(place)(TypeShape::VariantContent(name))),
+                    Kind::List => return Err(at(place)(TypeShape::VariantContent(name))),
                     // The fields of a variant make a type that is named after both, so that it can contain its enum.
                     Kind::Struct if view.definition.is_none() => {
                         self.complex(&view, of.definition.map(|of| format!("{of}.{name}")))?
@@ -196,7 +196,7 @@ impl<'a> Derivation<'a> {
 
 impl<'a> Field<'a, '_> {
     fn check_option(&self) -> Result<(), ContractError> {
-        if self.view.nullable && self.required { Err(at(self.place)(Shape::RequiredOption)) } else { Ok(()) }
+        if self.view.nullable && self.required { Err(at(self.place)(TypeShape::RequiredOption)) } else { Ok(()) }
     }
 
     /// The items of a list, with their minimum and maximum number.
@@ -205,18 +205,18 @@ impl<'a> Field<'a, '_> {
         let count = |key| self.view.get(key).and_then(Value::as_u64);
         let min = count("minItems").unwrap_or(0);
         if self.view.nullable {
-            return refuse(Shape::OptionalList);
+            return refuse(TypeShape::OptionalList);
         }
         if self.required && min == 0 {
-            return refuse(Shape::ListWithoutDefault);
+            return refuse(TypeShape::ListWithoutDefault);
         }
-        let Some(items) = self.view.get("items") else { return refuse(Shape::Anything) };
+        let Some(items) = self.view.get("items") else { return refuse(TypeShape::Anything) };
         let items = View::of(items, definitions).map_err(at(self.place))?;
         if items.nullable {
-            return refuse(Shape::ListOfOptions);
+            return refuse(TypeShape::ListOfOptions);
         }
         if matches!(items.kind().map_err(at(self.place))?, Kind::List) {
-            return refuse(Shape::NestedList);
+            return refuse(TypeShape::NestedList);
         }
         Ok((items, min, count("maxItems")))
     }

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::contract::{ContractError, Place, Shape};
+use super::contract::{ContractError, TypePlace, TypeShape};
 use super::model::{Beside, Complex, Content, Element, Model, Type, TypeId};
 use view::{Kind, View};
 
@@ -59,35 +59,35 @@ impl<'a> Derivation<'a> {
     }
 
     fn model(mut self, type_name: &str, local: &str, schema: &'a Value) -> Result<Model, ContractError> {
-        let place = Place { type_name: type_name.to_owned(), field: None };
+        let place = TypePlace { type_name: type_name.to_owned(), field: None };
         let view = View::of(schema, self.definitions).map_err(at(&place))?;
         let doc = view.own_doc().to_owned();
         let hints = view.hints();
         if view.nullable {
-            return Err(at(&place)(Shape::RootOption));
+            return Err(at(&place)(TypeShape::RootOption));
         }
         let ty = match view.kind().map_err(at(&place))? {
-            Kind::List => return Err(at(&place)(Shape::RootList)),
+            Kind::List => return Err(at(&place)(TypeShape::RootList)),
             Kind::Enum(variants) if variants.iter().any(|variant| variant.data.is_some()) => {
-                return Err(at(&place)(Shape::RootEnum));
+                return Err(at(&place)(TypeShape::RootEnum));
             }
             _ => self.type_of(&view, &place)?,
         };
         let root = Element { namespace: self.namespace, local: local.to_owned(), doc, ty, fixed: None, hints };
-        Ok(Model { root, types: self.types, is_whole: true })
+        Ok(Model { root, types: Arc::new(self.types), is_whole: true })
     }
 
     /// The type of a value that is one element.
-    fn type_of(&mut self, view: &View<'a>, place: &Place) -> Result<TypeId, ContractError> {
+    fn type_of(&mut self, view: &View<'a>, place: &TypePlace) -> Result<TypeId, ContractError> {
         match view.kind().map_err(at(place))? {
             Kind::Simple(base) => self.simple(view, base, place),
             Kind::Enum(variants) if variants.iter().all(|variant| variant.data.is_none()) => {
                 self.enumeration(view, &variants, place)
             }
-            Kind::Enum(_) => Err(at(place)(Shape::DataEnum)),
+            Kind::Enum(_) => Err(at(place)(TypeShape::DataEnum)),
             Kind::Unit => Ok(self.add(Type::Complex(empty()))),
             Kind::Struct => self.complex(view, view.definition.map(str::to_owned)),
-            Kind::List => Err(at(place)(Shape::NestedList)),
+            Kind::List => Err(at(place)(TypeShape::NestedList)),
         }
     }
 
@@ -112,10 +112,17 @@ impl<'a> Derivation<'a> {
 
 /// The type of an element that is always empty.
 fn empty() -> Complex {
-    Complex { name: None, doc: String::new(), attributes: Vec::new(), content: Content::Empty, beside: Beside::Nothing }
+    Complex {
+        name: None,
+        doc: String::new(),
+        attributes: Vec::new(),
+        any_attributes: false,
+        content: Content::Empty,
+        beside: Beside::Nothing,
+    }
 }
 
 /// Puts a shape at its place.
-fn at(place: &Place) -> impl Fn(Shape) -> ContractError {
+fn at(place: &TypePlace) -> impl Fn(TypeShape) -> ContractError {
     move |shape| ContractError::Shape { place: place.clone(), shape }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::variants::{self, Variant};
-use crate::schema::contract::Shape;
+use crate::schema::contract::TypeShape;
 
 /// A JSON Schema with its references resolved: the schema of a field, then that of its type, and so on.
 pub(super) struct View<'a> {
@@ -65,23 +65,27 @@ const KEYWORDS: [&str; 32] = [
 const LENGTHS: [&str; 2] = ["minLength", "maxLength"];
 
 impl<'a> View<'a> {
-    pub(super) fn of(schema: &'a Value, definitions: &'a Map<String, Value>) -> Result<Self, Shape> {
+    pub(super) fn of(schema: &'a Value, definitions: &'a Map<String, Value>) -> Result<Self, TypeShape> {
         // A type that is only a reference to itself never ends.
         const LONGEST: usize = 64;
         let mut view = Self { layers: Vec::new(), nullable: false, definition: None, outer: 0 };
         let mut next = Some(schema);
         while let Some(schema) = next {
-            let layer = schema.as_object().ok_or(Shape::Anything)?;
+            let layer = schema.as_object().ok_or(TypeShape::Anything)?;
             let known = |key: &&String| KEYWORDS.contains(&key.as_str()) || LENGTHS.contains(&key.as_str());
             // Keywords that begin with x- are notes by convention.
             if let Some(rule) = layer.keys().find(|key| !known(key) && !key.starts_with("x-")) {
-                return Err(if rule == "unevaluatedProperties" { Shape::Flatten } else { Shape::Rule(rule.clone()) });
+                return Err(if rule == "unevaluatedProperties" {
+                    TypeShape::Flatten
+                } else {
+                    TypeShape::Rule(rule.clone())
+                });
             }
             view.layers.push(layer);
             view.nullable |= allows_null(layer);
             next = view.inner(layer, definitions)?;
             if view.layers.len() > LONGEST {
-                return Err(Shape::Endless);
+                return Err(TypeShape::Endless);
             }
         }
         Ok(view)
@@ -92,9 +96,9 @@ impl<'a> View<'a> {
         &mut self,
         layer: &'a Map<String, Value>,
         definitions: &'a Map<String, Value>,
-    ) -> Result<Option<&'a Value>, Shape> {
+    ) -> Result<Option<&'a Value>, TypeShape> {
         if let Some(Value::String(reference)) = layer.get("$ref") {
-            let (name, schema) = definition(reference, definitions).ok_or(Shape::Anything)?;
+            let (name, schema) = definition(reference, definitions).ok_or(TypeShape::Anything)?;
             self.definition = Some(name);
             self.outer = self.layers.len();
             return Ok(Some(schema));
@@ -108,7 +112,7 @@ impl<'a> View<'a> {
         }
         match layer.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
             Some([one]) => Ok(Some(one)),
-            Some(_) => Err(Shape::Flatten),
+            Some(_) => Err(TypeShape::Flatten),
             None => Ok(None),
         }
     }
@@ -146,25 +150,25 @@ impl<'a> View<'a> {
         self.layers[..self.outer].iter().any(|layer| RULES.iter().any(|rule| layer.contains_key(*rule)))
     }
 
-    pub(super) fn kind(&self) -> Result<Kind<'a>, Shape> {
-        let innermost = self.layers.last().ok_or(Shape::Anything)?;
+    pub(super) fn kind(&self) -> Result<Kind<'a>, TypeShape> {
+        let innermost = self.layers.last().ok_or(TypeShape::Anything)?;
         let choice = ["oneOf", "anyOf"].iter().any(|key| innermost.contains_key(*key));
         if choice && innermost.contains_key("properties") {
-            return Err(Shape::Flatten);
+            return Err(TypeShape::Flatten);
         }
         if choice || innermost.contains_key("enum") || innermost.contains_key("const") {
             return variants::of(innermost).map(Kind::Enum);
         }
         match one_type(innermost.get("type"))? {
             "null" => Ok(Kind::Unit),
-            "array" if innermost.contains_key("prefixItems") => Err(Shape::Tuple),
-            "array" if innermost.get("uniqueItems") == Some(&Value::Bool(true)) => Err(Shape::Set),
+            "array" if innermost.contains_key("prefixItems") => Err(TypeShape::Tuple),
+            "array" if innermost.get("uniqueItems") == Some(&Value::Bool(true)) => Err(TypeShape::Set),
             "array" => Ok(Kind::List),
             "object" => {
                 let open = innermost.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false));
                 match (open, innermost.contains_key("properties")) {
-                    (true, true) => Err(Shape::Flatten),
-                    (true, false) => Err(Shape::Map),
+                    (true, true) => Err(TypeShape::Flatten),
+                    (true, false) => Err(TypeShape::Map),
                     (false, _) => Ok(Kind::Struct),
                 }
             }
@@ -182,7 +186,7 @@ fn allows_null(layer: &Map<String, Value>) -> bool {
 }
 
 /// The only type other than `null`.
-fn one_type(ty: Option<&Value>) -> Result<&str, Shape> {
+fn one_type(ty: Option<&Value>) -> Result<&str, TypeShape> {
     match ty {
         Some(Value::String(ty)) => Ok(ty),
         Some(Value::Array(types)) => {
@@ -190,10 +194,10 @@ fn one_type(ty: Option<&Value>) -> Result<&str, Shape> {
             match (types.next(), types.next()) {
                 (Some(one), None) => Ok(one),
                 (None, _) => Ok("null"),
-                _ => Err(Shape::Untagged),
+                _ => Err(TypeShape::Untagged),
             }
         }
-        _ => Err(Shape::Anything),
+        _ => Err(TypeShape::Anything),
     }
 }
 

@@ -461,7 +461,7 @@ pub(super) fn tree(given: &str) -> Option<Tree> {
 /// A text escaped for the value of an attribute.
 pub(in crate::schema) fn attribute(text: &str) -> String {
     let mut out = String::new();
-    crate::schema::escape::escape_lossy(&mut out, text, crate::schema::escape::Place::Attribute);
+    crate::ladder::escape::escape_lossy(&mut out, text, crate::ladder::escape::EscapeContext::Attribute);
     out
 }
 

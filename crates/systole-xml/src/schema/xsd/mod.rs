@@ -18,10 +18,9 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use serde::{Deserialize, Serialize};
 
 use super::contract::{ContractError, DocumentProblem};
-use super::engine::{self, Components, Grammar, any_type};
-use super::example::requires_too_many;
-use super::model::{Element, Model};
-use super::payload_schema::PayloadSchema;
+use super::engine::{self, Components, Grammar};
+use super::example::{Measure, Sizes, too_many};
+use super::payload_schema::{ExampleRoom, PayloadSchema};
 use crate::vocab::{Position, QName};
 use documents::Documents;
 pub use pitfalls::Pitfall;
@@ -98,16 +97,19 @@ impl XsdSet {
         let components = compile(documents, &reader)?;
         let grammar = components.grammar();
         let mut digests = HashMap::new();
-        let (mut parts, mut room) = (PARTS, EXAMPLES);
-        let mut schemas: Vec<PayloadSchema> = Vec::new();
         let mut seen = HashSet::new();
-        for (qname, element) in reader.elements() {
-            if !seen.insert(qname) {
-                continue;
-            }
-            let Some(root) = grammar.element(qname.namespace(), qname.local()) else { continue };
-            let model = components.model(root, &mut parts).unwrap_or_else(|| opaque(qname));
-            if let Some(elements) = requires_too_many(&model) {
+        let declared: Vec<_> = reader
+            .elements()
+            .iter()
+            .filter(|(qname, _)| seen.insert(qname))
+            .filter_map(|(qname, element)| Some((qname, element, grammar.element(qname.namespace(), qname.local())?)))
+            .collect();
+        let models = components.models(declared.iter().map(|(qname, _, root)| (*qname, *root)), PARTS);
+        let sizes = models.first().map(|model| Sizes::of(model, Measure::ELEMENTS));
+        let room = ExampleRoom::new(EXAMPLES);
+        let mut schemas: Vec<PayloadSchema> = Vec::new();
+        for ((qname, element, root), model) in declared.into_iter().zip(models) {
+            if let Some(elements) = sizes.as_ref().and_then(|sizes| too_many(&model, sizes)) {
                 return Err(documents.problem(element, DocumentProblem::TooMany { elements }));
             }
             let document = documents.get(element.document);
@@ -119,7 +121,7 @@ impl XsdSet {
                 text,
                 model,
                 qname.clone(),
-                &mut room,
+                room.clone(),
             ));
         }
         if schemas.is_empty() {
@@ -129,7 +131,8 @@ impl XsdSet {
     }
 }
 
-/// Maximum number of bytes that are written for examples of all payloads of a schema. Payloads beyond that have none.
+/// Maximum number of steps that are taken to make the examples of all payloads of a schema, in the order in which they are
+/// first asked for: bytes that are written, mainly. Payloads beyond that have none.
 const EXAMPLES: usize = 2 << 20;
 
 /// Maximum number of bytes of the names of all payloads of a schema, namespaces included; each counts for [`PAYLOAD`]
@@ -139,8 +142,8 @@ const PAYLOAD: usize = 180;
 const TOO_MANY: &str = "the schema declares too many payloads: more than 1,900,000 bytes of their names and namespaces, 180 \
                         more for each; make elements that no message carries local";
 
-/// Maximum number of types, elements, attributes and facets in the models of all payloads of a schema together.
-/// Payloads beyond that have no example.
+/// Maximum number of types, elements, attributes and facets in the models of all payloads of a schema together; those of
+/// a type count once. Payloads beyond that have no example.
 const PARTS: usize = 100_000;
 
 /// Compiles the components of documents, which make one schema.
@@ -155,19 +158,6 @@ pub(super) fn compile<'r, 'a>(
 pub(super) fn grammar_of(document: &str) -> Result<Arc<Grammar>, ContractError> {
     let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
     Ok(compile(&documents, &Reader::new(&documents))?.into_grammar())
-}
-
-/// The model of an element of which only the name is known.
-fn opaque(qname: &QName) -> Model {
-    let root = Element {
-        namespace: qname.namespace().into(),
-        local: qname.local().to_owned(),
-        doc: String::new(),
-        ty: 0,
-        fixed: None,
-        hints: Vec::new(),
-    };
-    Model { root, types: vec![any_type()], is_whole: false }
 }
 
 fn document_error(document: &str, at: Option<Position>, problem: DocumentProblem) -> ContractError {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::simple::{Scope, check_notation};
+use super::simple::{Scope, check_notation, checked_key};
 use super::{Compiler, Wrong, key, value_constraint, wrong};
 use crate::schema::engine::grammar::{
     Attribute, AttributeUse, Attributes, Derivations, FEW, Name, ProcessContents, ValueConstraint, Wildcard,
@@ -146,7 +146,7 @@ impl Compiler<'_, '_> {
                 let constraint = self.checked_value(place, &attribute, constraint)?;
                 let scope = Scope::new(tree, place.node);
                 if let Some(fixed) = attribute.fixed()
-                    && !(constraint.fixed && attribute.ty.equal(fixed, &constraint.text, &scope))
+                    && !(constraint.fixed && attribute.ty.equal(fixed, &constraint.text, &scope) == Ok(true))
                 {
                     return wrong(format!(
                         "the attribute is declared with the fixed value '{}', which its use can't change",
@@ -223,13 +223,9 @@ impl Compiler<'_, '_> {
         if attribute.ty.is_id() {
             return wrong("an attribute that is an ID can't have a default or fixed value");
         }
-        match attribute.ty.check(&constraint.text, &scope) {
-            Ok(()) => {
-                if scope.was_asked() {
-                    let mut key = String::new();
-                    attribute.ty.key(&mut key, &constraint.text, &scope);
-                    constraint.key = Some(key.into());
-                }
+        match checked_key(&attribute.ty, &constraint.text, &scope) {
+            Ok(key) => {
+                constraint.key = key;
                 Ok(constraint)
             }
             Err(mismatch) => Err(self.wrong_value(place, &constraint, &mismatch.to_string())),
@@ -286,8 +282,8 @@ impl Compiler<'_, '_> {
                 return wrong(format!("the type of the attribute '{local}' is not derived from its type in the base"));
             }
             if let Some(fixed) = before.attribute.fixed() {
-                let is_kept =
-                    used.attribute.fixed().is_some_and(|own| before.attribute.ty.equal(own, fixed, &NoPrefixes));
+                let equal = |own: &str| before.attribute.ty.equal(own, fixed, &NoPrefixes) == Ok(true);
+                let is_kept = used.attribute.fixed().is_some_and(equal);
                 if !is_kept {
                     let fixed = quoted(fixed);
                     return wrong(format!(

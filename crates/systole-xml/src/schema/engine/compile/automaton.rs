@@ -131,6 +131,7 @@ impl Automata<'_> {
             positions,
             numbers: HashMap::with_capacity(expected),
             by_lists: HashMap::with_capacity(expected),
+            behind: vec![None; positions.leaves.len()],
             subsets: Vec::with_capacity(expected),
         };
         construction.number(Subset {
@@ -287,6 +288,9 @@ struct Construction<'c, 'p> {
     numbers: HashMap<Subset, StateId>,
     /// The states by the follow lists whose union their subset is, which are cheaper to look up than the subset.
     by_lists: HashMap<Subset, StateId>,
+    /// The state after each position that is the only copy of its particle: in a row of optional elements, all states
+    /// before it lead to it.
+    behind: Vec<Option<StateId>>,
     /// The subsets by number.
     subsets: Vec<Subset>,
 }
@@ -322,6 +326,12 @@ impl<'p> Construction<'_, 'p> {
     /// The state after any of the copies of a particle.
     fn target(&mut self, copies: &[u32], budget: &mut Budget) -> Result<StateId, Wrong> {
         let positions = self.positions;
+        if let [only] = copies
+            && let Some(known) = self.behind[*only as usize]
+        {
+            budget.spend(1)?;
+            return Ok(known);
+        }
         let counted = copies.iter().copied().find(|copy| positions.leaves[*copy as usize].counter.is_some());
         if counted.is_some() && copies.len() > 1 {
             return wrong("a particle with large bounds stands in a group that is optional and repeats");
@@ -330,12 +340,18 @@ impl<'p> Construction<'_, 'p> {
         budget.spend(1 + lists.numbers().len() + copies.len())?;
         let accepts = copies.iter().any(|copy| positions.last[*copy as usize]);
         let by_lists = Subset { next: lists, accepts, counted };
-        if let Some(known) = self.by_lists.get(&by_lists) {
-            return Ok(*known);
+        let state = match self.by_lists.get(&by_lists) {
+            Some(known) => *known,
+            None => {
+                let next = positions.union(&by_lists.next, budget)?;
+                let state = self.number(Subset { next, accepts, counted });
+                self.by_lists.insert(by_lists, state);
+                state
+            }
+        };
+        if let [only] = copies {
+            self.behind[*only as usize] = Some(state);
         }
-        let next = positions.union(&by_lists.next, budget)?;
-        let state = self.number(Subset { next, accepts, counted });
-        self.by_lists.insert(by_lists, state);
         Ok(state)
     }
 

@@ -10,7 +10,7 @@ use super::model::{Components, Kept};
 use super::particle::{Particle, Term};
 use super::positions::Budget;
 use super::restriction::Restriction;
-use super::simple::Scope;
+use super::simple::{Scope, checked_key};
 use super::substitution::Substitutions;
 use super::{Compiler, Draft, DraftContent, Slot, Wrong, wrong};
 use crate::schema::engine::grammar::{Content, Derivation, ElementId, Grammar, NameId, NameMap, StateId, Type, TypeId};
@@ -99,13 +99,9 @@ impl<'r, 'a> Compiler<'r, 'a> {
             Content::Simple(simple) if simple.is_id() => {
                 wrong("an element that is an ID can't have a default or fixed value")
             }
-            Content::Simple(simple) => match simple.check(&value.text, &scope) {
-                Ok(()) => {
-                    if scope.was_asked() {
-                        let mut key = String::new();
-                        simple.key(&mut key, &value.text, &scope);
-                        value.key = Some(key.into());
-                    }
+            Content::Simple(simple) => match checked_key(simple, &value.text, &scope) {
+                Ok(key) => {
+                    value.key = key;
                     Ok(())
                 }
                 Err(mismatch) => {

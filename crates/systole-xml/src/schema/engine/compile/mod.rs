@@ -1,7 +1,7 @@
 //! Compilation of schema documents to a [`Grammar`]: first all components are read into drafts, which may refer to each
 //! other; then their particles become automata, which need to know every substitution.
 //!
-//! What always holds: each broken rule of the Recommendation is a [`Wrong`] with its place. Nesting, positions, states
+//! Invariants: each broken rule of the Recommendation is a [`Wrong`] with its place. Nesting, positions, states
 //! and edges are bounded, so a hostile schema ends in a [`Wrong`] too.
 
 mod attributes;
@@ -34,7 +34,7 @@ use crate::schema::xsd::read::{Kind, Name as Reference, Place, Reader};
 use crate::schema::xsd::tree::Tree;
 use attributes::Written;
 use constraints::DraftConstraint;
-pub(in crate::schema) use model::{Components, any_type};
+pub(in crate::schema) use model::Components;
 use model::{Made, Narrowed};
 use particle::{ModelGroup, Particle};
 use simple::check_notation;

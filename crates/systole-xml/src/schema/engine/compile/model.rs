@@ -10,12 +10,13 @@ use foldhash::{HashMap, HashSet, HashSetExt};
 use super::particle::{Order, Particle, Term};
 use super::substitution::Substitutions;
 use super::{Draft, DraftContent};
-use crate::schema::engine::grammar::{AttributeUse, ElementId, Grammar, Name, TypeId, UNBOUNDED};
+use crate::schema::engine::grammar::{AttributeUse, Attributes, ElementId, Grammar, Name, TypeId, UNBOUNDED};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::Builtin;
 use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
 use crate::schema::pattern::Pattern;
 use crate::schema::xsd::read::{Place, Reader};
+use crate::vocab::QName;
 
 /// The components of a schema that remain once its grammar is compiled.
 pub(in crate::schema) struct Components<'r, 'a> {
@@ -90,19 +91,31 @@ impl<'r, 'a> Components<'r, 'a> {
         self.grammar
     }
 
-    /// The model of a global element; `None` if it takes more parts than are `left` for all models of the schema.
-    pub(in crate::schema) fn model(&self, element: ElementId, left: &mut usize) -> Option<Model> {
+    /// The models of global elements, each with its name. They have at most `parts` parts together, those of shared types
+    /// counted once; the models that would take more have no parts.
+    pub(in crate::schema) fn models<'q>(
+        &self,
+        elements: impl Iterator<Item = (&'q QName, ElementId)>,
+        parts: usize,
+    ) -> Vec<Model> {
         let mut projection = Projection {
             components: self,
-            types: Vec::new(),
+            types: vec![any_type(Beside::Unknown)],
             made: BTreeMap::new(),
+            added: Vec::new(),
             pending: Vec::new(),
             namespace: None,
-            left: *left,
+            left: parts,
+            tries: 2 * parts,
         };
-        let root = projection.whole(element);
-        *left = projection.left;
-        Some(Model { root: root?, types: projection.types, is_whole: self.substitutions.is_empty() })
+        let roots: Vec<_> = elements.map(|(name, element)| (name, projection.whole(element))).collect();
+        let types = Arc::new(projection.types);
+        let is_whole = self.substitutions.is_empty();
+        let model = |(name, root): (&QName, Option<model::Element>)| match root {
+            Some(root) => Model { root, types: types.clone(), is_whole },
+            None => Model { root: opaque(name), types: types.clone(), is_whole: false },
+        };
+        roots.into_iter().map(model).collect()
     }
 
     fn docs(&self, place: &Place) -> String {
@@ -110,19 +123,26 @@ impl<'r, 'a> Components<'r, 'a> {
     }
 }
 
-/// A model under construction.
+/// The models of a schema under construction.
 struct Projection<'c, 'r, 'a> {
     components: &'c Components<'r, 'a>,
     types: Vec<Type>,
     /// Types of the grammar with their ids in the model.
     made: BTreeMap<TypeId, model::TypeId>,
+    /// The types of the grammar that the present payload added to them.
+    added: Vec<TypeId>,
     /// Types that are referred to but not projected yet, with their ids in the model.
     pending: Vec<(TypeId, model::TypeId)>,
     /// The namespace of the last name, reused because neighbouring names mostly share it.
     namespace: Option<(Namespace, Arc<str>)>,
-    /// The number of parts that the model may still have.
+    /// The number of parts that the models may still have.
     left: usize,
+    /// The number of parts that may still be made, those of models that took too many included.
+    tries: usize,
 }
+
+/// The type in each model whose parts are not known.
+const UNKNOWN: model::TypeId = 0;
 
 /// The bytes of a text that count as one part: names stand ten times in a payload's schema, example and prompt, values
 /// six times, documentation three times.
@@ -133,8 +153,23 @@ const PATTERN: usize = 4;
 const DOC: usize = 100;
 
 impl Projection<'_, '_, '_> {
-    /// The declaration of a global element. Projects all types that it leads to.
+    /// The declaration of a global element. Projects all types that it leads to, or adds none if they have too many parts.
     fn whole(&mut self, element: ElementId) -> Option<model::Element> {
+        let (known, left) = (self.types.len(), self.left);
+        self.added.clear();
+        let root = self.with_types(element);
+        if root.is_none() {
+            self.types.truncate(known);
+            self.left = left;
+            self.pending.clear();
+            for id in &self.added {
+                self.made.remove(id);
+            }
+        }
+        root
+    }
+
+    fn with_types(&mut self, element: ElementId) -> Option<model::Element> {
         let root = self.element(element, None)?;
         while let Some((id, at)) = self.pending.pop() {
             self.types[at] = match self.components.types[id.index()].is_simple {
@@ -172,8 +207,9 @@ impl Projection<'_, '_, '_> {
         if let Some(known) = self.made.get(&id) {
             return Some(*known);
         }
-        let at = self.add(any_type())?;
+        let at = self.add(any_type(Beside::Anything))?;
         self.made.insert(id, at);
+        self.added.push(id);
         if id != self.components.grammar.any {
             self.pending.push((id, at));
         }
@@ -275,7 +311,8 @@ impl Projection<'_, '_, '_> {
     fn complex(&mut self, id: TypeId) -> Option<Complex> {
         let components = self.components;
         let kept = &components.types[id.index()];
-        let uses = &components.grammar.types[id.index()].attributes.uses;
+        let Attributes { uses, wildcard, .. } = &components.grammar.types[id.index()].attributes;
+        let any_attributes = wildcard.is_some();
         let attributes = uses.iter().map(|used| self.attribute(used)).collect::<Option<_>>()?;
         let (content, beside) = match &kept.content {
             DraftContent::Empty => (Content::Empty, Beside::Nothing),
@@ -289,7 +326,7 @@ impl Projection<'_, '_, '_> {
             }
         };
         let (name, doc) = self.title(id)?;
-        Some(Complex { name, doc, attributes, content, beside })
+        Some(Complex { name, doc, attributes, any_attributes, content, beside })
     }
 
     /// The type of the text content of a complex type.
@@ -376,6 +413,7 @@ impl Projection<'_, '_, '_> {
 
     fn spend(&mut self, parts: usize) -> Option<()> {
         self.left = self.left.checked_sub(parts)?;
+        self.tries = self.tries.checked_sub(parts)?;
         Some(())
     }
 }
@@ -394,8 +432,20 @@ fn parts_of(sequence: &[Particle]) -> Vec<&Particle> {
     parts
 }
 
-/// The model of `xs:anyType`, with empty content as the simplest that is valid.
-pub(in crate::schema) fn any_type() -> Type {
+/// The declaration of a payload of which only the name is known.
+fn opaque(name: &QName) -> model::Element {
+    model::Element {
+        namespace: name.namespace().into(),
+        local: name.local().to_owned(),
+        doc: String::new(),
+        ty: UNKNOWN,
+        fixed: None,
+        hints: Vec::new(),
+    }
+}
+
+/// The model of `xs:anyType`, or of a type that is not known, with empty content as the simplest that is valid.
+fn any_type(beside: Beside) -> Type {
     let (attributes, content) = (Vec::new(), Content::Empty);
-    Type::Complex(Complex { name: None, doc: String::new(), attributes, content, beside: Beside::Anything })
+    Type::Complex(Complex { name: None, doc: String::new(), attributes, any_attributes: true, content, beside })
 }

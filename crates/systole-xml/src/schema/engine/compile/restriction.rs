@@ -175,7 +175,7 @@ impl Restriction<'_> {
 
     fn same_value(&self, element: &Element, one: &str, other: &str) -> bool {
         match &self.drafts[element.ty.index()].content {
-            super::DraftContent::Simple(simple) => simple.equal(one, other, &super::attributes::NoPrefixes),
+            super::DraftContent::Simple(simple) => simple.equal(one, other, &super::attributes::NoPrefixes) == Ok(true),
             _ => false,
         }
     }

@@ -7,7 +7,7 @@ use foldhash::HashSet;
 use super::model::Made;
 use super::{Compiler, Draft, DraftContent, Wrong, derivations, wrong};
 use crate::schema::engine::grammar::TypeId;
-use crate::schema::engine::simple::{Facet, Prefixes, SimpleType, Unsupported};
+use crate::schema::engine::simple::{Facet, Mismatch, Prefixes, SimpleType, Unsupported};
 use crate::schema::pattern;
 use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Place};
@@ -251,6 +251,17 @@ impl<'a> Scope<'a> {
     pub(super) fn was_asked(&self) -> bool {
         self.was_asked.get()
     }
+}
+
+/// Checks the text of a default or fixed value. Its key is kept only if its value depends on the prefixes in scope.
+pub(super) fn checked_key(ty: &SimpleType, text: &str, scope: &Scope) -> Result<Option<Box<str>>, Mismatch> {
+    ty.check(text, scope)?;
+    if !scope.was_asked() {
+        return Ok(None);
+    }
+    let mut key = String::new();
+    ty.key(&mut key, text, scope)?;
+    Ok(Some(key.into()))
 }
 
 impl Prefixes for Scope<'_> {

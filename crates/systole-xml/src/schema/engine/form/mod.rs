@@ -1,7 +1,7 @@
 //! A form in which a person writes a payload: the compiled schema asks, line by line, for all that the payload may
 //! hold.
 //!
-//! What always holds: the answers alone make the payload. Only a value that the schema fixes is written without a
+//! Invariants: the answers alone make the payload. Only a value that the schema fixes is written without a
 //! question, and an empty line means a value only if the schema gives one. Each answer is validated at once, and asked
 //! for again with the rule that it breaks; the whole payload is validated before it is shown, and shown before it is
 //! sent. Optional parts are asked for, never expanded, so that a recursive type ends; depth and size have the limits of
@@ -68,7 +68,7 @@ enum Stage {
 
 /// Outcome of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
+pub enum FormStep {
     /// The text to show; the form waits for another line.
     Ask(String),
     /// The payload that the person wants to send.
@@ -86,7 +86,7 @@ const QUOTES: &str = "\"\"\"";
 
 impl Form {
     /// Starts a form for a payload. Returns the form and its first question.
-    pub fn new(schema: PayloadSchema, limits: XmlLimits) -> (Self, Turn) {
+    pub fn new(schema: PayloadSchema, limits: XmlLimits) -> (Self, FormStep) {
         let filling = Filling::new(schema.grammar().1, !schema.is_qualified());
         let mut form = Self {
             schema,
@@ -100,16 +100,16 @@ impl Form {
             closed: false,
         };
         let turn = match form.advance() {
-            Turn::Ask(prompt) => Turn::Ask(format!("{HELP}{prompt}")),
+            FormStep::Ask(prompt) => FormStep::Ask(format!("{HELP}{prompt}")),
             turn => turn,
         };
         (form, turn)
     }
 
     /// Takes a line of the person, without its line feed.
-    pub fn line(&mut self, line: &str) -> Turn {
+    pub fn line(&mut self, line: &str) -> FormStep {
         if std::mem::take(&mut self.closed) && line.trim().is_empty() {
-            return Turn::Ask(self.prompt().to_owned());
+            return FormStep::Ask(self.prompt().to_owned());
         }
         match std::mem::replace(&mut self.stage, Stage::Asking) {
             Stage::Block { lines, is_xml } => self.block(lines, is_xml, line),
@@ -134,15 +134,15 @@ impl Form {
         }
     }
 
-    fn keep_block(&mut self, lines: String, is_xml: bool) -> Turn {
+    fn keep_block(&mut self, lines: String, is_xml: bool) -> FormStep {
         if lines.len() > self.limits.message_bytes {
             return self.again(format!("more than {} bytes, the limit of a message", self.limits.message_bytes));
         }
         self.stage = Stage::Block { lines, is_xml };
-        Turn::Ask(String::new())
+        FormStep::Ask(String::new())
     }
 
-    fn block(&mut self, mut lines: String, is_xml: bool, line: &str) -> Turn {
+    fn block(&mut self, mut lines: String, is_xml: bool, line: &str) -> FormStep {
         if !is_xml && line.trim_end() == QUOTES {
             lines.pop();
             return self.submit(&lines);
@@ -160,7 +160,7 @@ impl Form {
     }
 
     /// Answers the open question.
-    fn submit(&mut self, answer: &str) -> Turn {
+    fn submit(&mut self, answer: &str) -> FormStep {
         match self.give(answer) {
             Ok(()) => self.advance(),
             Err(why) => self.again(why),
@@ -187,7 +187,7 @@ impl Form {
     }
 
     /// Continues with the next question that has no answer yet, or with the review.
-    fn advance(&mut self) -> Turn {
+    fn advance(&mut self) -> FormStep {
         loop {
             match self.replay() {
                 Ok(true) => return self.ask(""),
@@ -231,8 +231,8 @@ impl Form {
         }
     }
 
-    fn ask(&mut self, said: &str) -> Turn {
-        Turn::Ask(format!("{said}{}", self.prompt()))
+    fn ask(&mut self, said: &str) -> FormStep {
+        FormStep::Ask(format!("{said}{}", self.prompt()))
     }
 
     /// The prompt of the current stage.
@@ -245,11 +245,11 @@ impl Form {
         }
     }
 
-    fn again(&mut self, why: String) -> Turn {
+    fn again(&mut self, why: String) -> FormStep {
         self.ask(&format!("{why}\n"))
     }
 
-    fn back(&mut self) -> Turn {
+    fn back(&mut self) -> FormStep {
         let is_wished = |asked: &&Question| self.as_xml.contains(&asked.element) && matches!(asked.kind, Kind::Xml(_));
         match self.filling.asked.as_ref().filter(is_wished).map(|asked| asked.element.clone()) {
             Some(path) => {
@@ -265,7 +265,7 @@ impl Form {
         self.advance()
     }
 
-    fn xml(&mut self) -> Turn {
+    fn xml(&mut self) -> FormStep {
         match &self.filling.asked {
             Some(asked) if !matches!(asked.kind, Kind::Xml(_)) => {
                 self.as_xml.insert(asked.element.clone());
@@ -276,7 +276,7 @@ impl Form {
         }
     }
 
-    fn review(&mut self) -> Turn {
+    fn review(&mut self) -> FormStep {
         let filling = std::mem::replace(&mut self.filling, Filling::new(self.schema.grammar().1, false));
         let written = filling.finish();
         let shown = written.clone();
@@ -290,39 +290,39 @@ impl Form {
             Err(why) => format!("{shown}\n{why}\n{UNFIT}"),
         };
         self.stage = Stage::Review(judged);
-        Turn::Ask(text)
+        FormStep::Ask(text)
     }
 
-    fn reviewed(&mut self, payload: Result<String, String>, line: &str) -> Turn {
+    fn reviewed(&mut self, payload: Result<String, String>, line: &str) -> FormStep {
         match (line, payload) {
-            ("y" | "yes", Ok(payload)) => Turn::Send(payload),
+            ("y" | "yes", Ok(payload)) => FormStep::Send(payload),
             ("n" | "no" | ":quit", _) => cancelled(""),
             (":back", _) => self.back(),
             ("e", payload) if self.given.is_empty() => {
                 self.stage = Stage::Review(payload);
-                Turn::Ask("There was nothing to answer: y or n: ".to_owned())
+                FormStep::Ask("There was nothing to answer: y or n: ".to_owned())
             }
             ("e", _) => self.list(""),
             (_, payload) => {
                 let expected = if payload.is_ok() { "y, n or e" } else { "e or n" };
                 self.stage = Stage::Review(payload);
-                Turn::Ask(format!("found '{line}', expected {expected}: "))
+                FormStep::Ask(format!("found '{line}', expected {expected}: "))
             }
         }
     }
 
     /// Lists the answers, and asks for the one to change.
-    fn list(&mut self, said: &str) -> Turn {
+    fn list(&mut self, said: &str) -> FormStep {
         let mut text = said.to_owned();
         for (number, Given { prompt, answer, .. }) in (1..).zip(&self.given) {
             let asked = prompt.lines().last().unwrap_or_default().trim_end();
             let _ = writeln!(text, "  {number}  {asked} {answer}");
         }
         self.stage = Stage::Editing;
-        Turn::Ask(text + WHICH)
+        FormStep::Ask(text + WHICH)
     }
 
-    fn edited(&mut self, line: &str) -> Turn {
+    fn edited(&mut self, line: &str) -> FormStep {
         match line.parse::<usize>() {
             Ok(0) => self.restart(None),
             Ok(number) if (1..=self.given.len()).contains(&number) => {
@@ -341,6 +341,6 @@ fn is_command(line: &str) -> bool {
     line.strip_prefix(':').is_some_and(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
-fn cancelled(why: &str) -> Turn {
-    Turn::Cancelled(format!("{why}nothing was sent."))
+fn cancelled(why: &str) -> FormStep {
+    FormStep::Cancelled(format!("{why}nothing was sent."))
 }

@@ -6,7 +6,7 @@ use super::{Started, Walk};
 use crate::ladder::scan::{find, unescape_into};
 use crate::schema::engine::grammar::{Attribute, AttributeUse, Attributes, ProcessContents};
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::engine::simple::{Identity, SimpleType};
+use crate::schema::engine::simple::{Identity, Mismatch, SimpleType};
 
 impl<'a> Walk<'_, 'a> {
     /// Validates the attributes of an element (XSD 1.0 part 1, section 3.4.4, Element Locally Valid (Complex Type),
@@ -86,18 +86,27 @@ impl<'a> Walk<'_, 'a> {
     fn attribute(&mut self, started: &Started<'a>, name: &str, written: &'a str, attribute: &Attribute) {
         let resolved = std::mem::take(&mut self.judge.text);
         let (value, buffer) = resolve(written, resolved);
-        let value = value.unwrap_or(&buffer);
-        let prefixes = self.judge.scope.prefixes(self.text);
-        match attribute.ty.check(value, &prefixes) {
-            Err(mismatch) => self.refuse_attribute(started, name, mismatch),
-            Ok(()) => match attribute.value.as_ref().filter(|value| value.fixed) {
-                Some(fixed) if !is_fixed(&attribute.ty, value, fixed, &prefixes) => {
-                    self.refuse_attribute(started, name, format_args!("found '{value}', expected '{}'", fixed.text));
-                }
-                _ => self.identify(&attribute.ty, value, started.number, Some(started.number)),
-            },
-        }
+        self.attribute_value(started, name, value.unwrap_or(&buffer), attribute);
         self.judge.text = buffer;
+    }
+
+    #[inline]
+    fn attribute_value(&mut self, started: &Started<'a>, name: &str, value: &str, attribute: &Attribute) {
+        let prefixes = self.judge.scope.prefixes(self.text);
+        if let Err(mismatch) = attribute.ty.check(value, &prefixes) {
+            return self.refuse_attribute_value(started, name, &mismatch);
+        }
+        if let Some(fixed) = attribute.value.as_ref().filter(|value| value.fixed) {
+            match is_fixed(&attribute.ty, value, fixed, &prefixes) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let clause = format_args!("found '{value}', expected '{}'", fixed.text);
+                    return self.refuse_attribute(started, name, clause);
+                }
+                Err(mismatch) => return self.refuse_attribute_value(started, name, &mismatch),
+            }
+        }
+        self.identify(&attribute.ty, value, started.number, Some(started.number));
     }
 
     /// Records a value that is an ID or refers to IDs. An ID belongs to the element `owner`.
@@ -151,6 +160,13 @@ impl<'a> Walk<'_, 'a> {
             // An attribute has a namespace only by a prefix, so the namespace of the payload is shown too.
             namespace => shown_name(Namespace::NONE, namespace, uri, &used.name.local),
         }
+    }
+
+    /// Refuses the value of an attribute.
+    #[cold]
+    pub(super) fn refuse_attribute_value(&mut self, started: &Started, name: &str, mismatch: &Mismatch) {
+        self.refuse_attribute(started, name, mismatch);
+        self.end_without_steps(mismatch);
     }
 
     fn refuse_attribute(&mut self, started: &Started, name: &str, clause: impl std::fmt::Display) {

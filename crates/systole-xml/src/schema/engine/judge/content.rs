@@ -7,7 +7,7 @@ use crate::schema::engine::grammar::{
     AllGroup, Content, Edges, Element, ElementId, Model, ProcessContents, StateId, TypeId, ValueConstraint,
     WildcardEdge,
 };
-use crate::schema::engine::simple::{Prefixes, SimpleType};
+use crate::schema::engine::simple::{Mismatch, Prefixes, SimpleType};
 
 /// The result of a content model for a child element.
 enum Step {
@@ -211,31 +211,64 @@ impl<'a> Walk<'_, 'a> {
         if let (true, Some(constraint)) = (value.is_empty(), constraint) {
             let declared = element.is_some_and(|element| element.ty == ty);
             if !declared && let Err(mismatch) = simple.check(&constraint.text, &prefixes) {
-                self.refuse(started, Part::Content, mismatch);
+                self.refuse_value(started, &mismatch);
             }
-            self.keys_value(simple, &constraint.text);
+            self.keys_value(started, simple, &constraint.text);
             return self.identify(simple, &constraint.text, started.number, None);
         }
         if let Err(mismatch) = simple.check(value, &prefixes) {
-            return self.refuse(started, Part::Content, mismatch);
+            return self.refuse_value(started, &mismatch);
         }
         if let Some(fixed) = constraint.filter(|constraint| constraint.fixed)
-            && !is_fixed(simple, value, fixed, &prefixes)
+            && !self.has_fixed(started, simple, value, fixed)
         {
-            return self.refuse(started, Part::Content, format_args!("found '{value}', expected '{}'", fixed.text));
+            return;
         }
-        self.keys_value(simple, value);
+        self.keys_value(started, simple, value);
         let parent = self.judge.open.last().map(|open| open.number);
         self.identify(simple, value, started.number, parent);
+    }
+
+    /// Reports whether a valid value equals the fixed value; otherwise refuses it.
+    #[inline(never)]
+    fn has_fixed(&mut self, started: &Started<'a>, simple: &SimpleType, value: &str, fixed: &ValueConstraint) -> bool {
+        let found = is_fixed(simple, value, fixed, &self.judge.scope.prefixes(self.text));
+        match &found {
+            Ok(true) => {}
+            Ok(false) => {
+                self.refuse(started, Part::Content, format_args!("found '{value}', expected '{}'", fixed.text));
+            }
+            Err(mismatch) => self.refuse_value(started, mismatch),
+        }
+        found == Ok(true)
+    }
+
+    /// Refuses the value of an element.
+    #[cold]
+    pub(super) fn refuse_value(&mut self, started: &Started<'a>, mismatch: &Mismatch) {
+        self.refuse(started, Part::Content, mismatch);
+        self.end_without_steps(mismatch);
+    }
+
+    /// Ends the walk if no steps are left, because no later value can be compared.
+    pub(super) fn end_without_steps(&mut self, mismatch: &Mismatch) {
+        if mismatch.is_of_steps() {
+            self.most = self.violations.len();
+        }
     }
 }
 
 /// Reports whether a valid value equals the fixed value.
-pub(super) fn is_fixed(simple: &SimpleType, value: &str, fixed: &ValueConstraint, prefixes: &dyn Prefixes) -> bool {
+pub(super) fn is_fixed(
+    simple: &SimpleType,
+    value: &str,
+    fixed: &ValueConstraint,
+    prefixes: &dyn Prefixes,
+) -> Result<bool, Mismatch> {
     let Some(key) = &fixed.key else { return simple.equal(value, &fixed.text, prefixes) };
     let mut own = String::new();
-    simple.key(&mut own, value, prefixes);
-    own == **key
+    simple.key(&mut own, value, prefixes)?;
+    Ok(own == **key)
 }
 
 fn sequence(

@@ -29,9 +29,9 @@ impl<'a> Walk<'_, 'a> {
 
     /// Takes the text of the innermost element, a valid value of its type.
     #[inline]
-    pub(super) fn keys_value(&mut self, simple: &SimpleType, value: &str) {
+    pub(super) fn keys_value(&mut self, started: &Started<'a>, simple: &SimpleType, value: &str) {
         if !self.grammar.constraints.is_empty() {
-            self.keep_key(simple, value);
+            self.keep_key(started, simple, value);
         }
     }
 
@@ -167,10 +167,16 @@ impl<'a> Walk<'_, 'a> {
                 None => grammar.global_attributes.get(namespace, attribute.local()),
             };
             let Some(declared) = declared else { continue };
+            let mut made = Ok(());
             let key = keys.read_once(number, |values| {
                 let prefixes = self.judge.scope.prefixes(self.text);
-                declared.ty.key(values, &unescape(attribute.written()), &prefixes);
+                made = declared.ty.key(values, &unescape(attribute.written()), &prefixes);
             });
+            if let Err(mismatch) = made
+                && mismatch.is_of_steps()
+            {
+                return self.refuse_attribute_value(started, attribute.name(), &mismatch);
+            }
             is_second |= !keys.fill(slot, key, (started.number, number));
         }
         for (number, used) in ty.attributes.uses.iter().enumerate() {
@@ -180,13 +186,17 @@ impl<'a> Walk<'_, 'a> {
                 continue;
             }
             let number = TEXT - 1 - number;
+            let mut made = Ok(());
             let key = keys.read_once(number, |values| match &value.key {
                 Some(key) => values.push_str(key),
                 None => {
                     let prefixes = self.judge.scope.prefixes(self.text);
-                    used.attribute.ty.key(values, &value.text, &prefixes);
+                    made = used.attribute.ty.key(values, &value.text, &prefixes);
                 }
             });
+            if let Err(mismatch) = made {
+                return self.refuse_attribute_value(started, &name.local, &mismatch);
+            }
             is_second |= !keys.fill(slot, key, (started.number, number));
         }
         if is_second {
@@ -196,14 +206,17 @@ impl<'a> Walk<'_, 'a> {
     }
 
     #[inline(never)]
-    fn keep_key(&mut self, simple: &SimpleType, value: &str) {
+    fn keep_key(&mut self, started: &Started<'a>, simple: &SimpleType, value: &str) {
         let keys = &mut self.judge.keys;
         let Some(frame) = keys.frames.last() else { return };
         if keys.waiting.len() == frame.waiting {
             return;
         }
         let start = keys.values.len();
-        simple.key(&mut keys.values, value, &self.judge.scope.prefixes(self.text) as &dyn Prefixes);
+        let prefixes = self.judge.scope.prefixes(self.text);
+        if let Err(mismatch) = simple.key(&mut keys.values, value, &prefixes as &dyn Prefixes) {
+            return self.refuse_value(started, &mismatch);
+        }
         let key = keys.written(start);
         for &slot in &keys.waiting[frame.waiting..] {
             keys.slots[slot] = Slot::Value { key: key.clone(), from: (frame.element, TEXT) };

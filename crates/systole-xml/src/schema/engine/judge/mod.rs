@@ -1,6 +1,6 @@
 //! Validation of payloads: one walk over their canonical bytes.
 //!
-//! What always holds: validation takes time linear in the payload, never recurses, and keeps its memory from one
+//! Invariants: validation takes time linear in the payload, never recurses, and keeps its memory from one
 //! payload to the next. After an error in the content of an element, its content model is no longer followed, and its
 //! later children are validated as usual.
 

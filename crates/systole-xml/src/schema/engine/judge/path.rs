@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::ladder::scan::{Scanner, Token, split_prefix};
+use crate::ladder::scan::{ScanToken, Scanner, split_prefix};
 
 /// The paths of elements by their numbers in document order, such as `order/item[2]/price`.
 ///
@@ -16,7 +16,7 @@ pub(in crate::schema) fn paths(text: &str, elements: &[usize]) -> Vec<String> {
     let mut index = 0;
     for token in Scanner::new(text) {
         match token {
-            Token::Start(tag) => {
+            ScanToken::Start(tag) => {
                 let name = tag.name();
                 let Some(parent) = open.last_mut() else { break };
                 let number = parent.children.entry(name).or_default();
@@ -30,13 +30,13 @@ pub(in crate::schema) fn paths(text: &str, elements: &[usize]) -> Vec<String> {
                 }
                 index += 1;
             }
-            Token::End => {
+            ScanToken::End => {
                 let Some(ended) = open.pop() else { break };
                 if ended.on_path {
                     paths.iter_mut().flatten().for_each(|step| step.settle(&ended));
                 }
             }
-            Token::Text(_) => {}
+            ScanToken::Text(_) => {}
         }
     }
     let written = |path: &Vec<Step>| {

@@ -13,6 +13,7 @@ use super::primitive::Primitive;
 use super::space::Space;
 use super::value::Value;
 use super::{Identity, Prefixes, SimpleType, Unsupported, words};
+use crate::schema::pattern::COMPARISON;
 
 /// The definition of a simple type.
 #[derive(Debug)]
@@ -190,11 +191,14 @@ impl Definition {
     ) -> Result<(Value<'a>, Space), Broken> {
         let wanted = wanted || self.facets.values.is_some();
         let value = |member: &'a SimpleType| match &member.definition.variety {
+            _ if !prefixes.spend(raw.len().saturating_add(COMPARISON)) => Err(Rule::Steps.into()),
             Variety::Union(members) => member.definition.member_value(members, raw, prefixes, wanted),
             _ => member.definition.value(raw, prefixes, wanted).map(|value| (value, member.definition.space)),
         };
-        let found = members.candidates(raw).find_map(|member| value(member).ok());
-        let (value, space) = found.ok_or_else(|| if prefixes.spend(0) { Rule::Member } else { Rule::Steps })?;
+        // A member that has no steps left doesn't refuse the value, so no later one may take it.
+        let decided = |found: &Result<_, Broken>| !matches!(found, Err(broken) if broken.rule != Rule::Steps);
+        let found = members.candidates(raw).map(value).find(decided);
+        let (value, space) = found.unwrap_or(Err(Rule::Member.into()))?;
         if !self.facets.patterns.is_empty() {
             self.facets.check_literal(&space.normalize(raw), prefixes)?;
         }

@@ -39,7 +39,7 @@ pub(in crate::schema) enum Rule {
     Member,
     /// A number in a date or duration has more digits than the engine supports.
     Limit,
-    /// Matching the value against patterns would take more steps than a payload may.
+    /// Comparing the value with patterns and members of unions would take more steps than a payload may.
     Steps,
 }
 
@@ -66,6 +66,11 @@ impl From<Rule> for Broken {
 }
 
 impl Mismatch {
+    /// Reports whether the value was not compared, because no steps are left.
+    pub(in crate::schema) fn is_of_steps(&self) -> bool {
+        self.rule == Rule::Steps
+    }
+
     pub(super) fn new(broken: Broken, value: &str, expected: &str) -> Self {
         let Broken { rule, item } = broken;
         Self { rule, found: item.unwrap_or_else(|| quoted(value)), expected: expected.to_owned() }
@@ -81,8 +86,9 @@ impl fmt::Display for Mismatch {
             Rule::Limit => write!(f, "found '{found}' with a number of too many digits; expected {expected}"),
             Rule::Steps => write!(
                 f,
-                "found '{found}', which is not compared with the pattern: the values up to here take more steps than a \
-                 payload may; send fewer or shorter ones, or have fewer counts inside of counts in the pattern"
+                "found '{found}', which is not compared with its type: the values up to here take more steps than a \
+                 payload may; send fewer or shorter ones, or have fewer counts inside of counts in patterns and fewer \
+                 members in unions"
             ),
             _ => write!(f, "found '{found}', expected {expected}"),
         }

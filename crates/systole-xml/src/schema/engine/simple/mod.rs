@@ -1,11 +1,11 @@
 //! Simple types of XSD 1.0 (part 2, second edition): validation of literals, and equality of values.
 //!
-//! A [`SimpleType`] is compiled once: its facets are values, its patterns one automaton per step of restriction. What
-//! always holds: a check takes time linear in the value (for a union, times those of its members that are not
+//! A [`SimpleType`] is compiled once: its facets are values, its patterns one automaton per step of restriction. A
+//! check takes time linear in the value (for a union, times those of its members that are not
 //! enumerations of few texts), recurses as deep as types nest and never over the value, and allocates nothing for a
 //! valid value unless white space inside of it must be collapsed or its enumeration is one of lists.
 //!
-//! What it does not do: check the structure of a schema, such as references and derivations. A facet that the type
+//! It does not check the structure of a schema, such as references and derivations. A facet that the type
 //! doesn't have, that is malformed or that widens the base is [`Unsupported`].
 
 mod binary;
@@ -34,8 +34,10 @@ pub(crate) use builtin::{Builtin, Kind};
 use definition::{Definition, Variety};
 pub(in crate::schema) use facets::is_facet;
 use fast_path::FastPath;
+use mismatch::Broken;
 pub(in crate::schema) use mismatch::Mismatch;
 use primitive::Primitive;
+use value::Value;
 
 /// A compiled simple type. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -62,7 +64,7 @@ pub(in crate::schema) trait Prefixes {
     /// The namespace name of a prefix; `""` is the default namespace. `None` if it is not bound.
     fn namespace(&self, prefix: &str) -> Option<&str>;
 
-    /// Spends steps on pattern matching; `false` if none are left.
+    /// Spends steps on comparisons with patterns and members of unions; `false` if none are left.
     fn spend(&self, _steps: usize) -> bool {
         true
     }
@@ -160,19 +162,21 @@ impl SimpleType {
         }
         match self.definition.value(value, prefixes, false) {
             Ok(_) => Ok(()),
-            Err(broken) => {
-                let bounds = self.definition.uncounted_bounds(broken.rule);
-                Err(Mismatch::new(broken, value, bounds.as_deref().unwrap_or(self.words())))
-            }
+            Err(broken) => Err(self.mismatch(broken, value)),
         }
     }
 
+    fn mismatch(&self, broken: Broken, value: &str) -> Mismatch {
+        let bounds = self.definition.uncounted_bounds(broken.rule);
+        Mismatch::new(broken, value, bounds.as_deref().unwrap_or(self.words()))
+    }
+
     /// Reports whether two valid literals are equal values.
-    pub(in crate::schema) fn equal(&self, a: &str, b: &str, prefixes: &dyn Prefixes) -> bool {
-        match (self.definition.value(a, prefixes, true), self.definition.value(b, prefixes, true)) {
-            (Ok(a), Ok(b)) => a == b,
-            _ => false,
-        }
+    ///
+    /// # Errors
+    /// [`Mismatch`] if one of them is not valid, or no steps are left to find its value.
+    pub(in crate::schema) fn equal(&self, a: &str, b: &str, prefixes: &dyn Prefixes) -> Result<bool, Mismatch> {
+        Ok(self.value(a, prefixes)? == self.value(b, prefixes)?)
     }
 
     /// Reports whether the type is `xs:ID` or a restriction of it.
@@ -197,10 +201,15 @@ impl SimpleType {
     }
 
     /// Writes a key for a valid literal: equal values, and only they, have equal keys.
-    pub(in crate::schema) fn key(&self, out: &mut String, text: &str, prefixes: &dyn Prefixes) {
-        if let Ok(value) = self.definition.value(text, prefixes, true) {
-            value.key(out);
-        }
+    ///
+    /// # Errors
+    /// [`Mismatch`] if the literal is not valid, or no steps are left to find its value.
+    pub(in crate::schema) fn key(&self, out: &mut String, text: &str, prefixes: &dyn Prefixes) -> Result<(), Mismatch> {
+        self.value(text, prefixes).map(|value| value.key(out))
+    }
+
+    fn value<'a>(&'a self, text: &'a str, prefixes: &'a dyn Prefixes) -> Result<Value<'a>, Mismatch> {
+        self.definition.value(text, prefixes, true).map_err(|broken| self.mismatch(broken, text))
     }
 
     /// The relation of the type to `xs:ID` and `xs:IDREF`.

@@ -7,7 +7,7 @@ use super::EncodeError;
 use super::content::Content;
 use super::element::{Element, Role, end};
 use super::text::Text;
-use crate::schema::escape::Place;
+use crate::ladder::escape::EscapeContext;
 
 /// Writes the fields of a struct: attributes sorted into the start tag, the rest as content.
 pub(super) struct Fields<'a> {
@@ -32,7 +32,7 @@ impl<'a> Fields<'a> {
         self.begin_content();
         let (out, depth) = (&mut *self.out, self.depth + 1);
         match key {
-            "$text" => value.serialize(Text { out, place: Place::Text, held: false }).map(drop),
+            "$text" => value.serialize(Text { out, place: EscapeContext::Text, held: false }).map(drop),
             "$value" => value.serialize(Content { out, depth, item: false, held: false }),
             _ => value.serialize(Element { out, name: key, role: Role::Field, depth }),
         }
@@ -41,7 +41,7 @@ impl<'a> Fields<'a> {
 
     fn attribute<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), EncodeError> {
         let mut text = String::new();
-        if value.serialize(Text { out: &mut text, place: Place::Attribute, held: false })? {
+        if value.serialize(Text { out: &mut text, place: EscapeContext::Attribute, held: false })? {
             let at = self.attributes.partition_point(|(other, _)| *other < name);
             self.attributes.insert(at, (name, text));
             if let Some((start, end)) = self.written {

@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde::ser::{Impossible, Serializer};
 
 use super::{EncodeError, Unencodable};
-use crate::schema::escape::{Place, escape_into};
+use crate::ladder::escape::{EscapeContext, escape_into};
 
 /// Writes one simple value as character data; returns whether there was a value.
 pub(super) struct Text<'a> {
     pub(super) out: &'a mut String,
-    pub(super) place: Place,
+    pub(super) place: EscapeContext,
     /// True for the value in an Option.
     pub(super) held: bool,
 }
@@ -25,7 +25,7 @@ impl Text<'_> {
 }
 
 /// A number in the lexical space of `xs:double`, as the encoder writes it.
-pub(in crate::schema) fn float_text(value: f64) -> String {
+pub(crate) fn float_text(value: f64) -> String {
     let mut out = String::new();
     float(&mut out, value, format_args!("{value}"), format_args!("{value:E}"));
     out

@@ -6,7 +6,7 @@ use serde::ser::{Impossible, SerializeSeq, SerializeTuple, SerializeTupleStruct,
 use super::fields::Fields;
 use super::text::{Text, refused};
 use super::{EncodeError, MAX_DEPTH, Unencodable};
-use crate::schema::escape::{Place, escape_lossy};
+use crate::ladder::escape::{EscapeContext, escape_lossy};
 
 /// Writes one value as an element of a name, or as none, or as several of that name.
 pub(super) struct Element<'a> {
@@ -45,7 +45,7 @@ impl<'a> Element<'a> {
             && !namespace.is_empty()
         {
             self.out.push_str(" xmlns=\"");
-            escape_lossy(self.out, namespace, Place::Attribute);
+            escape_lossy(self.out, namespace, EscapeContext::Attribute);
             self.out.push('"');
         }
         Ok(())
@@ -54,7 +54,7 @@ impl<'a> Element<'a> {
     fn simple<T: Serialize + ?Sized>(mut self, value: &T) -> Result<(), EncodeError> {
         self.begin()?;
         self.out.push('>');
-        value.serialize(Text { out: self.out, place: Place::Text, held: false })?;
+        value.serialize(Text { out: self.out, place: EscapeContext::Text, held: false })?;
         end(self.out, self.name);
         Ok(())
     }

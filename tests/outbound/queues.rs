@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use systole::outbound::Delivery;
+use systole::outbound::OutboundDelivery;
 
 use crate::peer::{Act, OK, Peer};
 use crate::setup::{Folder, deliver, delivery, id, options};
@@ -32,7 +32,7 @@ async fn a_target_that_hangs_holds_up_nobody_else() {
     let peer = Peer::start([OK]).await;
     let folder = Folder::new();
     let outbound = folder.start(options()).await;
-    let hangs = Delivery { target: "silent".parse().unwrap(), ..delivery(1, &silent.url()) };
+    let hangs = OutboundDelivery { target: "silent".parse().unwrap(), ..delivery(1, &silent.url()) };
     outbound.send(hangs).await.unwrap();
     silent.next().await;
     deliver(&outbound, delivery(2, &peer.url())).await.unwrap();
@@ -44,11 +44,11 @@ async fn so_many_attempts_run_at_the_same_time_and_no_more() {
     let mut limits = options().limits;
     limits.attempts = 3;
     let folder = Folder::new();
-    let outbound = folder.start(systole::outbound::Options { limits, ..options() }).await;
+    let outbound = folder.start(options().limits(limits)).await;
     let mut handles = Vec::new();
     for number in 0..10 {
         let target = format!("peer-{number}").parse().unwrap();
-        handles.push(outbound.send(Delivery { target, ..delivery(number, &peer.url()) }).await.unwrap());
+        handles.push(outbound.send(OutboundDelivery { target, ..delivery(number, &peer.url()) }).await.unwrap());
     }
     let mut seen = HashSet::new();
     for _ in 0..3 {
@@ -72,7 +72,7 @@ async fn many_targets_are_served() {
     let mut handles = Vec::new();
     for number in 0..300 {
         let target = format!("peer-{}", number % 100).parse().unwrap();
-        handles.push(outbound.send(Delivery { target, ..delivery(number, &peer.url()) }).await.unwrap());
+        handles.push(outbound.send(OutboundDelivery { target, ..delivery(number, &peer.url()) }).await.unwrap());
     }
     for handle in &mut handles {
         handle.outcome().await.unwrap().unwrap();

@@ -12,26 +12,19 @@ mod text;
 
 use serde::Serialize;
 
-use super::Payload;
-use crate::ladder::Canonical;
+use super::Canonical;
 use crate::vocab::QName;
 use element::Element;
-pub(in crate::schema) use text::float_text;
+pub(crate) use text::float_text;
 
 /// Maximum depth of elements that a value is encoded as; the strict pass allows as many in a message.
-const MAX_DEPTH: usize = 256;
+pub(crate) const MAX_DEPTH: usize = 256;
 
-/// Encodes a value as the canonical element of its type.
+/// Encodes a value as an element of that name; `qname` is the name once more.
 ///
 /// # Errors
-/// [`EncodeError`] names the field. If the type was accepted as a contract, only a
-/// character that XML can't carry, or the depth, makes a value fail.
-pub fn encode<T: Payload>(value: &T) -> Result<Canonical, EncodeError> {
-    encode_as(value, T::NAMESPACE, T::ROOT, T::qname())
-}
-
-/// Encodes a value as an element of a name that isn't the type's own; `qname` is that name once more.
-pub(in crate::schema) fn encode_as<T: Serialize>(
+/// [`EncodeError`] names the field.
+pub(crate) fn encode_as<T: Serialize>(
     value: &T,
     namespace: &'static str,
     root: &'static str,
@@ -44,6 +37,7 @@ pub(in crate::schema) fn encode_as<T: Serialize>(
 
 /// The reason why a value has no XML form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EncodeError {
     /// A character that XML 1.0 can't carry.
     #[error("{field} holds the character {character:?}, which XML can't carry: remove it or encode the text")]
@@ -77,8 +71,9 @@ pub enum EncodeError {
     },
 }
 
-/// A shape that [`encode`] can't write.
+/// A shape that the encoder can't write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unencodable {
     /// A map, or a struct with a flattened field.
     #[error("a map or a flattened field has no fixed elements: write a struct that names each field")]
@@ -149,6 +144,3 @@ impl serde::ser::Error for EncodeError {
         Self::Refused { field: String::new(), message: message.to_string() }
     }
 }
-
-#[cfg(test)]
-mod tests;

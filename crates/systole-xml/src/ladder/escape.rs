@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::ladder::strict::{is_xml_char, may_hold_forbidden, push_text, push_value};
+use super::strict::{is_xml_char, may_hold_forbidden, push_text, push_value};
 
 /// The place of character data: each has its own references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum EscapeContext {
     /// The text between tags.
     Text,
     /// The value between the quotes of an attribute.
@@ -17,7 +17,7 @@ pub enum Place {
 ///
 /// # Errors
 /// The first character that XML 1.0 can't carry (production 2). Then nothing is written.
-pub(crate) fn escape_into(out: &mut String, text: &str, place: Place) -> Result<(), char> {
+pub(crate) fn escape_into(out: &mut String, text: &str, place: EscapeContext) -> Result<(), char> {
     if let Some(character) = uncarriable(text) {
         return Err(character);
     }
@@ -26,7 +26,7 @@ pub(crate) fn escape_into(out: &mut String, text: &str, place: Place) -> Result<
 }
 
 /// Appends text of any content, with the characters that XML can't carry replaced: see [`carriable`].
-pub fn escape_lossy(out: &mut String, text: &str, place: Place) {
+pub fn escape_lossy(out: &mut String, text: &str, place: EscapeContext) {
     push(out, &carriable(text), place);
 }
 
@@ -43,10 +43,10 @@ pub fn uncarriable(text: &str) -> Option<char> {
     if may_hold_forbidden(text.as_bytes()) { text.chars().find(|&c| !is_xml_char(c)) } else { None }
 }
 
-fn push(out: &mut String, text: &str, place: Place) {
+fn push(out: &mut String, text: &str, place: EscapeContext) {
     match place {
-        Place::Text => push_text(out, text),
-        Place::Attribute => push_value(out, text),
+        EscapeContext::Text => push_text(out, text),
+        EscapeContext::Attribute => push_value(out, text),
     }
 }
 
@@ -54,15 +54,15 @@ fn push(out: &mut String, text: &str, place: Place) {
 mod tests {
     use super::*;
 
-    fn escaped(text: &str, place: Place) -> Result<String, char> {
+    fn escaped(text: &str, place: EscapeContext) -> Result<String, char> {
         let mut out = String::new();
         escape_into(&mut out, text, place).map(|()| out)
     }
 
     #[test]
     fn each_place_has_its_references() {
-        assert_eq!(escaped("a<>&\"\t\n\rß", Place::Text).unwrap(), "a&lt;&gt;&amp;\"\t\n&#xD;ß");
-        assert_eq!(escaped("a<>&\"\t\n\rß", Place::Attribute).unwrap(), "a&lt;>&amp;&quot;&#x9;&#xA;&#xD;ß");
+        assert_eq!(escaped("a<>&\"\t\n\rß", EscapeContext::Text).unwrap(), "a&lt;&gt;&amp;\"\t\n&#xD;ß");
+        assert_eq!(escaped("a<>&\"\t\n\rß", EscapeContext::Attribute).unwrap(), "a&lt;>&amp;&quot;&#x9;&#xA;&#xD;ß");
     }
 
     #[test]
@@ -70,10 +70,10 @@ mod tests {
         for code in (0..0x300).chain(0xD700..0x10100).chain(0x10_FF00..=0x10_FFFF) {
             let Some(character) = char::from_u32(code) else { continue };
             let text = format!("a{character}b");
-            assert_eq!(escaped(&text, Place::Text).is_ok(), is_xml_char(character), "{code:x}");
+            assert_eq!(escaped(&text, EscapeContext::Text).is_ok(), is_xml_char(character), "{code:x}");
         }
-        assert_eq!(escaped("ok\u{1}", Place::Text), Err('\u{1}'));
-        assert_eq!(escaped("\u{FFFF}", Place::Attribute), Err('\u{FFFF}'));
+        assert_eq!(escaped("ok\u{1}", EscapeContext::Text), Err('\u{1}'));
+        assert_eq!(escaped("\u{FFFF}", EscapeContext::Attribute), Err('\u{FFFF}'));
         assert_eq!(carriable("a\u{0}b"), "a\u{FFFD}b");
     }
 }
