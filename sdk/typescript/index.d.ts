@@ -112,5 +112,18 @@ export declare function message(): Message;
  */
 export declare function call<R = unknown>(request: Made<object> | string, options?: { to?: string }): Promise<R>;
 
+/** The value as JSON gives it back: a date is a text, what is undefined is null. */
+export type Json<T> = T extends undefined | void ? null : T extends { toJSON(): infer J } ? J : T;
+
+/**
+ * Learns a value that can't be learned twice alike, records it as JSON, and resolves with it once it is durable. A function that
+ * runs again, after the end of its process or of the organism, gets the recorded value of that name, and `learn` isn't called.
+ * Equal names get theirs in the order in which they were recorded: so values that are learned side by side need different names.
+ */
+export declare function record<T>(name: string, learn: () => T | Promise<T>): Promise<Json<T>>;
+
+/** Tells operators how far the function is: the event `progress`, with 4096 bytes of the text. */
+export declare function progress(text: string): void;
+
 /** Handles messages until the organism ends. */
 export declare function run(): void;

@@ -163,14 +163,75 @@ export function message() {
 
 /** Calls another listener and awaits the reply; throws a `Fault`. */
 export function call(request, { to } = {}) {
-  const answered = worker.call(message(), encode(request), to);
-  // A call that is not awaited any more must not end the process.
-  answered.catch(() => {});
-  return answered;
+  return unheard(worker.call(message(), encode(request), to === undefined ? to : string("to", to)));
+}
+
+/** A promise that may reject before it is awaited, or that is never awaited: neither ends the process. */
+function unheard(promise) {
+  promise.catch(() => {});
+  return promise;
+}
+
+function string(what, value) {
+  if (typeof value !== "string") throw new TypeError(`${what} has to be a string, not ${value === null ? value : typeof value}`);
+  return value;
+}
+
+/**
+ * Learns a value that can't be learned twice alike, records it as JSON, and resolves with it once it is durable. A function that
+ * runs again gets the recorded value of that name, and `learn` isn't called.
+ */
+export function record(name, learn) {
+  return unheard(recorded(message(), string("the name", name).toWellFormed(), learn));
+}
+
+async function recorded(context, name, learn) {
+  const before = worker.running.get(context.id)?.recorded ?? [];
+  const at = before.findIndex((one) => one.name === name);
+  if (at >= 0) return before.splice(at, 1)[0].value;
+  // The value as a run after this one will get it.
+  const value = JSON.parse(json(await learn()));
+  limitDepth(value, 100);
+  await worker.ask(context, { record: name, value });
+  return value;
+}
+
+/** A lone surrogate is no text: the pump would end the process. */
+const json = (value) => (JSON.stringify(value) ?? "null").replace(/\\(?:ud...|.)/g, (one) => (one.length > 2 ? "\ufffd" : one));
+
+function limitDepth(value, left) {
+  if (value === null || typeof value !== "object") return;
+  if (!left) throw new RangeError("a recorded value is nested deeper than 100");
+  for (const one of Object.values(value)) limitDepth(one, left - 1);
+}
+
+/** Tells operators how far the function is: the event `progress`, with 4096 bytes of the text. */
+export function progress(text) {
+  const { id } = message();
+  string("progress", text);
+  if (worker.running.has(id)) worker.send({ id, progress: text });
+}
+
+// What is thrown may be anything, even a value that has no text and can't be printed.
+
+function sentence(thrown) {
+  try {
+    return String(thrown?.message || thrown?.name || thrown);
+  } catch {
+    return "what was thrown has no text";
+  }
+}
+
+function log(thrown) {
+  try {
+    if (!(thrown instanceof Fault)) console.error(thrown);
+  } catch {
+    console.error(sentence(thrown));
+  }
 }
 
 const worker = {
-  /** The messages that are handled, by id: what cancels each, and what settles its open calls, by label. */
+  /** The messages that are handled, by id: what cancels each, what settles its open calls, by label, and its recorded values. */
   running: new Map(),
   labels: 0,
   out: [],
@@ -196,7 +257,7 @@ const worker = {
     const { id, type, from: sender, thread, in_reply_to: inReplyTo, index, total, remaining, deadline } = line;
     const head = { id, type, sender, thread, inReplyTo, index, total, remaining, deadline };
     const context = Object.freeze({ ...head, history: line.history ?? [], signal: abort.signal });
-    this.running.set(id, { abort, calls: new Map() });
+    this.running.set(id, { abort, calls: new Map(), recorded: line.recorded ?? [] });
     let answer;
     try {
       const { handle, kind } = functions.get(type) ?? {};
@@ -204,30 +265,33 @@ const worker = {
       const said = await current.run(context, async () => handle(kind ? kind.decode(line.payload) : line.payload, context));
       answer = { payloads: (said == null ? [] : Array.isArray(said) ? said : [said]).map(encode) };
     } catch (error) {
+      answer = { error: sentence(error) };
       // A cancelled message is over: what its function throws is no failure.
-      if (!(error instanceof Fault) && !abort.signal.aborted) console.error(error);
-      answer = { error: String(error?.message || error?.name || error) };
+      if (!abort.signal.aborted) log(error);
     }
     if (this.running.delete(id)) this.send({ id, ...answer });
   },
 
-  async call({ id, signal }, xml, to) {
+  /** Sends a line about a message, and awaits its answer. */
+  ask({ id, signal }, line) {
     signal.throwIfAborted();
     const calls = this.running.get(id)?.calls;
-    if (!calls) throw new Error("the message was answered: nothing can be called for it");
+    if (!calls) throw new Error("the message was answered: nothing more can be asked for it");
     const label = String(this.labels++);
     const answered = new Promise((resolve, reject) => calls.set(label, { resolve, reject }));
-    this.send({ id, call: xml, as: label, to });
-    const reply = await answered;
+    this.send({ id, ...line, as: label });
+    return answered;
+  },
+
+  async call(context, xml, to) {
+    const reply = await this.ask(context, { call: xml, to });
     const { namespace, name } = parse(reply);
     return payloads.get(`{${namespace}}${name}`)?.decode(reply) ?? reply;
   },
 
   send(line) {
     if (!this.out.length) setImmediate(() => this.flush());
-    // A lone surrogate is no text: the pump would end the process.
-    const text = JSON.stringify(line, (_, value) => (typeof value === "string" ? value.replace(/\p{Surrogate}/gu, "\ufffd") : value));
-    this.out.push(`${text}\n`);
+    this.out.push(`${json(line)}\n`);
   },
 
   flush() {
@@ -243,6 +307,8 @@ export function run() {
     process.exit(1);
   }
   worker.descriptor = Number(process.env.SYSTOLE_WORKER);
+  // A promise that a function forgot ends no other function.
+  process.on("unhandledRejection", log);
   let begun = [];
   process.stdin.on("data", (chunk) => {
     let from = 0;

@@ -1,5 +1,5 @@
 // What the types of the package allow, and what they refuse: checked by `tsc --strict`, never run.
-import { type Infer, call, listener, payload, t } from "./index.js";
+import { type Infer, call, listener, payload, progress, record, t } from "./index.js";
 
 const Order = payload("{urn:t}order", {
   id: t.attribute(t.bigint),
@@ -23,6 +23,10 @@ listener(Order, async ({ id, way, line, note, gift }, { signal, deadline }) => {
   Order({ id, way: "flown", line, gift });
   // @ts-expect-error: the id is missing.
   Order({ way, line, gift });
+  const seen: string = await record("seen", async () => new Date());
+  // @ts-expect-error: a date is a text where it was recorded.
+  const when: Date = await record("when", () => new Date());
+  progress(`${seen} ${when}`);
   signal.throwIfAborted();
   return isSame ? [Price(price), `<price>${known.length}${text}</price>`] : undefined;
 });

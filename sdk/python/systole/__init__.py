@@ -19,9 +19,12 @@ is `await call(...)`. The output of a script goes to the log.
 from __future__ import annotations
 
 import asyncio
+import collections
+import contextlib
 import contextvars
 import dataclasses
 import enum
+import functools
 import inspect
 import itertools
 import json
@@ -37,13 +40,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from xml.sax.saxutils import escape
 
-__all__ = ["Fault", "Message", "call", "decode", "encode", "listener", "message", "named", "payload", "run"]
+__all__ = [
+    "Fault", "Message", "call", "decode", "encode", "listener", "message", "named", "payload", "progress", "record", "run",
+]
 
+_FAULT = ("code", "message", "retryable", "rule", "example")
 _SPACE = {"\r": "&#xD;"}
 _QUOTED = {"\r": "&#xD;", "\n": "&#xA;", "\t": "&#x9;", '"': "&quot;"}
 _payloads: dict[str, type] = {}
 _functions: dict[str, tuple[Callable[..., Any], type | None]] = {}
+_hints = functools.cache(typing.get_type_hints)
 _current: contextvars.ContextVar[Message] = contextvars.ContextVar("message")
+_recorded: contextvars.ContextVar[dict[str, collections.deque[Any]]] = contextvars.ContextVar("recorded")
 
 
 class Fault(Exception):
@@ -113,6 +121,8 @@ def encode(value: Any) -> str:
     """Encodes a payload as XML; a text is XML already."""
     if isinstance(value, str):
         return value
+    if not hasattr(value, "__payload__"):
+        raise TypeError(f"{type(value).__name__} is no payload: return a dataclass that is one, or XML as a str")
     namespace, _, local = value.__payload__[1:].rpartition("}")
     return _element(local, value, f' xmlns="{escape(namespace, _QUOTED)}"' if namespace else "")
 
@@ -135,18 +145,17 @@ def _element(name: str, value: Any, attributes: str = "") -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if isinstance(value, enum.Enum):
+        return _text(value.value)
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
-    return str(value.value) if isinstance(value, enum.Enum) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def decode(cls: type, xml: str | ET.Element) -> Any:
     """Decodes the XML of a payload as a dataclass."""
     element = ET.fromstring(xml) if isinstance(xml, str) else xml
-    namespace = element.tag.rpartition("}")[0]
-    namespace = namespace and namespace + "}"
+    namespace = "".join(element.tag.rpartition("}")[:2])
     hints, values = _hints(cls), {}
     for field in dataclasses.fields(cls):
         name, hint = field.metadata.get("xml", field.name), hints[field.name]
@@ -163,19 +172,16 @@ def decode(cls: type, xml: str | ET.Element) -> Any:
     return cls(**values)
 
 
-_known: dict[type, dict[str, Any]] = {}
-
-
-def _hints(cls: type) -> dict[str, Any]:
-    return _known.get(cls) or _known.setdefault(cls, typing.get_type_hints(cls))
-
-
 def _value(hint: Any, found: Any) -> Any:
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
     if dataclasses.is_dataclass(hint):
         return decode(hint, found)  # type: ignore[arg-type]
     text = found if isinstance(found, str) else found.text or ""
+    if isinstance(hint, enum.EnumMeta):
+        values = {spell(_text(one)): one.value for spell in (str.strip, str) for one in hint}
+        other = int(text) if issubclass(hint, enum.Flag) else text
+        return hint(values.get(text, values.get(text.strip(), other)))
     return text.strip() in ("true", "1") if hint is bool else hint(text)
 
 
@@ -184,12 +190,64 @@ def call(request: Any, to: str | None = None) -> Any:
 
     A payload that is a dataclass of this program is decoded, any other is a text with its XML.
     """
-    answer = _worker.call(_current.get().id, encode(request), to)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run_coroutine_threadsafe(answer, _worker.loop).result()
-    return answer
+    answer = _worker.call(_current.get().id, encode(request), None if to is None else _string("to", to))
+    return answer if asyncio._get_running_loop() else asyncio.run_coroutine_threadsafe(answer, _worker.loop).result()
+
+
+def record(name: str, learn: Callable[[], Any]) -> Any:
+    """Learns a value that can't be learned twice alike, records it as JSON and returns it: awaited in an async function, at once
+    in a plain one. `learn` is a plain function; in an async function it may be one, too.
+
+    The value is durable when it is returned. A function that runs again, after the end of its process or of the organism, gets
+    the recorded value of that name, and `learn` isn't called. Equal names get theirs in the order in which they were recorded: so
+    values that are learned side by side need different names.
+    """
+    name = _as_json(_string("the name", name))
+    known = _recorded.get()[name]
+    if asyncio._get_running_loop():
+        return _record(name, learn, known)
+    if known:
+        return known.popleft()
+    value = learn()
+    return asyncio.run_coroutine_threadsafe(_record(name, lambda: value, known), _worker.loop).result()
+
+
+async def _record(name: str, learn: Callable[[], Any], known: collections.deque[Any]) -> Any:
+    if known:
+        return known.popleft()
+    value = learn()
+    value = _as_json(await value if inspect.isawaitable(value) else value)
+    await _worker.ask(_current.get().id, {"record": name, "value": value})
+    return value
+
+
+def _as_json(value: Any) -> Any:
+    """The value as a run after this one will get it."""
+    value = json.loads(_json(value))
+    if _depth(value) > 100:
+        raise ValueError("a recorded value is nested deeper than 100")
+    return value
+
+
+def _json(value: Any) -> bytes:
+    # A lone surrogate is no text: the pump would end the process.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode(errors="replace")
+
+
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, (dict, list)) else 0
+
+
+def _string(what: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} has to be a str, not {type(value).__name__}")
+    return value
+
+
+def progress(text: str) -> None:
+    """Tells operators how far the function is: the event `progress`, with 4096 bytes of the text."""
+    _worker.loop.call_soon_threadsafe(_worker.progress, _current.get().id, _string("progress", text))
 
 
 class _Worker:
@@ -201,8 +259,8 @@ class _Worker:
         self.calls: dict[str, dict[str, asyncio.Future[Any]]] = {}
         self.labels = itertools.count()
 
-    async def serve(self, threads: int) -> None:
-        self.loop = asyncio.get_running_loop()
+    def serve(self, threads: int) -> typing.NoReturn:
+        self.loop, self.threads, self.begun = asyncio.new_event_loop(), ThreadPoolExecutor(threads), bytearray()
         self.writer = int(os.environ["SYSTOLE_WORKER"])
         os.set_inheritable(self.writer, False)
         # A script that reads its standard input must not read messages of the pump.
@@ -210,17 +268,19 @@ class _Worker:
         os.dup2(nothing, 0)
         os.close(nothing)
         typing.cast(Any, sys.stdout).reconfigure(line_buffering=True)
-        self.threads = ThreadPoolExecutor(threads)
-        self.begun, self.ended = bytearray(), self.loop.create_future()
         self.loop.add_reader(self.reader, self.read)
-        await self.ended
+        while True:
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):  # one in a task: whoever awaits it gets it
+                self.loop.run_forever()
 
     def read(self) -> None:
         chunk = os.read(self.reader, 1 << 18)
         if not chunk:
-            self.loop.remove_reader(self.reader)
-            self.ended.set_result(None)
-            return
+            try:
+                self.flush()
+                sys.stdout.flush()
+            finally:  # No caller waits for functions that still run.
+                os._exit(0)
         *lines, rest = chunk.split(b"\n")
         for line in lines:
             if self.begun:
@@ -232,13 +292,11 @@ class _Worker:
         if "type" in line:
             self.start(line)
         elif "as" in line:
-            answer = self.calls.get(line["id"], {}).pop(line["as"], None)
-            if answer is not None and not answer.done():
+            if (answer := self.calls.get(line["id"], {}).pop(line["as"], None)) and not answer.done():
                 fault = line.get("fault")
-                answer.set_exception(_fault(fault)) if fault else answer.set_result(line["reply"])
+                answer.set_exception(Fault(*map(fault.get, _FAULT))) if fault else answer.set_result(line.get("reply"))
         elif "cancel" in line:
-            task = self.running.pop(line["cancel"], None)
-            if task is not None:
+            if task := self.running.pop(line["cancel"], None):
                 task.cancel()
             self.give_up(line["cancel"])
         elif "ping" in line:
@@ -247,6 +305,9 @@ class _Worker:
     def start(self, line: dict[str, Any]) -> None:
         past = [(one["from"], one["payload"]) for one in line.get("history", [])]
         optional = [line.get(key) for key in ("in_reply_to", "index", "total", "remaining", "deadline")]
+        _recorded.set(collections.defaultdict(collections.deque))
+        for one in line.get("recorded", []):
+            _recorded.get()[one["name"]].append(one["value"])
         _current.set(Message(line["id"], line["type"], line["from"], line["thread"], *optional, past))  # type: ignore[arg-type]
         function, takes = _functions.get(line["type"], (None, None))
         self.running[line["id"]] = None
@@ -260,7 +321,9 @@ class _Worker:
     async def run_async(self, function: Callable[..., Awaitable[Any]], takes: type | None, line: dict[str, Any]) -> None:
         try:
             answer = _answer(await function(decode(takes, line["payload"]) if takes else line["payload"]))
-        except Exception as error:
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and line["id"] not in self.running:
+                raise  # The pump cancelled it.
             answer = _error(error)
         self.answer(line["id"], answer)
 
@@ -283,29 +346,32 @@ class _Worker:
             answer.cancel()
 
     async def call(self, id: str, xml: str, to: str | None) -> Any:
+        xml = await self.ask(id, {"call": xml} | ({"to": to} if to else {}))
+        cls = _payloads.get(ET.fromstring(xml).tag)
+        return decode(cls, xml) if cls else xml
+
+    async def ask(self, id: str, line: dict[str, Any]) -> Any:
+        """Sends a line about a message, and awaits its answer."""
         if id not in self.running:
             raise asyncio.CancelledError
         label = str(next(self.labels))
         answer = self.calls.setdefault(id, {})[label] = self.loop.create_future()
-        self.send({"id": id, "call": xml, "as": label} | ({"to": to} if to else {}))
-        xml = await answer
-        cls = _payloads.get(ET.fromstring(xml).tag)
-        return decode(cls, xml) if cls else xml
+        self.send({"id": id, **line, "as": label})
+        return await answer
+
+    def progress(self, id: str, text: str) -> None:
+        if id in self.running:
+            self.send({"id": id, "progress": text})
 
     def send(self, line: dict[str, Any]) -> None:
         if not self.out:
             self.loop.call_soon(self.flush)
-        # A lone surrogate is no text: the pump would end the process.
-        self.out.append(json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n")
+        self.out.append(_json(line) + b"\n")
 
     def flush(self) -> None:
         data, self.out = memoryview(b"".join(self.out)), []
         while data:
             data = data[os.write(self.writer, data) :]
-
-
-def _fault(line: dict[str, Any]) -> Fault:
-    return Fault(line["code"], line["message"], line["retryable"], line.get("rule"), line.get("example"))
 
 
 def _answer(said: Any) -> dict[str, Any]:
@@ -314,9 +380,12 @@ def _answer(said: Any) -> dict[str, Any]:
 
 
 def _error(error: BaseException) -> dict[str, Any]:
-    if not isinstance(error, Fault):
-        traceback.print_exception(error)
-    return {"error": str(error) or type(error).__name__}
+    text = type(error).__name__
+    with contextlib.suppress(BaseException):  # It may be one that has no text, or can't be printed.
+        text = str(error) or text
+        if not isinstance(error, Fault):
+            traceback.print_exception(error)
+    return {"error": text}
 
 
 _worker = _Worker()
@@ -326,9 +395,4 @@ def run(threads: int = 64) -> None:
     """Handles messages until the organism ends. At most `threads` plain functions run at once."""
     if "SYSTOLE_WORKER" not in os.environ:
         sys.exit("systole runs this program, by worker: in an organism.yaml")
-    try:
-        asyncio.run(_worker.serve(threads))
-    finally:
-        # No caller waits for functions that still run.
-        sys.stdout.flush()
-        os._exit(0)
+    _worker.serve(threads)
