@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use systole::runtime::journal::{Fork, ForkError, JournalOptions, JournalReader, SqliteJournal};
-use systole::vocab::{MessageId, Name, Partition, ThreadId};
+use systole::vocab::{MessageId, Name, Partition, ThreadId, Time};
 use systole_core::journal::{
     AddresseeRecord, BodyRecord, Journal, LAST_EPOCH, MemoryJournal, MessageRecord, MessageState, Number, Op, Origin,
     Recovered, Step, numbers_after,
@@ -58,7 +58,7 @@ fn the_first_version_is_still_read() {
     let (conversation, at) = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     let conversation = ThreadId::from_uuid(Uuid::from_bytes(conversation));
     let fork = Fork { conversation, at: MessageId::from_uuid(Uuid::from_bytes(at)), edit: None, owner: None };
-    assert!(matches!(store.fork(&fork), Err(ForkError::Forgotten(_))));
+    assert!(matches!(store.fork(&fork, Time::default()), Err(ForkError::Forgotten(_))));
     let more = Story::steps(1, 90).split_off(60);
     store.append(&more).unwrap();
     memory.append(&more).unwrap();

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use systole::runtime::clock::Clock;
 use systole::runtime::journal::{JournalOptions, JournalReader, SqliteJournal, StoreError};
 use systole_core::core::{Blueprint, DeadLetterError};
 use systole_core::journal::{LetterRecord, Number};
@@ -51,7 +52,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
         Action::List { json, of } => list(&letters(&of.file()?)?, *json),
         Action::Show { number, of } => show(&of.file()?, *number),
-        Action::Drop(chosen) => change(chosen, SqliteJournal::drop_letter),
+        Action::Drop(chosen) => change(chosen, |journal, letter| journal.drop_letter(letter, Clock::real().now())),
         Action::Redrive(chosen) => {
             // Problems are reported before anything is changed.
             let blueprint = chosen.of.blueprint()?;

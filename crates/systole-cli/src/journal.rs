@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use systole::config::{parse_duration, parse_size};
+use systole::runtime::clock::Clock;
 use systole::runtime::journal::{
     FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal, Stat, StoreError, VerifyReport,
 };
@@ -141,7 +142,7 @@ fn compact(args: &Compact) -> Result<ExitCode, Failure> {
     // The secret is for new journals: this one exists.
     let options = JournalOptions::new([0; 32]).retention(retention).cut(args.cut);
     let mut journal = SqliteJournal::open_existing(&args.of.file()?, &options).map_err(Failure::store)?;
-    let done = journal.compact().map_err(Failure::store)?;
+    let done = journal.compact(Clock::real().now()).map_err(Failure::store)?;
     let freed = done.before.saturating_sub(done.after).div_ceil(1024);
     let left = done.after.div_ceil(1024);
     print::line(format_args!("{} rows deleted, {freed} KiB freed, {left} KiB left", done.rows))?;

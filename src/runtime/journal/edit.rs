@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use systole_core::journal::{Number, Op, Step};
+use systole_core::vocab::Time;
 
 use super::apply::Apply;
 use super::error::StoreError;
 use super::records::Redrive;
 use super::{JournalOptions, SqliteJournal};
-use crate::runtime::clock::Clock;
 use crate::runtime::sqlite::{FileProblem, place, truncate_log};
 
 /// Result of [`SqliteJournal::compact`].
@@ -35,12 +35,12 @@ impl SqliteJournal {
         }
     }
 
-    /// Deletes a dead letter; `false` if there is none of that number.
+    /// Deletes a dead letter at this time; `false` if there is none of that number.
     ///
     /// # Errors
     /// [`StoreError`] if the change can't be written.
-    pub fn drop_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
-        let step = Step { ops: vec![Op::Unbury { letter }], at: Clock::real().now() };
+    pub fn drop_letter(&mut self, letter: Number, now: Time) -> Result<bool, StoreError> {
+        let step = Step { ops: vec![Op::Unbury { letter }], at: now };
         self.with_letter(letter, |apply| apply.step(&step))
     }
 
@@ -71,12 +71,12 @@ impl SqliteJournal {
         Ok(found)
     }
 
-    /// Deletes all ended rows that are past their retention, and shrinks the file to its smallest size.
+    /// Deletes all ended rows that are past their retention at this time, and shrinks the file to its smallest size.
     ///
     /// # Errors
     /// [`StoreError`] if there is no room for a copy of what stays, or the file can't be written.
-    pub fn compact(&mut self) -> Result<Compacted, StoreError> {
-        let (before, now) = (self.size()?, Clock::real().now());
+    pub fn compact(&mut self, now: Time) -> Result<Compacted, StoreError> {
+        let before = self.size()?;
         let mut rows = 0;
         loop {
             let mut gone = 0;

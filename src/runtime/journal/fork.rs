@@ -22,7 +22,6 @@ use super::moment::Moment;
 use super::reader::JournalReader;
 use super::renew::Renewal;
 use super::retain::horizon;
-use crate::runtime::clock::Clock;
 use crate::runtime::sqlite::FileProblem;
 
 /// A request for a fork.
@@ -109,18 +108,17 @@ pub enum ForkError {
 systole_core::vocab::debug_is_display!(ForkError);
 
 impl SqliteJournal {
-    /// Writes a new conversation that the next start opens, and returns its id.
+    /// Writes a new conversation, begun at this time, that the next start opens, and returns its id.
     ///
     /// Counts as a start, since the records have the numbers of one.
     ///
     /// # Errors
     /// [`ForkError`]; then nothing is written.
-    pub fn fork(&mut self, fork: &Fork) -> Result<ThreadId, ForkError> {
+    pub fn fork(&mut self, fork: &Fork, now: Time) -> Result<ThreadId, ForkError> {
         let reader = JournalReader::join(&self.file)?.begin()?;
         let (moment, at) = fork.read(&reader)?;
         drop(reader);
         let owner = fork.owner(&moment)?;
-        let now = Clock::real().now();
         let mut id = fork.conversation;
         self.transaction(|journal| {
             let Self { db, meta, known, sums, retain, .. } = journal;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use systole::config::Config;
+use systole::runtime::clock::Clock;
 use systole::runtime::journal::{Fork as Point, ForkError, JournalOptions, JournalReader, SqliteJournal};
 use systole_core::core::Party;
 use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
@@ -73,7 +74,7 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
     let point = Point { conversation, at, edit, owner: args.owner.clone() };
     // The secret is for journals that are new: this one is not.
     let mut journal = SqliteJournal::open_existing(&journal, &JournalOptions::new([0; 32])).map_err(Failure::store)?;
-    let id = journal.fork(&point).map_err(|error| match error {
+    let id = journal.fork(&point, Clock::real().now()).map_err(|error| match error {
         ForkError::Store(error) => Failure::store(error),
         error => Failure::no(error.to_string()),
     })?;
