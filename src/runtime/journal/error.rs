@@ -64,7 +64,7 @@ impl From<StoreError> for JournalError {
             FileProblem::Moved | FileProblem::Parted { .. } => JournalErrorKind::Moved,
             FileProblem::Newer { .. } | FileProblem::Older { .. } => JournalErrorKind::Version,
             FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } => JournalErrorKind::Damaged,
-            FileProblem::Full => JournalErrorKind::Full,
+            FileProblem::Full | FileProblem::TooLarge { .. } => JournalErrorKind::Full,
             FileProblem::ReadOnly => JournalErrorKind::ReadOnly,
             FileProblem::Failed(_) => JournalErrorKind::Closed,
             FileProblem::Sqlite(_) | FileProblem::Io(_) => JournalErrorKind::Other,

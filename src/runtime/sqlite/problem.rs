@@ -3,6 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use rusqlite::ffi::SQLITE_IOERR_WRITE;
+use rustix::process::{Resource, getrlimit};
+
 /// A reason why a file can't be used.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -94,6 +97,14 @@ pub enum FileProblem {
     /// The disk is full.
     #[error("the disk is full: make room and start again; unconfirmed steps were not written")]
     Full,
+    /// The process may not write files so large.
+    #[error(
+        "this process may write no file beyond {limit} bytes (ulimit -f): raise that and start again; unconfirmed steps were not written"
+    )]
+    TooLarge {
+        /// The limit of the process.
+        limit: u64,
+    },
     /// The file can't be written.
     #[error("it can't be written: let this user write the file and its folder")]
     ReadOnly,
@@ -124,6 +135,7 @@ impl From<io::Error> for FileProblem {
         match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            io::ErrorKind::FileTooLarge => too_large().unwrap_or(Self::Io(error)),
             _ => Self::Io(error),
         }
     }
@@ -136,7 +148,16 @@ impl From<rusqlite::Error> for FileProblem {
             Some(Code::DiskFull) => Self::Full,
             Some(Code::ReadOnly | Code::PermissionDenied) => Self::ReadOnly,
             Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Damaged { what: error.to_string() },
+            // SQLite keeps the system's error to itself.
+            _ if error.sqlite_extended_error_code() == Some(SQLITE_IOERR_WRITE) => {
+                too_large().unwrap_or(Self::Sqlite(error))
+            }
             _ => Self::Sqlite(error),
         }
     }
+}
+
+/// The problem of a write that failed, if the process has a limit of file sizes.
+fn too_large() -> Option<FileProblem> {
+    getrlimit(Resource::Fsize).current.map(|limit| FileProblem::TooLarge { limit })
 }

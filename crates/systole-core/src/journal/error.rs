@@ -21,7 +21,7 @@ pub enum JournalErrorKind {
     Version,
     /// Contents of the journal differ from what was written.
     Damaged,
-    /// The disk is full.
+    /// The disk is full, or the process may write no file so large.
     Full,
     /// The journal can't be written by this user, or is on a file system that can't be written.
     ReadOnly,
