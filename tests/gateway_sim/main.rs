@@ -3,6 +3,7 @@
 
 mod broken;
 mod cut;
+mod facade;
 mod readers;
 mod site;
 mod stop;

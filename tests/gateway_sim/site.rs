@@ -1,4 +1,4 @@
-//! An organism with a gateway and a remote listener, without a socket and on the clock of the test.
+//! An organism with a gateway, its façade and remote listeners, without a socket and on the clock of the test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +12,9 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
 use serde_json::Value;
-use systole::core::{ClientContract, Contract};
+use systole::core::{ClientContract, Contract, Routing};
 use systole::gateway::{Gateway, PrincipalKind, RemoteListener};
+use systole::molecule;
 use systole::runtime::Organism;
 use systole::runtime::inbox::{Job, JobRegistry};
 use systole::runtime::journal::Journaled;
@@ -21,7 +22,7 @@ use systole::runtime::journal::{Durability, JournalOptions, Principals, Retentio
 use systole::schema::PayloadSchema;
 use systole::settings::{GatewaySettings, Mode};
 use systole::testing::Kit;
-use systole::vocab::{Name, Time};
+use systole::vocab::{Name, QName, Time};
 use tower::ServiceExt;
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
@@ -30,13 +31,22 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
   <xs:element name="note" type="xs:string"/>
 </xs:schema>"#;
 
+/// The schema of the façade's payload.
+const CHAT: &str = include_str!("../../schemas/chat.xsd");
+
+/// The façade's payload.
+const SAID: &str = "{urn:systole:chat:v1}said";
+
 pub(crate) const WORKER: &str = "/v1/mailboxes/worker";
 
 /// The principals.
-const PARTIES: [(&str, PrincipalKind); 4] = [
+const PARTIES: [(&str, PrincipalKind); 7] = [
     ("ada", PrincipalKind::Client),
+    ("bob", PrincipalKind::Client),
     ("worker", PrincipalKind::Listener),
     ("desk", PrincipalKind::Listener),
+    ("scout", PrincipalKind::Listener),
+    ("mate", PrincipalKind::Listener),
     ("boss", PrincipalKind::Admin),
 ];
 
@@ -45,8 +55,8 @@ const ADA: [&str; 4] = ["submit", "cancel", "find", "input"];
 const OWNER: [&str; 9] =
     ["register", "remove", "accept", "progress", "artifact", "input-required", "complete", "fail", "reject"];
 
-/// An organism whose listeners `worker` and `desk` are remote, and whose client is `ada`; the messages in `desk` ride
-/// on the responses to her calls.
+/// An organism whose clients are `ada` and `bob`, and whose listeners are remote: `worker`; `desk`, whose messages ride
+/// on the responses to ada's calls; and the workspaces `scout` and `mate`.
 pub(crate) struct Site {
     folder: PathBuf,
     tokens: BTreeMap<String, String>,
@@ -107,7 +117,8 @@ impl Site {
         let mailboxes = [(ada.clone(), desk.clone())].into();
         let settings = GatewaySettings::default().requests(1_000_000).mailboxes(mailboxes);
         let journal = Journaled::new(file.clone()).durability(durability).retention(retention);
-        let modes = [&worker, &desk].map(|name| (name.clone(), Mode::Poll));
+        let [scout, mate] = ["scout", "mate"].map(|name| name.parse::<Name>().unwrap());
+        let modes = [&worker, &desk, &scout, &mate].map(|name| (name.clone(), Mode::Poll));
         let gateway = Gateway::new(&settings, &journal, modes).unwrap();
         let remote = RemoteListener::new(gateway.mailboxes().clone());
         let elsewhere = |name: Name, accepts: &str| {
@@ -120,21 +131,42 @@ impl Site {
         };
         let tasks = |verb: &str| format!("{{urn:systole:task:v1}}{verb}").parse().unwrap();
         let (mut worker, desk) = (elsewhere(worker, "{urn:t}ask"), elsewhere(desk, "{urn:t}note"));
-        let calls = worker.accepts.iter().chain(&desk.accepts).cloned().chain(ADA.map(tasks)).collect();
+        let said: QName = SAID.parse().unwrap();
+        let calls = worker.accepts.iter().chain(&desk.accepts).cloned().chain(ADA.map(tasks));
+        let calls = calls.chain([said.clone()]).collect();
         worker.calls = OWNER.map(tasks).into();
         set(&mut worker);
+        let workspace = |name: Name| {
+            let mut contract = elsewhere(name, SAID);
+            (contract.replies, contract.routing) = (vec![said.clone()], Routing::Addressed);
+            contract
+        };
+        // Those who send texts, and nothing else: each workspace has a client of its own.
+        let speakers = ["bob", "scout.voice", "mate.voice"].map(|name| name.parse().unwrap());
         let builder = Organism::builder("office")
             .durable(&file, durability)
             .schemas(PayloadSchema::from_xsd("t.xsd", SCHEMA).unwrap())
+            .schemas(PayloadSchema::from_xsd("chat.xsd", CHAT).unwrap())
             .raw_client(ClientContract::new(ada).calls(calls))
             .raw_listener(worker, {
                 let remote = remote.clone();
                 move || remote.clone()
             })
-            .raw_listener(desk, move || remote.clone());
+            .raw_listener(desk, {
+                let remote = remote.clone();
+                move || remote.clone()
+            });
+        let builder = speakers.into_iter().fold(builder, |builder, speaker| {
+            builder.raw_client(ClientContract::new(speaker).calls(vec![said.clone()]))
+        });
+        let builder = [scout, mate].into_iter().fold(builder, |builder, name| {
+            let remote = remote.clone();
+            builder.raw_listener(workspace(name), move || remote.clone())
+        });
         let builder = JobRegistry::new("jobs").unwrap().install(builder);
         let builder = Job::new("reviews", "worker").unwrap().install(builder);
         let mut kit = Kit::start(gateway.install(builder)).unwrap();
+        let gateway = molecule::serve(gateway, kit.organism().blueprint());
         let router = kit.serve(gateway, &[]).unwrap();
         Self { folder, tokens, set, kit: Some(kit), router }
     }

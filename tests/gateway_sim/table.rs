@@ -37,6 +37,17 @@ impl Row {
         Self { key: Some(key), ..self }
     }
 
+    /// Drops a call without an effect everywhere.
+    pub(crate) fn shows_nothing(&self, site: &Site) {
+        everywhere(|polls| {
+            let (answered, _) = site.cut_call(&self.call(), polls);
+            assert_eq!(site.metric("systole_gateway_waiters"), 0, "{} after {polls} polls", self.path);
+            let again = site.call(&self.call());
+            assert!(self.again.contains(&again.status.as_u16()), "{}: {again:?}", self.path);
+            answered.is_some()
+        });
+    }
+
     pub(crate) fn call(&self) -> Call<'_> {
         let Self { who, method, path, key, body, .. } = self;
         Call { who, method: method.clone(), path, key: key.as_deref(), body }
@@ -45,7 +56,7 @@ impl Row {
 
 /// Drops a call everywhere. `prepare` makes the next call with its subject; `done` checks whether it has happened, and
 /// `clear` leaves the site as it was before.
-fn dropped<T>(
+pub(crate) fn dropped<T>(
     name: &str,
     prepare: impl Fn(&Site, usize) -> (Row, T),
     done: impl Fn(&Site, &T) -> bool,
@@ -263,13 +274,7 @@ fn calls_that_show_nothing_can_be_dropped() {
     site.post("worker", &format!("/v1/messages/{}/reply", text(&site.lease("{}")[0]["id"])), None, &answer("one"))
         .is(202);
     for row in rows {
-        everywhere(|polls| {
-            let (answered, _) = site.cut_call(&row.call(), polls);
-            assert_eq!(site.metric("systole_gateway_waiters"), 0, "{} after {polls} polls", row.path);
-            let again = site.call(&row.call());
-            assert!(row.again.contains(&again.status.as_u16()), "{}: {again:?}", row.path);
-            answered.is_some()
-        });
+        row.shows_nothing(&site);
     }
 }
 
