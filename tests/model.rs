@@ -352,13 +352,13 @@ fn usage_and_cost_are_told() {
         .events()
         .into_iter()
         .filter_map(|event| match event.kind {
-            EventKind::ModelAnswered { by, backend, model, usage } => {
-                Some((event.path.to_string(), format!("{by} {backend} {model} {usage}")))
+            EventKind::ModelAnswered { by, backend, model, usage, text } => {
+                Some((event.path.to_string(), format!("{by} {backend} {model} {usage}: {text}")))
             }
             _ => None,
         })
         .collect();
-    let expected = "planner main fake-1 1000 tokens in (400 cached), 100 out, cost 0.00342";
+    let expected = "planner main fake-1 1000 tokens in (400 cached), 100 out, cost 0.00342: <plan><text>the last</text></plan>";
     assert_eq!(told, [("root/planner".to_owned(), expected.to_owned())]);
 }
 

@@ -108,12 +108,13 @@ impl ModelListener {
         let growth = Growth::of(context.thread(), &clock);
         let asked = self.llm.ask(&self.providers, &prompt, only, &clock, &growth).await;
         let Answered { backend, completion } = asked.map_err(|unanswered| failure(&unanswered))?;
-        let refused = self.judge(&completion, message, context).err();
+        let fault = self.judge(&completion, message, context).err();
         let report = ModelAnswer {
             backend: backend.as_str().into(),
             model: completion.model.as_str().into(),
             usage: completion.usage,
-            refused: refused.map(|fault| (Arc::from(&*completion.text), fault)),
+            text: Arc::from(&*completion.text),
+            fault,
         };
         Ok((Exchange::new(backend.as_str(), prompt.last(), completion), report))
     }

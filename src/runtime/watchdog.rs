@@ -119,7 +119,8 @@ impl Watchdog {
         };
         if let Some(events) = self.events.upgrade() {
             // There may be no subscriber.
-            let _ = events.send(Event::new(ThreadId::from_uuid(Uuid::nil()), path, kind));
+            let nil = ThreadId::from_uuid(Uuid::nil());
+            let _ = events.send(Event::new((nil, nil), path, self.clock.now(), kind));
         }
     }
 }

@@ -30,9 +30,10 @@ impl fmt::Display for EventLine<'_> {
             EventKind::Delivered { from, payload: Some(payload), .. } => write!(f, "delivered {payload} from {from}"),
             EventKind::Delivered { from, payload: None, .. } => write!(f, "delivered a fault from {from}"),
             EventKind::Emitted { payload } => write!(f, "emitted {payload}"),
-            EventKind::Repaired { by, repairs } => {
+            EventKind::Repaired { by, repairs, text } => {
                 write!(f, "repaired what {by} wrote:")?;
-                repairs.iter().try_for_each(|repair| write!(f, " {} {};", repair.at, repair.kind))
+                repairs.iter().try_for_each(|repair| write!(f, " {} {};", repair.at, repair.kind))?;
+                write!(f, " {}", shorten(text, SHOWN))
             }
             EventKind::Forged { by, claimed, thread } => {
                 write!(f, "{by} wrote an envelope that claims")?;
@@ -46,8 +47,8 @@ impl fmt::Display for EventLine<'_> {
             }
             EventKind::Progress { by, text } => write!(f, "{by} goes on: {}", one_line(text)),
             EventKind::ModelWrites { by, text } => write!(f, "a model writes for {by}: {}", one_line(text)),
-            EventKind::ModelAnswered { by, backend, model, usage } => {
-                write!(f, "{model} at {backend} answered {by}: {usage}")
+            EventKind::ModelAnswered { by, backend, model, usage, text } => {
+                write!(f, "{model} at {backend} answered {by}: {usage}: {}", shorten(&one_line(text), SHOWN))
             }
             EventKind::Faulted { fault, misroute } => {
                 write!(f, "fault {fault}")?;
@@ -55,10 +56,10 @@ impl fmt::Display for EventLine<'_> {
             }
             EventKind::Spent { budget, spent } => write!(f, "spent {}", spent.of(budget)),
             EventKind::Opened { .. } => f.write_str("opened"),
-            EventKind::Closed { cancelled: 0, .. } => f.write_str("closed"),
-            EventKind::Closed { cancelled, .. } => write!(f, "closed, {cancelled} queued messages cancelled"),
-            EventKind::Left { payload, fault: None } => write!(f, "left {payload}"),
-            EventKind::Left { payload, fault: Some(code) } => write!(f, "left {payload} {code}"),
+            EventKind::Closed { cancelled: 0 } => f.write_str("closed"),
+            EventKind::Closed { cancelled } => write!(f, "closed, {cancelled} queued messages cancelled"),
+            EventKind::Left { payload, fault: None, .. } => write!(f, "left {payload}"),
+            EventKind::Left { payload, fault: Some(code), .. } => write!(f, "left {payload} {code}"),
             EventKind::DeadLetter { payload: Some(payload), reason } => write!(f, "dead letter {payload}: {reason}"),
             EventKind::DeadLetter { payload: None, reason } => write!(f, "dead letter: {reason}"),
             EventKind::Blocked { listener, shard, took } => {
@@ -72,39 +73,41 @@ impl fmt::Display for EventLine<'_> {
     }
 }
 
-/// An event as one JSON object: `event`, `root`, `path` and the details of its kind.
+/// An event as one JSON object: `event`, `at`, `root`, `thread`, `path` and the details of its kind.
 pub(super) fn to_json(event: &Event) -> Value {
     let (name, details) = match &event.kind {
         EventKind::Injected { message, from, claimed } => {
             ("injected", json!({ "message": message.to_string(), "from": from.as_str(), "claimed": claimed }))
         }
-        EventKind::Delivered { message, from, payload } => (
+        EventKind::Delivered { message, from, in_reply_to, payload, attempts } => (
             "delivered",
             json!({
                 "message": message.to_string(),
                 "from": from.as_str(),
+                "in_reply_to": in_reply_to.map(|id| id.to_string()),
                 "payload": payload.as_ref().map(ToString::to_string),
+                "attempts": attempts,
             }),
         ),
         EventKind::Emitted { payload } => ("emitted", json!({ "payload": payload.to_string() })),
-        EventKind::Repaired { by, repairs } => {
+        EventKind::Repaired { by, repairs, text } => {
             let repairs: Vec<Value> = repairs
                 .iter()
                 .map(|repair| {
                     json!({ "line": repair.at.line, "column": repair.at.column, "kind": repair.kind.to_string() })
                 })
                 .collect();
-            ("repaired", json!({ "by": by.as_str(), "repairs": repairs }))
+            ("repaired", json!({ "by": by.as_str(), "repairs": repairs, "text": &**text }))
         }
         EventKind::Forged { by, claimed, thread } => {
-            ("forged", json!({ "by": by.as_str(), "claimed": claimed, "thread": thread }))
+            ("forged", json!({ "by": by.as_str(), "claimed": claimed, "claimed_thread": thread }))
         }
         EventKind::Refused { by, output, fault } => {
             ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
         }
         EventKind::Progress { by, text } => ("progress", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelWrites { by, text } => ("model-writes", json!({ "by": by.as_str(), "text": &**text })),
-        EventKind::ModelAnswered { by, backend, model, usage } => (
+        EventKind::ModelAnswered { by, backend, model, usage, text } => (
             "model-answered",
             json!({
                 "by": by.as_str(),
@@ -114,17 +117,22 @@ pub(super) fn to_json(event: &Event) -> Value {
                 "output_tokens": usage.output,
                 "cached_tokens": usage.cached,
                 "cost": usage.cost.as_f64(),
+                "text": &**text,
             }),
         ),
         EventKind::Faulted { fault, misroute } => ("fault", fault_json(fault, misroute.as_ref())),
         EventKind::Spent { budget, spent } => ("spent", budget_json(budget, spent)),
-        EventKind::Opened { thread } => ("thread-opened", json!({ "thread": thread.to_string() })),
-        EventKind::Closed { thread, cancelled } => {
-            ("thread-closed", json!({ "thread": thread.to_string(), "cancelled": cancelled }))
-        }
-        EventKind::Left { payload, fault } => {
-            ("left", json!({ "payload": payload.to_string(), "fault": fault.map(|code| code.as_str()) }))
-        }
+        EventKind::Opened { parent } => ("thread-opened", json!({ "parent": parent.map(|id| id.to_string()) })),
+        EventKind::Closed { cancelled } => ("thread-closed", json!({ "cancelled": cancelled })),
+        EventKind::Left { message, in_reply_to, payload, fault } => (
+            "left",
+            json!({
+                "message": message.to_string(),
+                "in_reply_to": in_reply_to,
+                "payload": payload.to_string(),
+                "fault": fault.map(|code| code.as_str()),
+            }),
+        ),
         EventKind::DeadLetter { payload, reason } => {
             ("dead-letter", json!({ "payload": payload.as_ref().map(ToString::to_string), "reason": reason.as_str() }))
         }
@@ -134,7 +142,9 @@ pub(super) fn to_json(event: &Event) -> Value {
     };
     let mut object = Map::new();
     object.insert("event".into(), name.into());
+    object.insert("at".into(), event.at.to_string().into());
     object.insert("root".into(), event.root.to_string().into());
+    object.insert("thread".into(), event.thread.to_string().into());
     object.insert("path".into(), event.path.to_string().into());
     if let Value::Object(details) = details {
         object.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
@@ -186,7 +196,8 @@ mod tests {
     fn event(kind: EventKind) -> Event {
         let path =
             ThreadPath::new(vec![(Name::parse("researcher").unwrap(), 1), (Name::parse("calculator").unwrap(), 2)]);
-        Event::new(ThreadId::from_uuid(Uuid::from_u128(0x67e5_5044)), path, kind)
+        let [root, thread] = [0x67e5_5044, 7].map(|id| ThreadId::from_uuid(Uuid::from_u128(id)));
+        Event::new((root, thread), path, "2030-01-02T03:04:05Z".parse().unwrap(), kind)
     }
 
     #[test]
@@ -194,7 +205,9 @@ mod tests {
         let delivered = event(EventKind::Delivered {
             message: systole_core::vocab::MessageId::from_uuid(Uuid::nil()),
             from: Name::parse("cli").unwrap(),
+            in_reply_to: None,
             payload: Some("{urn:a}add".parse().unwrap()),
+            attempts: Some(1),
         });
         assert_eq!(
             EventLine(&delivered).to_string(),
@@ -222,7 +235,7 @@ mod tests {
         let dead = event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route });
         assert_eq!(
             to_json(&dead).to_string(),
-            r#"{"event":"dead-letter","root":"00000000-0000-0000-0000-000067e55044","path":"root/researcher/calculator#2","reason":"route"}"#
+            r#"{"event":"dead-letter","at":"2030-01-02T03:04:05Z","root":"00000000-0000-0000-0000-000067e55044","thread":"00000000-0000-0000-0000-000000000007","path":"root/researcher/calculator#2","reason":"route"}"#
         );
     }
 }

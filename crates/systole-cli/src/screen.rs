@@ -283,12 +283,12 @@ impl State {
         self.unwritten.push('\n');
     }
 
-    /// Prints an object, with the time.
+    /// Prints an object, with the time, unless it has one of its own.
     fn json(&mut self, mut value: Value) {
         self.tear();
         self.erase();
         if let Value::Object(fields) = &mut value {
-            fields.insert("at".to_owned(), Clock::real().now().to_string().into());
+            fields.entry("at").or_insert_with(|| Clock::real().now().to_string().into());
         }
         self.print(Escaped::json(&value.to_string()));
         self.unwritten.push('\n');
@@ -377,6 +377,7 @@ mod tests {
     use std::iter::once;
     use std::sync::Arc;
 
+    use systole_core::core::Usage;
     use systole_core::vocab::{
         BrokenRule, Fault, FaultCode, MessageId, Name, Position, QName, Span, ThreadId, ThreadPath,
     };
@@ -467,11 +468,12 @@ mod tests {
 
     fn event(kind: EventKind) -> Event {
         let path = ThreadPath::new(vec![(Name::parse("echo").unwrap(), 1)]);
-        Event::new(ThreadId::from_uuid(Uuid::nil()), path, kind)
+        let nil = ThreadId::from_uuid(Uuid::nil());
+        Event::new((nil, nil), path, Time::default(), kind)
     }
 
     fn opened() -> Event {
-        event(EventKind::Opened { thread: ThreadId::from_uuid(Uuid::nil()) })
+        event(EventKind::Opened { parent: None })
     }
 
     #[test]
@@ -511,20 +513,33 @@ mod tests {
             at: Position { line: 1, column: 1 },
             kind: RepairKind::Prose,
         }];
-        let thread = ThreadId::from_uuid(Uuid::nil());
+        let usage = Usage::default();
         [
             EventKind::Injected { message, from: from.clone(), claimed: claim() },
-            EventKind::Delivered { message, from, payload: Some(payload.clone()) },
+            EventKind::Delivered {
+                message,
+                from,
+                in_reply_to: None,
+                payload: Some(payload.clone()),
+                attempts: Some(1),
+            },
             EventKind::Emitted { payload: payload.clone() },
-            EventKind::Repaired { by: by.clone(), repairs },
+            EventKind::Repaired { by: by.clone(), repairs, text: HOSTILE.into() },
             EventKind::Forged { by: by.clone(), claimed: claim(), thread: claim() },
             EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
             EventKind::Progress { by: by.clone(), text: HOSTILE.into() },
             EventKind::ModelWrites { by: by.clone(), text: HOSTILE.into() },
+            EventKind::ModelAnswered {
+                by,
+                backend: HOSTILE.into(),
+                model: HOSTILE.into(),
+                usage,
+                text: HOSTILE.into(),
+            },
             EventKind::Faulted { fault, misroute: None },
-            EventKind::Opened { thread },
-            EventKind::Closed { thread, cancelled: 1 },
-            EventKind::Left { payload: payload.clone(), fault: None },
+            EventKind::Opened { parent: None },
+            EventKind::Closed { cancelled: 1 },
+            EventKind::Left { message, in_reply_to: Some(HOSTILE.into()), payload: payload.clone(), fault: None },
             EventKind::DeadLetter { payload: Some(payload), reason: FaultCode::Route },
         ]
         .map(event)

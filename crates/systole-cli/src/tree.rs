@@ -117,29 +117,32 @@ fn tail(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use systole_core::vocab::MessageId;
+    use systole_core::vocab::{MessageId, Time};
     use uuid::Uuid;
 
     use super::*;
 
     fn event(root: u128, path: &[(&str, u32)], kind: EventKind) -> Event {
         let segments = path.iter().map(|&(name, ordinal)| (Name::parse(name).unwrap(), ordinal)).collect();
-        Event::new(ThreadId::from_uuid(Uuid::from_u128(root)), ThreadPath::new(segments), kind)
+        let root = ThreadId::from_uuid(Uuid::from_u128(root));
+        Event::new((root, root), ThreadPath::new(segments), Time::default(), kind)
     }
 
     fn opened() -> EventKind {
-        EventKind::Opened { thread: ThreadId::from_uuid(Uuid::nil()) }
+        EventKind::Opened { parent: None }
     }
 
     fn closed() -> EventKind {
-        EventKind::Closed { thread: ThreadId::from_uuid(Uuid::nil()), cancelled: 0 }
+        EventKind::Closed { cancelled: 0 }
     }
 
     fn delivered(payload: &str) -> EventKind {
         EventKind::Delivered {
             message: MessageId::from_uuid(Uuid::nil()),
             from: Name::parse("cli").unwrap(),
+            in_reply_to: None,
             payload: Some(payload.parse().unwrap()),
+            attempts: Some(1),
         }
     }
 
@@ -170,7 +173,7 @@ mod tests {
         tree.apply(&event(1, planner, EventKind::ModelWrites { by: by.clone(), text: long.into() }));
         assert_eq!(tree.render(10, 80)[1], format!("└ planner  task  …{}end", "x".repeat(SHOWN - 3)));
         let usage = systole_core::core::Usage::default();
-        let answered = EventKind::ModelAnswered { by, backend: "b".into(), model: "m".into(), usage };
+        let answered = EventKind::ModelAnswered { by, backend: "b".into(), model: "m".into(), usage, text: "t".into() };
         tree.apply(&event(1, planner, answered));
         assert_eq!(tree.render(10, 80)[1], "└ planner  task");
     }

@@ -7,7 +7,10 @@ use systole_xml::ladder::Repair;
 
 use super::misroute::Misroute;
 use super::usage::Usage;
-use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath};
+use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath, Time};
+
+/// Bytes of a text in an event: thousands of events may wait for their subscribers.
+const SHOWN: usize = 4 << 10;
 
 /// An event for operators: it holds thread paths, so it is never for listeners.
 #[derive(Debug, Clone)]
@@ -15,16 +18,20 @@ use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, QName, Th
 pub struct Event {
     /// The conversation; nil for an event of none.
     pub root: ThreadId,
-    /// The thread; the listener alone where it belongs to no conversation.
+    /// The thread: that of the root for an event of the whole conversation, nil for an event of none.
+    pub thread: ThreadId,
+    /// The path of the thread; the listener alone where it belongs to no conversation.
     pub path: ThreadPath,
+    /// The time of the step that caused the event, on the clock of the organism.
+    pub at: Time,
     /// The kind of the event.
     pub kind: EventKind,
 }
 
 impl Event {
-    /// Makes an event of a thread.
-    pub fn new(root: ThreadId, path: ThreadPath, kind: EventKind) -> Self {
-        Self { root, path, kind }
+    /// Makes an event of a thread of a conversation.
+    pub fn new((root, thread): (ThreadId, ThreadId), path: ThreadPath, at: Time, kind: EventKind) -> Self {
+        Self { root, thread, path, at, kind }
     }
 }
 
@@ -47,8 +54,12 @@ pub enum EventKind {
         message: MessageId,
         /// The sender.
         from: Name,
+        /// The message that it answers.
+        in_reply_to: Option<MessageId>,
         /// The payload; `None` for a fault.
         payload: Option<QName>,
+        /// Attempts at this message, with this one, if the handler may have run before a restart.
+        attempts: Option<u8>,
     },
     /// A handler emitted a payload.
     Emitted {
@@ -61,6 +72,8 @@ pub enum EventKind {
         by: Name,
         /// The changes.
         repairs: Vec<Repair>,
+        /// The bytes before the repair, shortened as in [`Refused`](Self::Refused).
+        text: Arc<str>,
     },
     /// An envelope that a listener wrote names another sender, or a thread that isn't its own;
     /// the claims are ignored.
@@ -106,6 +119,8 @@ pub enum EventKind {
         model: Arc<str>,
         /// Tokens and cost.
         usage: Usage,
+        /// The answer, shortened as in [`Refused`](Self::Refused).
+        text: Arc<str>,
     },
     /// A fault was made.
     Faulted {
@@ -116,8 +131,8 @@ pub enum EventKind {
     },
     /// A thread opened.
     Opened {
-        /// The id of the thread.
-        thread: ThreadId,
+        /// The thread above it; `None` for a root.
+        parent: Option<ThreadId>,
     },
     /// A thread with a budget closes.
     Spent {
@@ -128,13 +143,15 @@ pub enum EventKind {
     },
     /// A thread closed.
     Closed {
-        /// The id of the thread.
-        thread: ThreadId,
         /// Messages that were queued on it and are discarded as cancelled.
         cancelled: usize,
     },
     /// A message left for its client.
     Left {
+        /// The message.
+        message: MessageId,
+        /// The client's label of the message that it answers.
+        in_reply_to: Option<Arc<str>>,
         /// The payload.
         payload: QName,
         /// The code, if it is a fault.
@@ -165,4 +182,30 @@ pub enum EventKind {
         /// Time that the handler took.
         took: Duration,
     },
+}
+
+/// The start of what somebody wrote, as an event shows it.
+pub(super) fn shown(written: &[u8]) -> Arc<str> {
+    excerpt(written, SHOWN)
+}
+
+/// The start of what somebody wrote, as text.
+pub(super) fn excerpt(written: &[u8], most: usize) -> Arc<str> {
+    let kept = String::from_utf8_lossy(&written[..written.len().min(most)]);
+    match written.len().saturating_sub(most) {
+        0 => kept.into(),
+        more => format!("{kept}… {more} bytes more").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_bounded_text() {
+        assert_eq!(&*excerpt(b"a\xffb", SHOWN), "a\u{fffd}b");
+        let long = excerpt(&[b'x'; 17], 10);
+        assert!(long.ends_with("x… 7 bytes more"), "{long}");
+    }
 }

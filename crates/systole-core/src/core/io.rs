@@ -305,6 +305,8 @@ pub struct ReadMessage {
     pub claims: Claims,
     /// The payload.
     pub payload: Canonical,
+    /// The bytes before their repair, shortened for operators, if they had to be repaired.
+    pub repaired: Option<Arc<str>>,
     /// The proof that the payload keeps its schema, where `precheck` has judged it: the core does
     /// not judge it again.
     pub proof: Option<Validated<Element>>,

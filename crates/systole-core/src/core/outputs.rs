@@ -21,6 +21,8 @@ pub(super) struct Outputs {
     write_ahead: Option<Box<WriteAhead>>,
     /// States whether operators get events.
     events: bool,
+    /// Time of the present step.
+    now: Time,
     directory: Directory,
     /// The last number that was given, where it is not.
     sequence: Number,
@@ -48,7 +50,19 @@ struct WriteAhead {
 impl Outputs {
     /// Outputs of a core.
     pub(super) fn new(durable: bool, events: bool, directory: Directory) -> Self {
-        Self { said: VecDeque::new(), write_ahead: durable.then(Box::default), events, directory, sequence: 0 }
+        Self {
+            said: VecDeque::new(),
+            write_ahead: durable.then(Box::default),
+            events,
+            now: Time::default(),
+            directory,
+            sequence: 0,
+        }
+    }
+
+    /// Sets the time of the step.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.now = now;
     }
 
     /// Adds an output to the step.
@@ -61,10 +75,10 @@ impl Outputs {
         self.say(Output::Core { to, message });
     }
 
-    /// Adds an event on a thread; none once changes stay in memory, since the next start takes everything up.
-    pub(super) fn event(&mut self, event: impl FnOnce() -> Event) {
+    /// Adds an event on a thread, made with the time; none once changes stay in memory, since the next start takes everything up.
+    pub(super) fn event(&mut self, event: impl FnOnce(Time) -> Event) {
         if self.events && !self.is_sealed() {
-            self.say(Output::Event(event()));
+            self.say(Output::Event(event(self.now)));
         }
     }
 
@@ -72,7 +86,8 @@ impl Outputs {
     /// next start takes the conversation up.
     pub(super) fn root_event(&mut self, root: ThreadId, kind: impl FnOnce() -> EventKind) {
         if self.events && !self.write_ahead.as_ref().is_some_and(|log| log.broken) {
-            self.say(Output::Event(Event { root, path: ThreadPath::new(Vec::new()), kind: kind() }));
+            let (path, at) = (ThreadPath::new(Vec::new()), self.now);
+            self.say(Output::Event(Event { root, thread: root, path, at, kind: kind() }));
         }
     }
 

@@ -32,7 +32,7 @@ pub fn precheck(
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<ReadMessage, Fault> {
-    let ReadMessage { mut claims, payload, .. } = read_message(raw, client, blueprint, validator.catalog())?;
+    let ReadMessage { mut claims, payload, repaired, .. } = read_message(raw, client, blueprint, validator.catalog())?;
     claims.traceparent = claims.traceparent.filter(|text| text.len() <= LABEL);
     if is_for_threads(payload.root()) {
         return Err(faults::route(payload.root()));
@@ -42,7 +42,7 @@ pub fn precheck(
         ns::META => None,
         _ => Some(may_call(&payload, to.as_ref(), Party::Client(client), blueprint, validator)?),
     };
-    Ok(ReadMessage { claims, payload, proof })
+    Ok(ReadMessage { claims, payload, repaired, proof })
 }
 
 /// Judges the bytes with which a listener answers a message, as the core will. Bytes with a valid reply in them are

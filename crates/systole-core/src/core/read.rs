@@ -1,9 +1,10 @@
 //! Messages of clients, parsed at an entrance.
 
-use systole_xml::ladder::{Claims, Envelope, Raw, parse};
+use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, parse};
 use systole_xml::schema::{self, Catalog};
 
 use super::blueprint::{Blueprint, ClientId, Party};
+use super::event::shown;
 use super::faults;
 use super::io::ReadMessage;
 use crate::vocab::{Fault, ns};
@@ -25,16 +26,20 @@ pub(super) fn read_message(
     let (id, client) = (client, blueprint.principal(client));
     let document = parse(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
     let complete = |payload| schema::infer_namespace(payload, client.calls.iter(), catalog);
+    let read = |claims, payload: Canonical| {
+        let repaired = (!payload.repairs().is_empty()).then(|| shown(raw.bytes()));
+        ReadMessage { claims, payload, repaired, proof: None }
+    };
     if document.root().namespace() == ns::ENVELOPE && document.root().local() == "message" {
         let envelope = Envelope::open_entered(document);
         let envelope =
             envelope.map_err(|error| faults::envelope(&error, &client.name, client.calls.iter(), catalog))?;
         let (claims, payload) = envelope.into_parts();
-        return Ok(ReadMessage { claims, payload: complete(payload), proof: None });
+        return Ok(read(claims, complete(payload)));
     }
     let payload = complete(document);
     if blueprint.may_call(Party::Client(id), payload.root()) || payload.root().namespace() == ns::META {
-        Ok(ReadMessage { claims: Claims::default(), payload, proof: None })
+        Ok(read(Claims::default(), payload))
     } else {
         Err(faults::no_message(&payload, client, catalog))
     }

@@ -29,8 +29,10 @@ pub struct ModelAnswer {
     pub model: Arc<str>,
     /// Tokens and cost.
     pub usage: Usage,
-    /// The output and the reason, if the listener refused it.
-    pub refused: Option<(Arc<str>, Fault)>,
+    /// The answer.
+    pub text: Arc<str>,
+    /// The reason, if the listener refused it.
+    pub fault: Option<Fault>,
 }
 
 impl Usage {

@@ -267,7 +267,7 @@ impl World {
 
     fn use_tokens(&mut self, task: Task, index: u32, input: u64, cost: u64) {
         let usage = Usage { input, cost: Millionths(cost), ..Usage::default() };
-        let answer = ModelAnswer { backend: "b".into(), model: "m".into(), usage, refused: None };
+        let answer = ModelAnswer { backend: "b".into(), model: "m".into(), usage, text: "t".into(), fault: None };
         let (name, value) = ("model".into(), "1".into());
         self.handle(task.shard, Input::Noted { task: task.id, index, name, value, answer: Some(Box::new(answer)) });
         self.run();

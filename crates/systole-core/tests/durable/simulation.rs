@@ -402,7 +402,13 @@ impl Simulation {
                 }
                 let answer = tokens.map(|output| {
                     let usage = Usage { output, cost: Millionths(output * 3), ..Usage::default() };
-                    Box::new(ModelAnswer { backend: "b".into(), model: "m".into(), usage, refused: None })
+                    Box::new(ModelAnswer {
+                        backend: "b".into(),
+                        model: "m".into(),
+                        usage,
+                        text: "t".into(),
+                        fault: None,
+                    })
                 });
                 self.input(shard, Input::Noted { task, index, name: name.into(), value: value.into(), answer });
             }

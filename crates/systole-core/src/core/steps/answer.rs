@@ -209,7 +209,12 @@ impl Core {
         let envelope = write_envelope(&meta, &payload);
         self.books.delivered(entry);
         let code = fault.as_ref().map(|fault| fault.code);
-        self.out.root_event(to.root, || EventKind::Left { payload: payload.root().clone(), fault: code });
+        self.out.root_event(to.root, || EventKind::Left {
+            message: id,
+            in_reply_to: to.label.clone(),
+            payload: payload.root().clone(),
+            fault: code,
+        });
         let (root, in_reply_to) = (to.root, to.label);
         // A core writes nothing of partitions that it doesn't serve.
         let is_written = self.out.writes() && self.setup.partitions.contains(Partition::of(root));

@@ -33,6 +33,8 @@ struct Entered {
     claims: Claims,
     label: Option<Arc<str>>,
     payload: Result<Canonical, Fault>,
+    /// The bytes before their repair, for operators.
+    repaired: Option<Arc<str>>,
     /// The place on Queue 1, until the thread that it opens has it.
     permit: Option<Permit>,
 }
@@ -71,12 +73,12 @@ impl Core {
             }
         };
         let ids = self.entrance.next_ids(root);
-        let (claims, payload, proof) = match read {
-            Ok(ReadMessage { claims, payload, proof }) => (claims, Ok(payload), proof),
-            Err(fault) => (Claims::default(), Err(fault), None),
+        let (claims, payload, repaired, proof) = match read {
+            Ok(ReadMessage { claims, payload, repaired, proof }) => (claims, Ok(payload), repaired, proof),
+            Err(fault) => (Claims::default(), Err(fault), None, None),
         };
         let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
-        let entered = Entered { client, root, remote, ids, claims, label, payload, permit: Some(permit) };
+        let entered = Entered { client, root, remote, ids, claims, label, payload, repaired, permit: Some(permit) };
         self.entry_events(&entered);
         let verdict = self.judge_entered(&entered, proof);
         self.let_in(entered, verdict, entry);
@@ -265,8 +267,12 @@ impl Core {
             claimed: claimed().map(str::to_owned),
         });
         if !payload.repairs().is_empty() {
-            let repairs = || payload.repairs().to_vec();
-            self.out.root_event(entered.root, || EventKind::Repaired { by: client.clone(), repairs: repairs() });
+            let (repairs, text) = (|| payload.repairs().to_vec(), || entered.repaired.clone().unwrap_or_default());
+            self.out.root_event(entered.root, || EventKind::Repaired {
+                by: client.clone(),
+                repairs: repairs(),
+                text: text(),
+            });
         }
     }
 }

@@ -29,7 +29,7 @@ use super::budgets::Budgets;
 use super::clock::Clock;
 use super::dead_letters::DeadLetters;
 use super::entrance::{Entrance, Item};
-use super::event::EventKind;
+use super::event::{EventKind, shown};
 use super::invocations::Invocations;
 use super::io::{CoreMessage, Input, Output};
 use super::judge::Judge;
@@ -39,7 +39,6 @@ use super::tree::{Holding, Snapshot, Tree};
 use super::turns::{Turns, Waiter, Want};
 use crate::journal::{Op, numbers_after};
 use crate::vocab::Time;
-use refused::shown;
 
 /// A deterministic message pump: threads, mailboxes, turns, fan-outs, faults.
 ///
@@ -82,9 +81,14 @@ impl Core {
         }
     }
 
+    fn advance(&mut self, now: Time) {
+        self.clock.advance(now);
+        self.out.advance(self.clock.now());
+    }
+
     /// Takes one input. Its effects come out of [`Core::poll`].
     pub fn handle(&mut self, input: Input, now: Time) {
-        self.clock.advance(now);
+        self.advance(now);
         match input {
             Input::Boot { root } => self.boot(root),
             Input::Injected(message) => self.inject(message),
@@ -122,7 +126,9 @@ impl Core {
                 self.invocations.note(task, index, (name, value), &mut self.out);
                 answer.into_iter().for_each(|answer| self.model_answered(task, *answer));
             }
-            Input::Progressed { task, text } => self.tell_of(task, |by| EventKind::Progress { by, text: shown(&text) }),
+            Input::Progressed { task, text } => {
+                self.tell_of(task, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
+            }
             Input::Grown { task, text } => self.tell_of(task, |by| EventKind::ModelWrites { by, text }),
             Input::Reserve { task, amounts, is_last } => self.reserve(task, amounts, is_last),
             Input::Redrive { letter, root } => self.redrive(letter, root),
@@ -138,7 +144,7 @@ impl Core {
     ///
     /// Queue 1 and the run queue take turns, so that neither starves the other.
     pub fn poll(&mut self, now: Time) -> Option<Output> {
-        self.clock.advance(now);
+        self.advance(now);
         loop {
             if let Some(output) = self.out.next() {
                 return Some(output);

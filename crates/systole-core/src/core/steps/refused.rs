@@ -6,7 +6,7 @@ use systole_xml::ladder::Raw;
 
 use super::Core;
 use crate::core::blueprint::ListenerId;
-use crate::core::event::EventKind;
+use crate::core::event::{EventKind, excerpt, shown};
 use crate::core::io::Remembered;
 use crate::core::judge::Verdict;
 use crate::core::key::{InvocationId, ThreadKey};
@@ -18,8 +18,6 @@ use crate::vocab::{Fault, Name};
 
 /// Bytes that are kept of one output.
 const KEPT: usize = 64 << 10;
-/// Bytes of it in an event: thousands of events may wait for their subscribers.
-const SHOWN: usize = 4 << 10;
 
 impl Core {
     /// Keeps the refused part of a response: all that the listener wrote, or the payload that it made.
@@ -92,7 +90,7 @@ impl Core {
                 self.tree.remember(key, Remembered { from: by.clone(), payload }, &mut self.out);
             }
         }
-        self.tree.event(key, &mut self.out, || EventKind::Refused { by, output: shown(&output), fault });
+        self.tree.event(key, &mut self.out, || EventKind::Refused { by, output: shown(output.as_bytes()), fault });
     }
 
     /// Tells operators of something in the midst of a handler, whose listener is the argument.
@@ -109,37 +107,12 @@ impl Core {
         let Some(invocation) = self.invocations.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
         let by = self.setup.blueprint.contract(invocation.listener).name.clone();
-        let ModelAnswer { backend, model, usage, refused } = answer;
-        let answered = || EventKind::ModelAnswered { by: by.clone(), backend, model, usage };
+        let ModelAnswer { backend, model, usage, text, fault } = answer;
+        let answered =
+            || EventKind::ModelAnswered { by: by.clone(), backend, model, usage, text: shown(text.as_bytes()) };
         self.tree.event(thread, &mut self.out, answered);
-        if let Some((output, fault)) = refused {
-            self.tree.event(thread, &mut self.out, || EventKind::Refused { by, output: shown(&output), fault });
+        if let Some(fault) = fault {
+            self.tree.event(thread, &mut self.out, || EventKind::Refused { by, output: shown(text.as_bytes()), fault });
         }
-    }
-}
-
-/// The start of an output, as an event shows it.
-pub(super) fn shown(output: &str) -> Arc<str> {
-    excerpt(output.as_bytes(), SHOWN)
-}
-
-/// The start of an output, as text.
-fn excerpt(output: &[u8], most: usize) -> Arc<str> {
-    let kept = String::from_utf8_lossy(&output[..output.len().min(most)]);
-    match output.len().saturating_sub(most) {
-        0 => kept.into(),
-        more => format!("{kept}… {more} bytes more").into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_excerpt_is_bounded_text() {
-        assert_eq!(&*excerpt(b"a\xffb", KEPT), "a\u{fffd}b");
-        let long = excerpt(&[b'x'; 17], 10);
-        assert!(long.ends_with("x… 7 bytes more"), "{long}");
     }
 }

@@ -8,7 +8,7 @@ use super::answer::Reply;
 use crate::core::blueprint::ListenerId;
 use crate::core::books::Entries;
 use crate::core::entrance::Item;
-use crate::core::event::EventKind;
+use crate::core::event::{EventKind, shown};
 use crate::core::faults;
 use crate::core::invocations::{Invocation, InvocationLog};
 use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
@@ -160,8 +160,9 @@ impl Core {
         let fragment = parse_fragment(raw, &self.setup.blueprint.limits.xml, sent);
         let fragment = fragment.map_err(|error| faults::malformed(&error))?;
         if !fragment.repairs.is_empty() {
-            let repairs = fragment.repairs;
-            self.tree.event(key, &mut self.out, || EventKind::Repaired { by: contract.name.clone(), repairs });
+            let (by, repairs) = (contract.name.clone(), fragment.repairs);
+            let text = || shown(raw.bytes());
+            self.tree.event(key, &mut self.out, || EventKind::Repaired { by, repairs, text: text() });
         }
         Ok(fragment.elements.into_iter().map(|element| self.unwrap(key, listener, element)).collect())
     }

@@ -20,6 +20,7 @@ struct Head {
     from: Name,
     in_reply_to: Option<MessageId>,
     join: Option<JoinPosition>,
+    attempts: Option<u8>,
 }
 
 impl Core {
@@ -240,7 +241,7 @@ impl Core {
         let (join, answered) = self.tree.deliver(answers);
         let (notes, open) = self.invocations.attach_log(task, number, attempts, answered);
         open.into_iter().for_each(|fan| self.tree.attach(fan, task));
-        let head = Head { id, from: self.setup.name_of(from), in_reply_to, join };
+        let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };
         let message = Message { number, notes, ..self.message(key, (listener, task), head, body) };
         self.books.delivered(entry);
         self.out.say(Output::Start(Start { task, listener, message }));
@@ -254,14 +255,16 @@ impl Core {
         head: Head,
         body: Body,
     ) -> Message {
-        let Head { id, from, in_reply_to, join } = head;
+        let Head { id, from, in_reply_to, join, attempts } = head;
         self.tree.event(key, &mut self.out, || EventKind::Delivered {
             message: id,
             from: from.clone(),
+            in_reply_to,
             payload: match &body {
                 Body::Payload { payload, .. } => Some(payload.payload().root().clone()),
                 Body::Fault(_) => None,
             },
+            attempts,
         });
         if let Body::Fault(fault) = &body {
             self.hear_fault(key, fault);

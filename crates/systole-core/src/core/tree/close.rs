@@ -124,7 +124,7 @@ impl Tree {
             cancelled += backlog.len();
             backlog.into_iter().for_each(|call| books.cancelled(call.message.entry));
         }
-        self.event(key, out, || EventKind::Closed { thread: id, cancelled });
+        self.event(key, out, || EventKind::Closed { cancelled });
         let Some(thread) = self.threads.remove(key) else { return };
         out.write(|| Op::Close { thread: thread.sequence });
         self.directory.thread_closed();

@@ -186,9 +186,9 @@ impl Tree {
     /// Makes an event on an open thread.
     pub(super) fn event(&self, key: ThreadKey, out: &mut Outputs, kind: impl FnOnce() -> EventKind) {
         if let Some(thread) = self.threads.get(key) {
-            out.event(|| {
+            out.event(|at| {
                 let root = self.threads.get(thread.root).unwrap_or(thread).id;
-                Event { root, path: self.path(key), kind: kind() }
+                Event { root, thread: thread.id, path: self.path(key), at, kind: kind() }
             });
         }
     }

@@ -63,7 +63,7 @@ impl Tree {
         let thread = &mut self.threads[key];
         thread.deadline = deadline;
         thread.extra().root.get_or_insert_default().boot = boot;
-        self.event(key, out, || EventKind::Opened { thread: id });
+        self.event(key, out, || EventKind::Opened { parent: None });
         self.write_open(key, out);
         key
     }
@@ -99,7 +99,7 @@ impl Tree {
         if spawned {
             self.spawned.insert(ids.1, key);
         }
-        self.event(key, out, || EventKind::Opened { thread: ids.1 });
+        self.event(key, out, || EventKind::Opened { parent: self.threads.get(parent).map(|parent| parent.id) });
         self.write_open(key, out);
         key
     }
