@@ -137,10 +137,11 @@ fn shards(text: &str) -> Result<u16, String> {
 pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
     conceal().map_err(Failure::System)?;
     let mut stage = Stage::set(args)?;
-    let mut launched = stage.launch(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+    // A signal during the start stops the organism in order once it has started.
+    let mut signals = runtime.block_on(async { Signals::listen() }).map_err(Failure::System)?;
+    let mut launched = stage.launch(args)?;
     let conduct = async {
-        let mut signals = Signals::listen().map_err(Failure::System)?;
         let mut faulted = false;
         let mut watch = stage.watch.take();
         loop {
