@@ -256,6 +256,7 @@ fn a_worker_that_does_not_answer_is_found_out() {
                 "prints",
                 "60s",
                 &[
+                    "        came      a line of the protocol on standard output: {\"pong\": 1}\n        expected  a pong",
                     "        printed   {\"pong\": 1}\n        hint      lines of the protocol go to the descriptor in SYSTOLE_WORKER",
                 ],
             ),

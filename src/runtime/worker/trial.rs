@@ -33,6 +33,7 @@ pub struct Trial {
     printed: Arc<Mutex<VecDeque<String>>>,
     /// They keep what is printed.
     keepers: Vec<JoinHandle<()>>,
+    end: Option<End>,
 }
 
 /// A line that a process wrote, or its end.
@@ -67,7 +68,7 @@ impl Trial {
         tokio::spawn(write(stdin, queue));
         let keepers =
             vec![tokio::spawn(keep(stdout, Arc::clone(&printed))), tokio::spawn(keep(stderr, Arc::clone(&printed)))];
-        Ok(Self { speaker, exchange: Exchange::new(limits), input: Some(input), printed, keepers })
+        Ok(Self { speaker, exchange: Exchange::new(limits), input: Some(input), printed, keepers, end: None })
     }
 
     /// Registers a message, before its line is sent.
@@ -117,24 +118,27 @@ impl Trial {
     /// The next line, or the end of the process.
     ///
     /// # Cancel safety
-    /// Dropping the future loses no line.
+    /// Dropping the future loses no line, and no end.
     pub async fn receive(&mut self) -> Spoken {
-        match self.speaker.next().await {
-            Ok(()) => {
-                let line = self.speaker.line();
-                let text = String::from_utf8_lossy(line).into_owned();
-                Spoken::Line { text, heard: self.exchange.hear(line).map(|(heard, _)| heard) }
-            }
-            Err(end) => {
-                if matches!(end, End::Exit(_)) {
-                    for keeper in self.keepers.drain(..) {
-                        // A descendant outside of the group may hold the stream.
-                        let _ = timeout(LINGER, keeper).await;
-                    }
+        if self.end.is_none() {
+            match self.speaker.next().await {
+                Ok(()) => {
+                    let line = self.speaker.line();
+                    let text = String::from_utf8_lossy(line).into_owned();
+                    return Spoken::Line { text, heard: self.exchange.hear(line).map(|(heard, _)| heard) };
                 }
-                Spoken::Ended { why: end.to_string(), is_success: end.is_success() }
+                Err(end) => self.end = Some(end),
             }
         }
+        if matches!(self.end, Some(End::Exit(_))) {
+            while let Some(keeper) = self.keepers.last_mut() {
+                // A descendant outside of the group may hold the stream.
+                let _ = timeout(LINGER, keeper).await;
+                self.keepers.pop();
+            }
+        }
+        let why = self.end.as_ref().map_or_else(String::new, ToString::to_string);
+        Spoken::Ended { why, is_success: self.end.as_ref().is_some_and(End::is_success) }
     }
 
     /// The last lines of its standard output and its standard error.

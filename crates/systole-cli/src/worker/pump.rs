@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use systole::runtime::command::CommandSpec;
 use systole::runtime::worker::{Heard, LineEffect, Spoken, Trial};
 use systole_core::core::Emission;
@@ -209,8 +209,16 @@ impl Pump {
 
     async fn next_until(&mut self, until: Option<Instant>, expected: &str) -> Result<Option<Came>, Broken> {
         loop {
-            match timeout_at(until.unwrap_or(self.until), self.trial.receive()).await {
-                Err(_) => return Ok(None),
+            let until = until.unwrap_or(self.until);
+            match timeout_at(until.min(Instant::now() + SILENCE), self.trial.receive()).await {
+                Err(_) => {
+                    if let Some(line) = self.misplaced() {
+                        return Err(broken(format!("a line of the protocol on standard output: {line}"), expected));
+                    }
+                    if Instant::now() >= until {
+                        return Ok(None);
+                    }
+                }
                 Ok(Spoken::Ended { why, .. }) => return Err(broken(why, expected)),
                 Ok(Spoken::Line { text, heard }) => {
                     if !std::mem::replace(&mut self.has_started, true) {
@@ -286,6 +294,18 @@ impl Pump {
                 }
             }
         }
+    }
+
+    /// A line that was meant for the pump, of a process that prints its lines: it would say nothing else.
+    fn misplaced(&self) -> Option<String> {
+        let is_of_protocol = |line: &String| match serde_json::from_str::<Value>(line) {
+            Ok(Value::Object(line)) => {
+                let id = line.get("id").and_then(Value::as_str).and_then(|id| id.parse().ok());
+                line.contains_key("pong") || id.is_some_and(|id: MessageId| self.messages.contains_key(&id))
+            }
+            _ => false,
+        };
+        if self.has_started { None } else { self.trial.printed().into_iter().find(is_of_protocol) }
     }
 
     fn nothing(&self) -> String {
