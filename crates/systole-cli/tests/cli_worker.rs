@@ -86,7 +86,7 @@ fn one_process_answers_many_messages() {
     assert_eq!((first["type"].as_str(), first["from"].as_str()), (Some("{urn:t}do"), Some("cli")));
     assert!(first["id"].is_string() && first["thread"].is_string() && first.get("history").is_none(), "{first}");
     assert_eq!(running.end().0, Some(1), "a fault was among the answers");
-    has(&folder.read("log"), &["{\\\"id\\\": 1}", "to the log"]);
+    folder.logs(&["{\\\"id\\\": 1}", "to the log"]);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_breaks_the_protocol_ends_the_process_and_fails_what_it_had() {
     has(&running.ask("die"), &["killed by signal 9"]);
     has(&running.ask("one"), &["<code>listener-failed</code>", "is resting", "<retryable>true</retryable>"]);
     assert_eq!(folder.started(), 6);
-    has(&folder.read("log"), &["1000 lines in a row", "a worker ended"]);
+    folder.logs(&["1000 lines in a row", "a worker ended"]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_heartbeat_without_an_answer_ends_the_process() {
     fs::write(folder.path().join("deaf"), "").unwrap();
     running.send("hang");
     until("another process", || (folder.started() > 1).then_some(()));
-    has(&folder.read("log"), &["a worker ended", "did not answer a heartbeat"]);
+    folder.logs(&["a worker ended", "did not answer a heartbeat"]);
 }
 
 #[test]
@@ -200,6 +200,14 @@ fn workers_end_with_the_organism() {
         running.child.wait().unwrap();
         until("the end of the worker", || (!runs(&pid)).then_some(()));
     }
+}
+
+#[test]
+fn a_signal_during_the_start_ends_the_organism_in_order() {
+    let by_hand = format!("import os, signal\nos.kill(os.getppid(), signal.SIGTERM)\n{BY_HAND}");
+    let folder = Folder::new("early", &by_hand, "start: eager, timeout: 60s");
+    let mut running = folder.start(&[]);
+    assert_eq!(running.child.wait().unwrap().code(), Some(0), "{}", folder.read("log"));
 }
 
 #[test]
@@ -289,7 +297,7 @@ fn the_python_package_answers_calls_and_is_cancelled() {
     let big = "x".repeat(1_000_000);
     has(&running.ask(&big), &[&big.to_uppercase()]);
     assert_eq!(running.end().0, Some(1), "a fault was among the answers");
-    has(&folder.read("log"), &["ValueError: no luck", "not a line of the protocol"]);
+    folder.logs(&["ValueError: no luck", "not a line of the protocol"]);
     assert!(!folder.read("log").contains("a worker ended"), "{}", folder.read("log"));
 }
 

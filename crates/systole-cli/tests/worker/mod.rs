@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::running::Running;
+use super::waiting::until;
 
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -57,6 +58,14 @@ impl Folder {
 
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.0.join(name)).unwrap_or_default()
+    }
+
+    /// Waits until the log has these texts: lines follow the answers that they are about.
+    #[track_caller]
+    pub(crate) fn logs(&self, parts: &[&str]) {
+        for part in parts {
+            until(&format!("'{part}' in the log"), || self.read("log").contains(part).then_some(()));
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
