@@ -1,11 +1,11 @@
 //! The content of a schema, from a Rust type or from `.xsd` documents: enough to write an
-//! example and a prompt, and, for Rust types, the XSD itself. Validation never uses it.
+//! example and a prompt, and, for Rust types, the XSD itself. Validation of messages never uses it.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::engine::Builtin;
+use super::engine::{Builtin, SimpleType};
 use super::pattern::Pattern;
 
 /// Index of a type in [`Model::types`]; types refer to each other, and to themselves, by it.
@@ -60,6 +60,8 @@ pub(crate) struct Simple {
     pub(crate) doc: String,
     pub(crate) variety: Variety,
     pub(crate) facets: Facets,
+    /// The type by which the engine judges values of examples; `None` if it can't be made.
+    pub(in crate::schema) definition: Option<SimpleType>,
 }
 
 #[derive(Debug, Clone)]

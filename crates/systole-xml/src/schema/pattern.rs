@@ -27,7 +27,7 @@ pub(crate) struct Pattern {
     /// The pattern in the syntax of XSD.
     pub(crate) xsd: String,
     /// The pattern as a syntax tree, for the same texts; `None` if it has no such form.
-    tree: Option<(Hir, Arc<Automaton>)>,
+    tree: Option<Hir>,
 }
 
 impl Pattern {
@@ -37,13 +37,13 @@ impl Pattern {
     /// The part that has no counterpart in XSD.
     pub(crate) fn from_rust(pattern: &str) -> Result<Self, &'static str> {
         let tree = parse(pattern).ok_or("it is not in the syntax of the regex crate")?;
-        let automaton = Automaton::new(&tree).map_err(|_| "it is too large")?;
-        Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some((tree, Arc::new(automaton))) })
+        Automaton::new(&tree).map_err(|_| "it is too large")?;
+        Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some(tree) })
     }
 
     /// The patterns of one restriction of an `.xsd` document, of which a text matches at least one.
     pub(crate) fn from_xsd(patterns: &[&str]) -> Self {
-        let tree = tree(patterns).ok().and_then(|tree| Some((tree, alternatives(patterns).ok()?)));
+        let tree = tree(patterns).ok();
         let written = match patterns {
             [one] => (*one).to_owned(),
             several => several.iter().map(|pattern| format!("({pattern})")).collect::<Vec<_>>().join("|"),
@@ -51,18 +51,10 @@ impl Pattern {
         Self { xsd: written.clone(), written, tree }
     }
 
-    /// Tells whether a text matches; true if only an XSD processor can tell.
-    pub(crate) fn matches(&self, text: &str) -> bool {
-        self.tree.as_ref().is_none_or(|(_, automaton)| automaton.is_match(text))
-    }
-
-    /// Texts that match, simple ones first; they differ by `variant`. None for a pattern without a short match.
-    pub(crate) fn samples(&self, variant: usize) -> impl Iterator<Item = String> {
-        const REPEATED: usize = 64;
-        const LONGEST: usize = 1_024;
-        let tree = self.tree.as_ref().map(|(tree, _)| tree);
-        let samples = (0..REPEATED).map_while(move |extra| tree.map(|tree| sample::sample(tree, variant, extra)));
-        samples.take_while(|sample| sample.len() <= LONGEST)
+    /// Texts that match, simple ones first; they differ by `variant`. Texts of about `length` characters are among them.
+    /// None for a pattern without a short match.
+    pub(crate) fn samples(&self, variant: usize, length: Option<u64>) -> impl Iterator<Item = String> {
+        self.tree.iter().flat_map(move |tree| sample::samples(tree, variant, length))
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::contract::{ContractError, RoundTrip, TypePlace, TypeShape};
 use super::engine::{ElementId, Grammar, Judge};
-use super::example::{Examples, Measure, Sizes, Wish, too_many};
+use super::example::{Examples, Measure, Parts, Sizes, Wanted, Wish, too_many};
 use super::model::Model;
 use super::validator::{SchemaError, by_engine};
 use super::xsd::{self, embed};
@@ -45,22 +45,39 @@ struct Inner {
     vocabulary: OnceLock<Option<Vocabulary>>,
 }
 
-/// The state that the search for the examples of all payloads of a schema shares.
+/// The state that the search for the examples of all payloads of a schema shares. No question changes what another one
+/// finds.
 #[derive(Debug, Clone)]
-pub(super) struct ExampleRoom(Arc<Mutex<Room>>);
+pub(super) struct ExampleRoom(Arc<Room>);
 
 #[derive(Debug)]
 struct Room {
-    /// Number of steps that may still be taken: a step for each byte that is written or tried, and for each part of a model
-    /// that is visited.
+    /// Number of steps for all payloads together: a step for each byte that is written or validated, and for each part of
+    /// a model that is visited.
     steps: usize,
-    /// The depths of the types, made on demand.
-    depths: Option<Sizes>,
+    /// Number of payloads.
+    payloads: usize,
+    /// The parts of examples, found when the first one is asked for.
+    parts: OnceLock<Parts>,
 }
 
 impl ExampleRoom {
-    pub(super) fn new(steps: usize) -> Self {
-        Self(Arc::new(Mutex::new(Room { steps, depths: None })))
+    /// Maximum number of steps for the values of all types.
+    const VALUES: usize = 1 << 20;
+
+    /// The least number of steps for a payload: an example of few elements.
+    const LEAST: usize = 1 << 10;
+
+    pub(super) fn new(steps: usize, payloads: usize) -> Self {
+        Self(Arc::new(Room { steps, payloads, parts: OnceLock::new() }))
+    }
+
+    /// The parts of examples, and the number of steps for each payload.
+    fn share(&self, model: &Model) -> (&Parts, usize) {
+        let wanted = Wanted { enumerated: 1, others: 1, steps: Self::VALUES };
+        let parts = self.0.parts.get_or_init(|| Parts::of(model, wanted));
+        let share = self.0.steps.saturating_sub(parts.work) / self.0.payloads.max(1);
+        (parts, share.max(Self::LEAST))
     }
 }
 
@@ -114,13 +131,14 @@ impl PayloadSchema {
         let root = root.ok_or_else(|| round_trip(RoundTrip::Schema("its element is not declared".to_owned())))?;
         let path = (grammar, root);
         let checker = || Checker::new(&path.0, path.1);
-        probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), (&model, &depths), checker()).map_err(round_trip)?;
-        let mut room = usize::MAX;
-        let example = valid_example(&Examples::of(&model, &depths), true, checker(), &mut room);
+        let parts = Parts::of(&model, Wanted { enumerated: usize::MAX, others: 2, steps: usize::MAX });
+        let examples = Examples::of(&model, &parts);
+        probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), (&model, &examples), checker()).map_err(round_trip)?;
+        let example = valid_example(&examples, true, checker(), usize::MAX);
         let example = example.ok_or_else(|| refuse(TypeShape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
-        let (example, room) = (OnceLock::from(Some(example)), ExampleRoom::new(0));
+        let (example, room) = (OnceLock::from(Some(example)), ExampleRoom::new(0, 1));
         Ok(Self::assemble(qname, (digest, path), document.into(), model, (example, room), Some(json_schema)))
     }
 
@@ -181,15 +199,8 @@ impl PayloadSchema {
     pub fn example(&self) -> Option<&Canonical> {
         let make = || {
             let (grammar, root) = self.grammar();
-            let mut room = self.0.room.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let Room { steps, depths } = &mut *room;
-            let depths = depths.get_or_insert_with(|| {
-                let made = Sizes::of(&self.0.model, Measure::DEPTH);
-                *steps = steps.saturating_sub(made.work());
-                made
-            });
-            let examples = Examples::of(&self.0.model, depths);
-            valid_example(&examples, false, Checker::new(grammar, root), steps)
+            let (parts, steps) = self.0.room.share(&self.0.model);
+            valid_example(&Examples::of(&self.0.model, parts), false, Checker::new(grammar, root), steps)
         };
         self.0.example.get_or_init(make).as_ref()
     }
@@ -257,6 +268,11 @@ impl<'g> Checker<'g> {
     pub(super) fn check(&mut self, payload: &Canonical) -> Result<(), SchemaError> {
         by_engine(self.grammar, self.root, &mut self.judge, payload)
     }
+
+    /// Tells whether a payload is valid; takes the steps of the validation from `room`.
+    fn allows(&mut self, payload: &Canonical, room: &mut usize) -> bool {
+        self.judge.allows(self.grammar, self.root, payload, room)
+    }
 }
 
 /// The digest of documents by their own digests, sorted.
@@ -266,14 +282,23 @@ pub(super) fn digest(documents: impl IntoIterator<Item = Digest>) -> Digest {
     blake3::hash(digests.as_flattened()).into()
 }
 
-/// The example to show: the author's if it is valid, else a generated one. The search takes its steps from `room`.
-fn valid_example(examples: &Examples, has_hints: bool, mut checker: Checker, room: &mut usize) -> Option<Canonical> {
+/// The example to show: the author's if it is valid, else a generated one, found within `steps`.
+fn valid_example(examples: &Examples, has_hints: bool, mut checker: Checker, steps: usize) -> Option<Canonical> {
+    let least = |choice| Wish { full: false, hints: false, choice, ..Wish::SHOWN };
+    let full = |hints| Wish { hints, ..Wish::SHOWN };
+    let mut wishes = vec![full(false), least(0), least(1), least(2)];
     // Only Rust types have examples of their author.
-    let hints: &[bool] = if has_hints { &[true, false] } else { &[false] };
-    let mut wishes = [true, false].into_iter().flat_map(|full| hints.iter().map(move |hints| (full, *hints)));
-    wishes.find_map(|(full, hints)| {
-        let wish = Wish { full, hints, ..Wish::SHOWN };
-        examples.example(wish, room).filter(|example| checker.check(example).is_ok())
+    if has_hints {
+        wishes = vec![full(true), full(false), Wish { hints: true, ..least(0) }, least(0)];
+    }
+    let mut left = steps;
+    wishes.into_iter().find_map(|wish| {
+        // A try has half of the steps at most, so that a smaller example can follow.
+        let mut room = left / 2;
+        left -= room;
+        let found = examples.example(wish, &mut room).filter(|example| checker.allows(example, &mut room));
+        left += room;
+        found
     })
 }
 

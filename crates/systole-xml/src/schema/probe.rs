@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::contract::RoundTrip;
 use super::decode::{DecodeProblem, Undecodable, decode_canonical};
-use super::example::{Examples, Sizes, Wish, alternatives};
+use super::example::{Examples, Wish, alternatives};
 use super::model::Model;
 use super::payload_schema::Checker;
 use crate::ladder::Canonical;
@@ -24,11 +24,10 @@ const MOST_ALTERNATIVES: usize = 32;
 pub(super) fn probe<T: Serialize + DeserializeOwned>(
     payload: &QName,
     root: (&'static str, &'static str),
-    (model, depths): (&Model, &Sizes),
+    (model, examples): (&Model, &Examples),
     checker: Checker,
 ) -> Result<(), RoundTrip> {
     let mut trip = Trip { payload, root, checker };
-    let examples = Examples::of(model, depths);
     let example = |wish| {
         let mut room = usize::MAX;
         examples.example(wish, &mut room)

@@ -19,8 +19,8 @@ pub(super) use compile::{Components, Wrong, compile};
 pub use form::{Form, FormStep};
 pub(super) use grammar::{ElementId, Grammar};
 pub(super) use judge::{Judge, Part, Violation, paths};
-pub(super) use simple::is_facet;
 pub(crate) use simple::{Builtin, Kind};
+pub(super) use simple::{Facet, NoPrefixes, Prefixes, SimpleType, is_facet};
 
 /// Reports whether XSD 1.0 has a type of this local name.
 pub(super) fn is_builtin(local: &str) -> bool {

@@ -1,8 +1,9 @@
 //! The size of the smallest value of each type.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::schema::model::{Complex, Content, Element, Model, Order, Particle, Term, Type, TypeId};
+use super::Values;
+use crate::schema::model::{Attribute, Complex, Content, Element, Model, Order, Particle, Term, Type, TypeId};
 
 /// A rule for the size of a whole from its parts; an element is one larger than its content.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +24,10 @@ impl Measure {
 pub(crate) struct Sizes {
     sizes: Vec<Option<u64>>,
     measure: Measure,
+    /// True if parts for which no value was found have no size.
+    are_found: bool,
     /// Number of particles visited so far.
-    work: Cell<usize>,
+    work: AtomicUsize,
 }
 
 /// Maximum number of particles to visit. A type without a size by then counts as endless.
@@ -32,22 +35,41 @@ const WORK: usize = 4_000_000;
 
 impl Sizes {
     pub(crate) fn of(model: &Model, measure: Measure) -> Self {
-        if !model.types.iter().any(|ty| matches!(ty, Type::Complex(Complex { content: Content::Children(_), .. }))) {
-            return Self { sizes: vec![Some(0); model.types.len()], measure, work: Cell::new(0) };
+        Self::sized(model, measure, None)
+    }
+
+    /// The sizes of instances that can be written with some values. A wildcard has no instance.
+    pub(super) fn of_found(model: &Model, measure: Measure, values: &Values) -> Self {
+        Self::sized(model, measure, Some(values))
+    }
+
+    fn sized(model: &Model, measure: Measure, values: Option<&Values>) -> Self {
+        let blank = |size| Self {
+            sizes: vec![size; model.types.len()],
+            measure,
+            are_found: values.is_some(),
+            work: AtomicUsize::new(0),
+        };
+        let has_children = |ty: &Type| matches!(ty, Type::Complex(Complex { content: Content::Children(_), .. }));
+        if values.is_none() && !model.types.iter().any(has_children) {
+            return blank(Some(0));
         }
         let order = leaves_first(model);
-        let mut sizes = Self { sizes: vec![None; model.types.len()], measure, work: Cell::new(0) };
+        let mut sizes = blank(None);
+        for (id, ty) in model.types.iter().enumerate().filter(|(_, ty)| matches!(ty, Type::Simple(_))) {
+            sizes.sizes[id] = sizes.of_type(id, ty, values);
+        }
         // If no type leads back to itself, the second round finds no change.
         loop {
             let mut changed = false;
             for &ty in &order {
-                let size = sizes.of_type(&model.types[ty]);
+                let size = sizes.of_type(ty, &model.types[ty], values);
                 changed |= std::mem::replace(&mut sizes.sizes[ty], size) != size;
             }
             if !changed {
                 return sizes;
             }
-            if sizes.work.get() > WORK {
+            if sizes.work() > WORK {
                 sizes.sizes.fill(None);
                 return sizes;
             }
@@ -56,40 +78,58 @@ impl Sizes {
 
     /// Number of particles visited so far.
     pub(crate) fn work(&self) -> usize {
-        self.work.get()
+        self.work.load(Ordering::Relaxed)
     }
 
-    fn of_type(&self, ty: &Type) -> Option<u64> {
+    fn of_type(&self, id: TypeId, ty: &Type, values: Option<&Values>) -> Option<u64> {
+        let of_text = |ty| values.is_none_or(|values| values.has(ty)).then_some(0);
         match ty {
-            Type::Simple(_) => Some(0),
-            Type::Complex(complex) => match &complex.content {
-                Content::Empty | Content::Text(_) => Some(0),
-                Content::Children(particle) => self.particle(particle),
-            },
+            Type::Simple(_) => of_text(id),
+            Type::Complex(complex) => {
+                let lacks = |attribute: &Attribute| attribute.required && !self.has_value(attribute);
+                if self.are_found && complex.attributes.iter().any(lacks) {
+                    return None;
+                }
+                match &complex.content {
+                    Content::Empty => Some(0),
+                    Content::Text(ty) => of_text(*ty),
+                    Content::Children(particle) => self.particle(particle),
+                }
+            }
         }
+    }
+
+    /// Tells whether an attribute can be written.
+    pub(super) fn has_value(&self, attribute: &Attribute) -> bool {
+        attribute.fixed.is_some() || self.sizes[attribute.ty].is_some()
     }
 
     /// The size of the smallest value of an element; `None` if no finite value is known (so far).
     pub(crate) fn element(&self, element: &Element) -> Option<u64> {
-        self.sizes[element.ty].map(|size| size.saturating_add(1))
+        let size = if element.fixed.is_some() { self.sizes[element.ty].or(Some(0)) } else { self.sizes[element.ty] };
+        size.map(|size| size.saturating_add(1))
     }
 
     /// The size of the smallest value of a particle; `None` if no finite value is known (so far).
     pub(super) fn particle(&self, particle: &Particle) -> Option<u64> {
-        self.work.set(self.work.get() + 1);
+        self.work.fetch_add(1, Ordering::Relaxed);
         if particle.min == 0 {
             return Some(0);
         }
-        let once = match &particle.term {
+        self.term(&particle.term).map(|size| (self.measure.repeated)(size, particle.min))
+    }
+
+    /// The size of the smallest value of a term; `None` if no finite value is known (so far).
+    fn term(&self, term: &Term) -> Option<u64> {
+        match term {
             Term::Element(element) => self.element(element),
             Term::Group(Order::Choice, particles) => particles.iter().filter_map(|one| self.particle(one)).min(),
             Term::Group(_, particles) => {
                 let sizes = particles.iter().map(|one| self.particle(one));
                 sizes.into_iter().try_fold(0, |sum, size| Some((self.measure.beside)(sum, size?)))
             }
-            Term::Any => Some(1),
-        };
-        once.map(|size| (self.measure.repeated)(size, particle.min))
+            Term::Any => (!self.are_found).then_some(1),
+        }
     }
 }
 

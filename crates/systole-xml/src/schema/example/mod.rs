@@ -1,11 +1,14 @@
 //! Instances of a [`Model`]: the example for people and language models, and those that test a type.
 //!
-//! The values are the author's examples if there are any, else simple ones that keep the bounds: `text`, `1`,
-//! `1.5`, `true`, the first of an enumeration, the shortest match of a pattern. The validator judges the result; an
+//! The values are the author's examples if there are any, else the first valid ones of a list of candidates: `text`,
+//! `1`, `1.5`, `true`, the values of an enumeration, the bounds and what is next to them, short matches of a pattern.
+//! Optional parts and alternatives for which no value was found are left out. The validator judges the result; an
 //! invalid one is not used.
 
+mod candidates;
 mod finite;
 mod value;
+mod values;
 mod write;
 
 use bytes::Bytes;
@@ -16,6 +19,7 @@ use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::vocab::XmlLimits;
 pub(crate) use finite::{Measure, Sizes};
+pub(crate) use values::{Values, Wanted};
 pub(super) use write::Writer;
 
 /// Maximum size of an example in bytes: a schema may ask for any number of elements.
@@ -46,20 +50,40 @@ impl Wish {
     pub(crate) const SHOWN: Self = Self { full: true, choice: 0, values: 0, hints: true };
 }
 
+/// The parts of the payloads of a schema that examples can be made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    values: Values,
+    /// The depths of the types, as far as values were found for them.
+    depths: Sizes,
+    /// Number of particles that were visited for the depths.
+    pub(crate) work: usize,
+}
+
+impl Parts {
+    /// The parts of the models of a schema, which share their types.
+    pub(crate) fn of(model: &Model, wanted: Wanted) -> Self {
+        let values = Values::of(model, wanted);
+        let depths = Sizes::of_found(model, Measure::DEPTH, &values);
+        let work = depths.work();
+        Self { values, depths, work }
+    }
+}
+
 /// The instances of one model.
 pub(crate) struct Examples<'m> {
     model: &'m Model,
-    depths: &'m Sizes,
+    parts: &'m Parts,
 }
 
 impl<'m> Examples<'m> {
-    /// The instances of a model, whose types have these sizes by [`Measure::DEPTH`].
-    pub(crate) fn of(model: &'m Model, depths: &'m Sizes) -> Self {
-        Self { model, depths }
+    /// The instances of a model that are made of these parts.
+    pub(crate) fn of(model: &'m Model, parts: &'m Parts) -> Self {
+        Self { model, parts }
     }
 
     /// An instance; `None` if none was found that ends within its size. The caller has to validate it. It takes from `room`
-    /// a step for each byte that is written or tried as a value, also for an instance that can't be ended.
+    /// a step for each byte that is written, also for an instance that can't be ended.
     pub(crate) fn example(&self, wish: Wish, room: &mut usize) -> Option<Canonical> {
         // That of a try that ends at once.
         const LEAST: usize = 128;
@@ -67,12 +91,13 @@ impl<'m> Examples<'m> {
         let mut sampler = Sampler {
             model: self.model,
             wish,
-            depths: self.depths,
+            values: &self.parts.values,
+            depths: &self.parts.depths,
             writer: Writer::new(!self.model.is_qualified()),
             open: Vec::new(),
             budget: 200,
             room: most,
-            ids: 0,
+            ids: Vec::new(),
         };
         let whole = (most > 0).then(|| sampler.element(&self.model.root, None)).flatten();
         *room = room.saturating_sub((most - sampler.room).max(LEAST));
@@ -109,16 +134,17 @@ pub(crate) fn alternatives(model: &Model) -> usize {
 struct Sampler<'a> {
     model: &'a Model,
     wish: Wish,
+    values: &'a Values,
     depths: &'a Sizes,
     writer: Writer,
     /// The complex types that are being written.
     open: Vec<usize>,
     /// Number of optional elements that may still be written.
     budget: usize,
-    /// Number of bytes that may still be written, or tried as a value. A repetition of nothing costs one, too.
+    /// Number of bytes that may still be written. A repetition of nothing costs one, too.
     room: usize,
-    /// Number of values of type `xs:ID` that were written.
-    ids: usize,
+    /// The values of type `xs:ID` that were written.
+    ids: Vec<String>,
 }
 
 impl<'a> Sampler<'a> {
@@ -167,7 +193,8 @@ impl<'a> Sampler<'a> {
 
     fn attribute(&mut self, attribute: &'a Attribute, hint: Option<&'a Value>) -> Option<()> {
         let given = hint.map(|hint| hint.get(format!("@{}", attribute.local)).filter(|value| !value.is_null()));
-        if !attribute.required && !given.map_or(self.wish.full, |given| given.is_some()) {
+        let is_wanted = given.map_or(self.wish.full && self.depths.has_value(attribute), |given| given.is_some());
+        if !attribute.required && !is_wanted {
             return Some(());
         }
         let own = if self.wish.hints { attribute.hints.first() } else { None };
@@ -230,8 +257,9 @@ impl<'a> Sampler<'a> {
             let chosen = match (wanted.filter(|wanted| !self.leads_back(wanted)), least) {
                 (Some(chosen), _) | (None, Some(chosen)) => chosen,
                 (None, None) => {
-                    let depths = self.depths;
-                    *least.insert(alternatives.iter().min_by_key(|alternative| depths.particle(alternative))?)
+                    let depth = |one: &&Particle| self.depths.particle(one);
+                    let possible = alternatives.iter().filter(|one| depth(one).is_some());
+                    *least.insert(possible.min_by_key(depth)?)
                 }
             };
             self.particle(chosen, None)?;
@@ -270,19 +298,20 @@ impl<'a> Sampler<'a> {
         particle.max.map_or(2, |max| max.min(2)).max(particle.min)
     }
 
-    /// Tells whether a particle would repeat a type that is open twice: then only required parts are written.
+    /// Tells whether a particle has no instance, or would repeat a type that is open twice: then only required parts are
+    /// written.
     fn leads_back(&self, particle: &Particle) -> bool {
         match &particle.term {
             Term::Element(element) => {
-                self.depths.particle(particle).is_none()
+                self.depths.element(element).is_none()
                     || self.open.iter().filter(|open| **open == element.ty).count() > 1
                     || (self.is_recursive() && self.open.contains(&element.ty))
             }
             Term::Group(Order::Choice, alternatives) => {
-                !alternatives.is_empty() && alternatives.iter().all(|alternative| self.leads_back(alternative))
+                alternatives.iter().all(|alternative| self.leads_back(alternative))
             }
             Term::Group(_, particles) => particles.iter().any(|particle| particle.min > 0 && self.leads_back(particle)),
-            Term::Any => false,
+            Term::Any => true,
         }
     }
 

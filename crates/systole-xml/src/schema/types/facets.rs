@@ -8,7 +8,7 @@ use super::{Derivation, at};
 use crate::ladder::encode::float_text;
 use crate::ladder::escape::uncarriable;
 use crate::schema::contract::{ContractError, TypePlace, TypeShape};
-use crate::schema::engine::{Builtin, Kind};
+use crate::schema::engine::{Builtin, Facet, Kind, NoPrefixes, SimpleType};
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
 use crate::schema::pattern::Pattern;
 
@@ -37,18 +37,42 @@ impl<'a> Derivation<'a> {
 
     /// A type that is named like the Rust type, unless its place adds rules to it.
     fn named(&mut self, view: &View<'a>, base: &'static Builtin, facets: Facets) -> TypeId {
-        let definition = view.definition.filter(|_| !view.has_own_rules());
-        if let Some(id) = definition.and_then(|name| self.made.get(name)) {
+        let defined = view.definition.filter(|_| !view.has_own_rules());
+        if let Some(id) = defined.and_then(|name| self.made.get(name)) {
             return *id;
         }
-        let name = definition.map(|name| self.type_name(name));
+        let name = defined.map(|name| self.type_name(name));
         let doc = if name.is_some() { view.type_doc().to_owned() } else { String::new() };
-        let id = self.add(Type::Simple(Simple { name, doc, variety: Variety::Atomic(base), facets }));
-        if let Some(definition) = definition {
-            self.made.insert(definition.to_owned(), id);
+        let definition = definition_of(base, &facets);
+        let id = self.add(Type::Simple(Simple { name, doc, variety: Variety::Atomic(base), facets, definition }));
+        if let Some(name) = defined {
+            self.made.insert(name.to_owned(), id);
         }
         id
     }
+}
+
+/// The type of the engine for a base with facets. Each pattern is a restriction of its own, because those of one
+/// restriction are alternatives.
+fn definition_of(base: &Builtin, facets: &Facets) -> Option<SimpleType> {
+    let lengths = [("minLength", facets.min_length), ("maxLength", facets.max_length)];
+    let lengths = lengths.map(|(name, length)| Some((name, length?.to_string())));
+    let bound = |bound: &Option<Bound>, inclusive, exclusive| {
+        let bound = bound.as_ref()?;
+        Some((if bound.exclusive { exclusive } else { inclusive }, bound.value.clone()))
+    };
+    let bounds =
+        [bound(&facets.min, "minInclusive", "minExclusive"), bound(&facets.max, "maxInclusive", "maxExclusive")];
+    let values = facets.values.iter().map(|value| ("enumeration", value.value.clone()));
+    let written: Vec<(&str, String)> = lengths.into_iter().chain(bounds).flatten().chain(values).collect();
+    let written: Vec<Facet> = written.iter().map(|(name, value)| facet(name, value)).collect();
+    let made = SimpleType::builtin(base.name)?.restrict(base.name, &written).ok()?;
+    let patterns = facets.patterns.iter();
+    patterns.fold(Some(made), |made, pattern| made?.restrict(base.name, &[facet("pattern", &pattern.xsd)]).ok())
+}
+
+fn facet<'a>(name: &'a str, value: &'a str) -> Facet<'a> {
+    Facet { name, value, fixed: false, prefixes: &NoPrefixes }
 }
 
 /// The built-in type with the values of `type` and `format`, and the patterns that narrow it to them.

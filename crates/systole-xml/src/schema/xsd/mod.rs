@@ -106,7 +106,7 @@ impl XsdSet {
             .collect();
         let models = components.models(declared.iter().map(|(qname, _, root)| (*qname, *root)), PARTS);
         let sizes = models.first().map(|model| Sizes::of(model, Measure::ELEMENTS));
-        let room = ExampleRoom::new(EXAMPLES);
+        let room = ExampleRoom::new(EXAMPLES, models.len());
         let mut schemas: Vec<PayloadSchema> = Vec::new();
         for ((qname, element, root), model) in declared.into_iter().zip(models) {
             if let Some(elements) = sizes.as_ref().and_then(|sizes| too_many(&model, sizes)) {
@@ -131,8 +131,8 @@ impl XsdSet {
     }
 }
 
-/// Maximum number of steps that are taken to make the examples of all payloads of a schema, in the order in which they are
-/// first asked for: bytes that are written, mainly. Payloads beyond that have none.
+/// Maximum number of steps that are taken to make the examples of all payloads of a schema, of which each has an equal
+/// share: bytes that are written or validated, mainly.
 const EXAMPLES: usize = 2 << 20;
 
 /// Maximum number of bytes of the names of all payloads of a schema, namespaces included; each counts for [`PAYLOAD`]

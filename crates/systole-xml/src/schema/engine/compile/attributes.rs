@@ -9,6 +9,7 @@ use crate::schema::engine::grammar::{
     Attribute, AttributeUse, Attributes, Derivations, FEW, Name, ProcessContents, ValueConstraint, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
+use crate::schema::engine::simple::NoPrefixes;
 use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Place};
 use crate::schema::xsd::tree::Tree;
@@ -396,13 +397,4 @@ fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attri
     let required = uses.iter().filter(|used| used.required).count();
     let refers = uses.iter().any(|used| used.attribute.value.is_some() && used.attribute.ty.identity().refers());
     Ok(Attributes { uses, by_name, required: u32::try_from(required).unwrap_or(u32::MAX), refers, wildcard })
-}
-
-/// The prefixes for values that were checked where their prefixes are known: none.
-pub(super) struct NoPrefixes;
-
-impl crate::schema::engine::simple::Prefixes for NoPrefixes {
-    fn namespace(&self, _: &str) -> Option<&str> {
-        None
-    }
 }

@@ -10,7 +10,9 @@ use foldhash::{HashMap, HashSet, HashSetExt};
 use super::particle::{Order, Particle, Term};
 use super::substitution::Substitutions;
 use super::{Draft, DraftContent};
-use crate::schema::engine::grammar::{AttributeUse, Attributes, ElementId, Grammar, Name, TypeId, UNBOUNDED};
+use crate::schema::engine::grammar::{
+    AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, TypeId, UNBOUNDED,
+};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::Builtin;
 use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
@@ -237,7 +239,11 @@ impl Projection<'_, '_, '_> {
         let variety = self.variety(id, &mut facets)?;
         facets.patterns.reverse();
         let (name, doc) = self.title(id)?;
-        Some(Simple { name, doc, variety, facets })
+        let definition = match &self.components.grammar.types[id.index()].content {
+            Compiled::Simple(simple) => Some(simple.clone()),
+            Compiled::Empty | Compiled::Sequence { .. } | Compiled::All { .. } => None,
+        };
+        Some(Simple { name, doc, variety, facets, definition })
     }
 
     /// The variety of a simple type after all its restrictions. Adds their facets, the innermost restriction last.
@@ -343,7 +349,11 @@ impl Projection<'_, '_, '_> {
         }
         let variety = self.variety(text, &mut facets)?;
         facets.patterns.reverse();
-        self.add(Type::Simple(Simple { name: None, doc: String::new(), variety, facets }))
+        let definition = match &kept.content {
+            DraftContent::Simple(simple) => Some(simple.clone()),
+            DraftContent::Empty | DraftContent::Children { .. } => None,
+        };
+        self.add(Type::Simple(Simple { name: None, doc: String::new(), variety, facets, definition }))
     }
 
     fn attribute(&mut self, used: &AttributeUse) -> Option<model::Attribute> {

@@ -14,6 +14,7 @@ use super::positions::Budget;
 use super::substitution::Substitutions;
 use super::{Draft, Name, Wrong, wrong};
 use crate::schema::engine::grammar::{Constraint, Derivations, Element, ElementId, NameId, UNBOUNDED, Wildcard};
+use crate::schema::engine::simple::NoPrefixes;
 use crate::schema::shorten::quoted;
 
 /// The context for comparisons of particles.
@@ -175,7 +176,7 @@ impl Restriction<'_> {
 
     fn same_value(&self, element: &Element, one: &str, other: &str) -> bool {
         match &self.drafts[element.ty.index()].content {
-            super::DraftContent::Simple(simple) => simple.equal(one, other, &super::attributes::NoPrefixes) == Ok(true),
+            super::DraftContent::Simple(simple) => simple.equal(one, other, &NoPrefixes) == Ok(true),
             _ => false,
         }
     }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::question::{Child, Kind, NoPrefixes, Question, Step, Wanted, element_name, steps};
+use super::question::{Child, Kind, Question, Step, Wanted, element_name, steps};
 use crate::ladder::Canonical;
 use crate::ladder::escape::uncarriable;
 use crate::ladder::strict::canonicalize;
 use crate::schema::engine::grammar::{Content, Element, ElementId, Grammar, NameId, ProcessContents, StateId, Type};
 use crate::schema::engine::judge::Judge;
 use crate::schema::engine::namespace::Namespace;
+use crate::schema::engine::simple::NoPrefixes;
 use crate::schema::example::Writer;
 use crate::vocab::{XmlLimits, ns};
 

@@ -9,7 +9,7 @@ use crate::schema::engine::grammar::{
 };
 use crate::schema::engine::judge::shown_name;
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::engine::simple::{Prefixes, SimpleType};
+use crate::schema::engine::simple::{NoPrefixes, SimpleType};
 
 /// A question of a form.
 #[derive(Debug, Clone)]
@@ -65,15 +65,6 @@ pub(super) enum Wanted {
         ty: super::super::grammar::TypeId,
         wildcard: u32,
     },
-}
-
-/// A context in which no prefix is bound.
-pub(super) struct NoPrefixes;
-
-impl Prefixes for NoPrefixes {
-    fn namespace(&self, _: &str) -> Option<&str> {
-        None
-    }
 }
 
 /// The greatest number of values that are listed with numbers. Longer enumerations are described, and the person types

@@ -9,6 +9,8 @@ pub(super) struct Budget {
     pub(super) held: usize,
     /// The steps that are left.
     left: usize,
+    /// The steps that the payload had at its start.
+    granted: usize,
 }
 
 impl Budget {
@@ -24,10 +26,21 @@ impl Budget {
     /// The bytes that one step copies.
     pub(super) const COPIED: usize = 16;
 
-    /// Starts the budget for a payload of `bytes` bytes.
-    pub(super) fn begin(&mut self, bytes: usize) {
+    /// Starts the budget for a payload of `bytes` bytes, with at most `most` steps.
+    pub(super) fn begin(&mut self, bytes: usize, most: usize) {
         let (any, each) = Self::STEPS;
-        self.left = any.saturating_add(bytes.saturating_mul(each));
+        self.granted = any.saturating_add(bytes.saturating_mul(each)).min(most);
+        self.left = self.granted;
+    }
+
+    /// The steps that the payload took so far.
+    pub(super) fn spent(&self) -> usize {
+        self.granted - self.left
+    }
+
+    /// Ends the budget of a payload.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
     }
 
     #[inline]

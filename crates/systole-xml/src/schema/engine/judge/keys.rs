@@ -48,7 +48,7 @@ impl<'a> Walk<'_, 'a> {
         let grammar = self.grammar;
         let mut keys = std::mem::take(&mut self.judge.keys);
         if keys.frames.is_empty() {
-            keys.budget.begin(self.text.len());
+            keys.budget.begin(self.text.len(), self.judge.bound.unwrap_or(usize::MAX));
         }
         let parent = keys.frames.last().map_or(0..0, |frame| frame.live..keys.live.len());
         keys.frames.push(Frame {

@@ -124,7 +124,7 @@ impl Keys {
         self.waiting.clear();
         self.values.clear();
         self.tables.clear();
-        self.budget.held = 0;
+        self.budget.clear();
     }
 
     pub(super) fn paths<'g>(&self, grammar: &'g Grammar, matcher: usize) -> &'g [Steps] {

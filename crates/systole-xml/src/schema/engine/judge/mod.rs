@@ -38,6 +38,8 @@ pub(in crate::schema) struct Judge {
     seen: Vec<u64>,
     identities: Identities,
     keys: Keys,
+    /// The greatest number of steps for the values of a payload, and for its keys; `None` for those of a message.
+    bound: Option<usize>,
 }
 
 /// An element that may have child elements, between its tags.
@@ -87,6 +89,26 @@ impl Judge {
         self.walk(grammar, root, process, false, part, 1).pop()
     }
 
+    /// Reports whether a payload is valid, as far as `room` steps tell. Takes from `room` a step for each byte, and those
+    /// for the values and keys.
+    pub(in crate::schema) fn allows(
+        &mut self,
+        grammar: &Grammar,
+        root: ElementId,
+        payload: &Canonical,
+        room: &mut usize,
+    ) -> bool {
+        let Some(left) = room.checked_sub(payload.bytes().len()) else {
+            *room = 0;
+            return false;
+        };
+        self.bound = Some(left);
+        let is_valid = self.judge(grammar, Some(root), payload, 1).is_empty();
+        self.bound = None;
+        *room = left.saturating_sub(self.scope.spent().saturating_add(self.keys.budget.spent()));
+        is_valid
+    }
+
     fn walk(
         &mut self,
         grammar: &Grammar,
@@ -97,7 +119,7 @@ impl Judge {
         most: usize,
     ) -> Vec<Violation> {
         self.clear();
-        self.scope.begin(payload.bytes().len());
+        self.scope.begin(payload.bytes().len(), self.bound.unwrap_or(usize::MAX));
         let own = root.map_or(Namespace::NONE, |root| grammar.name(grammar.elements[root.index()].name).namespace);
         let mut violations = payload.read(|cursor| {
             let text = cursor.document();
@@ -113,7 +135,7 @@ impl Judge {
         // The memory of a large message must not stay allocated.
         const KEPT: usize = 1 << 16;
         if self.open.capacity() > KEPT || self.text.capacity() > KEPT || self.seen.capacity() > KEPT {
-            *self = Self::default();
+            *self = Self { bound: self.bound, ..Self::default() };
         }
         self.scope.shrink(KEPT);
         self.identities.shrink(KEPT);

@@ -35,6 +35,8 @@ pub(super) struct Scope {
     xsi: usize,
     /// The steps that are left for pattern matching.
     steps: Cell<usize>,
+    /// The steps that the payload had at its start.
+    granted: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -60,10 +62,16 @@ impl Scope {
     /// The steps for patterns for a payload of any size, and for each of its bytes; a step takes 10 ns or less.
     const STEPS: (usize, usize) = (100_000_000, 64);
 
-    /// Starts the budget for a payload of `bytes` bytes.
-    pub(super) fn begin(&mut self, bytes: usize) {
+    /// Starts the budget for a payload of `bytes` bytes, with at most `most` steps.
+    pub(super) fn begin(&mut self, bytes: usize, most: usize) {
         let (any, each) = Self::STEPS;
-        self.steps.set(any.saturating_add(bytes.saturating_mul(each)));
+        self.granted = any.saturating_add(bytes.saturating_mul(each)).min(most);
+        self.steps.set(self.granted);
+    }
+
+    /// The steps that the payload took so far.
+    pub(super) fn spent(&self) -> usize {
+        self.granted - self.steps.get()
     }
 
     pub(super) fn clear(&mut self) {

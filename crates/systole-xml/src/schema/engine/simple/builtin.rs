@@ -8,7 +8,7 @@ use super::lexis::Lexis;
 use super::primitive::Primitive;
 use super::restrict::restrict;
 use super::space::Space;
-use super::{Facet, Identity, Prefixes, SimpleType};
+use super::{Facet, Identity, NoPrefixes, SimpleType};
 
 /// A built-in simple type.
 #[derive(Debug)]
@@ -179,15 +179,6 @@ static TYPES: LazyLock<Vec<(&'static str, SimpleType)>> = LazyLock::new(|| {
 
 fn plain_facet<'a>(name: &'a str, value: &'a str) -> Facet<'a> {
     Facet { name, value, fixed: false, prefixes: &NoPrefixes }
-}
-
-/// The prefixes for facets that need none.
-struct NoPrefixes;
-
-impl Prefixes for NoPrefixes {
-    fn namespace(&self, _: &str) -> Option<&str> {
-        None
-    }
 }
 
 const fn row(name: &'static str, made: Made, samples: [&'static str; 2]) -> Builtin {

@@ -70,6 +70,15 @@ pub(in crate::schema) trait Prefixes {
     }
 }
 
+/// A context in which no prefix is bound.
+pub(in crate::schema) struct NoPrefixes;
+
+impl Prefixes for NoPrefixes {
+    fn namespace(&self, _: &str) -> Option<&str> {
+        None
+    }
+}
+
 /// The reason why a type can't be compiled: one sentence, and the index of the facet that it is about, if any.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
