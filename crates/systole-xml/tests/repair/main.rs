@@ -1,5 +1,6 @@
 //! The repair stage, from outside: golden files, a corpus of model outputs, properties, hostile inputs.
 
+mod ambiguous;
 mod corpus;
 mod damage;
 mod files;

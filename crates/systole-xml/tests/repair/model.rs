@@ -10,7 +10,7 @@ use crate::files::{contract, run, run_by};
 use crate::meaning;
 
 /// The number of texts of each file that are repaired as intended, or refused as expected; a change may only raise it.
-const RIGHT: [(&str, usize); 2] = [("texts.txt", 97), ("more.txt", 88)];
+const RIGHT: [(&str, usize); 2] = [("texts.txt", 97), ("more.txt", 89)];
 
 /// A text with its intended meaning.
 struct Case<'t> {

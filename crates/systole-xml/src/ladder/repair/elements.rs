@@ -204,6 +204,7 @@ impl<'t> Scanner<'t> {
             Problem::Relative { name } => RepairError::RelativeNamespace { at, name: excerpt(&name) },
             Problem::TooLong { bytes } => RepairError::NameTooLong { at, bytes, limit: self.limits.name_bytes },
             Problem::TooMany => RepairError::TooManyNamespaces { at, limit: self.limits.namespaces },
+            Problem::Twice { name } => RepairError::AttributeTwice { at, name: excerpt(name) },
         })
     }
 

@@ -22,6 +22,38 @@ pub enum RepairError {
         /// Name of the element.
         name: Box<str>,
     },
+    /// Markup without its end: a comment, a CDATA section or a processing instruction.
+    #[error(
+        "{at}: truncated: this {construct} has no end: write {end} behind it or, if the text was cut off, send it again, whole"
+    )]
+    Unclosed {
+        /// Start of the markup.
+        at: Position,
+        /// The construct that it opens.
+        construct: &'static str,
+        /// Its end.
+        end: &'static str,
+    },
+    /// A misspelt start of a comment or of a CDATA section.
+    #[error("{at}: {written} opens no {construct}: write {whole} for one, &lt; in place of < for text")]
+    Misspelt {
+        /// Start of the markup.
+        at: Position,
+        /// The markup as written.
+        written: &'static str,
+        /// The construct that it resembles.
+        construct: &'static str,
+        /// The construct as XML has it.
+        whole: &'static str,
+    },
+    /// Two attributes of one name with different values.
+    #[error("{at}: the tag has the attribute '{name}' twice, with different values: keep the one that is meant")]
+    AttributeTwice {
+        /// Start of the second attribute.
+        at: Position,
+        /// Name of the second attribute.
+        name: Box<str>,
+    },
     /// An input without any element.
     #[error("{at}: nothing here looks like XML: write one element, such as <name>…</name>")]
     NotXml {
@@ -181,6 +213,9 @@ impl RepairError {
             Self::Truncated { at, .. }
             | Self::NotXml { at }
             | Self::Ambiguous { at, .. }
+            | Self::Unclosed { at, .. }
+            | Self::Misspelt { at, .. }
+            | Self::AttributeTwice { at, .. }
             | Self::SecondElement { at }
             | Self::InternalSubset { at }
             | Self::SecondSectionEnd { at }
@@ -216,6 +251,9 @@ impl RepairError {
             Self::Truncated { .. }
             | Self::NotXml { .. }
             | Self::Ambiguous { .. }
+            | Self::Unclosed { .. }
+            | Self::Misspelt { .. }
+            | Self::AttributeTwice { .. }
             | Self::SecondElement { .. }
             | Self::InternalSubset { .. }
             | Self::SecondSectionEnd { .. }

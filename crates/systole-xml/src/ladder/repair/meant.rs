@@ -105,6 +105,7 @@ impl<'t> Scanner<'t> {
         }
         if is_twin && !self.pairs.is_closed(start) {
             match self.pairs.is_closed(tag.start) {
+                true if self.stands_as_word(tag) => return self.ambiguous(tag.start, tag.name),
                 true if is_structured => return Ok(Meaning::Behind(1)),
                 true => {}
                 false => return self.twin(tag, is_structured),
@@ -188,20 +189,24 @@ impl<'t> Scanner<'t> {
     fn by_contract(&mut self, tag: &StartTag<'t>) -> Result<Option<Meaning>, RepairError> {
         let Some((place, start)) = self.contract_here() else { return Ok(None) };
         let child = split_prefix(tag.name).1;
+        let parent_closed = self.pairs.is_closed(start);
+        let tag_closed = tag.empty || self.pairs.is_closed(tag.start);
+        let is_same = self.tree.last().is_some_and(|open| split_prefix(open.name).1 == child);
+        // The end tag of a name may be that of the open element just as well.
+        let is_certain = tag_closed && (parent_closed || !is_same);
+        let is_doubtful = place.text && !is_certain && self.stands_as_word(tag);
         if place.may_hold(child) {
-            return Ok(Some(Meaning::Element));
+            return if is_doubtful { self.ambiguous(tag.start, tag.name) } else { Ok(Some(Meaning::Element)) };
         }
         if !self.vocabulary.knows(child) {
             return Ok(place.text.then_some(Meaning::Text));
         }
-        let parent_closed = self.pairs.is_closed(start);
-        let tag_closed = tag.empty || self.pairs.is_closed(tag.start);
-        let is_same = self.tree.last().is_some_and(|open| split_prefix(open.name).1 == child);
         let outer = if parent_closed { None } else { self.place_behind(child, is_same) };
         if is_same && !parent_closed && !tag_closed && tag.count == 0 && !self.text_follows(tag.end) {
             return Ok(Some(Meaning::End));
         }
         match outer {
+            Some(_) if is_doubtful => self.ambiguous(tag.start, tag.name),
             Some(levels) => Ok(Some(Meaning::Behind(levels))),
             None if is_same && !parent_closed && !tag_closed => self.ambiguous(tag.start, tag.name),
             None if place.text && !tag_closed => Ok(Some(Meaning::Text)),

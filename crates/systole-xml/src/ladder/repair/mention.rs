@@ -48,6 +48,22 @@ impl<'t> Scanner<'t> {
     }
 }
 
+impl Scanner<'_> {
+    /// Tells whether a start tag without attributes stands in a line of text as a word of it does, with a space or
+    /// punctuation behind it: `A <title> tag names the page`, `bold **<p>** done`. Without an end tag of its own it is
+    /// either text or an element whose end is unknown.
+    pub(super) fn stands_as_word(&self, tag: &StartTag<'_>) -> bool {
+        if tag.empty || tag.count > 0 || is_void(tag) {
+            return false;
+        }
+        let before = self.text[..tag.start].trim_end_matches([' ', '\t']);
+        let behind = &self.text[tag.end..];
+        let begins_line = before.is_empty() || before.ends_with(['\n', '\r']);
+        let is_free = behind.starts_with(|c: char| !c.is_alphanumeric() && !matches!(c, '<' | '\n' | '\r'));
+        !begins_line && is_free && self.text_follows(tag.end)
+    }
+}
+
 /// Tells whether the word before a tag holds a `<`: `a<b<c>0`.
 fn is_comparison(before: &str) -> bool {
     let near = &before.as_bytes()[before.len().saturating_sub(NEAR)..];

@@ -31,7 +31,8 @@
 //! **Start tags.** `<` opens a tag only if a qualified name follows at once, and then only attributes
 //! up to `>` or `/>`: else it is text. Attributes may lack quotes, a value, or white space before
 //! them, or have a colon for the equals sign, a comma behind them, or white space of any script between them. Of two
-//! attributes of the same name the first stays, also if they have two prefixes for one namespace.
+//! attributes of the same name and value the first stays, also if they have two prefixes for one namespace; with
+//! different values they are refused.
 //! A quote closes a value if a tag can go on behind it, so values may hold `<` and inner quotes. If
 //! the closing quote is missing, the value ends with the tag, or before the next attribute.
 //! Tags are paired by their names alone, as brackets of one kind for each name (`pairs.rs`):
@@ -39,8 +40,9 @@
 //! or `<` and not in front of a word (`Vec<T> is`, `<<EOF >`), between quotes or brackets (`"<name>"`),
 //! in a code span, behind a comparison (`a<b<c>0`), or amid text inside of an element, with words for
 //! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`). One without attributes is refused
-//! between two words (`cmp a<b>c`), and before text in an element of only text that has no end tag either
-//! (`<ann> hi <bob> hey`).
+//! between two words (`cmp a<b>c`), before text in an element of only text that has no end tag either
+//! (`<ann> hi <bob> hey`), and as a word of a line if one end tag is there for it and the open element of its name
+//! (`<p>bold **<p>** done</p>`).
 //! An empty-element tag whose end tag follows is a start tag.
 //!
 //! **End tags.** An end tag that names an open element closes it and all elements inside of it. A name in another case
@@ -64,8 +66,9 @@
 //! in which. A closed top-level `<think>` (or the like) of a fragment that it does not declare is dropped with all that it
 //! holds; [`parse_fragment`](super::parse_fragment) asks for that in well-formed text, too. Where the innermost open element is declared and has no wildcard, it decides first: a tag
 //! that nothing declares is text where text may stand; a declared one that may not stand here ends the
-//! open elements that have no end tags, up to where it may stand; without an end tag of its own it is
-//! text. What is closed stays as it is: validation judges it.
+//! open elements that have no end tags, up to where it may stand; if it may stand nowhere there, and has no end tag of
+//! its own, it is text. As a word of a line of text (`an <em> tag`), where it may stand, it is refused without an end tag.
+//! What is closed stays as it is: validation judges it.
 //!
 //! **Text.** `&` stays only as a reference that XML has. Entities of HTML become characters; without
 //! `;` nothing is a reference. `]]>` is escaped; a second one behind a CDATA section is refused.

@@ -1,7 +1,8 @@
 //! Bindings of prefixes, and the errors in them that repair can't correct.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::lexis::has_scheme;
 use super::reference::{self, Reference};
@@ -19,8 +20,8 @@ pub(super) struct Namespaces<'t> {
     /// Prefixes that are bound now.
     in_scope: usize,
     uris: HashMap<String, Uri>,
-    /// The expanded names of the attributes of one tag.
-    seen: HashSet<(Uri, &'t str)>,
+    /// The expanded names of the attributes of one tag, with the values of the first of each.
+    seen: HashMap<(Uri, &'t str), &'t str>,
 }
 
 /// A namespace name by number; distinct names have distinct numbers.
@@ -39,12 +40,24 @@ impl Uri {
 /// An error in the namespaces of a tag.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Problem<'t> {
-    Unbound { prefix: &'t str },
-    Empty { prefix: &'t str },
+    Unbound {
+        prefix: &'t str,
+    },
+    Empty {
+        prefix: &'t str,
+    },
     Reserved,
-    Relative { name: String },
-    TooLong { bytes: usize },
+    Relative {
+        name: String,
+    },
+    TooLong {
+        bytes: usize,
+    },
     TooMany,
+    /// An attribute that the tag has already, with another value.
+    Twice {
+        name: &'t str,
+    },
 }
 
 impl<'t> Namespaces<'t> {
@@ -65,7 +78,7 @@ impl<'t> Namespaces<'t> {
         let before = self.declared.len();
         for attribute in attributes.iter_mut() {
             let Some(prefix) = declared_prefix(attribute.name) else { continue };
-            attribute.duplicate = !self.seen.insert((Uri::XMLNS, prefix));
+            self.see(text, attribute, (Uri::XMLNS, prefix))?;
             if !attribute.duplicate {
                 let value = decode(&text[attribute.value_start..attribute.value_end]);
                 self.declare(prefix, &value, limits).map_err(|problem| (problem, attribute.start))?;
@@ -76,10 +89,33 @@ impl<'t> Namespaces<'t> {
             if declared_prefix(attribute.name).is_none() {
                 let (prefix, local) = split_prefix(attribute.name);
                 let uri = self.resolve(prefix).map_err(|problem| (problem, attribute.start))?;
-                attribute.duplicate = !self.seen.insert((uri, local));
+                self.see(text, attribute, (uri, local))?;
             }
         }
         Ok(self.declared.len() - before)
+    }
+
+    /// Marks an attribute whose expanded name the tag has already.
+    ///
+    /// # Errors
+    /// [`Problem::Twice`] if the values differ: only one can be meant.
+    fn see(
+        &mut self,
+        text: &'t str,
+        attribute: &mut Attribute<'t>,
+        name: (Uri, &'t str),
+    ) -> Result<(), (Problem<'t>, usize)> {
+        let value = &text[attribute.value_start..attribute.value_end];
+        match self.seen.entry(name) {
+            Entry::Vacant(entry) => drop(entry.insert(value)),
+            Entry::Occupied(first) => {
+                if *first.get() != value && decode(first.get()) != decode(value) {
+                    return Err((Problem::Twice { name: attribute.name }, attribute.start));
+                }
+                attribute.duplicate = true;
+            }
+        }
+        Ok(())
     }
 
     /// Removes the last declarations.
@@ -190,10 +226,10 @@ mod tests {
     #[test]
     fn duplicates_are_found_by_expanded_name() {
         for (text, duplicates) in [
-            ("<a b='1' b='2' c='3'>", vec!["b"]),
-            ("<a xmlns:p='urn:x' xmlns:q='urn:&#120;' p:b='1' b='2' q:b='3'>", vec!["q:b"]),
-            ("<a xmlns='urn:x' xmlns='urn:y' xmlns:p='urn:x' b='' p:b=''>", vec!["xmlns"]),
-            ("<a xmlns:p='urn:x' xmlns:p='' xml:lang='a' xml:lang='b'>", vec!["xmlns:p", "xml:lang"]),
+            ("<a b='1' b='1' c='3'>", vec!["b"]),
+            ("<a xmlns:p='urn:x' xmlns:q='urn:&#120;' p:b='1' b='2' q:b='&#49;'>", vec!["q:b"]),
+            ("<a xmlns='urn:x' xmlns='urn:x' xmlns:p='urn:x' b='' p:b=''>", vec!["xmlns"]),
+            ("<a xmlns:p='urn:x' xmlns:p='urn:&#x78;' xml:lang='a' xml:lang='a'>", vec!["xmlns:p", "xml:lang"]),
         ] {
             assert_eq!(enter(&mut Namespaces::default(), text), Ok(duplicates), "{text}");
         }
@@ -212,6 +248,9 @@ mod tests {
             ("<a xmlns:p='http://www.w3.org/XML/1998/namespace'>", Problem::Reserved, 3),
             ("<xmlns:a>", Problem::Reserved, 1),
             ("<a xmlns='x'>", Problem::Relative { name: "x".into() }, 3),
+            ("<a b='1' c='3' b='2'>", Problem::Twice { name: "b" }, 15),
+            ("<a xmlns='urn:x' xmlns='urn:y'>", Problem::Twice { name: "xmlns" }, 17),
+            ("<a xmlns:p='urn:x' xmlns:q='urn:x' p:b='1' q:b=''>", Problem::Twice { name: "q:b" }, 43),
             ("<a xmlns='a b:c'>", Problem::Relative { name: "a b:c".into() }, 3),
             ("<a xmlns:p='u:1' xmlns:q='u:2' xmlns:r='u:3' xmlns:s='u:4'>", Problem::TooMany, 45),
         ] {

@@ -193,7 +193,7 @@ impl<'t> Scanner<'t> {
             }
             Markup::Section { end } => self.section(end),
             Markup::EndTag { .. } => self.advance(at + 1),
-            Markup::Cut => return Err(self.truncated(at)),
+            Markup::Cut => return Err(self.cut(at)),
             Markup::Text => match self.tags.read(at) {
                 Reading::Tag(tag) if self.begins_thought(&tag) => self.thought(&tag),
                 Reading::Tag(tag) if self.is_mention(&tag) => self.skip(tag.end),

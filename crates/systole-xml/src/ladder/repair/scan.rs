@@ -192,7 +192,7 @@ impl<'t> Scanner<'t> {
             }
             Markup::Instruction { end, target, well_formed } => self.instruction(end, target, well_formed)?,
             Markup::EndTag { name, end, well_formed } => self.end_tag(name, end, well_formed)?,
-            Markup::Cut => return Err(self.truncated(at)),
+            Markup::Cut => return Err(self.cut(at)),
             Markup::Text => self.tag(at)?,
         }
         Ok(())
@@ -217,8 +217,12 @@ impl<'t> Scanner<'t> {
     /// Takes a `<` that opens no tag for text. Refuses it if it looks like a comment or a section.
     fn no_tag(&mut self, at: usize) -> Result<(), RepairError> {
         let rest = &self.text[at..];
-        if rest.starts_with("<!-") || rest.starts_with("<!CDATA[") {
-            return self.ambiguous(at, if rest.starts_with("<!-") { "!-" } else { "!CDATA[" });
+        for (written, construct, whole) in
+            [("<!-", "comment", "<!-- … -->"), ("<!CDATA[", "CDATA section", "<![CDATA[ … ]]>")]
+        {
+            if rest.starts_with(written) {
+                return self.refuse(at, |at| RepairError::Misspelt { at, written, construct, whole });
+            }
         }
         if let Some(end) = name_end(self.text, at + 1) {
             self.tree.failed(&self.text[at + 1..end]);
@@ -341,6 +345,19 @@ impl<'t> Scanner<'t> {
 
     pub(super) fn mark(&mut self, start: usize, end: usize, kind: RepairKind) {
         self.marks.push(Mark::new(start, end, kind));
+    }
+
+    /// The error of markup without an end.
+    #[cold]
+    pub(super) fn cut(&self, start: usize) -> RepairError {
+        let rest = &self.text[start..];
+        let of = |construct, end| RepairError::Unclosed { at: self.source.position(start), construct, end };
+        match rest {
+            _ if rest.starts_with("<!--") => of("comment", "-->"),
+            _ if rest.starts_with("<![CDATA[") => of("CDATA section", "]]>"),
+            _ if rest.starts_with("<?") && rest.len() > 2 => of("processing instruction", "?>"),
+            _ => self.truncated(start),
+        }
     }
 
     /// The error of an input that is cut; `at` is the start of the piece that isn't whole.
