@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::key::{FanOutKey, InvocationId, ThreadKey};
-use super::tree::Queued;
+use super::queued::Queued;
 use crate::vocab::Time;
 
 /// The name of a timer that is set.

@@ -7,12 +7,9 @@ use std::rc::Rc;
 use uuid::Uuid;
 
 use super::blueprint::ClientId;
-use super::books::Entry;
-use super::io::Injected;
-use super::key::InvocationId;
+use super::items::Item;
 use super::rate_limit::RateLimit;
 use super::setup::Setup;
-use super::steps::{Calls, Redriven, Response};
 use crate::vocab::{MessageId, ThreadId, Time};
 
 /// The items that wait to be judged.
@@ -25,19 +22,6 @@ pub(super) struct Entrance {
     /// Messages that entered from outside so far.
     entries: u64,
     phase: Phase,
-}
-
-/// An item of Queue 1.
-pub(super) enum Item {
-    Injected(Injected, Entry),
-    Response(Response),
-    Calls(Calls),
-    /// The calls of the handler come first: they stand before this.
-    Reattached(InvocationId),
-    Redriven(Redriven, Entry),
-    /// The messages that the client sent before it left come first.
-    Left(ThreadId),
-    Cancel(ThreadId),
 }
 
 /// The phase of the organism's end.

@@ -16,9 +16,9 @@ use super::faults;
 use super::io::{Body, Emission, EmissionKind};
 use super::key::ThreadKey;
 use super::misroute::Misroute;
+use super::queued::Content;
 use super::records::stored;
 use super::setup::{Decoders, Setup};
-use super::tree::Content;
 use crate::protocol::{MetaError, MetaProblem, MetaRequest};
 use crate::vocab::{Fault, Name, QName, ThreadId, ns};
 

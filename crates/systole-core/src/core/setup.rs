@@ -9,7 +9,7 @@ use super::blueprint::{Blueprint, ListenerId};
 use super::directory::Directory;
 use super::gauge::Gauge;
 use super::io::CoreId;
-use super::tree::Sender;
+use super::queued::Sender;
 use crate::vocab::{IdKey, Name, Partition, Partitions, QName, Time};
 
 /// The values that a core is made from.

@@ -1,6 +1,5 @@
 //! Handlers in flight: running, parked, and what they did before a crash.
 
-mod outcomes;
 mod replay;
 
 use std::collections::{HashMap, VecDeque};
@@ -8,18 +7,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) use outcomes::Outcomes;
 pub(super) use replay::{Made, MadeState, Repeated, Replay};
 use slotmap::SlotMap;
 
 use super::blueprint::ListenerId;
 use super::clock::{Clock, Timer, TimerId};
+use super::conversation::Pile;
 use super::faults;
-use super::io::{Attachment, CallId, Output, Settled};
+use super::io::{Attachment, CallId, Output};
 use super::key::{FanOutKey, InvocationId, ThreadKey};
+use super::outcomes::GroupResult;
 use super::outputs::Outputs;
 use super::setup::Setup;
-use super::tree::Pile;
 use crate::journal::{FanId, NoteRecord, Number, Op};
 use crate::vocab::{Fault, MessageId, Time};
 
@@ -34,9 +33,6 @@ pub(super) struct Invocations {
     /// Results that wait until it is the turn of the handlers which await them.
     resumes: usize,
 }
-
-/// The result of a group of awaited calls.
-pub(super) type GroupResult = Result<Vec<Settled>, Fault>;
 
 /// A handler that runs or is parked.
 #[derive(Debug)]

@@ -3,27 +3,18 @@
 use std::time::Duration;
 
 use super::Core;
-use crate::core::entrance::Item;
+use crate::core::conversation::Pile;
 use crate::core::faults;
-use crate::core::invocations::{Invocation, Outcomes, Repeated};
+use crate::core::invocations::{Invocation, Repeated};
 use crate::core::io::{Answer, CallId, Emission, EmissionKind, Join};
+use crate::core::items::{Calls, Item, Source};
 use crate::core::judge::Verdict;
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
+use crate::core::outcomes::{GroupResult, Outcomes};
 use crate::core::records::{join_word, requests_record};
-use crate::core::steps::respond::Source;
-use crate::core::tree::{Decided, FanOut, FanOutKind, Pile};
+use crate::core::tree::{Decided, FanOut, FanOutKind};
 use crate::journal::{self, CallRecord, Op};
 use crate::vocab::Fault;
-
-/// A group of calls that a handler awaits, on Queue 1.
-pub(in crate::core) struct Calls {
-    pub thread: ThreadKey,
-    pub task: InvocationId,
-    pub call: CallId,
-    pub requests: Vec<Emission>,
-    pub join: Join,
-    pub within: Option<Duration>,
-}
 
 impl Core {
     /// A handler awaits the answers to calls.
@@ -123,7 +114,7 @@ impl Core {
     }
 
     /// Lets the result of a group wait for its handler's turn.
-    fn call_ready(&mut self, task: InvocationId, call: CallId, result: crate::core::invocations::GroupResult) {
+    fn call_ready(&mut self, task: InvocationId, call: CallId, result: GroupResult) {
         let tree = &mut self.tree;
         let thread = self.invocations.decided(task, call, result, |thread| Pile::new(tree.conversation(thread)));
         if let Some(thread) = thread {

@@ -17,7 +17,8 @@ use crate::core::gauge::Permit;
 use crate::core::io::Body;
 use crate::core::key::ThreadKey;
 use crate::core::meta::Asker;
-use crate::core::tree::{Child, Content, Origin, Owner, Queued, Sender};
+use crate::core::queued::{Content, Origin, Queued, Sender};
+use crate::core::tree::{Child, Owner};
 use crate::protocol::{self, Boot, MetaAnswer, MetaRequest};
 use crate::vocab::{Budget, Fault, MessageId, QName, ThreadId, Time};
 

@@ -8,7 +8,6 @@
 //! again. What its sender may not call is not redriven at all: a reply, which no thread waits for any
 //! more, and a question to the core.
 
-use systole_xml::ladder::Canonical;
 use systole_xml::schema::{Element, Validated};
 
 use super::Core;
@@ -16,28 +15,16 @@ use super::call::Call;
 use crate::core::blueprint::{Blueprint, ListenerId, Party};
 use crate::core::books::Entry;
 use crate::core::dead_letters::{DeadLetter, DeadLetterError, DeadLetterId};
-use crate::core::entrance::Item;
 use crate::core::event::EventKind;
 use crate::core::faults;
-use crate::core::gauge::Permit;
 use crate::core::io::Output;
+use crate::core::items::{Item, Redriven};
 use crate::core::judge::{Sound, Verdict};
-use crate::core::tree::{Origin, Owner, Sender};
-use crate::journal::{Number, Op};
+use crate::core::queued::{Origin, Sender};
+use crate::core::tree::Owner;
+use crate::journal::Op;
 use crate::protocol::refused_qname;
 use crate::vocab::{Fault, Name, Partition, QName, ThreadId, Time, ns};
-
-/// A dead letter on Queue 1.
-pub(in crate::core) struct Redriven {
-    from: Name,
-    to: Option<Name>,
-    payload: Canonical,
-    /// The number that it had.
-    number: Number,
-    /// The id of the root that it opens, in the partition of the letter.
-    root: ThreadId,
-    permit: Permit,
-}
 
 impl Blueprint {
     /// Checks that a dead letter can be redriven: its sender may call the payload today.

@@ -8,16 +8,16 @@ use systole_xml::schema::{Element, Validated};
 
 use super::Core;
 use super::call::Call;
-use super::respond::Source;
 use crate::core::blueprint::ListenerId;
 use crate::core::books::{Entries, Entry};
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::io::Remembered;
+use crate::core::items::Source;
 use crate::core::judge::{Refusal, Verdict};
 use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::misroute::Misroute;
-use crate::core::tree::{Content, Origin, Queued, Sender};
+use crate::core::queued::{Content, Origin, Queued, Sender};
 use crate::vocab::{FaultCode, MessageId, ThreadId, Time};
 
 /// The place that an emission comes from.

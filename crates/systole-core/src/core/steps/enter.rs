@@ -10,17 +10,18 @@ use super::call::Call;
 use super::{Core, own_index};
 use crate::core::blueprint::{ClientId, ListenerId, Party};
 use crate::core::books::Entry;
-use crate::core::entrance::Item;
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::gauge::Permit;
 use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output, ReadMessage};
+use crate::core::items::Item;
 use crate::core::judge::{Refusal, Sound, Verdict};
 use crate::core::key::ThreadKey;
 use crate::core::meta::is_for_threads;
 use crate::core::misroute::Misroute;
+use crate::core::queued::{Origin, Sender};
 use crate::core::read::{LABEL, read_message};
-use crate::core::tree::{Origin, Owner, Sender};
+use crate::core::tree::Owner;
 use crate::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, ns};
 
 /// A message of a client that has been read.

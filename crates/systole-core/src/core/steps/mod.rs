@@ -19,19 +19,17 @@ mod turn;
 
 use std::rc::Rc;
 
-pub(super) use awaited::Calls;
 pub use budgets::OpenBudget;
-pub(super) use dead_letters::Redriven;
-pub(super) use respond::Response;
 
 use super::books::{Books, Counts};
 use super::budgets::Budgets;
 use super::clock::Clock;
 use super::dead_letters::DeadLetters;
-use super::entrance::{Entrance, Item};
+use super::entrance::Entrance;
 use super::event::{EventKind, shown};
 use super::invocations::Invocations;
 use super::io::{CoreMessage, Input, Output};
+use super::items::Item;
 use super::judge::Judge;
 use super::outputs::Outputs;
 use super::setup::{CoreConfig, Setup};

@@ -8,12 +8,15 @@ use uuid::Uuid;
 
 use super::Core;
 use crate::core::blueprint::Party;
+use crate::core::conversation::Pile;
 use crate::core::faults;
-use crate::core::invocations::{Made, MadeState, Outcomes};
+use crate::core::invocations::{Made, MadeState};
 use crate::core::io::{Answer, Body, CallId, Egress, Output, Remembered, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
+use crate::core::outcomes::Outcomes;
+use crate::core::queued::{Content, Origin, Queued, Sender};
 use crate::core::records::{join_of, stored};
-use crate::core::tree::{Content, FanOut, FanOutKind, Origin, Owner, Pile, Queued, Sender, Turned};
+use crate::core::tree::{FanOut, FanOutKind, Owner, Turned};
 use crate::journal::{
     self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, MessageRecord, MessageState,
     NoteRecord, Number, Op, Recovered, RememberedRecord, SettledRecord, ThreadRecord,

@@ -10,7 +10,7 @@ use crate::core::event::{EventKind, excerpt, shown};
 use crate::core::io::Remembered;
 use crate::core::judge::Verdict;
 use crate::core::key::{InvocationId, ThreadKey};
-use crate::core::tree::Sender;
+use crate::core::queued::Sender;
 use crate::core::usage::ModelAnswer;
 use crate::journal::{NoteRecord, Number, Op};
 use crate::protocol::write_refused;

@@ -7,38 +7,17 @@ use super::Core;
 use super::answer::Reply;
 use crate::core::blueprint::ListenerId;
 use crate::core::books::Entries;
-use crate::core::entrance::Item;
 use crate::core::event::{EventKind, shown};
 use crate::core::faults;
 use crate::core::invocations::{Invocation, InvocationLog};
 use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
+use crate::core::items::{Item, Response, Source};
 use crate::core::judge::{Refusal, Verdict};
 use crate::core::key::{InvocationId, ThreadKey};
-use crate::core::tree::{FanOut, FanOutKind, Origin, Sender, Turn};
-use crate::journal::{FanId, Number, Op};
-use crate::vocab::{Fault, MessageId, Name, ThreadId, ns};
-
-/// The response of a handler, on Queue 1.
-pub(in crate::core) struct Response {
-    pub thread: ThreadKey,
-    /// The call that the thread owed an answer to.
-    pub answers: MessageId,
-    pub source: Source,
-    /// The journal's knowledge of the message that was handled.
-    pub log: Option<Box<InvocationLog>>,
-    pub outcome: HandlerOutcome,
-}
-
-/// The source of emissions.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::core) struct Source {
-    /// The message that was handled.
-    pub message: MessageId,
-    /// The number of that message in the journal.
-    pub number: Number,
-    /// The index of the first emission: awaited calls went before.
-    pub index: u64,
-}
+use crate::core::queued::{Origin, Sender};
+use crate::core::tree::{FanOut, FanOutKind, Turn};
+use crate::journal::{FanId, Op};
+use crate::vocab::{Fault, Name, ThreadId, ns};
 
 impl HandlerOutcome {
     /// Payloads in it, as far as that is known before it is parsed.

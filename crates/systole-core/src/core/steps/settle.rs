@@ -6,7 +6,8 @@ use crate::core::contract::Silence;
 use crate::core::faults;
 use crate::core::io::Output;
 use crate::core::key::{FanOutKey, ThreadKey};
-use crate::core::tree::{Content, CountedOff, Origin, Owner, Queued, Sender, Turn};
+use crate::core::queued::{Content, Origin, Queued, Sender};
+use crate::core::tree::{CountedOff, Owner, Turn};
 use crate::protocol;
 use crate::vocab::{MessageId, ThreadId};
 

@@ -3,14 +3,14 @@
 use systole_xml::ladder::Canonical;
 
 use super::answer::{Recipient, Reply};
-use super::respond::Response;
 use super::{Core, own_index};
 use crate::core::books::Entry;
-use crate::core::entrance::Item;
 use crate::core::faults;
 use crate::core::io::{Emission, HandlerOutcome, Injected, Output};
+use crate::core::items::{Item, Response};
 use crate::core::key::ThreadKey;
-use crate::core::tree::{Owner, Queued, Sender, Thread};
+use crate::core::queued::{Queued, Sender};
+use crate::core::tree::{Owner, Thread};
 use crate::vocab::{Fault, MessageId, Name};
 
 impl Core {

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 
 use super::thread::Backlog;
-use super::{Origin, Owner, Queued, Tree};
+use super::{Owner, Tree};
 use crate::core::books::Books;
 use crate::core::clock::{Clock, Timer};
 use crate::core::event::EventKind;
 use crate::core::io::Output;
 use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::outputs::Outputs;
+use crate::core::queued::{Origin, Queued};
 use crate::journal::Op;
 use crate::vocab::{MessageId, Time};
 

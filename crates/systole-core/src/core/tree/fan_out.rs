@@ -1,11 +1,13 @@
 //! Fan-outs: the calls of one response, or of one group of awaited calls, and their answers.
 
-use super::{Origin, Pile, Tree};
+use super::Tree;
 use crate::core::clock::{Clock, Timer, TimerId};
-use crate::core::invocations::{GroupResult, Outcomes};
+use crate::core::conversation::Pile;
 use crate::core::io::{Answer, CallId, Join, JoinPosition, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
+use crate::core::outcomes::{GroupResult, Outcomes};
 use crate::core::outputs::Outputs;
+use crate::core::queued::Origin;
 use crate::core::records::{result_record, settled_record};
 use crate::journal::{CallRecord, FanId, Number, Op};
 use crate::vocab::{Fault, FaultCode, MessageId, Time};

@@ -21,11 +21,10 @@ use std::rc::Rc;
 use slotmap::SlotMap;
 
 pub use conversation::Holding;
-pub(super) use conversation::{Conversation, Pile};
 pub(super) use fan_out::{CountedOff, Decided, FanOut, FanOutKind};
 pub(super) use open::Child;
 pub(super) use recover::Turned;
-pub(super) use thread::{Content, Origin, Owner, Queued, Sender, Thread, Turn};
+pub(super) use thread::{Owner, Thread, Turn};
 
 use super::clock::{Clock, TimerId};
 use super::dead_letters::{DeadLetter, DeadLetterId, DeadLetters};
@@ -35,6 +34,7 @@ use super::gauge::{Gauge, Overloaded, Permit};
 use super::io::Remembered;
 use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::outputs::Outputs;
+use super::queued::Queued;
 use super::setup::Setup;
 use crate::journal::{Number, Op};
 use crate::vocab::{Fault, Name, Partition, ThreadId, ThreadPath};

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::recording::Waits;
 use super::thread::{Backlog, Children, Extra, Mailbox, RootState};
-use super::{Origin, Owner, Queued, Thread, Tree, Turn};
+use super::{Owner, Thread, Tree, Turn};
 use crate::core::blueprint::{ClientId, ListenerId};
 use crate::core::clock::{Clock, Timer};
 use crate::core::event::EventKind;
 use crate::core::key::ThreadKey;
 use crate::core::outputs::Outputs;
+use crate::core::queued::{Origin, Queued};
 use crate::journal::Number;
 use crate::vocab::{MessageId, ThreadId, Time};
 

@@ -1,11 +1,12 @@
 //! The records of threads, messages and fan-outs.
 
-use super::thread::Content;
-use super::{FanOut, Origin, Owner, Queued, Tree};
+use super::{FanOut, Owner, Tree};
 use crate::core::dead_letters::DeadLetter;
 use crate::core::io::{Body, Remembered};
 use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::outputs::Outputs;
+use crate::core::queued::Content;
+use crate::core::queued::{Origin, Queued};
 use crate::journal::{
     self, BodyRecord, CallRecord, FanRecord, LetterRecord, MessageRecord, MessageState, Number, Op, RememberedRecord,
     ThreadRecord,

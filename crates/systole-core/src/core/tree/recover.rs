@@ -1,12 +1,13 @@
 //! Records of the journal, put back into the tree.
 
 use super::thread::Backlog;
-use super::{FanOut, Origin, Owner, Queued, Tree};
+use super::{FanOut, Owner, Tree};
 use crate::core::clock::{Clock, Timer};
 use crate::core::dead_letters::{DeadLetter, DeadLetterId};
 use crate::core::io::Remembered;
 use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::outputs::Outputs;
+use crate::core::queued::{Origin, Queued};
 use crate::core::records::stored;
 use crate::journal::{self, LetterRecord, Number, ThreadRecord};
 use crate::vocab::Time;

@@ -4,19 +4,13 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use systole_xml::ladder::Canonical;
-
-use super::conversation::{Conversation, Share};
 use crate::core::blueprint::{ClientId, ListenerId};
-use crate::core::books::Entry;
 use crate::core::clock::TimerId;
-use crate::core::io::Body;
+use crate::core::conversation::Conversation;
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
-use crate::core::records::stored;
-use crate::core::turns::Ticket;
-use crate::journal::Number;
-use crate::vocab::{Fault, MessageId, ThreadId, Time};
+use crate::core::queued::{Origin, Queued, Sender};
+use crate::core::ready::Ticket;
+use crate::vocab::{MessageId, ThreadId, Time};
 
 /// A thread: one step of a conversation.
 #[derive(Debug)]
@@ -60,17 +54,6 @@ pub(in crate::core) enum Owner {
     Client(ClientId),
     /// No owner: the root of boot, or of a redriven dead letter. Answers to it are dead letters.
     Nobody,
-}
-
-/// The destination of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::core) enum Origin {
-    /// No destination: a root, a boot thread, or a spawned thread that owes nothing.
-    None,
-    /// The parent, as the answer to its only call.
-    Single,
-    /// The parent, as one of several answers or to an awaited call.
-    Fan { fan: FanOutKey, index: u32 },
 }
 
 /// The place of a thread in the queues for its turn.
@@ -146,44 +129,6 @@ pub(in crate::core) struct Backlog {
     pub origin: Origin,
 }
 
-/// A processed message in a mailbox.
-#[derive(Debug)]
-pub(in crate::core) struct Queued {
-    pub id: MessageId,
-    /// The number of its record; 0 for none.
-    pub number: Number,
-    /// The number of dispatches after a crash that did not end; `None` if it can't have caused a crash.
-    pub attempts: Option<u8>,
-    pub from: Sender,
-    pub in_reply_to: Option<MessageId>,
-    pub content: Content,
-    /// The fan-out and the index that it answers.
-    pub answers: Origin,
-    /// The place of the message among those that wait.
-    pub share: Share,
-    pub entry: Entry,
-}
-
-/// The content of a queued message.
-#[derive(Debug)]
-pub(in crate::core) enum Content {
-    /// A body for the listener's handler.
-    Body(Body),
-    /// A payload out of the journal, to be checked and decoded when its turn comes.
-    Stored(Bytes),
-    /// A fault which ends the thread when its turn comes, regardless of the contract.
-    Fatal(Fault),
-}
-
-/// The sender of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::core) enum Sender {
-    Listener(ListenerId),
-    Client(ClientId),
-    Core,
-    System,
-}
-
 impl Owner {
     /// The owner as the sender of the messages of its thread.
     pub(in crate::core) fn sender(self) -> Sender {
@@ -191,26 +136,6 @@ impl Owner {
             Self::Listener(listener) => Sender::Listener(listener),
             Self::Client(client) => Sender::Client(client),
             Self::Nobody => Sender::System,
-        }
-    }
-}
-
-impl Content {
-    /// The payload, if there is one that can be parsed.
-    pub(in crate::core) fn payload(self) -> Option<Canonical> {
-        match self {
-            Self::Body(Body::Payload { payload, .. }) => Some(payload.payload().clone()),
-            Self::Stored(payload) => stored(payload).ok(),
-            Self::Body(Body::Fault(_)) | Self::Fatal(_) => None,
-        }
-    }
-
-    /// Bytes that it holds.
-    pub(in crate::core) fn size(&self) -> usize {
-        match self {
-            Self::Body(Body::Payload { payload, .. }) => payload.payload().bytes().len(),
-            Self::Stored(payload) => payload.len(),
-            Self::Body(Body::Fault(fault)) | Self::Fatal(fault) => fault.message.len(),
         }
     }
 }
@@ -304,13 +229,6 @@ impl Extra {
 impl Made {
     /// No threads of any listener.
     pub(in crate::core) const NONE: Self = Self { listener: ListenerId(0), count: 0 };
-}
-
-impl Queued {
-    /// Makes a message that was not there before.
-    pub(in crate::core) fn new(id: MessageId, from: Sender, content: Content, share: Share, entry: Entry) -> Self {
-        Self { id, number: 0, attempts: None, from, in_reply_to: None, content, answers: Origin::None, share, entry }
-    }
 }
 
 impl Mailbox {

@@ -11,14 +11,14 @@ pub(super) use concurrency::Waiter;
 use gather::Gathering;
 pub(super) use gather::Want;
 use run_queue::RunQueue;
-pub(super) use run_queue::{Ready, Ticket};
 
 use super::blueprint::ListenerId;
+use super::conversation::Conversation;
 use super::io::{CoreId, CoreMessage};
 use super::key::ThreadKey;
 use super::outputs::Outputs;
+use super::ready::Ticket;
 use super::setup::Setup;
-use super::tree::Conversation;
 use crate::journal::Number;
 
 /// The run queue of a core, and the concurrency slots of the listeners whose home it is.

@@ -5,32 +5,18 @@
 //! dispatches at most, however many threads the others have; and with N threads in the run queue, none waits more than
 //! N dispatches in a run queue of one conversation.
 
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::core::contract::Scheduling;
+use crate::core::conversation::Conversation;
 use crate::core::key::ThreadKey;
-use crate::core::tree::Conversation;
+use crate::core::ready::Ticket;
 
 /// The conversations that have threads which can be dispatched at once.
 #[derive(Debug, Default)]
 pub(super) struct RunQueue {
     conversations: VecDeque<Rc<Conversation>>,
     issued: u32,
-}
-
-/// The number of a place in the run queue. A thread that leaves its place takes a new one at the tail
-/// when it comes back: the old place must not bring it forward.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::core) struct Ticket(u32);
-
-/// The threads of one conversation that can be dispatched at once.
-#[derive(Debug)]
-pub(in crate::core) enum Ready {
-    /// First in, first out.
-    BreadthFirst(VecDeque<(ThreadKey, Ticket)>),
-    /// The newest thread first.
-    DepthFirst(BinaryHeap<(u64, ThreadKey, Ticket)>),
 }
 
 impl RunQueue {
@@ -61,35 +47,5 @@ impl RunQueue {
             }
         }
         None
-    }
-}
-
-impl Ready {
-    pub(in crate::core) fn new(scheduling: Scheduling) -> Self {
-        match scheduling {
-            Scheduling::BreadthFirst => Self::BreadthFirst(VecDeque::new()),
-            Scheduling::DepthFirst => Self::DepthFirst(BinaryHeap::new()),
-        }
-    }
-
-    fn push(&mut self, thread: ThreadKey, sequence: u64, ticket: Ticket) {
-        match self {
-            Self::BreadthFirst(queue) => queue.push_back((thread, ticket)),
-            Self::DepthFirst(heap) => heap.push((sequence, thread, ticket)),
-        }
-    }
-
-    fn pop(&mut self) -> Option<(ThreadKey, Ticket)> {
-        match self {
-            Self::BreadthFirst(queue) => queue.pop_front(),
-            Self::DepthFirst(heap) => heap.pop().map(|(_, thread, ticket)| (thread, ticket)),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::BreadthFirst(queue) => queue.is_empty(),
-            Self::DepthFirst(heap) => heap.is_empty(),
-        }
     }
 }

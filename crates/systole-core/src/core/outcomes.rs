@@ -1,12 +1,15 @@
 //! The outcomes of a group of awaited calls, counted as they come: whether the group is decided is known without
 //! looking at all of them for each.
 
-use crate::core::io::{Answer, Join, Settled};
+use super::io::{Answer, Join, Settled};
 use crate::vocab::{Fault, FaultCode};
+
+/// The result of a group of awaited calls.
+pub(super) type GroupResult = Result<Vec<Settled>, Fault>;
 
 /// The outcomes so far, by the index of the call.
 #[derive(Debug)]
-pub(in crate::core) struct Outcomes {
+pub(super) struct Outcomes {
     places: Vec<Option<Result<Answer, Fault>>>,
     /// Outcomes that are replies.
     replies: usize,
@@ -16,16 +19,12 @@ pub(in crate::core) struct Outcomes {
 
 impl Outcomes {
     /// Makes the outcomes of so many calls, none of which has one.
-    pub(in crate::core) fn new(calls: usize) -> Self {
+    pub(super) fn new(calls: usize) -> Self {
         Self { places: vec![None; calls], replies: 0, open: calls }
     }
 
     /// Keeps the outcome of a call; `None` if there is no such call, or it has one already.
-    pub(in crate::core) fn settle(
-        &mut self,
-        index: u32,
-        outcome: Result<Answer, Fault>,
-    ) -> Option<&Result<Answer, Fault>> {
+    pub(super) fn settle(&mut self, index: u32, outcome: Result<Answer, Fault>) -> Option<&Result<Answer, Fault>> {
         let place = self.places.get_mut(index as usize).filter(|place| place.is_none())?;
         self.replies += usize::from(outcome.is_ok());
         self.open -= 1;
@@ -33,7 +32,7 @@ impl Outcomes {
     }
 
     /// Takes the result of the group out, once it is fixed.
-    pub(in crate::core) fn decide(&mut self, join: Join) -> Option<Result<Vec<Settled>, Fault>> {
+    pub(super) fn decide(&mut self, join: Join) -> Option<Result<Vec<Settled>, Fault>> {
         let calls = self.places.len();
         let needed = match join {
             Join::Settled => return (self.open == 0).then(|| Ok(self.take(false))),
