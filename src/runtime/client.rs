@@ -20,8 +20,8 @@ use super::asking::{Asking, returned};
 use super::egress::{EgressReceiver, EgressSender, Unread, way};
 use super::letter::Letter;
 use super::link::Command;
-use super::organism::Shared;
 use super::response::call_to;
+use super::shared::Shared;
 use super::thread::IntoRequest;
 
 /// A client of an organism, under its name.

@@ -10,7 +10,7 @@ use systole_core::vocab::Time;
 use tokio::sync::oneshot;
 
 #[cfg(feature = "testing")]
-use super::handover::Claim;
+use super::claim::Claim;
 
 /// The cores of a shard.
 pub(super) struct Cores {

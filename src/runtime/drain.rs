@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::link::Command;
-use super::organism::Shared;
+use super::shared::Shared;
 
 /// Time limit for a shard to obey; only a listener that blocks it takes longer.
 const GRACE: Duration = Duration::from_secs(1);

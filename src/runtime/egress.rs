@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::entropy::Entropy;
 use super::link::{Command, Links};
-use super::organism::Shared;
+use super::shared::Shared;
 
 /// The sending end of messages for a client.
 pub(super) type EgressSender = UnboundedSender<Unread>;

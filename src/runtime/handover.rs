@@ -3,20 +3,21 @@
 //! For one process so far: a client's messages that wait at its port come again from the new core, as after a start. Parts
 //! beside the cores (jobs, mailboxes of remote listeners) can't follow, so an organism that has some keeps its partitions.
 //!
-//! A partition is in one move at a time: its [`Claim`] travels with the commands, and ends with the move, so a caller
+//! A partition is in one move at a time: its [`Claim`](super::claim::Claim) travels with the commands, and ends with the move, so a caller
 //! that drops its future leaves no move half done, and two callers don't make two cores for one partition.
 
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use systole_core::core::CoreId;
 use systole_core::journal::{JournalError, JournalErrorKind, Recovered};
 use systole_core::vocab::{Partition, Partitions};
 use tokio::sync::oneshot;
 
+use super::claim::Moving;
 use super::journal_handle::JournalHandle;
 use super::link::Command;
-use super::organism::Shared;
+use super::shared::Shared;
 
 /// Moves partitions between the cores of a durable organism.
 pub(crate) struct Handover {
@@ -25,16 +26,6 @@ pub(crate) struct Handover {
     journal: Weak<JournalHandle>,
     /// The number of addresses that were given so far, in each shard alike.
     made: AtomicU16,
-    moving: Moving,
-}
-
-/// The partitions that are in a move.
-#[derive(Clone, Default)]
-struct Moving(Arc<Mutex<Partitions>>);
-
-/// Partitions in a move, until it is dropped.
-pub(super) struct Claim {
-    partitions: Partitions,
     moving: Moving,
 }
 
@@ -107,43 +98,6 @@ impl Handover {
             true => Err(refusal("jobs and mailboxes of remote listeners can't follow their conversations")),
             false => Ok(journal),
         }
-    }
-}
-
-impl Moving {
-    /// Claims partitions for a move. No move begins or ends while `choose` looks for them.
-    ///
-    /// # Errors
-    /// Those of `choose`, and [`JournalError`] if one of the partitions is in another move.
-    fn claim<T>(
-        &self,
-        choose: impl FnOnce() -> Result<(T, Partitions), JournalError>,
-    ) -> Result<(T, Claim), JournalError> {
-        let mut moving = self.lock();
-        let (chosen, partitions) = choose()?;
-        if partitions.iter().any(|partition| moving.contains(partition)) {
-            return Err(refusal("one of these partitions moves already"));
-        }
-        *moving = moving.iter().chain(partitions.iter()).collect();
-        Ok((chosen, Claim { partitions, moving: self.clone() }))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Partitions> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Claim {
-    /// The partitions that move.
-    pub(super) fn partitions(&self) -> Partitions {
-        self.partitions
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        let mut moving = self.moving.lock();
-        *moving = moving.iter().filter(|&partition| !self.partitions.contains(partition)).collect();
     }
 }
 

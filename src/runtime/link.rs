@@ -18,11 +18,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::breakdown::Breakdown;
+#[cfg(feature = "testing")]
+use super::claim::Claim;
 use super::cores::Cores;
 use super::egress::EgressSender;
 use super::handler::HandlerKey;
-#[cfg(feature = "testing")]
-use super::handover::Claim;
 
 /// A command to a shard.
 ///

@@ -11,6 +11,8 @@ mod breakdown;
 mod budget;
 mod builder;
 mod calling;
+#[cfg(feature = "testing")]
+mod claim;
 mod client;
 #[doc(hidden)]
 pub mod clock;
@@ -33,6 +35,7 @@ mod handover;
 mod host;
 pub mod human;
 pub mod inbox;
+mod jobs;
 pub mod journal;
 mod journal_appender;
 mod journal_handle;
@@ -48,6 +51,7 @@ mod response;
 mod result;
 mod shard_context;
 mod shard_spec;
+mod shared;
 #[cfg(feature = "testing")]
 pub(crate) mod simulation;
 mod spin;

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use systole_core::core::{
-    Blueprint, BlueprintProblem, Core, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event,
-    Gauge, Input, OpenThread, Party, Snapshot,
+    Blueprint, BlueprintProblem, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge,
+    Input, OpenThread, Party, Snapshot,
 };
-use systole_core::vocab::{IdKey, Partition, Partitions, ThreadId, Time};
+use systole_core::vocab::{IdKey, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 use super::breakdown::Breakdown;
 #[cfg(feature = "gateway")]
@@ -19,9 +19,8 @@ use super::breakdown::Vital;
 use super::builder::{Opened, OrganismBuilder, OrganismSpec};
 use super::client::{Client, SendError};
 use super::clock::Clock;
-use super::cores::Cores;
 use super::drain::{Drained, drain};
-use super::egress::{ClientPort, EgressReceiver, Given};
+use super::egress::{ClientPort, Given};
 use super::entropy::Entropy;
 use super::events::Events;
 #[cfg(feature = "testing")]
@@ -32,9 +31,10 @@ use super::journal_appender::JournalAppender;
 use super::journal_handle::{JournalHandle, JournalKeeper};
 #[cfg(feature = "gateway")]
 use super::link::OpenWork;
-use super::link::{Command, Links, links};
+use super::link::{Command, links};
 use super::pending_acks::PendingAcks;
 use super::shard_spec::ShardSpec;
+use super::shared::Shared;
 use super::start::StartError;
 use super::watchdog::Watchdog;
 
@@ -59,26 +59,6 @@ pub struct Organism {
     ended: Mutex<Option<mpsc::Receiver<()>>>,
     drained: watch::Sender<Option<Drained>>,
     deadline: watch::Sender<Time>,
-}
-
-/// State of the handle, its clients and its entrances.
-pub(super) struct Shared {
-    pub(super) blueprint: Arc<Blueprint>,
-    pub(super) catalog: Arc<Catalog>,
-    pub(super) links: Links,
-    pub(super) gauge: Gauge,
-    pub(super) directory: Directory,
-    pub(super) clock: Clock,
-    pub(super) entropy: Entropy,
-    /// Unread messages of each client.
-    pub(super) unread: Vec<Gauge>,
-    pub(super) inlets: Vec<tokio::sync::Mutex<EgressReceiver>>,
-    pub(super) given: Given,
-    pub(super) closed: AtomicBool,
-    /// Waiters for messages to be taken.
-    pub(super) pending_acks: PendingAcks,
-    /// The partition of the next conversation.
-    turn: AtomicU8,
 }
 
 /// The organism has no client of that name.
@@ -370,7 +350,7 @@ impl Organism {
     /// Counts the messages that wait for a handler to start.
     #[cfg(feature = "gateway")]
     pub(crate) async fn waiting(&self) -> usize {
-        self.shared.look(Core::waiting).await.into_iter().sum::<u64>() as usize
+        self.shared.look(systole_core::core::Core::waiting).await.into_iter().sum::<u64>() as usize
     }
 
     /// Counts the dead letters.
@@ -462,48 +442,5 @@ impl Drop for Organism {
 impl fmt::Debug for Organism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Organism").field("name", &self.shared.blueprint.organism).finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    /// Draws the id of a new conversation. Partitions take turns, so that shards do.
-    pub(super) fn root(&self) -> ThreadId {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        self.entropy.root(self.clock.now(), Partition(turn))
-    }
-
-    /// Sends a command to the shard of a conversation; `false` if it has ended, or serves the conversation no more.
-    pub(super) fn send_to(&self, root: ThreadId, command: Command) -> bool {
-        let shard = self.directory.core_of(Partition::of(root));
-        shard.is_some_and(|shard| self.links.send(shard, command))
-    }
-
-    pub(super) async fn counts(&self) -> Counts {
-        self.look_at(Cores::counts).await.into_iter().fold(Counts::default(), Counts::plus)
-    }
-
-    /// Sends an input about a dead letter to the shard that keeps it.
-    async fn decide(&self, letter: DeadLetterId, input: Input) -> Result<(), DeadLetterError> {
-        let (tell, told) = oneshot::channel();
-        self.links.send(letter.core(), Command::Letter { letter, input, tell });
-        told.await.unwrap_or(Err(DeadLetterError::Closed))
-    }
-
-    /// Queries each core of the running shards.
-    pub(super) async fn look<T: Send + 'static>(&self, look: impl Fn(&Core) -> T + Copy + Send + 'static) -> Vec<T> {
-        self.look_at(move |cores| cores.iter().map(look).collect::<Vec<_>>()).await.into_iter().flatten().collect()
-    }
-
-    /// Queries the cores of each running shard.
-    async fn look_at<T: Send + 'static>(&self, look: impl Fn(&Cores) -> T + Copy + Send + 'static) -> Vec<T> {
-        let mut seen = Vec::new();
-        for shard in self.links.shards() {
-            let (tell, told) = oneshot::channel();
-            // The caller may have dropped its future.
-            let look = move |cores: &Cores| drop(tell.send(look(cores)));
-            self.links.send(shard, Command::Look(Box::new(look)));
-            seen.extend(told.await.ok());
-        }
-        seen
     }
 }

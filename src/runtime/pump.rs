@@ -22,8 +22,8 @@ use super::handler::Place;
 use super::host::{Host, HostFactory};
 use super::journal_handle::JournalKeeper;
 use super::link::Command;
-use super::organism::Shared;
 use super::shard_context::ShardContext;
+use super::shared::Shared;
 use super::spin::{SPIN, Spin, look};
 
 /// The most steps of the core before other work on the thread.

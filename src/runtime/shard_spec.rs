@@ -18,9 +18,9 @@ use super::egress::{ClientPort, EgressRouter};
 use super::host::HostFactory;
 use super::journal_handle::JournalKeeper;
 use super::link::Command;
-use super::organism::Shared;
 use super::pump::{MakeCore, Shard, ShardChannels};
 use super::shard_context::ShardContext;
+use super::shared::Shared;
 use super::watchdog::Pulse;
 
 /// The parts of a shard, on the way to its thread.

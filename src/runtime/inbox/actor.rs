@@ -30,7 +30,7 @@ pub(super) const SLOTS: u32 = 64;
 pub(super) const LISTED: usize = 128 << 10;
 
 /// The actor of a [`Job`](super::Job), or of a [`JobRegistry`](super::JobRegistry).
-pub(super) struct JobActor<I> {
+pub(in crate::runtime) struct JobActor<I> {
     pub(super) shared: Arc<Shared<I>>,
 }
 

@@ -7,7 +7,7 @@
 //! submitter below the thread of `<boot>` of the job.
 //!
 //! Durability: the inbox lives in the [`Job`], not in its actor, so a panic of the actor loses nothing. In a
-//! [durable](OrganismBuilder::durable) organism it also lives in the journal: a change and the note that the handler
+//! [durable](super::OrganismBuilder::durable) organism it also lives in the journal: a change and the note that the handler
 //! has made it are one transaction, so that each message changes the inbox once, and a submitter that waited for a task
 //! waits again after a start. The journal's records of a job then replace the contents of the [`Job`]. A message to a
 //! submitter (the result of a detached task, an event, a question) is sent once: after a start it is the call that was
@@ -28,11 +28,12 @@ use std::sync::Arc;
 
 pub use board::{BoardError, TaskBoard};
 use bytes::Bytes;
+pub(super) use inboxes::Inboxes;
 pub use registry::JobRegistry;
-use setting::{Setting, contract, install, settings};
+pub(super) use setting::Enrolment;
+use setting::{Setting, settings};
 use shared::{Shared, failure};
 
-use super::builder::OrganismBuilder;
 use crate::runtime::raw::LocalBoxFuture;
 use crate::runtime::thread::Thread;
 use systole_core::core::{Contract, Failure, Routing};
@@ -98,15 +99,13 @@ impl Job {
         Self { shared: Arc::new(Shared::new(inbox.job().clone(), inbox)), setting: Setting::default() }
     }
 
-    /// Registers the listener.
-    #[must_use]
-    pub fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
-        install(&self.shared, &self.setting, builder, |contract| contract)
-    }
-
     /// Returns the contract of the listener.
     pub fn contract(&self) -> Contract {
-        contract(&self.shared, &self.setting, |contract| contract)
+        self.enrolment().contract()
+    }
+
+    pub(in crate::runtime) fn enrolment(&self) -> Enrolment<'_, TaskInbox> {
+        Enrolment { shared: &self.shared, setting: &self.setting, more: |contract| contract }
     }
 
     /// Reads the inbox, under its lock.

@@ -11,10 +11,9 @@ use systole_core::protocol::Request;
 use systole_core::vocab::{Name, Time};
 
 use super::actor::{JobActor, LISTED};
-use super::setting::{Setting, contract, install, settings};
+use super::setting::{Enrolment, Setting, settings};
 use super::shared::{Shared, failure};
 use crate::runtime::accepts::AsActor;
-use crate::runtime::builder::OrganismBuilder;
 use crate::runtime::contract::ContractBuilder;
 use crate::runtime::delivery::Delivery;
 use crate::runtime::raw::LocalBoxFuture;
@@ -85,15 +84,13 @@ impl JobRegistry {
         Self { shared: Arc::new(Shared::new(name, jobs)), setting: Setting::default() }
     }
 
-    /// Registers the listener.
-    #[must_use]
-    pub fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
-        install(&self.shared, &self.setting, builder, enrolling)
-    }
-
     /// Returns the contract of the listener.
     pub fn contract(&self) -> Contract {
-        contract(&self.shared, &self.setting, enrolling)
+        self.enrolment().contract()
+    }
+
+    pub(in crate::runtime) fn enrolment(&self) -> Enrolment<'_, Jobs> {
+        Enrolment { shared: &self.shared, setting: &self.setting, more: enrolling }
     }
 
     /// Reads the jobs, under their lock.

@@ -6,10 +6,10 @@ use systole_core::core::{Contract, Routing};
 use systole_core::inbox::payload::{EventPayload, Question, ResultPayload};
 
 use super::actor::{self, JobActor};
+use super::board::TaskBoard;
 use super::inboxes::Inboxes;
 use super::shared::Shared;
 use crate::runtime::accepts::AsActor;
-use crate::runtime::builder::OrganismBuilder;
 use crate::runtime::contract::ContractBuilder;
 
 /// Payloads that the contract of a job lets it send to submitters.
@@ -34,51 +34,53 @@ impl Default for Setting {
 }
 
 /// The builder of a job's contract.
-type Builder<I> = ContractBuilder<JobActor<I>, AsActor>;
+pub(in crate::runtime) type Builder<I> = ContractBuilder<JobActor<I>, AsActor>;
 
-/// Registers the listener, with what `more` adds to its contract.
-pub(super) fn install<I: Inboxes>(
-    shared: &Arc<Shared<I>>,
-    setting: &Setting,
-    builder: OrganismBuilder,
-    more: impl FnOnce(Builder<I>) -> Builder<I>,
-) -> OrganismBuilder {
-    shared.set(setting);
-    let made = shared.clone();
-    let factory = move || JobActor::new(made.clone());
-    let contract = |contract| fill(contract, shared, setting, more);
-    builder.tasks(|board| I::enlist(shared.clone(), board)).listener(shared.name.as_str(), factory, contract)
+/// A listener with tasks, as the builder of its organism registers it.
+pub(in crate::runtime) struct Enrolment<'a, I: Inboxes> {
+    pub(super) shared: &'a Arc<Shared<I>>,
+    pub(super) setting: &'a Setting,
+    /// Adds to its contract.
+    pub(super) more: fn(Builder<I>) -> Builder<I>,
 }
 
-/// Builds the contract of the listener.
-pub(super) fn contract<I: Inboxes>(
-    shared: &Arc<Shared<I>>,
-    setting: &Setting,
-    more: impl FnOnce(Builder<I>) -> Builder<I>,
-) -> Contract {
-    let contract = fill(ContractBuilder::new(shared.name.clone()), shared, setting, more).contract;
-    contract.timeout(None)
-}
+impl<I: Inboxes> Enrolment<'_, I> {
+    pub(in crate::runtime) fn name(&self) -> &str {
+        self.shared.name.as_str()
+    }
 
-fn fill<I: Inboxes>(
-    contract: Builder<I>,
-    shared: &Arc<Shared<I>>,
-    setting: &Setting,
-    more: impl FnOnce(Builder<I>) -> Builder<I>,
-) -> Builder<I> {
-    // Each awaited task holds a slot; the other slots are for messages that change tasks.
-    let open = shared.lock().inboxes.limits().open;
-    let slots = u32::try_from(open).unwrap_or(u32::MAX).saturating_add(actor::SLOTS);
-    let contract = more(actor::contract(contract)).description(&setting.description).routing(setting.routing);
-    let mut contract = contract.concurrency(slots).no_timeout();
-    contract.contract.reattaches = true;
-    if setting.sends.results {
-        contract = contract.calls::<ResultPayload>();
+    /// Puts it on the task board, by its setting.
+    pub(in crate::runtime) fn enlist(&self, board: &mut TaskBoard) {
+        self.shared.set(self.setting);
+        I::enlist(self.shared.clone(), board);
     }
-    if setting.sends.events {
-        contract = contract.calls::<EventPayload>();
+
+    pub(in crate::runtime) fn factory(&self) -> impl Fn() -> JobActor<I> + Send + Sync + use<I> {
+        let shared = self.shared.clone();
+        move || JobActor::new(shared.clone())
     }
-    if setting.sends.questions { contract.calls::<Question>() } else { contract }
+
+    /// Builds the contract of the listener.
+    pub(super) fn contract(&self) -> Contract {
+        self.fill(ContractBuilder::new(self.shared.name.clone())).contract.timeout(None)
+    }
+
+    pub(in crate::runtime) fn fill(&self, contract: Builder<I>) -> Builder<I> {
+        let Self { shared, setting, more } = self;
+        // Each awaited task holds a slot; the other slots are for messages that change tasks.
+        let open = shared.lock().inboxes.limits().open;
+        let slots = u32::try_from(open).unwrap_or(u32::MAX).saturating_add(actor::SLOTS);
+        let contract = more(actor::contract(contract)).description(&setting.description).routing(setting.routing);
+        let mut contract = contract.concurrency(slots).no_timeout();
+        contract.contract.reattaches = true;
+        if setting.sends.results {
+            contract = contract.calls::<ResultPayload>();
+        }
+        if setting.sends.events {
+            contract = contract.calls::<EventPayload>();
+        }
+        if setting.sends.questions { contract.calls::<Question>() } else { contract }
+    }
 }
 
 /// The setters of a listener with tasks.

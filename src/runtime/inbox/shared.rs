@@ -23,7 +23,7 @@ use crate::runtime::thread::{Noted, Thread};
 
 /// State that the actor of a listener with tasks, its waiting handlers and its owner's program share. It outlives the
 /// actor.
-pub(super) struct Shared<I> {
+pub(in crate::runtime) struct Shared<I> {
     /// The name of the listener.
     pub(super) name: Name,
     kept: Mutex<Kept<I>>,

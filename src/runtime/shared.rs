@@ -1,0 +1,82 @@
+//! The state that the handle of an organism, its clients and its entrances share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use systole_core::core::{Blueprint, Core, Counts, DeadLetterError, DeadLetterId, Directory, Gauge, Input};
+use systole_core::vocab::{Partition, ThreadId};
+use systole_xml::schema::Catalog;
+use tokio::sync::oneshot;
+
+use super::clock::Clock;
+use super::cores::Cores;
+use super::egress::{EgressReceiver, Given};
+use super::entropy::Entropy;
+use super::link::{Command, Links};
+use super::pending_acks::PendingAcks;
+
+/// State of the handle, its clients and its entrances.
+pub(super) struct Shared {
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) links: Links,
+    pub(super) gauge: Gauge,
+    pub(super) directory: Directory,
+    pub(super) clock: Clock,
+    pub(super) entropy: Entropy,
+    /// Unread messages of each client.
+    pub(super) unread: Vec<Gauge>,
+    pub(super) inlets: Vec<tokio::sync::Mutex<EgressReceiver>>,
+    pub(super) given: Given,
+    pub(super) closed: AtomicBool,
+    /// Waiters for messages to be taken.
+    pub(super) pending_acks: PendingAcks,
+    /// The partition of the next conversation.
+    pub(super) turn: AtomicU8,
+}
+
+impl Shared {
+    /// Draws the id of a new conversation. Partitions take turns, so that shards do.
+    pub(super) fn root(&self) -> ThreadId {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        self.entropy.root(self.clock.now(), Partition(turn))
+    }
+
+    /// Sends a command to the shard of a conversation; `false` if it has ended, or serves the conversation no more.
+    pub(super) fn send_to(&self, root: ThreadId, command: Command) -> bool {
+        let shard = self.directory.core_of(Partition::of(root));
+        shard.is_some_and(|shard| self.links.send(shard, command))
+    }
+
+    pub(super) async fn counts(&self) -> Counts {
+        self.look_at(Cores::counts).await.into_iter().fold(Counts::default(), Counts::plus)
+    }
+
+    /// Sends an input about a dead letter to the shard that keeps it.
+    pub(super) async fn decide(&self, letter: DeadLetterId, input: Input) -> Result<(), DeadLetterError> {
+        let (tell, told) = oneshot::channel();
+        self.links.send(letter.core(), Command::Letter { letter, input, tell });
+        told.await.unwrap_or(Err(DeadLetterError::Closed))
+    }
+
+    /// Queries each core of the running shards.
+    pub(super) async fn look<T: Send + 'static>(&self, look: impl Fn(&Core) -> T + Copy + Send + 'static) -> Vec<T> {
+        self.look_at(move |cores| cores.iter().map(look).collect::<Vec<_>>()).await.into_iter().flatten().collect()
+    }
+
+    /// Queries the cores of each running shard.
+    pub(super) async fn look_at<T: Send + 'static>(
+        &self,
+        look: impl Fn(&Cores) -> T + Copy + Send + 'static,
+    ) -> Vec<T> {
+        let mut seen = Vec::new();
+        for shard in self.links.shards() {
+            let (tell, told) = oneshot::channel();
+            // The caller may have dropped its future.
+            let look = move |cores: &Cores| drop(tell.send(look(cores)));
+            self.links.send(shard, Command::Look(Box::new(look)));
+            seen.extend(told.await.ok());
+        }
+        seen
+    }
+}
