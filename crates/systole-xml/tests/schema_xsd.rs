@@ -760,6 +760,26 @@ fn redefinitions_are_judged_wherever_they_stand() {
     assert!(circle.unwrap_err().contains("redefine each other"));
 }
 
+/// Part 1, section 4.2.2: only a redefinition of components needs its document (`annotB025` of the public suite).
+#[test]
+fn a_redefinition_of_annotations_needs_no_document() {
+    let redefine = |inside: &str, beside: &str| {
+        let redefinition = format!("<xs:redefine schemaLocation='foo.xsd'>{inside}</xs:redefine>");
+        PayloadSchema::from_xsd("a.xsd", &format!("{HEAD}>{redefinition}{beside}</xs:schema>"))
+    };
+    let annotation =
+        "<xs:annotation><xs:appinfo><a/></xs:appinfo><xs:documentation>d</xs:documentation></xs:annotation>";
+    let ty = "<xs:simpleType name='t'><xs:restriction base='t'/></xs:simpleType>";
+    let root = "<xs:element name='r' type='xs:int'/>";
+    for inside in ["", annotation, &annotation.repeat(2)] {
+        assert_eq!(names(&redefine(inside, root).unwrap()), ["r"], "{inside}");
+    }
+    for (inside, beside) in [(ty, root), (annotation, "")] {
+        let error = redefine(inside, beside).unwrap_err().to_string();
+        assert!(error.contains("refers to 'foo.xsd', which is not among the given documents"), "{error}");
+    }
+}
+
 #[test]
 fn a_redefinition_takes_the_place_of_what_it_redefines() {
     let base = format!(
