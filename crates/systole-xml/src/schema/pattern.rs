@@ -5,6 +5,7 @@
 
 mod alphabet;
 mod class;
+mod common;
 mod cost;
 mod emit;
 mod foreign;
@@ -15,6 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use alphabet::Alphabet;
+pub(crate) use common::Lengths;
 use regex_automata::meta::Regex;
 use regex_syntax::hir::{Hir, Look};
 pub(crate) use translate::Flaw;
@@ -56,6 +58,20 @@ impl Pattern {
     pub(crate) fn samples(&self, variant: usize, length: Option<u64>) -> impl Iterator<Item = String> {
         self.tree.iter().flat_map(move |tree| sample::samples(tree, variant, length))
     }
+}
+
+/// The shortest texts that all of several patterns match, and a pattern of the lexical form of a type. `spend` takes steps,
+/// and ends the search by `false`.
+pub(crate) fn common(
+    patterns: &[Pattern],
+    form: Option<&str>,
+    lengths: Option<Lengths>,
+    spend: &dyn Fn(usize) -> bool,
+) -> Vec<String> {
+    const MOST: usize = 16;
+    let form = form.and_then(|form| tree(&[form]).ok());
+    let trees: Vec<&Hir> = patterns.iter().filter_map(|pattern| pattern.tree.as_ref()).chain(&form).collect();
+    common::common(&trees, lengths, MOST, spend)
 }
 
 /// Approximate number of states of the automaton of a pattern, with those of its alphabet; 0 if it is no pattern.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use crate::ladder::encode::float_text;
 use crate::schema::engine::{Builtin, Kind};
 use crate::schema::model::{Bound, Facets};
+use crate::schema::pattern::{self, Lengths};
 
 /// Takes a candidate; breaks once no further one is wanted.
 pub(super) type Offer<'o> = dyn FnMut(&str) -> ControlFlow<()> + 'o;
@@ -85,6 +86,62 @@ fn combined(facets: &Facets, mut wholes: Vec<String>, offer: &mut Offer) -> Cont
         }
     }
     ControlFlow::Continue(())
+}
+
+/// Offers the shortest texts that all patterns and the form of the type have in common. `spend` takes steps, and ends the
+/// search by `false`.
+pub(super) fn common(
+    base: &Builtin,
+    facets: &Facets,
+    spend: &dyn Fn(usize) -> bool,
+    offer: &mut Offer,
+) -> ControlFlow<()> {
+    if facets.patterns.is_empty() {
+        return ControlFlow::Continue(());
+    }
+    // A byte is written as two characters in hexadecimal; lengths count words of a list.
+    let each = match base.name {
+        "hexBinary" => 2,
+        "base64Binary" => 0,
+        _ if is_list(base) => 0,
+        _ => 1,
+    };
+    let length = |length: Option<u64>| length.and_then(|length| usize::try_from(length * each).ok());
+    let is_bounded = each > 0 && (facets.min_length.is_some() || facets.max_length.is_some());
+    let lengths = is_bounded.then(|| Lengths {
+        min: length(facets.min_length).unwrap_or(0),
+        max: length(facets.max_length).unwrap_or(usize::MAX),
+    });
+    let texts = pattern::common(&facets.patterns, form(base), lengths, spend);
+    texts.iter().try_for_each(|text| offer(text))
+}
+
+/// A pattern for plain literals of a type.
+fn form(base: &Builtin) -> Option<&'static str> {
+    Some(match base.kind() {
+        Kind::Integer(..) => r"[+\-]?[0-9]{1,18}",
+        Kind::Decimal => r"[+\-]?[0-9]+(\.[0-9]+)?",
+        Kind::Float => r"[+\-]?[0-9]+(\.[0-9]+)?(E[+\-]?[0-9]{1,2})?",
+        Kind::Boolean => "true|false|1|0",
+        Kind::Form => match base.name {
+            "hexBinary" => "([0-9A-F]{2})*",
+            "base64Binary" => "([0-9A-Za-z]{4})*",
+            "date" => r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(Z|\+0[0-9]:00)?",
+            "dateTime" => {
+                r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T(0[0-9]|1[0-9]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?(Z|[+\-]0[0-9]:00)?"
+            }
+            "time" => r"(0[0-9]|1[0-9]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?(Z|[+\-]0[0-9]:00)?",
+            _ => return None,
+        },
+        Kind::Text => match base.name {
+            "string" | "normalizedString" | "anySimpleType" => return None,
+            "language" => "[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*",
+            "NMTOKEN" => r"[a-zA-Z0-9_.\-]+",
+            "NMTOKENS" => r"[a-zA-Z0-9_.\-]+( [a-zA-Z0-9_.\-]+)*",
+            "Name" | "NCName" | "ID" | "IDREF" | "QName" => r"[a-zA-Z_][a-zA-Z0-9_.\-]*",
+            _ => "([!-~]+( [!-~]+)*)?",
+        },
+    })
 }
 
 /// The text, cut or repeated to an allowed number of characters.

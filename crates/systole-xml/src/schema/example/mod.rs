@@ -1,7 +1,7 @@
 //! Instances of a [`Model`]: the example for people and language models, and those that test a type.
 //!
 //! The values are the author's examples if there are any, else the first valid ones of a list of candidates: `text`,
-//! `1`, `1.5`, `true`, the values of an enumeration, the bounds and what is next to them, short matches of a pattern.
+//! `1`, `1.5`, `true`, the values of an enumeration, the bounds and what is next to them, short matches of the patterns.
 //! Optional parts and alternatives for which no value was found are left out. The validator judges the result; an
 //! invalid one is not used.
 

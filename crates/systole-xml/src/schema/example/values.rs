@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use super::candidates::{Offer, atomic, patterned};
+use super::candidates::{Offer, atomic, common, patterned};
 use crate::schema::engine::Prefixes;
 use crate::schema::model::{Model, Simple, Type, TypeId, Variety};
 
@@ -35,20 +35,17 @@ impl Values {
     pub(crate) fn of(model: &Model, wanted: Wanted) -> Self {
         let simple = |ty: &TypeId| matches!(model.types[*ty], Type::Simple(_));
         let types: Vec<TypeId> = (0..model.types.len()).filter(simple).collect();
-        let mut search = Search { model, wanted, found: vec![None; model.types.len()], room: Room(Cell::new(0)) };
-        let share = (wanted.steps / 2 / types.len().max(1)).max(LEAST);
-        let mut failed = 0;
-        for ty in &types {
-            search.grant(*ty, share);
-            failed += usize::from(!search.has(*ty));
-        }
+        let mut search =
+            Search { model, wanted, found: vec![None; model.types.len()], share: 0, room: Room(Cell::new(0)) };
+        let share = |types: usize| wanted.steps / 2 / types.max(1);
+        search.share = share(types.len()).max(LEAST);
+        types.iter().for_each(|ty| search.find(*ty));
         // The types for which a share was too little have the rest.
-        let share = wanted.steps / 2 / failed.max(1);
-        if failed > 0 && share > LEAST {
-            let none = |ty: &TypeId| !search.has(*ty);
-            let without: Vec<TypeId> = types.into_iter().filter(none).collect();
+        let without: Vec<TypeId> = types.into_iter().filter(|ty| !search.has(*ty)).collect();
+        if share(without.len()) > search.share {
+            search.share = share(without.len());
             without.iter().for_each(|ty| search.found[*ty] = None);
-            without.iter().for_each(|ty| search.grant(*ty, share));
+            without.iter().for_each(|ty| search.find(*ty));
         }
         Self { found: search.found.into_iter().map(Option::unwrap_or_default).collect() }
     }
@@ -78,17 +75,14 @@ struct Search<'m> {
     wanted: Wanted,
     /// The values of each type; `None` before they are searched.
     found: Vec<Option<Vec<Box<str>>>>,
+    /// Number of steps for each type.
+    share: usize,
     room: Room,
 }
 
 impl Search<'_> {
     fn has(&self, ty: TypeId) -> bool {
         self.found[ty].as_ref().is_some_and(|found| !found.is_empty())
-    }
-
-    fn grant(&mut self, ty: TypeId, steps: usize) {
-        self.room.0.set(steps);
-        self.find(ty);
     }
 
     /// Finds the values of a type. Recurses over items and members, as deep as simple types nest.
@@ -102,6 +96,7 @@ impl Search<'_> {
             Variety::List(item) => self.find(*item),
             Variety::Union(members) => members.iter().for_each(|member| self.find(*member)),
         }
+        self.room.0.set(self.share);
         let is_id = matches!(simple.variety, Variety::Atomic(base) if base.name == "ID");
         let (turns, most) = match (simple.facets.values.is_empty(), is_id && !simple.facets.is_empty()) {
             (false, _) => (1, self.wanted.enumerated),
@@ -139,7 +134,10 @@ impl Search<'_> {
             return facets.values.iter().try_for_each(|value| offer(&value.value));
         }
         match &simple.variety {
-            Variety::Atomic(base) => atomic(base, facets, turn, offer),
+            Variety::Atomic(base) => {
+                atomic(base, facets, turn, offer)?;
+                common(base, facets, &|steps| self.room.take(steps), offer)
+            }
             Variety::List(item) => {
                 let known = self.found[*item].as_deref().unwrap_or_default();
                 let count = usize::try_from(facets.min_length.unwrap_or(0).max(1)).unwrap_or(usize::MAX);
