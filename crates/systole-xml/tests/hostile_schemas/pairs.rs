@@ -224,6 +224,25 @@ fn payloads() -> Vec<Hostile> {
             };
             restricted("t", "xs:string", &many(100, value)) + &named(1_000, " type='t'")
         }),
+        one(
+            "2,000 elements of types with two patterns that have no text in common",
+            many(2_000, |i| {
+                restricted(&format!("b{i}"), "xs:string", &pattern(&format!("[a-m]{{1,9}}x[a-m]{{{}}}", 1 + i % 90)))
+                    + &restricted(
+                        &format!("t{i}"),
+                        &format!("b{i}"),
+                        &pattern(&format!(".*[a-m]{{1,9}}y[n-z{}]*", i % 10)),
+                    )
+                    + &format!("<xs:element name='e{i}' type='t{i}'/>")
+            }),
+        ),
+        one(
+            "3,000 elements of types with a pattern each",
+            many(3_000, |i| {
+                restricted(&format!("t{i}"), "xs:date", &pattern(&format!("\\d{{4}}-\\d{{2}}-{:02}{i}", i % 28 + 1)))
+                    + &format!("<xs:element name='e{i}' type='t{i}'/>")
+            }),
+        ),
         one("an xs:all of 30,000 elements", element(&format!("<xs:all>{}</xs:all>", named(30_000, OPTIONAL)))),
         one(
             "7,000 elements of 7,000 types",

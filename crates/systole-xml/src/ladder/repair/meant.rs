@@ -189,18 +189,19 @@ impl<'t> Scanner<'t> {
     fn by_contract(&mut self, tag: &StartTag<'t>) -> Result<Option<Meaning>, RepairError> {
         let Some((place, start)) = self.contract_here() else { return Ok(None) };
         let child = split_prefix(tag.name).1;
-        let parent_closed = self.pairs.is_closed(start);
-        let tag_closed = tag.empty || self.pairs.is_closed(tag.start);
         let is_same = self.tree.last().is_some_and(|open| split_prefix(open.name).1 == child);
         // The end tag of a name may be that of the open element just as well.
-        let is_certain = tag_closed && (parent_closed || !is_same);
-        let is_doubtful = place.text && !is_certain && self.stands_as_word(tag);
+        let is_doubtful = place.text
+            && self.stands_as_word(tag)
+            && (!self.pairs.is_closed(tag.start) || is_same && !self.pairs.is_closed(start));
         if place.may_hold(child) {
             return if is_doubtful { self.ambiguous(tag.start, tag.name) } else { Ok(Some(Meaning::Element)) };
         }
         if !self.vocabulary.knows(child) {
             return Ok(place.text.then_some(Meaning::Text));
         }
+        let parent_closed = self.pairs.is_closed(start);
+        let tag_closed = tag.empty || self.pairs.is_closed(tag.start);
         let outer = if parent_closed { None } else { self.place_behind(child, is_same) };
         if is_same && !parent_closed && !tag_closed && tag.count == 0 && !self.text_follows(tag.end) {
             return Ok(Some(Meaning::End));

@@ -66,9 +66,11 @@ fn definition_of(base: &Builtin, facets: &Facets) -> Option<SimpleType> {
     let values = facets.values.iter().map(|value| ("enumeration", value.value.clone()));
     let written: Vec<(&str, String)> = lengths.into_iter().chain(bounds).flatten().chain(values).collect();
     let written: Vec<Facet> = written.iter().map(|(name, value)| facet(name, value)).collect();
-    let made = SimpleType::builtin(base.name)?.restrict(base.name, &written).ok()?;
-    let mut patterns = facets.patterns.iter();
-    patterns.try_fold(made, |made, pattern| made.restrict(base.name, &[facet("pattern", &pattern.xsd)]).ok())
+    let mut made = SimpleType::builtin(base.name)?.restrict(base.name, &written).ok()?;
+    for pattern in &facets.patterns {
+        made = made.restrict(base.name, &[facet("pattern", &pattern.xsd)]).ok()?;
+    }
+    Some(made)
 }
 
 fn facet<'a>(name: &'a str, value: &'a str) -> Facet<'a> {
