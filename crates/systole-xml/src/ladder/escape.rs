@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::strict::{is_xml_char, may_hold_forbidden, push_text, push_value};
+use super::chars::{is_xml_char, may_hold_forbidden};
+use super::strict::{push_text, push_value};
 
 /// The place of character data: each has its own references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! [`Validated`](crate::schema::Validated), is beside the validator, which alone makes it; the encoder is here because it
 //! makes canonical text without the strict pass.
 
-mod canonical;
+pub(crate) mod chars;
 pub(crate) mod encode;
 mod envelope;
 #[doc(hidden)]
@@ -20,12 +20,10 @@ pub mod repair;
 pub mod scan;
 pub mod split;
 pub mod strict;
-mod subtree;
 pub(crate) mod tape;
 
-pub use canonical::{Canonical, Part};
 pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope, write_example};
 pub use parse::{Fragment, LadderError, parse, parse_fragment};
 pub use raw::Raw;
 pub use repair::{Repair, RepairError, RepairKind, Repaired};
-pub use strict::StrictError;
+pub use strict::{Canonical, Part, StrictError};

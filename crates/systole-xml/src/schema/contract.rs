@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::shorten::{bounded_error, quoted};
-use super::xsd::tree::Node;
 use crate::vocab::{Position, QName, ns};
 
 /// The reason why a type or a document can't be a contract, with a correction.
@@ -315,12 +314,11 @@ impl DocumentProblem {
         }
     }
 
-    /// The problem of a document whose root is no schema.
-    pub(super) fn no_schema(root: &Node) -> Self {
-        let Node { prefix, local, namespace, .. } = root;
+    /// The problem of a document whose root, of that namespace, is no schema.
+    pub(super) fn no_schema(namespace: &str, (prefix, local): (&str, &str)) -> Self {
         let colon = if prefix.is_empty() { "" } else { ":" };
         let name = format!("<{prefix}{colon}{local}>");
-        Self::NotASchema(match (*local, *namespace) {
+        Self::NotASchema(match (local, namespace) {
             ("schema", "") => format!("but {name} is in no namespace: write <xs:schema xmlns:xs=\"{}\">", ns::XSD),
             ("schema", other) => format!("but {name} is in {other}: write {}, letter for letter", ns::XSD),
             (_, ns::XSD) => format!("but it is {name}: write <xs:schema> around it"),

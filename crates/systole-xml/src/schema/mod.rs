@@ -11,6 +11,7 @@
 mod catalog;
 mod contract;
 mod decode;
+mod derive;
 mod document;
 mod draft;
 mod encode;
@@ -32,9 +33,12 @@ mod prompt;
 #[doc(hidden)]
 pub mod properties;
 mod shorten;
+mod simple;
+mod source;
 mod types;
 mod validator;
 mod vocabulary;
+mod write;
 mod xsd;
 
 #[doc(inline)]
@@ -46,6 +50,7 @@ pub use decode::decode_canonical;
 pub use decode::{DecodeError, DecodeFn, DecodeProblem, Decoded, Undecodable, decode, decoder, element_decoder};
 pub use draft::{Draft, IntoDraft, Proven};
 pub use encode::encode;
+pub use engine::{Finding, SchemaError};
 #[doc(hidden)]
 pub use engine::{Form, FormStep};
 pub use infer_namespace::infer_namespace;
@@ -56,9 +61,9 @@ pub use opinion::{Objection, Opinion};
 pub use own_schemas::builtin;
 pub use payload::Payload;
 pub use payload_schema::PayloadSchema;
+pub use source::XsdDocument;
 pub use systole_macros::Payload;
-pub use validator::{Element, Finding, SchemaError, Validated, Validator};
+pub use validator::{Element, Validated, Validator};
 pub use vocabulary::vocabulary;
-pub use xsd::XsdDocument;
 #[doc(hidden)]
 pub use xsd::{Pitfall, XsdSet};

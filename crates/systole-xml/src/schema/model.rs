@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::engine::{Builtin, SimpleType};
 use super::pattern::Pattern;
+use super::simple::{Builtin, SimpleType};
 
 /// Index of a type in [`Model::types`]; types refer to each other, and to themselves, by it.
 pub(crate) type TypeId = usize;

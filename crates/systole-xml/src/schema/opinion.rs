@@ -32,9 +32,9 @@ pub struct Objection {
 pub fn second_opinion(given: &[super::XsdDocument]) -> Option<Opinion> {
     use super::PayloadSchema;
     use super::libxml2::{Compiled, Fault, version};
-    use super::xsd::documents::Documents;
+    use super::xsd;
 
-    let documents = Documents::new(given).ok()?;
+    let documents = xsd::documents(given).ok()?;
     let objection = |fault: Fault, example| Objection {
         document: fault.url.as_deref().and_then(|url| documents.named_by(url)).map(str::to_owned),
         line: fault.line,

@@ -9,9 +9,10 @@ use std::sync::Arc;
 pub use both::{Judges, compile_by_libxml};
 
 use super::engine::{Components, Grammar, Judge};
-use super::xsd::documents::Documents;
-use super::xsd::read::Reader;
-use super::xsd::{compile, plain};
+use super::source::documents::Documents;
+use super::source::plain;
+use super::source::read::Reader;
+use super::xsd::{self, compile};
 use super::{ContractError, XsdDocument};
 use crate::ladder::strict::canonicalize;
 use crate::vocab::XmlLimits;
@@ -24,7 +25,7 @@ pub type Verdict = Result<(), String>;
 /// # Errors
 /// The problem of the document, or a feature that the engine leaves to libxml.
 pub fn compile_by_engine(document: &XsdDocument) -> Result<impl Sized + use<>, String> {
-    let documents = Documents::new(std::slice::from_ref(document)).map_err(|error| error.to_string())?;
+    let documents = xsd::documents(std::slice::from_ref(document)).map_err(|error| error.to_string())?;
     grammar(&documents)
 }
 
@@ -57,7 +58,7 @@ impl Whole {
     /// # Errors
     /// [`ContractError::Document`] with the place and the reason.
     pub fn new(documents: &[XsdDocument]) -> Result<Self, ContractError> {
-        let documents = Documents::new(documents)?;
+        let documents = xsd::documents(documents)?;
         let grammar = compile(&documents, &Reader::new(&documents))?.into_grammar();
         Ok(Self { grammar, judge: Judge::default() })
     }

@@ -5,10 +5,10 @@
 
 mod alphabet;
 mod class;
-mod common;
 mod cost;
 mod emit;
 mod foreign;
+mod intersection;
 mod sample;
 mod translate;
 
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use alphabet::Alphabet;
-pub(crate) use common::Lengths;
+pub(crate) use intersection::Lengths;
 use regex_automata::meta::Regex;
 use regex_syntax::hir::{Hir, Look};
 pub(crate) use translate::Flaw;
@@ -71,7 +71,7 @@ pub(crate) fn common(
     const MOST: usize = 16;
     let form = form.and_then(|form| tree(&[form]).ok());
     let trees: Vec<&Hir> = patterns.iter().filter_map(|pattern| pattern.tree.as_ref()).chain(&form).collect();
-    common::common(&trees, lengths, MOST, spend)
+    intersection::common(&trees, lengths, MOST, spend)
 }
 
 /// Approximate number of states of the automaton of a pattern, with those of its alphabet; 0 if it is no pattern.

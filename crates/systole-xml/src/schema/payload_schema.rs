@@ -1,29 +1,22 @@
 //! The schema of one payload.
 
-use std::any::TypeId;
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use schemars::SchemaGenerator;
 use serde_json::Value;
 
-use super::contract::{ContractError, RoundTrip, TypePlace, TypeShape};
-use super::engine::{ElementId, Grammar, Judge};
-use super::example::{Examples, Measure, Parts, Sizes, Wanted, Wish, too_many};
+use super::contract::ContractError;
+use super::engine::{ElementId, Grammar, Judge, SchemaError, verdict};
+use super::example::{Examples, Parts, Wanted, Wish};
 use super::model::Model;
-use super::validator::{SchemaError, by_engine};
-use super::xsd::{self, embed};
-use super::{Payload, document, probe, prompt, types, vocabulary};
+use super::source::{Digest, embed};
+use super::{Payload, prompt, vocabulary};
 use crate::ladder::Canonical;
 use crate::ladder::repair::Vocabulary;
-use crate::vocab::{QName, ns};
+use crate::vocab::QName;
 
 /// The schema of one payload, with its example, prompt and documents. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct PayloadSchema(Arc<Inner>);
-
-/// BLAKE3 hash of the documents of a schema.
-pub(super) type Digest = [u8; 32];
 
 #[derive(Debug)]
 struct Inner {
@@ -97,51 +90,6 @@ impl PayloadSchema {
         T::contract()
     }
 
-    /// The schema from the fields and docs of a Rust type. It is made once in a process, and shared.
-    pub(super) fn derived<T: Payload>() -> Result<Self, ContractError> {
-        static DERIVED: LazyLock<Mutex<HashMap<TypeId, PayloadSchema>>> = LazyLock::new(Mutex::default);
-        let derived = || DERIVED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = derived().get(&TypeId::of::<T>()) {
-            return Ok(known.clone());
-        }
-        // Made outside of the lock: if several OS threads make it at once, the first one stored is used.
-        let made = Self::derive::<T>()?;
-        Ok(derived().entry(TypeId::of::<T>()).or_insert(made).clone())
-    }
-
-    fn derive<T: Payload>() -> Result<Self, ContractError> {
-        let type_name = T::schema_name().into_owned();
-        let qname = name_of::<T>(&type_name)?;
-        let model = types::model_of::<T>(T::NAMESPACE, T::ROOT)?;
-        let refuse = |shape| {
-            let place = TypePlace { type_name: type_name.clone(), field: None };
-            ContractError::Shape { place, shape }
-        };
-        let depths = Sizes::of(&model, Measure::DEPTH);
-        if depths.element(&model.root).is_none() {
-            return Err(refuse(TypeShape::Endless));
-        }
-        if let Some(elements) = too_many(&model, &Sizes::of(&model, Measure::ELEMENTS)) {
-            return Err(refuse(TypeShape::TooMany { elements }));
-        }
-        let document = document::write(&model);
-        let round_trip = |problem| ContractError::RoundTrip { type_name: type_name.clone(), problem };
-        let grammar = xsd::grammar_of(&document).map_err(|error| round_trip(RoundTrip::Schema(error.to_string())))?;
-        let root = grammar.element(qname.namespace(), qname.local());
-        let root = root.ok_or_else(|| round_trip(RoundTrip::Schema("its element is not declared".to_owned())))?;
-        let path = (grammar, root);
-        let checker = || Checker::new(&path.0, path.1);
-        let parts = Parts::of(&model, Wanted { enumerated: usize::MAX, others: 2, steps: usize::MAX });
-        let examples = Examples::of(&model, &parts);
-        probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), (&model, &examples), checker()).map_err(round_trip)?;
-        let example = valid_example(&examples, true, checker(), usize::MAX);
-        let example = example.ok_or_else(|| refuse(TypeShape::NoExample))?;
-        let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-        let digest = digest([blake3::hash(document.as_bytes()).into()]);
-        let (example, room) = (OnceLock::from(Some(example)), ExampleRoom::new(0, 1));
-        Ok(Self::assemble(qname, (digest, path), document.into(), model, (example, room), Some(json_schema)))
-    }
-
     /// The schema of a global element of `.xsd` documents.
     pub(super) fn of_element(
         digest: Digest,
@@ -154,7 +102,7 @@ impl PayloadSchema {
         Self::assemble(qname, (digest, grammar), document, model, (OnceLock::new(), room), None)
     }
 
-    fn assemble(
+    pub(super) fn assemble(
         qname: QName,
         (digest, grammar): (Digest, (Arc<Grammar>, ElementId)),
         document: Arc<str>,
@@ -261,12 +209,12 @@ pub(super) struct Checker<'g> {
 }
 
 impl<'g> Checker<'g> {
-    fn new(grammar: &'g Grammar, root: ElementId) -> Self {
+    pub(super) fn new(grammar: &'g Grammar, root: ElementId) -> Self {
         Self { grammar, root, judge: Judge::default() }
     }
 
     pub(super) fn check(&mut self, payload: &Canonical) -> Result<(), SchemaError> {
-        by_engine(self.grammar, self.root, &mut self.judge, payload)
+        verdict(self.grammar, self.root, &mut self.judge, payload)
     }
 
     /// Tells whether a payload is valid; takes the steps of the validation from `room`.
@@ -275,15 +223,13 @@ impl<'g> Checker<'g> {
     }
 }
 
-/// The digest of documents by their own digests, sorted.
-pub(super) fn digest(documents: impl IntoIterator<Item = Digest>) -> Digest {
-    let mut digests: Vec<Digest> = documents.into_iter().collect();
-    digests.dedup();
-    blake3::hash(digests.as_flattened()).into()
-}
-
 /// The example to show: the author's if it is valid, else a generated one, found within `steps`.
-fn valid_example(examples: &Examples, has_hints: bool, mut checker: Checker, steps: usize) -> Option<Canonical> {
+pub(super) fn valid_example(
+    examples: &Examples,
+    has_hints: bool,
+    mut checker: Checker,
+    steps: usize,
+) -> Option<Canonical> {
     let least = |choice| Wish { full: false, hints: false, choice, ..Wish::SHOWN };
     let full = |hints| Wish { hints, ..Wish::SHOWN };
     let mut wishes = vec![full(false), least(0), least(1), least(2)];
@@ -300,21 +246,4 @@ fn valid_example(examples: &Examples, has_hints: bool, mut checker: Checker, ste
         left += room;
         found
     })
-}
-
-fn name_of<T: Payload>(type_name: &str) -> Result<QName, ContractError> {
-    let refuse = |reason| ContractError::Name {
-        type_name: type_name.to_owned(),
-        namespace: T::NAMESPACE.to_owned(),
-        root: T::ROOT.to_owned(),
-        reason,
-    };
-    if [ns::XML, ns::XMLNS, ns::XSI].contains(&T::NAMESPACE) {
-        return Err(refuse("that namespace belongs to XML itself: choose one of your own"));
-    }
-    if T::NAMESPACE.chars().any(|c| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '{' | '}')) {
-        return Err(refuse("a namespace is a URI without spaces: write NAMESPACE such as urn:example:calculator:v1"));
-    }
-    QName::new(T::NAMESPACE, T::ROOT)
-        .map_err(|_| refuse("ROOT must be a name without colon that starts with a letter or '_', such as add"))
 }

@@ -3,11 +3,11 @@
 
 use std::fmt::Write;
 
-use super::engine::{Builtin, Kind};
 use super::model::{
     Attribute, Beside, Bound, Complex, Content, Element, Enumerator, Facets, Model, Order, Particle, Simple, Term,
     Type, TypeId, Variety,
 };
+use super::simple::{Builtin, Kind};
 use crate::ladder::Canonical;
 
 /// Maximum number of lines for fields: for more, a model reads the schema itself.

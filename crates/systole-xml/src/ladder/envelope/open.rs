@@ -6,11 +6,11 @@ use bytestring::ByteString;
 
 use super::claim::Claim;
 use super::{Claims, EnvelopeError};
-use crate::ladder::canonical::Canonical;
+use crate::ladder::chars::excerpt;
 use crate::ladder::known::known_name;
 use crate::ladder::scan::unescape;
-use crate::ladder::strict::{Surroundings, canonicalize_in, excerpt};
-use crate::ladder::tape::{Attribute, Cursor, Loan, Tag, Tape};
+use crate::ladder::strict::{Canonical, Loan, Surroundings, canonicalize_in};
+use crate::ladder::tape::{Attribute, Cursor, Tag, Tape};
 use crate::vocab::{Position, QName, XmlLimits, ns};
 
 /// The claims and the payload of an envelope.

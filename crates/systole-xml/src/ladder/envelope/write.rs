@@ -6,8 +6,9 @@ use bytes::Bytes;
 
 use super::Meta;
 use crate::ladder::Canonical;
+use crate::ladder::chars::is_xml_char;
 use crate::ladder::scan::{ScanToken, Scanner};
-use crate::ladder::strict::{Surroundings, canonicalize_in, is_xml_char, push_text};
+use crate::ladder::strict::{Surroundings, canonicalize_in, push_text};
 use crate::vocab::{Name, XmlLimits, ns};
 
 /// Writes the canonical bytes of the envelope that carries `payload`, with the envelope namespace as

@@ -1,7 +1,7 @@
 //! Names, white space and characters of XML 1.0, read from an offset.
 
-use crate::ladder::strict::may_hold_forbidden;
-pub(super) use crate::ladder::strict::{excerpt, has_scheme, is_xml_char};
+use crate::ladder::chars::may_hold_forbidden;
+pub(super) use crate::ladder::chars::{excerpt, has_scheme, is_xml_char};
 use crate::vocab::{is_name_char, is_name_start};
 
 /// White space (XML 1.0, production 3).

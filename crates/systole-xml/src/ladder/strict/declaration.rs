@@ -1,8 +1,8 @@
 //! The XML declaration.
 
-use super::chars;
-use super::error::{CutToken, StrictErrorKind, excerpt};
+use super::error::{CutToken, StrictErrorKind};
 use super::pass::{Check, Pass};
+use crate::ladder::chars::{self, excerpt};
 
 impl Pass<'_> {
     /// Checks the XML declaration, if there is one (XML 1.0, production 23).

@@ -422,8 +422,3 @@ impl CutToken {
         }
     }
 }
-
-/// A name for an error text, cut to 64 characters.
-pub(in crate::ladder) fn excerpt(text: &str) -> Box<str> {
-    text.chars().take(64).collect::<String>().into()
-}

@@ -1,8 +1,8 @@
 //! References and escapes: XML 1.0, section 4.1, and Canonical XML 1.0, section 2.3.
 
-use super::chars::{self, TEXT_STOP, VALUE_STOP};
-use super::error::{StrictErrorKind, excerpt};
+use super::error::StrictErrorKind;
 use super::pass::{Check, Pass};
+use crate::ladder::chars::{self, TEXT_STOP, VALUE_STOP, excerpt};
 
 impl Pass<'_> {
     /// The character of the reference at `at`, and the end of the reference.

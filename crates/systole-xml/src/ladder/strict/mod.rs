@@ -16,15 +16,17 @@
 //! The pass does *not* repair anything, accept entities other than the five of XML, or resolve anything.
 //! `xml:*` attributes stay where they are written, as in exclusive canonicalization.
 
-mod chars;
+mod canonical;
 mod declaration;
 mod error;
 mod escape;
 mod locate;
 mod pass;
+mod pool;
 mod render;
 mod room;
 mod scope;
+mod subtree;
 mod tag;
 mod values;
 mod writer;
@@ -34,19 +36,18 @@ use std::str::Utf8Error;
 use bytes::Bytes;
 use bytestring::ByteString;
 
-pub(crate) use chars::{is_xml_char, may_hold_forbidden};
-pub(in crate::ladder) use error::excerpt;
+use canonical::Origin;
+pub use canonical::{Canonical, Part};
 pub use error::{CutToken, StrictError, StrictErrorKind};
 pub(crate) use escape::{push_text, push_value};
 pub(crate) use locate::{attribute_offset, content_offset, element_offset};
 use pass::{Goal, Pass, Root, check_size};
+pub(in crate::ladder) use pool::Loan;
 use room::Room;
-pub(in crate::ladder) use scope::has_scheme;
+use subtree::Subtree;
 use writer::Piece;
 
-use super::canonical::{Canonical, Origin};
 use super::known::known_name;
-use super::subtree::Subtree;
 use crate::vocab::XmlLimits;
 
 /// Parses one document and returns its element in canonical form. Comments, and all that stands around the

@@ -1,14 +1,14 @@
 //! The run of the strict pass over the input.
 
+use crate::ladder::chars::{self, SPACE, TEXT_STOP, excerpt};
 use std::ops::Range;
 
-use super::chars::{self, SPACE, TEXT_STOP};
-use super::error::{CutToken, StrictError, StrictErrorKind, excerpt};
+use super::error::{CutToken, StrictError, StrictErrorKind};
+use super::pool::Loan;
 use super::room::Room;
 use super::scope::{Mark, Scope, Uri};
 use super::tag::Attribute;
 use super::writer::{Piece, Writer};
-use crate::ladder::tape::Loan;
 use crate::vocab::{Position, XmlLimits};
 
 /// The elements that may stand at the top level, and the output.

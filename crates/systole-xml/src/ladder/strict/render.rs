@@ -1,9 +1,10 @@
 //! The canonical form of start tags: Exclusive XML Canonicalization 1.0, section 3.
 
-use super::error::{StrictErrorKind, excerpt};
+use super::error::StrictErrorKind;
 use super::pass::{Check, Pass};
 use super::scope::{Prefix, Scope, Uri};
 use super::tag::{Attribute, Name};
+use crate::ladder::chars::excerpt;
 
 impl<'a> Pass<'a> {
     /// The prefix of an element, which must be bound.

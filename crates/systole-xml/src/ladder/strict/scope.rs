@@ -1,11 +1,12 @@
 //! Prefixes and namespaces in scope, in the input and in the output.
 
+use crate::ladder::chars::{excerpt, has_scheme};
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::ops::Range;
 
-use super::error::{StrictErrorKind, excerpt};
+use super::error::StrictErrorKind;
 use crate::vocab::{XmlLimits, ns};
 
 /// A namespace name, by its index in the table of the pass.
@@ -324,13 +325,6 @@ fn check_declaration(prefix: &str, uri: &str, limits: &XmlLimits) -> Result<(), 
         return Err(StrictErrorKind::RelativeNamespace { name: excerpt(uri) });
     }
     Ok(())
-}
-
-/// Tells whether a URI is absolute (RFC 3986, section 3.1).
-pub(in crate::ladder) fn has_scheme(uri: &[u8]) -> bool {
-    let Some(colon) = memchr::memchr(b':', uri) else { return false };
-    let rest = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    uri[..colon].first().is_some_and(u8::is_ascii_alphabetic) && uri[..colon].iter().all(rest)
 }
 
 fn declaration_name(prefix: &str) -> Box<str> {

@@ -1,9 +1,9 @@
 //! Start and end tags.
 
+use crate::ladder::chars::{self, VALUE_STOP, excerpt};
 use std::ops::Range;
 
-use super::chars::{self, VALUE_STOP};
-use super::error::{CutToken, StrictError, StrictErrorKind, excerpt};
+use super::error::{CutToken, StrictError, StrictErrorKind};
 use super::pass::{Check, Open, Pass};
 use super::scope::{Prefix, Uri};
 

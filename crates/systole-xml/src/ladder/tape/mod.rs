@@ -7,11 +7,9 @@
 //! message: a message that waits in a mailbox carries none.
 
 mod cursor;
-mod pool;
 mod tag;
 
 pub(crate) use cursor::Cursor;
-pub(super) use pool::Loan;
 pub(crate) use tag::{Attribute, Attributes, Tag};
 
 use super::scan::{self, ScanToken, Scanner, find, split_prefix};
@@ -244,7 +242,7 @@ impl Tape {
     }
 
     /// Frees the memory, if a large document has left much.
-    fn shrink(&mut self) {
+    pub(super) fn shrink(&mut self) {
         const KEPT: usize = 1 << 15;
         if self.nodes.capacity() > KEPT || self.attributes.capacity() > KEPT {
             *self = Self::default();

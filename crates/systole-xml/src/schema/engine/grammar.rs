@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::namespace::{Namespace, NamespaceSet, Namespaces};
-use super::simple::SimpleType;
+use crate::schema::simple::SimpleType;
 
 /// A compiled schema: all components of a set of schema documents that refer to each other.
 #[derive(Debug)]

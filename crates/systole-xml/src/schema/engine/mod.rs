@@ -11,18 +11,13 @@ mod form;
 mod grammar;
 mod judge;
 mod namespace;
-mod simple;
 #[cfg(all(test, feature = "libxml"))]
 mod tests;
+mod verdict;
 
-pub(super) use compile::{Components, Wrong, compile};
+pub(super) use compile::{Components, compile};
 pub use form::{Form, FormStep};
 pub(super) use grammar::{ElementId, Grammar};
-pub(super) use judge::{Judge, Part, Violation, paths};
-pub(crate) use simple::{Builtin, Kind};
-pub(super) use simple::{Facet, NoPrefixes, Prefixes, SimpleType, is_facet};
-
-/// Reports whether XSD 1.0 has a type of this local name.
-pub(super) fn is_builtin(local: &str) -> bool {
-    local == "anyType" || simple::SimpleType::builtin(local).is_some()
-}
+pub(super) use judge::{Judge, Part, Violation};
+pub(super) use verdict::verdict;
+pub use verdict::{Finding, SchemaError};

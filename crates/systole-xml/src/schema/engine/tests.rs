@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::compile::Wrong;
 use super::{Components, Grammar, Judge, Violation, compile};
 use crate::ladder::Canonical;
 use crate::ladder::scan::{ScanToken, Scanner};
 use crate::ladder::strict::canonicalize;
 use crate::schema::libxml2::Compiled;
-use crate::schema::xsd::documents::Documents;
-use crate::schema::xsd::read::Reader;
+use crate::schema::source::Wrong;
+use crate::schema::source::documents::Documents;
+use crate::schema::source::read::Reader;
 use crate::schema::{PayloadSchema, XsdDocument};
 use crate::vocab::{XmlLimits, ns};
 
@@ -45,7 +45,7 @@ fn documents(texts: &[&str]) -> Documents {
         };
         XsdDocument { name: format!("{number}.xsd"), text }
     };
-    Documents::new(&texts.iter().enumerate().map(named).collect::<Vec<_>>()).unwrap()
+    crate::schema::xsd::documents(&texts.iter().enumerate().map(named).collect::<Vec<_>>()).unwrap()
 }
 
 fn whole(documents: &Documents) -> Result<Arc<Grammar>, Wrong> {
@@ -865,7 +865,7 @@ fn samples() -> Vec<(Both, Vec<Canonical>)> {
         let is_envelope = schemas.iter().any(|schema| schema.qname().namespace() == ns::ENVELOPE);
         examples.extend(is_envelope.then(|| canonical(ENVELOPE)));
         assert!(!examples.is_empty());
-        (Both::of(&Documents::new(&[document]).unwrap()), examples)
+        (Both::of(&crate::schema::xsd::documents(&[document]).unwrap()), examples)
     };
     texts.into_iter().map(of).collect()
 }

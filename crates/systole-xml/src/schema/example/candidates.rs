@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use crate::ladder::encode::float_text;
-use crate::schema::engine::{Builtin, Kind};
 use crate::schema::model::{Bound, Facets};
 use crate::schema::pattern::{self, Lengths};
+use crate::schema::simple::{Builtin, Kind};
 
 /// Takes a candidate; breaks once no further one is wanted.
 pub(super) type Offer<'o> = dyn FnMut(&str) -> ControlFlow<()> + 'o;

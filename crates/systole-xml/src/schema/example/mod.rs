@@ -9,18 +9,17 @@ mod candidates;
 mod finite;
 mod value;
 mod values;
-mod write;
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::model::{Attribute, Complex, Content, Element, Model, Order, Particle, Term, Type};
+use super::write::Writer;
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::vocab::XmlLimits;
 pub(crate) use finite::{Measure, Sizes};
 pub(crate) use values::{Values, Wanted};
-pub(super) use write::Writer;
 
 /// Maximum size of an example in bytes: a schema may ask for any number of elements.
 const LARGEST: usize = 1 << 20;

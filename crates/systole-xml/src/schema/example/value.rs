@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Sampler;
 use crate::ladder::encode::float_text;
-use crate::schema::engine::Kind;
 use crate::schema::model::{Simple, Type, TypeId, Variety};
+use crate::schema::simple::Kind;
 
 impl<'a> Sampler<'a> {
     /// A value of a simple type.

@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use super::candidates::{Offer, atomic, common, patterned};
-use crate::schema::engine::Prefixes;
 use crate::schema::model::{Model, Simple, Type, TypeId, Variety};
+use crate::schema::simple::Prefixes;
 
 /// The number of values to find.
 #[derive(Debug, Clone, Copy)]

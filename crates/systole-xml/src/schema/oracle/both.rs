@@ -6,7 +6,6 @@ use super::{Verdict, grammar};
 use crate::ladder::Canonical;
 use crate::schema::engine::{Grammar, Judge};
 use crate::schema::libxml2::{Compiled, Fault};
-use crate::schema::xsd::documents::Documents;
 use crate::schema::{ContractError, XsdDocument};
 
 /// A schema, compiled for both validators.
@@ -23,7 +22,7 @@ impl Judges {
     /// # Errors
     /// [`ContractError::Document`] if it is no schema document.
     pub fn new(documents: &[XsdDocument]) -> Result<Self, ContractError> {
-        let documents = Documents::new(documents)?;
+        let documents = crate::schema::xsd::documents(documents)?;
         let grammar = grammar(&documents);
         let (main, others) = documents.sources(&[0]);
         let compiled = Compiled::new(&main, &others).map_err(first);

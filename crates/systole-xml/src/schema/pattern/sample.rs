@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use crate::ladder::strict::is_xml_char;
+use crate::ladder::chars::is_xml_char;
 
 /// Maximum size of a text in bytes.
 const LONGEST: usize = 1_024;

@@ -8,9 +8,9 @@ use super::{Derivation, at};
 use crate::ladder::encode::float_text;
 use crate::ladder::escape::uncarriable;
 use crate::schema::contract::{ContractError, TypePlace, TypeShape};
-use crate::schema::engine::{Builtin, Facet, Kind, NoPrefixes, SimpleType};
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
 use crate::schema::pattern::Pattern;
+use crate::schema::simple::{Builtin, Facet, Kind, NoPrefixes, SimpleType};
 
 impl<'a> Derivation<'a> {
     /// The type of a number, a text or a boolean.

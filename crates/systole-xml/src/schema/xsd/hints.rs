@@ -1,8 +1,9 @@
 //! Advice for misplaced or unknown markup in a schema document: frequent slips, each with a correction.
 
-use super::read::nearest;
-use super::tree::{NodeId, Tree};
-use crate::schema::engine::{self, is_facet};
+use crate::schema::engine;
+use crate::schema::simple::is_facet;
+use crate::schema::source::read::nearest;
+use crate::schema::source::tree::{NodeId, Tree};
 use crate::vocab::ns;
 
 /// Elements of XSD 1.1.

@@ -1,40 +1,22 @@
 //! Contracts from `.xsd` documents. Callers pass in the texts; nothing is read or fetched.
 
-pub(super) mod documents;
-pub(super) mod embed;
 mod hints;
 mod namesake;
-mod needed;
 mod pitfalls;
-mod prolog;
-pub(super) mod read;
 mod structure;
-pub(super) mod tree;
-mod versions;
 
 use std::sync::Arc;
-
-use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use serde::{Deserialize, Serialize};
 
 use super::contract::{ContractError, DocumentProblem};
 use super::engine::{self, Components, Grammar};
 use super::example::{Measure, Sizes, too_many};
 use super::payload_schema::{ExampleRoom, PayloadSchema};
-use crate::vocab::{Position, QName};
-use documents::Documents;
+use super::source::XsdDocument;
+use super::source::documents::Documents;
+use super::source::read::Reader;
+use crate::vocab::QName;
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 pub use pitfalls::Pitfall;
-pub(super) use prolog::plain;
-use read::Reader;
-
-/// A schema document as text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct XsdDocument {
-    /// The name by which a `schemaLocation` of other documents refers to it: its path, relative to theirs.
-    pub name: String,
-    /// The document.
-    pub text: String,
-}
 
 impl PayloadSchema {
     /// The payloads of one document: its global elements.
@@ -53,7 +35,7 @@ impl PayloadSchema {
     /// # Errors
     /// [`ContractError::Document`] with the place and the reason.
     pub fn from_xsd_set(documents: &[XsdDocument]) -> Result<Vec<Self>, ContractError> {
-        let documents = Documents::new(documents)?;
+        let documents = self::documents(documents)?;
         XsdSet(documents).schemas()
     }
 }
@@ -67,7 +49,7 @@ impl XsdSet {
     /// # Errors
     /// At least one [`ContractError::Document`], each with a place and a reason.
     pub fn read(given: &[XsdDocument]) -> Result<Self, Vec<ContractError>> {
-        Documents::read(given).map(Self)
+        Documents::read(given, structure::flaws).map(Self)
     }
 
     /// Valid markup of the documents that rarely means what its author intends.
@@ -146,6 +128,11 @@ const TOO_MANY: &str = "the schema declares too many payloads: more than 1,900,0
 /// a type count once. Payloads beyond that have no example.
 const PARTS: usize = 100_000;
 
+/// Reads the documents of a set, and judges their structure.
+pub(super) fn documents(given: &[XsdDocument]) -> Result<Documents, ContractError> {
+    Documents::new(given, structure::flaws)
+}
+
 /// Compiles the components of documents, which make one schema.
 pub(super) fn compile<'r, 'a>(
     documents: &Documents,
@@ -156,10 +143,6 @@ pub(super) fn compile<'r, 'a>(
 
 /// The grammar of a document that refers to no other.
 pub(super) fn grammar_of(document: &str) -> Result<Arc<Grammar>, ContractError> {
-    let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
+    let documents = self::documents(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
     Ok(compile(&documents, &Reader::new(&documents))?.into_grammar())
-}
-
-fn document_error(document: &str, at: Option<Position>, problem: DocumentProblem) -> ContractError {
-    ContractError::Document { document: document.to_owned(), at, problem: problem.bounded() }
 }

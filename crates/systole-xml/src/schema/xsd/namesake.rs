@@ -1,8 +1,8 @@
 //! Declarations that have the name of a payload but declare none.
 
-use super::documents::Documents;
 use super::pitfalls::is_own;
-use super::tree::{NodeId, Tree};
+use crate::schema::source::documents::Documents;
+use crate::schema::source::tree::{NodeId, Tree};
 use crate::vocab::QName;
 
 /// Finds a declaration of the documents that has the name of a payload but declares none: a type, or an element inside

@@ -1,8 +1,8 @@
 //! Valid markup of schema documents that rarely means what its author intends.
 
-use super::documents::Documents;
-use super::tree::{NodeId, Tree};
 use crate::schema::shorten::quoted;
+use crate::schema::source::documents::Documents;
+use crate::schema::source::tree::{NodeId, Tree};
 use crate::vocab::{Position, ns};
 
 /// Valid markup of a schema document that rarely means what its author intends.

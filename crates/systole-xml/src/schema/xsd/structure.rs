@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::documents::Documents;
 use super::hints::hint;
-use super::read::Reader;
-use super::tree::Tree;
 use crate::ladder::{Canonical, Part};
 use crate::schema::engine::{self, ElementId, Grammar, Judge};
+use crate::schema::source::documents::Documents;
+use crate::schema::source::read::Reader;
+use crate::schema::source::tree::Tree;
 use crate::vocab::{Position, ns};
 
 /// The grammar of schema documents, from `schema.xsd`.

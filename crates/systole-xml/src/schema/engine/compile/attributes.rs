@@ -9,10 +9,11 @@ use crate::schema::engine::grammar::{
     Attribute, AttributeUse, Attributes, Derivations, FEW, Name, ProcessContents, ValueConstraint, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
-use crate::schema::engine::simple::NoPrefixes;
 use crate::schema::shorten::quoted;
-use crate::schema::xsd::read::{Kind, Place};
-use crate::schema::xsd::tree::Tree;
+use crate::schema::simple::NoPrefixes;
+use crate::schema::source::Place;
+use crate::schema::source::read::Kind;
+use crate::schema::source::tree::Tree;
 
 /// The attributes that a complex type or an attribute group declares.
 #[derive(Default, Clone)]

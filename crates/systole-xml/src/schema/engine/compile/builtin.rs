@@ -7,7 +7,7 @@ use crate::schema::engine::grammar::{
     Attribute, Attributes, Derivation, Derivations, Name, ProcessContents, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
-use crate::schema::engine::simple::{Builtin, SimpleType};
+use crate::schema::simple::{Builtin, SimpleType};
 
 /// The attributes in the namespace of `xsi:type`, with their types; for `xsi:schemaLocation`, the type of each list
 /// item.

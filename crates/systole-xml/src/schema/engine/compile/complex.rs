@@ -8,8 +8,8 @@ use super::particle::{Order, Particle, Term, is_group};
 use super::simple::{check_notation, is_facet};
 use super::{Compiler, Draft, DraftContent, Wrong, derivations, is_true, key, wrong};
 use crate::schema::engine::grammar::{Attributes, Derivation, Derivations, TypeId};
-use crate::schema::xsd::read::Place;
-use crate::schema::xsd::tree::NodeId;
+use crate::schema::source::Place;
+use crate::schema::source::tree::NodeId;
 
 /// The properties that a derived type takes from its base.
 struct Base {

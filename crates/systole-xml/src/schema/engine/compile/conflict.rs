@@ -3,8 +3,9 @@
 
 use super::Wrong;
 use crate::schema::engine::namespace::{Namespace, NamespaceSet, Namespaces};
-use crate::schema::xsd::read::{Place, Reader};
-use crate::schema::xsd::tree::NodeId;
+use crate::schema::source::Place;
+use crate::schema::source::read::Reader;
+use crate::schema::source::tree::NodeId;
 
 /// The places of the elements and wildcards in content models, by the ids of their particles.
 pub(super) struct Spots<'c> {

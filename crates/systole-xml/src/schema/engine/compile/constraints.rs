@@ -6,7 +6,8 @@ use super::{Compiler, Wrong, shown, wrong};
 use crate::schema::engine::grammar::{Constraint, ConstraintKind, ElementId, Name, NameTest, Steps};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::shorten::quoted;
-use crate::schema::xsd::read::{Kind, Name as Reference, Place};
+use crate::schema::source::Place;
+use crate::schema::source::read::{Kind, Name as Reference};
 use crate::vocab::{is_name_char, is_ncname};
 
 /// The greatest number of steps of a path: the state of a match is one bit of a 64-bit word per step.

@@ -15,7 +15,7 @@ use super::substitution::Substitutions;
 use super::{Compiler, Draft, DraftContent, Slot, Wrong, wrong};
 use crate::schema::engine::grammar::{Content, Derivation, ElementId, Grammar, NameId, NameMap, StateId, Type, TypeId};
 use crate::schema::shorten::quoted;
-use crate::schema::xsd::read::Place;
+use crate::schema::source::Place;
 
 impl<'r, 'a> Compiler<'r, 'a> {
     /// Checks the drafts, compiles their content models and assembles the grammar.

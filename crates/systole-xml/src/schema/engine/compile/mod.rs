@@ -28,50 +28,18 @@ use super::grammar::{
     Attribute, Attributes, Derivation, Derivations, Element, ElementId, Name, NameId, TypeId, ValueConstraint,
 };
 use super::namespace::{Namespace, Namespaces};
-use super::simple::{SimpleType, Unsupported};
 use crate::schema::shorten::quoted;
-use crate::schema::xsd::read::{Kind, Name as Reference, Place, Reader};
-use crate::schema::xsd::tree::Tree;
+use crate::schema::simple::SimpleType;
+use crate::schema::source::Place;
+use crate::schema::source::Wrong;
+use crate::schema::source::read::{Kind, Name as Reference, Reader};
+use crate::schema::source::tree::Tree;
 use attributes::Written;
 use constraints::DraftConstraint;
 pub(in crate::schema) use model::Components;
 use model::{Made, Narrowed};
 use particle::{ModelGroup, Particle};
 use simple::check_notation;
-
-/// A rule that a schema breaks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::schema) struct Wrong {
-    /// The component that breaks the rule; `None` until a caller knows it.
-    pub(in crate::schema) at: Option<Place>,
-    /// The attribute that breaks the rule, if it is one.
-    pub(in crate::schema) attribute: Option<&'static str>,
-    /// The text: the mistake, and what to write instead.
-    pub(in crate::schema) rule: String,
-}
-
-impl Wrong {
-    fn new(at: Option<Place>, rule: impl Into<String>) -> Self {
-        Self { at, attribute: None, rule: rule.into() }
-    }
-
-    /// A rule that an attribute breaks.
-    fn of_attribute(place: &Place, attribute: &'static str, rule: impl Into<String>) -> Self {
-        Self { attribute: Some(attribute), ..Self::new(Some(place.clone()), rule) }
-    }
-
-    /// Sets the place, unless a closer one is known.
-    fn at(mut self, place: &Place) -> Self {
-        self.at.get_or_insert_with(|| place.clone());
-        self
-    }
-}
-
-impl From<Unsupported> for Wrong {
-    fn from(Unsupported(rule, _): Unsupported) -> Self {
-        Self::new(None, rule)
-    }
-}
 
 /// Compiles the components of a document and of all documents that it includes, imports or redefines.
 ///

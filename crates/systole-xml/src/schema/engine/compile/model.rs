@@ -14,10 +14,11 @@ use crate::schema::engine::grammar::{
     AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, TypeId, UNBOUNDED,
 };
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::engine::simple::Builtin;
 use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
 use crate::schema::pattern::Pattern;
-use crate::schema::xsd::read::{Place, Reader};
+use crate::schema::simple::Builtin;
+use crate::schema::source::Place;
+use crate::schema::source::read::Reader;
 use crate::vocab::QName;
 
 /// The components of a schema that remain once its grammar is compiled.

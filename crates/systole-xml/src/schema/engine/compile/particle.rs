@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{Compiler, Wrong, key, wrong};
 use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
 use crate::schema::shorten::quoted;
-use crate::schema::xsd::read::{Kind, Place};
+use crate::schema::source::Place;
+use crate::schema::source::read::Kind;
 
 /// A term with its bounds.
 #[derive(Debug, Clone)]

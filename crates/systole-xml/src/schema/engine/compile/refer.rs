@@ -2,9 +2,10 @@
 
 use super::{Compiler, Reference, Wrong, shown};
 use crate::schema::engine::grammar::{TypeId, ValueConstraint};
-use crate::schema::engine::simple::Builtin;
 use crate::schema::shorten::quoted;
-use crate::schema::xsd::read::{Kind, Place, nearest};
+use crate::schema::simple::Builtin;
+use crate::schema::source::Place;
+use crate::schema::source::read::{Kind, nearest};
 use crate::vocab::ns;
 
 impl<'r> Compiler<'r, '_> {

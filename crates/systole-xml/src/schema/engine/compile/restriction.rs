@@ -14,8 +14,8 @@ use super::positions::Budget;
 use super::substitution::Substitutions;
 use super::{Draft, Name, Wrong, wrong};
 use crate::schema::engine::grammar::{Constraint, Derivations, Element, ElementId, NameId, UNBOUNDED, Wildcard};
-use crate::schema::engine::simple::NoPrefixes;
 use crate::schema::shorten::quoted;
+use crate::schema::simple::NoPrefixes;
 
 /// The context for comparisons of particles.
 pub(super) struct Restriction<'c> {

@@ -7,11 +7,12 @@ use foldhash::HashSet;
 use super::model::Made;
 use super::{Compiler, Draft, DraftContent, Wrong, derivations, wrong};
 use crate::schema::engine::grammar::TypeId;
-use crate::schema::engine::simple::{Facet, Mismatch, Prefixes, SimpleType, Unsupported};
 use crate::schema::pattern;
 use crate::schema::shorten::quoted;
-use crate::schema::xsd::read::{Kind, Place};
-use crate::schema::xsd::tree::{NodeId, Tree};
+use crate::schema::simple::{Facet, Mismatch, Prefixes, SimpleType, Unsupported};
+use crate::schema::source::Place;
+use crate::schema::source::read::Kind;
+use crate::schema::source::tree::{NodeId, Tree};
 
 impl Compiler<'_, '_> {
     /// The draft of a simple type definition.

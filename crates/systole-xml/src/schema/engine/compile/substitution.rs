@@ -3,7 +3,7 @@
 use super::derive::is_derived;
 use super::{Draft, Wrong, wrong};
 use crate::schema::engine::grammar::{Derivation, Derivations, Element, ElementId};
-use crate::schema::xsd::read::Place;
+use crate::schema::source::Place;
 
 /// The elements that may substitute each element (XSD 1.0 part 1, section 3.3.6, Substitution Group OK).
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@ use crate::ladder::strict::canonicalize;
 use crate::schema::engine::grammar::{Content, Element, ElementId, Grammar, NameId, ProcessContents, StateId, Type};
 use crate::schema::engine::judge::Judge;
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::engine::simple::NoPrefixes;
-use crate::schema::example::Writer;
+use crate::schema::simple::NoPrefixes;
+use crate::schema::write::Writer;
 use crate::vocab::{XmlLimits, ns};
 
 /// A partly written payload, up to the open question.
@@ -351,7 +351,7 @@ fn needs_xml(rules: &Rules, id: ElementId) -> Option<&'static str> {
         return Some("because its type is abstract: name another one with xsi:type");
     }
     let is_fixed = rules.element(id).value.as_ref().is_some_and(|value| value.fixed);
-    let names = |ty: &crate::schema::engine::simple::SimpleType| ty.has_prefixes();
+    let names = |ty: &crate::schema::simple::SimpleType| ty.has_prefixes();
     match &ty.content {
         Content::Sequence { mixed: true, .. } | Content::All { mixed: true, .. } => {
             Some("because text is allowed between its elements")

@@ -23,9 +23,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use super::judge::Judge;
+use super::verdict::verdict;
 use crate::ladder::strict::{canonicalize, canonicalize_fragment};
 use crate::schema::PayloadSchema;
-use crate::schema::validator::by_engine;
 use crate::vocab::XmlLimits;
 use filling::{Filling, Rules, Taken};
 use question::{Kind, Question};
@@ -282,7 +282,7 @@ impl Form {
         let shown = written.clone();
         let judged = canonicalize(&written.into(), &self.limits).map_err(|error| error.to_string()).and_then(|whole| {
             let (grammar, root) = self.schema.grammar();
-            let judged = by_engine(grammar, root, &mut self.judge, &whole);
+            let judged = verdict(grammar, root, &mut self.judge, &whole);
             judged.map(|()| whole.as_str().to_owned()).map_err(|error| error.to_string())
         });
         let text = match &judged {

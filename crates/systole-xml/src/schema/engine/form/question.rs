@@ -9,7 +9,7 @@ use crate::schema::engine::grammar::{
 };
 use crate::schema::engine::judge::shown_name;
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::engine::simple::{NoPrefixes, SimpleType};
+use crate::schema::simple::{NoPrefixes, SimpleType};
 
 /// A question of a form.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ pub(super) enum Wanted {
     Declared(ElementId),
     /// Any element that a wildcard of this type allows.
     Wild {
-        ty: super::super::grammar::TypeId,
+        ty: crate::schema::engine::grammar::TypeId,
         wildcard: u32,
     },
 }

@@ -204,7 +204,7 @@ fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
         Kind::Value { ty, choices, .. } if choices.is_empty() => {
             let words = ty.words().to_owned();
             let has = |name: &str| match name.strip_prefix("xs:") {
-                Some(local) => crate::schema::engine::simple::SimpleType::builtin(local).unwrap().words() == words,
+                Some(local) => crate::schema::simple::SimpleType::builtin(local).unwrap().words() == words,
                 None => name == "short",
             };
             let values = TYPES.iter().find(|(name, _)| has(name)).unwrap().1;
@@ -294,7 +294,7 @@ fn assert_valid(schema: &PayloadSchema, payload: &str) {
     let canonical = canonicalize(&payload.to_owned().into(), &XmlLimits::default()).unwrap();
     assert_eq!(canonical.as_str(), payload, "it is canonical");
     let (grammar, root) = schema.grammar();
-    by_engine(grammar, root, &mut Judge::default(), &canonical).unwrap();
+    verdict(grammar, root, &mut Judge::default(), &canonical).unwrap();
 }
 
 proptest! {

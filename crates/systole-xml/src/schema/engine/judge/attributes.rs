@@ -6,7 +6,7 @@ use super::{Started, Walk};
 use crate::ladder::scan::{find, unescape_into};
 use crate::schema::engine::grammar::{Attribute, AttributeUse, Attributes, ProcessContents};
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::engine::simple::{Identity, Mismatch, SimpleType};
+use crate::schema::simple::{Identity, Mismatch, SimpleType};
 
 impl<'a> Walk<'_, 'a> {
     /// Validates the attributes of an element (XSD 1.0 part 1, section 3.4.4, Element Locally Valid (Complex Type),

@@ -7,7 +7,7 @@ use crate::schema::engine::grammar::{
     AllGroup, Content, Edges, Element, ElementId, Model, ProcessContents, StateId, TypeId, ValueConstraint,
     WildcardEdge,
 };
-use crate::schema::engine::simple::{Mismatch, Prefixes, SimpleType};
+use crate::schema::simple::{Mismatch, Prefixes, SimpleType};
 
 /// The result of a content model for a child element.
 enum Step {

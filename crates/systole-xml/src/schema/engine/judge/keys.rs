@@ -15,7 +15,7 @@ use super::{Started, Walk};
 use crate::ladder::scan::unescape;
 use crate::schema::engine::grammar::{ConstraintKind, Content, Element, Steps, Type};
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::engine::simple::{Prefixes, SimpleType};
+use crate::schema::simple::{Prefixes, SimpleType};
 
 impl<'a> Walk<'_, 'a> {
     /// Matches an element with its type, and its attributes. If the schema has no identity constraints, this and the

@@ -238,7 +238,7 @@ impl<'a> Walk<'_, 'a> {
 
     /// The name of an element in scope, for messages.
     fn shown(&self, prefix: &str, namespace: Namespace, local: &str) -> String {
-        use super::simple::Prefixes;
+        use crate::schema::simple::Prefixes;
         let prefixes = self.judge.scope.prefixes(self.text);
         shown_name(self.own, namespace, prefixes.namespace(prefix).unwrap_or_default(), local)
     }

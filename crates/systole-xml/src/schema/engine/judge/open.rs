@@ -6,7 +6,7 @@ use crate::ladder::scan::{split_prefix, unescape};
 use crate::ladder::tape::Attribute;
 use crate::schema::engine::grammar::{Content, Element, ElementId, ProcessContents, StateId, Type, TypeId};
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::engine::simple::Prefixes;
+use crate::schema::simple::Prefixes;
 
 /// The values of the `xsi:` attributes of an element.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::ladder::scan::unescape_into;
 use crate::ladder::tape::Tag;
 use crate::schema::engine::namespace::{Namespace, Namespaces};
-use crate::schema::engine::simple::Prefixes;
+use crate::schema::simple::Prefixes;
 use crate::vocab::ns;
 
 /// The bindings of prefixes at the current element.

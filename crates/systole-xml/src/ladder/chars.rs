@@ -1,4 +1,4 @@
-//! Classes of characters: those that XML allows, and those that end a run of bytes.
+//! Characters and texts: the classes that XML allows and those that end a run of bytes, absolute URIs, excerpts.
 
 use crate::vocab::{is_name_char, is_name_start};
 
@@ -153,6 +153,18 @@ pub(crate) fn may_hold_forbidden(input: &[u8]) -> bool {
         (low | equal(word, 0xEF)) & (EACH * 0x80) != 0 && bytes.iter().any(is_suspect)
     };
     words.iter().any(may_hold) || rest.iter().any(is_suspect)
+}
+
+/// A name for an error text, cut to 64 characters.
+pub(super) fn excerpt(text: &str) -> Box<str> {
+    text.chars().take(64).collect::<String>().into()
+}
+
+/// Tells whether a URI is absolute (RFC 3986, section 3.1).
+pub(super) fn has_scheme(uri: &[u8]) -> bool {
+    let Some(colon) = memchr::memchr(b':', uri) else { return false };
+    let rest = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    uri[..colon].first().is_some_and(u8::is_ascii_alphabetic) && uri[..colon].iter().all(rest)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::Canonical;
-use super::strict::{Surroundings, canonicalize_in};
+use super::canonical::Canonical;
+use super::{Surroundings, canonicalize_in};
 use crate::ladder::scan::{ScanToken, Scanner, declared_prefix, unescape};
 use crate::vocab::XmlLimits;
 
@@ -79,7 +79,7 @@ impl<'a> Subtree<'a> {
 mod tests {
     use bytes::Bytes;
 
-    use super::super::strict::{CanonicalOptions, c14n_subtree, canonicalize};
+    use super::super::{CanonicalOptions, c14n_subtree, canonicalize};
     use crate::vocab::{Position, XmlLimits};
 
     #[test]

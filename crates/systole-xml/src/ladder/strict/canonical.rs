@@ -7,9 +7,13 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use bytestring::ByteString;
 
-use super::repair::{Repair, RepairKind};
-use super::strict::{self, StrictError, Surroundings};
-use super::tape::{Cursor, Loan};
+use super::pool::Loan;
+use super::{
+    StrictError, Surroundings, attribute_offset, canonicalize, canonicalize_in, content_offset, element_offset,
+    mark_len, push_value,
+};
+use crate::ladder::repair::{Repair, RepairKind};
+use crate::ladder::tape::Cursor;
 use crate::vocab::{Position, QName, Span, XmlLimits};
 
 /// An element in the form of Exclusive XML Canonicalization 1.0 without comments, with an InclusiveNamespaces
@@ -49,7 +53,7 @@ struct Parts {
 
 /// The identity of a document. While it is kept, no other document can have the same address.
 #[derive(Debug)]
-pub(super) struct Identity(Weak<Parts>);
+pub(in crate::ladder) struct Identity(Weak<Parts>);
 
 /// A part of an element, for [`Canonical::position_of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,14 +68,14 @@ pub enum Part<'a> {
 
 /// The bytes that the strict pass read, and which of their elements is the root.
 #[derive(Clone)]
-pub(super) struct Origin {
+pub(in crate::ladder) struct Origin {
     source: Bytes,
     first: usize,
 }
 
 impl Origin {
     /// The origin of a root that has `first` start tags in front of its own in `source`.
-    pub(super) fn new(source: Bytes, first: usize) -> Self {
+    pub(in crate::ladder) fn new(source: Bytes, first: usize) -> Self {
         Self { source, first }
     }
 }
@@ -93,7 +97,7 @@ impl Canonical {
     }
 
     /// The canonical text as shared bytes.
-    pub(super) fn text(&self) -> &ByteString {
+    pub(in crate::ladder) fn text(&self) -> &ByteString {
         &self.parts.text
     }
 
@@ -125,12 +129,12 @@ impl Canonical {
     /// the element has no such part.
     pub fn position_of(&self, index: usize, part: Part) -> Option<Position> {
         let source = &self.parts.origin.source;
-        let mark = strict::mark_len(source);
-        let tag = strict::element_offset(source, self.parts.origin.first.checked_add(index)?)?;
+        let mark = mark_len(source);
+        let tag = element_offset(source, self.parts.origin.first.checked_add(index)?)?;
         let offset = match part {
             Part::Tag => None,
-            Part::Attribute(name) => strict::attribute_offset(source, tag, name),
-            Part::Content => strict::content_offset(source, tag),
+            Part::Attribute(name) => attribute_offset(source, tag, name),
+            Part::Content => content_offset(source, tag),
         };
         Some(Position::of(&source[mark..], offset.unwrap_or(tag) - mark))
     }
@@ -139,7 +143,7 @@ impl Canonical {
     ///
     /// Contract: `text` is one element, `root`, in exclusive canonical form, within the limits.
     /// Builds with debug assertions check all of it but the limits.
-    pub(super) fn from_encoder(text: String, root: QName) -> Self {
+    pub(in crate::ladder) fn from_encoder(text: String, root: QName) -> Self {
         let text = ByteString::from(text);
         let origin = Origin::new(text.as_bytes().clone(), 0);
         let canonical = Self::checked(text, root, origin, false);
@@ -149,7 +153,7 @@ impl Canonical {
 
     /// The same element with `repairs` in front of those that it has.
     #[must_use]
-    pub(super) fn with_repairs(mut self, repairs: impl Into<Arc<[Repair]>>) -> Self {
+    pub(in crate::ladder) fn with_repairs(mut self, repairs: impl Into<Arc<[Repair]>>) -> Self {
         let mut repairs: Arc<[Repair]> = repairs.into();
         if let Some(later) = &self.parts.repairs {
             repairs = repairs.iter().chain(later.iter()).cloned().collect();
@@ -187,20 +191,19 @@ impl Canonical {
             let inner = &behind[..behind.len() - local.len() - b"</>".len()];
             format!("<{prefix}:{local} xmlns:{prefix}=\"{uri}\"{inner}</{prefix}:{local}>")
         };
-        let moved =
-            strict::canonicalize_in(&edited.into(), Surroundings::default(), self.parts.origin.clone(), limits)?;
+        let moved = canonicalize_in(&edited.into(), Surroundings::default(), self.parts.origin.clone(), limits)?;
         let repairs: Vec<_> = self.repairs().iter().cloned().chain(self.root_repair()).collect();
         Ok(moved.with_repairs(repairs))
     }
 
     /// A document whose promises the caller keeps. Outside of this module only the strict pass calls it.
-    pub(super) fn checked(text: ByteString, root: QName, origin: Origin, keeps: bool) -> Self {
+    pub(in crate::ladder) fn checked(text: ByteString, root: QName, origin: Origin, keeps: bool) -> Self {
         Self { parts: Arc::new(Parts { text, root, repairs: None, origin, keeps }) }
     }
 
     /// The `element`-th element (document order, from 0), `text` in canonical form, with the repairs of the whole.
     /// Reuses the allocation of a document that has no other holder.
-    pub(super) fn into_part(mut self, text: ByteString, root: QName, element: usize) -> Self {
+    pub(in crate::ladder) fn into_part(mut self, text: ByteString, root: QName, element: usize) -> Self {
         let origin = self.origin_of(element);
         match Arc::get_mut(&mut self.parts) {
             Some(parts) => {
@@ -212,30 +215,30 @@ impl Canonical {
     }
 
     /// Tells whether it declares prefixes that only its values use.
-    pub(super) fn keeps_prefixes(&self) -> bool {
+    pub(in crate::ladder) fn keeps_prefixes(&self) -> bool {
         self.parts.keeps
     }
 
     /// Tells whether this is the only holder of the document.
-    pub(super) fn is_alone(&self) -> bool {
+    pub(in crate::ladder) fn is_alone(&self) -> bool {
         Arc::strong_count(&self.parts) == 1
     }
 
-    pub(super) fn identity(&self) -> Identity {
+    pub(in crate::ladder) fn identity(&self) -> Identity {
         Identity(Arc::downgrade(&self.parts))
     }
 
-    pub(super) fn is(&self, identity: &Identity) -> bool {
+    pub(in crate::ladder) fn is(&self, identity: &Identity) -> bool {
         std::ptr::eq(Arc::as_ptr(&self.parts), identity.0.as_ptr())
     }
 
     /// The origin of an element of this document that becomes a document of its own.
-    pub(super) fn origin_of(&self, index: usize) -> Origin {
+    pub(in crate::ladder) fn origin_of(&self, index: usize) -> Origin {
         Origin::new(self.parts.origin.source.clone(), self.parts.origin.first + index)
     }
 
     /// The same element with the repairs of the document that it is a part of.
-    pub(super) fn sharing_repairs(mut self, whole: &Self) -> Self {
+    pub(in crate::ladder) fn sharing_repairs(mut self, whole: &Self) -> Self {
         if let Some(repairs) = &whole.parts.repairs {
             Arc::make_mut(&mut self.parts).repairs = Some(repairs.clone());
         }
@@ -262,14 +265,14 @@ impl Canonical {
     }
 
     fn root_repair(&self) -> Option<Repair> {
-        let start = strict::element_offset(&self.parts.origin.source, self.parts.origin.first)?;
+        let start = element_offset(&self.parts.origin.source, self.parts.origin.first)?;
         let span = Span { start, end: start + 1 + self.parts.root.local().len() };
         Some(Repair { span, at: self.position(0)?, kind: RepairKind::Namespace })
     }
 
     /// The promise of this type that the bytes break, for debug assertions.
     fn flaw(&self) -> Option<String> {
-        match strict::canonicalize(self.bytes(), &XmlLimits::UNLIMITED) {
+        match canonicalize(self.bytes(), &XmlLimits::UNLIMITED) {
             Ok(again) if again.bytes() == self.bytes() && again.root() == self.root() => None,
             Ok(again) => Some(format!("not canonical, rather {again:?}")),
             Err(error) => Some(error.to_string()),
@@ -279,7 +282,7 @@ impl Canonical {
 
 fn escaped(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
-    strict::push_value(&mut escaped, value);
+    push_value(&mut escaped, value);
     escaped
 }
 
@@ -298,7 +301,7 @@ mod tests {
     use super::*;
 
     fn canonical(text: &str) -> Canonical {
-        strict::canonicalize(&text.to_owned().into(), &XmlLimits::default()).unwrap()
+        canonicalize(&text.to_owned().into(), &XmlLimits::default()).unwrap()
     }
 
     fn in_namespace(text: &str, qualified: bool) -> String {
@@ -308,10 +311,10 @@ mod tests {
     #[test]
     fn canonical_input_is_shared_and_other_input_is_not() {
         let input = Bytes::from_static(b" <a b=\"1\"><p:c xmlns:p=\"urn:p\">&amp;</p:c></a> ");
-        let shared = strict::canonicalize(&input, &XmlLimits::default()).unwrap();
+        let shared = canonicalize(&input, &XmlLimits::default()).unwrap();
         assert_eq!(shared.bytes().as_ptr(), input[1..].as_ptr());
         let input = Bytes::from_static(b"<a b='1'/>");
-        let written = strict::canonicalize(&input, &XmlLimits::default()).unwrap();
+        let written = canonicalize(&input, &XmlLimits::default()).unwrap();
         assert_eq!(written.as_str(), "<a b=\"1\"></a>");
         assert_eq!(written.root().to_string(), "a");
     }
@@ -322,7 +325,7 @@ mod tests {
         let places = [0, 1, 2].map(|index| canonical.position(index));
         assert_eq!(places, [Some(Position { line: 2, column: 1 }), Some(Position { line: 3, column: 3 }), None]);
         let fragment =
-            strict::canonicalize_fragment(&"<a><b/></a>\n <c><d/></c>".into(), &XmlLimits::default()).unwrap();
+            super::super::canonicalize_fragment(&"<a><b/></a>\n <c><d/></c>".into(), &XmlLimits::default()).unwrap();
         assert_eq!(fragment[1].position(1), Some(Position { line: 2, column: 5 }));
     }
 

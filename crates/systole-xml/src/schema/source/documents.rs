@@ -11,15 +11,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::prolog::plain;
-use super::read::Place;
 use super::tree::{NodeId, Tree};
 use super::versions::included;
-use super::{XsdDocument, document_error, structure};
+use super::{Digest, Place, Wrong, XsdDocument, digest, document_error};
 use crate::ladder::Canonical;
 use crate::ladder::strict::{attribute_offset, canonicalize};
 use crate::schema::contract::{ContractError, DocumentProblem};
-use crate::schema::engine::Wrong;
-use crate::schema::payload_schema::{Digest, digest};
 use crate::schema::shorten::quoted;
 use crate::vocab::{Position, XmlLimits, ns};
 use locations::Locations;
@@ -38,11 +35,14 @@ const ENTITIES: usize = 1 << 20;
 /// The greatest number of tags of a document, those in annotations counted.
 const TAGS: usize = 400_000;
 
+/// The places where a document is no schema, each with the rule.
+type Flaws = fn(&Canonical, &Tree) -> Vec<(Option<Position>, String)>;
+
 /// A set of schema documents with their links resolved.
 pub(in crate::schema) struct Documents {
     documents: Vec<Document>,
     /// Number of documents that were given; those behind them are built in.
-    pub(super) given: usize,
+    pub(in crate::schema) given: usize,
     /// Locations of documents that are referred to but not given, each with the referring document and the place in it.
     missing: Vec<(String, usize, NodeId)>,
     /// The documents that each document leads to.
@@ -52,7 +52,7 @@ pub(in crate::schema) struct Documents {
 }
 
 pub(in crate::schema) struct Document {
-    pub(super) name: String,
+    pub(in crate::schema) name: String,
     /// The text as given.
     pub(in crate::schema) given: Arc<str>,
     /// The tree of the text without XML declaration and DOCTYPE, with the same lines.
@@ -82,15 +82,15 @@ impl Documents {
     ///
     /// # Errors
     /// The first of the errors of [`read`](Self::read).
-    pub(in crate::schema) fn new(given: &[XsdDocument]) -> Result<Self, ContractError> {
-        Self::read(given).map_err(|mut errors| errors.remove(0))
+    pub(in crate::schema) fn new(given: &[XsdDocument], flaws: Flaws) -> Result<Self, ContractError> {
+        Self::read(given, flaws).map_err(|mut errors| errors.remove(0))
     }
 
-    /// Reads the documents of a set.
+    /// Reads the documents of a set, whose structure `flaws` judges.
     ///
     /// # Errors
     /// At least one error: those of each document by itself, or the first one in the links.
-    pub(super) fn read(given: &[XsdDocument]) -> Result<Self, Vec<ContractError>> {
+    pub(in crate::schema) fn read(given: &[XsdDocument], flaws: Flaws) -> Result<Self, Vec<ContractError>> {
         /// The greatest number of elements of a schema, annotations left out: to read and compile one takes up to 3 µs.
         const ELEMENTS: usize = 1 << 15;
         /// The greatest number of documents: each payload has a digest of all that its document leads to.
@@ -129,7 +129,7 @@ impl Documents {
                             return Err(vec![document_error(name, at, DocumentProblem::Rule(rule))]);
                         }
                         left -= own;
-                        let flaws = structure::flaws(&canonical, &document.tree).into_iter();
+                        let flaws = flaws(&canonical, &document.tree).into_iter();
                         errors.extend(flaws.map(|(at, rule)| document_error(name, at, DocumentProblem::Rule(rule))));
                         documents.push(document);
                     }
@@ -141,7 +141,7 @@ impl Documents {
     }
 
     /// The schema of schemas, which judges the structure of all others.
-    pub(super) fn of_structure(text: &str) -> Self {
+    pub(in crate::schema) fn of_structure(text: &str) -> Self {
         let document = Document::new("schema.xsd", text, BYTES);
         document.and_then(|(document, _)| Self::linked(vec![document])).expect("the schema of schemas is well-formed")
     }
@@ -400,7 +400,10 @@ impl Document {
                 if root.prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{}", root.prefix) };
             let declaration = attribute_offset(text, root.tag.start, &declaration);
             let at = declaration.filter(|_| root.local == "schema").unwrap_or(root.tag.start);
-            return Err(error(Some(Position::of(text, at)), DocumentProblem::no_schema(&root)));
+            return Err(error(
+                Some(Position::of(text, at)),
+                DocumentProblem::no_schema(root.namespace, (root.prefix, root.local)),
+            ));
         }
         let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
         let digest = blake3::hash(tree.document().as_bytes()).into();
@@ -428,12 +431,12 @@ impl Document {
         parts.any(|part| self.tree.node(part).local == "import" && self.tree.get(part, "namespace") == Some(namespace))
     }
 
-    pub(super) fn position(&self, node: NodeId) -> Position {
+    pub(in crate::schema) fn position(&self, node: NodeId) -> Position {
         Position::of(self.tree.document().as_bytes(), self.tree.node(node).tag.start)
     }
 
     /// The place of an attribute; that of its element if the element doesn't have the attribute.
-    pub(super) fn position_of_attribute(&self, node: NodeId, attribute: &str) -> Position {
+    pub(in crate::schema) fn position_of_attribute(&self, node: NodeId, attribute: &str) -> Position {
         let text = self.tree.document().as_bytes();
         let tag = self.tree.node(node).tag.start;
         Position::of(text, attribute_offset(text, tag, attribute).unwrap_or(tag))

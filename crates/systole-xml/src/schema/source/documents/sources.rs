@@ -2,7 +2,7 @@
 
 use super::{Documents, attribute};
 use crate::schema::libxml2::Source;
-use crate::schema::xsd::tree::NodeId;
+use crate::schema::source::tree::NodeId;
 use crate::vocab::ns;
 
 /// Stand-in for a missing included document: either nothing of it is needed, or the engine refuses the schema.

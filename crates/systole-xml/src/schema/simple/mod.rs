@@ -259,3 +259,8 @@ impl Unsupported {
 
 #[cfg(test)]
 mod tests;
+
+/// Reports whether XSD 1.0 has a type of this local name.
+pub(super) fn is_builtin(local: &str) -> bool {
+    local == "anyType" || SimpleType::builtin(local).is_some()
+}

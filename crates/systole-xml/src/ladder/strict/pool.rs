@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
-use super::Tape;
-use crate::ladder::canonical::{Canonical, Identity};
+use super::canonical::{Canonical, Identity};
+use crate::ladder::tape::Tape;
 
 /// A tape that this OS thread lends. Dropping the loan gives it back.
 #[derive(Debug)]

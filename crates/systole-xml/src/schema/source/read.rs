@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
+use super::Place;
 use super::documents::{Document, Documents};
 use super::tree::NodeId;
 use crate::vocab::{QName, is_ncname};
@@ -24,15 +25,6 @@ pub(in crate::schema) struct Reader<'a> {
     crowd: Option<Place>,
     /// The namespaces that each document may refer to, beside its own.
     imported: HashMap<usize, HashSet<String>>,
-}
-
-/// The place of a component, with the namespace of its document there: an included document without a target takes that
-/// of the including document.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::schema) struct Place {
-    pub(in crate::schema) document: usize,
-    pub(in crate::schema) node: NodeId,
-    pub(in crate::schema) target: Arc<str>,
 }
 
 /// The namespace and the local name.

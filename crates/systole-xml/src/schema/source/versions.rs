@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::tree::{NodeId, Tree};
-use crate::schema::engine;
+use crate::schema::simple;
 use crate::vocab::ns;
 
 /// The namespace of the attributes.
@@ -50,10 +50,10 @@ fn is_excluded(tree: &Tree, id: NodeId) -> bool {
         match local {
             "minVersion" => version().is_some_and(|least| OWN < least),
             "maxVersion" => version().is_some_and(|first| OWN >= first),
-            "typeAvailable" => !names.all(|name| is_known(tree, id, name, engine::is_builtin)),
-            "typeUnavailable" => names.all(|name| is_known(tree, id, name, engine::is_builtin)),
-            "facetAvailable" => !names.all(|name| is_known(tree, id, name, engine::is_facet)),
-            "facetUnavailable" => names.all(|name| is_known(tree, id, name, engine::is_facet)),
+            "typeAvailable" => !names.all(|name| is_known(tree, id, name, simple::is_builtin)),
+            "typeUnavailable" => names.all(|name| is_known(tree, id, name, simple::is_builtin)),
+            "facetAvailable" => !names.all(|name| is_known(tree, id, name, simple::is_facet)),
+            "facetUnavailable" => names.all(|name| is_known(tree, id, name, simple::is_facet)),
             _ => false,
         }
     })

@@ -1,0 +1,34 @@
+//! Schema documents: their trees, links, and components by name. Callers pass in the texts; nothing is read or fetched.
+
+mod digest;
+pub(super) mod documents;
+pub(super) mod embed;
+mod needed;
+mod place;
+mod prolog;
+pub(super) mod read;
+pub(super) mod tree;
+mod versions;
+mod wrong;
+
+use serde::{Deserialize, Serialize};
+
+use super::contract::{ContractError, DocumentProblem};
+use crate::vocab::Position;
+pub(super) use digest::{Digest, digest};
+pub(super) use place::Place;
+pub(super) use prolog::plain;
+pub(super) use wrong::Wrong;
+
+/// A schema document as text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct XsdDocument {
+    /// The name by which a `schemaLocation` of other documents refers to it: its path, relative to theirs.
+    pub name: String,
+    /// The document.
+    pub text: String,
+}
+
+pub(super) fn document_error(document: &str, at: Option<Position>, problem: DocumentProblem) -> ContractError {
+    ContractError::Document { document: document.to_owned(), at, problem: problem.bounded() }
+}
