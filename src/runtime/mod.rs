@@ -47,6 +47,8 @@ mod pool;
 pub(crate) mod principal;
 mod pump;
 mod raw;
+#[cfg(feature = "gateway")]
+mod reserve;
 mod response;
 mod result;
 mod shard_context;

@@ -16,12 +16,12 @@ use systole_core::vocab::Amounts;
 use systole_core::vocab::{Fault, FaultCode, ThreadId, Time};
 use systole_xml::schema::{Draft, IntoDraft, Payload};
 
-#[cfg(feature = "gateway")]
-use super::budget::reserve;
 use super::calling::{Calling, CallingAll, Read};
 use super::clock::Clock;
 use super::entropy::Entropy;
 use super::handler::HandlerKey;
+#[cfg(feature = "gateway")]
+use super::reserve::reserve;
 use super::response::{Emit, call_on, call_to};
 use super::shard_context::ShardContext;
 

@@ -1,7 +1,7 @@
 //! The only way from a subcommand to the standard streams; `run` draws through its [`Screen`](super::screen::Screen).
 //!
 //! Always: text passes [`Escaped`] here, so foreign text can't command a terminal wherever it came from.
-//! `tests/tidy.rs` keeps other modules of the program from printing by themselves.
+//! `tests/tidy` keeps other modules of the program from printing by themselves.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, StdoutLock, Write};

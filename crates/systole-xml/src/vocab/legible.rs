@@ -3,7 +3,7 @@
 //! A `main` that returns `Result<(), Box<dyn Error>>` shows its error by `Debug`, and so do `unwrap` and `expect`: if
 //! `Debug` lists fields, the sentence of the error is never seen.
 
-/// Implements `Debug` for an error by its `Display`, so that its user reads a sentence. `tests/tidy.rs` lists the
+/// Implements `Debug` for an error by its `Display`, so that its user reads a sentence. `tests/tidy` lists the
 /// errors that need it.
 #[doc(hidden)]
 #[macro_export]
