@@ -31,8 +31,7 @@ impl Dice {
 /// A pattern that a text of ASCII matches, more general than the text.
 fn pattern(dice: &mut Dice, text: &str) -> String {
     let mut out = String::new();
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
+    for c in text.chars() {
         let class = match c {
             '0'..='9' => ["\\d", "[0-9]", "[0-9]{1}", "[0-9]+"][dice.below(4)].to_owned(),
             'a'..='z' => ["[a-z]", "[a-z]+", "\\i", "[a-zA-Z]"][dice.below(4)].to_owned(),

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use systole_xml::ladder::Canonical;
 use systole_xml::ladder::strict::canonicalize;
-use systole_xml::schema::XsdDocument;
 use systole_xml::schema::oracle::Judges;
+use systole_xml::schema::{PayloadSchema, XsdDocument};
 use systole_xml::vocab::XmlLimits;
 
 /// A simple type with valid and invalid literals.
@@ -141,6 +141,14 @@ proptest! {
                 prop_assert_eq!(libxml.is_ok(), expected, "libxml2: {:?}\n{}\n{}", libxml, text, payload.as_str());
             }
         }
+    }
+
+    /// Each random schema has instances, so an example must be found.
+    #[test]
+    fn each_schema_has_an_example(schema in schema()) {
+        let text = schema.document();
+        let schemas = PayloadSchema::from_xsd("random.xsd", &text).expect("random schemas are documents");
+        prop_assert!(schemas[0].example().is_some(), "{}", text);
     }
 }
 

@@ -9,7 +9,7 @@ use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::{Attribute, Form, StartTag};
 use super::vocabulary::Declared;
-use super::{RepairError, RepairKind};
+use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
 /// The meaning of a start tag.
@@ -44,6 +44,9 @@ impl<'t> Scanner<'t> {
             Meaning::End => {
                 self.close_last(tag.end, RepairKind::EndTagSlash);
                 Ok(())
+            }
+            Meaning::Behind(levels) if levels >= self.tree.depth() && self.shape == Shape::Document => {
+                self.refuse(tag.start, |at| RepairError::SecondElement { at })
             }
             Meaning::Behind(levels) => {
                 (0..levels).try_for_each(|_| self.close_missing(tag.start))?;
