@@ -48,7 +48,8 @@ impl PayloadSchema {
         let root = root.ok_or_else(|| round_trip(RoundTrip::Schema("its element is not declared".to_owned())))?;
         let path = (grammar, root);
         let checker = || Checker::new(&path.0, path.1);
-        let parts = Parts::of(&model, Wanted { enumerated: usize::MAX, others: 2, steps: usize::MAX });
+        let parts =
+            Parts::of(&model, Wanted { enumerated: 2 * probe::MOST_ALTERNATIVES, others: 2, steps: usize::MAX });
         let examples = Examples::of(&model, &parts);
         probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), (&model, &examples), checker()).map_err(round_trip)?;
         let example = valid_example(&examples, true, checker(), usize::MAX);

@@ -62,7 +62,7 @@ impl Pattern {
 
 /// The shortest texts that all of several patterns match, and a pattern of the lexical form of a type. `spend` takes steps,
 /// and ends the search by `false`.
-pub(crate) fn common(
+pub(crate) fn shortest_of_all(
     patterns: &[Pattern],
     form: Option<&str>,
     lengths: Option<Lengths>,
@@ -71,7 +71,7 @@ pub(crate) fn common(
     const MOST: usize = 16;
     let form = form.and_then(|form| tree(&[form]).ok());
     let trees: Vec<&Hir> = patterns.iter().filter_map(|pattern| pattern.tree.as_ref()).chain(&form).collect();
-    intersection::common(&trees, lengths, MOST, spend)
+    intersection::shortest(&trees, lengths, MOST, spend)
 }
 
 /// Approximate number of states of the automaton of a pattern, with those of its alphabet; 0 if it is no pattern.

@@ -15,7 +15,7 @@ use crate::ladder::scan::{ScanToken, Scanner};
 use crate::vocab::QName;
 
 /// Maximum number of alternatives of choices and enumerations to try.
-const MOST_ALTERNATIVES: usize = 32;
+pub(super) const MOST_ALTERNATIVES: usize = 32;
 
 /// Sends examples of a type through XML and back.
 ///

@@ -90,7 +90,7 @@ fn combined(facets: &Facets, mut wholes: Vec<String>, offer: &mut Offer) -> Cont
 
 /// Offers the shortest texts that all patterns and the form of the type have in common. `spend` takes steps, and ends the
 /// search by `false`.
-pub(super) fn common(
+pub(super) fn of_all_patterns(
     base: &Builtin,
     facets: &Facets,
     spend: &dyn Fn(usize) -> bool,
@@ -112,7 +112,7 @@ pub(super) fn common(
         min: length(facets.min_length).unwrap_or(0),
         max: length(facets.max_length).unwrap_or(usize::MAX),
     });
-    let texts = pattern::common(&facets.patterns, form(base), lengths, spend);
+    let texts = pattern::shortest_of_all(&facets.patterns, form(base), lengths, spend);
     texts.iter().try_for_each(|text| offer(text))
 }
 

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use super::candidates::{Offer, atomic, common, patterned};
+use super::candidates::{Offer, atomic, of_all_patterns, patterned};
 use crate::schema::model::{Model, Simple, Type, TypeId, Variety};
 use crate::schema::simple::Prefixes;
 
@@ -136,7 +136,7 @@ impl Search<'_> {
         match &simple.variety {
             Variety::Atomic(base) => {
                 atomic(base, facets, turn, offer)?;
-                common(base, facets, &|steps| self.room.take(steps), offer)
+                of_all_patterns(base, facets, &|steps| self.room.take(steps), offer)
             }
             Variety::List(item) => {
                 let known = self.found[*item].as_deref().unwrap_or_default();

@@ -19,7 +19,7 @@ pub(crate) struct Lengths {
 }
 
 /// The shortest ASCII texts that all trees match, at most `most`. `spend` takes steps, and ends the search by `false`.
-pub(super) fn common(
+pub(super) fn shortest(
     trees: &[&Hir],
     lengths: Option<Lengths>,
     most: usize,
