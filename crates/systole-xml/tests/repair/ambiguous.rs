@@ -1,8 +1,13 @@
 //! Start tags of the contract in a text that may hold them: a mention and an element without its end tag look alike.
 
-use systole_xml::ladder::repair::{RepairError, Shape};
+use std::sync::Arc;
 
-use crate::files::{contract, run_by};
+use systole_xml::ladder::repair::{RepairError, Shape};
+use systole_xml::ladder::strict::canonicalize;
+use systole_xml::schema::{Catalog, Validator};
+use systole_xml::vocab::XmlLimits;
+
+use crate::files::{contract, run_by, schemas};
 
 fn article(para: &str) -> String {
     format!("<article xmlns=\"urn:example:desk:v1\"><heading>h & t</heading><para>{para}</para></article>")
@@ -48,4 +53,52 @@ fn tags_that_are_elements_or_text_stay_so() {
         let expected = expected.replace("h & t", "h &amp; t");
         assert_eq!(std::str::from_utf8(found.bytes()).unwrap(), expected, "{text}");
     }
+}
+
+/// Each element of the contract, mentioned in each place that holds text, with and without the end tag of that place.
+#[test]
+fn a_mention_never_becomes_a_valid_element() {
+    const NAMES: [&str; 17] = [
+        "answer", "search", "query", "limit", "ticket", "title", "customer", "name", "email", "step", "body", "total",
+        "note", "article", "para", "em", "link",
+    ];
+    const PLACES: [&str; 8] = [
+        "<answer xmlns=\"urn:example:desk:v1\">TEXT</answer>",
+        "<search xmlns=\"urn:example:desk:v1\"><query>TEXT</query><limit>1</limit></search>",
+        "<ticket xmlns=\"urn:example:desk:v1\"><title>TEXT</title><step>s</step><body>b</body></ticket>",
+        "<ticket xmlns=\"urn:example:desk:v1\"><title>t</title><step>s</step><step>TEXT</step><note>n</note></ticket>",
+        "<ticket xmlns=\"urn:example:desk:v1\"><title>t</title><customer><name>TEXT</name></customer></ticket>",
+        "<ticket xmlns=\"urn:example:desk:v1\"><title>t</title><body>TEXT</body></ticket>",
+        "<article xmlns=\"urn:example:desk:v1\"><heading>h</heading><para>TEXT</para><para>p</para></article>",
+        "<article xmlns=\"urn:example:desk:v1\"><heading>h</heading><para>p <em>TEXT</em></para></article>",
+    ];
+    const TEXTS: [&str; 6] = [
+        "a & b: the <NAME> tag",
+        "<NAME> is a & b",
+        "a & **<NAME>** b",
+        "a & (<NAME>) b",
+        "a & b, then <NAME>, then c",
+        "a & '<NAME>' b",
+    ];
+    let mut catalog = Catalog::new();
+    schemas().into_iter().for_each(|schema| catalog.add(schema).expect("a payload"));
+    let mut validator = Validator::new(Arc::new(catalog));
+    let mut lies = Vec::new();
+    for (name, place, text) in NAMES.iter().flat_map(|name| {
+        PLACES.iter().flat_map(move |place| TEXTS.iter().map(move |text| (name, place, text.replace("NAME", name))))
+    }) {
+        let whole = place.replace("TEXT", &text);
+        // The same without the end tag behind the text.
+        let (before, behind) = place.split_once("TEXT").expect("a place for the text");
+        let open = format!("{before}{text}{}", behind.split_once('>').expect("an end tag").1);
+        for dirty in [whole, open] {
+            let Ok(found) = run_by(contract(), dirty.clone(), Shape::Fragment) else { continue };
+            let Ok(payload) = canonicalize(found.bytes(), &XmlLimits::default()) else { continue };
+            let is_text = payload.as_str().contains(&format!("&lt;{name}"));
+            if !is_text && validator.validate(payload.clone()).is_ok() {
+                lies.push(format!("{dirty}\n  {}", payload.as_str()));
+            }
+        }
+    }
+    assert!(lies.is_empty(), "{}:\n{}", lies.len(), lies.join("\n"));
 }

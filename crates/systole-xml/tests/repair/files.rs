@@ -51,11 +51,16 @@ pub(crate) fn contract() -> &'static Vocabulary {
     &CONTRACT
 }
 
-fn read_contract() -> Vocabulary {
+/// The schemas of the payloads of `corpus/model/contract.xsd`.
+pub(crate) fn schemas() -> Vec<PayloadSchema> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/model/contract.xsd");
     let text = fs::read_to_string(file).expect("a readable file");
     let document = XsdDocument { name: "contract.xsd".to_owned(), text };
-    let schemas = PayloadSchema::from_xsd_set(&[document]).expect("a schema");
+    PayloadSchema::from_xsd_set(&[document]).expect("a schema")
+}
+
+fn read_contract() -> Vocabulary {
+    let schemas = schemas();
     let catalog = Catalog::only(schemas.iter().cloned());
     schema::vocabulary(schemas.iter().map(PayloadSchema::qname), &catalog)
 }

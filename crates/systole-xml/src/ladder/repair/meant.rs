@@ -193,10 +193,8 @@ impl<'t> Scanner<'t> {
         let Some((place, start)) = self.contract_here() else { return Ok(None) };
         let child = split_prefix(tag.name).1;
         let is_same = self.tree.last().is_some_and(|open| split_prefix(open.name).1 == child);
-        // The end tag of a name may be that of the open element just as well.
-        let is_doubtful = place.text
-            && self.stands_as_word(tag)
-            && (!self.pairs.is_closed(tag.start) || is_same && !self.pairs.is_closed(start));
+        let is_doubtful =
+            place.text && self.stands_as_word(tag) && (!self.pairs.is_closed(tag.start) || self.has_open_twin(child));
         if place.may_hold(child) {
             return if is_doubtful { self.ambiguous(tag.start, tag.name) } else { Ok(Some(Meaning::Element)) };
         }
@@ -216,6 +214,14 @@ impl<'t> Scanner<'t> {
             None if place.text && !tag_closed => Ok(Some(Meaning::Text)),
             None => Ok(Some(Meaning::Element)),
         }
+    }
+
+    /// Tells whether an open element nearby has this name and no end tag of its own: the one that follows may be its.
+    fn has_open_twin(&mut self, name: &str) -> bool {
+        (0..MOST_LEVELS).any(|level| {
+            let twin = self.tree.nth(level).filter(|open| split_prefix(open.name).1 == name).map(|open| open.start);
+            twin.is_some_and(|start| !self.pairs.is_closed(start))
+        })
     }
 
     /// The declaration of the innermost open element, if it names all children that may stand there; and the offset of
