@@ -237,6 +237,20 @@ fn payloads() -> Vec<Hostile> {
             }),
         ),
         one(
+            "5,000 elements of types with a least length of 60,000",
+            many(5_000, |i| {
+                restricted(&format!("t{i}"), "xs:string", &format!("<xs:minLength value='{}'/>", 60_000 + i))
+                    + &format!("<xs:element name='e{i}' type='t{i}'/>")
+            }),
+        ),
+        one("20 elements of types with a pattern and a bound of 60,000 digits", {
+            let bound = format!("<xs:minInclusive value='{}'/>", "9".repeat(60_000));
+            many(20, |i| {
+                restricted(&format!("t{i}"), "xs:integer", &(pattern(&format!("[0-9]{{{}}}", i + 1)) + &bound))
+                    + &format!("<xs:element name='e{i}' type='t{i}'/>")
+            })
+        }),
+        one(
             "3,000 elements of types with a pattern each",
             many(3_000, |i| {
                 restricted(&format!("t{i}"), "xs:date", &pattern(&format!("\\d{{4}}-\\d{{2}}-{:02}{i}", i % 28 + 1)))

@@ -10,8 +10,9 @@ use crate::schema::simple::{Builtin, Kind};
 /// Takes a candidate; breaks once no further one is wanted.
 pub(super) type Offer<'o> = dyn FnMut(&str) -> ControlFlow<()> + 'o;
 
-/// Offers texts for a built-in type with facets, simple ones first. `turn` chooses one of two samples.
-pub(super) fn atomic(base: &Builtin, facets: &Facets, turn: usize, offer: &mut Offer) -> ControlFlow<()> {
+/// Offers texts for a built-in type with facets, simple ones first. `turn` chooses one of two samples. Texts that are made
+/// to a length have at most `most` bytes.
+pub(super) fn atomic(base: &Builtin, facets: &Facets, turn: usize, most: usize, offer: &mut Offer) -> ControlFlow<()> {
     let samples = [base.samples[turn % 2], base.samples[(turn + 1) % 2]];
     // Only with a plain value does a date stay a date.
     if !facets.patterns.is_empty() || base.kind() != Kind::Text {
@@ -22,7 +23,7 @@ pub(super) fn atomic(base: &Builtin, facets: &Facets, turn: usize, offer: &mut O
             if let Some(words) = words(sample, facets).filter(|_| is_list(base)) {
                 offer(&words)?;
             }
-            offer(&fitted(sample, facets))
+            fitted(sample, facets, most).map_or(ControlFlow::Continue(()), |text| offer(&text))
         })?,
         Kind::Boolean => {}
         Kind::Integer(min, max) => {
@@ -31,7 +32,7 @@ pub(super) fn atomic(base: &Builtin, facets: &Facets, turn: usize, offer: &mut O
             }
         }
         Kind::Decimal | Kind::Float => numbers(facets, samples[0]).try_for_each(|value| offer(&value))?,
-        Kind::Form => octets(base, facets).into_iter().try_for_each(|value| offer(&value))?,
+        Kind::Form => octets(base, facets, most).into_iter().try_for_each(|value| offer(&value))?,
     }
     patterned(facets, turn, offer)?;
     offer(samples[1])?;
@@ -43,11 +44,12 @@ pub(super) fn atomic(base: &Builtin, facets: &Facets, turn: usize, offer: &mut O
         _ => bounds().chain(samples).map(str::to_owned).collect(),
     };
     if !facets.patterns.is_empty() {
+        const LONGEST: usize = 40;
         let mut keep = |text: &str| {
             wholes.push(text.to_owned());
             ControlFlow::Continue(())
         };
-        bounds().try_for_each(|bound| neighbours(bound, &mut keep))?;
+        bounds().filter(|bound| bound.len() <= LONGEST).try_for_each(|bound| neighbours(bound, &mut keep))?;
     }
     combined(facets, wholes, offer)
 }
@@ -106,7 +108,7 @@ pub(super) fn of_all_patterns(
         _ if is_list(base) => 0,
         _ => 1,
     };
-    let length = |length: Option<u64>| length.and_then(|length| usize::try_from(length * each).ok());
+    let length = |length: Option<u64>| length.and_then(|length| usize::try_from(length.saturating_mul(each)).ok());
     let is_bounded = each > 0 && (facets.min_length.is_some() || facets.max_length.is_some());
     let lengths = is_bounded.then(|| Lengths {
         min: length(facets.min_length).unwrap_or(0),
@@ -144,16 +146,16 @@ fn form(base: &Builtin) -> Option<&'static str> {
     })
 }
 
-/// The text, cut or repeated to an allowed number of characters.
-fn fitted(text: &str, facets: &Facets) -> String {
-    const LONGEST: u64 = 1 << 16;
+/// The text, cut or repeated to an allowed number of characters; `None` if they are more than `most`.
+fn fitted(text: &str, facets: &Facets, most: usize) -> Option<String> {
+    const LONGEST: usize = 1 << 16;
     let length = text.chars().count() as u64;
-    let wanted = fit(length, facets).min(LONGEST);
-    if wanted == length {
-        return text.to_owned();
+    let wanted = usize::try_from(fit(length, facets)).ok().filter(|wanted| *wanted <= most.min(LONGEST))?;
+    if wanted as u64 == length {
+        return Some(text.to_owned());
     }
     // Spaces are left out, because some types don't allow them at an end.
-    text.chars().filter(|c| *c != ' ').cycle().take(usize::try_from(wanted).unwrap_or(0)).collect()
+    Some(text.chars().filter(|c| *c != ' ').cycle().take(wanted).collect())
 }
 
 /// The word, repeated to an allowed number of words; `None` for one.
@@ -163,10 +165,10 @@ fn words(word: &str, facets: &Facets) -> Option<String> {
     (2..=MOST).contains(&count).then(|| vec![word; usize::try_from(count).unwrap_or(1)].join(" "))
 }
 
-/// Bytes of an allowed length, in hexadecimal or base64.
-fn octets(base: &Builtin, facets: &Facets) -> Option<String> {
-    const MOST: u64 = 1 << 15;
-    let count = |usual| usize::try_from(fit(usual, facets).min(MOST)).ok();
+/// Octets of an allowed length, in hexadecimal or base64; `None` if the text has more than `most` bytes.
+fn octets(base: &Builtin, facets: &Facets, most: usize) -> Option<String> {
+    const LONGEST: usize = 1 << 16;
+    let count = |usual| usize::try_from(fit(usual, facets)).ok().filter(|count| *count <= most.min(LONGEST) / 2);
     match base.name {
         "hexBinary" => Some("CA".repeat(count(2)?)),
         "base64Binary" => {

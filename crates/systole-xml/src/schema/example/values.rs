@@ -135,7 +135,7 @@ impl Search<'_> {
         }
         match &simple.variety {
             Variety::Atomic(base) => {
-                atomic(base, facets, turn, offer)?;
+                atomic(base, facets, turn, self.room.0.get(), offer)?;
                 of_all_patterns(base, facets, &|steps| self.room.take(steps), offer)
             }
             Variety::List(item) => {
