@@ -1,6 +1,7 @@
 //! Moves of partitions that meet each other, the end of the organism, and a journal that fails.
 
 use std::rc::Rc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
