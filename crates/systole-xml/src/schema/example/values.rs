@@ -68,7 +68,10 @@ impl Values {
 }
 
 /// The least number of steps for a type.
-const LEAST: usize = 512;
+const LEAST: usize = 256;
+
+/// Number of steps for each candidate, beside those for its bytes.
+const CANDIDATE: usize = 16;
 
 struct Search<'m> {
     model: &'m Model,
@@ -107,7 +110,7 @@ impl Search<'_> {
         for turn in 0..turns {
             let end = found.len() + most;
             let mut take = |text: &str| {
-                if !self.room.take(1 + text.len()) {
+                if !self.room.take(CANDIDATE + text.len()) {
                     return ControlFlow::Break(());
                 }
                 if !found.iter().any(|known| **known == *text) && self.allows(simple, text) {
