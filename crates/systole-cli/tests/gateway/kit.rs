@@ -248,8 +248,17 @@ impl Who {
         self.ask("POST", path, &[], body)
     }
 
+    /// Makes a request, and repeats it while the organism has started again and has not come to its message yet.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        answer(self.connect_and(&self.request(method, path, headers, body)))
+        let deadline = Deadline::new("a start");
+        loop {
+            let answer = answer(self.connect_and(&self.request(method, path, headers, body)));
+            if answer.status != 503 || answer.json()["code"] != "starting" {
+                return answer;
+            }
+            deadline.check_with(&answer.json());
+            std::thread::park_timeout(Duration::from_millis(2));
+        }
     }
 
     /// The bytes of a request.
