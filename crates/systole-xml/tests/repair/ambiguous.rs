@@ -55,6 +55,17 @@ fn tags_that_are_elements_or_text_stay_so() {
     }
 }
 
+#[test]
+fn thoughts_that_began_in_the_prompt_of_the_model_are_dropped() {
+    let kept = ticket("<title>yes</title>");
+    for thought in ["hm", "hm, <em>or</em> not", &ticket("<title>no</title>"), "a < b & \"c", "<query>1</query>\n"] {
+        let text = format!("{thought}\n</think>\n{kept}");
+        let found = run_by(contract(), text.clone(), Shape::Fragment).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let found = std::str::from_utf8(found.bytes()).unwrap().trim();
+        assert_eq!(found, kept, "{text}");
+    }
+}
+
 /// Each element of the contract, mentioned in each place that holds text, with and without the end tag of that place.
 #[test]
 fn a_mention_never_becomes_a_valid_element() {

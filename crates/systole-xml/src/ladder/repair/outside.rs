@@ -182,6 +182,7 @@ impl<'t> Scanner<'t> {
                 self.instruction(end, target, well_formed)?;
                 self.outside.gap = end;
             }
+            Markup::EndTag { name, end, .. } if self.ends_thought(name) => self.drop_thought_before(end),
             Markup::EndTag { name, end, well_formed: true } => {
                 self.flush(at);
                 // The end tag behind the prose may be the one that was meant, and the first one text.
@@ -272,6 +273,24 @@ impl<'t> Scanner<'t> {
     /// Tests a tag for the start of thoughts in the output of an emitter whose contract declares no such element.
     fn begins_thought(&self, tag: &StartTag<'t>) -> bool {
         self.shape == Shape::Fragment && is_thought(split_prefix(tag.name).1) && self.is_unknown(tag)
+    }
+
+    /// Tests an end tag for the end of thoughts whose start tag stands in the prompt of the model.
+    fn ends_thought(&self, name: &str) -> bool {
+        let local = split_prefix(name).1;
+        let is_unknown = !self.vocabulary.is_empty() && !self.vocabulary.knows(local);
+        self.shape == Shape::Fragment && is_thought(local) && is_unknown
+    }
+
+    /// Drops all before the end of thoughts that began in the prompt of the model.
+    fn drop_thought_before(&mut self, end: usize) {
+        self.out.clear();
+        self.marks.clear();
+        self.roots = 0;
+        (self.outside.root, self.outside.in_prose) = (Root::default(), false);
+        self.mark(0, end, RepairKind::Thought);
+        self.pos = end;
+        self.outside.gap = end;
     }
 
     /// Drops thoughts with all that they hold: markup in them is none. Those without an end are prose.

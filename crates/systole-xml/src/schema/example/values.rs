@@ -35,8 +35,14 @@ impl Values {
     pub(crate) fn of(model: &Model, wanted: Wanted) -> Self {
         let simple = |ty: &TypeId| matches!(model.types[*ty], Type::Simple(_));
         let types: Vec<TypeId> = (0..model.types.len()).filter(simple).collect();
-        let mut search =
-            Search { model, wanted, found: vec![None; model.types.len()], share: 0, room: Room(Cell::new(0)) };
+        let mut search = Search {
+            model,
+            wanted,
+            found: vec![None; model.types.len()],
+            share: 0,
+            left: wanted.steps,
+            room: Room(Cell::new(0)),
+        };
         let share = |types: usize| wanted.steps / 2 / types.max(1);
         search.share = share(types.len()).max(LEAST);
         types.iter().for_each(|ty| search.find(*ty));
@@ -70,6 +76,9 @@ impl Values {
 /// The least number of steps for a type.
 const LEAST: usize = 256;
 
+/// Number of steps that the patterns of a type take before its first candidate: they are parsed, and their automaton is built.
+const PATTERNS: usize = 512;
+
 /// Number of steps for each candidate, beside those for its bytes.
 const CANDIDATE: usize = 16;
 
@@ -80,6 +89,8 @@ struct Search<'m> {
     found: Vec<Option<Vec<Box<str>>>>,
     /// Number of steps for each type.
     share: usize,
+    /// Number of steps for the patterns of all types.
+    left: usize,
     room: Room,
 }
 
@@ -98,6 +109,12 @@ impl Search<'_> {
             Variety::Atomic(_) => {}
             Variety::List(item) => self.find(*item),
             Variety::Union(members) => members.iter().for_each(|member| self.find(*member)),
+        }
+        if !simple.facets.patterns.is_empty() {
+            match self.left.checked_sub(PATTERNS) {
+                Some(left) => self.left = left,
+                None => return self.found[ty] = Some(Vec::new()),
+            }
         }
         self.room.0.set(self.share);
         let is_id = matches!(simple.variety, Variety::Atomic(base) if base.name == "ID");
