@@ -98,6 +98,7 @@ impl Mistake {
             Self::Url { private: true, .. } => "write another, or allow_private: true to trust it".into(),
             Self::Url { .. } => "write https://HOST/PATH, or http://HOST/PATH".into(),
             Self::TextAlone { help, .. } => (*help).into(),
+            Self::SharedId { .. } => "rename one of them: text for one would reach the other".into(),
             Self::Unsigned => "add secret: FILE, with what openssl rand -hex 32 prints".into(),
             Self::File { what: "secret", .. } => {
                 "the path is relative to this file; openssl rand -hex 32 prints a secret".into()

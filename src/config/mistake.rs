@@ -325,6 +325,12 @@ pub enum Mistake {
         /// The remedy.
         help: &'static str,
     },
+    /// Two listeners that agents of another platform can't tell apart.
+    #[error("its id on that platform is that of '{other}', too")]
+    SharedId {
+        /// The name of the other listener.
+        other: Name,
+    },
     /// A file with unusable content.
     #[error("the {what} {} can't be used: {why}", .path.display())]
     File {

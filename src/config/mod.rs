@@ -272,7 +272,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     let mailboxes = check::mailboxes(reader, &organism);
     check::signed(reader, &organism);
     llm::check(reader, &organism);
-    molecule::pushed(reader, &organism);
+    molecule::check(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
         file: directory.join(keep.file.value),
         durability: keep.durability,
@@ -386,6 +386,11 @@ mod tests {
         let inside = reported.replace("agents.example", "10.0.0.7");
         let inside = findings(&organism(on, &inside, contract));
         assert!(inside.iter().any(|it| matches!(it.mistake(), Mistake::Url { private: true, .. })), "{inside:?}");
+        // The id of the listener `scout` on that platform.
+        let shared = organism(on, reported, contract)
+            .replace("listeners: [", "listeners: [{ name: 3578ee30-02d5-5a4d-a967-969ed819a346, echo: true }, ");
+        let shared = findings(&shared);
+        assert!(shared.iter().any(|it| matches!(it.mistake(), Mistake::SharedId { .. })), "{shared:?}");
         for (gateway, contract) in [
             ("molecule: false", "accepts: [], replies: []"),
             (on, "accepts: SAID, routing: addressed"),

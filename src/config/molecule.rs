@@ -41,10 +41,17 @@ fn built(reader: &mut Reader, key: &'static str, node: &Node) {
     }
 }
 
-/// Checks listeners that get pushes in that format: they must accept and reply with text alone.
+/// Checks that no two listeners have one id on that platform, and listeners that get pushes in its format: they must accept
+/// and reply with text alone.
 #[cfg(feature = "compat-molecule")]
-pub(super) fn pushed(reader: &mut Reader, organism: &Organism) {
+pub(super) fn check(reader: &mut Reader, organism: &Organism) {
     let is_on = organism.gateway.as_ref().is_some_and(|gateway| gateway.value.molecule);
+    let mut ids = std::collections::HashMap::new();
+    for listener in organism.listeners.iter().filter(|_| is_on) {
+        if let Some(other) = ids.insert(crate::molecule::id_of(&listener.name.value), &listener.name.value) {
+            reader.report(Mistake::SharedId { other: other.clone() }, listener.name.span);
+        }
+    }
     for listener in &organism.listeners {
         if !matches!(listener.kind, Written::Remote(Mode::Push(Push { format: Format::Molecule, .. }))) {
             continue;
@@ -128,4 +135,4 @@ pub(super) fn voices(_: &mut Reader, _: &[Listener]) -> Vec<Speaker> {
 }
 
 #[cfg(not(feature = "compat-molecule"))]
-pub(super) fn pushed(_: &mut Reader, _: &Organism) {}
+pub(super) fn check(_: &mut Reader, _: &Organism) {}

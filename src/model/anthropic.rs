@@ -57,7 +57,7 @@ fn note(grown: &mut Grown, usage: &Value) {
     if usage.get("input_tokens").is_some_and(Value::is_u64) {
         grown.usage.cached = count(usage, "cache_read_input_tokens");
         let written = count(usage, "cache_creation_input_tokens");
-        grown.usage.input = count(usage, "input_tokens") + grown.usage.cached + written;
+        grown.usage.input = count(usage, "input_tokens").saturating_add(grown.usage.cached).saturating_add(written);
     }
     grown.usage.output = count(usage, "output_tokens").max(grown.usage.output);
 }

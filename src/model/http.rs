@@ -137,7 +137,11 @@ impl Http {
                 Err(_) => return Err(silent()),
             }
         }
-        reply.end()
+        let mut completion = reply.end()?;
+        if completion.model.is_empty() {
+            completion.model.clone_from(&self.endpoint.model);
+        }
+        Ok(completion)
     }
 
     async fn refused(&self, mut response: Response) -> Setback {

@@ -1,7 +1,9 @@
 //! A request to a model, in no provider's form.
 
-use systole_core::core::Millionths;
+use systole_core::core::{Millionths, Usage};
 use systole_core::vocab::Name;
+
+use super::Completion;
 
 /// A request to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +79,15 @@ impl ModelPrompt {
     /// A guess of the tokens that it takes without its answer.
     pub(super) fn input(&self) -> u64 {
         self.bytes().div_ceil(BYTES_A_TOKEN)
+    }
+
+    /// The tokens that it used with its answer. What the provider left out is taken to be all that was reserved for it.
+    pub(super) fn used(&self, answer: &Completion) -> Usage {
+        let Usage { input, output, .. } = answer.usage;
+        let is_unknown = output == 0 && (input == 0 || !answer.text.is_empty());
+        let output = if is_unknown { self.max_tokens.into() } else { output };
+        let input = if input == 0 { self.input() } else { input };
+        Usage { input, output, ..answer.usage }
     }
 
     /// Bytes of all texts.

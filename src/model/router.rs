@@ -223,7 +223,11 @@ impl Llm {
             candidate.tried.attempts += 1;
             match providers[candidate.slot].ask(prompt, growth).await {
                 Ok(mut completion) => {
-                    completion.usage = slot.backend.price.of(completion.usage);
+                    let used = prompt.used(&completion);
+                    if used != completion.usage {
+                        tracing::warn!(backend = %slot.backend.name, "a model did not say how many tokens it used: what was reserved counts as used");
+                    }
+                    completion.usage = slot.backend.price.of(used);
                     lease.settle(completion.usage);
                     return Ok(Answered { backend: slot.backend.name.clone(), completion });
                 }

@@ -9,7 +9,7 @@ const PREFIX: &str = "urn:systole:workspace:";
 
 /// The id of a listener or a client: its name, if that is a UUID; else the UUID of version 5 (RFC 9562, section 5.5) of
 /// `urn:systole:workspace:NAME` in the namespace of URLs.
-pub(super) fn id_of(name: &Name) -> Uuid {
+pub(crate) fn id_of(name: &Name) -> Uuid {
     parse(name.as_str()).unwrap_or_else(|| {
         let named = [Uuid::NAMESPACE_URL.as_bytes(), PREFIX.as_bytes(), name.as_str().as_bytes()].concat();
         let mut bytes = [0; 16];

@@ -37,6 +37,7 @@ use axum::routing::{MethodRouter, get, post};
 use crate::gateway::Gateway;
 use crate::gateway::seam::{AppState, Routes};
 use heard::Heard;
+pub(crate) use ids::id_of;
 use people::People;
 pub(crate) use people::voice;
 pub use said::{Said, Speaker};

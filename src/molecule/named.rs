@@ -1,8 +1,8 @@
 //! Rows that a document of an agent names, in any field.
 //!
 //! Agents have several names for the id of a task (`task_id`, `taskId`, `contextId`, `in_reply_to`, …), and they have ids of
-//! their own in the same fields. So each string that is an id counts, and the mailbox of the workspace tells its rows
-//! from all others.
+//! their own in the same fields. So each id in a string or a key counts, a path such as `/workspaces/ID/a2a` among them, and
+//! the mailbox of the workspace tells its rows from all others.
 
 use std::collections::HashSet;
 
@@ -21,15 +21,22 @@ pub(super) fn others(document: &Value, own: MessageId) -> Vec<MessageId> {
         match value {
             Value::Object(fields) => {
                 let is_text = |key: &str, value: &Value| value.is_string() && TEXTS.contains(&key);
+                fields.keys().for_each(|key| found.extend(ids(key)));
                 rest.extend(fields.iter().filter(|(key, value)| !is_text(key, value)).map(|(_, value)| value));
             }
             Value::Array(items) => rest.extend(items),
-            Value::String(text) => found.extend(text.parse::<MessageId>()),
+            Value::String(text) => found.extend(ids(text)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
     found.remove(&own);
     found.into_iter().collect()
+}
+
+/// The ids in a string: all of it, or a part between characters that no id has.
+fn ids(text: &str) -> impl Iterator<Item = MessageId> {
+    let parts = text.split(|c: char| !(c.is_ascii_hexdigit() || c == '-'));
+    parts.chain([text]).filter_map(|part| part.parse().ok())
 }
 
 /// Refusal of an answer to a row that names another row of the same workspace, too.
@@ -51,6 +58,9 @@ mod tests {
         for named in [
             json!({ "task_id": id }),
             json!({ "result": { "kind": "message", "taskId": id, "parts": [] } }),
+            json!({ id.clone(): 1 }),
+            json!({ "path": format!("/workspaces/{id}/a2a") }),
+            json!({ "row": format!(" {id} ") }),
             json!({ "params": { "message": { "metadata": { "anything": [own.to_string(), id] } } } }),
         ] {
             assert_eq!(others(&named, own), [other], "{named}");

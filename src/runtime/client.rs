@@ -254,7 +254,7 @@ impl Client {
             return Err(SendError::Closed);
         }
         self.shared.unread[self.id.0 as usize].admit(0).map_err(|_| SendError::Unread)?;
-        let permit = self.shared.gauge.admit_entry(&envelope)?;
+        let permit = self.shared.gauge.admit_entry(&envelope, self.shared.client_uses.get(self.id.0 as usize))?;
         let (client, remote) = (self.id, self.remote);
         let message = read.map_or_else(|| Raw::new(envelope).into(), |read| Arrival::Read(Box::new(Ok(read))));
         let input = Input::Injected(Injected { client, message, root, remote, last, attachment, permit });

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use systole_core::core::{
-    Blueprint, BlueprintProblem, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge,
-    Input, OpenThread, Party, Snapshot,
+    Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory,
+    Event, Gauge, Input, OpenThread, Party, Snapshot,
 };
 use systole_core::vocab::{IdKey, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
@@ -129,7 +129,10 @@ impl Organism {
         let unread: Vec<_> = blueprint.clients().map(|_| Gauge::new(limits.egress, limits.egress_bytes)).collect();
         let (ports, inlets): (Vec<_>, Vec<_>) = unread.iter().cloned().map(ClientPort::new).unzip();
         let directory = Directory::default();
+        // A client that is alone may have all.
+        let several = if unread.len() > 1 { unread.len() } else { 0 };
         let shared = Arc::new(Shared {
+            client_uses: std::iter::repeat_with(ClientUse::default).take(several).collect(),
             gauge: Gauge::new(limits.queue, limits.queue_bytes),
             given: Given::new(links.clone(), directory.clone()),
             directory,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use systole_core::core::{Blueprint, Core, Counts, DeadLetterError, DeadLetterId, Directory, Gauge, Input};
+use systole_core::core::{Blueprint, ClientUse, Core, Counts, DeadLetterError, DeadLetterId, Directory, Gauge, Input};
 use systole_core::vocab::{Partition, ThreadId};
 use systole_xml::schema::Catalog;
 use tokio::sync::oneshot;
@@ -24,6 +24,8 @@ pub(super) struct Shared {
     pub(super) directory: Directory,
     pub(super) clock: Clock,
     pub(super) entropy: Entropy,
+    /// Waiting messages of each client, where there are several.
+    pub(super) client_uses: Vec<ClientUse>,
     /// Unread messages of each client.
     pub(super) unread: Vec<Gauge>,
     pub(super) inlets: Vec<tokio::sync::Mutex<EgressReceiver>>,

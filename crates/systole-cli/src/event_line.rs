@@ -173,17 +173,21 @@ fn blocked_json(listener: &Name, shard: u16, took: Duration) -> Value {
 }
 
 fn fault_json(fault: &Fault, misroute: Option<&Misroute>) -> Value {
-    json!({
+    let mut fields = json!({
         "code": fault.code.as_str(),
         "message": &*fault.message,
         "retryable": fault.retryable,
-        "denied": misroute.is_some_and(Misroute::is_denied),
+        "denied": misroute.map(Misroute::is_denied),
         "reason": misroute.map(ToString::to_string),
         "in_reply_to": fault.in_reply_to.map(|id| id.to_string()),
         "rule": fault.rule.as_ref().map(|rule| &rule.rule),
         "line": fault.rule.as_ref().and_then(|rule| rule.at).map(|at| at.line),
         "column": fault.rule.as_ref().and_then(|rule| rule.at).map(|at| at.column),
-    })
+    });
+    if let Value::Object(fields) = &mut fields {
+        fields.retain(|_, value| !value.is_null());
+    }
+    fields
 }
 
 #[cfg(test)]

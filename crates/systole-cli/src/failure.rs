@@ -8,6 +8,7 @@ use super::{print, report};
 use systole::config::ConfigFinding;
 use systole::runtime::Breakdown;
 use systole::runtime::journal::{FileProblem, StoreError};
+use systole_core::journal::JournalErrorKind;
 
 /// Exit code for an organism that could not go on.
 const BROKEN: u8 = 3;
@@ -23,10 +24,20 @@ pub(super) enum Failure {
     System(io::Error),
     #[error("{} problems in the configuration", .0.len())]
     Config(Vec<ConfigFinding>),
-    #[error("{0}: all that was acknowledged is in the journal, and goes on with the next start")]
+    #[error("{}: {}", .0, remedy(.0))]
     Broken(Breakdown),
     #[error("{message}")]
     Refused { code: u8, message: String },
+}
+
+/// What becomes of the work that was acknowledged.
+fn remedy(breakdown: &Breakdown) -> &'static str {
+    match breakdown {
+        Breakdown::Journal(error) if error.kind() == JournalErrorKind::Moved => {
+            "all that was acknowledged is in the files that were moved; if they were deleted, it is lost"
+        }
+        _ => "all that was acknowledged is in the journal, and goes on with the next start",
+    }
 }
 
 impl Failure {

@@ -162,6 +162,11 @@ async fn unleased(app: &AppState, mailbox: Name, id: MessageId, action: Action) 
             if app.mailbox_of(id).await? != Some(mailbox) {
                 return Err(no_message());
             }
+            let now = app.mailboxes.now();
+            if app.mailboxes.look(|machine| machine.is_leased(id, now)) {
+                let detail = "a reader has leased the message: 'receipt' has to be that of its lease";
+                return Err(Problem::conflict("stale_receipt", detail));
+            }
             conclude(app, id, Settlement::Silent).await?;
             Ok(view::nothing())
         }

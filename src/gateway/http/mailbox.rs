@@ -34,10 +34,10 @@ pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Pr
     range.payload = query.filter::<QName>("type", "the name of a payload, {namespace}local")?;
     range.peer = query.filter::<Name>("peer", "the name of a sender")?;
     range.before = before.transpose()?;
-    // A page without a filter leaves nothing out: its reader reads in order, and a cursor says so.
-    let order = range.payload.is_none() && range.peer.is_none() && range.before.is_none();
+    // A page without a filter leaves nothing out: the listener that asks for it reads in order, and its cursors say so.
+    let order = reader && range.payload.is_none() && range.peer.is_none() && range.before.is_none();
     let passed = match from {
-        From::Behind(place) if reader && place.order => Some(place.seq),
+        From::Behind(place) if order && place.order => Some(place.seq),
         _ => None,
     };
     let until = Instant::now() + query.wait()?;

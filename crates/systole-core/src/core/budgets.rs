@@ -52,6 +52,8 @@ struct Told {
     fault: Fault,
     /// States whether the thread has had its turn to hand back what there is.
     heard: bool,
+    /// Awaited calls that were refused since then: its handler may have made them before it learned of the first refusal.
+    late: usize,
 }
 
 impl Account {
@@ -162,7 +164,11 @@ impl Budgets {
 
     /// Notes that something was refused for a thread, as no budget was left for it.
     pub(super) fn tell(&mut self, key: ThreadKey, fault: &Fault) {
-        self.told.entry(key).or_insert_with(|| Told { fault: Fault { rule: None, ..fault.clone() }, heard: false });
+        self.told.entry(key).or_insert_with(|| Told {
+            fault: Fault { rule: None, ..fault.clone() },
+            heard: false,
+            late: 0,
+        });
     }
 
     /// Notes that the handler of a thread learns of it now: it has its turn.
@@ -175,6 +181,13 @@ impl Budgets {
     /// Returns whether a thread has had its turn to answer after a refusal.
     pub(super) fn is_over(&self, key: ThreadKey) -> bool {
         self.told.get(&key).is_some_and(|told| told.heard)
+    }
+
+    /// Refuses an awaited call of a thread that has had its turn; `None` past `most` of them.
+    pub(super) fn refuse_late(&mut self, key: ThreadKey, most: usize) -> Option<Fault> {
+        let told = self.told.get_mut(&key).filter(|told| told.late < most)?;
+        told.late += 1;
+        Some(told.fault.clone())
     }
 
     /// The first refusal of a thread, if there was one.

@@ -72,6 +72,26 @@ pub(super) fn with_near(fault: Fault, payload: &QName, calls: &[QName]) -> Fault
     }
 }
 
+/// Adds to a fault of the route what a listener may send instead, with an example. Its own contract is no secret to it.
+pub(super) fn with_sendable<'a>(
+    fault: Fault,
+    payload: &QName,
+    sendable: impl Iterator<Item = &'a QName> + Clone,
+    catalog: &Catalog,
+) -> Fault {
+    let near = near::payload(payload, sendable.clone());
+    let rule = match near {
+        Some(near) => format!("did you mean {near}?"),
+        None => {
+            let names: Vec<String> = sendable.clone().map(ToString::to_string).collect();
+            format!("what this listener may send is {}", names.join(", "))
+        }
+    };
+    let Some(shown) = near.or(sendable.clone().next()) else { return fault };
+    let example = catalog.get(shown).and_then(|schema| schema.example()).map(|example| example.as_str().to_owned());
+    with_rule(fault, rule, None, example)
+}
+
 fn near_call<'a>(payload: &QName, calls: &'a [QName]) -> Option<&'a QName> {
     if calls.contains(payload) { None } else { near::payload(payload, calls.iter()) }
 }
@@ -219,13 +239,17 @@ pub(super) fn stranger() -> Fault {
     Fault::new(FaultCode::Internal, "an entrance named a client of another organism")
 }
 
-/// Returns whether a fault says that its receiver made a mistake, rather than that there was no room.
-pub(super) fn is_mistake(fault: &Fault) -> bool {
+/// Returns whether a refusal counts against its emitter, which would get it for the same output again: a mistake, or a want
+/// of room. A spent budget ends its thread by itself.
+pub(super) fn counts_against(fault: &Fault) -> bool {
     match fault.code {
-        FaultCode::Malformed | FaultCode::Envelope | FaultCode::Payload | FaultCode::Route => true,
-        FaultCode::Overload
-        | FaultCode::Limit
-        | FaultCode::Budget
+        FaultCode::Malformed
+        | FaultCode::Envelope
+        | FaultCode::Payload
+        | FaultCode::Route
+        | FaultCode::Overload
+        | FaultCode::Limit => true,
+        FaultCode::Budget
         | FaultCode::Timeout
         | FaultCode::Cancelled
         | FaultCode::ListenerFailed

@@ -31,6 +31,19 @@ pub struct Permit {
     inner: Arc<Inner>,
     bytes: usize,
     is_in_reserve: bool,
+    /// The holding of the client that sent the message, if it has one.
+    holding: Option<Arc<Held>>,
+}
+
+/// The messages of one of several clients that wait as they came in. The last quarter of a gauge is for clients that hold
+/// at most a sixteenth of it, so that one client can't shut the others out.
+#[derive(Debug, Clone, Default)]
+pub struct ClientUse(Arc<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    messages: AtomicUsize,
+    bytes: AtomicUsize,
 }
 
 /// The organism is full: the message was not taken and can be sent again later.
@@ -72,16 +85,33 @@ impl Gauge {
     }
 
     /// Takes a place for the message of an entrance: in the reserve for questions to the core where there is no
-    /// other and the message may be such a question, because it writes out the core's namespace.
+    /// other and the message may be such a question, because it writes out the core's namespace. `client` is what the
+    /// client has waiting, where there are others.
     ///
     /// # Errors
-    /// [`Overloaded`] if neither [`admit`](Self::admit) nor [`admit_core`](Self::admit_core) has one.
-    pub fn admit_entry(&self, message: &[u8]) -> Result<Permit, Overloaded> {
-        self.admit(message.len()).or_else(|full| {
+    /// [`Overloaded`] if neither [`admit`](Self::admit) nor [`admit_core`](Self::admit_core) has one, or the client holds
+    /// more than its share of what is left.
+    pub fn admit_entry(&self, message: &[u8], client: Option<&ClientUse>) -> Result<Permit, Overloaded> {
+        self.admit_of(message.len(), client).or_else(|full| {
             let permit = self.admit_core(message.len()).map_err(|_| full)?;
             // Any other message would only keep questions out of the reserve.
             memmem::find(message, ns::META.as_bytes()).map(|_| permit).ok_or(full)
         })
+    }
+
+    fn admit_of(&self, bytes: usize, client: Option<&ClientUse>) -> Result<Permit, Overloaded> {
+        let mut permit = self.admit(bytes)?;
+        if let Some(ClientUse(held)) = client {
+            let (messages, all) = held.add(bytes);
+            permit.holding = Some(held.clone());
+            let Inner { max_messages, max_bytes, .. } = *self.inner;
+            let is_crowded =
+                self.messages() > max_messages - max_messages / 4 || self.bytes() > max_bytes - max_bytes / 4;
+            if is_crowded && (messages > (max_messages / 16).max(1) || all > max_bytes / 16) {
+                return Err(Overloaded { messages: self.messages(), bytes: self.bytes() });
+            }
+        }
+        Ok(permit)
     }
 
     /// Takes a place in the reserve for questions to the core, for a message that [`Gauge::admit`] has refused: such a
@@ -94,7 +124,7 @@ impl Gauge {
     /// # Errors
     /// [`Overloaded`] if the reserve is full, or the message longer than [`Gauge::CORE_RESERVE_BYTES`].
     pub fn admit_core(&self, bytes: usize) -> Result<Permit, Overloaded> {
-        let permit = Permit { inner: self.inner.clone(), bytes, is_in_reserve: true };
+        let permit = Permit { inner: self.inner.clone(), bytes, is_in_reserve: true, holding: None };
         let taken = self.inner.reserved.fetch_add(1, Ordering::Relaxed);
         if taken >= Self::CORE_RESERVE || bytes > Self::CORE_RESERVE_BYTES {
             drop(permit);
@@ -117,7 +147,7 @@ impl Gauge {
     pub fn count(&self, bytes: usize) -> Permit {
         self.inner.messages.fetch_add(1, Ordering::Relaxed);
         self.inner.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Permit { inner: self.inner.clone(), bytes, is_in_reserve: false }
+        Permit { inner: self.inner.clone(), bytes, is_in_reserve: false, holding: None }
     }
 
     /// Tells whether twice as much waits as may come in: messages refused then don't even get answers of their own.
@@ -149,8 +179,20 @@ impl Permit {
     }
 }
 
+impl Held {
+    /// Counts a message; the messages and bytes with it.
+    fn add(&self, bytes: usize) -> (usize, usize) {
+        let messages = self.messages.fetch_add(1, Ordering::Relaxed) + 1;
+        (messages, self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes)
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
+        if let Some(held) = &self.holding {
+            held.messages.fetch_sub(1, Ordering::Relaxed);
+            held.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
         if self.is_in_reserve {
             self.inner.reserved.fetch_sub(1, Ordering::Relaxed);
             return;
@@ -177,15 +219,30 @@ mod tests {
     }
 
     #[test]
+    fn the_last_quarter_is_for_clients_that_hold_little() {
+        let gauge = Gauge::new(64, 6400);
+        let [greedy, other] = [ClientUse::default(), ClientUse::default()];
+        let all: Vec<_> = std::iter::from_fn(|| gauge.admit_entry(&[b'x'; 50], Some(&greedy)).ok()).take(100).collect();
+        assert_eq!(all.len(), 48);
+        let few: Vec<_> = std::iter::from_fn(|| gauge.admit_entry(&[b'x'; 50], Some(&other)).ok()).take(100).collect();
+        assert_eq!(few.len(), 4);
+        assert!(gauge.admit_entry(b"<a/>", None).is_ok(), "who is alone may have all");
+        drop(all);
+        assert!(gauge.admit_entry(b"<a/>", Some(&greedy)).is_ok());
+        drop(few);
+        assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
+    }
+
+    #[test]
     fn only_what_may_be_a_question_to_the_core_enters_by_the_lane() {
         let gauge = Gauge::new(0, 0);
         let question = format!("<list-capabilities xmlns='{}'/>", ns::META);
-        assert!(gauge.admit_entry(question.as_bytes()).is_ok_and(|permit| permit.is_in_reserve()));
-        assert!(gauge.admit_entry(b"<other/>").is_err());
+        assert!(gauge.admit_entry(question.as_bytes(), None).is_ok_and(|permit| permit.is_in_reserve()));
+        assert!(gauge.admit_entry(b"<other/>", None).is_err());
         assert_eq!(gauge.inner.reserved.load(Ordering::Relaxed), 0);
         let long = question.clone() + &" ".repeat(Gauge::CORE_RESERVE_BYTES);
-        assert!(gauge.admit_entry(long.as_bytes()).is_err());
-        assert!(Gauge::new(1, 1000).admit_entry(question.as_bytes()).is_ok_and(|permit| !permit.is_in_reserve()));
+        assert!(gauge.admit_entry(long.as_bytes(), None).is_err());
+        assert!(Gauge::new(1, 1000).admit_entry(question.as_bytes(), None).is_ok_and(|permit| !permit.is_in_reserve()));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub use contract::{Access, ClientContract, Contract, MetaFlags, Routing, Schedul
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind};
-pub use gauge::{Gauge, Overloaded, Permit};
+pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{
     Answer, Arrival, Attachment, Body, CallId, CoreId, CoreMessage, Egress, Emission, EmissionKind, Failure,
     HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Output, ReadMessage, Remembered, Settled, Start,

@@ -10,7 +10,7 @@ use super::judge::route;
 use super::meta::is_for_threads;
 use super::read::{LABEL, read_message};
 use crate::protocol::{MetaProblem, MetaRequest};
-use crate::vocab::{Fault, MessageId, Name, ThreadId, ns};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, ns};
 
 /// A message that is answered.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +87,7 @@ pub fn precheck_answer(
         let thread = claims.as_ref().and_then(|claims| claims.thread.as_deref());
         let is_reply = addressee.is_none() && contract.replies.contains(payload.root());
         let is_call = blueprint.may_call(party, payload.root());
+        let qname = payload.root().clone();
         let answered = claims.as_ref().and_then(|claims| claims.in_reply_to.as_deref());
         if let Some(other) = answered.filter(|id| is_reply && id.parse() != Ok(to.message)) {
             return Err(faults::other_message("in-reply-to", other, &to.message));
@@ -105,6 +106,10 @@ pub fn precheck_answer(
         match verdict {
             Ok(()) if is_reply => return Ok(count),
             Ok(()) => {}
+            Err(fault) if fault.code == FaultCode::Route && !contract.replies.contains(&qname) && !is_call => {
+                let fault = faults::with_sendable(fault, &qname, sendable(), validator.catalog());
+                refused = refused.or(Some(fault));
+            }
             Err(fault) => refused = refused.or(Some(fault)),
         }
     }

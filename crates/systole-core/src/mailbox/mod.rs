@@ -195,6 +195,15 @@ impl Mailboxes {
         Some((name, self.boxes.get(name)?.entries.get(seq)?.thread))
     }
 
+    /// Returns whether a reader has a message by a lease or a hold.
+    pub fn is_leased(&self, id: MessageId, now: Time) -> bool {
+        let entry = || {
+            let (name, seq) = self.places.get(&id)?;
+            self.boxes.get(name)?.entries.get(seq)
+        };
+        entry().is_some_and(|entry| entry.is_open() && entry.status.receipt.is_some() && entry.status.due > now)
+    }
+
     /// Returns whether a mailbox has a message that can be delivered now.
     pub fn has_free(&self, mailbox: &Name) -> bool {
         self.boxes.get(mailbox).is_some_and(|mailbox| !mailbox.free.is_empty())

@@ -128,7 +128,25 @@ fn a_handler_that_awaits_has_its_turn_too() {
         world.call(boss, group, vec![call("ping", 1), call("ping", 2)], Join::Settled);
     }
     assert_eq!(world.next_resume().unwrap(), "0: 0 pong 1, 1 !budget");
-    assert_eq!(world.said(), ["boss: !budget"], "its second group of calls ends it");
+    // It made them before it learned of the first refusal.
+    assert_eq!(world.next_resume().unwrap(), "1: 0 !budget, 1 !budget");
+    world.finish(boss, vec![reply("told", 6)]);
+    assert_eq!(world.said(), ["boss: told 6"]);
+}
+
+#[test]
+fn a_handler_that_goes_on_awaiting_ends_with_the_fault() {
+    let mut world = world(|_| {}, |_| {}, "calls=1");
+    world.send("alice", letter("ask", 0));
+    let boss = world.task("boss");
+    let mut groups = 0;
+    while world.said().is_empty() {
+        world.call(boss, groups, vec![call("ping", 1)], Join::All);
+        world.next_resume();
+        groups += 1;
+        assert!(groups < 1000, "it goes on for ever");
+    }
+    assert_eq!(groups, 258, "one, as many again as a handler may make at once, and the one that ends it");
 }
 
 #[test]

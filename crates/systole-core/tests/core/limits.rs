@@ -234,3 +234,15 @@ fn the_lane_is_rate_limited_per_client() {
     through_the_lane(&mut world, "alice", &question);
     assert_eq!(world.said(), ["core: capabilities"]);
 }
+
+#[test]
+fn a_call_that_is_refused_for_want_of_room_again_and_again_ends_its_thread() {
+    let mut world = Setup::new(vec![boss(|boss| boss.accepts_faults = true), worker(|_| {})])
+        .build_with(|blueprint| blueprint.limits.thread_depth = 1);
+    world.send("alice", letter("ask", 0));
+    for _ in 0..3 {
+        assert_eq!(world.said(), Vec::<String>::new());
+        world.finish(world.task("boss"), vec![call("ping", 1)]);
+    }
+    assert_eq!(world.said(), ["boss: !failed"]);
+}

@@ -99,10 +99,10 @@ impl Core {
     ) -> bool {
         self.books.faulted(entry);
         self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute });
-        let is_mistake = faults::is_mistake(&fault);
+        let counts = faults::counts_against(&fault);
         self.note_refusal(key, &fault);
         self.fault_to(key, origin, about, None, fault);
-        !is_mistake
+        !counts
     }
 
     /// Answers an emission of a thread with a fault.

@@ -18,6 +18,7 @@ use crate::core::judge::{Refusal, Verdict};
 use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::misroute::Misroute;
 use crate::core::queued::{Content, Origin, Queued, Sender};
+use crate::core::tree::FanOutKind;
 use crate::vocab::{FaultCode, MessageId, ThreadId, Time};
 
 /// The place that an emission comes from.
@@ -36,7 +37,8 @@ const OWN: u64 = 1 << 32;
 
 impl Core {
     /// Lets emissions take effect, one by one; whether any of them was valid. The first that finds no room fails the
-    /// thread, as does one by which a thread goes on that has been told to end.
+    /// thread, as does one by which a thread goes on that has been told to end; its awaited calls are refused first, as many as
+    /// a handler may make at once.
     pub(super) fn take_effect(
         &mut self,
         thread: ThreadKey,
@@ -49,7 +51,10 @@ impl Core {
         let Source { message, index: first, .. } = source;
         let (mut next, mut valid) = (0, false);
         let is_over = self.budgets.is_over(thread);
-        for (position, verdict) in (0..).zip(verdicts) {
+        let awaits = fan
+            .and_then(|fan| self.tree.fan_out(fan))
+            .is_some_and(|fan| matches!(fan.kind, FanOutKind::Awaited { .. }));
+        for (position, mut verdict) in (0..).zip(verdicts) {
             let origin = match fan {
                 _ if verdict.width() == 0 => Origin::None,
                 Some(fan) => Origin::Fan { fan, index: next },
@@ -62,6 +67,13 @@ impl Core {
             if self.tree.is_decided(origin) {
                 self.books.cancelled(entry);
                 continue;
+            }
+            if is_over && awaits && verdict.goes_on() {
+                let most = self.setup.blueprint.limits.fanout;
+                if let Some(fault) = self.budgets.refuse_late(thread, most) {
+                    let width = verdict.width();
+                    verdict = Verdict::Refused(Refusal { to: None, payload: None, fault, misroute: None, width });
+                }
             }
             let refusal = self.budgets.refusal(thread).filter(|_| is_over && verdict.goes_on());
             let room = match refusal {
