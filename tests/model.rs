@@ -163,6 +163,18 @@ fn a_model_is_told_its_contract_and_what_came_of_its_calls() {
 }
 
 #[test]
+fn several_replies_and_a_payload_of_no_contract_are_fed_back() {
+    let several = "Not <plan><text>a</text></plan>, but: <plan><text>b</text></plan>";
+    let fake = Fake::new([Say(several), Say("<plam><text>b</text></plam>"), Say("<plan><text>b</text></plan>")]);
+    let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+    assert_eq!(plan(&kit, "go").unwrap(), "b");
+    let asked = fake.asked();
+    assert!(asked[1].last().contains("an answer has 2 replies in it"), "{}", asked[1].last());
+    let last = asked[2].last();
+    assert!(last.contains("did you mean {urn:example:plans:v1}plan?") && last.contains("A valid example:"), "{last}");
+}
+
+#[test]
 fn a_refusal_is_fed_back_and_the_last_one_is_told() {
     let fake =
         Fake::new([Say("<plan><txt>a</txt></plan>"), Say("Sorry!"), Say(" "), Say("<plan><text>ok</text></plan>")]);

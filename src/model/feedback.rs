@@ -24,6 +24,13 @@ pub(super) fn nothing_said() -> Fault {
     Fault::new(FaultCode::Silent, "an answer has no XML element in it")
 }
 
+/// The refusal of an answer that may be meant by any of several replies.
+pub(super) fn several_replies(replies: usize) -> Fault {
+    let message =
+        format!("an answer has {replies} replies in it: write the one that is meant alone, and no example or draft");
+    Fault::new(FaultCode::Failed, message)
+}
+
 /// The text that tells a model why its answer was refused.
 pub(super) fn feedback(fault: &Fault, is_cut: bool) -> String {
     let mut text = format!("Your answer was refused: {}.", fault.message);

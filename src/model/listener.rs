@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use systole_core::core::Silence;
-use systole_core::core::{Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, Usage, precheck_answer};
+use systole_core::core::{
+    Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, Usage, precheck_answer,
+};
 use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
 
 use super::allowance::allow;
 use super::chat::Chat;
-use super::feedback::{feedback, gave_up, nothing_said, said, unfinished};
+use super::feedback::{feedback, gave_up, nothing_said, said, several_replies, unfinished};
 use super::prompt::{ModelPrompt, Role};
 use super::router::{Answered, Llm, Unanswered};
 use super::{Completion, Finish, Growth, Provider};
@@ -137,7 +139,9 @@ impl ModelListener {
         let to = To { message: message.id, thread: message.thread };
         let raw = Raw::new(completion.text.clone());
         match precheck_answer(&raw, to, listener, blueprint, validator)? {
-            0 if context.contract().silence == Silence::Error => Err(nothing_said()),
+            PrecheckedAnswer { payloads: 0, .. } if context.contract().silence == Silence::Error => Err(nothing_said()),
+            // A draft, an example, or what the model advises against may stand before the one that is meant.
+            PrecheckedAnswer { replies, .. } if replies > 1 => Err(several_replies(replies)),
             _ => Ok(()),
         }
     }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use systole::config::parse_duration;
 use systole::outbound::Secret;
 use systole::remote::{CallOptions, ForwardHandler, LeaseDelivery, Mailbox, ProgramHandler, RemoteError};
 use systole::runtime::command::{Variable, conceal};
@@ -16,6 +15,7 @@ use systole::settings::read_secret;
 use systole_core::vocab::Name;
 
 use super::failure::Failure;
+use super::units;
 use work::work;
 
 /// Variable of the token, if it is in no file.
@@ -50,7 +50,7 @@ pub(super) struct At {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_lease)]
     lease: Duration,
     /// Time limit of one message, such as 90s or 10m
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
 }
 
@@ -127,7 +127,7 @@ impl At {
 }
 
 fn parse_lease(text: &str) -> Result<Duration, String> {
-    let lease = parse_duration(text).map_err(|mistake| mistake.to_string())?;
+    let lease = units::duration(text)?;
     let whole = lease.subsec_nanos() == 0 && LeaseDelivery::LEASES.contains(&lease);
     if whole { Ok(lease) } else { Err("a lease is whole seconds, from 1s to 12h".to_owned()) }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::config::{parse_duration, parse_size};
 use systole::runtime::clock::Clock;
 use systole::runtime::journal::{
     FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal, Stat, StoreError, VerifyReport,
@@ -18,6 +17,7 @@ use super::columns::moment;
 use super::failure::Failure;
 use super::kept;
 use super::print::{self, Page};
+use super::units;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
@@ -44,10 +44,10 @@ pub(super) enum Action {
 #[derive(Debug, Args)]
 pub(super) struct Compact {
     /// Retention of ended work
-    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = units::duration)]
     age: Duration,
     /// Size past which the oldest ended work is deleted earlier
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::size)]
     size: usize,
     /// Give up the log behind a damaged place
     #[arg(long)]

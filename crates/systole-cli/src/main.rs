@@ -29,6 +29,7 @@ mod thread;
 #[cfg(feature = "gateway")]
 mod token;
 mod tree;
+mod units;
 mod worker;
 mod xml;
 

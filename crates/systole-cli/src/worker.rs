@@ -9,12 +9,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};
-use systole::config::{Config, ListenerKind, parse_duration};
+use systole::config::{Config, ListenerKind};
 use systole::runtime::command::{CommandSpec, Variable};
 use systole_core::core::ListenerId;
 use systole_core::vocab::Name;
 
 use super::failure::Failure;
+use super::units;
 use checks::Checks;
 use contract::Contract;
 use pump::Patience;
@@ -49,10 +50,10 @@ pub(super) struct Test {
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<Variable>,
     /// Time limit of a process for its first line, which counts for no check
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = units::duration)]
     start: Duration,
     /// Time limit of each check
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = units::duration)]
     within: Duration,
     /// The program and its arguments; by default those of the listener
     #[arg(

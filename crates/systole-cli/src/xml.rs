@@ -12,8 +12,8 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 
 use super::failure::Failure;
-use super::{print, report};
-use systole::config::{Config, parse_size};
+use super::{print, report, units};
+use systole::config::Config;
 use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::repair::{Shape, Vocabulary};
 use systole_xml::ladder::strict::CanonicalOptions;
@@ -66,7 +66,7 @@ pub(super) enum Stage {
 #[derive(Debug, Args)]
 pub(super) struct Input {
     /// Most bytes that the document may have
-    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = units::size)]
     message_bytes: usize,
     /// The document; standard input if it is left out or -
     file: Option<PathBuf>,

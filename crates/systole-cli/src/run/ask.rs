@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use systole::config::parse_duration;
 use systole::runtime::command::conceal;
 use systole::runtime::{Conversation, SendError};
 use systole_core::core::Egress;
@@ -19,6 +18,7 @@ use super::{CLIENT, GRACE, RETRY, Run};
 use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::signals::Signals;
+use crate::units;
 
 const HELP: &str = "\
 The organism starts, gets the message as from the client 'cli', and ends when it has answered. The payload of the answer \
@@ -35,7 +35,7 @@ pub(crate) struct Ask {
     /// The message: a payload that the client may call, or an envelope around one; - reads it from standard input
     message: String,
     /// Wait so long at most, such as 30s
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = units::duration)]
     within: Option<Duration>,
     /// Print the envelope of the answer, too
     #[arg(long)]

@@ -404,7 +404,7 @@ fn report(pump: &Pump, broken: &Broken) -> Result<(), Failure> {
     for line in &printed[printed.len().saturating_sub(SHOWN.0)..] {
         print::line(format_args!("        printed   {}", cut(line)))?;
     }
-    if printed.iter().any(|line| line.starts_with('{')) {
+    if printed.iter().any(|line| line.starts_with('{')) || !pump.has_started() {
         print::line(
             "        hint      lines of the protocol go to the descriptor in SYSTOLE_WORKER, not to standard output",
         )?;

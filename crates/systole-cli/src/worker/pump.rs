@@ -122,6 +122,11 @@ impl Pump {
         &self.sent
     }
 
+    /// True if the process has written a line.
+    pub(super) fn has_started(&self) -> bool {
+        self.has_started
+    }
+
     pub(super) fn printed(&self) -> Vec<String> {
         self.trial.printed()
     }

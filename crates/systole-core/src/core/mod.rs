@@ -55,7 +55,7 @@ pub use io::{
 pub use key::{InvocationId, ThreadKey};
 pub use misroute::Misroute;
 #[doc(hidden)]
-pub use precheck::{Answered, precheck, precheck_answer, precheck_call};
+pub use precheck::{Answered, PrecheckedAnswer, precheck, precheck_answer, precheck_call};
 pub use prompt::listener_prompt;
 pub use setup::{CoreConfig, Decoders};
 pub use steps::{Core, OpenBudget};

@@ -21,6 +21,15 @@ pub struct Answered {
     pub thread: ThreadId,
 }
 
+/// Bytes with which a listener answers, once they are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrecheckedAnswer {
+    /// Payloads in them.
+    pub payloads: usize,
+    /// Payloads among them that may be the reply: the first valid one is.
+    pub replies: usize,
+}
+
 /// Judges the bytes of a client's message as the core will; the message is for [`Arrival::Read`](super::Arrival::Read).
 /// Requests to the core are left to the core.
 ///
@@ -49,8 +58,6 @@ pub fn precheck(
 /// good, whatever stands beside it; otherwise, each payload must be one that the listener may send. What depends on the
 /// threads that the listener has spawned is left to the core.
 ///
-/// The number of payloads that were looked at.
-///
 /// # Errors
 /// The fault of the first payload that the core would refuse.
 pub fn precheck_answer(
@@ -59,15 +66,16 @@ pub fn precheck_answer(
     listener: ListenerId,
     blueprint: &Blueprint,
     validator: &mut Validator,
-) -> Result<usize, Fault> {
+) -> Result<PrecheckedAnswer, Fault> {
     if raw.bytes().trim_ascii().is_empty() {
-        return Ok(0);
+        return Ok(PrecheckedAnswer { payloads: 0, replies: 0 });
     }
     let (contract, party) = (blueprint.contract(listener), Party::Listener(listener));
     let sendable = || contract.replies.iter().chain(&contract.calls);
     let vocabulary = || schema::vocabulary(sendable(), validator.catalog());
     let fragment = parse_fragment(raw, &blueprint.limits.xml, vocabulary).map_err(|error| faults::malformed(&error))?;
-    let (mut refused, count) = (None, fragment.elements.len());
+    let (mut refused, mut replies, mut is_answered) = (None, 0, false);
+    let payloads = fragment.elements.len();
     for element in fragment.elements {
         let (claims, payload) = if element.root().namespace() == ns::ENVELOPE && element.root().local() == "message" {
             let (claims, payload) = match Envelope::open_emitted(element) {
@@ -86,6 +94,10 @@ pub fn precheck_answer(
         let addressee = claims.as_ref().and_then(|claims| claims.to.as_deref());
         let thread = claims.as_ref().and_then(|claims| claims.thread.as_deref());
         let is_reply = addressee.is_none() && contract.replies.contains(payload.root());
+        replies += usize::from(is_reply);
+        if is_answered {
+            continue;
+        }
         let is_call = blueprint.may_call(party, payload.root());
         let qname = payload.root().clone();
         let answered = claims.as_ref().and_then(|claims| claims.in_reply_to.as_deref());
@@ -104,8 +116,7 @@ pub fn precheck_answer(
             Ok(to) => may_ask(payload, to.as_ref(), party, blueprint, validator),
         };
         match verdict {
-            Ok(()) if is_reply => return Ok(count),
-            Ok(()) => {}
+            Ok(()) => is_answered |= is_reply,
             Err(fault) if fault.code == FaultCode::Route && !contract.replies.contains(&qname) && !is_call => {
                 let fault = faults::with_sendable(fault, &qname, sendable(), validator.catalog());
                 refused = refused.or(Some(fault));
@@ -113,7 +124,10 @@ pub fn precheck_answer(
             Err(fault) => refused = refused.or(Some(fault)),
         }
     }
-    refused.map_or(Ok(count), Err)
+    match refused.filter(|_| !is_answered) {
+        Some(fault) => Err(fault),
+        None => Ok(PrecheckedAnswer { payloads, replies }),
+    }
 }
 
 /// Judges a call that a listener awaits, as the core will. A call to a thread that the listener has spawned is left to the

@@ -13,6 +13,9 @@ use crate::vocab::{is_name_char, is_ncname};
 /// The greatest number of steps of a path: the state of a match is one bit of a 64-bit word per step.
 const MOST_STEPS: usize = 60;
 
+/// The greatest number of names and signs in the paths of a schema.
+pub(super) const MOST_TOKENS: usize = 100_000;
+
 /// An identity constraint before its reference is resolved.
 pub(super) struct DraftConstraint {
     name: Reference,
@@ -79,6 +82,12 @@ impl Compiler<'_, '_> {
                 "'{xpath}' is not a path for an identity constraint: write names, '*', '/', './/' and '|'"
             ));
         };
+        let Some(left) = self.path_tokens.checked_sub(tokens.len()) else {
+            return wrong(format!(
+                "the paths of all identity constraints have more than {MOST_TOKENS} names and signs: write fewer alternatives"
+            ));
+        };
+        self.path_tokens = left;
         tokens.split(|token| *token == "|").map(|path| self.path(place, xpath, path, is_field)).collect()
     }
 

@@ -106,6 +106,8 @@ struct Compiler<'r, 'a> {
     /// The place of each element declaration, and the derivations that its `final` excludes from substitution.
     declared: Vec<(Place, Derivations)>,
     constraints: Vec<DraftConstraint>,
+    /// Names and signs that the paths of constraints may still have.
+    path_tokens: usize,
     /// The members of substitution groups, each with its head.
     heads: Vec<(ElementId, ElementId)>,
     global_attributes: Vec<(Name, Attribute)>,
@@ -203,6 +205,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             given_values: Vec::new(),
             declared: Vec::new(),
             constraints: Vec::new(),
+            path_tokens: constraints::MOST_TOKENS,
             heads: Vec::new(),
             global_attributes: Vec::new(),
             types: Vec::new(),
