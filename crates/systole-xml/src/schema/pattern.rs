@@ -74,6 +74,15 @@ pub(crate) fn shortest_of_all(
     intersection::shortest(&trees, lengths, MOST, spend)
 }
 
+/// Number of escapes in a pattern that stand for classes of hundreds of ranges.
+pub(crate) fn class_escapes(pattern: &str) -> usize {
+    let (mut bytes, mut count) = (pattern.bytes(), 0);
+    while let Some(byte) = bytes.next() {
+        count += usize::from(byte == b'\\' && bytes.next().is_some_and(|name| b"pPwWiIcC".contains(&name)));
+    }
+    count
+}
+
 /// Approximate number of states of the automaton of a pattern, with those of its alphabet; 0 if it is no pattern.
 pub(crate) fn states(pattern: &str) -> usize {
     let Ok(tree) = tree(&[pattern]) else { return 0 };

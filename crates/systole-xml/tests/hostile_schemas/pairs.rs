@@ -31,6 +31,9 @@ fn patterns() -> Vec<Hostile> {
             pattern("\\p{L}{1,400}") + &pattern(&format!("x{i}"))
         }),
         each("10,000 types with a small pattern each", 10_000, &|i| pattern(&format!("x{i}"))),
+        each("100 types with 2,000 differences of classes each", 100, &|i| {
+            pattern(&("[^\\P{L}-[\\p{L}-[a]]]".repeat(2_000) + &i.to_string()))
+        }),
         each("2,000 types with a pattern of four classes each", 2_000, &|i| {
             pattern(&format!("[a-z]{{3}}\\d+-[A-Z0-9]{{2,{}}}", 3 + i))
         }),
@@ -144,6 +147,11 @@ fn values() -> Vec<Hostile> {
 fn keys() -> Vec<Hostile> {
     let paths = "<xs:selector xpath='a'/><xs:field xpath='@b'/>";
     vec![
+        one("120 keys of 16,000 paths each", {
+            let paths = vec!["a"; 16_000].join("|");
+            let key = |i| format!("<xs:key name='k{i}'><xs:selector xpath='{paths}'/><xs:field xpath='@a'/></xs:key>");
+            format!("<xs:element name='r'>{}</xs:element>", many(120, key))
+        }),
         one("5,000 references to 5,000 keys of one element", {
             let keys = many(5_000, |i| format!("<xs:key name='k{i}'>{paths}</xs:key>"));
             let references =

@@ -208,6 +208,8 @@ impl Compiler<'_, '_> {
         const MOST: usize = 250_000;
         /// An automaton takes about as long as so many states beside its own.
         const AUTOMATON: usize = 60;
+        /// An escape of many characters takes about as long to become a class as so many states.
+        const CLASS: usize = 50;
         let patterns = || facets.iter().zip(scopes).filter(|(facet, _)| facet.name == "pattern");
         let all: Vec<&str> = patterns().map(|(facet, _)| facet.value).collect();
         if all.is_empty() || !self.patterns.insert(pattern::key(&all)) {
@@ -215,7 +217,10 @@ impl Compiler<'_, '_> {
         }
         self.pattern_states += AUTOMATON;
         for (facet, scope) in patterns() {
-            let states = pattern::states(facet.value);
+            // What the classes take to be made is counted first, since a difference of two may be small.
+            let classes = CLASS.saturating_mul(pattern::class_escapes(facet.value));
+            let room = MOST.saturating_sub(self.pattern_states);
+            let states = if classes > room { classes } else { classes.saturating_add(pattern::states(facet.value)) };
             self.pattern_states = self.pattern_states.saturating_add(states);
             if self.pattern_states > MOST {
                 let why = if states > MOST { pattern::TOO_LARGE } else { TOO_MANY };
