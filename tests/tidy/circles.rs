@@ -103,7 +103,7 @@ fn resolve(from: &[String], path: &[String], modules: &BTreeMap<Module, String>)
     Some(at)
 }
 
-/// What the modules below a parent use of those beside them.
+/// The uses of modules below a parent among each other.
 fn beside<'a>(
     parent: &[String],
     uses: &'a BTreeSet<(Module, Module)>,

@@ -14,6 +14,7 @@ use systole_xml::schema::PayloadSchema;
 use super::Describe;
 use super::failure::Failure;
 use super::print;
+use super::units;
 
 /// Part of a payload's description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,8 +140,7 @@ fn sender<'c>(payload: &QName, config: &'c Config) -> Option<&'c ClientContract>
 
 /// A text that names no payload.
 fn mistaken(mistake: Mistake) -> Failure {
-    let help = mistake.help().map_or_else(String::new, |help| format!(": {help}"));
-    Failure::unusable(format!("{mistake}{help}"))
+    Failure::unusable(units::told(&mistake))
 }
 
 fn unknown(payload: &QName, config: &Config) -> Failure {

@@ -30,7 +30,7 @@ pub(super) enum Failure {
     Refused { code: u8, message: String },
 }
 
-/// What becomes of the work that was acknowledged.
+/// The fate of the work that was acknowledged.
 fn remedy(breakdown: &Breakdown) -> &'static str {
     match breakdown {
         Breakdown::Journal(error) if error.kind() == JournalErrorKind::Moved => {

@@ -14,6 +14,7 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
     parse_size(text).map_err(|mistake| told(&mistake))
 }
 
-fn told(mistake: &Mistake) -> String {
+/// A mistake with the help for it.
+pub(super) fn told(mistake: &Mistake) -> String {
     mistake.help().map_or_else(|| mistake.to_string(), |help| format!("{mistake}: {help}"))
 }

@@ -88,8 +88,11 @@ pub(super) fn with_sendable<'a>(
         }
     };
     let Some(shown) = near.or(sendable.clone().next()) else { return fault };
-    let example = catalog.get(shown).and_then(|schema| schema.example()).map(|example| example.as_str().to_owned());
-    with_rule(fault, rule, None, example)
+    with_rule(fault, rule, None, example_of(shown, catalog))
+}
+
+fn example_of(payload: &QName, catalog: &Catalog) -> Option<String> {
+    Some(catalog.get(payload)?.example()?.as_str().to_owned())
 }
 
 fn near_call<'a>(payload: &QName, calls: &'a [QName]) -> Option<&'a QName> {
@@ -106,8 +109,7 @@ pub(super) fn other_message(field: &str, named: &str, own: &dyn std::fmt::Displa
 /// A payload that breaks its contract: with the rule, its place and an example.
 pub(super) fn payload(qname: &QName, error: &SchemaError, catalog: &Catalog) -> Fault {
     let fault = Fault::new(FaultCode::Payload, format!("a payload {qname} breaks its contract"));
-    let example = catalog.get(qname).and_then(|schema| schema.example()).map(|example| example.as_str().to_owned());
-    with_rule(fault, error.to_string(), error.at, example)
+    with_rule(fault, error.to_string(), error.at, example_of(qname, catalog))
 }
 
 pub(super) fn unencodable(error: &EncodeError) -> Fault {

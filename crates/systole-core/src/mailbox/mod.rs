@@ -185,23 +185,23 @@ impl Mailboxes {
 
     /// Mailbox that a message is in, and its state, if it is remembered.
     pub fn find(&self, id: MessageId) -> Option<(&Name, MailState)> {
-        let (name, seq) = self.places.get(&id)?;
-        Some((name, self.boxes.get(name)?.entries.get(seq)?.status.state))
+        self.known(id).map(|(name, entry)| (name, entry.status.state))
     }
 
     /// Mailbox that a message is in, and its thread, if it is remembered.
     pub fn place_of(&self, id: MessageId) -> Option<(&Name, ThreadId)> {
-        let (name, seq) = self.places.get(&id)?;
-        Some((name, self.boxes.get(name)?.entries.get(seq)?.thread))
+        self.known(id).map(|(name, entry)| (name, entry.thread))
     }
 
     /// Returns whether a reader has a message by a lease or a hold.
     pub fn is_leased(&self, id: MessageId, now: Time) -> bool {
-        let entry = || {
-            let (name, seq) = self.places.get(&id)?;
-            self.boxes.get(name)?.entries.get(seq)
-        };
-        entry().is_some_and(|entry| entry.is_open() && entry.status.receipt.is_some() && entry.status.due > now)
+        self.known(id)
+            .is_some_and(|(_, entry)| entry.is_open() && entry.status.receipt.is_some() && entry.status.due > now)
+    }
+
+    fn known(&self, id: MessageId) -> Option<(&Name, &Entry)> {
+        let (name, seq) = self.places.get(&id)?;
+        Some((name, self.boxes.get(name)?.entries.get(seq)?))
     }
 
     /// Returns whether a mailbox has a message that can be delivered now.

@@ -31,7 +31,7 @@ pub enum RepairError {
         at: Position,
         /// The construct that it opens.
         construct: &'static str,
-        /// Its end.
+        /// End of the construct.
         end: &'static str,
     },
     /// A misspelt start of a comment or of a CDATA section.

@@ -68,7 +68,7 @@
 //! that nothing declares is text where text may stand; a declared one that may not stand here ends the
 //! open elements that have no end tags, up to where it may stand; if it may stand nowhere there, and has no end tag of
 //! its own, it is text. As a word of a line of text (`an <em> tag`), where it may stand, it is refused without an end tag.
-//! What is closed stays as it is: validation judges it.
+//! Closed elements stay as they are: validation judges them.
 //!
 //! **Text.** `&` stays only as a reference that XML has. Entities of HTML become characters; without
 //! `;` nothing is a reference. `]]>` is escaped; a second one behind a CDATA section is refused.

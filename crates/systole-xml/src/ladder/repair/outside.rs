@@ -182,7 +182,7 @@ impl<'t> Scanner<'t> {
                 self.instruction(end, target, well_formed)?;
                 self.outside.gap = end;
             }
-            Markup::EndTag { name, end, .. } if self.ends_thought(name) => self.drop_thought_before(end),
+            Markup::EndTag { name, end, .. } if self.is_undeclared_thought(name) => self.drop_thought_before(end),
             Markup::EndTag { name, end, well_formed: true } => {
                 self.flush(at);
                 // The end tag behind the prose may be the one that was meant, and the first one text.
@@ -196,7 +196,7 @@ impl<'t> Scanner<'t> {
             Markup::EndTag { .. } => self.advance(at + 1),
             Markup::Cut => return Err(self.cut(at)),
             Markup::Text => match self.tags.read(at) {
-                Reading::Tag(tag) if self.begins_thought(&tag) => self.thought(&tag),
+                Reading::Tag(tag) if self.is_undeclared_thought(tag.name) => self.thought(&tag),
                 Reading::Tag(tag) if self.is_mention(&tag) => self.skip(tag.end),
                 Reading::Tag(tag) if self.is_thought(&tag) => {
                     self.outside.in_thought |= !TOKENS.contains(&tag.name);
@@ -252,12 +252,13 @@ impl<'t> Scanner<'t> {
             && self.outside.in_prose
             && !tag.empty
             && (self.reads_as_text(tag)
-                || ((tag.valueless || glued || is_second || self.is_unknown(tag)) && !self.pairs.is_closed(tag.start)))
+                || ((tag.valueless || glued || is_second || self.is_unknown(tag.name))
+                    && !self.pairs.is_closed(tag.start)))
     }
 
     /// Tells whether the contract has no element of this name.
-    fn is_unknown(&self, tag: &StartTag<'t>) -> bool {
-        let local = split_prefix(tag.name).1;
+    fn is_unknown(&self, name: &str) -> bool {
+        let local = split_prefix(name).1;
         !self.vocabulary.is_empty() && !self.vocabulary.knows(local) && local != "message"
     }
 
@@ -266,20 +267,14 @@ impl<'t> Scanner<'t> {
         self.outside.skipping
             && !tag.empty
             && tag.count == 0
-            && (is_thought(&key(tag.name)) || TOKENS.contains(&tag.name) || self.is_unknown(tag))
+            && (is_thought(&key(tag.name)) || TOKENS.contains(&tag.name) || self.is_unknown(tag.name))
             && !self.pairs.is_closed(tag.start)
     }
 
-    /// Tests a tag for the start of thoughts in the output of an emitter whose contract declares no such element.
-    fn begins_thought(&self, tag: &StartTag<'t>) -> bool {
-        self.shape == Shape::Fragment && is_thought(split_prefix(tag.name).1) && self.is_unknown(tag)
-    }
-
-    /// Tests an end tag for the end of thoughts whose start tag stands in the prompt of the model.
-    fn ends_thought(&self, name: &str) -> bool {
-        let local = split_prefix(name).1;
-        let is_unknown = !self.vocabulary.is_empty() && !self.vocabulary.knows(local);
-        self.shape == Shape::Fragment && is_thought(local) && is_unknown
+    /// Tests the name of a tag for thoughts in the output of an emitter whose contract declares no such element.
+    /// An end tag alone ends thoughts whose start tag stands in the prompt of the model.
+    fn is_undeclared_thought(&self, name: &str) -> bool {
+        self.shape == Shape::Fragment && is_thought(split_prefix(name).1) && self.is_unknown(name)
     }
 
     /// Drops all before the end of thoughts that began in the prompt of the model.
