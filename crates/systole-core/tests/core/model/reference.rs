@@ -318,8 +318,9 @@ impl Model {
             match *say {
                 Say::Reply { .. } => unreachable!("a valid reply is the answer, and awaited calls hold none"),
                 Say::Continue { n, after, .. } => {
-                    valid = true;
-                    if self.reserved(thread) >= self.plan.mailbox {
+                    let has_room = self.reserved(thread) < self.plan.mailbox;
+                    valid |= has_room;
+                    if !has_room {
                         self.fault_own(thread, "limit", Debt::None);
                     } else if after.is_zero() {
                         let (from, what) = (format!("l{me}"), What::Payload(format!("q{me} {n}")));
@@ -338,18 +339,18 @@ impl Model {
                         }
                         let payload = format!("{} {n}", self.plan.local(target));
                         let listener = self.plan.targets(target)[copy];
-                        valid = true;
-                        if self.place(thread, listener, payload, &format!("l{me}"), debt(copy), None, None).is_none() {
-                            self.fault_own(thread, "limit", debt(copy));
+                        match self.place(thread, listener, payload, &format!("l{me}"), debt(copy), None, None) {
+                            Some(_) => valid = true,
+                            None => self.fault_own(thread, "limit", debt(copy)),
                         }
                     }
                 }
                 Say::Spawn { target, n, .. } => {
                     let payload = format!("{} {n}", self.plan.local(target));
                     let listener = self.plan.targets(target)[0];
-                    valid = true;
                     match self.place(thread, listener, payload, &format!("l{me}"), debt(1), None, None) {
                         Some(child) => {
+                            valid = true;
                             (self.threads[child].backlog, self.threads[child].spawned) = (Some(VecDeque::new()), true);
                             self.deliver(
                                 thread,
@@ -365,7 +366,6 @@ impl Model {
                     if !self.threads[child].open {
                         self.fault_own(thread, "route", debt(0));
                     } else {
-                        valid = true;
                         let payload = What::Payload(format!("{} {n}", self.plan.local(target)));
                         let mail = Mail { from: format!("l{me}"), what: payload, answers: Debt::None };
                         if self.threads[thread].depth >= self.plan.depth
@@ -374,6 +374,7 @@ impl Model {
                         {
                             self.fault_own(thread, "limit", debt(0));
                         } else {
+                            valid = true;
                             let backlog = self.threads[child].backlog.as_mut().expect("it is spawned");
                             backlog.push_back((mail, debt(0)));
                             self.next_call(child);
