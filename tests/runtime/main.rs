@@ -1,15 +1,25 @@
-//! The runtime from outside: real threads, real actors, no simulated clock.
+//! The runtime from outside: real threads and actors, task inboxes, deliveries, models, `organism.yaml`, the test kit.
 
 #[path = "../oracle/mod.rs"]
 mod oracle;
 
+mod attack;
 mod blocked;
 mod calculator;
 mod calls;
+mod config;
 mod edge;
 mod ending;
 mod failing;
 mod functions;
+mod hostile;
+mod inbox;
 mod kinds;
+#[cfg(feature = "gateway")]
+mod model;
 mod order;
+#[cfg(feature = "gateway")]
+mod outbound;
 mod start;
+mod testing;
+mod ui;

@@ -17,7 +17,7 @@ mod order;
 mod path;
 mod peer;
 mod push;
-#[path = "../../../systole-core/tests/durable/random.rs"]
+#[path = "../../../systole-core/tests/core/durable/random.rs"]
 mod random;
 mod stop;
 mod survive;

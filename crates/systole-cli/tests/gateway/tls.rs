@@ -15,7 +15,7 @@ use crate::kit::{Site, Who, answer, ask, organism};
 
 /// A certificate of the tests: an authority's, or that for `localhost` and 127.0.0.1.
 fn file(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/outbound/tls").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/tls").join(name)
 }
 
 fn site(more: &str) -> Site {

@@ -3,10 +3,11 @@
 #[path = "../gateway/kit.rs"]
 #[allow(dead_code)]
 mod kit;
-#[path = "../../../../tests/outbound/peer.rs"]
+#[path = "../../../../tests/runtime/outbound/peer.rs"]
 #[allow(dead_code)]
 mod peer;
-#[path = "../waiting/mod.rs"]
+#[allow(dead_code, clippy::disallowed_methods, reason = "it waits for real processes; not all of it here")]
+#[path = "../cli/kit/waiting.rs"]
 mod waiting;
 
 mod agent_loop;

@@ -1,4 +1,4 @@
-//! The core, by scenario: each test pins one rule of the specification.
+//! The core, by scenario: each test pins one rule of the specification. `durable` crashes it in random histories.
 
 mod harness;
 mod model;
@@ -10,6 +10,7 @@ mod budgets;
 mod chaos;
 mod conversations;
 mod dead;
+mod durable;
 mod entrance;
 mod fairness;
 mod fanout;
@@ -17,6 +18,7 @@ mod faults;
 mod greedy;
 mod limits;
 mod meta;
+mod protocol;
 mod raw;
 mod responses;
 mod routing;

@@ -1,0 +1,122 @@
+//! `systole ask` as a process: one message in, one answer out, and the exit code.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::kit::fresh;
+
+const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run");
+
+/// Exit code, standard output, standard error.
+fn ask(directory: &Path, args: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .arg("ask")
+        .args(args)
+        .current_dir(directory)
+        .env_remove("SYSTOLE_LOG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that reads no standard input may have ended.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn said(args: &[&str], input: &str) -> (i32, String, String) {
+    ask(Path::new(RUN), args, input)
+}
+
+#[test]
+fn a_reply_is_printed_alone() {
+    let swarm = Path::new(RUN).join("../../../examples/swarm");
+    let question = "<question><subject>R&D</subject><figure>20</figure><figure>22</figure></question>";
+    let (code, out, err) = ask(&swarm, &["organism.yaml", question], "");
+    assert_eq!(code, 0, "{err}");
+    let alone = out.starts_with("<answer xmlns=\"urn:example:research:v1\">") && out.lines().count() == 1;
+    assert!(alone && out.contains("<total>42</total>"), "{out}");
+    assert_eq!(err, "", "nothing is shown but what is wrong");
+}
+
+#[test]
+fn a_message_comes_from_standard_input_and_an_answer_in_its_envelope() {
+    let say = "<say xmlns='urn:t'>hello</say>";
+    let (code, out, err) = said(&["things.yaml", "-", "--envelope"], say);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        out.starts_with("<message ") && out.contains("<from>parrot</from>") && out.contains(">hello</say>"),
+        "{out}"
+    );
+    let (envelope, meta) = ("https://xml-pipeline.org/ns/envelope/v1", "<meta><to>parrot</to></meta>");
+    let message = format!("<message xmlns='{envelope}'>{meta}{say}</message>");
+    let (code, out, err) = said(&["things.yaml", &message], "");
+    assert_eq!((code, out.as_str()), (0, "<say xmlns=\"urn:t\">hello</say>\n"), "{err}");
+}
+
+#[test]
+fn a_fault_is_an_answer_that_says_no() {
+    let (code, out, err) = said(&["things.yaml", "<fail xmlns='urn:t'/>"], "");
+    assert!(code == 1 && out.contains("<code>failed</code>") && out.contains("exited with status 3"), "{out}{err}");
+    let (code, out, _) = said(&["things.yaml", "<nothing xmlns='urn:t'/>"], "");
+    assert!(
+        code == 1 && out.contains("<code>envelope</code>") && out.contains("a payload that its sender may call"),
+        "{out}"
+    );
+}
+
+#[test]
+fn the_words_of_a_program_are_shown_if_it_fails() {
+    let folder = fresh("words");
+    std::fs::create_dir_all(&folder).unwrap();
+    let schema = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:w'>\
+                  <xs:element name='good' type='xs:string'/><xs:element name='bad' type='xs:string'/></xs:schema>";
+    std::fs::write(folder.join("w.xsd"), schema).unwrap();
+    let listener = |name: &str, code: u32| {
+        format!(
+            "  - name: {name}\n    schemas: [w.xsd]\n    accepts: ['{{urn:w}}{name}']\n    replies: ['{{urn:w}}good']\n    \
+             command: [sh, -c, 'echo {name} words >&2; echo \"<good xmlns=\\\"urn:w\\\">so</good>\"; exit {code}']\n"
+        )
+    };
+    let organism = format!(
+        "organism: {{ name: w }}\nclients: [{{ name: cli, calls: [good, bad] }}]\nlisteners:\n{}{}",
+        listener("good", 0),
+        listener("bad", 3)
+    );
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let (code, out, err) = ask(&folder, &["organism.yaml", "<good xmlns='urn:w'/>"], "");
+    assert_eq!((code, &*out, &*err), (0, "<good xmlns=\"urn:w\">so</good>\n", ""));
+    let (code, _, err) = ask(&folder, &["organism.yaml", "<bad xmlns='urn:w'/>"], "");
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("bad| bad words\n") && err.contains("warn a command failed listener=bad"), "{err}");
+    assert!(err.find("bad| bad words") < err.find("warn a command failed"), "{err}");
+}
+
+#[test]
+fn an_answer_that_does_not_come_in_time_is_none() {
+    let pid = fresh("ask");
+    let hang = format!("<hang xmlns='urn:t'>{}</hang>", pid.display());
+    let (code, out, err) = said(&["things.yaml", &hang, "--within", "200ms"], "");
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("no answer came in time"), "{err}");
+    let _ = std::fs::remove_file(&pid);
+}
+
+#[test]
+fn what_can_not_be_asked_is_told() {
+    let (code, out, err) = said(&["things.yaml", "-"], "");
+    assert!(code == 2 && out.is_empty() && err.contains("there is no message: write a payload"), "{err}");
+    let two = "<say xmlns='urn:t'>a</say><say xmlns='urn:t'>b</say>";
+    let (code, out, err) = said(&["things.yaml", two], "");
+    assert!(code == 2 && out.is_empty() && err.contains("more than one message: systole run"), "{err}");
+    let (code, _, err) = said(&["quiet.yaml", "<say xmlns='urn:t'>a</say>"], "");
+    assert!(code == 2 && err.contains("there is no client 'cli'"), "{err}");
+    let (code, _, err) = said(&["no-such.yaml", "<a/>"], "");
+    assert!(code == 2 && err.contains("can't read no-such.yaml"), "{err}");
+    let (code, _, err) = said(&["things.yaml", "<a/>", "--within", "soon"], "");
+    assert!(code == 2 && err.contains("'soon' is no duration"), "{err}");
+}

@@ -1,0 +1,205 @@
+//! The organisms of the guide: each, whole or in part, is accepted by `systole check`, and those that are whole answer where no
+//! other party has to.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::kit::fresh;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
+
+/// An empty folder, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = fresh(&format!("guide-{name}"));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        fs::write(self.0.join(file), text).unwrap();
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.0.join(file)).unwrap()
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        Command::new(PROGRAM).args(args).current_dir(&self.0).output().unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The blocks of code of a page: language and text.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let fenced = page.split("\n```").skip(1).step_by(2);
+    fenced.filter_map(|block| block.split_once('\n')).collect()
+}
+
+#[test]
+fn each_kind_of_listener_is_an_organism() {
+    let page = include_str!("../../../../docs/listeners.md");
+    let blocks = blocks(page);
+    let folder = Folder::new("listeners");
+    let files =
+        [("xml", "schema.xsd", "<xs:schema"), ("python", "agent.py", "import"), ("yaml script", "script.yaml", "- ")];
+    for (language, file, start) in files {
+        let found = blocks.iter().find(|(has, text)| *has == language && text.starts_with(start));
+        folder.write(file, found.unwrap_or_else(|| panic!("{file} is not there")).1);
+    }
+    let (mut checked, mut asked) = (0, 0);
+    for (_, organism) in blocks.iter().filter(|(_, text)| text.starts_with("organism:")) {
+        folder.write("organism.yaml", organism);
+        let output = folder.run(&["check", "organism.yaml"]);
+        assert!(output.status.success(), "{organism}\n{output:?}");
+        checked += 1;
+        // People, agents elsewhere and owners of jobs answer in their own time.
+        if ["human:", "remote:", "job:"].iter().any(|kind| organism.contains(kind)) {
+            continue;
+        }
+        let output = folder.run(&["ask", "organism.yaml", "<hello>Ada</hello>"]);
+        let answer = String::from_utf8(output.stdout).unwrap();
+        let is_reply = answer.contains(" xmlns=\"urn:example:hello:v1\">") && !answer.contains("error");
+        assert!(output.status.success() && is_reply, "{organism}\n{answer}");
+        asked += 1;
+    }
+    assert_eq!((checked, asked), (7, 4), "the organisms of the page were found");
+}
+
+/// A fragment with what it leaves out, so that it is a whole organism.
+fn completed(fragment: &str) -> String {
+    let mut organism = format!("{fragment}\n");
+    let has = |organism: &str, key: &str| organism.lines().any(|line| line.starts_with(key));
+    if has(fragment, "organism:") {
+        return organism;
+    }
+    organism += "organism: { name: fragment }\n";
+    if !has(fragment, "listeners:") {
+        organism += "listeners:\n  - { name: planner, model: {}, schemas: [planner.xsd], accepts: [\"{urn:planner}task\"], \
+                     replies: [\"{urn:planner}plan\"] }\n";
+    }
+    if organism.contains("model:") && !has(fragment, "llm:") {
+        organism += "llm: { backends: [{ name: script, provider: scripted, script: script.yaml, \
+                     price: { input: 0, output: 0 } }] }\n";
+    }
+    if organism.contains("remote:") && !has(fragment, "gateway:") {
+        let is_molecule = organism.contains("format: molecule");
+        organism += &format!("gateway: {{ listen: 127.0.0.1:0, molecule: {is_molecule} }}\n");
+    }
+    if has(&organism, "gateway:") && !has(fragment, "durability:") {
+        organism += "durability: process\n";
+    }
+    organism
+}
+
+/// Writes the files that an organism names. A schema declares all words of the organism in the namespace that has the
+/// name of its file, or else in the first.
+fn write_files(folder: &Folder, organism: &str) {
+    let words = organism.split(|c: char| !(c.is_ascii_alphanumeric() || "_.-".contains(c)));
+    let words: BTreeSet<&str> = words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic())).collect();
+    let parts = organism.split(|c: char| c.is_whitespace() || "\"{},".contains(c));
+    let namespaces: Vec<&str> = parts.filter(|part| part.starts_with("urn:")).collect();
+    let elements = words.iter().filter(|word| !word.contains('.'));
+    let elements: String = elements.map(|word| format!("<xs:element name='{word}' type='xs:string'/>")).collect();
+    for file in words.iter().filter(|word| word.contains('.')) {
+        if let Some(name) = file.strip_suffix(".xsd") {
+            let own = namespaces.iter().find(|namespace| namespace.contains(&format!(":{name}:")));
+            let namespace = own.or(namespaces.first()).unwrap();
+            let start = format!("xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='{namespace}'");
+            folder.write(file, &format!("<xs:schema {start}>{elements}</xs:schema>"));
+        } else if [".py", ".md", ".secret"].iter().any(|ending| file.ends_with(ending)) {
+            folder.write(file, "a file of the fragment\n");
+        }
+    }
+    folder.write("cert.pem", include_str!("../../../../tests/fixtures/tls/cert.pem"));
+    folder.write("key.pem", include_str!("../../../../tests/fixtures/tls/key.pem"));
+}
+
+/// An info string `yaml script` is the script of a backend; `yaml` is an organism, or keys of one.
+#[test]
+fn each_fragment_is_part_of_an_organism() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let mut checked = 0;
+    for path in pages.chain([root.join("README.md")]) {
+        let page = fs::read_to_string(&path).unwrap();
+        for (language, fragment) in blocks(&page) {
+            let (fragment, script) = match language {
+                "yaml" => (fragment, "- answer: Hello\n"),
+                "yaml script" => ("", fragment),
+                _ => continue,
+            };
+            if fragment.contains("format: molecule  ") && !cfg!(feature = "compat-molecule") {
+                continue;
+            }
+            let folder = Folder::new("fragment");
+            let organism = completed(fragment);
+            write_files(&folder, &organism);
+            folder.write("script.yaml", script);
+            folder.write("organism.yaml", &organism);
+            let output = folder.run(&["check", "organism.yaml"]);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success(), "{}:\n{organism}\n{said}", path.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "only {checked} fragments found: the search is broken");
+}
+
+#[test]
+fn the_page_of_keys_holds_the_reference() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/keys.md");
+    let page = fs::read_to_string(path).unwrap();
+    let shown = blocks(&page)[0].1.trim_end();
+    let reference = systole::config::REFERENCE.trim_end();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return fs::write(path, page.replacen(shown, reference, 1)).unwrap();
+    }
+    assert_eq!(shown, reference, "docs/keys.md: UPDATE_GOLDEN=1 writes it");
+}
+
+#[test]
+fn the_core_answers_as_the_page_shows() {
+    let page = include_str!("../../../../docs/core.md");
+    let blocks = blocks(page);
+    let folder = Folder::new("core");
+    for (file, start) in [("schema.xsd", "<xs:schema"), ("organism.yaml", "organism:"), ("desk.py", "import")] {
+        let found = blocks.iter().find(|(_, text)| text.starts_with(start));
+        folder.write(file, found.unwrap_or_else(|| panic!("{file} is not there")).1);
+    }
+    let mut asked = 0;
+    for (_, shown) in blocks.iter().filter(|(language, _)| *language == "console") {
+        let (command, answer) = shown.split_once('\n').unwrap();
+        let message = command.strip_prefix("$ systole ask organism.yaml '").and_then(|rest| rest.strip_suffix('\''));
+        let output = folder.run(&["ask", "organism.yaml", message.unwrap_or_else(|| panic!("{command}"))]);
+        assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), answer.trim_end(), "{command}");
+        asked += 1;
+    }
+    assert_eq!(asked, 6, "the requests of the page were found");
+}
+
+#[test]
+fn the_first_organisms_are_those_that_run() {
+    let page = include_str!("../../../../docs/start.md");
+    let folder = Folder::new("start");
+    assert!(folder.run(&["new", "hello", "first"]).status.success());
+    for file in ["organism.yaml", "schema.xsd", "task.xml"] {
+        assert!(page.contains(folder.read(&format!("first/{file}")).trim_end()), "docs/start.md: {file} differs");
+    }
+    let (_, program) = *blocks(include_str!("../../../../README.md")).iter().find(|(has, _)| *has == "rust").unwrap();
+    assert!(page.contains(program), "docs/start.md: the program differs from the README's, which is built and run");
+    let organism = folder.run(&["run", "first/organism.yaml", "first/task.xml", "--until-idle", "--quiet"]);
+    let answer = folder.read("first/answer.xml");
+    let printed = String::from_utf8(organism.stdout).unwrap();
+    assert!(printed.contains(answer.trim_end()) && page.contains(answer.trim_end()), "{printed}");
+}

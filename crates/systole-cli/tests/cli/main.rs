@@ -1,0 +1,33 @@
+//! The program `systole` as a process: its commands, their output and exit codes, its workers, commands and models.
+
+#![allow(clippy::disallowed_methods, reason = "the tests wait for real processes")]
+
+mod kit;
+#[path = "../../../../tests/oracle/mod.rs"]
+mod oracle;
+
+mod ask;
+mod check;
+mod demo;
+mod describe;
+mod durable;
+mod fork;
+mod guide;
+mod journal;
+mod killed;
+mod manual;
+mod model;
+mod new;
+mod people;
+mod pictures;
+mod refused;
+mod run;
+#[cfg(feature = "gateway")]
+mod secrets;
+mod watch;
+mod worker;
+mod worker_killed;
+mod worker_node;
+mod worker_record;
+mod worker_test;
+mod xml;

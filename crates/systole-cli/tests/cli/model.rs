@@ -1,0 +1,686 @@
+//! `model:` with the real program, against a server on this machine that speaks the protocols of providers.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::kit::running::Running;
+use crate::kit::waiting::{runs, until};
+use crate::kit::{fresh, has};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
+  <xs:element name="do" type="xs:string"/><xs:element name="say" type="xs:string"/><xs:element name="ask" type="xs:string"/>
+</xs:schema>"#;
+
+/// The key that no file, line or answer may hold.
+const KEY: &str = "sk-very-secret-0123456789";
+
+const SAID: &str = "<say xmlns='urn:t'>R&D</say>";
+
+/// The server's reaction to a request.
+#[derive(Clone)]
+enum Step {
+    /// A whole answer, streamed: `stop`, or another reason to end.
+    Say(&'static str, &'static str),
+    /// Another status, with headers and a body.
+    Refuse(u16, &'static str, String),
+    /// An answer that breaks off.
+    CutOff(&'static str),
+    /// An answer once a file is there.
+    Hold(PathBuf),
+    /// An answer that grows until a file is there.
+    Grow(PathBuf),
+}
+use Step::{CutOff, Grow, Hold, Refuse, Say};
+
+/// A request as the server got it.
+#[derive(Clone)]
+struct Asked {
+    head: String,
+    body: Value,
+}
+
+/// A provider on this machine.
+struct Server {
+    url: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Server {
+    fn start(steps: impl IntoIterator<Item = Step>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let steps: Arc<Mutex<VecDeque<Step>>> = Arc::new(Mutex::new(steps.into_iter().collect()));
+        let noted = asked.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (noted, steps) = (noted.clone(), steps.clone());
+                // A client that goes away is no matter.
+                std::thread::spawn(move || stream.and_then(|stream| serve(stream, &noted, &steps)));
+            }
+        });
+        Self { url, asked }
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    fn count(&self) -> usize {
+        self.asked().len()
+    }
+}
+
+fn serve(stream: TcpStream, asked: &Mutex<Vec<Asked>>, steps: &Mutex<VecDeque<Step>>) -> std::io::Result<()> {
+    let mut out = stream.try_clone()?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head)? == 0 {
+                return Ok(());
+            }
+        }
+        let length =
+            head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        let mut body = vec![0; length.unwrap_or(0)];
+        reader.read_exact(&mut body)?;
+        let body = serde_json::from_slice(&body).unwrap_or_default();
+        asked.lock().unwrap().push(Asked { head: head.clone(), body });
+        let step = steps.lock().unwrap().pop_front().unwrap_or(Say(SAID, "stop"));
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let kind = if path.ends_with("/api/chat") { "application/x-ndjson" } else { "text/event-stream" };
+        let begin = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n");
+        let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+        match step {
+            Say(text, finish) => write!(out, "{begin}{}0\r\n\r\n", chunk(&spoken(&path, text, finish)))?,
+            Hold(file) => {
+                until("the word to go on", || file.exists().then_some(()));
+                write!(out, "{begin}{}0\r\n\r\n", chunk(&spoken(&path, SAID, "stop")))?;
+            }
+            Grow(file) => {
+                let piece = json!({ "choices": [{ "delta": { "content": "growing\u{1b}[2J " } }] });
+                write!(out, "{begin}")?;
+                while !file.exists() {
+                    write!(out, "{}", chunk(&format!("data: {piece}\n\n")))?;
+                    out.flush()?;
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                write!(out, "{}0\r\n\r\n", chunk(&spoken(&path, SAID, "stop")))?;
+            }
+            Refuse(status, headers, body) => {
+                let length = body.len();
+                write!(out, "HTTP/1.1 {status} Refused\r\n{headers}content-length: {length}\r\n\r\n{body}")?;
+            }
+            CutOff(text) => {
+                let whole = spoken(&path, text, "stop");
+                write!(out, "{begin}{}", chunk(&whole[..whole.len() / 2]))?;
+                return out.shutdown(std::net::Shutdown::Both);
+            }
+        }
+        out.flush()?;
+    }
+}
+
+/// An answer in the protocol of a path.
+fn spoken(path: &str, text: &str, finish: &str) -> String {
+    let events = match path {
+        path if path.ends_with("/chat/completions") => vec![
+            json!({ "model": "m-1", "choices": [{ "delta": { "content": &text[..5] }, "finish_reason": null }] }),
+            json!({ "model": "m-1", "choices": [{ "delta": { "content": &text[5..] }, "finish_reason": null }] }),
+            json!({ "choices": [{ "delta": {}, "finish_reason": finish }] }),
+            json!({ "choices": [], "usage": { "prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details": { "cached_tokens": 400 } } }),
+        ],
+        path if path.ends_with("/v1/messages") => vec![
+            json!({ "type": "message_start", "message": { "model": "m-1", "usage": { "input_tokens": 600, "cache_read_input_tokens": 400, "output_tokens": 1 } } }),
+            json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": &text[..5] } }),
+            json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": &text[5..] } }),
+            json!({ "type": "message_delta", "usage": { "output_tokens": 100 }, "delta": { "stop_reason":
+                match finish { "stop" => "end_turn", "length" => "max_tokens", other => other } } }),
+            json!({ "type": "message_stop" }),
+        ],
+        _ => {
+            let lines = [
+                json!({ "model": "m-1", "message": { "content": text }, "done": false }),
+                json!({ "model": "m-1", "message": { "content": "" }, "done": true, "done_reason": finish, "prompt_eval_count": 1000, "eval_count": 100 }),
+            ];
+            return lines.iter().map(|line| format!("{line}\n")).collect();
+        }
+    };
+    let end = if path.ends_with("/chat/completions") { "data: [DONE]\n\n" } else { "" };
+    events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>() + end
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, backends: &str, keys: &str) -> Self {
+        let path = fresh(&format!("model-{name}"));
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("t.xsd"), SCHEMA).unwrap();
+        fs::write(path.join("planner.md"), "Be brief.\n").unwrap();
+        fs::write(path.join("key"), format!("{KEY}\n")).unwrap();
+        fs::write(path.join("do.xml"), "<do xmlns='urn:t'>go</do>").unwrap();
+        let organism = format!(
+            "organism: {{ name: thought }}\n\
+             clients: [{{ name: cli, calls: ['{{urn:t}}do'] }}]\n\
+             llm: {{ backends: [{backends}] }}\n\
+             {keys}\
+             listeners:\n\
+             - {{ name: planner, description: Plans., model: {{ instructions: planner.md, temperature: 0.2, max_tokens: 500 }}, \
+                  schemas: [t.xsd], accepts: ['{{urn:t}}do'], replies: ['{{urn:t}}say'], calls: ['{{urn:t}}ask'] }}\n\
+             - {{ name: parrot, command: [sh, -c, \"sed 's/ask/say/g'\"], accepts: ['{{urn:t}}ask'], replies: ['{{urn:t}}say'] }}\n"
+        );
+        fs::write(path.join("organism.yaml"), organism).unwrap();
+        Self(path)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(args).current_dir(&self.0).env_remove("SYSTOLE_LOG").env("THE_KEY", KEY);
+        command
+    }
+
+    fn systole(&self, args: &[&str]) -> Output {
+        self.command(args).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Runs the organism for one message; standard output and standard error.
+    fn run(&self) -> (String, String) {
+        let output = self.systole(&["run", "organism.yaml", "do.xml", "--until-idle", "--json"]);
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr))
+    }
+
+    fn start(&self, files: &[&str]) -> Running {
+        let mut command = self.command(&["run", "organism.yaml", "--json"]);
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.0.join("log")).unwrap();
+        let child = command.args(files).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn();
+        Running::of(child.unwrap())
+    }
+
+    /// The contents of all files of the folder, but the key itself.
+    fn everything(&self) -> Vec<u8> {
+        let files = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| !file.ends_with("key")).flat_map(|file| fs::read(file).unwrap()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Running {
+    fn kill(mut self) -> String {
+        kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), Signal::KILL).unwrap();
+        self.child.wait().unwrap();
+        assert!(!runs(&self.child.id().to_string()));
+        self.out.rest()
+    }
+}
+
+/// The events of a kind among lines of JSON.
+fn events(lines: &str, kind: &str) -> Vec<Value> {
+    let lines = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter(|event| event["event"] == kind).collect()
+}
+
+#[test]
+fn each_protocol_is_spoken() {
+    for provider in ["openai", "anthropic", "ollama"] {
+        let server = Server::start([]);
+        let base = if provider == "openai" { format!("{}/v1", server.url) } else { server.url.clone() };
+        let backend = format!(
+            "{{ name: main, provider: {provider}, model: m, url: \"{base}\", api_key_file: key, \
+             price: {{ input: 3, output: 15, cached: 0.3 }}, context: 9000 }}"
+        );
+        let folder = Folder::new(provider, &backend, "");
+        let (out, err) = folder.run();
+        has(&out, &[">R&amp;D</say>"]);
+        let [Asked { head, body }] = &server.asked()[..] else { panic!("{err}") };
+        let prompt = folder.systole(&["prompt", "organism.yaml", "--listener", "planner"]);
+        let prompt = String::from_utf8(prompt.stdout).unwrap();
+        has(&prompt, &["Be brief.\n\nYou are planner", "<ask> goes to parrot"]);
+        let user = json!({ "role": "user", "content": "From cli:\n<do xmlns=\"urn:t\">go</do>" });
+        let messages = match provider {
+            "anthropic" => {
+                assert_eq!(body["system"][0]["text"], prompt);
+                json!([user])
+            }
+            _ => json!([{ "role": "system", "content": prompt }, user]),
+        };
+        assert_eq!((&body["messages"], &body["model"], &body["stream"]), (&messages, &json!("m"), &json!(true)));
+        let options = if provider == "ollama" { &body["options"] } else { body };
+        assert_eq!(options["temperature"], 0.2);
+        assert_eq!(options[if provider == "ollama" { "num_predict" } else { "max_tokens" }], 500);
+        let (path, header) = match provider {
+            "openai" => ("POST /v1/chat/completions ", format!("authorization: Bearer {KEY}")),
+            "anthropic" => ("POST /v1/messages ", format!("x-api-key: {KEY}\r\n")),
+            _ => ("POST /api/chat ", format!("authorization: Bearer {KEY}")),
+        };
+        has(head, &[path, &header]);
+        let answered = events(&err, "model-answered");
+        let cached = if provider == "ollama" { 0 } else { 400 };
+        let cost = if provider == "ollama" { 0.0045 } else { 0.00342 };
+        assert_eq!(answered.len(), 1, "{err}");
+        let of = |field: &str| &answered[0][field];
+        assert_eq!((of("by"), of("backend"), of("model")), (&json!("planner"), &json!("main"), &json!("m-1")));
+        assert_eq!((of("input_tokens"), of("output_tokens")), (&json!(1000), &json!(100)));
+        assert_eq!((of("cached_tokens"), of("cost")), (&json!(cached), &json!(cost)));
+    }
+}
+
+#[test]
+fn failures_that_pass_are_tried_again() {
+    let steps = [
+        Refuse(429, "retry-after: 1\r\n", "slow down".to_owned()),
+        CutOff(SAID),
+        Refuse(500, "", "no idea".to_owned()),
+    ];
+    let server = Server::start(steps);
+    let folder =
+        Folder::new("again", &format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url), "");
+    let (out, err) = folder.run();
+    has(&out, &[">R&amp;D</say>"]);
+    assert_eq!(server.count(), 4);
+    has(&err, &["slow down", "no idea", "a model did not answer"]);
+    let bodies: Vec<Value> = server.asked().into_iter().map(|asked| asked.body).collect();
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "each attempt is the same request");
+}
+
+#[test]
+fn an_answer_that_was_cut_is_never_mended() {
+    for (provider, finish) in [("openai", "length"), ("anthropic", "length"), ("ollama", "length")] {
+        let server = Server::start([Say(SAID, finish), Say("<say xmlns='urn:t'>half", finish)]);
+        let backend = format!("{{ name: main, provider: {provider}, model: m, url: \"{}\" }}", server.url);
+        let folder = Folder::new(&format!("cut-{provider}"), &backend, "");
+        let (out, err) = folder.run();
+        has(&out, &[">R&amp;D</say>"]);
+        assert_eq!(server.count(), 3, "{err}");
+        assert_eq!(events(&err, "refused").len(), 2, "{err}");
+        let last = server.asked().pop().unwrap().body["messages"].as_array().unwrap().last().unwrap().clone();
+        has(last["content"].as_str().unwrap(), &["cut off", "shorter"]);
+    }
+}
+
+#[test]
+fn a_key_is_nowhere_to_be_found() {
+    let told = format!("{{\"error\":{{\"message\":\"the key {KEY} is wrong\"}}}}");
+    for (status, requests) in [(401, 1), (400, 1), (503, 4)] {
+        let server = Server::start(vec![Refuse(status, "", told.clone()); 4]);
+        let backend =
+            format!("{{ name: main, provider: openai, model: m, url: \"{}\", api_key_env: THE_KEY }}", server.url);
+        let folder = Folder::new(&format!("key-{status}"), &backend, "durability: process\njournal: the.journal\n");
+        let (out, err) = folder.run();
+        assert_eq!(server.count(), requests, "{err}");
+        has(&out, &["<code>listener-failed</code>", &format!("no model answered: main: it answered {status}")]);
+        assert!(!out.contains(KEY) && !err.contains(KEY), "{out}{err}");
+        assert!(!String::from_utf8_lossy(&folder.everything()).contains(KEY), "{status}");
+        let check = folder.systole(&["check", "organism.yaml"]);
+        assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
+    }
+    // Without its key an organism does not start, and a check says so.
+    let backend = "{ name: main, provider: openai, model: m, url: \"http://127.0.0.1:9\", api_key_env: NO_SUCH_KEY }";
+    let folder = Folder::new("no-key", backend, "");
+    let check = folder.systole(&["check", "organism.yaml"]);
+    has(&String::from_utf8_lossy(&check.stderr), &["the environment variable NO_SUCH_KEY is not set"]);
+    assert!(check.status.success());
+    let run = folder.systole(&["run", "organism.yaml", "do.xml", "--until-idle"]);
+    has(
+        &String::from_utf8_lossy(&run.stderr),
+        &["the backend 'main' has its key in the environment variable NO_SUCH_KEY"],
+    );
+    assert_eq!(run.status.code(), Some(2));
+}
+
+#[test]
+fn another_backend_stands_in() {
+    let (first, second) = (Server::start([Refuse(400, "", String::new())]), Server::start([]));
+    let backends = format!(
+        "{{ name: first, provider: openai, model: m, url: \"{}\" }}, \
+         {{ name: second, provider: anthropic, model: n, url: \"{}\", priority: 2 }}",
+        first.url, second.url
+    );
+    let folder = Folder::new("stand-in", &backends, "");
+    let (out, err) = folder.run();
+    has(&out, &[">R&amp;D</say>"]);
+    assert_eq!((first.count(), second.count()), (1, 1));
+    assert_eq!(events(&err, "model-answered")[0]["backend"], "second");
+}
+
+#[test]
+fn a_variable_decides_which_backends_are_left_out() {
+    let server = Server::start([Say(SAID, "stop"), Refuse(401, "", String::new())]);
+    let backends = format!(
+        "{{ name: script, provider: scripted, script: script.yaml, priority: 2, unless_env: A_KEY }}, \
+         {{ name: real, provider: openai, model: m, url: \"{}\", api_key_env: A_KEY, when_env: A_KEY }}",
+        server.url
+    );
+    let folder = Folder::new("left-out", &backends, "");
+    fs::write(folder.0.join("script.yaml"), "- answer: <say xmlns='urn:t'>scripted</say>\n").unwrap();
+    let systole = |arg: &str, key: Option<&str>| {
+        let mut command = folder.command(&[arg, "organism.yaml"]);
+        command.env_remove("A_KEY").envs(key.map(|key| ("A_KEY", key))).stdin(Stdio::null());
+        let output = if arg == "run" { command.args(["do.xml", "--until-idle"]).output() } else { command.output() };
+        let Output { status, stdout, stderr } = output.unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    for unset in [None, Some("")] {
+        let (code, out, err) = systole("run", unset);
+        has(&out, &[">scripted</say>"]);
+        has(&err, &["a backend is left out: A_KEY is not set", "backend=real"]);
+        assert_eq!((code, server.count()), (Some(0), 0), "{err}");
+        let (code, out, err) = systole("check", unset);
+        has(&out, &["  - name: script\n  - name: real  # left out: A_KEY is not set\n"]);
+        assert_eq!((code, &*err), (Some(0), ""), "a key that is not needed is not missed");
+    }
+    let (_, out, _) = systole("check", Some(KEY));
+    has(&out, &["  - name: script  # left out: A_KEY is set\n  - name: real\n"]);
+    let (_, out, _) = systole("run", Some(KEY));
+    has(&out, &[">R&amp;D</say>"]);
+    assert_eq!(server.count(), 1);
+    has(&server.asked()[0].head, &[&format!("authorization: Bearer {KEY}")]);
+    let (code, out, _) = systole("run", Some(KEY));
+    has(&out, &["<code>listener-failed</code>"]);
+    assert_eq!((code, server.count(), out.contains("scripted")), (Some(1), 2, false), "the script does not stand in");
+
+    // Where none is left, an organism does not start.
+    let organism = fs::read_to_string(folder.0.join("organism.yaml")).unwrap();
+    fs::write(folder.0.join("organism.yaml"), organism.replace("planner.md,", "planner.md, backend: real,")).unwrap();
+    let (code, _, err) = systole("run", None);
+    has(&err, &["'planner' has no model to ask: each of its backends is left out by its when_env or unless_env"]);
+    assert_eq!(code, Some(2));
+    let (code, _, err) = systole("check", None);
+    has(&err, &["each backend of this listener is left out, because A_KEY is not set", "0 errors, 1 warning"]);
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn a_script_without_a_rule_for_a_turn_is_named() {
+    let folder = Folder::new("no-rule", "{ name: main, provider: scripted, script: script.yaml }", "");
+    fs::write(folder.0.join("script.yaml"), "- { when: other, answer: no }\n").unwrap();
+    let (out, err) = folder.run();
+    has(&out, &["<code>listener-failed</code>", "no rule of script.yaml fits turn 1"]);
+    has(&err, &["no rule of script.yaml fits turn 1 of planner: From cli:"]);
+}
+
+#[test]
+fn the_study_asks_a_provider_once_its_key_is_there() {
+    let answer = "<text>The pump.</text><euros>27</euros>";
+    let (draft, report) = (format!("<draft>{answer}</draft>"), format!("<report>{answer}</report>"));
+    let server = Server::start([draft, report].map(|text| Say(text.leak(), "stop")));
+    let folder = Folder::new("study", "", "");
+    for name in
+        ["organism.yaml", "planner.md", "script.yaml", "study.xsd", "question.xml", "library.py", "calculator.py"]
+    {
+        let text = fs::read_to_string(format!("{ROOT}/examples/study/{name}")).unwrap();
+        let key = "api_key_env: ANTHROPIC_API_KEY,";
+        fs::write(folder.0.join(name), text.replace(key, &format!("{key} url: \"{}\",", server.url))).unwrap();
+    }
+    fs::write(folder.0.join("keyboard"), "<verdict approved='true'/>\n\ny\n").unwrap();
+    let mut command = folder.command(&["run", "organism.yaml", "question.xml", "--until-idle", "--json"]);
+    let keyboard = fs::File::open(folder.0.join("keyboard")).unwrap();
+    let output = command.env("ANTHROPIC_API_KEY", KEY).stdin(keyboard).output().unwrap();
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    has(&out, &[&format!("{answer}</report>")]);
+    let backends: Vec<Value> = events(&err, "model-answered").iter().map(|event| event["backend"].clone()).collect();
+    assert_eq!((backends, server.count()), (vec![json!("claude"); 2], 2), "{err}");
+    has(&server.asked()[0].head, &["POST /v1/messages ", &format!("x-api-key: {KEY}\r\n")]);
+}
+
+#[test]
+fn an_answer_is_shown_while_it_grows_and_not_written_down() {
+    let go = fresh("model-grow");
+    let server = Server::start([Grow(go.clone())]);
+    let backend = format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url);
+    let folder = Folder::new("grows", &backend, "durability: process\njournal: the.journal\n");
+    let mut running = folder.start(&["do.xml"]);
+    let log = || fs::read_to_string(folder.0.join("log")).unwrap();
+    until("three events of the growing text", || (events(&log(), "model-writes").len() > 2).then_some(()));
+    let seen = events(&log(), "model-writes");
+    assert_eq!((&seen[0]["by"], &seen[0]["path"]), (&json!("planner"), &json!("root/planner")));
+    assert!(seen.iter().all(|event| event["text"].as_str().unwrap().len() <= 400), "{seen:?}");
+    has(seen[0]["text"].as_str().unwrap(), &["growing\u{1b}[2J "]);
+    assert!(!log().contains('\u{1b}'), "it is escaped");
+    let journal = || ["the.journal", "the.journal-wal"].map(|file| fs::read(folder.0.join(file)).unwrap_or_default());
+    let is_written = || journal().iter().any(|bytes| bytes.windows(7).any(|part| part == b"growing"));
+    assert!(!is_written(), "only an answer is written down");
+    fs::write(&go, "").unwrap();
+    has(&running.receive(), &[">R&amp;D</say>"]);
+    assert!(is_written(), "the search finds it");
+    let _ = fs::remove_file(&go);
+}
+
+#[test]
+fn a_server_that_does_not_stream_is_told_apart() {
+    let json = Refuse(200, "content-type: application/json\r\n", "{}".to_owned());
+    let server = Server::start([json]);
+    let folder =
+        Folder::new("whole", &format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url), "");
+    let (out, _) = folder.run();
+    has(&out, &["should be streamed as text/event-stream"]);
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn a_killed_organism_asks_once_more_at_most() {
+    for round in 0..6 {
+        let go = fresh(&format!("model-go-{round}"));
+        let server = Server::start([Hold(go.clone())]);
+        let backend = format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url);
+        let folder = Folder::new(&format!("killed-{round}"), &backend, "durability: process\njournal: the.journal\n");
+        let running = folder.start(&["do.xml"]);
+        until("the request", || (server.count() == 1).then_some(()));
+        if round > 0 {
+            fs::write(&go, "").unwrap();
+        }
+        // Before its answer, while it comes, or once it stands in the log.
+        if round > 3 {
+            let log = folder.0.join("log");
+            until("the answer", || fs::read_to_string(&log).unwrap().contains("model-answered").then_some(()));
+        }
+        let mut out = running.kill();
+        fs::write(&go, "").unwrap();
+        let rest = folder.systole(&["run", "organism.yaml", "--until-idle"]);
+        out.push_str(&String::from_utf8_lossy(&rest.stdout));
+        let asked = server.count();
+        assert!(out.contains(">R&amp;D</say>"), "round {round}: {out}");
+        let most = if round > 3 { 1 } else { 2 };
+        assert!(asked <= most, "round {round}: asked {asked} times");
+        let _ = fs::remove_file(&go);
+    }
+}
+
+#[test]
+fn a_journal_shows_what_was_asked_and_answered() {
+    let server = Server::start([Say("<say xmlns='urn:t'><b/></say>", "stop")]);
+    let backend = format!(
+        "{{ name: main, provider: anthropic, model: m, url: \"{}\", price: {{ input: 3, output: 15 }} }}",
+        server.url
+    );
+    let folder = Folder::new("journal", &backend, "durability: process\njournal: the.journal\n");
+    let (out, err) = folder.run();
+    has(&out, &[">R&amp;D</say>"]);
+    let root = events(&err, "model-answered")[0]["root"].as_str().unwrap().to_owned();
+    let shown = folder.systole(&["thread", "show", &root]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    has(
+        &shown,
+        &[
+            "root/planner  note from planner, model",
+            "m-1 at main: 1000 tokens in (400 cached), 100 out, cost 0.0045",
+            "From cli:",
+            "<say xmlns='urn:t'><b/></say>",
+            "Your answer was refused: a payload {urn:t}say breaks its contract.",
+            SAID,
+        ],
+    );
+    assert_eq!(shown.matches("m-1 at main").count(), 2, "{shown}");
+}
+
+#[test]
+fn a_fork_asks_what_is_another_question_and_nothing_before_it() {
+    let server = Server::start([
+        Say("<ask xmlns='urn:t'>x</ask>", "stop"),
+        Say(SAID, "stop"),
+        Say("<say xmlns='urn:t'>forked</say>", "stop"),
+    ]);
+    let backend = format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url);
+    let folder = Folder::new("fork", &backend, "durability: process\njournal: the.journal\n");
+    let (out, err) = folder.run();
+    has(&out, &[">R&amp;D</say>"]);
+    let root = events(&err, "model-answered")[0]["root"].as_str().unwrap().to_owned();
+    let shown = folder.systole(&["thread", "show", &root, "--json"]);
+    let shown: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
+    let answer = shown.iter().find(|line| line["kind"] == "message" && line["from"] == "parrot").expect("its answer");
+    fs::write(folder.0.join("say.xml"), "<say xmlns='urn:t'>y</say>").unwrap();
+    let at = answer["id"].as_str().unwrap();
+    let forked =
+        folder.systole(&["thread", "fork", &root, "--at", at, "--edit", "say.xml", "--organism", "organism.yaml"]);
+    assert!(forked.status.success(), "{}", String::from_utf8_lossy(&forked.stderr));
+    let output = folder.command(&["run", "organism.yaml", "--until-idle"]).stdin(Stdio::null()).output().unwrap();
+    has(&String::from_utf8_lossy(&output.stdout), &[">forked</say>"]);
+    let asked = server.asked();
+    assert_eq!(asked.len(), 3, "the call before the fork is not made again");
+    let of = |at: usize| asked[at].body["messages"].as_array().unwrap().clone();
+    assert_eq!(of(1)[..3], of(2)[..3]);
+    assert_eq!(of(2)[3]["content"], "From parrot:\n<say xmlns=\"urn:t\">y</say>");
+}
+
+#[test]
+fn a_session_keeps_its_answers_apart() {
+    let server = Server::start([Say("<ask xmlns='urn:t'>x</ask>", "stop")]);
+    let folder =
+        Folder::new("calls", &format!("{{ name: main, provider: openai, model: m, url: \"{}\" }}", server.url), "");
+    let mut running = folder.start(&[]);
+    writeln!(running.child.stdin.as_mut().unwrap(), "<do xmlns='urn:t'>one</do>").unwrap();
+    has(&running.receive(), &[">R&amp;D</say>"]);
+    writeln!(running.child.stdin.as_mut().unwrap(), "<do xmlns='urn:t'>two</do>").unwrap();
+    has(&running.receive(), &[">R&amp;D</say>"]);
+    let asked: Vec<usize> =
+        server.asked().iter().map(|asked| asked.body["messages"].as_array().unwrap().len()).collect();
+    assert_eq!(asked, [2, 4, 2], "the second task is a thread of its own");
+    let second = server.asked()[1].body["messages"][3]["content"].as_str().unwrap().to_owned();
+    assert_eq!(second, "From parrot:\n<say xmlns=\"urn:t\">x</say>");
+}
+
+/// `UPDATE_GOLDEN=1 cargo test --test cli model` writes the file anew.
+#[test]
+fn the_prompt_of_the_example_says_all_that_its_planner_must_know() {
+    let organism = format!("{ROOT}/examples/model/organism.yaml");
+    let systole = |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_systole")).args(args).output().unwrap();
+    let output = systole(&["prompt", &organism, "--listener", "planner"]);
+    let golden = format!("{ROOT}/tests/golden/run/model.prompt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, &output.stdout).unwrap();
+    }
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), fs::read_to_string(&golden).unwrap());
+    // A command that asks a model itself has a prompt, too.
+    let output = systole(&["prompt", &organism, "--listener", "sky"]);
+    has(&String::from_utf8(output.stdout).unwrap(), &["You are sky", "<weather>", "<forecast>"]);
+    let output = systole(&["prompt", &organism, "--listener", "planer"]);
+    has(&String::from_utf8(output.stderr).unwrap(), &["there is no listener 'planer': did you mean 'planner'?"]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn the_example_plans_a_trip() {
+    let file = |name: &str| format!("{ROOT}/examples/model/{name}");
+    let output = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(["run", &file("organism.yaml"), &file("task.xml"), "--until-idle"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    has(
+        &out,
+        &[
+            "<day km=\"95\">Köln to Koblenz along the Rhine</day>",
+            "<day km=\"90\">Koblenz to Mainz, sun &amp; light wind",
+        ],
+    );
+    has(
+        &err,
+        &[
+            "thought",
+            "root/planner/atlas",
+            "root/planner/sky",
+            "refused what planner wrote",
+            "missing-end-tag",
+            "cost 0.",
+        ],
+    );
+    assert!(output.status.success(), "{err}");
+}
+
+#[test]
+fn a_budget_ends_two_models_that_answer_each_other_also_after_a_kill() {
+    let folder = Folder::new("budget", "", "durability: process\n");
+    for name in ["script.yaml", "texts.xsd", "organism.yaml"] {
+        let text = fs::read_to_string(format!("{ROOT}/examples/budget/{name}")).unwrap();
+        let text = text.replace("organism: {", "durability: process\njournal: the.journal\norganism: {");
+        // So that the kill comes in the middle.
+        let text = text.replace("- listener: critic", "- listener: critic\n  after: 30ms");
+        fs::write(folder.0.join(name), text).unwrap();
+    }
+    fs::write(folder.0.join("do.xml"), "<task>A slogan</task>").unwrap();
+    let running = folder.start(&["do.xml"]);
+    let log = || fs::read_to_string(folder.0.join("log")).unwrap();
+    until("three answers", || (events(&log(), "model-answered").len() > 2).then_some(()));
+    let mut out = running.kill();
+    let rest = folder.systole(&["run", "organism.yaml", "--until-idle", "--json"]);
+    out.push_str(&String::from_utf8_lossy(&rest.stdout));
+    has(&out, &[">Pumps for agents</text>"]);
+    let rest = String::from_utf8(rest.stderr).unwrap();
+    let root = events(&rest, "thread-closed").last().unwrap()["root"].as_str().unwrap().to_owned();
+    let spent = events(&rest, "spent");
+    assert_eq!(spent.last().unwrap()["calls"], json!({ "spent": 8, "most": 8 }), "{spent:?}");
+
+    // What was spent is what the answers in the journal used: none is missing, none is there twice.
+    let shown = folder.systole(&["thread", "show", &root]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let numbers = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let before = |word: &str| {
+            let at = words.iter().position(|found| found.starts_with(word)).unwrap();
+            words[at - 1].parse::<u64>().unwrap()
+        };
+        before("tokens") + before("out,")
+    };
+    let answers: Vec<u64> = shown.lines().filter(|line| line.contains("scripted at script:")).map(numbers).collect();
+    assert_eq!(answers.len(), 16, "{shown}");
+    let tokens: u64 = answers.iter().sum();
+    let tree = folder.systole(&["thread", "tree", &root]);
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let (whole, rest) = tree.split_once('\n').unwrap();
+    has(whole, &["client cli", &format!("spent {tokens} of 100000 tokens"), "8 of 8 calls, 8 threads"]);
+    assert_eq!(rest.matches("of 3000 tokens").count(), 7, "{tree}");
+    let json = folder.systole(&["thread", "tree", &root, "--json"]);
+    let json: Vec<Value> = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json[0]["budget"]["tokens"], json!({ "spent": tokens, "most": 100_000 }));
+    assert_eq!(json[1]["budget"], Value::Null, "the writer has none of its own");
+
+    // A fork has the budget, and has spent nothing of it.
+    let shown = folder.systole(&["thread", "show", &root, "--json"]);
+    let shown: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
+    let mut remarks = shown.iter().filter(|line| line["kind"] == "message" && line["from"] == "critic");
+    let at = remarks.next_back().expect("the critic answered")["id"].as_str().unwrap().to_owned();
+    let fork = folder.systole(&["thread", "fork", &root, "--at", &at, "--organism", "organism.yaml"]);
+    let fork = String::from_utf8(fork.stdout).unwrap();
+    let output = folder.systole(&["run", "organism.yaml", "--until-idle"]);
+    has(&String::from_utf8_lossy(&output.stdout), &[">Pumps for agents</text>"]);
+    let tree = folder.systole(&["thread", "tree", fork.trim()]);
+    has(&String::from_utf8_lossy(&tree.stdout), &["8 of 8 calls, 8 threads", "critic#8"]);
+}

@@ -1,0 +1,468 @@
+//! `worker:` with the real program: Python processes that stay, by hand and with the package of `sdk/python`.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::kit::has;
+use crate::kit::waiting::{runs, until};
+use crate::kit::worker::{Folder, ROOT};
+
+/// A worker by hand: the text of a payload is its command.
+const BY_HAND: &str = r#"
+import json, os, re, sys
+out = os.fdopen(int(os.environ["SYSTOLE_WORKER"]), "w")
+open("started", "a").write(f"{os.getpid()}\n")
+def write(line):
+    out.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
+    out.flush()
+def say(line, text):
+    write({"id": line["id"], "payloads": [f"<say xmlns='urn:t'>{text}</say>"]})
+held = []
+for line in sys.stdin:
+    line = json.loads(line)
+    open("lines", "a").write(json.dumps(line) + "\n")
+    if "ping" in line and not os.path.exists("deaf"):
+        write({"pong": line["ping"]})
+    elif "as" in line:
+        say(line, "<![CDATA[" + re.sub("<.*?>", "", line.get("reply", "")) + json.dumps(line.get("fault", "")) + "]]>")
+    elif "type" in line:
+        text = re.sub("<.*?>", "", line["payload"])
+        if text == "die":
+            os.kill(os.getpid(), 9)
+        elif text.startswith("line "):
+            write(text[5:].replace("ID", line["id"]))
+        elif text == "print":
+            print("{\"id\": 1}", flush=True)
+            print("to the log", file=sys.stderr, flush=True)
+            say(line, "printed")
+        elif text == "strays":
+            for _ in range(1100):
+                write({"id": "00000000-0000-0000-0000-000000000000", "error": "x"})
+        elif text == "long":
+            write("x" * 7_000_000)
+        elif text == "hold":
+            held.append(line)
+            if len(held) == 3:
+                for one in reversed(held):
+                    say(one, len(held))
+        elif text == "hang":
+            pass
+        elif text.startswith("ask "):
+            write({"id": line["id"], "call": text[4:].replace("[", "<").replace("]", ">"), "as": "k"})
+        elif text == "greedy":
+            for n in range(300):
+                write({"id": line["id"], "call": "<ask xmlns='urn:t'>hang</ask>", "as": str(n)})
+        elif text == "fail":
+            write({"id": line["id"], "error": "no luck"})
+        elif text == "dirty":
+            write({"id": line["id"], "payloads": ["Sure:\n```xml\n<say>R&D</say>\n```"]})
+        else:
+            say(line, text.upper())
+"#;
+
+#[test]
+fn one_process_answers_many_messages() {
+    let folder = Folder::new("many", BY_HAND, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    assert_eq!(folder.started(), 0, "started before its first message");
+    has(&running.ask("one"), &[">ONE</say>"]);
+    has(&running.ask("dirty"), &[">R&amp;D</say>"]);
+    has(&running.ask("fail"), &["<code>failed</code>", "no luck"]);
+    has(&running.ask("print"), &[">printed</say>"]);
+    let big = "x".repeat(1_000_000);
+    has(&running.ask(&big), &[&big.to_uppercase()]);
+    // Three at once, answered in another order.
+    (0..3).for_each(|_| running.send("hold"));
+    (0..3).for_each(|_| has(&running.receive(), &[">3</say>"]));
+    assert_eq!(folder.started(), 1);
+    let first: serde_json::Value = serde_json::from_str(folder.read("lines").lines().next().unwrap()).unwrap();
+    assert_eq!((first["type"].as_str(), first["from"].as_str()), (Some("{urn:t}do"), Some("cli")));
+    assert!(first["id"].is_string() && first["thread"].is_string() && first.get("history").is_none(), "{first}");
+    assert_eq!(running.end().0, Some(1), "a fault was among the answers");
+    folder.logs(&["{\\\"id\\\": 1}", "to the log"]);
+}
+
+#[test]
+fn processes_start_with_the_organism_where_they_are_to() {
+    let folder = Folder::new("eager", BY_HAND, "timeout: 60s, processes: 2, start: eager");
+    let mut running = folder.start(&["--until-idle"]);
+    until("both processes", || (folder.started() == 2).then_some(()));
+    has(&running.ask("one"), &[">ONE</say>"]);
+    assert_eq!((running.end(), folder.started()), ((Some(0), String::new()), 2));
+}
+
+#[test]
+fn a_worker_calls_and_awaits() {
+    let folder = Folder::new("calls", BY_HAND, "timeout: 60s");
+    let mut running = folder.start(&[]);
+    has(&running.ask("ask [ask xmlns='urn:t']x[/ask]"), &[">x\"\"</say>"]);
+    has(&running.ask("ask [ask xmlns='urn:t']x & y[/ask]"), &[">x &amp;amp; y\"\"</say>"]);
+    has(&running.ask("ask [other xmlns='urn:t'/]"), &["\"code\": \"route\""]);
+    has(&running.ask("ask ]"), &["\"code\": \"malformed\""]);
+    // More calls than fanout fail the message, not the process.
+    has(&running.ask("greedy"), &["<code>limit</code>", "256"]);
+    until("the cancellation", || folder.read("lines").contains("\"cancel\"").then_some(()));
+    has(&running.ask("one"), &[">ONE</say>"]);
+    assert_eq!(folder.started(), 1);
+}
+
+#[test]
+fn what_breaks_the_protocol_ends_the_process_and_fails_what_it_had() {
+    let folder = Folder::new("broken", BY_HAND, "timeout: 60s");
+    folder.limit("max_attempts: 1");
+    let mut running = folder.start(&[]);
+    for (text, why) in [
+        ("line no JSON", "breaks the protocol"),
+        ("line {\"id\":\"ID\"}", "breaks the protocol"),
+        ("strays", "breaks the protocol"),
+        ("long", "more than 6604096 bytes"),
+        ("die", "killed by signal 9"),
+    ] {
+        // The message beside it fails with it.
+        running.send("hang");
+        running.send(text);
+        for answer in [running.receive(), running.receive()] {
+            has(&answer, &["<code>listener-failed</code>", "<retryable>true</retryable>", why, "in attempt 1 of 1"]);
+        }
+    }
+    assert_eq!(folder.started(), 5);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    // The sixth end within a minute is the last for a minute.
+    has(&running.ask("die"), &["killed by signal 9"]);
+    has(&running.ask("one"), &["<code>listener-failed</code>", "is resting", "<retryable>true</retryable>"]);
+    assert_eq!(folder.started(), 6);
+    folder.logs(&["1000 lines in a row", "a worker ended"]);
+}
+
+#[test]
+fn a_durable_organism_hands_a_message_over_again() {
+    let folder = Folder::new("durable", BY_HAND, "timeout: 60s");
+    folder.keep();
+    let ids = || -> Vec<serde_json::Value> {
+        let lines = folder.read("lines");
+        let whole = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        whole.filter(|line| line.get("type").is_some()).map(|line| line["id"].clone()).collect()
+    };
+    for attempt in 1..3 {
+        let mut running = folder.start(&[]);
+        if attempt == 1 {
+            running.send("hang");
+        }
+        until("the message", || (ids().len() == attempt).then_some(()));
+    }
+    assert_eq!(ids()[0], ids()[1]);
+}
+
+#[test]
+fn a_message_that_times_out_is_cancelled_in_its_process() {
+    let folder = Folder::new("timeout", BY_HAND, "timeout: 200ms");
+    let mut running = folder.start(&[]);
+    has(&running.ask("hang"), &["<code>timeout</code>"]);
+    let cancelled = until("the cancellation", || {
+        let lines = folder.read("lines");
+        let line = lines.lines().find(|line| line.contains("cancel"))?.to_owned();
+        Some((line, lines.lines().next()?.to_owned()))
+    });
+    let field = |line: &str, name: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()[name].clone();
+    assert_eq!(field(&cancelled.0, "cancel"), field(&cancelled.1, "id"));
+    assert_eq!(folder.started(), 1);
+}
+
+#[test]
+fn a_heartbeat_without_an_answer_ends_the_process() {
+    let folder = Folder::new("heartbeat", BY_HAND, "heartbeat: 1s, timeout: 60s");
+    let mut running = folder.start(&[]);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    until("two heartbeats", || folder.read("lines").contains("{\"ping\": 2}").then_some(()));
+    assert_eq!(folder.started(), 1);
+    fs::write(folder.path().join("deaf"), "").unwrap();
+    running.send("hang");
+    until("another process", || (folder.started() > 1).then_some(()));
+    folder.logs(&["a worker ended", "did not answer a heartbeat"]);
+}
+
+#[test]
+fn workers_end_with_the_organism() {
+    let folder = Folder::new("end", BY_HAND, "timeout: 60s");
+    for signal in [Signal::KILL, Signal::TERM] {
+        let mut running = folder.start(&[]);
+        has(&running.ask("one"), &[">ONE</say>"]);
+        let pid = folder.read("started").lines().last().unwrap().to_owned();
+        assert!(runs(&pid));
+        kill_process(Pid::from_raw(running.child.id().cast_signed()).unwrap(), signal).unwrap();
+        running.child.wait().unwrap();
+        until("the end of the worker", || (!runs(&pid)).then_some(()));
+    }
+}
+
+#[test]
+fn a_signal_during_the_start_ends_the_organism_in_order() {
+    let by_hand = format!("import os, signal\nos.kill(os.getppid(), signal.SIGTERM)\n{BY_HAND}");
+    let folder = Folder::new("early", &by_hand, "start: eager, timeout: 60s");
+    let mut running = folder.start(&[]);
+    assert_eq!(running.child.wait().unwrap().code(), Some(0), "{}", folder.read("log"));
+}
+
+#[test]
+fn an_end_in_order_waits_for_messages_under_way() {
+    let folder = Folder::new("drain", BY_HAND, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    (0..3).for_each(|_| running.send("hold"));
+    let (code, rest) = running.end();
+    assert_eq!((code, rest.matches(">3</say>").count()), (Some(0), 3), "{rest}");
+}
+
+const WITH_THE_PACKAGE: &str = r#"
+import asyncio, os, sys
+from dataclasses import dataclass
+from systole import Fault, call, listener, message, named, payload, run
+
+@payload("{urn:t}do")
+@dataclass
+class Do:
+    text: str = named("$text")
+
+@payload("urn:t")
+@dataclass
+class Say:
+    text: str = named("$text")
+
+@payload("urn:t")
+@dataclass
+class Ask:
+    text: str = named("$text")
+
+waiting = []
+
+@listener
+async def do(request: Do):
+    if request.text == "hold":
+        waiting.append(asyncio.get_running_loop().create_future())
+        if len(waiting) == 3:
+            for one in waiting:
+                one.set_result(None)
+        await waiting[-1]
+        return Say("held")
+    if request.text == "cancel":
+        try:
+            await asyncio.Event().wait()
+        finally:
+            open("cancelled", "w").close()
+    if request.text == "calls":
+        answers = await asyncio.gather(*(call(Ask(f"{n} & more")) for n in range(5)))
+        return Say(",".join(answer.text for answer in answers) + message().sender)
+    if request.text == "threads":
+        return Say(await asyncio.to_thread(lambda: call(Ask("from a thread"), to="parrot").text))
+    if request.text == "refused":
+        try:
+            await call("<nobody xmlns='urn:t'/>")
+        except Fault as fault:
+            return Say(fault.code)
+    if request.text == "forgets":
+        for one in [Ask("nobody hears it"), "<nobody xmlns='urn:t'/>"]:
+            asyncio.ensure_future(call(one))
+        await asyncio.sleep(0)
+        return Say("went on")
+    if request.text == "surrogate":
+        return Say("\ud800\U0001f600")
+    if request.text == "raise":
+        raise ValueError("no luck")
+    print("{}" * 1000)
+    os.write(1, b"not a line of the protocol")
+    return "<say xmlns='urn:t'>" + request.text.upper() + "</say>"
+
+run()
+"#;
+
+#[test]
+fn the_python_package_answers_calls_and_is_cancelled() {
+    let folder = Folder::new("package", WITH_THE_PACKAGE, "timeout: 20s, heartbeat: 2s");
+    let mut running = folder.start(&["--until-idle"]);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    (0..3).for_each(|_| running.send("hold"));
+    (0..3).for_each(|_| has(&running.receive(), &[">held</say>"]));
+    has(&running.ask("calls"), &[">0 &amp; more,1 &amp; more,2 &amp; more,3 &amp; more,4 &amp; morecli</say>"]);
+    has(&running.ask("threads"), &[">from a thread</say>"]);
+    has(&running.ask("refused"), &[">route</say>"]);
+    has(&running.ask("forgets"), &[">went on</say>"]);
+    has(&running.ask("surrogate"), &[">?\u{1f600}</say>"]);
+    has(&running.ask("raise"), &["<code>failed</code>", "no luck"]);
+    let big = "x".repeat(1_000_000);
+    has(&running.ask(&big), &[&big.to_uppercase()]);
+    assert_eq!(running.end().0, Some(1), "a fault was among the answers");
+    folder.logs(&["ValueError: no luck", "not a line of the protocol"]);
+    assert!(!folder.read("log").contains("a worker ended"), "{}", folder.read("log"));
+}
+
+#[test]
+fn the_python_package_cancels_what_times_out() {
+    let folder = Folder::new("cancelled", WITH_THE_PACKAGE, "timeout: 2s");
+    let mut running = folder.start(&[]);
+    // A slow machine may not start it in time.
+    until("an answer", || running.ask("one").contains(">ONE</say>").then_some(()));
+    has(&running.ask("cancel"), &["<code>timeout</code>"]);
+    until("the cancellation", || folder.path().join("cancelled").exists().then_some(()));
+}
+
+/// Failures of a function of the package, by the text of its message: for either kind of function.
+const FAILS: &str = r#"
+import asyncio, functools, os, re, sys, time
+from systole import call, listener, progress, record, run
+
+class Base(BaseException):
+    pass
+
+class Silent(Exception):
+    def __str__(self):
+        raise KeyboardInterrupt
+
+async def leave():
+    sys.exit("left a task")
+
+def fail(text):
+    if text == "exit":
+        sys.exit("left")
+    if text == "interrupt":
+        raise KeyboardInterrupt
+    if text == "cancelled":
+        raise asyncio.CancelledError
+    if text == "generator":
+        raise GeneratorExit
+    if text == "base":
+        raise Base("a base")
+    if text == "silent":
+        raise Silent
+    if text == "name":
+        return record(5, list)
+    if text == "to":
+        return call("<ask xmlns='urn:t'>x</ask>", to=5)
+    if text == "progress":
+        return progress(5)
+    if text == "payload":
+        return call(5)
+    if text == "learn":
+        return record("learn", lambda: sys.exit("left learn"))
+    if text == "infinite":
+        return record("infinite", lambda: [float("inf")])
+    if text == "deep":
+        return record("deep", lambda: functools.reduce(lambda value, _: [value], range(101), 1))
+"#;
+
+const FAILS_ASYNC: &str = r#"
+@listener("{urn:t}do")
+async def do(xml):
+    text = re.sub("<.*?>", "", xml)
+    while text == "hold" and not os.path.exists("go"):
+        await asyncio.sleep(0.01)
+    if text == "task":
+        await asyncio.gather(leave(), asyncio.sleep(60))
+    said = fail(text)
+    if asyncio.iscoroutine(said):
+        await said
+    return f"<say xmlns='urn:t'>{text}</say>"
+
+run()
+"#;
+
+const FAILS_PLAIN: &str = r#"
+@listener("{urn:t}do")
+def do(xml):
+    text = re.sub("<.*?>", "", xml)
+    while text == "hold" and not os.path.exists("go"):
+        time.sleep(0.01)
+    if text == "task":
+        asyncio.run(leave())
+    fail(text)
+    return f"<say xmlns='urn:t'>{text}</say>"
+
+run()
+"#;
+
+#[test]
+fn what_a_python_function_raises_fails_its_message_alone() {
+    for (kind, function) in [("async", FAILS_ASYNC), ("plain", FAILS_PLAIN)] {
+        let folder = Folder::new(&format!("fails-{kind}"), &format!("{FAILS}{function}"), "timeout: 60s");
+        let mut running = folder.start(&[]);
+        running.send("hold");
+        for (text, said) in [
+            ("exit", ">left<"),
+            ("task", ">left a task<"),
+            ("interrupt", ">KeyboardInterrupt<"),
+            ("cancelled", ">CancelledError<"),
+            ("generator", ">GeneratorExit<"),
+            ("base", ">a base<"),
+            ("silent", ">Silent<"),
+            ("name", "the name has to be a str, not int"),
+            ("to", "to has to be a str, not int"),
+            ("progress", "progress has to be a str, not int"),
+            ("payload", "int is no payload"),
+            ("learn", ">left learn<"),
+            ("infinite", "not JSON compliant"),
+            ("deep", "nested deeper than 100"),
+        ] {
+            has(&running.ask(text), &["<code>failed</code>", said]);
+        }
+        fs::write(folder.path().join("go"), "").unwrap();
+        has(&running.receive(), &[">hold</say>"]);
+        assert!(!folder.read("log").contains("a worker ended"), "{}", folder.read("log"));
+    }
+}
+
+const ENUMS: &str = r#"
+import enum
+from dataclasses import dataclass
+from systole import decode, encode, named, payload
+
+class Any(enum.Enum):
+    SPACED, TRIMMED, NUMBER, NO, NONE, HALF = " x ", "x", 1, False, None, 0.5
+
+class Number(enum.IntEnum):
+    ZERO, ONE = 0, 1
+
+class Flags(enum.Flag):
+    READ, WRITE = 1, 2
+
+def check(kind, *more):
+    @payload("urn:t")
+    @dataclass
+    class One:
+        element: kind
+        attribute: kind = named("@attribute")
+        some: list[kind]
+    for member in [*kind, *more]:
+        value = One(member, member, [member])
+        assert decode(One, encode(value)) == value, encode(value)
+    return One
+
+check(Number)
+check(Flags, Flags.READ | Flags.WRITE, Flags(0))
+One = check(Any)
+spaced = "<one xmlns='urn:t' attribute=' false'><element>\n1\n</element></one>"
+assert decode(One, spaced) == One(Any.NUMBER, Any.NO, [])
+"#;
+
+#[test]
+fn the_python_package_reads_the_enums_that_it_writes() {
+    let output = Command::new("python3")
+        .args(["-c", ENUMS])
+        .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_example_finds_a_mean() {
+    let file = |name: &str| format!("{ROOT}/examples/worker/{name}");
+    let output = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(["run", &file("organism.yaml"), &file("mean.xml"), "--until-idle"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    has(&out, &["<mean>13.0</mean><note>R&amp;D</note>"]);
+    assert!(output.status.success() && err.contains("the sum is 39"), "{err}");
+}

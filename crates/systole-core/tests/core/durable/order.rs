@@ -1,0 +1,220 @@
+//! Listeners with one slot, in an organism of one to four shards that is killed and stopped at random: messages go out
+//! in the order in which they came in, and never two run at once.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use systole_core::core::*;
+use systole_core::journal::{Journal, MemoryJournal};
+use systole_core::vocab::{Name, Partition, ThreadId, Time, ns};
+use systole_xml::ladder::Raw;
+use uuid::Uuid;
+
+use super::random::Random;
+use super::simulation::{shares, start_shard};
+use crate::payloads::{number, qname, reply, xml};
+
+const LISTENERS: usize = 3;
+
+struct Organism {
+    random: Random,
+    journal: MemoryJournal,
+    blueprint: Arc<Blueprint>,
+    cores: Vec<Core>,
+    /// Messages between shards, in order for each pair.
+    links: VecDeque<(usize, CoreMessage)>,
+    /// The handlers of each listener, with their shards and numbers.
+    running: Vec<(usize, usize, InvocationId, i64)>,
+    /// The messages of each listener that have not ended, in order of arrival.
+    expected: Vec<VecDeque<i64>>,
+    conversations: Vec<ThreadId>,
+    /// The verdicts on messages that came in, by ticket: true if the message was accepted.
+    taken: HashMap<u64, bool>,
+    now: Time,
+    next: i64,
+    restarts: usize,
+}
+
+impl Organism {
+    fn new(seed: u64) -> Self {
+        let listeners = (0..LISTENERS).map(|i| {
+            let mut contract = Contract::new(Name::parse(&format!("l{i}")).expect("a name"));
+            contract.accepts = vec![qname(&format!("q{i}"))];
+            contract.replies = vec![qname(&format!("a{i}"))];
+            contract.concurrency = 1;
+            contract
+        });
+        let calls = (0..LISTENERS).map(|i| qname(&format!("q{i}"))).collect();
+        let client = ClientContract::new(Name::parse("alice").expect("a name")).calls(calls);
+        let mut blueprint = Blueprint::new("order", listeners.collect(), vec![client]);
+        blueprint.limits.max_attempts = 200;
+        let mut organism = Self {
+            random: Random::new(seed),
+            journal: MemoryJournal::new([7; 32]),
+            blueprint: Arc::new(blueprint),
+            cores: Vec::new(),
+            links: VecDeque::new(),
+            running: Vec::new(),
+            expected: vec![VecDeque::new(); LISTENERS],
+            conversations: Vec::new(),
+            taken: HashMap::new(),
+            now: "2030-01-01T00:00:00Z".parse().expect("a time"),
+            next: 0,
+            restarts: 0,
+        };
+        organism.start();
+        organism
+    }
+
+    /// Starts with as many shards as chance wants; some say what they want before others are there.
+    fn start(&mut self) {
+        let shards = 1 + self.random.below(4) as u16;
+        let directory = Directory::default();
+        let recovered = self.journal.recover().expect("it is memory").split(&shares(shards));
+        let start = |((shard, partitions), recovered)| {
+            start_shard(&self.blueprint, recovered, (CoreId(shard), shards, partitions), &directory, self.now)
+        };
+        self.cores = (0..).zip(shares(shards)).zip(recovered).map(start).collect();
+        (self.running, self.links) = (Vec::new(), VecDeque::new());
+    }
+
+    fn restart(&mut self) {
+        self.restarts += 1;
+        if self.random.once_in(2) {
+            // One shard after the other: the rest goes on meanwhile.
+            for stopped in 0..self.cores.len() {
+                self.cores[stopped].handle(Input::Stop, self.now);
+                for _ in 0..self.random.below(3) {
+                    for shard in 0..self.cores.len() {
+                        while self.poll(shard) {}
+                    }
+                    while self.carry() {}
+                }
+            }
+            for shard in 0..self.cores.len() {
+                while self.poll(shard) {}
+            }
+            self.journal.close().expect("it is memory");
+        }
+        self.start();
+    }
+
+    /// Takes one output of a shard; `false` if there is none.
+    fn poll(&mut self, shard: usize) -> bool {
+        let Some(output) = self.cores[shard].poll(self.now) else { return false };
+        match output {
+            Output::Append { number, step } => {
+                self.journal.append(&[step]).expect("it is memory");
+                self.cores[shard].handle(Input::Appended { number }, self.now);
+            }
+            Output::Start(Start { task, listener, message }) => {
+                let Body::Payload { payload, .. } = &message.body else { panic!("a fault: {:?}", message.body) };
+                let listener = self.blueprint.listeners().position(|(id, _)| id == listener).expect("one of ours");
+                let n = number(payload.payload());
+                let before = self.running.iter().find(|(_, other, ..)| *other == listener);
+                assert_eq!(before, None, "two handlers of l{listener} run: the second has {n}");
+                assert_eq!(self.expected[listener].front(), Some(&n), "the order at l{listener}");
+                self.running.push((shard, listener, task, n));
+            }
+            Output::Abort { task } => {
+                self.running.retain(|(other, _, id, _)| (*other, *id) != (shard, task));
+                self.cores[shard].handle(Input::Finished { task, outcome: HandlerOutcome::Aborted }, self.now);
+            }
+            Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
+            Output::Egress(egress) if egress.number != 0 => {
+                assert!(egress.fault.is_none(), "{:?}", egress.fault);
+                self.cores[shard].handle(Input::Read { number: egress.number, at_once: true }, self.now);
+            }
+            Output::Taken { ticket, kept } => {
+                self.taken.insert(ticket, kept);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn carry(&mut self) -> bool {
+        let Some((to, message)) = self.links.pop_front() else { return false };
+        self.cores[to].handle(Input::Core(message), self.now);
+        true
+    }
+
+    /// A message comes in, and is taken before the next one does.
+    fn send(&mut self) {
+        self.next += 1;
+        let (n, ticket) = (self.next, self.next as u64);
+        let listener = self.random.below(LISTENERS);
+        let shard = self.random.below(self.cores.len());
+        let root = Partition(shard as u8).place(ThreadId::from_uuid(Uuid::from_u128(u128::from(ticket) << 8)));
+        let envelope = format!(
+            "<message xmlns=\"{}\"><meta><from>alice</from></meta>{}</message>",
+            ns::ENVELOPE,
+            xml(&format!("q{listener}"), n)
+        );
+        let permit = Gauge::new(1, usize::MAX).admit(0).expect("there is room");
+        let (message, attachment) = (Raw::new(envelope).into(), Some(Attachment { ops: Vec::new(), ticket }));
+        let client = self.blueprint.clients().next().expect("there is one").0;
+        let message = Injected { client, message, root, remote: false, last: true, attachment, permit };
+        self.expected[listener].push_back(n);
+        self.conversations.push(root);
+        self.cores[shard].handle(Input::Injected(message), self.now);
+        while !self.taken.contains_key(&(n as u64)) {
+            assert!(self.poll(shard), "{n} is not taken");
+        }
+        assert!(self.taken[&(n as u64)]);
+        // The messages of its shard to the others are on their way before the client learns that it was accepted.
+        while self.carry() {}
+    }
+
+    fn end_one(&mut self) {
+        if self.running.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.running.len());
+        let (shard, listener, task, n) = self.running.swap_remove(at);
+        let outcome = HandlerOutcome::Emitted(vec![reply(&format!("a{listener}"), n)]);
+        assert_eq!(self.expected[listener].pop_front(), Some(n));
+        self.cores[shard].handle(Input::Finished { task, outcome }, self.now);
+        // It has ended for good when that is written.
+        while self.poll(shard) {}
+    }
+
+    fn play(mut self) -> usize {
+        for _ in 0..60 {
+            match self.random.below(12) {
+                0..4 => self.send(),
+                4..8 => {
+                    let shard = self.random.below(self.cores.len());
+                    self.poll(shard);
+                }
+                8 | 9 => {
+                    self.carry();
+                }
+                10 => self.end_one(),
+                _ => self.restart(),
+            }
+        }
+        let mut rounds = 0;
+        while self.expected.iter().any(|line| !line.is_empty()) {
+            rounds += 1;
+            assert!(rounds < 10_000, "these never come: {:?}", self.expected);
+            for shard in 0..self.cores.len() {
+                while self.poll(shard) {}
+            }
+            while self.carry() {}
+            self.end_one();
+        }
+        self.restarts
+    }
+}
+
+#[test]
+fn order_in_is_order_out_over_restarts_and_shards() {
+    let histories = super::number("SYSTOLE_HISTORIES").unwrap_or(super::HISTORIES) / 10;
+    let mut restarts = 0;
+    for seed in 0..histories {
+        let played = std::panic::catch_unwind(|| Organism::new(seed).play());
+        restarts += played.unwrap_or_else(|_| panic!("the history of seed {seed} is out of order"));
+    }
+    assert!(restarts as u64 > histories, "the histories hardly restart: {restarts} in {histories}");
+}

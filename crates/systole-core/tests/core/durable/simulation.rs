@@ -1,0 +1,656 @@
+//! A random history: the seed decides the events and the places of the crashes.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_core::core::*;
+use systole_core::journal::{EgressRecord, Number, Recovered};
+use systole_core::vocab::{Amounts, Budget, IdKey, MessageId, Name, Partition, Partitions, ThreadId, Time, ns};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::{Catalog, Decoded};
+use uuid::Uuid;
+
+use super::client::Clients;
+use super::listeners::{Act, Handler, LISTENERS};
+use super::random::Random;
+use super::store::Store;
+use super::takeover::Takeovers;
+use crate::payloads::{catalog, qname, xml};
+
+thread_local! {
+    static CATALOG: Arc<Catalog> = catalog();
+}
+
+pub(crate) struct Simulation {
+    pub(crate) random: Random,
+    show: bool,
+    pub(crate) store: Store,
+    pub(crate) cores: Vec<Core>,
+    /// Messages between shards, in order.
+    pub(crate) links: VecDeque<(usize, CoreMessage)>,
+    /// True if the journal can't be written.
+    broken: bool,
+    /// Conversations that their client has given up.
+    cancelled: HashSet<ThreadId>,
+    /// Messages that were read by a client that may read them again: their mark rides on the next step that writes.
+    late: HashSet<Number>,
+    pub(crate) blueprint: Arc<Blueprint>,
+    pub(crate) handlers: Vec<Handler>,
+    pub(crate) clients: Clients,
+    /// The messages that were started on each thread in this life, and in lives before.
+    started: HashMap<ThreadId, Vec<MessageId>>,
+    /// The groups that were decided for sure before this life began.
+    pub(crate) recorded: HashMap<MessageId, Vec<u32>>,
+    pub(crate) now: Time,
+    roots: u128,
+    pub(crate) crashes: u64,
+    /// The last step of each shard that it knows to be written.
+    pub(crate) told: Vec<u64>,
+    /// Handlers that may still be greedy.
+    greed: u32,
+    /// Tokens of requests to models that ended after their threads had closed.
+    late_tokens: u64,
+    pub(crate) takeovers: Takeovers,
+}
+
+impl Simulation {
+    pub(crate) fn new(seed: u64, show: bool) -> Self {
+        let mut random = Random::new(seed);
+        let greed = if random.once_in(3) { 40 } else { 0 };
+        let blueprint = Arc::new(blueprint(&mut random, greed > 0));
+        let now: Time = "2030-01-01T00:00:00Z".parse().expect("a time");
+        let mut simulation = Self {
+            random,
+            show,
+            store: Store::new(),
+            cores: Vec::new(),
+            links: VecDeque::new(),
+            broken: false,
+            cancelled: HashSet::new(),
+            blueprint,
+            handlers: Vec::new(),
+            clients: Clients::default(),
+            started: HashMap::new(),
+            recorded: HashMap::new(),
+            now,
+            roots: 0,
+            crashes: 0,
+            late: HashSet::new(),
+            told: Vec::new(),
+            greed,
+            late_tokens: 0,
+            takeovers: Takeovers::default(),
+        };
+        simulation.start_shards();
+        simulation
+    }
+
+    /// Plays the history to its end; the numbers of crashes in it, and of takeovers.
+    pub(crate) fn play(mut self) -> [u64; 3] {
+        for _ in 0..8 + self.random.below(46) {
+            self.event();
+            self.hand_over();
+        }
+        self.finish();
+        self.check();
+        [self.crashes, self.takeovers.count, self.takeovers.meanwhile]
+    }
+
+    fn event(&mut self) {
+        match self.random.below(51) {
+            0..4 => self.send(),
+            4..18 => {
+                let shard = self.some_core();
+                self.poll(shard);
+            }
+            18..24 => {
+                let steps = 1 + self.random.below(4);
+                self.store.write(steps, self.late_tokens);
+            }
+            24..28 => self.tell(),
+            28..35 if !self.handlers.is_empty() => {
+                let at = self.random.below(self.handlers.len());
+                self.act(at);
+            }
+            35 | 36 => self.read(),
+            37 => self.now = self.now.after(Duration::from_secs(self.random.next() % 4)),
+            38 => self.crash(),
+            39 if self.random.once_in(3) => self.stop(),
+            40..44 => {
+                self.carry();
+            }
+            44 => self.give_up(),
+            45 | 46 => self.letter(),
+            47 if self.random.once_in(4) => self.unwritable(),
+            47 if self.random.once_in(4) => self.everywhere(|| Input::Drain),
+            48 | 49 => self.release(),
+            50 => self.adopt(),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn say(&self, what: impl FnOnce() -> String) {
+        if self.show {
+            println!("{}", what());
+        }
+    }
+
+    fn fresh_root(&mut self) -> ThreadId {
+        self.roots += 1;
+        ThreadId::from_uuid(Uuid::from_u128(0xabc_0000 + self.roots))
+    }
+
+    /// A conversation that was opened.
+    fn some_root(&mut self) -> Option<ThreadId> {
+        let mut open: Vec<_> = self.clients.sent.values().map(|sent| sent.root).collect();
+        open.sort_unstable();
+        (!open.is_empty()).then(|| open[self.random.below(open.len())])
+    }
+
+    /// A client sends a message to any shard: it may continue a conversation of another one.
+    pub(crate) fn send(&mut self) {
+        let root = self.fresh_root();
+        let continues = self.some_root().filter(|_| self.random.once_in(2));
+        let (label, ticket) = self.clients.send(root, continues);
+        let n = self.random.below(3) as i64;
+        let payload = xml(&format!("q{}", self.random.below(LISTENERS)), n);
+        let thread = continues.map_or_else(String::new, |root| format!("<thread>{root}</thread>"));
+        let envelope = format!(
+            "<message xmlns=\"{}\" xmlns:s=\"{}\"><meta><from>a</from>{thread}<s:id>{label}</s:id></meta>{payload}</message>",
+            ns::ENVELOPE,
+            ns::SYSTOLE_META
+        );
+        self.say(|| format!("send {label}: {payload} in {root}, or {continues:?}"));
+        let permit = Gauge::new(1, usize::MAX).admit(0).expect("there is room");
+        let last = self.random.once_in(2);
+        let shard = self.some_core();
+        let message = Injected {
+            client: self.client(),
+            message: Raw::new(envelope).into(),
+            root,
+            remote: false,
+            last,
+            attachment: Some(Attachment { ops: Vec::new(), ticket }),
+            permit,
+        };
+        self.input(shard, Input::Injected(message));
+    }
+
+    /// A client leaves a conversation, or cancels it.
+    fn give_up(&mut self) {
+        let Some(root) = self.some_root() else { return };
+        if self.random.once_in(2) {
+            self.say(|| format!("leave {root}"));
+            return self.everywhere(|| Input::Left { root });
+        }
+        self.say(|| format!("cancel {root}"));
+        self.cancelled.insert(root);
+        self.everywhere(|| Input::Cancel { root });
+    }
+
+    /// An operator redrives or discards a dead letter.
+    fn letter(&mut self) {
+        let shard = self.some_core();
+        let letters: Vec<_> = self.cores[shard].dead_letters().iter().map(|letter| letter.id).collect();
+        if letters.is_empty() {
+            return;
+        }
+        let letter = letters[self.random.below(letters.len())];
+        let (root, redrive) = (self.fresh_root(), !self.random.once_in(3));
+        self.say(|| format!("letter {letter}: redrive {redrive}"));
+        self.input(shard, if redrive { Input::Redrive { letter, root } } else { Input::Discard { letter } });
+    }
+
+    fn client(&self) -> ClientId {
+        self.blueprint.clients().next().expect("there is one").0
+    }
+
+    pub(crate) fn input(&mut self, shard: usize, input: Input) {
+        self.cores[shard].handle(input, self.now);
+    }
+
+    fn everywhere(&mut self, input: impl Fn() -> Input) {
+        for shard in self.present() {
+            self.input(shard, input());
+        }
+    }
+
+    /// Carries the message that has been on its way between shards longest; `false` if there is none.
+    fn carry(&mut self) -> bool {
+        let Some((to, message)) = self.links.pop_front() else { return false };
+        match self.takeovers.is_gone(to) {
+            true => self.input(0, Input::Stray(message)),
+            false => self.input(to, Input::Core(message)),
+        }
+        true
+    }
+
+    /// Lets all shards run until nothing is left to do.
+    fn poll_all(&mut self) {
+        loop {
+            let mut worked = false;
+            for shard in self.present() {
+                while self.poll(shard) {
+                    worked = true;
+                }
+            }
+            while self.carry() {
+                worked = true;
+            }
+            if !worked {
+                return;
+            }
+        }
+    }
+
+    /// Checks that no thread and no conversation holds more than it may, regardless of the origin of the messages.
+    fn check_holdings(&self) {
+        /// More than any message here.
+        const MESSAGE: usize = 1000;
+        let limits = &self.blueprint.limits;
+        for held in self.cores.iter().flat_map(Core::holdings) {
+            let threads = limits.conversation_threads;
+            assert!(held.threads <= threads, "{held:?} of {limits:?}");
+            assert!(held.messages <= limits.conversation_messages + threads, "{held:?} of {limits:?}");
+            assert!(held.bytes <= limits.conversation_bytes + MESSAGE + 200 * threads, "{held:?} of {limits:?}");
+        }
+        for thread in self.cores.iter().flat_map(|core| core.snapshot().threads) {
+            assert!(thread.queued <= limits.mailbox + limits.fanout, "{thread:?} of {limits:?}");
+        }
+    }
+
+    /// Asserts that no budget is exceeded by what is spent and reserved, at any time, and that reserves belong to handlers
+    /// that wait for their model.
+    fn check_budgets(&self, shard: usize) {
+        let budgets = self.cores[shard].budgets();
+        let held = self.handlers.iter().filter(|handler| handler.shard == shard && !budgets.is_empty());
+        let held: u64 = held.map(|handler| handler.held).sum();
+        for OpenBudget { budget, spent, reserved, thread } in budgets {
+            assert!(reserved.tokens <= held, "{thread}: {reserved} reserved, and {held} tokens are asked for");
+            let used = spent.plus(reserved);
+            let fits = budget.tokens.is_none_or(|most| used.tokens <= most)
+                && budget.cost.is_none_or(|most| used.cost <= most)
+                && budget.calls.is_none_or(|most| used.calls <= most)
+                && budget.threads.is_none_or(|most| used.threads <= most);
+            assert!(fits, "{thread} has {budget} and uses {spent}, {reserved} reserved");
+        }
+    }
+
+    /// Takes one output of a shard; `false` if there is none.
+    pub(crate) fn poll(&mut self, shard: usize) -> bool {
+        if self.greed > 0 {
+            self.check_holdings();
+        }
+        let Some(output) = self.cores[shard].poll(self.now) else { return false };
+        self.check_budgets(shard);
+        match output {
+            Output::Append { number, step } => {
+                self.say(|| format!("append {number} of {shard}: {:?}", step.ops));
+                if !self.broken {
+                    self.store.ask(shard, number, step);
+                }
+            }
+            Output::Start(start) => self.start(shard, start),
+            Output::Resume { task, call, result } => {
+                if let Some(handler) =
+                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
+                {
+                    handler.resume(call, &result);
+                    let (id, listener, resumed) = (handler.message, handler.listener, handler.resumed.clone());
+                    self.say(|| format!("resume {id} with {call:?}: {result:?}"));
+                    let recorded = self.recorded.get(&id).map_or(&[][..], Vec::as_slice);
+                    // A listener that reattaches counts its groups anew.
+                    let held = !self.blueprint.listeners().nth(listener).is_some_and(|(_, it)| it.reattaches);
+                    let both = if held { resumed.len().min(recorded.len()) } else { 0 };
+                    assert_eq!(resumed[..both], recorded[..both], "{id}: the order of what it awaited has changed");
+                }
+            }
+            Output::Abort { task } => {
+                if let Some(at) =
+                    self.handlers.iter().position(|handler| (handler.shard, handler.task) == (shard, task))
+                {
+                    self.handlers.remove(at);
+                    self.input(shard, Input::Finished { task, outcome: HandlerOutcome::Aborted });
+                }
+            }
+            Output::Egress(egress) => {
+                self.say(|| format!("egress {}: {:?}", egress.number, egress.envelope));
+                // The end of the organism is not in the journal.
+                if egress.number != 0 {
+                    self.clients.inbox.push(egress);
+                }
+            }
+            Output::Taken { ticket, kept } => {
+                if kept {
+                    self.clients.confirm(ticket);
+                }
+            }
+            Output::Noted { task, .. } => {
+                if let Some(handler) =
+                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
+                {
+                    handler.noting = false;
+                }
+            }
+            Output::Reserved { task, result } => {
+                self.say(|| format!("reserved for {task:?}: {result:?}"));
+                if let Some(handler) =
+                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
+                {
+                    handler.reserved(result.is_ok());
+                }
+            }
+            Output::Event(event) => self.say(|| format!("event at {}: {:?}", event.path, event.kind)),
+            Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
+            Output::Closed { .. } | Output::Gone { .. } | Output::Letter { .. } => {}
+        }
+        true
+    }
+
+    fn start(&mut self, shard: usize, start: Start) {
+        let Start { task, listener, message } = start;
+        self.takeovers.started();
+        self.say(|| format!("start {listener:?}: {} on {}", message.id, message.thread));
+        assert!(!self.store.done.contains(&message.id), "{} is done, and starts again", message.id);
+        let before = self.started.entry(message.thread).or_default();
+        match before.iter().position(|id| *id == message.id) {
+            Some(at) => assert_eq!(at + 1, before.len(), "{} comes again after later ones", message.id),
+            None => before.push(message.id),
+        }
+        let on_thread = self.handlers.iter().filter(|handler| handler.thread == message.thread);
+        assert_eq!(on_thread.count(), 0, "one message of a thread is in flight");
+        let listener = self.blueprint.listeners().position(|(id, _)| id == listener).expect("the core names its own");
+        let greedy = self.greed > 0;
+        self.greed = self.greed.saturating_sub(1);
+        self.handlers.push(Handler::new((shard, task), listener, &message, greedy));
+    }
+
+    /// Reports the steps that the journal has written.
+    pub(crate) fn tell(&mut self) {
+        for shard in self.present() {
+            let number = self.store.written(shard);
+            if number > self.told[shard] {
+                self.told[shard] = number;
+                self.input(shard, Input::Appended { number });
+            }
+        }
+    }
+
+    /// Lets a handler go on; `false` if it waits.
+    pub(crate) fn act(&mut self, at: usize) -> bool {
+        let fresh = self.random.next() % 1000;
+        let handler = &mut self.handlers[at];
+        let (shard, task) = (handler.shard, handler.task);
+        match handler.act(fresh) {
+            Act::Call { call, requests, join, within } => {
+                self.input(shard, Input::Called { task, call, requests, join, within });
+            }
+            Act::Park => {
+                self.input(shard, Input::Parked { task });
+                return false;
+            }
+            Act::Drop(call) => self.input(shard, Input::CallDropped { task, call }),
+            Act::Reserve(tokens) => {
+                let amounts = Amounts { tokens, cost: Millionths(tokens * 3), ..Amounts::default() };
+                self.input(shard, Input::Reserve { task, amounts, is_last: None });
+            }
+            Act::Note { index, name, value: Some(value), tokens } => {
+                let thread = handler.thread;
+                if !self.cores[shard].snapshot().threads.iter().any(|open| open.id == thread) {
+                    self.late_tokens += tokens.unwrap_or(0);
+                }
+                let answer = tokens.map(|output| {
+                    let usage = Usage { output, cost: Millionths(output * 3), ..Usage::default() };
+                    Box::new(ModelAnswer {
+                        backend: "b".into(),
+                        model: "m".into(),
+                        usage,
+                        text: "t".into(),
+                        fault: None,
+                    })
+                });
+                self.input(shard, Input::Noted { task, index, name: name.into(), value: value.into(), answer });
+            }
+            Act::Note { value: None, .. } => {}
+            Act::Wait => return false,
+            Act::End(outcome) => {
+                let handler = self.handlers.remove(at);
+                self.say(|| format!("end {}: {outcome:?}", handler.message));
+                self.input(shard, Input::Finished { task, outcome });
+            }
+        }
+        true
+    }
+
+    fn read(&mut self) {
+        if !self.clients.inbox.is_empty() {
+            let at = self.random.below(self.clients.inbox.len());
+            // A client can't say that it has read a message while no core serves the conversation.
+            let root = self.clients.inbox[at].root;
+            let Some(core) = self.takeovers.directory.core_of(Partition::of(root)) else { return };
+            let number = self.clients.read(at);
+            let at_once = number.is_multiple_of(2);
+            if !at_once {
+                self.late.insert(number);
+            }
+            self.input(usize::from(core.0), Input::Read { number, at_once });
+        }
+    }
+
+    /// The process is killed, and starts again.
+    pub(crate) fn crash(&mut self) {
+        self.say(|| "crash".to_owned());
+        self.crashes += 1;
+        self.store.crash();
+        self.restart();
+    }
+
+    /// The journal can't be written: the organism ends with a fault for each client that waits, and starts again. What
+    /// was not written is lost.
+    fn unwritable(&mut self) {
+        self.say(|| "unwritable".to_owned());
+        self.crashes += 1;
+        self.store.crash();
+        self.broken = true;
+        self.everywhere(|| Input::Unwritable);
+        self.poll_all();
+        let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
+        assert!(open.is_empty(), "the organism has ended, and these are open: {open:?}");
+        self.restart();
+    }
+
+    /// The organism stops in order, and starts again.
+    fn stop(&mut self) {
+        self.say(|| "stop".to_owned());
+        self.everywhere(|| Input::Stop);
+        self.poll_all();
+        self.store.write(usize::MAX, self.late_tokens);
+        self.store.close();
+        self.restart();
+    }
+
+    fn restart(&mut self) {
+        self.handlers.clear();
+        self.clients.inbox.clear();
+        self.links.clear();
+        self.broken = false;
+        self.recorded = self.store.decided.clone();
+        self.start_shards();
+    }
+
+    /// Starts with one to three shards, which take up what the journal holds.
+    fn start_shards(&mut self) {
+        let shards = 1 + self.random.below(3) as u16;
+        let directory = Directory::default();
+        self.takeovers.begin(directory.clone(), &shares(shards));
+        let recovered = self.store.recover();
+        let mut kept: Vec<_> = recovered.budgets.iter().map(|record| (record.budget, record.spent)).collect();
+        let parts = (0..).zip(shares(shards)).zip(recovered.split(&shares(shards)));
+        let start = |((shard, partitions), recovered)| {
+            start_shard(&self.blueprint, recovered, (CoreId(shard), shards, partitions), &directory, self.now)
+        };
+        self.cores = parts.map(start).collect();
+        self.told = vec![0; self.cores.len()];
+        let open = self.cores.iter().flat_map(Core::budgets);
+        let mut open: Vec<_> = open.inspect(|open| assert_eq!(open.reserved, Amounts::default())).collect();
+        let all = |budget: &Budget, spent: &Amounts| (budget.to_string(), spent.to_string());
+        kept.sort_by_cached_key(|(budget, spent)| all(budget, spent));
+        open.sort_by_cached_key(|open| all(&open.budget, &open.spent));
+        assert!(kept.into_iter().eq(open.iter().map(|open| (open.budget, open.spent))), "{open:?}");
+    }
+
+    /// Lets everything end.
+    pub(crate) fn finish(&mut self) {
+        let mut rounds = 0;
+        loop {
+            rounds += 1;
+            let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
+            assert!(rounds < 2_000, "it does not come to an end: {open:?}");
+            self.poll_all();
+            self.hand_over();
+            while self.takeovers.are_waiting() {
+                self.adopt();
+            }
+            if self.store.is_behind() {
+                self.store.write(usize::MAX, self.late_tokens);
+                self.tell();
+                continue;
+            }
+            self.tell();
+            for _ in 0..self.clients.inbox.len() {
+                self.read();
+            }
+            let acted = (0..self.handlers.len()).rev().filter(|&at| self.act(at)).count();
+            self.poll_all();
+            let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
+            let is_busy = acted > 0 || self.store.is_behind() || !self.clients.inbox.is_empty();
+            if is_busy || !self.takeovers.are_over() {
+                continue;
+            } else if open.is_empty() {
+                assert!(self.cores.iter().all(Core::is_idle), "nothing is open, but a core isn't idle");
+                return;
+            } else if let Some(wake) = self.cores.iter().filter_map(Core::next_wake).min() {
+                self.now = self.now.max(wake);
+            } else {
+                panic!("nothing can happen, but these are open: {open:?}");
+            }
+        }
+    }
+
+    /// Checks that every client whose message was confirmed has had one answer, and that nothing is left.
+    fn check(&mut self) {
+        let everybody_answers = self.blueprint.listeners().all(|(_, contract)| contract.silence == Silence::Error);
+        for (label, sent) in &self.clients.sent {
+            let answers = self.clients.answers.get(label).map_or(&[][..], Vec::as_slice);
+            assert!(answers.len() <= 1, "{label} has {} answers: {answers:?}", answers.len());
+            let cancelled =
+                [Some(sent.root), sent.continues].iter().flatten().any(|root| self.cancelled.contains(root));
+            assert!(
+                !sent.confirmed || !everybody_answers || cancelled || answers.len() == 1,
+                "{label} was taken, and never answered"
+            );
+        }
+        let left = self.store.recover();
+        assert!(left.threads.is_empty(), "{:?}", left.threads);
+        assert!(left.budgets.is_empty() && self.cores.iter().all(|core| core.budgets().is_empty()), "{left:?}");
+        assert!(left.messages.is_empty() && left.fans.is_empty() && left.notes.is_empty(), "{left:?}");
+        let unread = |egress: &EgressRecord| !self.late.contains(&egress.number);
+        assert!(!left.egress.iter().any(unread) && left.remembered.is_empty(), "{left:?}");
+        for counts in self.cores.iter().map(Core::counts) {
+            let came = counts.injected + counts.emitted + counts.made + counts.redriven + counts.recovered;
+            let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
+            assert_eq!(came, went, "{counts:?}");
+        }
+    }
+}
+
+/// An organism where every listener may call every listener.
+fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
+    let all = |letter: char| (0..LISTENERS).map(|i| qname(&format!("{letter}{i}"))).collect::<Vec<_>>();
+    let listeners = (0..LISTENERS).map(|i| {
+        let mut contract = Contract::new(Name::parse(&format!("l{i}")).expect("a name"));
+        contract.accepts = vec![qname(&format!("q{i}"))];
+        contract.replies = vec![qname(&format!("a{i}"))];
+        contract.calls = all('q');
+        contract.returns = all('a');
+        contract.returns.extend(["thread-spawned", "capabilities", "fan-out-ended"].map(|local| {
+            let namespace = if local == "fan-out-ended" { ns::CORE } else { ns::META };
+            qname(&format!("{{{namespace}}}{local}"))
+        }));
+        contract.accepts_faults = random.once_in(2);
+        contract.context = random.once_in(3);
+        contract.concurrency = 1 + random.below(3) as u32;
+        contract.silence = if random.once_in(10) { Silence::Idle } else { Silence::Error };
+        contract.reattaches = random.once_in(4);
+        contract
+    });
+    let mut listeners: Vec<_> = listeners.collect();
+    let mut client = ClientContract::new(Name::parse("alice").expect("a name")).calls(all('q'));
+    let mut whole = Budget::NONE;
+    if random.once_in(2) {
+        (whole, client.budget) = (budget(random, 3), budget(random, 2));
+        listeners.iter_mut().for_each(|contract| contract.budget = budget(random, 1));
+    }
+    let mut blueprint = Blueprint::new("durable", listeners, vec![client]);
+    blueprint.budget = whole;
+    // A crash may hit any handler that runs: that is the effect of most crashes here.
+    blueprint.limits.max_attempts = 200;
+    blueprint.limits.thread_depth = 6;
+    if greedy {
+        let limits = &mut blueprint.limits;
+        (limits.mailbox, limits.fanout) = (2 + random.below(12), 6 + random.below(12));
+        limits.conversation_threads = 3 + random.below(30);
+        limits.conversation_messages = 2 + random.below(40);
+        limits.conversation_bytes = 100 + random.below(4000);
+    }
+    blueprint
+}
+
+/// A budget of some kinds, of so many times what is little.
+fn budget(random: &mut Random, times: usize) -> Budget {
+    let mut amount = |little: usize| random.once_in(3).then(|| random.below(little * times) as u64);
+    let (tokens, cost) = (amount(160), amount(480).map(Millionths));
+    let (calls, threads) = (amount(12), amount(12));
+    let time = random.once_in(6).then(|| Duration::from_secs(1 + random.below(9) as u64));
+    Budget::NONE.tokens(tokens).cost(cost).calls(calls).threads(threads).time(time)
+}
+
+/// The partitions of each of so many shards.
+pub(crate) fn shares(shards: u16) -> Vec<Partitions> {
+    (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect()
+}
+
+/// A core with these partitions, of an organism that started with so many cores.
+pub(crate) fn start_shard(
+    blueprint: &Arc<Blueprint>,
+    recovered: Recovered,
+    (core, cores, partitions): (CoreId, u16, Partitions),
+    directory: &Directory,
+    now: Time,
+) -> Core {
+    let mut decoders = Decoders::default();
+    for (id, contract) in blueprint.listeners() {
+        for payload in contract.accepts.iter().chain(&contract.returns) {
+            let decode =
+                |payload: &systole_xml::schema::Validated<_>| Ok(Box::new(payload.payload().clone()) as Decoded);
+            decoders.insert(id, payload.clone(), Arc::new(decode));
+        }
+    }
+    let mut core = Core::new(CoreConfig {
+        core,
+        cores,
+        partitions,
+        blueprint: blueprint.clone(),
+        catalog: CATALOG.with(Arc::clone),
+        decoders: Arc::new(decoders),
+        key: IdKey::new(recovered.key),
+        gauge: Gauge::new(100_000, 1 << 30),
+        directory: directory.clone(),
+        events: false,
+        started: now,
+        epoch: Some(recovered.epoch),
+    });
+    core.handle(Input::Recovered(Box::new(recovered)), now);
+    core
+}

@@ -1,0 +1,140 @@
+//! The journal of the simulation: written steps, steps on their way, and the records of each message.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use systole_core::journal::{BudgetRecord, Journal, MemoryJournal, MessageState, Number, Op, Recovered, Step};
+use systole_core::vocab::{MessageId, Partitions};
+
+use super::listeners::Handler;
+
+#[derive(Default)]
+pub(crate) struct Store {
+    journal: MemoryJournal,
+    /// Steps of shards that are not written yet.
+    queue: VecDeque<(usize, u64, Step)>,
+    /// The last step of this start that is written, by shard.
+    written: HashMap<usize, u64>,
+    ids: HashMap<Number, MessageId>,
+    /// Messages whose consumption is durable.
+    pub(crate) done: HashSet<MessageId>,
+    /// The groups of awaited calls of each message, in the order in which it is durable that they were decided.
+    pub(crate) decided: HashMap<MessageId, Vec<u32>>,
+    pub(crate) notes: HashMap<(MessageId, u32), String>,
+    /// The number of groups of awaited calls that each message may still make: a script has two, and a group that is
+    /// given up may be made again.
+    groups: HashMap<Number, u32>,
+    /// The threads that opened, and their parents.
+    parents: HashMap<Number, Option<Number>>,
+    /// The threads of messages.
+    threads: HashMap<Number, Number>,
+    /// The threads of calls that opened no thread.
+    called: Vec<Number>,
+    /// The tokens that requests to models used, with their threads.
+    tokens: Vec<(Number, u64)>,
+}
+
+impl Store {
+    pub(crate) fn new() -> Self {
+        Self { journal: MemoryJournal::new([7; 32]), ..Self::default() }
+    }
+
+    pub(crate) fn ask(&mut self, shard: usize, number: u64, step: Step) {
+        self.queue.push_back((shard, number, step));
+    }
+
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Writes up to so many steps. `late`: as for the check of budgets.
+    pub(crate) fn write(&mut self, steps: usize, late: u64) {
+        for _ in 0..steps {
+            let Some((shard, number, step)) = self.queue.pop_front() else { return };
+            step.ops.iter().for_each(|op| self.note(op));
+            let charges = step.ops.iter().any(|op| matches!(op, Op::Budget(_)));
+            self.journal.append(&[step]).expect("it is memory");
+            if charges {
+                self.check_budgets(&self.journal.clone().recover().expect("it is memory").budgets, late);
+            }
+            self.written.insert(shard, number);
+        }
+    }
+
+    /// The last step of a shard that is written.
+    pub(crate) fn written(&self, shard: usize) -> u64 {
+        self.written.get(&shard).copied().unwrap_or(0)
+    }
+
+    /// Loses the steps that are not written.
+    pub(crate) fn crash(&mut self) {
+        self.queue.clear();
+    }
+
+    pub(crate) fn close(&mut self) {
+        assert!(self.queue.is_empty());
+        self.journal.close().expect("it is memory");
+    }
+
+    pub(crate) fn adopt(&mut self, partitions: &Partitions) -> Recovered {
+        self.journal.adopt(partitions).expect("it is memory")
+    }
+
+    pub(crate) fn recover(&mut self) -> Recovered {
+        self.written.clear();
+        self.journal.recover().expect("it is memory")
+    }
+
+    /// The amounts that budgets say were spent are those of their threads and of all below. `late`: tokens that may not be written down
+    /// but there.
+    fn check_budgets(&self, budgets: &[BudgetRecord], late: u64) {
+        let up = |thread: Number| std::iter::successors(Some(thread), |at| self.parents.get(at).copied().flatten());
+        for BudgetRecord { thread, budget, spent } in budgets {
+            let is_below = |at: &&Number| **at != *thread && up(**at).any(|at| at == *thread);
+            let threads = self.parents.keys().filter(is_below).count() as u64;
+            let calls = threads + self.called.iter().filter(is_below).count() as u64;
+            assert_eq!((spent.threads, spent.calls), (threads, calls), "{thread} with {budget}");
+            let used = self.tokens.iter().filter(|(at, _)| up(*at).any(|at| at == *thread));
+            let tokens: u64 = used.map(|(_, tokens)| tokens).sum();
+            assert!((tokens..=tokens + late).contains(&spent.tokens), "{thread} with {budget}: {spent}, not {tokens}");
+            assert_eq!(spent.cost.0, spent.tokens * 3, "{thread} with {budget}: {spent}");
+        }
+    }
+
+    fn note(&mut self, op: &Op) {
+        match op {
+            Op::Open(thread) => {
+                self.parents.insert(thread.number, thread.parent);
+            }
+            Op::Put(message) => {
+                self.ids.insert(message.number, message.id);
+                self.threads.insert(message.number, message.thread);
+                self.called.extend(matches!(message.state, MessageState::Backlog(_)).then_some(message.thread));
+            }
+            Op::Done { message } => {
+                if let Some(id) = self.ids.get(message) {
+                    assert!(self.done.insert(*id), "{id} is done twice");
+                }
+            }
+            Op::Fan(fan) if fan.call.is_some() => {
+                let left = self.groups.entry(fan.id.message).or_insert(2);
+                *left = left.checked_sub(1).unwrap_or_else(|| panic!("{} makes its calls again", fan.source));
+            }
+            Op::Forgotten { fan } => *self.groups.entry(fan.message).or_insert(2) += 1,
+            Op::Decided { fan, .. } => {
+                if let (Some(id), Some(call)) = (self.ids.get(&fan.message), fan.call) {
+                    self.decided.entry(*id).or_default().push(call);
+                }
+            }
+            Op::Note(note) => {
+                if let Some(&thread) = self.threads.get(&note.message).filter(|_| *note.name == *Handler::THOUGHT) {
+                    self.tokens.push((thread, note.value.parse().expect("a number")));
+                }
+                if let Some(id) = self.ids.get(&note.message) {
+                    let before = self.notes.insert((*id, note.index), note.value.to_string());
+                    assert_eq!(before, None, "a note of {id} is written twice");
+                }
+            }
+            _ => {}
+        }
+    }
+}
