@@ -1,4 +1,4 @@
-//! Texts as models write them, with their intended meaning: `texts.txt` and `more.txt` in `tests/corpus/model`.
+//! Texts as models write them, with their intended meaning: `tests/corpus/model`.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::files::{contract, run, run_by};
 use crate::meaning;
 
 /// The number of texts of each file that are repaired as intended, or refused as expected; a change may only raise it.
-const RIGHT: [(&str, usize); 2] = [("texts.txt", 97), ("more.txt", 89)];
+const RIGHT: [(&str, usize); 3] = [("texts.txt", 97), ("more.txt", 89), ("third.txt", 68)];
 
 /// A text with its intended meaning.
 struct Case<'t> {
