@@ -49,8 +49,8 @@ fn each_rule_and_each_refusal_has_a_golden_pair() {
     use RepairKind::{
         AttributeQuotes, AttributeSpace, CharacterReference, Comment, ControlCharacter, Doctype, DuplicateAttribute,
         EmptyTag, Encoding, EndTagName, EndTagSlash, EndTagSyntax, Fence, HtmlEntity, InvalidBytes, MisnestedEndTag,
-        MissingEndTag, ProcessingInstruction, Prose, SectionEnd, StartTagSyntax, StrayAmpersand, StrayEndTag,
-        StrayLessThan, UnknownEntity, ValuelessAttribute, XmlDeclaration,
+        MissingEndTag, ProcessingInstruction, Prose, SectionEnd, StartTagSyntax, StartTagTwice, StrayAmpersand,
+        StrayEndTag, StrayLessThan, UnknownEntity, ValuelessAttribute, XmlDeclaration,
     };
     let all = |suffix: &str| -> String {
         let files = inputs("golden/repair", suffix).into_iter();
@@ -79,6 +79,7 @@ fn each_rule_and_each_refusal_has_a_golden_pair() {
         Prose,
         SectionEnd,
         StartTagSyntax,
+        StartTagTwice,
         StrayAmpersand,
         StrayEndTag,
         StrayLessThan,

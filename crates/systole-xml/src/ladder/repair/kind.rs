@@ -62,6 +62,8 @@ pub enum RepairKind {
     /// A start tag with a space before its name, or with commas, colons or odd spaces between attributes, was put
     /// right.
     StartTagSyntax,
+    /// The first of two start tags of one name in a row, with one end tag for both, was dropped.
+    StartTagTwice,
     /// An empty-element tag whose end tag follows became a start tag.
     EmptyTag,
     /// A root element without a namespace got that of its schema.
@@ -99,6 +101,7 @@ impl RepairKind {
             Self::EndTagName => "end-tag-name",
             Self::EndTagSlash => "end-tag-slash",
             Self::StartTagSyntax => "start-tag-syntax",
+            Self::StartTagTwice => "start-tag-twice",
             Self::EmptyTag => "empty-tag",
             Self::Namespace => "namespace",
         }

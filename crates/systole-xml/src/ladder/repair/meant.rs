@@ -27,6 +27,9 @@ impl<'t> Scanner<'t> {
     /// Handles a start tag inside of an element by its meaning.
     pub(super) fn inner_tag(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {
         let tag = self.reopened(tag);
+        if self.drop_repeated(&tag)? {
+            return Ok(());
+        }
         if let Some((name, start)) = self.tree.last().map(|open| (open.name, open.start))
             && !self.pairs.is_closed(start)
         {

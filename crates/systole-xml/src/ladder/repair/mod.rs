@@ -43,7 +43,10 @@
 //! between two words (`cmp a<b>c`), before text in an element of only text that has no end tag either
 //! (`<ann> hi <bob> hey`), and as a word of a line if one end tag is there for it and the open element of its name
 //! (`<p>bold **<p>** done</p>`).
-//! An empty-element tag whose end tag follows is a start tag.
+//! An empty-element tag whose end tag follows is a start tag. Of two start tags of one name in a row with one end tag for
+//! both, the first is dropped if it has no attributes or the same ones, and the contract forbids the name in itself; or,
+//! without a contract, if only text follows (`<name><name>Bob</name>`). Else the first is refused, but kept
+//! where elements of its name often nest (`div`, `li`).
 //!
 //! **End tags.** An end tag that names an open element closes it and all elements inside of it. A name in another case
 //! of letters, with another prefix or with one slip (`</totl>`), `</>` and `<\name>` name an element, too, if
@@ -97,6 +100,7 @@ mod reference;
 mod scan;
 mod source;
 mod tag;
+mod twice;
 mod value;
 mod vocabulary;
 

@@ -306,6 +306,9 @@ impl<'t> Scanner<'t> {
         if self.outside.in_thought && self.outside.in_prose {
             return self.ambiguous(tag.start, tag.name);
         }
+        if self.repeated_root(&tag)? {
+            return Ok(());
+        }
         self.count_root(&tag)?;
         let gap = self.outside.gap;
         let (out, marks) = (self.out.len(), self.marks.len());
@@ -313,6 +316,19 @@ impl<'t> Scanner<'t> {
         let in_prose = self.outside.in_prose;
         self.outside.root = Root { in_prose, name: tag.name, gap, out, marks, ..Root::default() };
         self.start_tag(tag)
+    }
+
+    /// Drops the start tag of a top-level element if it is written twice.
+    fn repeated_root(&mut self, tag: &StartTag<'t>) -> Result<bool, RepairError> {
+        let marks = self.marks.len();
+        if !self.drop_repeated(tag)? {
+            return Ok(false);
+        }
+        let twice = self.marks.split_off(marks);
+        self.flush(tag.start);
+        self.marks.extend(twice);
+        self.outside.gap = self.pos;
+        Ok(true)
     }
 
     /// Records a start tag that may be the one that a mention before it was about.
