@@ -3,7 +3,7 @@
 use foldhash::{HashSet, HashSetExt};
 
 use super::Catalog;
-use super::model::{Beside, Content, Model, Particle, Term, Type, TypeId};
+use super::model::{Beside, Content, Model, Order, Particle, Term, Type, TypeId, Variety};
 use crate::ladder::repair::Vocabulary;
 use crate::vocab::QName;
 
@@ -42,32 +42,55 @@ struct Builder<'m> {
 
 impl<'m> Builder<'m> {
     fn element(&mut self, local: &str, ty: TypeId) {
-        let Type::Complex(complex) = &self.model.types[ty] else { return self.vocabulary.declare(local, true, false) };
+        let Type::Complex(complex) = &self.model.types[ty] else {
+            self.vocabulary.declare(local, true, false);
+            return self.vocabulary.describe(local, self.is_string(ty), []);
+        };
         let (text, open) = match complex.beside {
             Beside::Nothing => (matches!(complex.content, Content::Text(_)), false),
             Beside::Text => (true, false),
             Beside::Anything | Beside::Unknown => (true, true),
         };
         self.vocabulary.declare(local, text, open);
-        if let Content::Children(particle) = &complex.content {
-            self.children(local, particle);
+        match &complex.content {
+            Content::Children(particle) => self.children(local, particle),
+            Content::Text(ty) => {
+                let is_string = complex.beside == Beside::Nothing && self.is_string(*ty);
+                self.vocabulary.describe(local, is_string, []);
+            }
+            Content::Empty => self.vocabulary.describe(local, false, []),
         }
+    }
+
+    /// Tells whether a type has any text for a value, its length aside.
+    fn is_string(&self, ty: TypeId) -> bool {
+        let Some(simple) = self.model.simple(ty) else { return false };
+        let is_string = matches!(&simple.variety, Variety::Atomic(builtin) if matches!(builtin.name, "string" | "normalizedString" | "token"));
+        is_string && simple.facets.patterns.is_empty() && simple.facets.values.is_empty()
     }
 
     /// Declares the children of an element. Particles nest no deeper than their schemas, which need a list instead of
     /// recursion nevertheless.
     fn children(&mut self, parent: &str, particle: &'m Particle) {
-        let mut particles = vec![(particle, false)];
-        while let Some((particle, repeats)) = particles.pop() {
-            let repeats = repeats || particle.max != Some(1);
+        let mut particles = vec![(particle, false, true)];
+        let mut needed = Vec::new();
+        while let Some((particle, repeats, required)) = particles.pop() {
+            let (repeats, required) = (repeats || particle.max != Some(1), required && particle.min > 0);
             match &particle.term {
                 Term::Element(element) => {
+                    if required {
+                        needed.push(&*element.local);
+                    }
                     self.vocabulary.place(parent, &element.local, repeats);
                     self.pending.push((&element.local, element.ty));
                 }
-                Term::Group(_, inner) => particles.extend(inner.iter().map(|particle| (particle, repeats))),
+                Term::Group(order, inner) => {
+                    let required = required && (*order != Order::Choice || inner.len() == 1);
+                    particles.extend(inner.iter().map(|particle| (particle, repeats, required)));
+                }
                 Term::Any => self.vocabulary.declare(parent, true, true),
             }
         }
+        self.vocabulary.describe(parent, false, needed);
     }
 }

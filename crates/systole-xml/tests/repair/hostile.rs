@@ -133,8 +133,9 @@ fn a_hundred_thousand_open_tags_pass_the_limit() {
         assert!(matches!(error, RepairError::TooDeep { limit: 256, .. }) && error.is_limit(), "{error}");
     }
     let limits = XmlLimits::default().depth(usize::MAX).message_bytes(1 << 30);
-    let deep = repair(&Raw::new("<a>".repeat(100_000)), Shape::Document, &limits).expect("no limit on depth");
-    assert_eq!(deep.bytes().len(), 100_000 * 7);
+    let fenced = format!("```\n{}\n```", "<a>".repeat(100_000));
+    let deep = repair(&Raw::new(fenced), Shape::Document, &limits).expect("no limit on depth");
+    assert_eq!(deep.bytes().len(), 100_000 * 7 + 1);
 }
 
 #[test]

@@ -3,14 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use systole_xml::ladder::properties;
-use systole_xml::ladder::repair::{Shape, Vocabulary};
+use systole_xml::ladder::repair::{RepairError, Shape, Vocabulary};
+use systole_xml::ladder::{Raw, parse_fragment, properties};
+use systole_xml::vocab::XmlLimits;
 
 use crate::files::{contract, run, run_by};
 use crate::meaning;
 
 /// The number of texts of each file that are repaired as intended, or refused as expected; a change may only raise it.
-const RIGHT: [(&str, usize); 3] = [("texts.txt", 97), ("more.txt", 89), ("third.txt", 68)];
+const RIGHT: [(&str, usize); 3] = [("texts.txt", 97), ("more.txt", 89), ("third.txt", 96)];
 
 /// A text with its intended meaning.
 struct Case<'t> {
@@ -152,4 +153,53 @@ fn an_end_tag_that_ends_nothing_is_text_where_text_may_stand() {
     }
     // The end tag is ambiguous: text, or the end of an element.
     run_by(&contract, "<order><note>Put the </price> behind it</note></order>", Shape::Fragment).unwrap_err();
+}
+
+#[test]
+fn an_output_that_may_be_cut_is_refused_by_its_contract() {
+    for (text, meant) in [
+        ("<search><query>a</query>", Some("<search><query>a</query></search>")),
+        ("<search><limit>3</limit>", None),
+        ("<search>", None),
+        ("<article><heading>h</heading>", None),
+        ("<article><heading>h</heading><para>p</para>", Some("<article><heading>h</heading><para>p</para></article>")),
+        ("<article><heading>h</heading><para>p <em>e</em>", None),
+        ("<ticket><title>t</title><customer><name>n</name>", None),
+        ("```xml\n<ticket><title>t</title>\n", None),
+        ("```xml\n<search><limit>3</limit>\n```", Some("<search><limit>3</limit>\n</search>")),
+    ] {
+        match (run_by(contract(), text, Shape::Fragment), meant) {
+            (Ok(repaired), Some(meant)) => assert_eq!(repaired.into_parts().0, meant, "{text}"),
+            (Err(RepairError::Truncated { .. }), None) => {}
+            (found, _) => panic!("{text}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn comments_are_text_where_the_contract_allows_any() {
+    for (text, meant) in [
+        ("<answer>a & <!-- b & ]]> c --> d</answer>", "<answer>a &amp; &lt;!-- b &amp; ]]&gt; c --> d</answer>"),
+        ("<answer>a & <?b <c>?></answer>", "<answer>a &amp; &lt;?b &lt;c>?></answer>"),
+        (
+            "<answer>a & <!-- <title>t</title> --></answer>",
+            "<answer>a &amp; &lt;!-- &lt;title>t&lt;/title> --></answer>",
+        ),
+        // In numbers, structure and mixed content, a comment is one.
+        ("<search><!-- q --><limit>1<!-- & --></limit>", "<search><!-- q --><limit>1<!-- & --></limit></search>"),
+    ] {
+        let text = if text.starts_with("<search>") {
+            text.replace("<limit>", "<query>a & b</query><limit>")
+        } else {
+            text.into()
+        };
+        let meant = meant.replace("<limit>", "<query>a &amp; b</query><limit>");
+        let repaired =
+            run_by(contract(), text.clone(), Shape::Fragment).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(repaired.into_parts().0, meant, "{text}");
+    }
+    // Well-formed input isn't repaired: there a comment is one, too.
+    let raw = Raw::new("<answer>a<!-- b --></answer>");
+    let fragment = parse_fragment(&raw, &XmlLimits::default(), || contract().clone()).expect("well-formed input");
+    assert_eq!(fragment.elements[0].as_str(), "<answer>a</answer>");
 }

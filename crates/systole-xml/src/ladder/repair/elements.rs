@@ -161,6 +161,9 @@ impl<'t> Scanner<'t> {
         self.tail = tag.end;
         self.guessed = tag.guessed;
         self.tree.note_child();
+        if self.tree.depth() == 1 && !self.vocabulary.is_empty() {
+            self.outside.root.children.insert(split_prefix(tag.name).1);
+        }
         if tag.empty {
             self.namespaces.leave(declarations);
             self.left_element();

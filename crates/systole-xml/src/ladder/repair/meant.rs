@@ -92,6 +92,9 @@ impl<'t> Scanner<'t> {
     }
 
     fn meaning(&mut self, tag: &StartTag<'t>) -> Result<Meaning, RepairError> {
+        if self.is_open_thought(tag) {
+            return self.ambiguous(tag.start, tag.name);
+        }
         if let Some(meaning) = self.by_contract(tag)? {
             return Ok(meaning);
         }

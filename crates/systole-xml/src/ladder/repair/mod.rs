@@ -1,8 +1,8 @@
 //! `Raw` -> `Repaired`: makes dirty streams well-formed, chiefly the output of language models.
 //!
 //! Repair runs only after the strict pass has refused. It is deterministic, iterative, linear in the
-//! input, and needs memory in proportion to it. Well-formed input is returned unchanged, so
-//! repairing twice changes nothing. Repair keeps text and white space. It refuses input that it would have
+//! input, and needs memory in proportion to it. Well-formed input is returned unchanged, but for thoughts and comments that
+//! the contract tells from content; repairing twice changes nothing. Repair keeps text and white space. It refuses input that it would have
 //! to guess about: a [`RepairError`] is an answer to the sender, a wrong guess is not.
 //!
 //! # Rules
@@ -60,10 +60,11 @@
 //! A start tag that repeats the open element, which holds only text and has no end tag either, is its
 //! end tag if markup follows (`<name>Bob<name><age>`), and the next of a list if the element
 //! around them holds no text (`<item>one<item>two`); anything else is ambiguous and refused. At the end
-//! of the input, end tags are supplied only if nothing but white space or a closing fence follows
-//! the last tag, that tag is certainly whole, and the element isn't text amid prose: else the input
-//! is truncated. `<think>` and the like without an end tag are prose, and an element that follows on the same
-//! line is refused.
+//! of the input, end tags are supplied only if nothing but a closing fence follows the last tag, or nothing but white
+//! space and nothing tells that the input is cut (`cut.rs`): one element without text of its own is open, a child has ended
+//! last, no fence is open, the indentation of no further child follows, and the contract demands no further child. That tag
+//! is certainly whole, and the element isn't text amid prose: else the input is truncated. `<think>` and the like without an end tag are prose, and an element that follows on the same
+//! line is refused. So is one between prose of the thoughts, or inside of an element.
 //!
 //! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
 //! in which. A closed top-level `<think>` (or the like) of a fragment that it does not declare is dropped with all that it
@@ -71,7 +72,8 @@
 //! that nothing declares is text where text may stand; a declared one that may not stand here ends the
 //! open elements that have no end tags, up to where it may stand; if it may stand nowhere there, and has no end tag of
 //! its own, it is text. As a word of a line of text (`an <em> tag`), where it may stand, it is refused without an end tag.
-//! Closed elements stay as they are: validation judges them.
+//! Closed elements stay as they are: validation judges them. A comment or an instruction in an element that may hold
+//! any text, and nothing else, is text.
 //!
 //! **Text.** `&` stays only as a reference that XML has. Entities of HTML become characters; without
 //! `;` nothing is a reference. `]]>` is escaped; a second one behind a CDATA section is refused.
@@ -83,6 +85,7 @@
 //!
 //! Repair does *not* judge contents, move text, or unwrap JSON and escaped documents.
 
+mod cut;
 mod declaration;
 mod elements;
 mod error;
@@ -100,6 +103,7 @@ mod reference;
 mod scan;
 mod source;
 mod tag;
+mod thought;
 mod twice;
 mod value;
 mod vocabulary;
@@ -108,7 +112,7 @@ use bytes::Bytes;
 
 pub use error::RepairError;
 pub use kind::RepairKind;
-pub(super) use outside::is_thought;
+pub(super) use thought::is_thought;
 pub use vocabulary::Vocabulary;
 
 use super::Raw;

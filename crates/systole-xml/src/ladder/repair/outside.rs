@@ -1,11 +1,13 @@
 //! The outside of elements: prose, fences, and mentions of tags in prose.
 
+use foldhash::HashSet;
+
 use super::fence;
 use super::lexis::{find_any, is_blank, is_space_char, may_start_markup, skip_space};
 use super::markup::{self, Doctype, Markup};
-use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::{Reading, StartTag};
+use super::thought::is_token;
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
@@ -18,16 +20,18 @@ pub(super) struct Outside<'t> {
     pub(super) skipped: bool,
     pub(super) root: Root<'t>,
     /// True if code that isn't XML, and tags that are only mentioned, are prose.
-    skipping: bool,
+    pub(super) skipping: bool,
     /// True if prose stands on the current line, before the current place.
-    in_prose: bool,
+    pub(super) in_prose: bool,
     /// The end of the current line, computed on demand.
     line_end: usize,
     /// The offset up to which no run of one backtick, or of two, closes a code span.
     no_span: [usize; 2],
     restarts: usize,
     /// True if an element of thoughts (`<think>`) has begun that never ends.
-    in_thought: bool,
+    pub(super) in_thought: bool,
+    /// True behind a fence that opens a code block, which nothing has closed yet.
+    pub(super) in_fence: bool,
 }
 
 /// The current top-level element.
@@ -37,6 +41,8 @@ pub(super) struct Root<'t> {
     pub(super) in_prose: bool,
     /// True if it has text of its own, outside of its children.
     pub(super) has_text: bool,
+    /// The local names of its children, if the contract declares it.
+    pub(super) children: HashSet<&'t str>,
     /// True if prose stands behind it.
     prose_behind: bool,
     name: &'t str,
@@ -55,17 +61,6 @@ impl Root<'_> {
     }
 }
 
-/// Elements that language models think in.
-const THOUGHTS: &[&str] = &["think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"];
-
-/// Tests a local name, in any case of letters, for one of the elements in which models think.
-pub(in crate::ladder) fn is_thought(local: &str) -> bool {
-    THOUGHTS.iter().any(|thought| thought.eq_ignore_ascii_case(local))
-}
-
-/// Tokens of language models that look like start tags.
-const TOKENS: &[&str] = &["s", "bos", "eos", "pad", "unk"];
-
 /// Maximum number of times that a scan goes back because a mention was taken for an element.
 const MAX_RESTARTS: usize = 4;
 
@@ -81,6 +76,7 @@ impl<'t> Outside<'t> {
             no_span: [0; 2],
             restarts: 0,
             in_thought: false,
+            in_fence: false,
         }
     }
 }
@@ -93,6 +89,7 @@ impl<'t> Scanner<'t> {
             self.outside.in_prose = false;
             if let Some(fence) = fence::open(self.text, self.pos) {
                 let skip = fence.foreign && self.outside.skipping;
+                self.outside.in_fence ^= !skip;
                 self.skip(if skip { fence.block_end(self.text) } else { fence.end });
                 self.outside.in_prose = false;
                 return Ok(());
@@ -120,7 +117,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Takes text that may hold tags as prose.
-    fn skip(&mut self, to: usize) {
+    pub(super) fn skip(&mut self, to: usize) {
         self.outside.skipped |= self.text[self.pos..to].contains('<');
         self.advance(to);
     }
@@ -199,7 +196,7 @@ impl<'t> Scanner<'t> {
                 Reading::Tag(tag) if self.is_undeclared_thought(tag.name) => self.thought(&tag),
                 Reading::Tag(tag) if self.is_mention(&tag) => self.skip(tag.end),
                 Reading::Tag(tag) if self.is_thought(&tag) => {
-                    self.outside.in_thought |= !TOKENS.contains(&tag.name);
+                    self.outside.in_thought |= !is_token(tag.name);
                     self.skip(tag.end);
                 }
                 Reading::Tag(tag) => {
@@ -257,53 +254,17 @@ impl<'t> Scanner<'t> {
     }
 
     /// Tells whether the contract has no element of this name.
-    fn is_unknown(&self, name: &str) -> bool {
+    pub(super) fn is_unknown(&self, name: &str) -> bool {
         let local = split_prefix(name).1;
         !self.vocabulary.is_empty() && !self.vocabulary.knows(local) && local != "message"
     }
 
-    /// Tells whether a tag begins thoughts that have no end tag, or is a token of a model: not the payload.
-    fn is_thought(&mut self, tag: &StartTag<'t>) -> bool {
-        self.outside.skipping
-            && !tag.empty
-            && tag.count == 0
-            && (is_thought(&key(tag.name)) || TOKENS.contains(&tag.name) || self.is_unknown(tag.name))
-            && !self.pairs.is_closed(tag.start)
-    }
-
-    /// Tests the name of a tag for thoughts in the output of an emitter whose contract declares no such element.
-    /// An end tag alone ends thoughts whose start tag stands in the prompt of the model.
-    fn is_undeclared_thought(&self, name: &str) -> bool {
-        self.shape == Shape::Fragment && is_thought(split_prefix(name).1) && self.is_unknown(name)
-    }
-
-    /// Drops all before the end of thoughts that began in the prompt of the model.
-    fn drop_thought_before(&mut self, end: usize) {
-        self.out.clear();
-        self.marks.clear();
-        self.roots = 0;
-        (self.outside.root, self.outside.in_prose) = (Root::default(), false);
-        self.mark(0, end, RepairKind::Thought);
-        self.pos = end;
-        self.outside.gap = end;
-    }
-
-    /// Drops thoughts with all that they hold: markup in them is none. Those without an end are prose.
-    fn thought(&mut self, tag: &StartTag<'t>) {
-        let end_tag = self.pairs.end_of(tag.start).or_else(|| self.pairs.reopened(tag.start));
-        let close = end_tag.and_then(|at| Some(at + memchr::memchr(b'>', &self.text.as_bytes()[at..])? + 1));
-        let Some(end) = close.or(tag.empty.then_some(tag.end)) else {
-            self.outside.in_thought = true;
-            return self.skip(tag.end);
-        };
-        self.flush(tag.start);
-        self.mark(tag.start, end, RepairKind::Thought);
-        self.pos = end;
-        self.outside.gap = end;
-    }
-
     fn open_root(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {
         if self.outside.in_thought && self.outside.in_prose {
+            if self.is_unknown(tag.name) {
+                self.skip(tag.end);
+                return Ok(());
+            }
             return self.ambiguous(tag.start, tag.name);
         }
         if self.repeated_root(&tag)? {
@@ -313,6 +274,10 @@ impl<'t> Scanner<'t> {
         let gap = self.outside.gap;
         let (out, marks) = (self.out.len(), self.marks.len());
         self.flush(tag.start);
+        // Prose between two elements: the first one may be a draft of the thoughts.
+        if self.outside.in_thought && self.roots > 1 && self.outside.root.prose_behind {
+            return self.ambiguous(tag.start, tag.name);
+        }
         let in_prose = self.outside.in_prose;
         self.outside.root = Root { in_prose, name: tag.name, gap, out, marks, ..Root::default() };
         self.start_tag(tag)

@@ -185,6 +185,7 @@ impl<'t> Scanner<'t> {
             _ => {}
         }
         match markup::read(self.text, at) {
+            Markup::Comment { end } | Markup::Instruction { end, .. } if self.is_in_string() => self.quote(end),
             Markup::Comment { end } => self.comment(end)?,
             Markup::Section { end } => {
                 self.section = Some(at);
@@ -229,6 +230,33 @@ impl<'t> Scanner<'t> {
         }
         self.stray_less_than();
         Ok(())
+    }
+
+    /// Tells whether the contract allows any text in the innermost element, and nothing else.
+    fn is_in_string(&self) -> bool {
+        self.contract_here().is_some_and(|(place, _)| place.is_string())
+    }
+
+    /// Takes a comment or an instruction for text.
+    fn quote(&mut self, end: usize) {
+        while self.pos < end {
+            let stop = find_any(self.text, self.pos, *b"<&>").min(end);
+            self.copy_text(stop);
+            match self.text.as_bytes()[stop..end] {
+                [b'<', ..] => self.stray_less_than(),
+                [b'&', ..] => self.pos = self.write_reference(stop, end),
+                [_, ..] if self.out.ends_with("]]") => {
+                    self.out.push_str("&gt;");
+                    self.mark(stop, stop + 1, RepairKind::SectionEnd);
+                    self.pos = stop + 1;
+                }
+                [_, ..] => {
+                    self.out.push('>');
+                    self.pos = stop + 1;
+                }
+                [] => {}
+            }
+        }
     }
 
     pub(super) fn stray_less_than(&mut self) {
@@ -319,15 +347,16 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Supplies the end tags of the elements that are open at the end of the input, if only white
-    /// space or a closing fence follows the last tag.
+    /// Supplies the end tags of the elements that are open at the end of the input, if only a closing fence follows the
+    /// last tag, or only white space and nothing tells that the input is cut.
     fn supply_end_tags(&mut self) -> Result<(), RepairError> {
         let tail = &self.text[self.tail..];
         let rest = tail.trim_start_matches(is_space_char);
         let rest_start = self.text.len() - rest.len();
         let rest = rest.trim_end_matches(is_space_char);
         let fence = fence::is_closing(rest);
-        if self.guessed || self.outside.root.is_doubtful() || !(rest.is_empty() || fence) {
+        let is_whole = fence || (rest.is_empty() && !self.is_cut());
+        if self.guessed || self.outside.root.is_doubtful() || !is_whole {
             return Err(self.truncated(rest_start));
         }
         let mut end = self.text.len();

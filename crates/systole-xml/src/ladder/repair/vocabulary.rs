@@ -21,6 +21,16 @@ pub(super) struct Declared {
     pub(super) open: bool,
     /// The names of its children; true for those that may stand there more than once.
     children: HashMap<Box<str>, bool>,
+    content: Option<Content>,
+}
+
+/// The content of all elements of one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Content {
+    /// True if any text is valid, and nothing else.
+    any_text: bool,
+    /// The names of the children that each of them has, sorted.
+    required: Vec<Box<str>>,
 }
 
 impl Vocabulary {
@@ -46,6 +56,15 @@ impl Vocabulary {
         of(&mut self.elements, child);
     }
 
+    /// Describes the content of an element: `any_text` if any text is valid in it and nothing else, and the names of the
+    /// children that it must have. Of several elements of one name, only what all of them have in common counts.
+    pub fn describe<'a>(&mut self, local: &str, any_text: bool, required: impl IntoIterator<Item = &'a str>) {
+        let mut required: Vec<Box<str>> = required.into_iter().map(Box::from).collect();
+        required.sort_unstable();
+        required.dedup();
+        of(&mut self.elements, local).narrow(&Content { any_text, required });
+    }
+
     /// Adds the declarations of another vocabulary.
     pub fn join(&mut self, other: &Self) {
         for (name, declared) in &other.elements {
@@ -53,6 +72,9 @@ impl Vocabulary {
             let children = &mut of(&mut self.elements, name).children;
             for (child, repeats) in &declared.children {
                 *of(children, child) |= repeats;
+            }
+            if let Some(content) = &declared.content {
+                of(&mut self.elements, name).narrow(content);
             }
         }
     }
@@ -80,6 +102,27 @@ impl Declared {
         !self.text && !self.open && self.children.is_empty()
     }
 
+    /// Tells whether any text is valid in it, and nothing else.
+    pub(super) fn is_string(&self) -> bool {
+        self.content.as_ref().is_some_and(|content| content.any_text)
+    }
+
+    /// The names of the children that it must have.
+    pub(super) fn required(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().flat_map(|content| content.required.iter().map(|name| &**name))
+    }
+
+    /// Keeps what the content has in common with that of another element of the name.
+    fn narrow(&mut self, other: &Content) {
+        match &mut self.content {
+            Some(content) => {
+                content.any_text &= other.any_text;
+                content.required.retain(|name| other.required.binary_search(name).is_ok());
+            }
+            none => *none = Some(other.clone()),
+        }
+    }
+
     pub(super) fn may_hold(&self, child: &str) -> bool {
         self.children.contains_key(child)
     }
@@ -103,9 +146,13 @@ mod tests {
         other.place("a", "b", true);
         other.place("b", "c", false);
         other.place("b", "c", false);
+        one.describe("a", true, ["b", "c"]);
+        other.describe("a", false, ["c", "d"]);
+        other.describe("b", true, []);
         one.join(&other);
         let (a, b) = (one.get("a").unwrap(), one.get("b").unwrap());
         assert!(a.text && !a.open && a.may_hold("b") && a.repeats("b") && !a.may_hold("c"));
+        assert!(!a.is_string() && a.required().eq(["c"]) && b.is_string());
         assert!(b.repeats("c") && one.knows("c") && !one.knows("d"));
     }
 }
