@@ -126,11 +126,11 @@ fn repair_tells_each_thing_it_changed_with_its_place() {
 
 #[test]
 fn repair_takes_several_elements_only_as_a_fragment() {
-    let two = "<a/>\n<b>";
+    let two = "<a/>\n<b><c/>";
     let (code, out, err) = said(&["xml", "repair"], two);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.starts_with("-:2:1: "), "{err}");
-    let repaired = (0, "<a/>\n<b></b>".to_owned(), "2:4 missing-end-tag\n".to_owned());
+    let repaired = (0, "<a/>\n<b><c/></b>".to_owned(), "2:8 missing-end-tag\n".to_owned());
     assert_eq!(said(&["xml", "repair", "--fragment"], two), repaired);
 }
 
