@@ -13,7 +13,6 @@ use super::primitive::Primitive;
 use super::space::Space;
 use super::value::Value;
 use super::{Identity, Prefixes, SimpleType, Unsupported, words};
-use crate::schema::pattern::COMPARISON;
 
 /// The definition of a simple type.
 #[derive(Debug)]
@@ -170,6 +169,9 @@ impl Definition {
         };
         let (mut items, mut count) = (Vec::new(), 0);
         for text in text.split(' ').filter(|text| !text.is_empty()) {
+            if !prefixes.spend(item.definition.own_work(text)) {
+                return Err(Rule::Steps.into());
+            }
             let value = item.definition.value(text, prefixes, kept > 0).map_err(|broken| broken.by(text))?;
             if count < kept {
                 items.push(value);
@@ -177,6 +179,9 @@ impl Definition {
             count += 1;
         }
         self.facets.check_length(|| Some(count))?;
+        if !prefixes.spend(self.lookup_work(text.len())) {
+            return Err(Rule::Steps.into());
+        }
         Ok(Value::List(items))
     }
 
@@ -191,7 +196,7 @@ impl Definition {
     ) -> Result<(Value<'a>, Space), Broken> {
         let wanted = wanted || self.facets.values.is_some();
         let value = |member: &'a SimpleType| match &member.definition.variety {
-            _ if !prefixes.spend(raw.len().saturating_add(COMPARISON)) => Err(Rule::Steps.into()),
+            _ if !prefixes.spend(member.definition.own_work(raw)) => Err(Rule::Steps.into()),
             Variety::Union(members) => member.definition.member_value(members, raw, prefixes, wanted),
             _ => member.definition.value(raw, prefixes, wanted).map(|value| (value, member.definition.space)),
         };

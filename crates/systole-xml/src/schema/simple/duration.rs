@@ -14,7 +14,7 @@ pub(super) struct Duration<'a> {
     /// The sign; zero is not negative.
     negative: bool,
     /// The months, less than 400 years.
-    months: i128,
+    months: i16,
     seconds: i128,
     /// The digits of the fraction of the seconds, without trailing zeros.
     fraction: Cow<'a, str>,
@@ -37,17 +37,17 @@ impl<'a> Duration<'a> {
             return Err(Rule::Lexical);
         }
         let mut duration = Self { negative, months: 0, seconds: 0, fraction: Cow::Borrowed("") };
-        duration.add(date, &DATE)?;
-        duration.add(time.unwrap_or_default(), &TIME)?;
+        let months = duration.add(date, &DATE)? + duration.add(time.unwrap_or_default(), &TIME)?;
         // 400 years have the same number of days from any start; so equal durations have equal fields.
-        duration.seconds += duration.months / 4800 * 146_097 * DAY;
-        duration.months %= 4800;
+        duration.seconds += months / 4800 * 146_097 * DAY;
+        duration.months = i16::try_from(months % 4800).map_err(|_| Rule::Limit)?;
         duration.negative &= duration.months != 0 || duration.seconds != 0 || !duration.fraction.is_empty();
         Ok(duration)
     }
 
-    /// Adds numbers with their designators, each at most once and in order.
-    fn add(&mut self, text: &'a str, designators: &[(u8, i128, i128)]) -> Result<(), Rule> {
+    /// Adds the seconds of numbers with their designators, each at most once and in order. Returns the months.
+    fn add(&mut self, text: &'a str, designators: &[(u8, i128, i128)]) -> Result<i128, Rule> {
+        let mut sum = 0;
         let mut rest = text;
         let mut allowed = designators.iter();
         while !rest.is_empty() {
@@ -67,33 +67,40 @@ impl<'a> Duration<'a> {
                 None => {}
             }
             let number = count(number)?;
-            self.months += number * months;
+            sum += number * months;
             self.seconds += number * seconds;
             rest = &behind[1..];
         }
-        Ok(())
+        Ok(sum)
     }
 
     /// The order of section 3.2.6.2: a duration is less if it is less from each of four start dates.
     pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
-        const STARTS: [(i128, i128); 4] = [(1696, 9), (1697, 2), (1903, 3), (1903, 7)];
-        let mut orders = STARTS.iter().map(|start| {
+        const STARTS: [(i64, i64); 4] = [(1696, 9), (1697, 2), (1903, 3), (1903, 7)];
+        let from = |start| {
             let (mine, others) = (self.from(start), other.from(start));
             mine.cmp(&others).then_with(|| self.tail().cmp(other.tail()))
-        });
+        };
+        // Equal months end on the same day from each start.
+        if self.signed_months() == other.signed_months() {
+            return Some(from(&STARTS[0]));
+        }
+        let mut orders = STARTS.iter().map(from);
         let first = orders.next()?;
         orders.all(|order| order == first).then_some(first)
     }
 
     /// The last whole second not after the end of the duration, from the start of a month.
-    fn from(&self, &(year, month): &(i128, i128)) -> i128 {
-        let sign = if self.negative { -1 } else { 1 };
-        let months = year * 12 + month - 1 + sign * self.months;
-        // 400 years are 146,097 days; the rest fits the calendar of 64 bits.
-        let (eras, rest) = (months.div_euclid(4800), i64::try_from(months.rem_euclid(4800)).unwrap_or(0));
-        let days = eras * 146_097 + i128::from(days_from_civil(rest / 12, rest % 12 + 1, 1));
-        let borrowed = i128::from(self.borrows());
-        days * DAY + sign * self.seconds - borrowed
+    fn from(&self, &(year, month): &(i64, i64)) -> i128 {
+        let seconds = if self.negative { -self.seconds } else { self.seconds };
+        let months = year * 12 + month - 1 + self.signed_months();
+        let days = days_from_civil(months.div_euclid(12), months.rem_euclid(12) + 1, 1);
+        i128::from(days) * DAY + seconds - i128::from(self.borrows())
+    }
+
+    fn signed_months(&self) -> i64 {
+        let months = i64::from(self.months);
+        if self.negative { -months } else { months }
     }
 
     /// The digits of the fraction from that second to the end.

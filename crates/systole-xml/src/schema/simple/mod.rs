@@ -27,6 +27,7 @@ mod space;
 mod uri;
 mod value;
 mod words;
+mod work;
 
 use std::sync::Arc;
 
@@ -64,7 +65,7 @@ pub(in crate::schema) trait Prefixes {
     /// The namespace name of a prefix; `""` is the default namespace. `None` if it is not bound.
     fn namespace(&self, prefix: &str) -> Option<&str>;
 
-    /// Spends steps on comparisons with patterns and members of unions; `false` if none are left.
+    /// Spends steps on comparisons with patterns, members of unions and items of lists; `false` if none are left.
     fn spend(&self, _steps: usize) -> bool {
         true
     }
@@ -142,6 +143,11 @@ impl SimpleType {
     /// The greatest number of steps that the patterns of the type take over a text.
     pub(in crate::schema) fn steps(&self, text: &str) -> usize {
         self.definition.steps(text)
+    }
+
+    /// The greatest number of steps that a check of a text takes, beside those of patterns.
+    pub(in crate::schema) fn work(&self, text: &str) -> usize {
+        self.definition.work(text)
     }
 
     /// A list type with items of a type.

@@ -137,6 +137,8 @@ struct Compiler<'r, 'a> {
     union_members: usize,
     /// The checks of enumerated, default and fixed values against members of unions.
     union_checks: usize,
+    /// The steps of these checks.
+    union_steps: usize,
     /// The steps of patterns over such values, at worst.
     pattern_steps: usize,
     /// The particles of redefining groups, each with the particle of the group that it redefines.
@@ -225,6 +227,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             attribute_uses: 0,
             union_members: 0,
             union_checks: 0,
+            union_steps: 0,
             pattern_steps: 0,
             redefined_groups: Vec::new(),
             references: HashMap::new(),

@@ -184,6 +184,7 @@ impl Compiler<'_, '_> {
     pub(super) fn spend_on_value(&mut self, ty: &SimpleType, value: &str) -> Result<(), Wrong> {
         const MOST: usize = 500_000;
         const STEPS: usize = 8_000_000;
+        const WORK: usize = 24_000_000;
         self.pattern_steps = self.pattern_steps.saturating_add(ty.steps(value));
         if self.pattern_steps > STEPS {
             return wrong(format!(
@@ -192,10 +193,13 @@ impl Compiler<'_, '_> {
             ));
         }
         self.union_checks = self.union_checks.saturating_add(ty.checks(value));
-        if self.union_checks > MOST {
+        if self.union_checks <= MOST && ty.width() > 1 {
+            self.union_steps = self.union_steps.saturating_add(ty.work(value));
+        }
+        if self.union_checks > MOST || self.union_steps > WORK {
             return wrong(format!(
-                "enumerated, default and fixed values of unions take more than {MOST} checks against members: have \
-                 fewer values, or unions of fewer types"
+                "enumerated, default and fixed values of unions take more than {MOST} checks against members, or \
+                 {WORK} steps: have fewer values, or unions of fewer types"
             ));
         }
         Ok(())

@@ -59,7 +59,7 @@ const UNBOUND: Binding = Binding { namespace: Namespace::NONE, uri: Uri::Unbound
 const FEW: usize = 8;
 
 impl Scope {
-    /// The steps for patterns for a payload of any size, and for each of its bytes; a step takes 10 ns or less.
+    /// The steps for values for a payload of any size, and for each of its bytes; a step takes 6 ns or less.
     const STEPS: (usize, usize) = (100_000_000, 64);
 
     /// Starts the budget for a payload of `bytes` bytes, with at most `most` steps.
