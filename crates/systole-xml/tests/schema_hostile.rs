@@ -1,5 +1,5 @@
 //! Schemas with the highest costs that are known: each is compiled, with its examples, or refused, and takes no more
-//! than 64 MB meanwhile.
+//! than 64 MB meanwhile. A prompt has 64 KiB at most.
 //! `cargo bench --bench hostile` measures the time.
 
 mod counting;
@@ -26,6 +26,10 @@ fn each_compiles_or_is_refused() {
                 schema.example();
             }
             let most = BYTES.get().1 - held;
+            for schema in compiled.iter().flatten().take(20) {
+                let length = schema.prompt().len();
+                assert!(length <= 1 << 16, "{name}: the prompt of {} has {length} bytes", schema.qname());
+            }
             ended.send((compiled.map(|schemas| schemas.len()).map_err(|error| error.to_string()), most))
         });
         // Much more than needed, for machines under load and builds without optimization.

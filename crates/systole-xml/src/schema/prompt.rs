@@ -13,8 +13,20 @@ use crate::ladder::Canonical;
 /// Maximum number of lines for fields: for more, a model reads the schema itself.
 const MOST_LINES: usize = 200;
 
-/// Maximum number of bytes of these lines, but for the last one.
+/// Maximum number of bytes of a prompt.
 const MOST_BYTES: usize = 1 << 16;
+
+/// Maximum number of bytes of the example, so that there is room for the fields.
+const MOST_OF_EXAMPLE: usize = 1 << 15;
+
+/// Maximum number of bytes of the documentation of a payload.
+const MOST_OF_DOC: usize = 1 << 14;
+
+/// Maximum number of bytes of one line.
+const MOST_OF_LINE: usize = 1 << 13;
+
+/// The mark of a text that is cut.
+const CUT: &str = " … (ask for the schema)";
 
 /// Maximum number of types that are named for one value.
 const MOST_MEMBERS: usize = 64;
@@ -37,16 +49,19 @@ pub(crate) fn prompt(model: &Model, example: Option<&Canonical>) -> (String, usi
     out.push('\n');
     let doc = model.doc().trim();
     if !doc.is_empty() {
-        out.push_str(doc);
+        push_cut(&mut out, doc, MOST_OF_DOC);
         out.push('\n');
     }
     out.push('\n');
-    let mut fields = Fields { model, out: String::new(), lines: 0, described: Vec::new() };
+    let example = example.map(Canonical::as_str).filter(|example| example.len() <= MOST_OF_EXAMPLE);
+    let shown = example.map(|example| format!("\nExample:\n{example}\n")).unwrap_or_default();
+    // The sentence behind the fields has the name, and 200 bytes.
+    let taken = out.len() + shown.len() + root.local.len() + 200;
+    let room = MOST_BYTES.saturating_sub(taken);
+    let mut fields = Fields { model, out: String::new(), room, lines: 0, described: Vec::new() };
     fields.root();
     out.push_str(&fields.out);
-    if let Some(example) = example {
-        let _ = write!(out, "\nExample:\n{}\n", example.as_str());
-    }
+    out.push_str(&shown);
     let described = out.len();
     let as_shown = if example.is_some() { ", written as in the example" } else { "" };
     let namespace = if root.namespace.is_empty() { "" } else { " in that namespace" };
@@ -58,9 +73,23 @@ pub(crate) fn prompt(model: &Model, example: Option<&Canonical>) -> (String, usi
     (out, described)
 }
 
+/// Appends a text, cut after `most` bytes.
+fn push_cut(out: &mut String, text: &str, most: usize) {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    out.push_str(&text[..end]);
+    if end < text.len() {
+        out.push_str(CUT);
+    }
+}
+
 struct Fields<'a> {
     model: &'a Model,
     out: String,
+    /// Maximum number of bytes of the lines.
+    room: usize,
     lines: usize,
     /// The complex types that were described, each with the element at which it was.
     described: Vec<(TypeId, &'a str)>,
@@ -71,7 +100,9 @@ impl<'a> Fields<'a> {
         let root = &self.model.root;
         match &self.model.types[root.ty] {
             Type::Simple(simple) => {
-                let _ = writeln!(self.out, "Its content: {}{}.", self.words(simple), always(&root.fixed));
+                let words = format!("Its content: {}{}", self.words(simple), always(&root.fixed));
+                push_cut(&mut self.out, &words, MOST_OF_LINE);
+                self.out.push_str(".\n");
             }
             Type::Complex(complex) => match undivided(complex) {
                 Some((verb, words)) => {
@@ -168,19 +199,23 @@ impl<'a> Fields<'a> {
     }
 
     fn line(&mut self, depth: usize, head: &str, doc: &str) {
+        const MORE: &str = "- and more: ask for the schema\n";
+        if self.lines > MOST_LINES {
+            return;
+        }
         self.lines += 1;
-        if self.out.len() > MOST_BYTES {
-            self.lines = self.lines.max(MOST_LINES + 1);
-        }
-        match self.lines {
-            n if n > MOST_LINES + 1 => return,
-            n if n > MOST_LINES => return self.out.push_str("- and more: ask for the schema\n"),
-            _ => {}
-        }
         let doc: Vec<&str> = doc.split_whitespace().collect();
         let dot = if head.ends_with(':') { "" } else { "." };
         let space = if doc.is_empty() { "" } else { " " };
-        let _ = writeln!(self.out, "{:indent$}- {head}{dot}{space}{}", "", doc.join(" "), indent = 2 * depth);
+        let before = self.out.len();
+        let _ = write!(self.out, "{:indent$}- ", "", indent = 2 * depth);
+        push_cut(&mut self.out, &format!("{head}{dot}{space}{}", doc.join(" ")), MOST_OF_LINE);
+        self.out.push('\n');
+        if self.lines > MOST_LINES || self.out.len() + MORE.len() > self.room {
+            self.lines = MOST_LINES + 1;
+            self.out.truncate(before);
+            self.out.push_str(MORE);
+        }
     }
 
     fn words(&self, simple: &Simple) -> String {
