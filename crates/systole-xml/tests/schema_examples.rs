@@ -274,3 +274,77 @@ fn examples_do_not_depend_on_the_order_of_questions() {
     assert_eq!(first, last);
     assert!(first.contains(&true) && first.contains(&false), "the bound was not reached");
 }
+
+#[test]
+fn keys_have_distinct_values() {
+    let item = |ty: &str| {
+        format!(
+            "<xs:element name='item' minOccurs='3' maxOccurs='9'><xs:complexType>\
+             <xs:attribute name='id' type='{ty}' use='required'/></xs:complexType></xs:element>"
+        )
+    };
+    let keyed = |ty: &str, rest: &str, keys: &str| {
+        format!(
+            "<xs:element name='r'><xs:complexType><xs:sequence>{}{rest}</xs:sequence></xs:complexType>\
+             <xs:key name='k'><xs:selector xpath='t:item'/><xs:field xpath='@id'/></xs:key>{keys}</xs:element>",
+            item(ty)
+        )
+        .replace("<xs:element name='r'>", "<xs:element name='r' xmlns:t='urn:t'>")
+    };
+    let code = simple("code", "xs:token", &[("pattern", "[A-Z]{2}-[0-9]{3}")]);
+    let color =
+        simple("color", "xs:token", &[("enumeration", "red"), ("enumeration", "green"), ("enumeration", "blue")]);
+    let letters = simple("letters", "xs:token", &[("pattern", "[A-Z]{3}")]);
+    for ty in [
+        "xs:string",
+        "xs:int",
+        "xs:decimal",
+        "xs:date",
+        "xs:dateTime",
+        "xs:gYear",
+        "xs:time",
+        "xs:double",
+        "xs:NCName",
+        "xs:anyURI",
+        "xs:duration",
+        "xs:hexBinary",
+        "code",
+        "color",
+        "letters",
+    ] {
+        let found = example(&format!("{code}{color}{letters}{}", keyed(ty, "", "")));
+        assert!(found.is_some(), "{ty}");
+    }
+    let reference = "<xs:element name='use' minOccurs='2' maxOccurs='9'><xs:complexType>\
+                     <xs:attribute name='of' type='xs:int' use='required'/></xs:complexType></xs:element>";
+    let refer = "<xs:keyref name='f' refer='k'><xs:selector xpath='t:use'/><xs:field xpath='@of'/></xs:keyref>"
+        .replace("refer='k'", "refer='t:k'");
+    let found = example(&keyed("xs:int", reference, &refer)).expect("an example with references");
+    assert!(found.contains("<use of=\"1\"></use><use of=\"2\"></use>"), "{found}");
+}
+
+#[test]
+fn abstract_types_are_written_as_concrete_ones() {
+    let shape = "<xs:complexType name='shape' abstract='true'><xs:attribute name='id'/></xs:complexType>\
+                 <xs:complexType name='round' abstract='true'><xs:complexContent><xs:extension base='shape'/>\
+                 </xs:complexContent></xs:complexType>\
+                 <xs:complexType name='circle'><xs:complexContent><xs:extension base='round'><xs:sequence>\
+                 <xs:element name='radius' type='xs:int'/></xs:sequence></xs:extension></xs:complexContent></xs:complexType>";
+    let found = example(&format!("{shape}{}", sequence("<xs:element name='a' type='shape'/>"))).expect("an example");
+    assert!(found.contains("xsi:type=\"n1:circle\"") && found.contains("<radius>1</radius>"), "{found}");
+    assert!(example(&format!("{shape}<xs:element name='r' type='round'/>")).is_some());
+    // Without a concrete type there is no instance.
+    let none = "<xs:complexType name='none' abstract='true'/>";
+    assert_eq!(example(&format!("{none}<xs:element name='r' type='none'/>")), None);
+}
+
+#[test]
+fn enumerated_names_have_their_prefix() {
+    let color = simple("color", "xs:QName", &[("enumeration", "c:red"), ("enumeration", "c:green")])
+        .replace("<xs:simpleType", "<xs:simpleType xmlns:c='urn:colors'");
+    let found = example(&format!("{color}<xs:element name='r' type='color'/>")).expect("an example");
+    assert_eq!(found, "<r xmlns=\"urn:t\" xmlns:n1=\"urn:colors\">n1:red</r>");
+    let inside = "<xs:complexType><xs:attribute name='a' type='color' use='required'/>\
+                  <xs:attribute name='b' type='color' use='required'/></xs:complexType>";
+    assert!(example(&format!("{color}<xs:element name='r'>{inside}</xs:element>")).is_some());
+}

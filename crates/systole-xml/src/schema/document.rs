@@ -200,7 +200,7 @@ impl Writer<'_> {
         if let Some(max) = &facets.max {
             self.empty(bound(max, "xs:maxInclusive", "xs:maxExclusive"), &[("value", &max.value)]);
         }
-        for Enumerator { value, doc } in &facets.values {
+        for Enumerator { value, doc, .. } in &facets.values {
             if doc.is_empty() {
                 self.empty("xs:enumeration", &[("value", value)]);
             } else {

@@ -29,6 +29,8 @@ pub(crate) struct Element {
     pub(crate) local: String,
     pub(crate) doc: String,
     pub(crate) ty: TypeId,
+    /// The name of `ty`, for `xsi:type`, if the declared type is abstract: namespace and local name.
+    pub(crate) as_type: Option<(Arc<str>, String)>,
     pub(crate) fixed: Option<String>,
     /// Examples that the author gave, as serde_json writes them.
     pub(crate) hints: Vec<Value>,
@@ -97,6 +99,8 @@ pub(crate) struct Bound {
 #[derive(Debug, Clone)]
 pub(crate) struct Enumerator {
     pub(crate) value: String,
+    /// The namespace that the schema binds to the prefix of the value, or to none; `None` if there is none.
+    pub(crate) namespace: Option<Arc<str>>,
     pub(crate) doc: String,
 }
 

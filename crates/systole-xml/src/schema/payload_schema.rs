@@ -233,6 +233,10 @@ pub(super) fn valid_example(
     let least = |choice| Wish { full: false, hints: false, choice, ..Wish::SHOWN };
     let full = |hints| Wish { hints, ..Wish::SHOWN };
     let mut wishes = vec![full(false), least(0), least(1), least(2)];
+    if checker.grammar.has_keys() {
+        let distinct = |wish| Wish { distinct: true, ..wish };
+        wishes = vec![full(false), distinct(full(false)), least(0), distinct(least(0)), least(1), least(2)];
+    }
     // Only Rust types have examples of their author.
     if has_hints {
         wishes = vec![full(true), full(false), Wish { hints: true, ..least(0) }, least(0)];

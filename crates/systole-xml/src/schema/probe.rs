@@ -32,7 +32,7 @@ pub(super) fn probe<T: Serialize + DeserializeOwned>(
         let mut room = usize::MAX;
         examples.example(wish, &mut room)
     };
-    let least = Wish { full: false, choice: 0, values: 0, hints: true };
+    let least = Wish { full: false, choice: 0, values: 0, hints: true, distinct: false };
     for example in [least, Wish::SHOWN].into_iter().filter_map(example) {
         trip.go::<T>(&example)?;
     }
@@ -40,7 +40,9 @@ pub(super) fn probe<T: Serialize + DeserializeOwned>(
         // A field may be left out for one value, but not for two different ones.
         let mut changed = None;
         for values in 0..2 {
-            let Some(example) = example(Wish { full: true, choice, values, hints: true }) else { continue };
+            let Some(example) = example(Wish { full: true, choice, values, hints: true, distinct: false }) else {
+                continue;
+            };
             let written = trip.go::<T>(&example)?;
             changed = if same_structure(&example, &written) { None } else { Some((example, written)) };
             if changed.is_none() {

@@ -174,7 +174,8 @@ impl<'a> Fields<'a> {
     }
 
     fn element(&mut self, element: &'a Element, particle: &Particle, depth: usize) {
-        let occurs = occurs(particle);
+        let concrete = element.as_type.as_ref().map(|(_, name)| format!("; with an xsi:type, such as {name}"));
+        let occurs = format!("{}{}", concrete.unwrap_or_default(), occurs(particle));
         match &self.model.types[element.ty] {
             Type::Simple(simple) => {
                 let fixed = always(&element.fixed);

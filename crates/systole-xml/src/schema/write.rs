@@ -66,6 +66,16 @@ impl Writer {
         self.declare(&format!("{prefix}{local}"), value);
     }
 
+    /// Binds a prefix to a namespace at the start tag, for a value. Returns it with its colon; without a namespace it is
+    /// empty.
+    pub(in crate::schema) fn bind(&mut self, namespace: &str) -> String {
+        let Some(open) = self.open.last_mut().filter(|_| !namespace.is_empty()) else { return String::new() };
+        open.prefixes += 1;
+        let prefix = format!("n{}", open.prefixes);
+        self.declare(&format!("xmlns:{prefix}"), namespace);
+        prefix + ":"
+    }
+
     pub(in crate::schema) fn text(&mut self, text: &str) {
         self.finish_tag();
         escape_lossy(&mut self.out, text, EscapeContext::Text);

@@ -396,6 +396,11 @@ impl<T> NameMap<T> {
         let found = self.0.binary_search_by(|(name, _)| name.order(namespace, local));
         found.ok().map(|at| &self.0[at].1)
     }
+
+    /// The entries by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &T)> {
+        self.0.iter().map(|(name, value)| (name, value))
+    }
 }
 
 impl Name {
@@ -415,6 +420,11 @@ impl Name {
 pub(super) const FEW: usize = 8;
 
 impl Grammar {
+    /// Tells whether elements have identity constraints.
+    pub(in crate::schema) fn has_keys(&self) -> bool {
+        !self.constraints.is_empty()
+    }
+
     /// The declaration of a global element.
     pub(in crate::schema) fn element(&self, namespace: &str, local: &str) -> Option<ElementId> {
         self.global_elements.get(self.namespaces.find(namespace), local).copied()

@@ -6,9 +6,12 @@
 //! invalid one is not used.
 
 mod candidates;
+mod distinct;
 mod finite;
 mod value;
 mod values;
+
+use std::collections::HashMap;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -17,7 +20,7 @@ use super::model::{Attribute, Complex, Content, Element, Model, Order, Particle,
 use super::write::Writer;
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
-use crate::vocab::XmlLimits;
+use crate::vocab::{XmlLimits, ns};
 pub(crate) use finite::{Measure, Sizes};
 pub(crate) use values::{Values, Wanted};
 
@@ -42,11 +45,13 @@ pub(crate) struct Wish {
     pub(crate) values: usize,
     /// Uses the author's examples.
     pub(crate) hints: bool,
+    /// Writes another value for each occurrence of a field.
+    pub(crate) distinct: bool,
 }
 
 impl Wish {
     /// The example that is shown.
-    pub(crate) const SHOWN: Self = Self { full: true, choice: 0, values: 0, hints: true };
+    pub(crate) const SHOWN: Self = Self { full: true, choice: 0, values: 0, hints: true, distinct: false };
 }
 
 /// The parts of the payloads of a schema that examples can be made of.
@@ -97,6 +102,9 @@ impl<'m> Examples<'m> {
             budget: 200,
             room: most,
             ids: Vec::new(),
+            names: Vec::new(),
+            in_attribute: None,
+            turns: HashMap::new(),
         };
         let whole = (most > 0).then(|| sampler.element(&self.model.root, None)).flatten();
         *room = room.saturating_sub((most - sampler.room).max(LEAST));
@@ -144,6 +152,12 @@ struct Sampler<'a> {
     room: usize,
     /// The values of type `xs:ID` that were written.
     ids: Vec<String>,
+    /// The names of the open elements.
+    names: Vec<&'a str>,
+    /// The name of the attribute that is being written.
+    in_attribute: Option<&'a str>,
+    /// Number of times that each field was written: by its element, the one around that, and its attribute.
+    turns: HashMap<[Option<&'a str>; 3], usize>,
 }
 
 impl<'a> Sampler<'a> {
@@ -156,6 +170,12 @@ impl<'a> Sampler<'a> {
         // The cost of two tags.
         self.spend(2 * element.local.len() + "<></>".len())?;
         self.writer.start(&element.namespace, &element.local);
+        self.names.push(&element.local);
+        if let Some((namespace, local)) = &element.as_type {
+            self.spend(namespace.len() + local.len())?;
+            let prefix = self.writer.bind(namespace);
+            self.writer.attribute(ns::XSI, "type", &format!("{prefix}{local}"));
+        }
         match (&self.model.types[element.ty], &element.fixed) {
             (Type::Simple(_), Some(fixed)) => self.writer.text(fixed),
             (Type::Simple(_), None) => {
@@ -169,6 +189,7 @@ impl<'a> Sampler<'a> {
             }
         }
         self.writer.end();
+        self.names.pop();
         Some(())
     }
 
@@ -199,7 +220,12 @@ impl<'a> Sampler<'a> {
         let own = if self.wish.hints { attribute.hints.first() } else { None };
         let value = match &attribute.fixed {
             Some(fixed) => fixed.clone(),
-            None => self.value(attribute.ty, given.flatten().or(own))?,
+            None => {
+                self.in_attribute = Some(&attribute.local);
+                let value = self.value(attribute.ty, given.flatten().or(own))?;
+                self.in_attribute = None;
+                value
+            }
         };
         self.writer.attribute(&attribute.namespace, &attribute.local, &value);
         Some(())

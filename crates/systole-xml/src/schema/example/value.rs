@@ -10,9 +10,28 @@ use crate::schema::simple::Kind;
 impl<'a> Sampler<'a> {
     /// A value of a simple type.
     pub(super) fn value(&mut self, ty: TypeId, hint: Option<&'a Value>) -> Option<String> {
-        let value = self.unbounded(ty, hint)?;
+        let mut value = self.unbounded(ty, hint)?;
+        if self.wish.distinct {
+            value = self.distinct(ty, value)?;
+        }
+        let value = self.named(ty, value);
         self.spend(1 + value.len())?;
         Some(value)
+    }
+
+    /// A value whose prefix is bound where it is written, if it is an enumerated name.
+    fn named(&mut self, ty: TypeId, value: String) -> String {
+        let names = self.model.simple(ty).filter(
+            |simple| matches!(simple.variety, Variety::Atomic(base) if matches!(base.name, "QName" | "NOTATION")),
+        );
+        let mut values = names.into_iter().flat_map(|simple| &simple.facets.values);
+        match values.find(|known| known.value == value).and_then(|known| known.namespace.as_ref()) {
+            Some(namespace) => {
+                let local = value.split_once(':').map_or(&*value, |(_, local)| local).trim();
+                self.writer.bind(namespace) + local
+            }
+            None => value,
+        }
     }
 
     fn unbounded(&mut self, ty: TypeId, hint: Option<&'a Value>) -> Option<String> {

@@ -182,11 +182,11 @@ impl Search<'_> {
 }
 
 /// The steps that are left for the values of a type.
-struct Room(Cell<usize>);
+pub(super) struct Room(pub(super) Cell<usize>);
 
 impl Room {
     /// Takes steps; `false` if there are not enough.
-    fn take(&self, steps: usize) -> bool {
+    pub(super) fn take(&self, steps: usize) -> bool {
         let left = self.0.get().checked_sub(steps);
         self.0.set(left.unwrap_or(0));
         left.is_some()

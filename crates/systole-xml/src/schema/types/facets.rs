@@ -30,7 +30,7 @@ impl<'a> Derivation<'a> {
         if variants.iter().any(|variant| uncarriable(variant.name).is_some()) {
             return Err(at(place)(TypeShape::EnumValue));
         }
-        let enumerator = |v: &Variant| Enumerator { value: v.name.to_owned(), doc: v.doc.to_owned() };
+        let enumerator = |v: &Variant| Enumerator { value: v.name.to_owned(), namespace: None, doc: v.doc.to_owned() };
         let facets = Facets { values: variants.iter().map(enumerator).collect(), ..Facets::default() };
         Ok(self.named(view, Builtin::named("string"), facets))
     }

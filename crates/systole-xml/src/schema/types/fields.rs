@@ -119,6 +119,7 @@ impl<'a> Derivation<'a> {
                 local: field.name.to_owned(),
                 doc: field.view.own_doc().to_owned(),
                 ty,
+                as_type: None,
                 fixed: None,
                 hints: field.view.hints(),
             }))
@@ -190,7 +191,7 @@ impl<'a> Derivation<'a> {
             }
         };
         let namespace = self.namespace.clone();
-        Ok(Element { namespace, local: name, doc: variant.doc.to_owned(), ty, fixed: None, hints })
+        Ok(Element { namespace, local: name, doc: variant.doc.to_owned(), ty, as_type: None, fixed: None, hints })
     }
 }
 

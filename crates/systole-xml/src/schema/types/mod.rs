@@ -73,7 +73,8 @@ impl<'a> Derivation<'a> {
             }
             _ => self.type_of(&view, &place)?,
         };
-        let root = Element { namespace: self.namespace, local: local.to_owned(), doc, ty, fixed: None, hints };
+        let root =
+            Element { namespace: self.namespace, local: local.to_owned(), doc, ty, as_type: None, fixed: None, hints };
         Ok(Model { root, types: Arc::new(self.types), is_whole: true })
     }
 

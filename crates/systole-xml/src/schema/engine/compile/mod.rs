@@ -8,6 +8,7 @@ mod attributes;
 mod automaton;
 mod builtin;
 mod complex;
+mod concrete;
 mod conflict;
 mod constraints;
 mod derive;

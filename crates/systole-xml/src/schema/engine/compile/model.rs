@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet, HashSetExt};
 
+use super::concrete::Concrete;
 use super::particle::{Order, Particle, Term};
 use super::substitution::Substitutions;
 use super::{Draft, DraftContent};
@@ -107,6 +108,7 @@ impl<'r, 'a> Components<'r, 'a> {
             made: BTreeMap::new(),
             added: Vec::new(),
             pending: Vec::new(),
+            concrete: Concrete::of(&self.grammar),
             namespace: None,
             left: parts,
             tries: 2 * parts,
@@ -129,6 +131,8 @@ impl<'r, 'a> Components<'r, 'a> {
 /// The models of a schema under construction.
 struct Projection<'c, 'r, 'a> {
     components: &'c Components<'r, 'a>,
+    /// The types to write for abstract ones.
+    concrete: Concrete<'c>,
     types: Vec<Type>,
     /// Types of the grammar with their ids in the model.
     made: BTreeMap<TypeId, model::TypeId>,
@@ -192,7 +196,13 @@ impl Projection<'_, '_, '_> {
         let doc = docs.cloned().unwrap_or_else(|| self.components.docs(&self.components.declared[id.index()]));
         self.spend_on_text(&doc, DOC)?;
         self.spend_on_text(fixed.as_deref().unwrap_or_default(), VALUE)?;
-        Some(model::Element { namespace, local, doc, ty: self.refer(element.ty)?, fixed, hints: Vec::new() })
+        let concrete = self.concrete.get(element.ty);
+        let ty = self.refer(concrete.map_or(element.ty, |(concrete, _)| concrete))?;
+        let as_type = match concrete {
+            Some((_, name)) => Some(self.name(name)?),
+            None => None,
+        };
+        Some(model::Element { namespace, local, doc, ty, as_type, fixed, hints: Vec::new() })
     }
 
     fn name(&mut self, name: &Name) -> Option<(Arc<str>, String)> {
@@ -300,7 +310,9 @@ impl Projection<'_, '_, '_> {
                 "enumeration" if !is_enumerated => {
                     let doc = tree.documentation(node);
                     self.spend_on_text(&doc, DOC)?;
-                    values.push(Enumerator { value: value.to_owned(), doc });
+                    let prefix = value.split_once(':').map_or("", |(prefix, _)| prefix.trim());
+                    let namespace = Some(tree.bound(node, prefix)).filter(|name| !name.is_empty()).cloned();
+                    values.push(Enumerator { value: value.to_owned(), namespace, doc });
                 }
                 _ => {}
             }
@@ -450,6 +462,7 @@ fn opaque(name: &QName) -> model::Element {
         local: name.local().to_owned(),
         doc: String::new(),
         ty: UNKNOWN,
+        as_type: None,
         fixed: None,
         hints: Vec::new(),
     }
