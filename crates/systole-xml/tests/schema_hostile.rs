@@ -26,7 +26,7 @@ fn each_compiles_or_is_refused() {
                 schema.example();
             }
             let most = BYTES.get().1 - held;
-            for schema in compiled.iter().flatten().take(20) {
+            for schema in compiled.iter().flatten().take(3) {
                 let length = schema.prompt().len();
                 assert!(length <= 1 << 16, "{name}: the prompt of {} has {length} bytes", schema.qname());
             }

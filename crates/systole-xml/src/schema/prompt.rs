@@ -23,7 +23,7 @@ const MOST_OF_EXAMPLE: usize = 1 << 15;
 const MOST_OF_DOC: usize = 1 << 14;
 
 /// Maximum number of bytes of one line.
-const MOST_OF_LINE: usize = 1 << 13;
+const MOST_OF_LINE: usize = 1 << 14;
 
 /// The mark of a text that is cut.
 const CUT: &str = " … (ask for the schema)";
@@ -205,12 +205,12 @@ impl<'a> Fields<'a> {
             return;
         }
         self.lines += 1;
-        let doc: Vec<&str> = doc.split_whitespace().collect();
+        let doc = flowing(doc);
         let dot = if head.ends_with(':') { "" } else { "." };
         let space = if doc.is_empty() { "" } else { " " };
         let before = self.out.len();
         let _ = write!(self.out, "{:indent$}- ", "", indent = 2 * depth);
-        push_cut(&mut self.out, &format!("{head}{dot}{space}{}", doc.join(" ")), MOST_OF_LINE);
+        push_cut(&mut self.out, &format!("{head}{dot}{space}{doc}"), MOST_OF_LINE);
         self.out.push('\n');
         if self.lines > MOST_LINES || self.out.len() + MORE.len() > self.room {
             self.lines = MOST_LINES + 1;
@@ -276,14 +276,37 @@ fn occurs(particle: &Particle) -> String {
     }
 }
 
+/// The values of an enumeration, those behind the end of a line left out.
 fn values(values: &[Enumerator]) -> String {
-    let value = |v: &Enumerator| {
-        let doc: Vec<&str> = v.doc.split_whitespace().collect();
-        let doc = doc.join(" ");
+    let mut out = "one of ".to_owned();
+    for (at, v) in values.iter().enumerate() {
+        if out.len() > MOST_OF_LINE {
+            break;
+        }
+        let doc = flowing(&v.doc);
         let doc = doc.trim_end_matches('.');
-        if doc.is_empty() { format!("\"{}\"", v.value) } else { format!("\"{}\" ({doc})", v.value) }
-    };
-    format!("one of {}", values.iter().map(value).collect::<Vec<_>>().join(", "))
+        let comma = if at == 0 { "" } else { ", " };
+        let _ = match doc.is_empty() {
+            true => write!(out, "{comma}\"{}\"", v.value),
+            false => write!(out, "{comma}\"{}\" ({doc})", v.value),
+        };
+    }
+    out
+}
+
+/// The words of a text with single spaces, those behind the end of a line left out.
+fn flowing(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split_whitespace() {
+        if out.len() > MOST_OF_LINE {
+            break;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
 }
 
 fn bounds(base: &Builtin, facets: &Facets) -> String {
