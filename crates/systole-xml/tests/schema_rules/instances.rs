@@ -170,6 +170,15 @@ const ELEMENTS: &[Case] = &[
         ],
     ),
     (
+        "<xs:simpleType name='ids'><xs:list itemType='xs:ID'/></xs:simpleType><xs:simpleType name='u'><xs:union memberTypes='xs:int xs:IDREF'/></xs:simpleType><xs:simpleType name='us'><xs:list itemType='t:u'/></xs:simpleType><xs:element name='r'><xs:complexType><xs:sequence><xs:element name='a' minOccurs='0' maxOccurs='9'><xs:complexType><xs:attribute name='i' type='t:ids'/><xs:attribute name='f' type='t:us'/></xs:complexType></xs:element></xs:sequence></xs:complexType></xs:element>",
+        &[
+            ("<t:r><t:a i='x y'/><t:a i='z' f='7 y  z'/></t:r>", None),
+            ("<t:r><t:a i='x y'/><t:a i='z x'/></t:r>", Some("cvc-id.2")),
+            ("<t:r><t:a i='x'/><t:a f='7 y'/></t:r>", Some("cvc-id.1")),
+            ("<t:r><t:a f='7 8'/></t:r>", None),
+        ],
+    ),
+    (
         "<xs:notation name='n' public='p'/><xs:notation name='m' public='p'/><xs:element name='r'><xs:simpleType><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType></xs:element>",
         &[
             ("<t:r>t:n</t:r>", None),

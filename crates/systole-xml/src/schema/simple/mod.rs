@@ -18,6 +18,7 @@ mod duration;
 mod enumeration;
 mod facets;
 mod fast_path;
+mod identities;
 mod lexis;
 mod members;
 mod mismatch;
@@ -97,7 +98,7 @@ pub(in crate::schema) enum Identity {
     Idref,
     /// A value is a list of references to IDs.
     Idrefs,
-    /// IDs or references are among the members of a union, or IDs among the items of a list.
+    /// IDs or references are among the members of a union, or IDs among the items of a list: see [`SimpleType::identities`].
     Mixed,
 }
 

@@ -106,15 +106,27 @@ impl<'a> Walk<'_, 'a> {
                 Err(mismatch) => return self.refuse_attribute_value(started, name, &mismatch),
             }
         }
-        self.identify(&attribute.ty, value, started.number, Some(started.number));
+        self.identify(started, &attribute.ty, value, Some(started.number));
     }
 
     /// Records a value that is an ID or refers to IDs. An ID belongs to the element `owner`.
-    pub(super) fn identify(&mut self, ty: &SimpleType, value: &str, element: usize, owner: Option<usize>) {
+    pub(super) fn identify(&mut self, started: &Started<'a>, ty: &SimpleType, value: &str, owner: Option<usize>) {
         match ty.identity() {
-            Identity::None | Identity::Mixed => {}
-            Identity::Id => self.judge.identities.declare(value, element, owner),
-            Identity::Idref | Identity::Idrefs => self.judge.identities.refer(value, element),
+            Identity::None => {}
+            Identity::Mixed => self.identify_parts(started, ty, value, owner),
+            identity => self.judge.identities.record(identity, value, started.number, owner),
+        }
+    }
+
+    /// Records the IDs and references among the items of a list and the members of a union.
+    #[cold]
+    fn identify_parts(&mut self, started: &Started<'a>, ty: &SimpleType, value: &str, owner: Option<usize>) {
+        let mut identities = std::mem::take(&mut self.judge.identities);
+        let mut record = |identity, value: &str| identities.record(identity, value, started.number, owner);
+        let found = ty.identities(value, &self.judge.scope.prefixes(self.text), &mut record);
+        self.judge.identities = identities;
+        if let Err(mismatch) = found {
+            self.refuse_value(started, &mismatch);
         }
     }
 

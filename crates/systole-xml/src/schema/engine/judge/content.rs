@@ -214,7 +214,7 @@ impl<'a> Walk<'_, 'a> {
                 self.refuse_value(started, &mismatch);
             }
             self.keys_value(started, simple, &constraint.text);
-            return self.identify(simple, &constraint.text, started.number, None);
+            return self.identify(started, simple, &constraint.text, None);
         }
         if let Err(mismatch) = simple.check(value, &prefixes) {
             return self.refuse_value(started, &mismatch);
@@ -226,7 +226,7 @@ impl<'a> Walk<'_, 'a> {
         }
         self.keys_value(started, simple, value);
         let parent = self.judge.open.last().map(|open| open.number);
-        self.identify(simple, value, started.number, parent);
+        self.identify(started, simple, value, parent);
     }
 
     /// Reports whether a valid value equals the fixed value; otherwise refuses it.

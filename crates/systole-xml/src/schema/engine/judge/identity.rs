@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::schema::simple::Identity;
+
 /// The IDs of a payload, and the references to them.
 #[derive(Debug, Default)]
 pub(super) struct Identities {
@@ -29,6 +31,15 @@ impl Identities {
         self.values.clear();
         self.declared.clear();
         self.referred.clear();
+    }
+
+    /// Records a value of a type that is `xs:ID` or refers to IDs.
+    pub(super) fn record(&mut self, identity: Identity, value: &str, element: usize, owner: Option<usize>) {
+        match identity {
+            Identity::Id => self.declare(value, element, owner),
+            Identity::Idref | Identity::Idrefs => self.refer(value, element),
+            Identity::None | Identity::Mixed => {}
+        }
     }
 
     /// Records an ID of the element `owner`, found in `element`.
