@@ -1,8 +1,8 @@
 //! Properties of repair over random bytes, damaged documents and instances of a contract.
 
 use proptest::prelude::*;
-use systole_xml::ladder::properties;
 use systole_xml::ladder::repair::{RepairError, Shape};
+use systole_xml::ladder::{RepairKind, properties};
 
 use crate::damage::{damage, document};
 use crate::files::{contract, run, run_by};
@@ -149,6 +149,24 @@ proptest! {
             return Ok(());
         }
         prop_assert!(run(piece.to_owned(), Shape::Document).is_err(), "{}", piece);
+    }
+
+    /// Checks that a message cut behind a tag is not taken for a complete one, unless only its last end tag is missing.
+    #[test]
+    fn message_cut_behind_a_tag_is_refused(clean in document(), instance in instance(), share in 0.0..1.0) {
+        for (clean, contract) in [(&clean, None), (&instance, Some(contract())), (&instance, None)] {
+            let ends: Vec<usize> = clean.match_indices('>').map(|(at, _)| at + 1).collect();
+            let piece = &clean[..ends[(share * ends.len() as f64) as usize]];
+            let repaired = match contract {
+                Some(contract) => run_by(contract, piece.to_owned(), Shape::Document),
+                None => run(piece.to_owned(), Shape::Document),
+            };
+            if let Ok(repaired) = repaired {
+                let supplied = repaired.repairs().iter().filter(|repair| repair.kind == RepairKind::MissingEndTag);
+                prop_assert!(supplied.count() <= 1 && !piece.trim_end().ends_with("-->"), "{}", piece);
+                prop_assert!(repaired.repairs().len() <= 1, "{}: {:?}", piece, repaired.repairs());
+            }
+        }
     }
 }
 
