@@ -1,7 +1,7 @@
 //! The most expensive schemas: the time until each is compiled, with the examples of all its payloads, or refused.
 //! `cargo bench --bench hostile`.
 
-#[path = "../tests/hostile_schemas/mod.rs"]
+#[path = "../tests/xml/hostile_schemas/mod.rs"]
 mod hostile_schemas;
 
 use systole_xml::schema::PayloadSchema;

@@ -7,7 +7,7 @@ use systole_xml::ladder::strict::canonicalize;
 use systole_xml::schema::{Catalog, Validator};
 use systole_xml::vocab::XmlLimits;
 
-use crate::files::{contract, run_by, schemas};
+use super::files::{contract, run_by, schemas};
 
 fn article(para: &str) -> String {
     format!("<article xmlns=\"urn:example:desk:v1\"><heading>h & t</heading><para>{para}</para></article>")

@@ -7,8 +7,8 @@ use systole_xml::ladder::repair::{RepairError, Shape, Vocabulary};
 use systole_xml::ladder::{Raw, parse_fragment, properties};
 use systole_xml::vocab::XmlLimits;
 
-use crate::files::{contract, run, run_by};
-use crate::meaning;
+use super::files::{contract, run, run_by};
+use super::meaning;
 
 /// The number of texts of each file that are repaired as intended, or refused as expected; a change may only raise it.
 const RIGHT: [(&str, usize); 3] = [("texts.txt", 97), ("more.txt", 89), ("third.txt", 96)];

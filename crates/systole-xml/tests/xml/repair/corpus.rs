@@ -5,8 +5,8 @@ use std::fs;
 
 use systole_xml::ladder::properties;
 
-use crate::files::{beside, inputs, run, shape};
-use crate::meaning;
+use super::files::{beside, inputs, run, shape};
+use super::meaning;
 
 /// The share that is repaired as intended; a change may only raise it.
 const REACHED: f64 = 139.0 / 140.0;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use systole_xml::ladder::{RepairKind, properties};
 
-use crate::files::{beside, inputs, list, run, shape};
+use super::files::{beside, inputs, list, run, shape};
 
 #[test]
 fn golden_files() {

@@ -1,7 +1,4 @@
-//! Allocations of a clean message on the ladder: only the memory that the result owns. The test is alone in its
-//! program, because the allocator counts for the whole program.
-
-mod counting;
+//! Allocations of a clean message on the ladder: only the memory that the result owns.
 
 use std::sync::Arc;
 
@@ -12,7 +9,7 @@ use systole_xml::ladder::{Canonical, Envelope, Raw, parse};
 use systole_xml::schema::{Catalog, Payload, PayloadSchema, Validator, decode};
 use systole_xml::vocab::XmlLimits;
 
-use counting::{BYTES, COUNT};
+use crate::counting::{BYTES, COUNT};
 
 const SCHEMA: &str = r###"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">
   <xs:element name="list"><xs:complexType><xs:choice maxOccurs="unbounded">

@@ -1,4 +1,4 @@
-//! A counting allocator, for test programs that use it as their global allocator.
+//! A counting allocator, the global one of this test program.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -39,7 +39,7 @@ fn names(schemas: &[PayloadSchema]) -> Vec<String> {
 const HEAD: &str = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"";
 
 /// A schema with every construct that an example must handle.
-const LIBRARY: &str = include_str!("golden/schema/library.xsd");
+const LIBRARY: &str = include_str!("../golden/schema/library.xsd");
 
 /// The fields of a prompt are the lines before its example.
 fn fields(schema: &PayloadSchema) -> &str {

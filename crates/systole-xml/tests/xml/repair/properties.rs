@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use systole_xml::ladder::repair::{RepairError, Shape};
 use systole_xml::ladder::{RepairKind, properties};
 
-use crate::damage::{damage, document};
-use crate::files::{contract, run, run_by};
-use crate::meaning;
+use super::damage::{damage, document};
+use super::files::{contract, run, run_by};
+use super::meaning;
 
 /// Pieces with a meaning to repair, in any order.
 fn soup() -> impl Strategy<Value = String> {

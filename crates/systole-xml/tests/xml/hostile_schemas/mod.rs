@@ -1,4 +1,4 @@
-//! Schemas with the highest costs that are known, shared by `tests/schema_hostile.rs` and `benches/hostile.rs`.
+//! Schemas with the highest costs that are known, shared by `tests/xml/hostile.rs` and `benches/hostile.rs`.
 
 mod pairs;
 mod wide;

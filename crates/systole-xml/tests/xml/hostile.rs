@@ -2,20 +2,17 @@
 //! than 64 MB meanwhile. A prompt has 64 KiB at most.
 //! `cargo bench --bench hostile` measures the time.
 
-mod counting;
-mod hostile_schemas;
-
 use std::sync::mpsc;
 use std::time::Duration;
 
 use systole_xml::schema::PayloadSchema;
 
-use counting::BYTES;
+use crate::counting::BYTES;
 
 #[test]
 fn each_compiles_or_is_refused() {
     let mut large = Vec::new();
-    for hostile in hostile_schemas::schemas() {
+    for hostile in crate::hostile_schemas::schemas() {
         let (ended, end) = mpsc::channel();
         let name = hostile.name;
         std::thread::spawn(move || {

@@ -1,0 +1,22 @@
+//! The crate from outside: the ladder, repair, schemas and their engine, beside independent judges.
+
+mod allocations;
+mod counting;
+mod examples;
+mod examples_random;
+#[cfg(feature = "libxml")]
+mod fuzz;
+mod golden;
+mod hostile;
+mod hostile_schemas;
+#[cfg(feature = "libxml")]
+mod ladder;
+#[cfg(feature = "libxml")]
+mod oracles;
+mod property;
+mod repair;
+mod rules;
+mod shapes;
+mod types;
+mod validator;
+mod xsd;
