@@ -46,6 +46,7 @@ impl<'t> Scanner<'t> {
             }
             Meaning::End => {
                 self.close_last(tag.end, RepairKind::EndTagSlash);
+                self.turned = tag.end;
                 Ok(())
             }
             Meaning::Behind(levels) if levels >= self.tree.depth() && self.shape == Shape::Document => {
