@@ -424,7 +424,9 @@ impl Recoverable for Inner {
 /// Message that an input is about.
 fn about(input: &MailboxInput) -> Option<MessageId> {
     match input {
-        MailboxInput::Settle { id, .. } | MailboxInput::Handle { id, .. } => Some(*id),
+        MailboxInput::Settle { id, .. } | MailboxInput::Acknowledge { id, .. } | MailboxInput::Handle { id, .. } => {
+            Some(*id)
+        }
         _ => None,
     }
 }

@@ -7,13 +7,13 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use systole_core::journal::MailState;
-use systole_core::mailbox::{Action, MailboxInput, Refused, Repeated, Settlement};
+use systole_core::mailbox::{Action, MailboxInput, Refused, Repeated};
 use systole_core::vocab::{MessageId, Name, Time};
 use tokio::time::Instant;
 
 use super::mailbox::PAGE;
 use super::mailbox_request::MailboxRequest;
-use super::messages::conclude;
+use super::messages::end_silently;
 use super::request::{WAIT, Whole, no_message, within};
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
@@ -159,15 +159,7 @@ async fn handle(
 async fn unleased(app: &AppState, mailbox: Name, id: MessageId, action: Action) -> Result<Response, Problem> {
     match action {
         Action::Ack | Action::Term { .. } => {
-            if app.mailbox_of(id).await? != Some(mailbox) {
-                return Err(no_message());
-            }
-            let now = app.mailboxes.now();
-            if app.mailboxes.look(|machine| machine.is_leased(id, now)) {
-                let detail = "a reader has leased the message: 'receipt' has to be that of its lease";
-                return Err(Problem::conflict("stale_receipt", detail));
-            }
-            conclude(app, id, Settlement::Silent).await?;
+            end_silently(app, mailbox, id).await?;
             Ok(view::nothing())
         }
         Action::Hold => {

@@ -217,18 +217,40 @@ pub(in crate::gateway) async fn conclude(app: &AppState, id: MessageId, with: Se
             verdict.map_err(Problem::of_answer)?;
         }
     }
-    let refused = match app.mailboxes.act(MailboxInput::Settle { id, settlement: with.clone() }) {
+    end(app, id, MailboxInput::Settle { id, settlement: with.clone() }, &with, None).await
+}
+
+/// Ends a message of a mailbox without a reply, durably, for a caller that shows no receipt.
+pub(super) async fn end_silently(app: &AppState, mailbox: Name, id: MessageId) -> Result<(), Problem> {
+    let input = MailboxInput::Acknowledge { mailbox: mailbox.clone(), id };
+    end(app, id, input, &Settlement::Silent, Some(&mailbox)).await
+}
+
+/// Ends a message by an input that settles it so; with a mailbox, only a message of that one.
+async fn end(
+    app: &AppState,
+    id: MessageId,
+    input: MailboxInput,
+    with: &Settlement,
+    of: Option<&Name>,
+) -> Result<(), Problem> {
+    let refused = match app.mailboxes.act(input) {
         Ok(mut acted) => return Ok(acted.durable().await?),
         Err(ActError::Ending) => return Err(Problem::stopping()),
         Err(ActError::Refused(refused)) => refused,
     };
     let state = match refused {
         Refused::Early => return Err(Problem::early()),
+        Refused::Stale => {
+            let detail = "a reader has leased the message: 'receipt' has to be that of its lease";
+            return Err(Problem::conflict("stale_receipt", detail));
+        }
         Refused::Over(state) => state,
         // The message ended before: the journal has its end.
-        _ => {
-            let mail = app.query.mail(id).await?.ok_or_else(no_message)?;
-            match Repeated::settlement(&mail.status, &with) {
+        Refused::Unknown | Refused::Full(_) => {
+            let mail = app.query.mail(id).await?.filter(|mail| of.is_none_or(|of| mail.record.mailbox == *of));
+            let mail = mail.ok_or_else(no_message)?;
+            match Repeated::settlement(&mail.status, with) {
                 Repeated::Same => return Ok(()),
                 Repeated::Other => mail.status.state,
             }

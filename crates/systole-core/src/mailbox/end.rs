@@ -52,6 +52,21 @@ impl Mailboxes {
         self.end(id, state, settlement, now, change)
     }
 
+    /// Ends a message without a reply, for a listener that shows no receipt.
+    pub(super) fn acknowledge(
+        &mut self,
+        name: &Name,
+        id: MessageId,
+        now: Time,
+        change: &mut MailboxChange,
+    ) -> Result<(), Refused> {
+        let (_, entry) = self.known(id).filter(|(of, _)| *of == name).ok_or(Refused::Unknown)?;
+        if entry.is_leased(now) {
+            return Err(Refused::Stale);
+        }
+        self.settle(id, Settlement::Silent, now, change)
+    }
+
     /// Ends a message that is open, unless the pump has yet to run it again after its start.
     pub(super) fn end(
         &mut self,

@@ -43,6 +43,11 @@ impl Entry {
         self.status.state.is_open()
     }
 
+    /// Returns whether a reader has it by a lease or a hold.
+    pub(super) fn is_leased(&self, now: Time) -> bool {
+        self.is_open() && self.status.receipt.is_some() && self.status.due > now
+    }
+
     /// Returns whether it is to be delivered, now or when it is due: it is open, and no session has it.
     pub(super) fn is_wanted(&self) -> bool {
         let wanted = self.claim == Claim::Awaited || self.status.state == MailState::Redriven;

@@ -39,6 +39,14 @@ pub enum MailboxInput {
         /// End of the message.
         settlement: Settlement,
     },
+    /// The listener ends a message without a reply and without a receipt. Refused while a reader has the message by a
+    /// lease or a hold: only that reader's receipt ends it so.
+    Acknowledge {
+        /// The mailbox.
+        mailbox: Name,
+        /// The message.
+        id: MessageId,
+    },
     /// The listener has read a mailbox in order and goes on behind a place: messages that it passed over without an
     /// answer end without one.
     Passed {

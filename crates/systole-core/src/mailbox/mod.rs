@@ -22,7 +22,8 @@
 //!   the step of the core that consumes the message ([`End`]), so that both are durable together. The message is
 //!   remembered until [`MailboxInput::Durable`] says so.
 //! - A message of an earlier run takes no end before the pump has run it again: there is no handler yet that the end would reach.
-//! - A lease, a hold and a reservation exclude each other. Reservations end with the process and are not written.
+//! - A lease, a hold and a reservation exclude each other. An acknowledgement without a receipt ends no message that a
+//!   reader has. Reservations end with the process and are not written.
 //! - Bytes of a mailbox and the number of its dead letters are bounded.
 
 mod arrive;
@@ -127,6 +128,7 @@ impl Mailboxes {
                 Ok(())
             }
             MailboxInput::Settle { id, settlement } => self.settle(id, settlement, now, &mut change),
+            MailboxInput::Acknowledge { mailbox, id } => self.acknowledge(&mailbox, id, now, &mut change),
             MailboxInput::Passed { mailbox, through } => self.pass(&mailbox, through, now, &mut change),
             MailboxInput::Skipped { mailbox, ids } => self.skip(&mailbox, ids, now, &mut change),
             MailboxInput::Durable { id } => {
@@ -191,12 +193,6 @@ impl Mailboxes {
     /// Mailbox that a message is in, and its thread, if it is remembered.
     pub fn place_of(&self, id: MessageId) -> Option<(&Name, ThreadId)> {
         self.known(id).map(|(name, entry)| (name, entry.thread))
-    }
-
-    /// Returns whether a reader has a message by a lease or a hold.
-    pub fn is_leased(&self, id: MessageId, now: Time) -> bool {
-        self.known(id)
-            .is_some_and(|(_, entry)| entry.is_open() && entry.status.receipt.is_some() && entry.status.due > now)
     }
 
     fn known(&self, id: MessageId) -> Option<(&Name, &Entry)> {

@@ -37,6 +37,9 @@ enum Act {
         which: usize,
         end: u8,
     },
+    Acknowledge {
+        which: usize,
+    },
     Skip {
         mailbox: usize,
         which: usize,
@@ -92,6 +95,7 @@ fn act() -> impl Strategy<Value = Act> {
         5 => (mailbox.clone(), 0..4usize).prop_map(|(mailbox, max)| Act::Lease { mailbox, max }),
         5 => (which.clone(), 0..5u8).prop_map(|(which, action)| Act::Handle { which, action }),
         4 => (which.clone(), 0..3u8).prop_map(|(which, end)| Act::Settle { which, end }),
+        3 => which.clone().prop_map(|which| Act::Acknowledge { which }),
         1 => (mailbox.clone(), 0..40u64).prop_map(|(mailbox, through)| Act::Pass { mailbox, through }),
         1 => (mailbox.clone(), which.clone()).prop_map(|(mailbox, which)| Act::Skip { mailbox, which }),
         1 => which.clone().prop_map(|which| Act::Keep { which }),
@@ -287,6 +291,21 @@ impl World {
                         let (change, done) = self.machine.handle(MailboxInput::Settle { id, settlement }, self.now);
                         assert!(done.is_ok() && change.repeated && change.ops.is_empty() && change.ends.is_empty());
                     }
+                }
+            }
+            Act::Acknowledge { which } => {
+                let Some(id) = self.pick(which) else { return };
+                let known = &self.known[&id];
+                let (mailbox, other) = (name(known.mailbox), name(1 - known.mailbox));
+                let is_open = self.machine.find(id).is_some_and(|(_, state)| state.is_open());
+                let is_leased = is_open && known.lease.is_some_and(|(_, until)| until > self.now);
+                let refused = self.handle(MailboxInput::Acknowledge { mailbox: other, id }).1;
+                assert_eq!(refused, Err(Refused::Unknown), "{id} is acknowledged in another mailbox");
+                let done = self.handle(MailboxInput::Acknowledge { mailbox, id }).1;
+                assert_eq!(done == Err(Refused::Stale), is_leased, "{id}: {done:?}, leased: {is_leased}");
+                if done.is_ok() {
+                    let known = self.known.get_mut(&id).unwrap();
+                    (known.lease, known.reserved) = (None, None);
                 }
             }
             Act::Pass { mailbox, through } => {
