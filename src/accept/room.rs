@@ -186,6 +186,15 @@ impl Room {
         (0..most).take_while(|_| state.evict_any(now)).count()
     }
 
+    /// Checks that there is a place for a call of a principal that has none in flight.
+    ///
+    /// # Errors
+    /// [`Full`] if there is none: all principals but admins are refused.
+    pub(crate) fn vacant(&self) -> Result<(), Full> {
+        let most = self.bounds.connections;
+        if self.state().calls >= most { Err(Full::All { most }) } else { Ok(()) }
+    }
+
     /// Number of connections, and of calls of principals in flight.
     pub(crate) fn figures(&self) -> (usize, usize) {
         let state = self.state();

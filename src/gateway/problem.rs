@@ -123,11 +123,6 @@ impl Problem {
         Self { retry_after: Some(1), ..problem }
     }
 
-    pub(crate) fn busy(detail: String) -> Self {
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "Temporarily unavailable", detail);
-        Self { retry_after: Some(1), ..problem }
-    }
-
     /// Adds a member to the problem.
     pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.more.insert(key.to_owned(), value.into());

@@ -328,7 +328,7 @@ impl Organism {
         self.shared.links.broken().borrow().clone()
     }
 
-    /// Checks that a message would be taken at this moment.
+    /// Checks that a small message, of 1 KiB, would be taken at this moment.
     ///
     /// # Errors
     /// [`SendError::Closed`] if the organism is ending or can't go on, [`SendError::Overloaded`] if it is full.

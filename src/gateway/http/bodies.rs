@@ -54,6 +54,14 @@ impl Bodies {
         most.min(self.most_of_one / 2)
     }
 
+    /// Checks that a principal with no other body has room for one of so many bytes.
+    ///
+    /// # Errors
+    /// [`Problem`] if there is none.
+    pub(super) fn room(&self, bytes: usize) -> Result<(), Problem> {
+        if self.bytes().saturating_add(bytes) > self.most { Err(all_taken(self.most)) } else { Ok(()) }
+    }
+
     /// Bytes of all bodies in memory.
     pub(super) fn bytes(&self) -> usize {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes
@@ -120,9 +128,7 @@ impl Held {
         let own = state.principals.get(&self.of).copied().unwrap_or_default();
         let for_it = if own.saturating_add(bytes) <= SHARE { *most } else { (most - most / 4).max(*most_of_one) };
         if state.bytes.saturating_add(bytes) > for_it {
-            let detail =
-                format!("the bodies of all calls in flight have {for_it} bytes, the most allowed: try again later");
-            return Err(Problem::bodies(StatusCode::SERVICE_UNAVAILABLE, detail));
+            return Err(all_taken(for_it));
         }
         if own.saturating_add(bytes) > *most_of_one {
             let detail = format!(
@@ -139,6 +145,11 @@ impl Held {
         *state.principals.entry(self.of.clone()).or_default() += bytes;
         *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
     }
+}
+
+fn all_taken(most: usize) -> Problem {
+    let detail = format!("the bodies of all calls in flight have {most} bytes, the most allowed: try again later");
+    Problem::bodies(StatusCode::SERVICE_UNAVAILABLE, detail)
 }
 
 impl Drop for Held {
@@ -203,7 +214,9 @@ mod tests {
         second.more(20).unwrap();
         second.more(1).unwrap_err();
         let third = bodies.hold(bob.clone());
+        bodies.room(40).unwrap();
         third.more(40).unwrap();
+        bodies.room(1).unwrap_err();
         third.more(1).unwrap_err();
         drop(first);
         third.more(1).unwrap();

@@ -7,10 +7,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
+use systole_core::core::Gauge;
 
 use super::failures::Reason;
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
+use crate::gateway::submissions::SubmitError;
 
 pub(super) async fn livez(State(app): State<Arc<AppState>>) -> Result<Response, Problem> {
     match app.organism.breakdown() {
@@ -19,9 +21,14 @@ pub(super) async fn livez(State(app): State<Arc<AppState>>) -> Result<Response, 
     }
 }
 
+/// Refuses with the problem for which a small message of any client would be refused.
 pub(super) async fn readyz(State(app): State<Arc<AppState>>) -> Result<Response, Problem> {
     app.open()?;
-    app.organism.ready().map_err(|error| Problem::busy(error.to_string()))?;
+    app.organism.ready().map_err(SubmitError::Send)?;
+    app.edge.room.vacant().map_err(|full| Problem::full(&full))?;
+    app.edge.bodies.room(Gauge::SMALL)?;
+    // Without the journal no token is known.
+    app.query.answers()?;
     Ok(view::document(StatusCode::OK, &json!({ "status": "ok" })))
 }
 

@@ -281,6 +281,14 @@ impl JournalQuery {
         })
     }
 
+    /// Checks that the journal can be read, on the calling thread.
+    pub(crate) fn answers(&self) -> Result<(), QueryError> {
+        self.read(|reader| {
+            reader.db.prepare_cached("SELECT 1 FROM principal LIMIT 1")?.exists([])?;
+            Ok(())
+        })
+    }
+
     /// Does work on the reading thread, in turn with the queries, so that long work, such as writing a document of
     /// megabytes, doesn't block the calling thread.
     pub(crate) async fn beside<T: Send + 'static>(

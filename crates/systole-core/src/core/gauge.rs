@@ -64,6 +64,8 @@ impl Gauge {
     pub const CORE_RESERVE: usize = 64;
     /// The largest message in the reserve, in bytes.
     pub const CORE_RESERVE_BYTES: usize = 64 << 10;
+    /// A small message, in bytes: [`Gauge::room`] checks for a place for one.
+    pub const SMALL: usize = 1 << 10;
 
     /// A gauge with its bounds.
     pub fn new(max_messages: usize, max_bytes: usize) -> Self {
@@ -133,13 +135,16 @@ impl Gauge {
         Ok(permit)
     }
 
-    /// Checks that there is a place for one more message.
+    /// Checks that there is a place for a small message: of [`Gauge::SMALL`] bytes, or of a sixteenth of all bytes if
+    /// that is less.
     ///
     /// # Errors
     /// [`Overloaded`] if there is no place.
     pub fn room(&self) -> Result<(), Overloaded> {
         let (messages, bytes) = (self.messages(), self.bytes());
-        let full = messages >= self.inner.max_messages || bytes >= self.inner.max_bytes;
+        let Inner { max_messages, max_bytes, .. } = *self.inner;
+        let small = Self::SMALL.min(max_bytes / 16).max(1);
+        let full = messages >= max_messages || bytes.saturating_add(small) > max_bytes;
         if full { Err(Overloaded { messages, bytes }) } else { Ok(()) }
     }
 
@@ -216,6 +221,24 @@ mod tests {
         let forced = gauge.count(1000);
         drop((first, second, forced));
         assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn there_is_room_while_a_small_message_is_taken() {
+        let gauge = Gauge::new(2, 100 << 10);
+        let most = gauge.admit((100 << 10) - Gauge::SMALL).unwrap();
+        gauge.room().unwrap();
+        let one = gauge.admit(1).unwrap();
+        // Both would be taken for messages of another size or number.
+        assert!(gauge.room().is_err() && gauge.admit(Gauge::SMALL).is_err());
+        drop(most);
+        gauge.room().unwrap();
+        let other = gauge.admit(1).unwrap();
+        assert!(gauge.room().is_err());
+        drop((one, other));
+        assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
+        // Also where all bytes are few.
+        Gauge::new(2, 100).room().unwrap();
     }
 
     #[test]
