@@ -11,6 +11,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -49,6 +50,14 @@ impl Gateway {
         self.letters.extend(letters);
         self
     }
+}
+
+/// Parses a JSON document, each key of an object once.
+///
+/// # Errors
+/// The mistake and its place.
+pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    http::parse_json(bytes)
 }
 
 /// A JSON document.

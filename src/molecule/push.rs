@@ -9,7 +9,7 @@ use systole_core::vocab::{MessageId, Name};
 use super::rows::Row;
 use super::said::Said;
 use super::{Facade, named, rpc};
-use crate::gateway::seam::{PushFormat, StoredMail};
+use crate::gateway::seam::{PushFormat, StoredMail, parse_json};
 
 /// Depth of nested results that are searched: that of the server, of JSON-RPC, and a task's message.
 const DEPTH: usize = 4;
@@ -44,11 +44,11 @@ impl PushFormat for Facade {
     }
 
     fn others(&self, id: MessageId, answer: &[u8]) -> Vec<MessageId> {
-        serde_json::from_slice(answer).map_or_else(|_| Vec::new(), |answer| named::others(&answer, id))
+        parse_json(answer).map_or_else(|_| Vec::new(), |answer| named::others(&answer, id))
     }
 
     fn read(&self, listener: &Name, id: MessageId, answer: &[u8]) -> Result<Option<Bytes>, String> {
-        let answer: Value = serde_json::from_slice(answer).map_err(|error| format!("not JSON: {error}"))?;
+        let answer: Value = parse_json(answer).map_err(|error| format!("not JSON: {error}"))?;
         if let Some(name) = of_another(&answer, &id.to_string()) {
             return Err(format!("it answers another message, as its {name} says"));
         }

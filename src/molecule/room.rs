@@ -12,7 +12,7 @@ use systole_core::vocab::Name;
 
 use super::people::Listener;
 use super::{Facade, rpc};
-use crate::gateway::seam::{AppState, Caller, Known, Problem};
+use crate::gateway::seam::{AppState, Caller, Known, Problem, parse_json};
 
 /// Headers by which a workspace names itself, besides its token.
 const CLAIMS: [&str; 2] = ["x-source-workspace-id", "x-workspace-id"];
@@ -142,5 +142,5 @@ pub(super) struct Said {
 /// Parses a JSON document; unknown fields are ignored, as the platform does.
 pub(super) async fn read<T: DeserializeOwned>(app: &AppState, request: Request) -> Result<T, Problem> {
     let bytes = app.body(request).await?;
-    serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
+    parse_json(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
 }

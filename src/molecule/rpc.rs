@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::gateway::seam::Problem;
+use crate::gateway::seam::{Problem, parse_json};
 
 /// Codes of errors (JSON-RPC 2.0, section 5.1).
 const PARSE_ERROR: i32 = -32700;
@@ -28,7 +28,7 @@ pub(super) struct Send {
 
 /// Parses the body of a request.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Problem> {
-    serde_json::from_slice(body).map_err(|error| refused(&Value::Null, PARSE_ERROR, &format!("the body: {error}")))
+    parse_json(body).map_err(|error| refused(&Value::Null, PARSE_ERROR, &format!("the body: {error}")))
 }
 
 fn refused(request: &Value, code: i32, detail: &str) -> Problem {

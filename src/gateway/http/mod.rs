@@ -7,6 +7,7 @@ mod door;
 mod failures;
 mod health;
 mod jobs;
+mod json_document;
 mod lease;
 mod listeners;
 mod mailbox;
@@ -53,6 +54,7 @@ use strangers::Strangers;
 use systole_core::vocab::{MessageId, Name, ThreadId};
 #[cfg(feature = "facade")]
 pub(super) use {
+    json_document::parse as parse_json,
     listeners::place,
     messages::{answers_of, conclude, take},
     request::json_body as body,

@@ -13,8 +13,8 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use systole_core::vocab::MessageId;
 
-use super::AppState;
 use super::door::{Known, LONG};
+use super::{AppState, json_document};
 use crate::gateway::problem::Problem;
 
 /// Longest wait of a request, in seconds.
@@ -193,7 +193,7 @@ fn parsed<T: DeserializeOwned>(bytes: Bytes) -> Result<T, Problem> {
     if bytes.trim_ascii_start().starts_with(b"[") {
         return Err(Problem::bad_request("the body: an object belongs here, not an array"));
     }
-    serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
+    json_document::parse(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
 }
 
 /// Reads a body of a known caller and of the right media type, within its bounds and its time.
