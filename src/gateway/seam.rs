@@ -19,6 +19,7 @@ use super::http;
 pub(crate) use super::http::{AppState, Caller, Known, Routes};
 pub(crate) use super::problem::Problem;
 pub(crate) use super::push::PushFormat;
+use super::service::ActError;
 use super::{Gateway, Principal, PrincipalKind};
 pub(crate) use crate::runtime::journal::{History, Of, SentAnswer, StoredMail};
 use crate::settings::Mode;
@@ -122,16 +123,22 @@ impl AppState {
         Ok(self.query.history(of).await?)
     }
 
-    /// The addressee of a listener's answers that name none, once that is fixed: a person, or none.
+    /// The addressee of a listener's answers that name none, once that is fixed: a person, or none for good.
     pub(crate) fn addressee(&self, mailbox: &Name) -> Option<Option<Name>> {
         self.mailboxes.look(|machine| machine.addressee(mailbox).cloned())
     }
 
-    /// Fixes, durably, the addressee of a listener's answers that name none, unless it is fixed already. Returns the
-    /// addressee that holds.
-    pub(crate) async fn address(&self, mailbox: &Name, person: Name) -> Result<Option<Name>, Problem> {
-        self.mailboxes.act(MailboxInput::Address { mailbox: mailbox.clone(), person })?.durable().await?;
-        Ok(self.addressee(mailbox).flatten())
+    /// Notes, durably, that a message of a person is shown to its listener as the one that answers without an addressee
+    /// are for. Returns whether they can be for it alone.
+    pub(crate) async fn show(&self, mailbox: &Name, id: MessageId, person: Name) -> Result<bool, Problem> {
+        let acted = self.mailboxes.act(MailboxInput::Show { mailbox: mailbox.clone(), id, person });
+        let mut acted = match acted {
+            // It has ended.
+            Err(ActError::Refused(_)) => return Ok(false),
+            acted => acted?,
+        };
+        acted.durable().await?;
+        Ok(acted.change.shown)
     }
 
     /// A message of a mailbox.

@@ -60,17 +60,12 @@ async fn read_on(
     own: &Name,
     of: History,
 ) -> Result<(Option<MessageId>, Vec<Row>), Problem> {
-    let is_fixed = app.addressee(own);
-    let mut person = is_fixed.clone().flatten().filter(|person| facade.people.is_person(person));
     if of.after > 0 {
         let mut waiting = History { after: 0, waiting: true, limit: LIMIT.1 as usize, ..of.clone() };
         loop {
             let (mut passed, has_more) = app.history(waiting.clone()).await?;
             let all = passed.len();
             passed.retain(|mail| mail.record.seq <= of.after);
-            if passed.iter().any(|mail| person.as_ref() == Some(&mail.record.from)) {
-                facade.turns.pass(own);
-            }
             let Some(last) = passed.last().map(|mail| mail.record.seq) else { break };
             app.skip(own.clone(), passed.iter().map(|mail| mail.record.id).collect()).await?;
             if !has_more || passed.len() < all {
@@ -80,19 +75,22 @@ async fn read_on(
         }
     }
     let mut page = rows(app, &facade.people, of, |_| true).await?;
-    let first = page.iter().find(|row| row.is_open() && facade.people.is_person(&row.item.record.from));
-    if let (None, Some(row)) = (is_fixed, first) {
-        // The first person whose row is shown, and never another one: a copy of the agent may work on it for long.
-        person = app.address(own, row.item.record.from.clone()).await?;
-    }
-    let is_persons = |row: &Row| row.is_open() && person.as_ref() == Some(&row.item.record.from);
+    // The first person whose row is shown, and never another one: a copy of the agent may work on it for long.
+    let mut people = page.iter().filter(|row| row.is_open()).map(|row| &row.item.record.from);
+    let first = people.find(|name| facade.people.is_person(name)).cloned();
+    let person = app.addressee(own).unwrap_or(first).filter(|person| facade.people.is_person(person));
+    let Some(person) = person else { return Ok((None, page)) };
+    let is_persons = |row: &Row| row.is_open() && row.item.record.from == person;
     let mut of_person =
         page.iter().enumerate().filter(|(_, row)| is_persons(row)).map(|(at, row)| (at, row.item.record.id));
-    let (first, second) = (of_person.next(), of_person.next());
+    let (shown, second) = (of_person.next(), of_person.next());
     if let Some((at, _)) = second {
         page.truncate(at);
     }
-    Ok((first.map(|(_, id)| id).filter(|id| facade.turns.show(own, *id)), page))
+    let Some((_, id)) = shown else { return Ok((None, page)) };
+    let shown = app.show(own, id, person).await?.then_some(id);
+    facade.turns.set(own, shown);
+    Ok((shown, page))
 }
 
 /// The history that a query asks for; none if there is nothing of that type.

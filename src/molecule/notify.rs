@@ -31,7 +31,9 @@ pub(super) async fn notify(room: Room) -> Result<Response, Problem> {
         Some(id) => named_row(app, &own, &id).await?,
         None => {
             let shown = facade.turns.shown(&own.name).ok_or_else(unnamed)?;
-            app.mail(&own.name, shown).await?.ok_or_else(unnamed)?
+            // A row that was passed over takes no answer.
+            let item = app.mail(&own.name, shown).await?.filter(|item| item.status.state != MailState::Acked);
+            item.ok_or_else(unnamed)?
         }
     };
     answer(app, facade, &own, &item, (text, &body)).await?;

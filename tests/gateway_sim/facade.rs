@@ -182,6 +182,39 @@ fn the_person_of_a_workspace_is_durable_before_a_row_is_shown() {
     });
 }
 
+#[test]
+fn a_late_answer_after_a_restart_reaches_no_later_question() {
+    let page = |site: &Site, since: &str| site.get("scout", &format!("/workspaces/scout/activity{since}")).is(200);
+    let notify = |site: &Site| {
+        let body = json!({ "message": "to one" }).to_string();
+        site.post("scout", "/workspaces/scout/notify", None, &body)
+    };
+    for end in ["passed over", "failed", "shown again and answered"] {
+        let mut site = Site::new();
+        say(&site, "ada", "one");
+        assert_eq!(canvas(&page(&site, "")), ["one"]);
+        let one = last(&site);
+        match end {
+            "passed over" => drop(page(&site, &format!("?since_id={one}"))),
+            "failed" => drop(site.post("scout", &format!("/v1/messages/{one}/fail"), None, "{}").is(202)),
+            _ => {
+                site = site.killed();
+                assert_eq!(canvas(&page(&site, "")), ["one"]);
+                notify(&site).is(200);
+            }
+        }
+        // Another copy of the agent answers the first question when the second one is there.
+        let site = site.killed();
+        let two = say(&site, "ada", "two");
+        let shown = page(&site, &format!("?since_id={one}"));
+        assert_eq!((&shown[0]["data"]["text"], canvas(&shown)), (&json!("two"), vec![]), "{end}");
+        assert_eq!(notify(&site).is(409)["code"], "nobody_waits", "{end}");
+        let path = format!("/workspaces/{}/a2a", text(&shown[0]["source_id"]));
+        site.post("scout", &path, None, &message("to two").to_string()).is(200);
+        assert!(is_answered(&site, &two), "{end}");
+    }
+}
+
 /// Texts of the rows that `notify` answers.
 fn canvas(page: &Value) -> Vec<&str> {
     let rows = page.as_array().unwrap().iter().filter(|row| row["data"]["source"] == "canvas_user");

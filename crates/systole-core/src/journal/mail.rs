@@ -133,12 +133,13 @@ pub struct AgentRecord {
     pub registered: Option<Registration>,
 }
 
-/// The principal that gets a listener's answers without an addressee: fixed once, and never changed.
+/// The principal that gets a listener's answers without an addressee: never another person than the first, and none for
+/// good once such an answer could be for two messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddresseeRecord {
     /// Mailbox of the listener.
     pub mailbox: Name,
-    /// The addressee; `None` where an earlier version, which did not record it, may have answered several
+    /// The addressee; `None` also where an earlier version, which did not record it, may have answered several.
     pub person: Option<Name>,
 }
 

@@ -74,6 +74,7 @@ impl Mailboxes {
         if mailbox.delivery == DeliveryMode::Pushed {
             change.withdrawn.extend(self.places.get(&id).map(|(name, _)| (name.clone(), id)));
         }
+        change.ops.extend(self.doubt_after(id));
         change.ended.push(id);
         self.index(id, now);
     }

@@ -100,7 +100,8 @@ impl Mailboxes {
         if awaited {
             mailbox.bytes -= mailbox.entries.get(&seq).map_or(0, |entry| entry.bytes);
         }
-        let ops: Vec<Op> = mailbox.write(seq).into_iter().collect();
+        let mut ops: Vec<Op> = mailbox.write(seq).into_iter().collect();
+        ops.extend(self.doubt_after(id));
         if awaited {
             change.ends.push(End { id, settlement, ops });
         } else {

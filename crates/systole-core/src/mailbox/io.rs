@@ -172,11 +172,14 @@ pub enum MailboxInput {
         /// The listener.
         name: Name,
     },
-    /// A listener answers a person without naming one: its answers are for that person, from now on and for good.
-    Address {
+    /// A listener is shown a message of a person as the one that its answers without an addressee are for. The first such
+    /// person is the addressee for good. [`MailboxChange::shown`] says whether the message may be shown so.
+    Show {
         /// The mailbox.
         mailbox: Name,
-        /// The person.
+        /// The message.
+        id: MessageId,
+        /// Its sender.
         person: Name,
     },
     /// A listener registers.
@@ -249,6 +252,8 @@ pub struct MailboxChange {
     pub answered: Vec<(Name, MessageId)>,
     /// States whether the input had taken effect before.
     pub repeated: bool,
+    /// States whether an answer without an addressee can be for the message alone that is to be shown.
+    pub shown: bool,
 }
 
 /// End of a message that the pump waits for.

@@ -24,6 +24,9 @@
 //! - A message of an earlier run takes no end before the pump has run it again: there is no handler yet that the end would reach.
 //! - A lease, a hold and a reservation exclude each other. An acknowledgement without a receipt ends no message that a
 //!   reader has. Reservations end with the process and are not written.
+//! - An answer without an addressee is for one message, or for none. A message that is shown as the one counts as
+//!   delivered. When it ends without a reply, or with one after it was shown twice, or when another one was delivered, too, a
+//!   late answer could be for two: then answers without an addressee are for none, for good.
 //! - Bytes of a mailbox and the number of its dead letters are bounded.
 
 mod arrive;
@@ -159,7 +162,7 @@ impl Mailboxes {
             MailboxInput::Taken { id } => self.taken(id, now, &mut change),
             MailboxInput::Pause { name } => self.pause(&name, Some(now), &mut change),
             MailboxInput::Resume { name } => self.pause(&name, None, &mut change),
-            MailboxInput::Address { mailbox, person } => self.address(&mailbox, person, &mut change),
+            MailboxInput::Show { mailbox, id, person } => self.show(&mailbox, id, person, &mut change),
             MailboxInput::Register { name, registration } => self.register(&name, registration, &mut change),
         };
         (change, done)

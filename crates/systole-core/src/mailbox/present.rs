@@ -1,9 +1,10 @@
 //! Presence of listeners: pauses, registrations, and the messages to push to them.
 
+use super::entry::Entry;
 use super::io::{DeliveryMode, MailboxChange, Refused};
-use super::{Mailboxes, Name};
-use crate::journal::{AddresseeRecord, AgentRecord, MailStatus, Number, Op, Registration};
-use crate::vocab::Time;
+use super::{Mailbox, Mailboxes, Name};
+use crate::journal::{AddresseeRecord, AgentRecord, MailState, MailStatus, Number, Op, Registration};
+use crate::vocab::{MessageId, Time};
 
 impl Mailboxes {
     /// Returns whether an operator has a listener paused.
@@ -73,19 +74,59 @@ impl Mailboxes {
         self.boxes.get(mailbox)?.addressee.as_ref()
     }
 
-    pub(super) fn address(&mut self, name: &Name, person: Name, change: &mut MailboxChange) -> Result<(), Refused> {
+    pub(super) fn show(
+        &mut self,
+        name: &Name,
+        id: MessageId,
+        person: Name,
+        change: &mut MailboxChange,
+    ) -> Result<(), Refused> {
+        let seq = self.places.get(&id).filter(|(of, _)| of == name).ok_or(Refused::Unknown)?.1;
         let mailbox = self.mailbox(name)?;
-        change.repeated = mailbox.addressee.is_some();
-        if !change.repeated {
+        let fixed = mailbox.addressee.clone();
+        if fixed.as_ref().is_some_and(|fixed| fixed.as_ref() != Some(&person)) {
+            return Ok(());
+        }
+        let another = |(at, entry): (&Number, &Entry)| *at != seq && entry.is_open() && entry.status.deliveries > 0;
+        if fixed.is_some() && mailbox.entries.iter().any(another) {
+            change.ops.extend(mailbox.doubt(name));
+            return Ok(());
+        }
+        let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| entry.is_open()) else { return Ok(()) };
+        change.shown = true;
+        // More showings have the consequence of two.
+        if entry.status.deliveries < 2 {
+            entry.status.deliveries += 1;
+            change.ops.extend(mailbox.write(seq));
+        }
+        if fixed.is_none() {
             mailbox.addressee = Some(Some(person.clone()));
             change.ops.push(Op::Addressee(AddresseeRecord { mailbox: name.clone(), person: Some(person) }));
         }
         Ok(())
     }
 
+    /// Fixes that answers without an addressee are for none, where an end of a message lets a late one be for two.
+    pub(super) fn doubt_after(&mut self, id: MessageId) -> Option<Op> {
+        let (name, seq) = self.places.get(&id)?.clone();
+        let mailbox = self.boxes.get_mut(&name)?;
+        let MailStatus { state, deliveries, .. } = mailbox.entries.get(&seq)?.status;
+        let shown_once = if state == MailState::Replied { 1 } else { 0 };
+        if deliveries > shown_once { mailbox.doubt(&name) } else { None }
+    }
+
     fn agent(&mut self, name: &Name) -> Result<Op, Refused> {
         let mailbox = self.mailbox(name)?;
         let (paused, registered) = (mailbox.paused, mailbox.registered.clone());
         Ok(Op::Agent(AgentRecord { name: name.clone(), paused, registered }))
+    }
+}
+
+impl Mailbox {
+    /// Fixes that answers without an addressee are for none, if they are for a person.
+    fn doubt(&mut self, name: &Name) -> Option<Op> {
+        let person = self.addressee.as_mut()?;
+        person.take()?;
+        Some(Op::Addressee(AddresseeRecord { mailbox: name.clone(), person: None }))
     }
 }

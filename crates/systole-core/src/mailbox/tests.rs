@@ -503,6 +503,45 @@ fn message(id: MessageId) -> MessageRecord {
     }
 }
 
+/// Ends a message in some way.
+type EndOf = fn(&mut World, MessageId);
+
+#[test]
+fn an_answer_without_an_addressee_is_for_one_message_or_for_none() {
+    fn settle(world: &mut World, id: MessageId, settlement: Settlement) {
+        world.handle(MailboxInput::Settle { id, settlement }).1.unwrap();
+    }
+    let show = |world: &mut World, id, person: &str| {
+        let (change, done) = world.handle(MailboxInput::Show { mailbox: name(0), id, person: person.parse().unwrap() });
+        done.unwrap();
+        change.shown
+    };
+    let reply: EndOf = |world, id| settle(world, id, Settlement::Reply("<r/>".into()));
+    let fail: EndOf = |world, id| settle(world, id, Settlement::Fail("it failed".into()));
+    let pass: EndOf = |world, id| world.handle(MailboxInput::Skipped { mailbox: name(0), ids: vec![id] }).1.unwrap();
+    let abandon: EndOf = |world, _| world.act(Act::Abandon { which: 0 });
+    let nothing: EndOf = |_, _| ();
+    // Times that a message is shown, its end, and whether the next one can be the one that an answer is for.
+    let cases =
+        [(0, fail, true), (1, reply, true), (2, reply, false), (3, reply, false), (1, fail, false), (1, pass, false)];
+    for (times, end, then) in cases.into_iter().chain([(1, abandon, false), (1, nothing, false)]) {
+        for crash in [false, true] {
+            let mut world = World::new();
+            (0..2).for_each(|_| world.act(Act::Arrive { mailbox: 0, bytes: 1 }));
+            let [one, two] = [0, 1].map(|which| world.pick(which).unwrap());
+            (0..times).for_each(|_| assert!(show(&mut world, one, "ada")));
+            end(&mut world, one);
+            if crash {
+                (0..world.unwritten.len()).for_each(|_| world.write());
+                world.crash();
+            }
+            assert_eq!(show(&mut world, two, "ada"), then, "shown {times} times, crash: {crash}");
+            assert!(times == 0 || !show(&mut world, two, "bob"), "the addressee changes");
+            assert_eq!(show(&mut world, two, "ada"), then, "shown {times} times, crash: {crash}, once more");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
