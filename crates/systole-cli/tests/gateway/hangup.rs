@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::net::Shutdown;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::kit::{Answer, Site, Who, ask, reply, text, wait};
+use crate::kit::{Answer, Site, Who, answer, ask, reply, text, wait};
 use crate::random::Random;
 
 const ALL: &str = "/v1/mailboxes/worker/messages?limit=500";
@@ -241,6 +242,19 @@ fn readers_that_hang_up_while_they_wait_leave_nothing() {
     }
     worker.post(&format!("/v1/messages/{}/reply", text(&item["id"])), &reply("one")).is(202);
     answered(&ada, text(&sent["id"]));
+    work(&worker, &AtomicUsize::new(0), 1, |path, body| drop(worker.post(path, body).is(202)));
+    nothing_is_left(&site);
+}
+
+#[test]
+fn a_client_that_closes_its_side_before_the_answer_has_hung_up() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let stream = ada.connect_and(&ada.request("POST", "/v1/messages?wait=60", &[], &ask(1)));
+    wait("the message is in the mailbox", || (site.metric("systole_gateway_waiting") == 1).then_some(()));
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(answer(stream).status, 0, "it gets no answer");
+    wait("its call has ended", || (site.metric("systole_gateway_calls") == 0).then_some(()));
     work(&worker, &AtomicUsize::new(0), 1, |path, body| drop(worker.post(path, body).is(202)));
     nothing_is_left(&site);
 }
