@@ -14,7 +14,7 @@ use super::sum::Sums;
 use super::{JournalOptions, SqliteJournal, StoreError};
 use crate::runtime::Token;
 use crate::runtime::principal::{Principal, PrincipalKind};
-use crate::runtime::sqlite::{Database, FileProblem, join, transaction};
+use crate::runtime::sqlite::{Database, FileProblem, is_written_here, join, transaction};
 
 /// Attempts to open a journal that another process may be creating or migrating.
 const TRIES: u32 = 50;
@@ -56,6 +56,12 @@ impl Principals {
     }
 
     fn try_open(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
+        // An organism of this process keeps the journal: to wait for it would be in vain.
+        if is_written_here(file)
+            && let Ok(db) = join(file, FORMAT, options.durability)
+        {
+            return Ok(Self { journal: Opened::Beside(db), file: file.to_owned() });
+        }
         let journal = match SqliteJournal::open(file, options) {
             Err(StoreError { problem: FileProblem::InUse { .. }, .. }) if !file.exists() => {
                 Err(FileProblem::Missing.of(file))

@@ -322,6 +322,13 @@ impl Inode {
     }
 }
 
+/// Returns whether this process has the right to write a file.
+#[cfg(feature = "gateway")]
+pub(crate) fn is_written_here(path: &Path) -> bool {
+    let Ok(found) = fs::metadata(path) else { return false };
+    files().get(&Inode::of(&found)).is_some_and(|entry| entry.written)
+}
+
 fn files() -> MutexGuard<'static, BTreeMap<Inode, Entry>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }

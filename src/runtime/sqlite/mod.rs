@@ -16,10 +16,13 @@ pub(crate) use checkpoint::write_back;
 pub(crate) use format::Format;
 pub(crate) use held::{Database, Held};
 pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, truncate_log, used};
-#[cfg(feature = "gateway")]
-pub(crate) use open::{join, transaction};
 pub(crate) use place::{beside, place};
 use std::time::Duration;
+#[cfg(feature = "gateway")]
+pub(crate) use {
+    held::is_written_here,
+    open::{join, transaction},
+};
 
 pub use problem::FileProblem;
 pub use wal::Cut;
