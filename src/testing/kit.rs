@@ -44,11 +44,23 @@ impl Kit {
     ///
     /// # Panics
     /// Panics inside of a tokio runtime.
-    pub fn start(mut builder: OrganismBuilder) -> Result<Self, StartError> {
+    pub fn start(builder: OrganismBuilder) -> Result<Self, StartError> {
+        Self::start_at(builder, EPOCH)
+    }
+
+    /// Starts an organism as [`start`](Self::start) does, at a time: that at which an earlier one ended, whose journal it
+    /// goes on with.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    pub fn start_at(mut builder: OrganismBuilder, now: Time) -> Result<Self, StartError> {
         let events = builder.events();
         let runtime = || Builder::new_current_thread().enable_all().start_paused(true).build();
         let system = System::with_tokio_rt(|| runtime().expect("a runtime without threads needs no resources"));
-        let (organism, simulation) = system.block_on(async { simulation::start(builder, EPOCH) })?;
+        let (organism, simulation) = system.block_on(async { simulation::start(builder, now) })?;
         let organism = Arc::new(organism);
         let kit = Self {
             organism,

@@ -1,9 +1,20 @@
-//! The gateway in process, on a simulated clock: requests that are dropped at any await, and the changes that are
-//! durable then.
+//! The gateway and its façade in process, on a simulated clock: each call with its answers, and requests that are dropped at
+//! any await, with the changes that are durable then.
 
 mod broken;
+mod calls;
+mod cursors;
 mod cut;
+mod delegate;
+mod edge;
 mod facade;
+mod gone;
+mod guard;
+mod health;
+mod hold;
+mod kit;
+mod many;
+mod path;
 mod readers;
 mod site;
 mod stop;

@@ -107,10 +107,11 @@ impl Site {
         };
         let tokens = PARTIES.map(admit).into();
         drop(principals);
-        Self::start(folder, tokens, set)
+        Self::start(folder, tokens, set, None)
     }
 
-    fn start(folder: PathBuf, tokens: BTreeMap<String, String>, set: fn(&mut Contract)) -> Self {
+    /// Starts the organism, at a time if an earlier one ended then.
+    fn start(folder: PathBuf, tokens: BTreeMap<String, String>, set: fn(&mut Contract), ended: Option<Time>) -> Self {
         let file = folder.join("x.journal");
         let (durability, retention) = (Durability::Process, Retention::default());
         let [ada, worker, desk] = ["ada", "worker", "desk"].map(|name| name.parse::<Name>().unwrap());
@@ -165,7 +166,12 @@ impl Site {
         });
         let builder = JobRegistry::new("jobs").unwrap().install(builder);
         let builder = Job::new("reviews", "worker").unwrap().install(builder);
-        let mut kit = Kit::start(gateway.install(builder)).unwrap();
+        let builder = gateway.install(builder);
+        let kit = match ended {
+            None => Kit::start(builder),
+            Some(ended) => Kit::start_at(builder, ended),
+        };
+        let mut kit = kit.unwrap();
         let gateway = molecule::serve(gateway, kit.organism().blueprint());
         let router = kit.serve(gateway, &[]).unwrap();
         Self { folder, tokens, set, kit: Some(kit), router }
@@ -188,9 +194,7 @@ impl Site {
 
     /// The same organism in another folder, at the present time of this one.
     fn at(&self, folder: PathBuf) -> Self {
-        let site = Self::start(folder, self.tokens.clone(), self.set);
-        site.kit().advance(self.kit().now().since(site.kit().now()));
-        site
+        Self::start(folder, self.tokens.clone(), self.set, Some(self.kit().now()))
     }
 
     /// Loses all further writes: the journal has gone.

@@ -1,6 +1,6 @@
-//! The whole way: a client asks, an agent elsewhere answers.
+//! The whole way, over sockets: a client asks, an agent elsewhere answers.
 
-use crate::kit::{Site, ask, reply, text};
+use crate::kit::{Site, reply, text};
 
 #[test]
 fn a_message_goes_to_an_agent_elsewhere_and_its_answer_comes_back() {
@@ -29,18 +29,4 @@ fn a_message_goes_to_an_agent_elsewhere_and_its_answer_comes_back() {
     assert!(text(&known["reply"]["envelope"]).contains("<answer xmlns=\"urn:t\">seven</answer>"), "{known}");
     let known = worker.get(&format!("/v1/messages/{}", text(&item["id"]))).is(200).json();
     assert_eq!((text(&known["state"]), &known["attempts"]), ("replied", &1.into()));
-}
-
-#[test]
-fn whoever_waits_gets_the_reply_itself() {
-    let site = Site::new();
-    let (ada, worker) = (site.party("ada"), site.party("worker"));
-    let agent = std::thread::spawn(move || {
-        let leased = worker.lease("worker", r#"{"wait":60}"#);
-        worker.post(&format!("/v1/messages/{}/reply", text(&leased[0]["id"])), &reply("eight")).is(202);
-    });
-    let answer = ada.post("/v1/messages?wait=60", &ask(8)).is(200);
-    assert_eq!(answer.header("content-type"), Some("application/xml"));
-    assert!(answer.body.contains("<from>worker</from><to>ada</to>") && answer.body.contains("eight"), "{answer:?}");
-    agent.join().unwrap();
 }

@@ -30,7 +30,7 @@ fn answered(ada: &Who, sent: &Value) -> Value {
 
 #[test]
 fn what_is_held_goes_to_nobody_else_until_it_is_answered() {
-    let (mut site, mut ada, mut worker) = site();
+    let (mut site, ada, worker) = site();
     let sent = ada.send(1).is(202).json();
     let item = lease(&worker);
     worker.handle("worker", &item, "hold").is(204);
@@ -41,7 +41,6 @@ fn what_is_held_goes_to_nobody_else_until_it_is_answered() {
     for _ in 0..2 {
         site.kill();
         site.start();
-        (ada.address, worker.address) = (site.address, site.address);
         let listed = worker.get("/v1/mailboxes/worker/messages").is(200).json();
         assert_eq!(text(&listed["items"][0]["state"]), "waiting", "{listed}");
     }

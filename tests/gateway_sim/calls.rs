@@ -1,10 +1,8 @@
 //! The calls of the gateway, row by row of their table.
 
-use std::io::{BufRead, BufReader, Read, Write};
-
 use serde_json::{Value, json};
 
-use crate::kit::{Site, Who, ask, envelope, reply, text};
+use crate::kit::{Site, Stream, Who, ask, envelope, reply, text};
 
 fn place(sent: &Value) -> String {
     format!("/v1/messages/{}", text(&sent["id"]))
@@ -244,7 +242,7 @@ fn a_listener_registers_what_is_declared_for_it() {
     for _ in 0..2 {
         let contract = json!({ "accepts": ["{urn:t}ask"], "replies": ["{urn:t}answer"], "calls": [] });
         let made = register(&worker, json!({ "name": "worker", "mode": "poll", "contract": contract })).is(201).json();
-        assert_eq!((text(&made["token"]), text(&made["mailbox"])), (&*worker.token, "/v1/mailboxes/worker"));
+        assert_eq!((text(&made["token"]), text(&made["mailbox"])), (worker.token(), "/v1/mailboxes/worker"));
     }
     register(&other, json!({ "name": "worker", "mode": "poll" })).problem(409, "claimed");
     register(&ada, json!({ "name": "worker", "mode": "poll" })).problem(403, "forbidden");
@@ -260,72 +258,20 @@ fn a_listener_registers_what_is_declared_for_it() {
 fn a_mailbox_is_a_stream_that_goes_on_where_its_reader_was() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
-    let events = |last: Option<&str>| {
-        let mut stream = worker.connect();
-        let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
-        let head = "GET /v1/mailboxes/worker/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer";
-        write!(stream, "{head} {}\r\n{last}\r\n", worker.token).unwrap();
-        BufReader::new(stream).lines().map(Result::unwrap)
-    };
-    let next = |lines: &mut dyn Iterator<Item = String>| {
-        let mut field = |name: &str| loop {
-            if let Some(value) = lines.next().expect("the stream goes on").strip_prefix(name) {
-                break value.to_owned();
-            }
-        };
-        let id = field("id: ");
-        assert_eq!(field("event: "), "message");
-        let item: Value = serde_json::from_str(&field("data: ")).unwrap();
+    let path = "/v1/mailboxes/worker/stream";
+    let next = |events: &mut Stream| {
+        let (id, item) = events.next();
         (id, text(&item["envelope"]).to_owned())
     };
-    let mut lines = events(None);
+    let mut lines = worker.stream(path, None);
     ada.send(1).is(202);
     let (first, envelope) = next(&mut lines);
     assert!(envelope.contains(">1</ask>"));
     ada.send(2).is(202);
     assert!(next(&mut lines).1.contains(">2</ask>"));
-    assert!(next(&mut events(Some(&first))).1.contains(">2</ask>"));
-    assert!(next(&mut events(None)).1.contains(">1</ask>"));
-    worker.ask("GET", "/v1/mailboxes/worker/stream", &[("Last-Event-ID", "7")], "").problem(410, "cursor_lost");
-}
-
-#[test]
-fn a_mailbox_is_a_websocket_too() {
-    let site = Site::new();
-    let (ada, worker) = (site.party("ada"), site.party("worker"));
-    let mut stream = worker.connect();
-    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
-    let head = "GET /v1/mailboxes/worker/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer";
-    write!(stream, "{head} {}\r\n{upgrade}\r\n\r\n", worker.token).unwrap();
-    let mut stream = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
-    }
-    // The key and its answer of RFC 6455, section 1.3.
-    assert!(head.starts_with("HTTP/1.1 101 ") && head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
-    for number in 1..=2 {
-        ada.send(number).is(202);
-        let item: Value = serde_json::from_str(&frame(&mut stream)).unwrap();
-        assert!(text(&item["envelope"]).contains(&format!(">{number}</ask>")), "{item}");
-    }
-}
-
-/// The next text of a WebSocket, in one frame (RFC 6455, section 5.2).
-fn frame(stream: &mut impl Read) -> String {
-    let mut read = |length: usize| {
-        let mut bytes = vec![0; length];
-        stream.read_exact(&mut bytes).unwrap();
-        bytes
-    };
-    let head = read(2);
-    assert_eq!(head[0], 0x81, "a whole text");
-    let length = match head[1] {
-        126 => usize::from(u16::from_be_bytes(read(2).try_into().unwrap())),
-        short => usize::from(short),
-    };
-    String::from_utf8(read(length)).unwrap()
+    assert!(next(&mut worker.stream(path, Some(&first))).1.contains(">2</ask>"));
+    assert!(next(&mut worker.stream(path, None)).1.contains(">1</ask>"));
+    worker.ask("GET", path, &[("Last-Event-ID", "7")], "").problem(410, "cursor_lost");
 }
 
 #[test]

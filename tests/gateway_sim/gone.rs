@@ -2,17 +2,17 @@
 
 use std::fs;
 
-use crate::kit::{Site, Who, text};
+use crate::kit::{Site, text};
 
 /// The messages of a mailbox, by their states.
 fn states(site: &Site, mailbox: &str) -> Vec<String> {
-    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let boss = site.admin();
     let page = boss.get(&format!("/v1/mailboxes/{mailbox}/messages")).is(200).json();
     page["items"].as_array().unwrap().iter().map(|item| text(&item["state"]).to_owned()).collect()
 }
 
 /// Ada has asked worker, and another start of the organism, with this change, ends that.
-fn ended(change: impl Fn(&str) -> String, args: &[&str]) -> Site {
+fn ended(change: impl Fn(&str) -> String) -> Site {
     let mut site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     ada.send(1).is(202);
@@ -22,9 +22,7 @@ fn ended(change: impl Fn(&str) -> String, args: &[&str]) -> Site {
     let organism = fs::read_to_string(&file).unwrap();
     assert_ne!(change(&organism), organism);
     fs::write(&file, change(&organism)).unwrap();
-    site.start_with(args);
-    let mut worker = worker;
-    worker.address = site.address;
+    site.start();
     let over = |page: &serde_json::Value| page["items"][0]["state"] == "gone" && page["waiting"] == 0;
     let page = worker.until("/v1/mailboxes/worker/messages", over);
     let id = text(&page["items"][0]["id"]);
@@ -36,10 +34,8 @@ fn ended(change: impl Fn(&str) -> String, args: &[&str]) -> Site {
 
 #[test]
 fn messages_of_a_client_that_is_dropped_are_gone() {
-    let mut site = ended(
-        |organism| organism.lines().filter(|line| !line.contains("name: ada")).collect::<Vec<_>>().join("\n"),
-        &["--drop", "ada"],
-    );
+    let mut site =
+        ended(|organism| organism.lines().filter(|line| !line.contains("name: ada")).collect::<Vec<_>>().join("\n"));
     site.stop();
     site.start();
     assert_eq!(states(&site, "worker"), ["gone"]);
@@ -48,8 +44,7 @@ fn messages_of_a_client_that_is_dropped_are_gone() {
 #[test]
 fn who_is_not_in_the_organism_any_more_is_nobody() {
     let mut site = Site::new();
-    let (ada, other, boss) =
-        (site.party("ada"), site.party("other"), site.who(&site.token(&["boss", "--kind", "admin"])));
+    let (ada, other, boss) = (site.party("ada"), site.party("other"), site.admin());
     site.stop();
     let file = site.folder.join("organism.yaml");
     let organism = fs::read_to_string(&file).unwrap();
@@ -57,25 +52,15 @@ fn who_is_not_in_the_organism_any_more_is_nobody() {
     let kept: Vec<&str> = kept.lines().filter(|line| !line.contains("name: ada")).collect();
     fs::write(&file, kept.join("\n")).unwrap();
     site.start();
-    for mut gone in [ada, other] {
-        gone.address = site.address;
+    for gone in [ada, other] {
         gone.get("/v1/mailboxes").problem(401, "unauthorized");
     }
-    Who { address: site.address, ..boss }.get("/v1/mailboxes/worker/messages").is(200);
+    boss.get("/v1/mailboxes/worker/messages").is(200);
 }
 
 #[test]
 fn messages_that_the_listener_does_not_accept_any_more_are_gone() {
     let [asks, orders] = ["ask", "order"].map(|name| format!("accepts: [\"{{urn:t}}{name}\"]"));
     let both = "accepts: [\"{urn:t}order\", \"{urn:t}ask\"]";
-    drop(ended(|organism| organism.replace(&asks, "accepts: [\"{urn:t}note\"]").replace(&orders, both), &[]));
-}
-
-#[test]
-fn whoever_is_there_is_not_dropped() {
-    let mut site = Site::new();
-    site.stop();
-    let refused = site.systole(&["run", "organism.yaml", "--drop", "ada"]).output().unwrap();
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && said.contains("has 'ada': take it out of there first"), "{said}");
+    drop(ended(|organism| organism.replace(&asks, "accepts: [\"{urn:t}note\"]").replace(&orders, both)));
 }

@@ -1,21 +1,17 @@
 //! A delegate of its own, in an organism that is written in Rust.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use systole::gateway::{
-    Block, BoxFuture, Call, DelegateError, Gateway, NoticeToken, PrincipalKind, QueueDelegate, QueueRead, Row, Serving,
-    SessionId,
+    Block, BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, Row, SessionId,
 };
 use systole::prelude::*;
-use systole::runtime::journal::Journaled;
-use systole::runtime::journal::{Durability, JournalOptions, Principals, Retention};
+use systole::runtime::journal::{Durability, Journaled, Retention};
 use systole::settings::GatewaySettings;
-use systole::vocab::{Name, Time};
 
-use crate::kit::{Answer, Who, envelope, text};
+use crate::kit::{Answer, Site, Who, envelope, text};
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Say {
@@ -84,43 +80,28 @@ impl QueueDelegate for Moody {
 
 /// An organism with that delegate, and one of its clients.
 struct Place {
-    folder: PathBuf,
+    _site: Site,
     ada: Who,
-    organism: Option<Arc<Organism>>,
-    serving: Option<Serving>,
 }
 
 impl Place {
     fn new(delegate: Moody) -> Self {
-        let folder = std::env::temp_dir().join(format!("systole-test-{}-delegate", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("x.journal");
-        let settings = GatewaySettings::default().listen(([127, 0, 0, 1], 0).into());
-        let (durability, retention) = (Durability::Process, Retention::default());
-        let journal = Journaled::new(file.clone()).durability(durability).retention(retention);
-        let gateway = Gateway::new(&settings, &journal, []).unwrap().with_delegate(delegate);
-        let organism = gateway.install(Organism::builder("office").durable(&file, durability));
-        let organism = organism.listener("parrot", || Parrot, |c| c.accepts::<Say>().replies::<Say>());
-        let organism = Arc::new(organism.client("ada", |c| c.calls::<Say>()).start().unwrap());
-        let serving = gateway.serve(&organism, &[]).unwrap();
-        let mut principals = Principals::open(&file, &JournalOptions::new([0; 32])).unwrap();
-        let token = principals.admit(Name::parse("ada").unwrap(), PrincipalKind::Client, Time::default()).unwrap();
-        let ada = Who { address: serving.address(), token: token.reveal().to_owned() };
-        Self { folder, ada, organism: Some(organism), serving: Some(serving) }
+        let site = Site::made(|file| {
+            let (durability, retention) = (Durability::Process, Retention::default());
+            let journal = Journaled::new(file.to_owned()).durability(durability).retention(retention);
+            let gateway = Gateway::new(&GatewaySettings::default(), &journal, []).unwrap().with_delegate(delegate);
+            let organism = gateway.install(Organism::builder("office").durable(file, durability));
+            let organism = organism.listener("parrot", || Parrot, |c| c.accepts::<Say>().replies::<Say>());
+            (organism.client("ada", |c| c.calls::<Say>()), gateway)
+        });
+        let ada = site.party("ada");
+        Self { _site: site, ada }
     }
 
     /// Makes the same call over and over.
     fn say(&self) -> Answer {
         let say = envelope("<say xmlns=\"urn:t\"><words>hello</words></say>");
         self.ada.ask("POST", "/v1/sessions/s/call?wait=60", &[("Idempotency-Key", "k")], &say).is(200)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.serving = None;
-        self.organism = None;
-        std::fs::remove_dir_all(&self.folder).unwrap();
     }
 }
 

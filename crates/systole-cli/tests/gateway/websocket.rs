@@ -1,0 +1,46 @@
+//! A mailbox as a WebSocket: an upgrade needs a connection.
+
+use std::io::{BufRead, BufReader, Read, Write};
+
+use serde_json::Value;
+
+use crate::kit::{Site, text};
+
+#[test]
+fn a_mailbox_is_a_websocket_too() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let mut stream = worker.connect();
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    let head = "GET /v1/mailboxes/worker/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer";
+    write!(stream, "{head} {}\r\n{upgrade}\r\n\r\n", worker.token).unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    // The key and its answer of RFC 6455, section 1.3.
+    assert!(head.starts_with("HTTP/1.1 101 ") && head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+    for number in 1..=2 {
+        ada.send(number).is(202);
+        let item: Value = serde_json::from_str(&frame(&mut stream)).unwrap();
+        assert!(text(&item["envelope"]).contains(&format!(">{number}</ask>")), "{item}");
+    }
+}
+
+/// The next text of a WebSocket, in one frame (RFC 6455, section 5.2).
+fn frame(stream: &mut impl Read) -> String {
+    let mut read = |length: usize| {
+        let mut bytes = vec![0; length];
+        stream.read_exact(&mut bytes).unwrap();
+        bytes
+    };
+    let head = read(2);
+    assert_eq!(head[0], 0x81, "a whole text");
+    let length = match head[1] {
+        126 => usize::from(u16::from_be_bytes(read(2).try_into().unwrap())),
+        short => usize::from(short),
+    };
+    String::from_utf8(read(length)).unwrap()
+}

@@ -1,0 +1,43 @@
+//! Readiness: whether a small message of any client is taken.
+
+use crate::kit::{Answer, Site, ask};
+
+/// One client, whose messages wait for a listener with one slot.
+const ORGANISM: &str = r#"organism: { name: full }
+durability: process
+limits: { LIMIT }
+gateway: { listen: "127.0.0.1:0", requests: 1000000 }
+clients:
+  - { name: ada, calls: ["{urn:t}ask"] }
+listeners:
+  - name: worker
+    remote: { mode: poll }
+    schemas: [t.xsd]
+    accepts: ["{urn:t}ask"]
+    replies: ["{urn:t}answer"]
+    concurrency: 1
+"#;
+
+#[test]
+fn an_organism_that_refuses_small_messages_is_not_ready() {
+    for limit in ["queue: 20", "queue_bytes: 16KiB"] {
+        let site = Site::of(&ORGANISM.replace("LIMIT", limit));
+        let ada = site.party("ada");
+        let ready = || site.stranger().get("/readyz");
+        ready().is(200);
+        let refused: Option<Answer> =
+            (0..200).map(|number| ada.post("/v1/messages", &ask(number))).find(|sent| sent.status != 202);
+        refused.expect("it is full").problem(503, "overload");
+        let not_ready = ready();
+        assert_eq!(not_ready.header("retry-after"), Some("1"), "{limit}");
+        not_ready.problem(503, "overload");
+        // The listener takes all that waits.
+        let worker = site.party("worker");
+        let mut after = String::new();
+        while ready().status != 200 {
+            let page = worker.get(&format!("/v1/mailboxes/worker/messages?wait=60{after}")).is(200).json();
+            after = format!("&after={}", page["next"].as_str().unwrap());
+        }
+        ada.post("/v1/messages", &ask(7)).is(202);
+    }
+}
