@@ -6,7 +6,6 @@ mod example;
 mod guard;
 mod hangup;
 mod kit;
-mod notices;
 mod order;
 mod path;
 mod peer;
