@@ -20,3 +20,4 @@ mod readers;
 mod site;
 mod stop;
 mod table;
+mod tasks;

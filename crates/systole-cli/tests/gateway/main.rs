@@ -15,6 +15,5 @@ mod random;
 mod refused;
 mod stop;
 mod survive;
-mod tasks;
 mod tls;
 mod websocket;

@@ -97,7 +97,7 @@ fn a_task_goes_its_way_and_each_call_says_how_far_it_is() {
 fn only_those_whom_it_concerns_and_whose_contract_says_so_may() {
     let site = Site::of(OFFICE);
     let (writer, reviewer, editor) = (site.party("writer"), site.party("reviewer"), site.party("editor"));
-    let (guest, boss) = (site.party("guest"), site.who(&site.token(&["boss", "--kind", "admin"])));
+    let (guest, boss) = (site.party("guest"), site.admin());
     let id = writer.submit("reviews", "Read.");
     writer.act(&id, "accept", json!({})).problem(403, "forbidden");
     for act in ["accept", "complete"] {
@@ -138,10 +138,9 @@ fn what_is_wrong_with_a_task_is_told_and_nothing_is_kept_of_it() {
     submit(r#"{"description":"x","context":{"xml":"<a>"}}"#).problem(400, "bad_request");
     submit(r#"{"description":"x","watched":true}"#).problem(422, "task");
     submit(&json!({ "description": "x".repeat(65 << 10) }).to_string()).problem(422, "task");
-    // Only announced: a client that goes on writing to a closed connection may miss the answer.
-    let head = format!("POST /v1/jobs/reviews/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n", writer.token);
-    let announced = format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n", 2 << 20);
-    crate::kit::answer(writer.connect_and(announced.as_bytes())).problem(413, "too_large");
+    // Only announced.
+    let length = (2 << 20).to_string();
+    writer.ask("POST", "/v1/jobs/reviews/tasks", &[("Content-Length", &length)], "{").problem(413, "too_large");
     writer.post("/v1/jobs/a%20b/tasks", r#"{"description":"x"}"#).problem(404, "not_found");
     assert_eq!(writer.get("/v1/jobs/reviews/tasks").json()["items"], json!([]));
 
@@ -223,7 +222,7 @@ fn a_job_registers_takes_what_waited_for_it_and_is_its_owners() {
 #[test]
 fn a_result_reaches_a_submitter_elsewhere_and_a_kill_loses_nothing() {
     let mut site = Site::of(OFFICE);
-    let (reviewer, editor) = (site.token(&["reviewer"]), site.token(&["editor"]));
+    let (reviewer, editor) = (site.token("reviewer"), site.token("editor"));
     let registered = r#"{"description":"Sets pages."}"#;
     site.who(&editor).put("/v1/jobs/layout", registered).is(200);
     let id = site.who(&reviewer).submit("layout", "Set it.");
