@@ -14,6 +14,7 @@ mod health;
 mod hold;
 mod kit;
 mod many;
+mod molecule;
 mod notices;
 mod path;
 mod readers;

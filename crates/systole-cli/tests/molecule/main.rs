@@ -1,4 +1,4 @@
-//! Agents of another platform's SDK: every call of the façade over real sockets, against the real program.
+//! Agents of another platform's SDK that are programs of their own, and servers that are pushed to, against the real program.
 
 #[path = "../gateway/kit.rs"]
 #[allow(dead_code)]
@@ -7,13 +7,9 @@ mod kit;
 #[path = "../cli/kit/waiting.rs"]
 mod waiting;
 
-mod activity;
 mod agent;
-mod bad;
-mod hands;
 mod inbound;
 mod office;
 mod push;
 mod registry;
 mod relay;
-mod talk;

@@ -1,6 +1,4 @@
-//! An organism with two workspaces, one of which is called by its id, two listeners within, and two people.
-
-use std::fs;
+//! An organism with two workspaces, one of which is called by its id, and a person.
 
 use serde_json::{Value, json};
 
@@ -15,10 +13,9 @@ pub(crate) const SCOUT: &str = "3578ee30-02d5-5a4d-a967-969ed819a346";
 const ORGANISM: &str = r#"organism: { name: chat }
 durability: process
 retention: { age: 90d }
-gateway: { listen: "127.0.0.1:0", molecule: true, GATEWAY }
+gateway: { listen: "127.0.0.1:0", molecule: true, requests: 1000000 }
 clients:
-  - { name: ada, calls: ["{urn:systole:chat:v1}said", "{urn:t}ask"] }
-  - { name: bob, calls: ["{urn:systole:chat:v1}said"] }
+  - { name: ada, calls: ["{urn:systole:chat:v1}said"] }
 listeners:
   - name: scout
     description: Looks around.
@@ -35,59 +32,11 @@ listeners:
     replies: ["{urn:systole:chat:v1}said"]
     calls: ["{urn:systole:chat:v1}said"]
     returns: ["{urn:systole:chat:v1}said"]
-  - name: mute
-    remote: { mode: poll }
-    routing: addressed
-    accepts: ["{urn:systole:chat:v1}said"]
-  - name: native
-    command: [python3, native.py]
-    routing: addressed
-    accepts: ["{urn:systole:chat:v1}said"]
-    replies: ["{urn:systole:chat:v1}said"]
-  - name: asker
-    command: [python3, asker.py]
-    schemas: [t.xsd]
-    accepts: ["{urn:t}ask"]
-    replies: ["{urn:t}answer"]
-    calls: ["{urn:systole:chat:v1}said"]
-    returns: ["{urn:systole:chat:v1}said"]
-"#;
-
-/// A script that replies with its text and the sender; fails at `fail`.
-const NATIVE: &str = r#"import os, sys
-import xml.etree.ElementTree as ET
-said = ET.fromstring(sys.stdin.buffer.read())
-text, source = (said.find("{urn:systole:chat:v1}" + name) for name in ("text", "source"))
-if text.text == "fail":
-    sys.exit(1)
-who = f"{source.get('kind')} {source.get('id')} {os.environ['SYSTOLE_FROM']}"
-print(f"<said xmlns='urn:systole:chat:v1'><text>{who}: {text.text}</text></said>")
-"#;
-
-/// A script that asks scout, for a person if it is asked 1, and replies with scout's answer.
-const ASKER: &str = r#"import sys
-import xml.etree.ElementTree as ET
-message = ET.fromstring(sys.stdin.buffer.read())
-if message.tag == "{urn:t}ask":
-    source = "<source kind='user' id='eve'/>" if message.text == "1" else "<source kind='peer_agent' id='mute'/>"
-    said = f"<said xmlns='urn:systole:chat:v1'>{source}<text>what is {message.text}?</text></said>"
-    print(f"<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>x</from><to>scout</to></meta>{said}</message>")
-else:
-    print(f"<answer xmlns='urn:t'>{message.find('{urn:systole:chat:v1}text').text}</answer>")
 "#;
 
 /// The running organism.
 pub(crate) fn office() -> Site {
-    with("requests: 1000000")
-}
-
-/// The running organism, with further keys in `gateway:`.
-pub(crate) fn with(gateway: &str) -> Site {
-    let mut site = Site::idle(&ORGANISM.replace("GATEWAY", gateway));
-    fs::write(site.folder.join("native.py"), NATIVE).unwrap();
-    fs::write(site.folder.join("asker.py"), ASKER).unwrap();
-    site.start();
-    site
+    Site::of(ORGANISM)
 }
 
 /// An envelope with a text of a client.
@@ -112,7 +61,6 @@ pub(crate) fn a2a(who: &Who, to: &str, text: &str, id: &str) -> Answer {
 /// An answer that came within the second for which a text to a listener waits.
 pub(crate) struct AtOnce {
     pub(crate) answer: Value,
-    pub(crate) id: String,
     /// The number of texts until then: each is a row more.
     pub(crate) texts: usize,
 }
@@ -124,23 +72,8 @@ pub(crate) fn at_once(who: &Who, to: &str, text: &str) -> AtOnce {
         texts += 1;
         let id = format!("{text} {texts}");
         let answer = a2a(who, to, text, &id).is(200).json();
-        (answer["status"] != "queued").then_some(AtOnce { answer, id, texts })
+        (answer["status"] != "queued").then_some(AtOnce { answer, texts })
     })
-}
-
-/// Answers a row as the SDK does, at the path that the row names.
-pub(crate) fn answer(who: &Who, row: &Value, words: &str) -> Answer {
-    let data = &row["data"];
-    if text(&data["source"]) == "canvas_user" {
-        return notify(who, text(&row["workspace_id"]), words);
-    }
-    let body = message(words, &format!("answer to {} {words}", text(&row["id"]))).to_string();
-    who.post(&format!("/workspaces/{}/a2a", text(&row["source_id"])), &body)
-}
-
-/// Answers a person.
-pub(crate) fn notify(who: &Who, workspace: &str, text: &str) -> Answer {
-    who.post(&format!("/workspaces/{workspace}/notify"), &json!({ "message": text }).to_string())
 }
 
 /// The rows that a query finds, once there are that many.

@@ -301,14 +301,14 @@ fn a_pushed_workspace_speaks_too_and_reads_what_comes_back() {
     let (scout, writer) = (site.party("scout"), site.party("writer"));
     register(&scout, "remote://no-inbound").is(200);
     // A peer that calls it has its answer at once.
-    let AtOnce { answer, texts: asked, .. } = at_once(&writer, SCOUT, "hello");
+    let AtOnce { answer, texts: asked } = at_once(&writer, SCOUT, "hello");
     assert_eq!(answer["result"]["parts"], json!([{ "kind": "text", "text": "HELLO" }]), "{answer}");
     let pushed = server.next().body;
     assert_eq!(text(&pushed["data"]["peer_name"]), "writer");
     assert_eq!(pushed["sender"], pushed["data"]["peer_id"]);
     (1..asked).for_each(|_| drop(server.next()));
     // It calls a peer; the answer is a row, and isn't pushed.
-    let AtOnce { answer, texts: called, .. } = at_once(&scout, "echo", "is this on?");
+    let AtOnce { answer, texts: called } = at_once(&scout, "echo", "is this on?");
     assert_eq!(answer["result"]["parts"], json!([{ "kind": "text", "text": "is this on?" }]), "{answer}");
     let found = rows(&scout, "scout", "", asked + called);
     let mut found = texts(&found);

@@ -1,9 +1,11 @@
 //! Rows: their shapes, their order, and the parameters of requests for them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use super::office::{SCOUT, UUID, a2a, answer, notify, office, rows, said, texts};
 use crate::kit::{Site, Who, text};
-use crate::office::{SCOUT, UUID, a2a, answer, notify, office, rows, said, texts};
 
 /// Ada sends some numbers, one after the other, each but the last one answered before the next.
 fn counted(site: &Site, scout: &Who, count: usize) -> (Who, Vec<Value>) {
@@ -13,6 +15,7 @@ fn counted(site: &Site, scout: &Who, count: usize) -> (Who, Vec<Value>) {
         let row = rows(scout, "scout", "", number).pop().unwrap();
         if number < count {
             answer(scout, &row, "heard").is(200);
+            site.advance(Duration::from_secs(1));
         }
     }
     (ada, rows(scout, "scout", "", count))
@@ -106,6 +109,6 @@ fn a_cursor_of_nobody_and_one_of_somebody_else_are_told_alike() {
     }
     other.get("/workspaces/scout/activity").problem(403, "forbidden");
     site.party("ada").get("/workspaces/scout/activity").problem(403, "forbidden");
-    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let boss = site.admin();
     assert_eq!(texts(&rows(&boss, "scout", "", 1)), ["1"]);
 }

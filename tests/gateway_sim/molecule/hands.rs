@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::office::{SCOUT, UUID, a2a, answer, message, notify, office, reply, rows, said, texts};
 use crate::kit::{Answer, Site, Who, text};
-use crate::office::{SCOUT, UUID, a2a, answer, message, notify, office, reply, rows, said, texts};
 
 /// Rows of scout behind a row, once there are that many; this is the SDK's poll.
 fn behind(scout: &Who, row: &Value, count: usize) -> Vec<Value> {
@@ -82,7 +82,7 @@ fn two_questions_of_a_person_are_shown_one_after_the_other() {
     let site = office();
     let (scout, ada, bob) = people(&site);
     let (first, one) = first(&scout, &ada, "one");
-    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let boss = site.admin();
     // Conversations have no order among each other: the second question is a row before the third is sent.
     let second = say(&ada, "two");
     rows(&boss, SCOUT, "", 2);
@@ -133,13 +133,12 @@ fn two_polls_at_once_leave_no_answer_for_the_wrong_question() {
 #[test]
 fn a_start_in_mid_handler_loses_no_address_and_guesses_nothing() {
     let mut site = office();
-    let (mut scout, mut ada, mut bob) = people(&site);
+    let (scout, ada, bob) = people(&site);
     let (of_ada, one) = first(&scout, &ada, "one");
     let of_bob = say(&bob, "two");
     let two = rows(&scout, SCOUT, "", 2).pop().unwrap();
     site.kill();
     site.start();
-    (scout.address, ada.address, bob.address) = (site.address, site.address, site.address);
     answer(&scout, &one, "for ada").problem(409, "nobody_waits");
     answer(&scout, &two, "for bob").is(200);
     assert!(reply(&bob, &of_bob).contains("<text>for bob</text>"));
@@ -184,7 +183,7 @@ fn whoever_looks_something_up_passes_over_nothing() {
     let site = office();
     let (scout, ada, _) = people(&site);
     let (sent, one) = first(&scout, &ada, "one");
-    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let boss = site.admin();
     let since = format!("since_id={}", text(&one["id"]));
     rows(&boss, SCOUT, &since, 0);
     for filter in ["since_secs=60", "before_ts=2020-01-01T00:00:00Z", &format!("peer_id={UUID}"), "type=error"] {
@@ -209,15 +208,14 @@ fn two_agents_that_always_answer_come_to_an_end() {
 
 /// Ada's row is shown as the one that `notify` answers. Then something happens, and another start. Then bob sends a
 /// text: a late answer to ada's row, which names no row, must not reach him. So many rows are `left` then.
-fn late_answer(drop: &[&str], left: usize, between: impl Fn(&mut Site, &Who, &Value)) {
+fn late_answer(left: usize, between: impl Fn(&mut Site, &Who, &Value)) {
     let mut site = office();
-    let (mut scout, ada, mut bob) = people(&site);
+    let (scout, ada, bob) = people(&site);
     // A copy of the agent has this row when the organism ends, and answers it late.
     let (_, one) = first(&scout, &ada, "one");
     assert_eq!(text(&one["data"]["source"]), "canvas_user", "{one}");
     between(&mut site, &scout, &one);
-    site.start_with(drop);
-    (scout.address, bob.address) = (site.address, site.address);
+    site.start();
     let of_bob = say(&bob, "two");
     let two = rows(&scout, SCOUT, "", left).pop().unwrap();
     assert_eq!(text(&two["data"]["text"]), "two");
@@ -241,22 +239,15 @@ fn without_ada(line: &str) -> Option<String> {
 
 #[test]
 fn an_answer_to_somebody_who_has_gone_reaches_nobody_else() {
-    late_answer(&["--drop", "ada"], 2, |site, _, _| {
+    late_answer(2, |site, _, _| {
         site.stop();
         edit(site, without_ada);
-        // A name that was mistyped would end work as well.
-        let refused = site.systole(&["run", "organism.yaml"]).stdin(std::process::Stdio::null()).output().unwrap();
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(
-            refused.status.code() == Some(2) && said.contains("'ada' (open threads: 1)") && said.contains("--drop ada"),
-            "{said}"
-        );
     });
 }
 
 #[test]
 fn an_answer_to_somebody_who_is_a_listener_now_reaches_nobody_else() {
-    late_answer(&["--drop", "ada"], 2, |site, _, _| {
+    late_answer(2, |site, _, _| {
         site.stop();
         edit(site, without_ada);
         let ada =
@@ -267,7 +258,7 @@ fn an_answer_to_somebody_who_is_a_listener_now_reaches_nobody_else() {
 
 #[test]
 fn an_answer_to_a_message_that_was_deleted_reaches_nobody_else() {
-    late_answer(&[], 1, |site, scout, one| {
+    late_answer(1, |site, scout, one| {
         scout.post(&format!("/v1/messages/{}/fail", text(&one["id"])), r#"{"message":"no"}"#).is(202);
         scout.until("/v1/mailboxes/scout/dead", |dead| !dead["items"].as_array().unwrap().is_empty());
         scout.ask("DELETE", "/v1/mailboxes/scout/dead", &[], "").is(200);
@@ -278,15 +269,13 @@ fn an_answer_to_a_message_that_was_deleted_reaches_nobody_else() {
 #[test]
 fn the_person_whom_an_unaddressed_answer_is_for_stays_the_same() {
     let mut site = office();
-    let (mut scout, mut ada, bob) = people(&site);
+    let (scout, ada, bob) = people(&site);
     let (sent, one) = first(&scout, &ada, "one");
     notify(&scout, SCOUT, "first").is(200);
     assert!(reply(&ada, &sent).contains("<text>first</text>"));
     site.kill();
     site.start();
-    let bob = Who { address: site.address, ..bob };
-    (scout.address, ada.address) = (site.address, site.address);
-    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let boss = site.admin();
     say(&bob, "two");
     boss.until(&format!("/workspaces/{SCOUT}/activity"), |rows| texts(rows.as_array().unwrap()).contains(&"two"));
     let sent = say(&ada, "three");

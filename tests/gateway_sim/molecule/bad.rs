@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::office::{SCOUT, UUID, message, office, rows};
 use crate::kit::{Site, Who};
-use crate::office::{SCOUT, UUID, message, office, rows};
 
 /// A request that is refused: method, path, headers, body, status, code.
 type Bad<'a> = (&'a str, String, Vec<(&'a str, &'a str)>, String, u16, &'a str);
@@ -119,20 +119,36 @@ fn what_cannot_travel_is_refused() {
     let scout = site.party("scout");
     let path = format!("/workspaces/{UUID}/a2a");
     scout.post(&path, &message("\u{0}", "m").to_string()).problem(422, "payload");
-    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n", scout.token);
-    let announced = format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n", 2 << 20);
-    crate::kit::answer(scout.connect_and(announced.as_bytes())).problem(413, "too_large");
+    // Only announced.
+    let length = (2 << 20).to_string();
+    scout.ask("POST", &path, &[("Content-Length", &length)], "{").problem(413, "too_large");
     nothing_came(&site);
 }
 
 #[test]
 fn whoever_may_not_speak_does_not() {
     let site = office();
-    let (mute, boss) = (site.party("mute"), site.who(&site.token(&["boss", "--kind", "admin"])));
+    let (mute, boss) = (site.party("mute"), site.admin());
     let body = message("x", "m").to_string();
     mute.post("/workspaces/scout/a2a", &body).problem(403, "forbidden");
     boss.post("/workspaces/scout/a2a", &body).problem(403, "forbidden");
     site.who("syt_0").post("/workspaces/scout/a2a", &body).problem(401, "unauthorized");
     site.who("syt_0").get("/workspaces/scout/activity").problem(401, "unauthorized");
+    nothing_came(&site);
+}
+
+#[test]
+fn a_key_that_a_body_repeats_is_refused_and_named() {
+    let site = office();
+    let scout = site.party("scout");
+    let rpc = message("x", "m").to_string().replacen('{', r#"{"jsonrpc":"2.0","#, 1);
+    for (path, body, key) in [
+        ("/workspaces/scout/notify", r#"{"message":"one","message":"two"}"#, "message"),
+        ("/workspaces/scout/notify", r#"{"message":"one","more":[{"a":1,"a":2}]}"#, "a"),
+        (&*format!("/workspaces/{UUID}/a2a"), &*rpc, "jsonrpc"),
+    ] {
+        let problem = scout.post(path, body).problem(400, "bad_request");
+        assert!(problem["detail"].as_str().unwrap().contains(&format!("the key \"{key}\" is repeated")), "{problem}");
+    }
     nothing_came(&site);
 }
