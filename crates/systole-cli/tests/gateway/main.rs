@@ -1,4 +1,5 @@
-//! The gateway, over real sockets, against the real program.
+//! The gateway end to end: the real program and the agents of its library, over real sockets. The calls without a
+//! socket are in `tests/gateway_sim` of the crate `systole`.
 #![cfg(feature = "gateway")]
 
 mod edge;
@@ -6,6 +7,8 @@ mod example;
 mod guard;
 mod hangup;
 mod kit;
+#[cfg(feature = "compat-molecule")]
+mod molecule;
 mod order;
 mod path;
 mod peer;
@@ -13,7 +16,11 @@ mod push;
 #[path = "../../../systole-core/tests/core/durable/random.rs"]
 mod random;
 mod refused;
+mod remote;
 mod stop;
 mod survive;
 mod tls;
+#[allow(dead_code, clippy::disallowed_methods, reason = "it waits for real processes; not all of it here")]
+#[path = "../cli/kit/waiting.rs"]
+mod waiting;
 mod websocket;

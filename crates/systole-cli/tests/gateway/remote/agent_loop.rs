@@ -12,7 +12,7 @@ use systole::vocab::XmlLimits;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::setup::item;
+use super::setup::item;
 
 /// Actions of the agent with their times: seconds since the start.
 #[derive(Clone)]

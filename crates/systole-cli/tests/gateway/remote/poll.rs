@@ -11,8 +11,8 @@ use systole::remote::{
 };
 use tokio::sync::{Notify, watch};
 
+use super::setup::{ALL, Seen, answer, answered, asked, cursor, mailbox, stay_here, take, wait_for};
 use crate::kit::{Site, text};
-use crate::setup::{ALL, Seen, answer, answered, asked, cursor, mailbox, stay_here, take, wait_for};
 
 #[tokio::test]
 async fn one_batch_at_a_time_comes_in_order_and_is_answered() {
@@ -141,7 +141,7 @@ async fn an_agent_that_ends_in_the_middle_goes_on_there() {
         move |message: Inbound| {
             let stuck = stuck.clone();
             async move {
-                if crate::setup::number(&message.payload) == stop_at {
+                if super::setup::number(&message.payload) == stop_at {
                     stuck.notify_one();
                     std::future::pending::<()>().await;
                 }
@@ -188,7 +188,7 @@ async fn a_mailbox_of_somebody_else_and_a_token_of_nobody_are_refused() {
     let worker = site.party("worker");
     let handler = Seen::default().echo();
     let mut other = PollDelivery::new(mailbox(&worker, "other")).wait(Duration::ZERO);
-    assert_eq!(crate::setup::status(other.run_once(&handler).await), 403);
+    assert_eq!(super::setup::status(other.run_once(&handler).await), 403);
     let mut nobody = PollDelivery::new(mailbox(&site.who("nobody"), "worker")).wait(Duration::ZERO);
     let error = nobody.run_once(&handler).await.unwrap_err();
     assert!(error.is_unauthorized(), "{error}");

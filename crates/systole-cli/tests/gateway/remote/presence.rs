@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use systole::remote::{AgentState, LeaseDelivery, LoopEnd, LoopOptions, PollDelivery, Presence, run_agent_loop};
 
+use super::setup::{Seen, mailbox, stay_here};
 use crate::kit::{Site, text};
-use crate::setup::{Seen, mailbox, stay_here};
 
 #[tokio::test]
 async fn an_agent_hears_what_it_is() {

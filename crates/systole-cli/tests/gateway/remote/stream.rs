@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::json;
 use systole::remote::{InboundDelivery, StreamDelivery};
 
+use super::peer::{Act, Peer};
+use super::setup::{Seen, asked, cursor, id, item, mailbox, of, say, stay_here, take};
 use crate::kit::Site;
-use crate::peer::{Act, Peer};
-use crate::setup::{Seen, asked, cursor, id, item, mailbox, of, say, stay_here, take};
 
 #[tokio::test]
 async fn messages_come_as_they_are_sent_and_go_on_behind_the_last_one() {

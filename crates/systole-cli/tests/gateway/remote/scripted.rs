@@ -6,8 +6,8 @@ use serde_json::json;
 use systole::remote::{CallOptions, InboundDelivery, Mailbox, PollDelivery, RemoteError};
 use tokio::time::Instant;
 
-use crate::peer::{Act, Peer};
-use crate::setup::{Seen, answer, id, item, item_from, of, page, say, status};
+use super::peer::{Act, Peer};
+use super::setup::{Seen, answer, id, item, item_from, of, page, say, status};
 
 fn ok() -> Act {
     say("202 Accepted", &json!({}))
@@ -109,7 +109,7 @@ async fn an_answer_that_says_no_is_final_and_the_next_batch_waits_longer() {
 #[tokio::test]
 async fn an_answer_that_is_too_long_is_refused() {
     let peer = Peer::start([page(&[json!({ "x": "x".repeat(2000) })])]).await;
-    let options = crate::setup::options().answer(1000);
+    let options = super::setup::options().answer(1000);
     let mailbox = Mailbox::new(&format!("http://{}", peer.address), "worker".parse().unwrap(), "t", options).unwrap();
     let error = PollDelivery::new(mailbox).run_once(&Seen::default().echo()).await.unwrap_err();
     assert!(error.to_string().contains("more than 1000 bytes"), "{error}");

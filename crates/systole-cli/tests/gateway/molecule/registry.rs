@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::office::{SCOUT, office};
+use super::office::{SCOUT, office};
 
 #[test]
 fn an_id_is_what_python_makes_of_the_name() {

@@ -8,8 +8,8 @@ use systole::outbound::{DeliveryOptions, Guard, Outbound, OutboundDelivery, Secr
 use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOptions};
 use systole::vocab::{MessageId, Time};
 
+use super::setup::{Seen, answer, hang, id, item, number, wait_for};
 use crate::kit::Answer;
-use crate::setup::{Seen, answer, hang, id, item, number, wait_for};
 
 const SECRET: &[u8] = b"what both sides know";
 

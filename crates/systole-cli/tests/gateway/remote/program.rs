@@ -6,8 +6,8 @@ use serde_json::Value;
 use systole::outbound::Secret;
 use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOptions};
 
+use super::setup::{Seen, answered, number, stay_here};
 use crate::kit::{Site, Who, text, wait};
-use crate::setup::{Seen, answered, number, stay_here};
 use crate::waiting::Lines;
 
 /// A program beside the organism, which ends with this value.
@@ -252,9 +252,9 @@ async fn a_server_that_says_202_answers_by_itself() {
     let (mut ada, mut worker) = (site.party("ada"), site.party("worker"));
     let queued = r#"{"status":"queued"}"#;
     let json = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 19\r\n\r\n{queued}");
-    let mut server = crate::peer::Peer::start([
-        crate::peer::Act::Say("HTTP/1.1 202 Accepted\r\ncontent-length: 6\r\n\r\nlater!"),
-        crate::peer::Act::Say(Box::leak(json.into_boxed_str())),
+    let mut server = super::peer::Peer::start([
+        super::peer::Act::Say("HTTP/1.1 202 Accepted\r\ncontent-length: 6\r\n\r\nlater!"),
+        super::peer::Act::Say(Box::leak(json.into_boxed_str())),
     ])
     .await;
     let listen = command(&site, &worker, "listen", &["--forward-to", &server.url()]);
@@ -310,11 +310,11 @@ async fn a_mailbox_is_forwarded_to_a_server_on_this_machine() {
     let forwarding = tokio::task::spawn_blocking(|| Beside::start(listen)).await.unwrap();
     let seen = Seen::default();
     let handler = seen.handler(|number, _| match number {
-        1 => Ok(crate::setup::answer("one")),
+        1 => Ok(super::setup::answer("one")),
         _ => Err(Failed::new("no more coffee")),
     });
     let sent: Vec<_> = (1..=2).map(|number| ada.send(number).is(202).json()).collect();
-    crate::setup::take(&mut server, &handler, 2).await;
+    super::setup::take(&mut server, &handler, 2).await;
     let known = told(&ada, &sent[0]).await;
     assert!(text(&known["reply"]["envelope"]).contains("one"), "{known}");
     let known = told(&ada, &sent[1]).await;
@@ -343,8 +343,8 @@ async fn a_server_that_is_away_gets_the_message_when_it_is_there_again() {
     let forwarding = forwarding.await.unwrap();
     let mut server = PushDelivery::bind(address, PushOptions::unsigned()).await.unwrap();
     let echo =
-        |message: Inbound| async move { Ok::<_, Failed>(crate::setup::answer(&number(&message.payload).to_string())) };
-    crate::setup::take(&mut server, &echo, 1).await;
+        |message: Inbound| async move { Ok::<_, Failed>(super::setup::answer(&number(&message.payload).to_string())) };
+    super::setup::take(&mut server, &echo, 1).await;
     assert_eq!(text(&told(&ada, &sent).await["state"]), "answered");
     drop(forwarding);
 }

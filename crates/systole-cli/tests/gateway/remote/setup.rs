@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use systole::remote::{CallOptions, Failed, Handler, Inbound, InboundDelivery, Mailbox, RemoteError};
 use tokio::sync::Notify;
 
+use super::peer::{Act, Peer};
 use crate::kit::{Deadline, Site, Who, text, wait};
-use crate::peer::{Act, Peer};
 
 /// Options without waits between attempts.
 pub(crate) fn options() -> CallOptions {

@@ -13,8 +13,8 @@ use systole::remote::{
 };
 use tokio::sync::{Semaphore, watch};
 
+use super::setup::{ALL, Seen, answer, answered, hang, mailbox, stay_here};
 use crate::kit::{Site, Who, envelope, text};
-use crate::setup::{ALL, Seen, answer, answered, hang, mailbox, stay_here};
 
 const SECRET: &[u8] = b"what both sides know";
 const ANYWHERE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::inbound::{Act, Server};
+use super::inbound::{Act, Server};
+use super::office::{AtOnce, SCOUT, at_once, message, reply, rows, said, texts};
 use crate::kit::{Answer, Site, Who, text, wait};
-use crate::office::{AtOnce, SCOUT, at_once, message, reply, rows, said, texts};
 
 /// An organism whose workspace `scout` is pushed to, as its `remote:` says, beside a polling one and a listener within.
 fn organism(remote: &str) -> String {

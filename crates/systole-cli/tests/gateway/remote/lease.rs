@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use systole::remote::{Failed, Inbound, InboundDelivery, LeaseDelivery};
 use tokio::sync::Notify;
 
+use super::peer::{Act, Peer};
+use super::setup::{Seen, answer, answered, asked, hang, id, item, mailbox, of, say, status, take};
 use crate::kit::{Site, text};
-use crate::peer::{Act, Peer};
-use crate::setup::{Seen, answer, answered, asked, hang, id, item, mailbox, of, say, status, take};
 
 #[tokio::test]
 async fn several_workers_share_the_messages_and_each_is_handled_once() {

@@ -5,9 +5,9 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use super::office::{SCOUT, UUID, a2a, office, reply, rows, said, texts};
+use super::relay::Relay;
 use crate::kit::{Site, text};
-use crate::office::{SCOUT, UUID, a2a, office, reply, rows, said, texts};
-use crate::relay::Relay;
 use crate::waiting::Lines;
 
 /// An agent that runs until it is dropped.
