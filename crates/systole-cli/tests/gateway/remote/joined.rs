@@ -14,7 +14,7 @@ use systole::remote::{
 use tokio::sync::{Semaphore, watch};
 
 use super::setup::{ALL, Seen, answer, answered, hang, mailbox, stay_here};
-use crate::kit::{Site, Who, envelope, text};
+use crate::kit::{PATIENCE, Site, Who, envelope, text, wait};
 
 const SECRET: &[u8] = b"what both sides know";
 const ANYWHERE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
@@ -89,13 +89,19 @@ impl Agent {
                 run_agent_loop(&mut delivery, &handler, &mailbox, options).await
             })
         });
-        told.recv().expect("it is registered");
+        told.recv_timeout(PATIENCE).expect("waited a minute for the agent to register");
         Self { stop, thread }
     }
 
     fn end(self) {
         self.stop.send_replace(true);
-        assert_eq!(self.thread.join().unwrap(), LoopEnd::Stopped);
+        assert_eq!(self.ended(), LoopEnd::Stopped);
+    }
+
+    /// Waits until the agent ends.
+    fn ended(self) -> LoopEnd {
+        wait("the agent ends", || self.thread.is_finished().then_some(()));
+        self.thread.join().unwrap()
     }
 }
 
@@ -291,7 +297,7 @@ fn what_comes_while_an_agent_rests_waits_until_it_works() {
     // A new agent learns that it is paused.
     let seen = Seen::default();
     let agent = Agent::start(&worker, signed(SECRET), seen.echo());
-    assert_eq!(agent.thread.join().unwrap(), LoopEnd::Paused);
+    assert_eq!(agent.ended(), LoopEnd::Paused);
     assert!(seen.all().is_empty());
     boss.post("/v1/listeners/worker/resume", "").is(200);
     let agent = Agent::start(&worker, signed(SECRET), seen.echo());
