@@ -217,14 +217,25 @@ impl Site {
 
     /// Posts, and gives up after so many polls; none if there was no answer by then.
     pub(crate) fn cut(&self, who: &str, path: &str, key: Option<&str>, body: &str, polls: usize) -> Option<Answer> {
-        self.cut_call(&Call { who, method: Method::POST, path, key, body }, polls).0
+        self.cut_off(&Call { who, method: Method::POST, path, key, body }, polls)
+    }
+
+    /// Calls, and gives up after so many polls: no answer if there was none by then.
+    pub(crate) fn cut_off(&self, call: &Call<'_>, polls: usize) -> Option<Answer> {
+        self.cut_then(call, polls, || ()).0
     }
 
     /// Calls, and gives up after so many polls: no answer if there was none by then, and the organism as another
     /// process would find it if this one were killed at that moment.
     pub(crate) fn cut_call(&self, call: &Call<'_>, polls: usize) -> (Option<Answer>, Self) {
+        let (answer, folder) = self.cut_then(call, polls, || self.copy());
+        (answer, self.at(folder))
+    }
+
+    /// Calls, gives up after so many polls, and does something at that moment.
+    fn cut_then<T>(&self, call: &Call<'_>, polls: usize, then: impl FnOnce() -> T) -> (Option<Answer>, T) {
         let request = self.request(call);
-        let (answer, folder) = self.kit().block_on(async {
+        let done = self.kit().block_on(async {
             let mut asked = Box::pin(self.router.clone().oneshot(request));
             let mut answer = None;
             for _ in 0..polls {
@@ -236,10 +247,10 @@ impl Site {
                 tokio::task::yield_now().await;
             }
             drop(asked);
-            (answer, self.copy())
+            (answer, then())
         });
         self.kit().settle();
-        (answer, self.at(folder))
+        done
     }
 
     /// The answer to a call after that many polls of another one, which is in flight; and the organism as another

@@ -40,7 +40,7 @@ impl Row {
     /// Drops a call without an effect everywhere.
     pub(crate) fn shows_nothing(&self, site: &Site) {
         everywhere(|polls| {
-            let (answered, _) = site.cut_call(&self.call(), polls);
+            let answered = site.cut_off(&self.call(), polls);
             assert_eq!(site.metric("systole_gateway_waiters"), 0, "{} after {polls} polls", self.path);
             let again = site.call(&self.call());
             assert!(self.again.contains(&again.status.as_u16()), "{}: {again:?}", self.path);
@@ -290,7 +290,7 @@ fn readers_that_wait() {
     ];
     for row in rows {
         for polls in 0..WAITS {
-            let (answered, _) = site.cut_call(&row.call(), polls);
+            let answered = site.cut_off(&row.call(), polls);
             assert!(answered.is_none(), "{answered:?}");
             assert_eq!(site.metric("systole_gateway_waiters"), 0, "{} after {polls} polls", row.path);
         }
@@ -396,7 +396,7 @@ fn the_end_of_a_session_frees_what_it_had() {
         told(&site, "s", &format!("k{polls}"));
         let end = Row::post("ada", "/v1/sessions/s", Value::Null, &[]).of(Method::DELETE);
         let end = Row { body: String::new(), ..end };
-        let (answered, _) = site.cut_call(&end.call(), polls);
+        let answered = site.cut_off(&end.call(), polls);
         let there = !unconfirmed(&site, "s").is_empty();
         assert!(answered.is_none() || !there, "it was answered, and has not happened");
         if there {
