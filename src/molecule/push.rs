@@ -48,7 +48,7 @@ impl PushFormat for Facade {
     }
 
     fn read(&self, listener: &Name, id: MessageId, answer: &[u8]) -> Result<Option<Bytes>, String> {
-        let answer: Value = parse_json(answer).map_err(|error| format!("not JSON: {error}"))?;
+        let answer: Value = parse_json(answer).map_err(|error| format!("it can't be read as JSON: {error}"))?;
         if let Some(name) = of_another(&answer, &id.to_string()) {
             return Err(format!("it answers another message, as its {name} says"));
         }
