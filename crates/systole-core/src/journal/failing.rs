@@ -37,6 +37,14 @@ impl<J: Journal> Journal for FailingJournal<J> {
         self.journal.tidy(now)
     }
 
+    fn is_fed(&self) -> bool {
+        self.journal.is_fed()
+    }
+
+    fn feed(&mut self) -> Result<(), JournalError> {
+        self.journal.feed()
+    }
+
     fn close(&mut self) -> Result<(), JournalError> {
         self.journal.close()
     }

@@ -64,6 +64,20 @@ pub trait Journal: Send {
         Ok(false)
     }
 
+    /// Tells whether readers of the store see all steps that are written. A store may write steps to a log of its own
+    /// first, and feed its tables later.
+    fn is_fed(&self) -> bool {
+        true
+    }
+
+    /// Makes all steps that are written visible to readers of the store.
+    ///
+    /// # Errors
+    /// [`JournalError`] if that can't be written: nothing more can be.
+    fn feed(&mut self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
     /// Notes that the organism has ended in order: no message was running.
     ///
     /// # Errors
@@ -87,6 +101,14 @@ impl<J: Journal> Journal for Arc<Mutex<J>> {
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
         self.lock().unwrap_or_else(PoisonError::into_inner).tidy(now)
+    }
+
+    fn is_fed(&self) -> bool {
+        self.lock().unwrap_or_else(PoisonError::into_inner).is_fed()
+    }
+
+    fn feed(&mut self) -> Result<(), JournalError> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).feed()
     }
 
     fn close(&mut self) -> Result<(), JournalError> {
