@@ -95,6 +95,7 @@ fn append(journal: &mut SqliteJournal, steps: u64, batch: u64) {
         let steps: Vec<_> = (first..(first + batch).min(steps)).map(step).collect();
         journal.append(&steps).expect("room for steps");
     }
+    journal.feed().expect("room for steps");
 }
 
 /// A typical step: one of 64 conversations consumes its message and makes a call.

@@ -240,7 +240,7 @@ impl Gateway {
         // On a simulated clock nothing may happen on other threads.
         let simulated = clock.is_simulated();
         let file = &self.journal.file;
-        let query = if simulated { JournalQuery::here(file)? } else { JournalQuery::open(file)? };
+        let query = if simulated { JournalQuery::here(file)? } else { JournalQuery::open(file, organism.feeder())? };
         let secret = query.secret();
         let delegate = self.delegate.unwrap_or_else(|| {
             let owned = self.settings.mailboxes.clone();

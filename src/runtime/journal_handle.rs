@@ -9,6 +9,8 @@ use systole_core::core::{CoreId, Input};
 use systole_core::journal::{Journal, JournalError, Step};
 
 use super::breakdown::Breakdown;
+#[cfg(feature = "gateway")]
+use super::journal::JournalFeeder;
 use super::journal::{Durability, JournalSender, JournalWriter, Written};
 use super::journal_appender::{Ending, Following, Recoverable};
 use super::link::{Command, Links};
@@ -130,6 +132,16 @@ impl JournalHandle {
     #[cfg(feature = "testing")]
     pub(super) fn has_recoverables(&self) -> bool {
         self.recoverables.get().is_some_and(|recoverables| !recoverables.is_empty())
+    }
+
+    /// Returns the feeder of the journal's tables; none where they always have all steps.
+    #[cfg(feature = "gateway")]
+    pub(super) fn feeder(&self) -> Option<JournalFeeder> {
+        match &self.hand {
+            // Each step is a transaction of its own, which the journal writes to its tables.
+            Hand::Here { .. } => None,
+            Hand::Writer { sender, .. } => Some(sender.feeder()),
+        }
     }
 
     /// Writes the steps of a shard that has no other work.

@@ -26,6 +26,8 @@ use super::events::Events;
 #[cfg(feature = "testing")]
 use super::handover::Handover;
 use super::inbox::TaskBoard;
+#[cfg(feature = "gateway")]
+use super::journal::JournalFeeder;
 use super::journal::Takeover;
 use super::journal_appender::JournalAppender;
 use super::journal_handle::{JournalHandle, JournalKeeper};
@@ -52,6 +54,9 @@ pub struct Organism {
     /// Files of an older gateway that were imported.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
     takeover: Mutex<Option<Takeover>>,
+    /// Brings the tables of the journal up to date for queries, where there is a journal.
+    #[cfg(feature = "gateway")]
+    feeder: Option<JournalFeeder>,
     /// Moves partitions between cores, where there is a journal.
     #[cfg(feature = "testing")]
     handover: Option<Handover>,
@@ -172,6 +177,8 @@ impl Organism {
         }
         #[cfg(feature = "testing")]
         let handover = journal_handle.as_ref().map(|journal| Handover::new(shared.clone(), journal.handle()));
+        #[cfg(feature = "gateway")]
+        let feeder = journal_handle.as_ref().and_then(|journal| journal.feeder());
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
         let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
         let recovered = recovered.map(|recovered| recovered.split(&shares));
@@ -194,6 +201,8 @@ impl Organism {
         let specs = specs.collect();
         let (alive, ended) = mpsc::channel(1);
         let organism = Self {
+            #[cfg(feature = "gateway")]
+            feeder,
             #[cfg(feature = "testing")]
             handover,
             shared,
@@ -220,6 +229,12 @@ impl Organism {
     #[cfg(feature = "gateway")]
     pub(crate) fn takeover(&self) -> Takeover {
         self.takeover.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+
+    /// Returns the feeder of the journal's tables; none where they always have all steps.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn feeder(&self) -> Option<JournalFeeder> {
+        self.feeder.clone()
     }
 
     /// Moves partitions between cores; `None` without a journal.

@@ -87,6 +87,7 @@ fn one_writes_and_others_may_read() {
     assert!(matches!(second.problem, FileProblem::InUse { holder: Some(id) } if id == own), "{second}");
     assert!(second.to_string().contains("end that first"), "{second}");
     first.append(&Story::steps(3, 20)).unwrap();
+    first.feed().unwrap();
     let reader = Connection::open(folder.journal()).unwrap();
     let threads: i64 = reader.query_row("SELECT count(*) FROM thread", [], |row| row.get(0)).unwrap();
     assert!(threads > 0);
@@ -237,7 +238,7 @@ fn after_an_error_nothing_more_is_taken() {
     // A program that bypasses the lock can't be kept out.
     let other = Connection::open(folder.journal()).unwrap();
     other.execute_batch("DROP TABLE note; DROP TABLE message").unwrap();
-    let error = store.append(&steps[10..]).unwrap_err().to_string();
+    let error = store.append(&steps[10..]).and_then(|()| store.feed()).unwrap_err().to_string();
     assert!(error.contains("no such table: "), "{error}");
     let error = store.append(&[]).unwrap_err().to_string();
     assert!(error.contains("it failed before, and takes nothing more"), "{error}");
@@ -251,6 +252,7 @@ fn busy(store: &mut SqliteJournal, hours: std::ops::Range<u64>) {
             step.at = Time::from_nanos((hour * 3600 + minute * 50) * 1_000_000_000);
         }
         store.append(&steps).unwrap();
+        store.feed().unwrap();
     }
 }
 

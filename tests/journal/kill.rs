@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use systole::journal::{Journal, MemoryJournal};
+use systole::runtime::journal::SqliteJournal;
 
 use crate::story::{Dice, Folder, KEY, Story, content, open};
 
 const FILE: &str = "SYSTOLE_TEST_JOURNAL";
 const FROM: &str = "SYSTOLE_TEST_FROM";
 const SEED: u64 = 11;
+/// The most steps that are appended at once.
+const MOST: usize = 9;
 
 /// The work of the other process: it writes batch after batch, and reports each. Without its environment it does
 /// nothing.
@@ -25,8 +28,10 @@ fn child() {
     let mut done = from;
     let mut out = std::io::stdout();
     loop {
-        let batch: Vec<_> = (0..1 + done % 5).map(|_| story.random_step(&mut dice)).collect();
-        if let Err(error) = store.append(&batch) {
+        let batch: Vec<_> = (0..1 + done % MOST).map(|_| story.random_step(&mut dice)).collect();
+        // The process may be killed between a batch and a feed, and in either.
+        let feed = |store: &mut SqliteJournal| if done.is_multiple_of(4) { store.feed() } else { Ok(()) };
+        if let Err(error) = store.append(&batch).and_then(|()| feed(&mut store)) {
             let _ = writeln!(out, "failed {error}");
             return;
         }
@@ -51,8 +56,8 @@ fn spawn(mut command: Command, folder: &Folder, from: usize) -> Child {
 /// Checks the confirmed steps, and those that may have been in flight with them.
 fn check(folder: &Folder, confirmed: usize) -> usize {
     let recovered = content(open(&folder.journal()).recover().unwrap());
-    let steps = Story::steps(SEED, confirmed + 5);
-    let batch = 1 + confirmed % 5;
+    let steps = Story::steps(SEED, confirmed + MOST);
+    let batch = 1 + confirmed % MOST;
     for count in [confirmed, confirmed + batch] {
         let mut memory = MemoryJournal::new(KEY);
         memory.append(&steps[..count]).unwrap();

@@ -43,6 +43,7 @@ fn a_row_that_is_missing_is_damage() {
     let mut store = open(&folder.journal());
     store.recover().unwrap();
     store.append(&Story::steps(3, 20)).unwrap();
+    store.feed().unwrap();
     drop(store);
     let db = Connection::open(folder.journal()).unwrap();
     db.execute_batch("DELETE FROM letter WHERE number = (SELECT max(number) FROM letter)").unwrap();

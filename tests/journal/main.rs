@@ -1,5 +1,6 @@
 //! The journal on disk: it reports the same as the one in memory; damage to its file, kills and takeovers.
 
+mod batches;
 mod damage;
 mod files;
 mod kill;

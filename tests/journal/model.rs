@@ -9,6 +9,8 @@ use crate::story::{Folder, KEY, Story, open};
 enum Act {
     /// Steps that are appended at once.
     Append(Vec<Vec<(u8, u16)>>),
+    /// The tables get all steps.
+    Feed,
     /// The process ends in order.
     Close,
     /// The process crashes.
@@ -18,7 +20,8 @@ enum Act {
 fn act() -> impl Strategy<Value = Act> {
     let step = prop::collection::vec(any::<(u8, u16)>(), 0..6);
     prop_oneof![
-        12 => prop::collection::vec(step, 0..5).prop_map(Act::Append),
+        12 => prop::collection::vec(step, 0..12).prop_map(Act::Append),
+        2 => Just(Act::Feed),
         1 => Just(Act::Close),
         1 => Just(Act::Crash),
     ]
@@ -48,6 +51,10 @@ proptest! {
                     let steps: Vec<_> = steps.iter().map(step).collect();
                     store.append(&steps).unwrap();
                     memory.append(&steps).unwrap();
+                    continue;
+                }
+                Act::Feed => {
+                    store.feed().unwrap();
                     continue;
                 }
                 Act::Close => {

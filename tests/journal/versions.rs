@@ -170,6 +170,29 @@ fn version_7_gets_new_sums_and_room_for_epochs() {
 }
 
 #[test]
+fn version_8_gets_a_table_of_batches() {
+    let folder = old_file("v8");
+    assert_eq!(faults(&folder.journal()), [""; 0], "as it is, by whoever only reads");
+    let mut memory = MemoryJournal::new(KEY);
+    let mut steps = Story::whole_steps(1, 60);
+    let mut last = with_budgets();
+    last.ops.extend(persons().into_iter().map(Op::Addressee));
+    steps.push(last);
+    memory.append(&steps).unwrap();
+    let mut store = open(&folder.journal());
+    let recovered = store.recover().unwrap();
+    assert_eq!(recovered.epoch, 515, "the one after that of its last number");
+    assert_eq!(content(recovered), content(memory.recover().unwrap()));
+    let more = Story::whole_steps(1, 90).split_off(60);
+    store.append(&more).unwrap();
+    memory.append(&more).unwrap();
+    assert!(!store.is_fed());
+    drop(store);
+    assert_eq!(faults(&folder.journal()), [""; 0]);
+    assert_eq!(content(open(&folder.journal()).recover().unwrap()), content(memory.recover().unwrap()));
+}
+
+#[test]
 fn each_row_of_version_7_is_checked_by_its_old_sum() {
     let text = |sql: &str| -> Vec<String> {
         let folder = old_file("v7");

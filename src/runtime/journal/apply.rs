@@ -1,13 +1,19 @@
-//! Steps as statements, within a transaction that the caller opens and ends.
+//! Steps as changes of pending rows, or as statements for rows of tables, within a transaction that the caller opens and
+//! ends.
 
-use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
-use systole_core::journal::{FanOutcome, MessageRecord, Number, Op, Step, ThreadRecord, epoch_of};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row as SqlRow, params_from_iter};
+use systole_core::journal::{
+    BudgetRecord, EgressRecord, FanOutcome, MessageRecord, NoteRecord, Number, Op, RememberedRecord, Step, ThreadRecord,
+};
 use systole_core::vocab::ThreadId;
 use uuid::Uuid;
 
+use super::batch::{epoch_behind, time_of};
+use super::fan::{FanRow, SettledRow};
 use super::meta::Meta;
+use super::pending::{Kept, Row, of_message};
 use super::recover::Known;
-use super::row::{Loaded, Record, load, write};
+use super::row::{Loaded, Record, load, write, write_final};
 use super::sum::Sums;
 use crate::runtime::sqlite::FileProblem;
 
@@ -42,7 +48,7 @@ macro_rules! gone {
 /// Applies steps to the tables.
 pub(super) struct Apply<'a> {
     pub(super) db: &'a Connection,
-    /// The sum of the sums of all open rows.
+    /// The sum of the sums of all open rows of the tables.
     pub(super) total: i64,
     /// The last epoch.
     epoch: u32,
@@ -61,15 +67,37 @@ impl<'a> Apply<'a> {
         Self { db, total: meta.total, epoch: meta.epoch, known, sums, at }
     }
 
-    /// Returns the row of `meta` behind the steps.
-    pub(super) fn meta(&self, before: &Meta) -> Meta {
-        Meta { total: self.total, epoch: self.epoch, ..before.clone() }
+    /// Writes the pending rows, and returns the row of `meta` behind the steps.
+    pub(super) fn finish(mut self, before: &Meta) -> Result<Meta, FileProblem> {
+        self.write_all::<ThreadRecord>()?;
+        self.write_all::<BudgetRecord>()?;
+        self.write_all::<MessageRecord>()?;
+        self.write_all::<FanRow>()?;
+        self.write_all::<SettledRow>()?;
+        self.write_all::<NoteRecord>()?;
+        self.write_all::<RememberedRecord>()?;
+        self.write_all::<EgressRecord>()?;
+        Ok(Meta { total: self.total, epoch: self.epoch, ..before.clone() })
+    }
+
+    fn write_all<R: Kept>(&mut self) -> Result<(), FileProblem> {
+        let rows = R::rows(&mut self.known.pending).drain();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut statement = self.db.prepare_cached(R::FINAL)?;
+        for row in rows.into_values() {
+            let sum = write_final(&mut statement, &row.record, (row.at, row.ended), row.ending, self.sums)?;
+            if row.is_open() {
+                self.total = self.total.wrapping_add(sum);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn step(&mut self, step: &Step) -> Result<(), FileProblem> {
-        self.at = step.at.as_nanos().cast_signed().max(self.at + 1);
-        let epochs = step.ops.iter().filter_map(Op::number).map(epoch_of);
-        self.epoch = epochs.fold(self.epoch, u32::max);
+        self.at = time_of(step, self.at);
+        self.epoch = epoch_behind(std::slice::from_ref(step), self.epoch);
         step.ops.iter().try_for_each(|op| self.op(op))?;
         // Whether a conversation stays open is known at the end of the step.
         step.ops.iter().try_for_each(|op| match op {
@@ -84,7 +112,7 @@ impl<'a> Apply<'a> {
                 if thread.root == thread.number {
                     self.known.roots.insert(thread.id);
                 }
-                self.put(thread, [thread.number.cast_signed()])
+                self.hold(thread.clone())
             }
             Op::Owes { thread, opened_by, origin } => self.with_thread(*thread, |thread| {
                 (thread.opened_by, thread.origin) = (*opened_by, *origin);
@@ -92,12 +120,13 @@ impl<'a> Apply<'a> {
             Op::Left { thread } => self.with_thread(*thread, |thread| thread.left = true),
             Op::Close { thread } => self.close(*thread),
             Op::Budget(budget) => self.budget(budget),
-            Op::Put(message) => self.put(message, [message.number.cast_signed()]),
+            Op::Put(message) => self.hold(message.clone()),
             Op::Done { message } => {
-                self.end_message(*message, over!("message", "", "number = ?1", "?2", ", ending = 'done'"))
+                self.end_message(*message, "done", over!("message", "", "number = ?1", "?2", ", ending = 'done'"))
             }
             Op::Cancelled { message } => {
-                self.end_message(*message, over!("message", "", "number = ?1", "?2", ", ending = 'cancelled'"))
+                let cancel = over!("message", "", "number = ?1", "?2", ", ending = 'cancelled'");
+                self.end_message(*message, "cancelled", cancel)
             }
             Op::Attempt { message, attempts } => self.attempt(*message, *attempts),
             Op::Fan(fan) => self.open_fan(fan),
@@ -114,19 +143,17 @@ impl<'a> Apply<'a> {
             Op::Note(note) if !self.waits(note.message)? => Ok(()),
             Op::Note(note) => {
                 self.known.noted.insert(note.message);
-                self.put(note, [note.message.cast_signed(), note.index.into()])
+                self.hold(note.clone())
             }
             Op::Remember(entry) => {
                 self.known.holding.insert(entry.thread);
-                self.put(entry, [entry.number.cast_signed()])
+                self.hold(entry.clone())
             }
-            Op::Forget { thread, before } => {
-                let before = i64::try_from(*before).unwrap_or(i64::MAX);
-                let forget = over!("remembered", "thread = ?1 AND number < ?2", "?3");
-                self.end(forget, &[thread.cast_signed(), before])
+            Op::Forget { thread, before } => self.forget(*thread, *before),
+            Op::Leave(egress) => self.hold(egress.clone()),
+            Op::Read { egress } => {
+                self.end_kept::<EgressRecord>([egress.cast_signed()], None, over!("egress", "number = ?1", "?2"))
             }
-            Op::Leave(egress) => self.put(egress, [egress.number.cast_signed()]),
-            Op::Read { egress } => self.end(over!("egress", "number = ?1", "?2"), &[egress.cast_signed()]),
             Op::Bury(letter) => self.put(letter, [letter.number.cast_signed()]),
             Op::Task(task) => {
                 self.take(DELETE_TASK, (task.inbox.as_str(), &task.id.as_uuid().as_bytes()[..]))?;
@@ -150,6 +177,72 @@ impl<'a> Apply<'a> {
                 self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()])
             }
         }
+    }
+
+    /// Adds a pending row, in the place of one of the same key.
+    pub(super) fn hold<R: Kept>(&mut self, record: R) -> Result<(), FileProblem> {
+        let key = record.key();
+        let before = R::rows(&mut self.known.pending).get(key).map(|row| (row.at, row.fresh));
+        let (at, fresh) = match before {
+            Some(before) => before,
+            None => self.lift::<R>(key)?.map_or((self.at, true), |at| (at, false)),
+        };
+        R::rows(&mut self.known.pending).put(Row { record, at, ended: None, ending: None, fresh });
+        Ok(())
+    }
+
+    /// Deletes the row of a key, to be replaced by a pending one, and returns the time at which it came.
+    fn lift<R: Kept>(&mut self, key: R::Key) -> Result<Option<i64>, FileProblem> {
+        let (first, only) = (key.as_ref()[0], key.as_ref().len() == 1);
+        if only && first > self.newest::<R>()? {
+            return Ok(None);
+        }
+        let row = |row: &SqlRow<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        let Some((sum, at)) = self.db.prepare_cached(R::REPLACED)?.query_row(key, row).optional()? else {
+            return Ok(None);
+        };
+        self.db.prepare_cached(R::DELETE)?.execute(key)?;
+        self.total = self.total.wrapping_sub(sum);
+        Ok(Some(at))
+    }
+
+    /// Returns the greatest key that a table has had since this process opened the journal. Mostly a new row has a
+    /// greater one, so no statement looks for an older row.
+    fn newest<R: Kept>(&mut self) -> Result<i64, FileProblem> {
+        let rows = R::rows(&mut self.known.pending);
+        if let Some(newest) = rows.newest {
+            return Ok(newest);
+        }
+        let column = R::NAMES.split(',').next().unwrap_or_default();
+        let sql = format!("SELECT max({column}) FROM {}", R::TABLE);
+        let newest = self.db.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0))?.unwrap_or(i64::MIN);
+        rows.newest = Some(newest);
+        Ok(newest)
+    }
+
+    /// Makes the open row of a key pending; `None` if there is none.
+    pub(super) fn open_row<R: Kept>(&mut self, key: R::Key) -> Result<Option<&mut Row<R>>, FileProblem> {
+        if R::rows(&mut self.known.pending).get(key).is_none() {
+            let Some(Loaded { record, sum, at, .. }) = self.find::<R>(R::OPEN, key)? else { return Ok(None) };
+            self.db.prepare_cached(R::DELETE)?.execute(key)?;
+            self.total = self.total.wrapping_sub(sum);
+            R::rows(&mut self.known.pending).put(Row { record, at, ended: None, ending: None, fresh: false });
+        }
+        Ok(R::rows(&mut self.known.pending).get_mut(key).filter(|row| row.is_open()))
+    }
+
+    /// Ends the row of a key, where it is.
+    pub(super) fn end_kept<R: Kept>(
+        &mut self,
+        key: R::Key,
+        ending: Option<&'static str>,
+        statements: (&str, &str),
+    ) -> Result<(), FileProblem> {
+        match R::rows(&mut self.known.pending).get_mut(key) {
+            Some(row) => row.end(self.at, ending),
+            None => self.end(statements, key.as_ref())?,
+        }
+        Ok(())
     }
 
     /// Writes a row, replacing one of the same key.
@@ -200,7 +293,7 @@ impl<'a> Apply<'a> {
         &mut self,
         (select, change): (&str, &str),
         key: &[i64],
-        mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+        mut each: impl FnMut(&SqlRow<'_>) -> rusqlite::Result<()>,
     ) -> Result<(), FileProblem> {
         let mut found = false;
         {
@@ -222,8 +315,12 @@ impl<'a> Apply<'a> {
 
     /// Tells whether a message is still open.
     fn waits(&self, message: Number) -> Result<bool, FileProblem> {
+        let key = [message.cast_signed()];
+        if let Some(row) = self.known.pending.messages.get(key) {
+            return Ok(row.is_open());
+        }
         let sql = "SELECT 1 FROM message WHERE number = ?1 AND ended IS NULL";
-        Ok(self.db.prepare_cached(sql)?.exists([message.cast_signed()])?)
+        Ok(self.db.prepare_cached(sql)?.exists(key)?)
     }
 
     /// Reads the row that matches a condition.
@@ -233,65 +330,111 @@ impl<'a> Apply<'a> {
         rows.next()?.map(|row| load(row, self.sums)).transpose()
     }
 
-    pub(super) fn replace<R: Record>(&mut self, old: i64, at: i64, record: &R) -> Result<(), FileProblem> {
-        let sum = write(&mut *self.db.prepare_cached(R::REPLACE)?, record, at, self.sums)?;
-        self.total = self.total.wrapping_sub(old).wrapping_add(sum);
+    fn with_thread(&mut self, thread: Number, change: impl FnOnce(&mut ThreadRecord)) -> Result<(), FileProblem> {
+        if let Some(row) = self.open_row::<ThreadRecord>([thread.cast_signed()])? {
+            change(&mut row.record);
+        }
         Ok(())
     }
 
-    fn with_thread(&mut self, thread: Number, change: impl FnOnce(&mut ThreadRecord)) -> Result<(), FileProblem> {
-        let sql = [ThreadRecord::SELECT, "WHERE number = ?1 AND ended IS NULL"].concat();
-        let Some(mut found) = self.find::<ThreadRecord>(&sql, [thread.cast_signed()])? else { return Ok(()) };
-        change(&mut found.record);
-        self.replace(found.sum, found.at, &found.record)
-    }
-
     fn attempt(&mut self, message: Number, attempts: u32) -> Result<(), FileProblem> {
-        let sql = [MessageRecord::SELECT, "WHERE number = ?1 AND ended IS NULL"].concat();
-        let Some(mut found) = self.find::<MessageRecord>(&sql, [message.cast_signed()])? else { return Ok(()) };
-        found.record.attempts = attempts;
-        self.replace(found.sum, found.at, &found.record)
+        if let Some(row) = self.open_row::<MessageRecord>([message.cast_signed()])? {
+            row.record.attempts = attempts;
+        }
+        Ok(())
     }
 
     fn close(&mut self, thread: Number) -> Result<(), FileProblem> {
-        let key = &[thread.cast_signed()];
-        let mut root = None;
-        self.end_each(over!("thread", ", iif(root = number, id, NULL)", "number = ?1", "?2"), key, |row| {
-            root = row.get::<_, Option<[u8; 16]>>(1)?.map(|id| ThreadId::from_uuid(Uuid::from_bytes(id)));
-            Ok(())
-        })?;
-        if let Some(root) = root {
+        let (at, key, is_new) = (self.at, [thread.cast_signed()], self.known.pending.has_opened(thread));
+        if let Some(root) = self.close_thread(key)? {
             self.known.roots.remove(&root);
-            self.end_submissions(root, self.at)?;
+            self.end_submissions(root, at)?;
         }
         self.end_budget(thread)?;
         let mut messages = Vec::new();
-        let cancel = over!("message", ", number", "thread = ?1", "?2", ", ending = 'cancelled'");
-        self.end_each(cancel, key, |row| {
-            messages.push(row.get::<_, i64>(1)?.cast_unsigned());
-            Ok(())
-        })?;
+        self.known.pending.messages.end_of(thread, |row| {
+            row.end(at, Some("cancelled"));
+            messages.push(row.record.number);
+        });
+        if !is_new {
+            let cancel = over!("message", ", number", "thread = ?1", "?2", ", ending = 'cancelled'");
+            self.end_each(cancel, &key, |row| {
+                messages.push(row.get::<_, i64>(1)?.cast_unsigned());
+                Ok(())
+            })?;
+        }
         messages.into_iter().try_for_each(|message| self.forget_notes(message))?;
         if !self.known.holding.remove(&thread) {
             return Ok(());
         }
         let mut fans = Vec::new();
-        self.end_each(over!("fan", ", message, call", "thread = ?1", "?2"), key, |row| {
-            fans.push((row.get(1)?, row.get(2)?));
-            Ok(())
-        })?;
-        fans.into_iter().try_for_each(|(message, call)| self.end_settled(message, call))?;
-        self.end(over!("remembered", "thread = ?1", "?2"), key)
+        self.known.pending.fans.end_of(thread, |row| {
+            row.end(at, None);
+            fans.push(row.record.key());
+        });
+        if !is_new {
+            self.end_each(over!("fan", ", message, call", "thread = ?1", "?2"), &key, |row| {
+                fans.push([row.get(1)?, row.get(2)?]);
+                Ok(())
+            })?;
+        }
+        fans.into_iter().try_for_each(|fan| self.end_settled(fan))?;
+        self.forget(thread, Number::MAX)
     }
 
-    fn end_message(&mut self, message: Number, statements: (&str, &str)) -> Result<(), FileProblem> {
-        self.end(statements, &[message.cast_signed()])?;
+    /// Ends the row of a thread; returns its id if it is a root.
+    fn close_thread(&mut self, key: [i64; 1]) -> Result<Option<ThreadId>, FileProblem> {
+        if let Some(row) = self.known.pending.threads.get_mut(key) {
+            let root = (row.is_open() && row.record.root == row.record.number).then_some(row.record.id);
+            row.end(self.at, None);
+            return Ok(root);
+        }
+        let mut root = None;
+        self.end_each(over!("thread", ", iif(root = number, id, NULL)", "number = ?1", "?2"), &key, |row| {
+            root = row.get::<_, Option<[u8; 16]>>(1)?.map(|id| ThreadId::from_uuid(Uuid::from_bytes(id)));
+            Ok(())
+        })?;
+        Ok(root)
+    }
+
+    /// Ends the entries of a thread's context before a number.
+    fn forget(&mut self, thread: Number, before: Number) -> Result<(), FileProblem> {
+        let (at, before) = (self.at, i64::try_from(before).unwrap_or(i64::MAX));
+        self.known.pending.remembered.end_of(thread, |row| {
+            if row.record.number.cast_signed() < before {
+                row.end(at, None);
+            }
+        });
+        if self.known.pending.has_opened(thread) {
+            return Ok(());
+        }
+        self.end(over!("remembered", "thread = ?1 AND number < ?2", "?3"), &[thread.cast_signed(), before])
+    }
+
+    fn end_message(
+        &mut self,
+        message: Number,
+        ending: &'static str,
+        statements: (&str, &str),
+    ) -> Result<(), FileProblem> {
+        self.end_kept::<MessageRecord>([message.cast_signed()], Some(ending), statements)?;
         self.forget_notes(message)
     }
 
     /// Ends the notes and awaited calls of a message; calls of its response outlive it.
     fn forget_notes(&mut self, message: Number) -> Result<(), FileProblem> {
         if !self.known.noted.remove(&message) {
+            return Ok(());
+        }
+        let (at, pending) = (self.at, &mut self.known.pending);
+        pending.notes.open(of_message(message)).for_each(|row| row.end(at, None));
+        pending
+            .fans
+            .open(of_message(message))
+            .filter(|row| row.record.call.is_some())
+            .for_each(|row| row.end(at, None));
+        pending.settled.open(of_message(message)).for_each(|row| row.end(at, None));
+        if pending.has_come(message) {
             return Ok(());
         }
         let key = &[message.cast_signed()];

@@ -55,13 +55,13 @@ impl Record for BudgetRecord {
 impl Apply<'_> {
     pub(super) fn budget(&mut self, budget: &BudgetRecord) -> Result<(), FileProblem> {
         self.known.budgeted.insert(budget.thread);
-        self.put(budget, [budget.thread.cast_signed()])
+        self.hold(*budget)
     }
 
     /// Ends the budget of a thread that closes, if it has one.
     pub(super) fn end_budget(&mut self, thread: Number) -> Result<(), FileProblem> {
         match self.known.budgeted.remove(&thread) {
-            true => self.end(over!("budget", "thread = ?1", "?2"), &[thread.cast_signed()]),
+            true => self.end_kept::<BudgetRecord>([thread.cast_signed()], None, over!("budget", "thread = ?1", "?2")),
             false => Ok(()),
         }
     }

@@ -58,6 +58,7 @@ impl SqliteJournal {
         change: impl FnOnce(&mut Apply<'_>) -> Result<(), FileProblem>,
     ) -> Result<bool, StoreError> {
         let mut found = false;
+        self.feed_all()?;
         self.transaction(|journal| {
             let Self { db, meta, known, sums, retain, .. } = journal;
             let sql = "SELECT count(*) FROM letter WHERE number = ?1";
@@ -66,7 +67,7 @@ impl SqliteJournal {
             if found {
                 change(&mut apply)?;
             }
-            Ok(apply.meta(meta))
+            apply.finish(meta)
         })?;
         Ok(found)
     }
@@ -76,6 +77,7 @@ impl SqliteJournal {
     /// # Errors
     /// [`StoreError`] if there is no room for a copy of what stays, or the file can't be written.
     pub fn compact(&mut self, now: Time) -> Result<Compacted, StoreError> {
+        self.feed_all()?;
         let before = self.size()?;
         let mut rows = 0;
         loop {

@@ -65,7 +65,7 @@ impl From<StoreError> for JournalError {
             FileProblem::Newer { .. } | FileProblem::Older { .. } => JournalErrorKind::Version,
             FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } => JournalErrorKind::Damaged,
             FileProblem::Full | FileProblem::TooLarge { .. } => JournalErrorKind::Full,
-            FileProblem::ReadOnly => JournalErrorKind::ReadOnly,
+            FileProblem::ReadOnly | FileProblem::Unfed => JournalErrorKind::ReadOnly,
             FileProblem::Failed(_) => JournalErrorKind::Closed,
             FileProblem::Sqlite(_) | FileProblem::Io(_) => JournalErrorKind::Other,
         };

@@ -115,6 +115,7 @@ impl SqliteJournal {
     /// # Errors
     /// [`ForkError`]; then nothing is written.
     pub fn fork(&mut self, fork: &Fork, now: Time) -> Result<ThreadId, ForkError> {
+        self.feed_all()?;
         let reader = JournalReader::join(&self.file)?.begin()?;
         let (moment, at) = fork.read(&reader)?;
         drop(reader);
@@ -128,7 +129,7 @@ impl SqliteJournal {
             let step = Step { ops: renewal.ops(moment, &owner)?, at: now };
             let mut apply = Apply::after(retain.now(), db, meta, known, sums);
             apply.step(&step)?;
-            Ok(Meta { epoch, ..apply.meta(meta) })
+            Ok(Meta { epoch, ..apply.finish(meta)? })
         })?;
         Ok(id)
     }

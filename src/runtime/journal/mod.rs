@@ -5,7 +5,10 @@
 
 mod adopt;
 mod apply;
+mod batch;
 mod budget;
+mod codec;
+mod coded;
 mod edit;
 mod error;
 mod fan;
@@ -16,6 +19,7 @@ mod mailbox;
 mod meta;
 mod moment;
 mod open;
+mod pending;
 mod principal;
 #[cfg(feature = "gateway")]
 mod principals;
@@ -54,6 +58,8 @@ pub use reader::{ConversationEntry, HistoryEntry, HistoryRecord, JournalReader, 
 pub use sqlite::SqliteJournal;
 pub use takeover::Takeover;
 pub use verify::VerifyReport;
+#[cfg(feature = "gateway")]
+pub(crate) use writer::JournalFeeder;
 pub(crate) use writer::{JournalSender, JournalWriter, Written};
 
 /// File, durability and retention of an organism's journal.

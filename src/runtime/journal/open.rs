@@ -6,12 +6,13 @@ use rusqlite::Connection;
 use systole_core::journal::AddresseeRecord;
 
 use super::JournalOptions;
+use super::batch::Batches;
 use super::error::StoreError;
 use super::meta::{Horizon, Meta};
 use super::resum::resum;
 use super::retain::horizon;
 use super::row::{Loaded, Record, load, write};
-use super::schema::{FORMAT, ORDERED, PARTED, TIMED};
+use super::schema::{BATCHED, FORMAT, ORDERED, PARTED, TIMED};
 use super::sum::Sums;
 use super::text::parse_name;
 use crate::runtime::sqlite::{FileProblem, Opened, Opening, place};
@@ -24,8 +25,14 @@ pub fn check_place(file: &Path) -> Result<(), StoreError> {
     place(file).map(drop).map_err(|problem| problem.of(file))
 }
 
+/// Contents of a journal that is in order.
+pub(super) struct Read {
+    pub(super) meta: Loaded<Meta>,
+    pub(super) batches: Batches,
+}
+
 /// Opens a journal for writing.
-pub(super) fn open(file: &Path, options: &JournalOptions) -> Result<Opened<Loaded<Meta>>, FileProblem> {
+pub(super) fn open(file: &Path, options: &JournalOptions) -> Result<Opened<Read>, FileProblem> {
     let fill = |db: &Connection| {
         let meta = Meta { key: options.key, epoch: 0, running: false, total: 0 };
         write(&mut db.prepare(Meta::INSERT)?, &meta, 0, &mut Sums::default())?;
@@ -35,9 +42,12 @@ pub(super) fn open(file: &Path, options: &JournalOptions) -> Result<Opened<Loade
         if version >= ORDERED {
             horizon(db, &mut Sums::of(version))?;
         }
-        meta(db, &mut Sums::of(version))
+        let meta = meta(db, &mut Sums::of(version))?;
+        let batches = if version >= BATCHED { Batches::check(db, &meta.record)? } else { Batches::default() };
+        Ok(Read { meta, batches })
     };
-    let renew = |db: &Connection, version, mut meta: Loaded<Meta>| {
+    let renew = |db: &Connection, version, mut read: Read| {
+        let meta = &mut read.meta;
         let mut sums = Sums::default();
         if version < PARTED {
             let Meta { total, epoch, .. } = &mut meta.record;
@@ -54,7 +64,7 @@ pub(super) fn open(file: &Path, options: &JournalOptions) -> Result<Opened<Loade
             meta.record.total = meta.record.total.wrapping_add(unknown_addressees(db, meta.at)?);
         }
         meta.sum = write(&mut db.prepare(Meta::REPLACE)?, &meta.record, meta.at, &mut sums)?;
-        Ok(meta)
+        Ok(read)
     };
     let JournalOptions { durability, cut, .. } = *options;
     Opening { format: FORMAT, durability, cut, fill: &fill, read: &read, renew: &renew }.open(file)

@@ -16,6 +16,7 @@ use super::error::StoreError;
 use super::mail::{Gone, StatusRow};
 use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
+use super::writer::JournalFeeder;
 use crate::runtime::principal::{Principal, TokenHash};
 use crate::runtime::sqlite::FileProblem;
 
@@ -30,6 +31,8 @@ pub(crate) struct JournalQuery {
     /// The reading thread with another connection; none on a simulated clock, where nothing may happen on other
     /// threads.
     thread: Option<Sender<Work>>,
+    /// Brings the tables up to date; none where they always are.
+    feeder: Option<JournalFeeder>,
     secret: Arc<[u8; 32]>,
     file: Arc<Path>,
 }
@@ -169,7 +172,7 @@ impl JournalQuery {
     ///
     /// # Errors
     /// [`StoreError`] if the file is missing, no journal or unreadable, or if no thread can be started.
-    pub(crate) fn open(file: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(file: &Path, feeder: Option<JournalFeeder>) -> Result<Self, StoreError> {
         let reader = JournalReader::join(file)?;
         let (inbox, work) = channel::<Work>();
         let run = move || {
@@ -179,17 +182,23 @@ impl JournalQuery {
         };
         let thread = std::thread::Builder::new().name("journal-read".into()).spawn(run);
         thread.map_err(|error| FileProblem::from(error).of(file))?;
-        Ok(Self { thread: Some(inbox), ..Self::here(file)? })
+        Ok(Self { thread: Some(inbox), feeder, ..Self::here(file)? })
     }
 
-    /// Opens a journal as [`open`](Self::open) does, to be read on the calling threads.
+    /// Opens a journal as [`open`](Self::open) does, to be read on the calling threads. Its tables must have all steps.
     ///
     /// # Errors
     /// [`StoreError`] if the file is missing, no journal or unreadable.
     pub(crate) fn here(file: &Path) -> Result<Self, StoreError> {
         let reader = JournalReader::join(file)?;
         let secret = reader.at_one_moment(|reader| reader.key())?;
-        Ok(Self { here: Arc::new(Mutex::new(reader)), thread: None, secret: secret.into(), file: file.into() })
+        Ok(Self {
+            here: Arc::new(Mutex::new(reader)),
+            thread: None,
+            feeder: None,
+            secret: secret.into(),
+            file: file.into(),
+        })
     }
 
     /// Returns the secret of the organism.
@@ -298,6 +307,17 @@ impl JournalQuery {
         self.run(move |_| Ok(work())).await
     }
 
+    /// Waits until the tables have all steps that were confirmed before.
+    async fn feed(&self) -> Result<(), QueryError> {
+        match &self.feeder {
+            Some(feeder) if !feeder.feed().await => {
+                let message = "its last steps can't be written to its tables any more";
+                Err(Arc::new(FileProblem::Failed(message.to_owned()).of(&self.file)).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads on the calling thread.
     fn read<T>(&self, read: impl FnOnce(&JournalReader) -> Result<T, FileProblem>) -> Result<T, QueryError> {
         let reader = self.here.lock().unwrap_or_else(PoisonError::into_inner);
@@ -310,6 +330,7 @@ impl JournalQuery {
         work: impl FnOnce(&JournalReader) -> Result<T, FileProblem> + Send + 'static,
     ) -> Result<T, QueryError> {
         let Some(inbox) = &self.thread else { return self.read(work) };
+        self.feed().await?;
         let (tell, told) = oneshot::channel();
         let work = move |reader: Result<&JournalReader, &Arc<StoreError>>| {
             let read = reader.map_err(Arc::clone).and_then(|reader| reader.told(work(reader)).map_err(Arc::new));

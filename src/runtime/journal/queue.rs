@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use systole_core::core::CoreId;
@@ -10,14 +11,15 @@ use systole_core::core::catch_panic::catch_panic;
 use systole_core::journal::{Journal, JournalError, JournalErrorKind, Step};
 use systole_core::vocab::{Partitions, Time};
 
+use super::batch::FEW;
 use super::writer::{Adopted, Told, Written};
 use crate::runtime::clock::Clock;
 
 /// The most steps of one transaction.
-pub(super) const BATCH: usize = 64;
+pub(super) const BATCH: usize = 256;
 
-/// The most steps that the shard itself writes. More of them are work for two threads.
-pub(super) const FEW: usize = 4;
+/// Time without work of its own after which the writer's thread feeds the journal's tables.
+const IDLE: Duration = Duration::from_millis(20);
 
 /// The most transactions that a shard writes before it turns to its other work.
 const ROUNDS: usize = 2;
@@ -30,6 +32,8 @@ pub(super) struct Queue {
     bell: Condvar,
     /// True if shards write, too.
     shared: bool,
+    /// True if the tables of the journal have all steps that the cores have been told of.
+    fed: Arc<AtomicBool>,
 }
 
 struct State {
@@ -58,6 +62,10 @@ pub(super) enum Order {
         partitions: Partitions,
         adopted: Adopted,
     },
+    /// The tables of the journal get the steps before.
+    Feed {
+        fed: Written,
+    },
 }
 
 /// Reason why no more steps come.
@@ -72,6 +80,7 @@ pub(super) enum End {
 /// The next work of the writer's thread.
 pub(super) enum Turn {
     Write(Pen),
+    Feed(Pen),
     Tidy(Pen),
     End(Pen, End),
     Failed(JournalError),
@@ -83,6 +92,7 @@ pub(super) struct Pen {
     cores: Vec<CoreId>,
     told: Told,
     batch: Batch,
+    fed: Arc<AtomicBool>,
 }
 
 /// Steps of one transaction, and the last of each core.
@@ -93,13 +103,21 @@ struct Batch {
     beside: Vec<Written>,
     /// Partitions that are taken over after the steps.
     adopt: Option<(Partitions, Adopted)>,
+    /// Those who wait for the tables to have the steps.
+    feed: Vec<Written>,
 }
 
 impl Queue {
     /// Makes a queue with a pen, which shards use as well if it is `shared`.
     pub(super) fn new(pen: Pen, shared: bool) -> Self {
+        let fed = pen.fed.clone();
         let state = State { orders: VecDeque::new(), pen: Some(pen), wanted: false, end: None, failed: None };
-        Self { state: Mutex::new(state), bell: Condvar::new(), shared }
+        Self { state: Mutex::new(state), bell: Condvar::new(), shared, fed }
+    }
+
+    /// Tells whether the tables of the journal have all steps that the cores have been told of.
+    pub(super) fn is_fed(&self) -> bool {
+        self.fed.load(Ordering::Acquire)
     }
 
     /// Adds a step. Wakes the writer's thread unless a shard may write the step at the next flush.
@@ -123,7 +141,9 @@ impl Queue {
     pub(super) fn flush(&self) {
         let mut state = self.lock();
         for _ in 0..ROUNDS {
-            let few = self.shared && state.end.is_none() && (1..=FEW).contains(&state.orders.len());
+            // Until the tables have all steps, a transaction may be a long feed.
+            let few = self.is_fed() && state.orders.iter().all(|order| !matches!(order, Order::Feed { .. }));
+            let few = few && self.shared && state.end.is_none() && (1..=FEW).contains(&state.orders.len());
             let Some(mut pen) = state.pen.take_if(|_| few) else { break };
             pen.fill(&mut state.orders);
             drop(state);
@@ -141,15 +161,15 @@ impl Queue {
         self.bell.notify_one();
     }
 
-    /// Waits for work for the writer's thread, until the time to tidy at the latest. If steps are there at once,
-    /// gathers more for at most `gather`.
+    /// Waits for work for the writer's thread, until the time to tidy at the latest, or until it was idle for a while and
+    /// the tables lack steps. If steps are there at once, gathers more for at most `gather`.
     pub(super) fn turn(&self, clock: &Clock, tidy: Time, gather: Duration) -> Turn {
-        let (mut state, mut gather) = (self.lock(), gather);
+        let (mut state, mut gather, feed) = (self.lock(), gather, clock.now().after(IDLE));
         loop {
             if let Some(error) = &state.failed {
                 return Turn::Failed(error.clone());
             }
-            let left = clock.until(tidy);
+            let left = clock.until(if self.is_fed() { tidy } else { tidy.min(feed) });
             let due = !state.orders.is_empty() || state.end.is_some() || left.is_zero();
             if let Some(pen) = state.pen.take_if(|_| due) {
                 return self.begin(state, pen, gather);
@@ -173,6 +193,7 @@ impl Queue {
         match state.end {
             _ if !pen.batch.is_empty() => Turn::Write(pen),
             Some(end) => Turn::End(pen, end),
+            None if !self.is_fed() => Turn::Feed(pen),
             None => Turn::Tidy(pen),
         }
     }
@@ -213,7 +234,8 @@ impl Queue {
 impl Pen {
     /// Makes the pen of a recovered journal for these cores, which hear of an error.
     pub(super) fn new(journal: Box<dyn Journal>, cores: Vec<CoreId>, told: Told) -> Self {
-        Self { journal, cores, told, batch: Batch::default() }
+        let fed = Arc::new(AtomicBool::new(journal.is_fed()));
+        Self { journal, cores, told, batch: Batch::default(), fed }
     }
 
     /// Takes the orders of one transaction.
@@ -230,19 +252,40 @@ impl Pen {
     /// The journal's error; all cores have received it.
     pub(super) fn write(self) -> Result<Self, JournalError> {
         let write = |pen: &mut Self| {
-            let Self { journal, told, batch, .. } = pen;
+            let Self { journal, told, batch, fed, .. } = pen;
             if !batch.steps.is_empty() {
                 journal.append(&batch.steps)?;
+                // Before anyone is told of them.
+                fed.store(journal.is_fed(), Ordering::Release);
             }
             batch.steps.clear();
             batch.last.drain(..).for_each(|(core, number)| told(core, Ok(number)));
             batch.beside.drain(..).for_each(|written| written());
             if let Some((partitions, adopted)) = batch.adopt.take() {
                 adopted(journal.adopt(&partitions)?);
+                fed.store(journal.is_fed(), Ordering::Release);
+            }
+            if !batch.feed.is_empty() {
+                journal.feed()?;
+                fed.store(journal.is_fed(), Ordering::Release);
+                batch.feed.drain(..).for_each(|fed| fed());
             }
             Ok(())
         };
         self.act(write).map(|(pen, ())| pen)
+    }
+
+    /// Makes the tables of the journal have all steps.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn feed(self) -> Result<Self, JournalError> {
+        let feed = |pen: &mut Self| {
+            pen.journal.feed()?;
+            pen.fed.store(pen.journal.is_fed(), Ordering::Release);
+            Ok(())
+        };
+        self.act(feed).map(|(pen, ())| pen)
     }
 
     /// Deletes some ended rows; returns whether there may be more.
@@ -258,7 +301,12 @@ impl Pen {
     /// # Errors
     /// As [`write`](Self::write).
     pub(super) fn close(self) -> Result<(), JournalError> {
-        self.act(|pen| pen.journal.close()).map(drop)
+        let close = |pen: &mut Self| {
+            pen.journal.close()?;
+            pen.fed.store(true, Ordering::Release);
+            Ok(())
+        };
+        self.act(close).map(drop)
     }
 
     fn act<T>(mut self, act: impl FnOnce(&mut Self) -> Result<T, JournalError>) -> Result<(Self, T), JournalError> {
@@ -278,7 +326,7 @@ impl Pen {
 
 impl Batch {
     fn is_empty(&self) -> bool {
-        self.steps.is_empty() && self.adopt.is_none()
+        self.steps.is_empty() && self.adopt.is_none() && self.feed.is_empty()
     }
 
     fn take(&mut self, order: Order) {
@@ -294,6 +342,7 @@ impl Batch {
                 self.steps.push(step);
                 self.beside.push(written);
             }
+            Order::Feed { fed } => self.feed.push(fed),
             Order::Adopt { partitions, adopted } => self.adopt = Some((partitions, adopted)),
         }
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Params, Row};
 use systole_core::journal::{
@@ -12,6 +13,7 @@ use systole_core::journal::{
 use systole_core::vocab::{IdKey, MessageId, ThreadId, Time};
 use uuid::Uuid;
 
+use super::batch::BatchRow;
 use super::error::StoreError;
 use super::fan::SettledRow;
 use super::open::meta;
@@ -19,9 +21,14 @@ use super::records::Redrive;
 use super::row::{Record, load};
 use super::schema::{FORMAT, PARTED};
 use super::sum::Sums;
+use super::{Durability, JournalOptions, SqliteJournal};
 #[cfg(feature = "gateway")]
 use crate::runtime::sqlite::transaction;
 use crate::runtime::sqlite::{Database, FileProblem, beside, join_to_read, open_to_read, used};
+
+/// Attempts to read a journal whose last steps another process may be writing to its tables.
+const TRIES: u32 = 25;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Reads a journal, whether its organism runs or not, in one transaction and without changing it.
 #[derive(Debug)]
@@ -53,6 +60,8 @@ pub struct Stat {
     pub waiting_messages: u64,
     /// Messages that their clients have not read.
     pub unread_egress: u64,
+    /// Batches of steps that the tables don't have yet; the other counts are those of the tables.
+    pub batches: u64,
     /// Dead letters.
     pub dead_letters: u64,
     /// Ended threads that are kept.
@@ -119,12 +128,34 @@ pub enum HistoryRecord {
 }
 
 impl JournalReader {
-    /// Opens a journal for reading.
+    /// Opens a journal for reading. If its process was killed, its last steps are written to its tables before.
     ///
     /// # Errors
-    /// [`StoreError`] if the file is missing, no journal or unreadable.
+    /// [`StoreError`] if the file is missing, no journal or unreadable, or if its last steps can't be written.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
+        for _ in 0..TRIES {
+            let reader = Self::of(file, open_to_read(file, FORMAT))?;
+            if !reader.told(reader.is_left_behind())? {
+                return reader.begin();
+            }
+            drop(reader);
+            let options = JournalOptions::new([0; 32]).durability(Durability::Power);
+            match SqliteJournal::open(file, &options) {
+                // The other process writes them, or is a start, which does that first.
+                Err(StoreError { problem: FileProblem::InUse { .. }, .. }) => std::thread::sleep(PAUSE),
+                Err(StoreError { problem: FileProblem::ReadOnly, .. }) => return Err(FileProblem::Unfed.of(file)),
+                opened => drop(opened?),
+            }
+        }
         Self::of(file, open_to_read(file, FORMAT))?.begin()
+    }
+
+    /// Tells whether the tables lack steps, and no process writes them.
+    fn is_left_behind(&self) -> Result<bool, FileProblem> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM batch)";
+        Ok(self.has::<BatchRow>()?
+            && self.db.query_row(sql, [], |row| row.get(0))?
+            && self.db.file().writer()?.is_none())
     }
 
     /// Opens a journal that this process has open already.
@@ -295,6 +326,7 @@ impl JournalReader {
             open_threads: count("thread WHERE ended IS NULL")?,
             waiting_messages: count("message WHERE ended IS NULL")?,
             unread_egress: count("egress WHERE ended IS NULL")?,
+            batches: if self.has::<BatchRow>()? { count("batch")? } else { 0 },
             dead_letters: count("letter")?,
             kept_threads: count("thread WHERE ended IS NOT NULL")?,
             kept_messages: count("message WHERE ended IS NOT NULL")?,

@@ -85,7 +85,9 @@ impl Record for MessageRecord {
         "number = ?1",
         "ended",
         "number, place, thread, id, sender, in_reply_to, answers, state, due, owes, kind, body, attempts",
-        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?",
+        "ended, ending",
+        "?, ?"
     );
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {

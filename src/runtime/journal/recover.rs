@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use rusqlite::{Connection, Params};
+use rusqlite::{Connection, Params, Row};
 use systole_core::journal::{
     FanId, FanRecord, MailRecord, MailStatus, MessageRecord, Number, OpenMail, Recovered, SubmissionRecord,
 };
 use systole_core::vocab::ThreadId;
+use uuid::Uuid;
 
 use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::Meta;
+use super::pending::Pending;
 use super::records::Redrive;
 use super::row::{Record, load};
 use super::sum::Sums;
@@ -109,6 +111,32 @@ pub(super) struct Known {
     pub(super) budgeted: HashSet<Number>,
     /// Roots of conversations.
     pub(super) roots: HashSet<ThreadId>,
+    /// Rows of the present transaction.
+    pub(super) pending: Pending,
+}
+
+impl Known {
+    /// Reads the facts from the tables.
+    pub(super) fn read(db: &Connection) -> Result<Self, FileProblem> {
+        let numbers = |sql: &str| -> Result<HashSet<Number>, FileProblem> {
+            let number = |row: &Row<'_>| row.get(0).map(i64::cast_unsigned);
+            Ok(db.prepare(sql)?.query_map([], number)?.collect::<Result<_, _>>()?)
+        };
+        let id = |row: &Row<'_>| Ok(ThreadId::from_uuid(Uuid::from_bytes(row.get(0)?)));
+        let roots = "SELECT id FROM thread WHERE ended IS NULL AND root = number";
+        Ok(Self {
+            noted: numbers(
+                "SELECT message FROM note WHERE ended IS NULL \
+                 UNION SELECT message FROM fan WHERE ended IS NULL AND requests IS NOT NULL",
+            )?,
+            holding: numbers(
+                "SELECT thread FROM fan WHERE ended IS NULL UNION SELECT thread FROM remembered WHERE ended IS NULL",
+            )?,
+            budgeted: numbers("SELECT thread FROM budget WHERE ended IS NULL")?,
+            roots: db.prepare(roots)?.query_map([], id)?.collect::<Result<_, _>>()?,
+            pending: Pending::default(),
+        })
+    }
 }
 
 /// Collects the facts after a recovery.
@@ -120,6 +148,7 @@ pub(super) fn known(recovered: &Recovered) -> Known {
         budgeted: recovered.budgets.iter().map(|budget| budget.thread).collect(),
         noted: called.chain(recovered.notes.iter().map(|note| note.message)).collect(),
         roots: recovered.threads.iter().filter(|thread| thread.root == thread.number).map(|root| root.id).collect(),
+        pending: Pending::default(),
     }
 }
 

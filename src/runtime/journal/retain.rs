@@ -67,15 +67,25 @@ impl Retain {
         self.now
     }
 
+    /// Notes the time of the last step.
+    pub(super) fn go_on(&mut self, at: i64) {
+        self.now = self.now.max(at);
+    }
+
     /// Counts steps, the last of which was made at `at`, and sweeps after every [`EVERY`] of them.
     pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<Swept, FileProblem> {
-        self.now = self.now.max(at);
+        self.go_on(at);
         self.steps += steps;
-        if self.steps < EVERY {
-            return Ok(Swept::default());
+        let mut swept = Swept::default();
+        while self.steps >= EVERY {
+            self.steps -= EVERY;
+            let more = self.sweep(db)?;
+            if more.rows == 0 {
+                self.steps %= EVERY;
+            }
+            swept.add(&more);
         }
-        self.steps = 0;
-        self.sweep(db)
+        Ok(swept)
     }
 
     /// Tells whether a row is past its retention at a time.
@@ -152,6 +162,12 @@ impl Retain {
 }
 
 impl Swept {
+    fn add(&mut self, more: &Self) {
+        self.rows += more.rows;
+        self.sum = self.sum.wrapping_add(more.sum);
+        self.last = self.last.max(more.last);
+    }
+
     fn row(&mut self, ended: i64) {
         self.rows += 1;
         self.last = self.last.max(ended);

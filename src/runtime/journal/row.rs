@@ -28,6 +28,13 @@ pub(super) trait Record: Sized {
     const SELECT: &'static str;
     /// Reads the sum of the row of a key, 0 if it has ended, and when it came.
     const REPLACED: &'static str;
+    /// Reads the open row of a key as [`SELECT`](Self::SELECT) does.
+    const OPEN: &'static str;
+    /// Deletes the row of a key.
+    const DELETE: &'static str;
+    /// Writes a new row that may have ended: the columns of [`cells`](Self::cells), `sum`, `at`, `ended`; and `ending`,
+    /// for messages.
+    const FINAL: &'static str;
 
     /// Passes the columns on, in order.
     fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()>;
@@ -40,6 +47,9 @@ pub(super) trait Record: Sized {
 /// ended, its columns and as many marks.
 macro_rules! statements {
     ($table:literal, $key:literal, $ended:literal, $columns:literal, $marks:literal) => {
+        statements!($table, $key, $ended, $columns, $marks, "ended", "?");
+    };
+    ($table:literal, $key:literal, $ended:literal, $columns:literal, $marks:literal, $end:literal, $mark:literal) => {
         const TABLE: &'static str = $table;
         const INSERT: &'static str = statements!("INSERT", $table, $columns, $marks);
         const REPLACE: &'static str = statements!("REPLACE", $table, $columns, $marks);
@@ -49,6 +59,33 @@ macro_rules! statements {
         const SELECT: &'static str = concat!("SELECT ", $columns, ", sum, at, ", $ended, " FROM ", $table, " ");
         const REPLACED: &'static str =
             concat!("SELECT iif(", $ended, " IS NULL, sum, 0), at FROM ", $table, " WHERE ", $key);
+        const OPEN: &'static str = concat!(
+            "SELECT ",
+            $columns,
+            ", sum, at, ",
+            $ended,
+            " FROM ",
+            $table,
+            " WHERE ",
+            $key,
+            " AND ",
+            $ended,
+            " IS NULL"
+        );
+        const DELETE: &'static str = concat!("DELETE FROM ", $table, " WHERE ", $key);
+        const FINAL: &'static str = concat!(
+            "INSERT INTO ",
+            $table,
+            " (",
+            $columns,
+            ", sum, at, ",
+            $end,
+            ") VALUES (",
+            $marks,
+            ", ?, ?, ",
+            $mark,
+            ")"
+        );
     };
     ($verb:literal, $table:literal, $columns:literal, $marks:literal) => {
         concat!($verb, " INTO ", $table, " (", $columns, ", sum, at) VALUES (", $marks, ", ?, ?)")
@@ -63,8 +100,37 @@ pub(super) fn write<R: Record>(
     at: i64,
     sums: &mut Sums,
 ) -> rusqlite::Result<i64> {
+    let (sum, _) = bind(statement, record, (at, None), sums)?;
+    statement.raw_execute()?;
+    Ok(sum)
+}
+
+/// Writes a row by [`Record::FINAL`], and returns its sum.
+pub(super) fn write_final<R: Record>(
+    statement: &mut Statement<'_>,
+    record: &R,
+    times: (i64, Option<i64>),
+    ending: Option<&str>,
+    sums: &mut Sums,
+) -> rusqlite::Result<i64> {
+    let (sum, column) = bind(statement, record, times, sums)?;
+    statement.raw_bind_parameter(column + 1, times.1)?;
+    if statement.parameter_count() > column + 1 {
+        statement.raw_bind_parameter(column + 2, ending)?;
+    }
+    statement.raw_execute()?;
+    Ok(sum)
+}
+
+/// Binds the columns of a record, its sum and the time at which it came; returns the sum and the number of columns.
+fn bind<R: Record>(
+    statement: &mut Statement<'_>,
+    record: &R,
+    times: (i64, Option<i64>),
+    sums: &mut Sums,
+) -> rusqlite::Result<(i64, usize)> {
     let mut column = 0;
-    let sum = sums.sum::<R, _>((at, None), |columns| {
+    let sum = sums.sum::<R, _>(times, |columns| {
         record.cells(&mut |cell| {
             column += 1;
             match &cell {
@@ -77,9 +143,8 @@ pub(super) fn write<R: Record>(
         })
     })?;
     statement.raw_bind_parameter(column + 1, sum)?;
-    statement.raw_bind_parameter(column + 2, at)?;
-    statement.raw_execute()?;
-    Ok(sum)
+    statement.raw_bind_parameter(column + 2, times.0)?;
+    Ok((sum, column + 2))
 }
 
 /// A row whose sum was checked.

@@ -15,6 +15,7 @@ pub(super) const FORMAT: Format = Format {
         include_str!("addressee.sql"),
         include_str!("budget.sql"),
         include_str!("partition.sql"),
+        include_str!("batch.sql"),
     ],
 };
 
@@ -26,3 +27,6 @@ pub(super) const TIMED: i64 = 6;
 
 /// The first version with partitions, with numbers that count to 2^39 in an epoch, and with sums that are XXH3.
 pub(super) const PARTED: i64 = 8;
+
+/// The first version with batches.
+pub(super) const BATCHED: i64 = 9;

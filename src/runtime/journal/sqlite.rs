@@ -8,10 +8,10 @@ use systole_core::vocab::{Partitions, Time};
 
 use super::JournalOptions;
 use super::adopt::read;
-use super::apply::Apply;
+use super::batch::Batches;
 use super::error::StoreError;
 use super::meta::Meta;
-use super::open::open;
+use super::open::{Read, open};
 use super::recover::{Known, known, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
@@ -21,13 +21,15 @@ use crate::runtime::sqlite::{Cut, Database, FileProblem, Opened, truncate_log, w
 /// A journal in an SQLite file.
 ///
 /// One writer at a time: the opener holds a lock on the file until this value is dropped or its process ends. Each
-/// [`append`](Journal::append) is one transaction. After an error every operation fails.
+/// [`append`](Journal::append) is one transaction, which writes a batch or the tables (see `batch`). After an error every operation fails.
 pub struct SqliteJournal {
     pub(super) db: Database,
     pub(super) file: PathBuf,
     pub(super) meta: Meta,
     pub(super) known: Known,
     pub(super) retain: Retain,
+    /// The batches in the file.
+    pub(super) batches: Batches,
     cut: Option<Cut>,
     failed: Option<String>,
     pub(super) sums: Sums,
@@ -40,7 +42,8 @@ impl SqliteJournal {
     /// [`StoreError`] if the file is in use, no journal, of a later program, damaged, or can't be written. It is left
     /// unchanged.
     pub fn open(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
-        let Opened { db, read: meta, cut } = open(file, options).map_err(|problem| problem.of(file))?;
+        let Opened { db, read: Read { meta, batches }, cut } =
+            open(file, options).map_err(|problem| problem.of(file))?;
         if let Some(cut) = cut.filter(Cut::is_damage) {
             tracing::error!(file = %file.display(), at = cut.at, transactions = cut.lost,
                 "finished transactions are missing at the end of the journal's log, as after a loss of power");
@@ -48,16 +51,22 @@ impl SqliteJournal {
             tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
                 "the end of the journal's log was not written whole, and is cut off");
         }
-        Ok(Self {
+        let mut journal = Self {
             db,
             file: file.to_owned(),
             meta: meta.record,
             known: Known::default(),
             retain: Retain::new(options.retention, meta.at),
+            batches,
             cut,
             failed: None,
             sums: Sums::default(),
-        })
+        };
+        if !journal.batches.is_empty() {
+            journal.known = Known::read(&journal.db).map_err(|problem| problem.of(file))?;
+            journal.feed_all()?;
+        }
+        Ok(journal)
     }
 
     /// The incomplete end of the log that was cut off when the journal was opened.
@@ -108,18 +117,20 @@ impl fmt::Debug for SqliteJournal {
 
 impl Journal for SqliteJournal {
     fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
-        self.transaction(|journal| {
-            let Self { db, meta, known, sums, retain, .. } = journal;
-            let mut apply = Apply::after(retain.now(), db, meta, known, sums);
-            steps.iter().try_for_each(|step| apply.step(step))?;
-            let (meta, at) = (apply.meta(meta), apply.at);
-            Ok(meta.after(&retain.after(db, steps.len(), at)?))
-        })?;
-        Ok(())
+        Ok(self.write_steps(steps)?)
+    }
+
+    fn is_fed(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    fn feed(&mut self) -> Result<(), JournalError> {
+        Ok(self.feed_all()?)
     }
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
         let mut recovered = Recovered::default();
+        self.feed_all()?;
         self.transaction(|journal| {
             recovered = recover(&journal.db, &journal.meta)?;
             journal.known = known(&recovered);
@@ -131,6 +142,7 @@ impl Journal for SqliteJournal {
 
     fn adopt(&mut self, partitions: &Partitions) -> Result<Recovered, JournalError> {
         let mut recovered = Recovered::default();
+        self.feed_all()?;
         self.transaction(|journal| {
             let epoch = journal.meta.next_epoch()?;
             recovered = Recovered { key: journal.meta.key, epoch, crashed: true, ..read(&journal.db, partitions)? };
@@ -140,6 +152,7 @@ impl Journal for SqliteJournal {
     }
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+        self.feed_all()?;
         let is_due = self.retain.is_due(&self.db, now).map_err(|problem| problem.of(&self.file))?;
         // An idle organism, too, learns that its files are gone: by a transaction, which fails then.
         if !is_due && self.db.judge_place().is_ok() {
@@ -153,6 +166,7 @@ impl Journal for SqliteJournal {
     }
 
     fn close(&mut self) -> Result<(), JournalError> {
+        self.feed_all()?;
         self.transaction(|journal| Ok(Meta { running: false, ..journal.meta.clone() }))?;
         // A copy of the file alone should be complete. SQLite writes the log back with the last connection to it, but
         // connections that only read may be closed later, and can't write.

@@ -5,6 +5,7 @@ use systole_core::journal::{
     RememberedRecord, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 
+use super::batch::{BatchRow, Batches};
 use super::error::StoreError;
 use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow, TakenOver};
@@ -90,6 +91,10 @@ impl JournalReader {
         if self.has::<BudgetRecord>()? {
             check.rows::<BudgetRecord>()?;
         }
+        if self.has::<BatchRow>()? {
+            check.rows::<BatchRow>()?;
+            check.batches()?;
+        }
         let known = meta(&self.db, &mut self.sums())?.record.total;
         if check.verdict.faults.is_empty() && check.total != known {
             check.fault("rows are missing, or come from another time".to_owned());
@@ -133,6 +138,16 @@ impl Check<'_> {
             if found != "ok" {
                 self.verdict.faults.push(found.replace('\n', " "));
             }
+        }
+        Ok(())
+    }
+
+    /// Checks that the steps of all batches can be applied after a crash.
+    fn batches(&mut self) -> Result<(), FileProblem> {
+        let meta = meta(&self.reader.db, &mut self.reader.sums())?.record;
+        match Batches::check(&self.reader.db, &meta) {
+            Err(FileProblem::Damaged { what }) => self.fault(what),
+            other => drop(other?),
         }
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::sync::Arc;
+#[cfg(feature = "gateway")]
+use std::sync::Weak;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -34,11 +36,12 @@ pub(crate) type Adopted = Box<dyn FnOnce(Recovered) + Send>;
 
 /// The thread that writes the journal of an organism.
 ///
-/// It takes the steps of all cores in the order in which they come, at most 64, and writes them in one transaction; an
+/// It takes the steps of all cores in the order in which they come, at most 256, and writes them in one transaction; an
 /// idle writer starts at once. After a transaction, each core with steps in it receives the number of its last one.
-/// While no steps come, the thread deletes rows that are past their retention: at the start, and each minute. After an
-/// error all cores receive it once, and nothing more is written. Without [`close`](Self::close) the thread ends when
-/// the last sender is dropped, and leaves the journal as a crash would.
+/// While no steps come, the thread feeds the tables of the journal, if they lack steps, and deletes rows that are past
+/// their retention: at the start, and each minute. After an error all cores receive it once, and nothing more is
+/// written. Without [`close`](Self::close) the thread ends when the last sender is dropped, and leaves the journal as a
+/// crash would.
 ///
 /// Where a transaction does not wait for the disk, a shard with nothing else to do writes a few steps itself
 /// ([`JournalSender::flush`]): that is faster than the way to this thread and back.
@@ -82,10 +85,36 @@ impl JournalSender {
         self.0.0.put(Order::Adopt { partitions, adopted });
     }
 
+    /// Returns the feeder of the journal's tables.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn feeder(&self) -> JournalFeeder {
+        JournalFeeder(Arc::downgrade(&self.0.0))
+    }
+
     /// Writes the waiting steps if they are few, the transaction does not wait for the disk, and no other thread
     /// writes; otherwise leaves them to the writer's thread.
     pub(crate) fn flush(&self) {
         self.0.0.flush();
+    }
+}
+
+/// A request to bring the tables of a journal up to date, for those who read them. It keeps no queue alive.
+#[cfg(feature = "gateway")]
+#[derive(Debug, Clone)]
+pub(crate) struct JournalFeeder(Weak<Queue>);
+
+#[cfg(feature = "gateway")]
+impl JournalFeeder {
+    /// Waits until the tables have all steps that were confirmed before; `false` if they never will.
+    pub(crate) async fn feed(&self) -> bool {
+        let Some(queue) = self.0.upgrade().filter(|queue| !queue.is_fed()) else { return true };
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let fed = move || {
+            // The caller may have dropped its future.
+            let _ = tell.send(());
+        };
+        queue.put(Order::Feed { fed: Box::new(fed) });
+        told.await.is_ok() || queue.is_fed()
     }
 }
 
@@ -157,6 +186,7 @@ impl Work {
         loop {
             match self.queue.turn(&self.clock, self.tidy.next, self.gather) {
                 Turn::Write(pen) => self.queue.give_back(pen.write()),
+                Turn::Feed(pen) => self.queue.give_back(pen.feed()),
                 Turn::Tidy(pen) => {
                     let now = self.clock.now();
                     let tidied = pen.tidy(now).map(|(pen, more)| {
@@ -176,13 +206,15 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::{Receiver, channel};
     use std::thread::ThreadId;
 
     use systole_core::journal::{BudgetRecord, FailingJournal, MemoryJournal, Op};
     use systole_core::vocab::{Amounts, Budget};
 
-    use super::super::queue::{BATCH, FEW};
+    use super::super::batch::FEW;
+    use super::super::queue::BATCH;
     use super::*;
 
     /// Deadline of tests that wait for an event.
@@ -236,18 +268,18 @@ mod tests {
         assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)), "an idle writer begins at once");
         sender.send(CoreId(1), 1, step(1));
         // The thread is busy with that and some of these until it is signalled: more than a batch waits behind.
-        (2..=201).for_each(|number| sender.send(CoreId(number as u16 % 2), number, step(number)));
+        (2..=601).for_each(|number| sender.send(CoreId(number as u16 % 2), number, step(number)));
         drop(go);
         writer.close().unwrap();
         let told: Vec<_> = answers.iter().collect();
-        assert!(told.contains(&(CoreId(0), Ok(200))) && told.contains(&(CoreId(1), Ok(201))), "{told:?}");
+        assert!(told.contains(&(CoreId(0), Ok(600))) && told.contains(&(CoreId(1), Ok(601))), "{told:?}");
         for shard in [CoreId(0), CoreId(1)] {
             let numbers: Vec<_> =
                 told.iter().filter(|(of, _)| *of == shard).map(|(_, number)| number.clone()).collect();
             assert!(numbers.is_sorted_by_key(|number| number.clone().unwrap()), "{told:?}");
         }
         let batches = batches.lock().unwrap();
-        assert_eq!(batches.iter().sum::<usize>(), 202);
+        assert_eq!(batches.iter().sum::<usize>(), 602);
         assert!(batches.iter().all(|steps| *steps <= BATCH) && batches.contains(&BATCH), "{batches:?}");
         assert_eq!(batches.last(), Some(&0), "closed when all was written");
     }
@@ -452,6 +484,77 @@ mod tests {
             assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)), "it writes as before");
             writer.close().unwrap();
         }
+    }
+
+    /// A journal whose tables lack steps until it feeds them.
+    struct Lagging {
+        lacks: usize,
+        /// Steps that the tables have.
+        has: Arc<AtomicUsize>,
+        /// The number of steps at which feeding fails.
+        fails_at: usize,
+    }
+
+    impl Journal for Lagging {
+        fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+            self.lacks += steps.len();
+            Ok(())
+        }
+
+        fn recover(&mut self) -> Result<Recovered, JournalError> {
+            Ok(Recovered::default())
+        }
+
+        fn is_fed(&self) -> bool {
+            self.lacks == 0
+        }
+
+        fn feed(&mut self) -> Result<(), JournalError> {
+            let has = self.has.fetch_add(std::mem::take(&mut self.lacks), Ordering::SeqCst);
+            let full = || JournalError::new(JournalErrorKind::Full, "it fails, as it was told to");
+            if has >= self.fails_at { Err(full()) } else { Ok(()) }
+        }
+
+        fn close(&mut self) -> Result<(), JournalError> {
+            self.feed()
+        }
+    }
+
+    #[test]
+    fn an_idle_writer_feeds_the_tables() {
+        for durability in [Durability::Process, Durability::Power] {
+            let has = Arc::<AtomicUsize>::default();
+            let (writer, answers) = start(Lagging { lacks: 0, has: has.clone(), fails_at: 9 }, durability);
+            writer.sender().send(CoreId(0), 1, step(1));
+            writer.sender().flush();
+            assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)));
+            while has.load(Ordering::SeqCst) == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            writer.close().unwrap();
+        }
+    }
+
+    #[cfg(feature = "gateway")]
+    #[test]
+    fn who_reads_the_tables_waits_for_the_confirmed_steps() {
+        let has = Arc::<AtomicUsize>::default();
+        let (writer, answers) = start(Lagging { lacks: 0, has: has.clone(), fails_at: 100 }, Durability::Process);
+        let (sender, feeder) = (writer.sender(), writer.sender().feeder());
+        let feed = || crate::runtime::block_on(feeder.feed());
+        for number in 1..=100 {
+            sender.send(CoreId(0), number, step(number));
+            sender.flush();
+            assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(number)));
+            assert!(feed());
+            assert!(has.load(Ordering::SeqCst) >= number as usize);
+        }
+        sender.send(CoreId(0), 101, step(101));
+        sender.flush();
+        assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(101)));
+        assert!(!feed(), "the tables will never have that step");
+        writer.close().unwrap_err();
+        assert!(!feed());
     }
 
     #[test]

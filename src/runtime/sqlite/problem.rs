@@ -108,6 +108,11 @@ pub enum FileProblem {
     /// The file can't be written.
     #[error("it can't be written: let this user write the file and its folder")]
     ReadOnly,
+    /// The file can't be written, and its last steps are not in its tables yet.
+    #[error(
+        "its process was killed before its last steps were in its tables, and it can't be written: let this user write the file and its folder, or start its organism"
+    )]
+    Unfed,
     /// The organism was started too often.
     #[error("started too often: its last epoch is over, so move it away and start anew")]
     Worn,

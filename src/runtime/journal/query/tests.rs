@@ -21,7 +21,7 @@ impl Fixture {
         let file = std::env::temp_dir().join(format!("systole-test-{}-query-{name}", std::process::id()));
         let mut journal = SqliteJournal::open(&file, &JournalOptions::new([3; 32])).unwrap();
         journal.recover().unwrap();
-        let query = JournalQuery::open(&file).unwrap();
+        let query = JournalQuery::open(&file, None).unwrap();
         Self { journal, query, file }
     }
 

@@ -68,6 +68,7 @@ impl SqliteJournal {
         let taken = gateway.read(&pushes)?;
         let roots = self.roots().map_err(|problem| problem.of(&self.file))?;
         if !done {
+            self.feed_all()?;
             self.transaction(|journal| journal.write_taken(&taken, &roots))?;
         }
         let new = |sent: &OldSent| sent.accepted && !roots.contains(&sent.record.root);
@@ -135,7 +136,7 @@ impl SqliteJournal {
         }
         apply.at = now;
         apply.insert(&TakenOver)?;
-        Ok(apply.meta(meta))
+        apply.finish(meta)
     }
 }
 
@@ -168,10 +169,10 @@ impl Apply<'_> {
         let found: Option<i64> = self.db.prepare_cached(sql)?.query_row([number], |row| row.get(0)).optional()?;
         if found.is_none() {
             let Some(egress) = egress(submission, answer) else { return Ok(()) };
-            self.put(&egress, [number])?;
+            self.hold(egress)?;
         }
         // The gateway has received it.
-        self.end(over!("egress", "number = ?1", "?2"), &[number])
+        self.end_kept::<EgressRecord>([number], None, over!("egress", "number = ?1", "?2"))
     }
 }
 
