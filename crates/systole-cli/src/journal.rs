@@ -98,6 +98,9 @@ fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     page.line(format_args!("messages        {} waiting, {} kept", stat.waiting_messages, stat.kept_messages))?;
     page.line(format_args!("unread egress   {}", stat.unread_egress))?;
     page.line(format_args!("dead letters    {}", stat.dead_letters))?;
+    if stat.batches > 0 {
+        page.line(format_args!("batches         {} not in the tables yet", stat.batches))?;
+    }
     page.line(format_args!(
         "file            {} KiB, {} KiB used, log {} KiB",
         kib(sizes.0),

@@ -132,7 +132,31 @@ fn journal(file: &str) -> SqliteJournal {
     let steps =
         (0..).zip(steps).map(|(second, ops)| Step { ops, at: Time::from_nanos(START + second * 1_000_000_000) });
     journal.append(&steps.collect::<Vec<_>>()).unwrap();
+    journal.feed().unwrap();
     journal
+}
+
+#[test]
+fn steps_that_the_tables_lack_are_seen_once_their_process_has_ended() {
+    let folder = Folder::new("batches");
+    let file = folder.file();
+    let mut journal = journal(&file);
+    let step = |number| Step {
+        ops: vec![thread(number, Some(1), Owner::Listener(name("late")), 1)],
+        at: Time::from_nanos(START + 60_000_000_000),
+    };
+    journal.append(&(40..46).map(step).collect::<Vec<_>>()).unwrap();
+    let stat = || said(&["journal", "stat", &file]).1;
+    let lacking = stat();
+    assert!(lacking.contains("threads         3 open, 1 kept"), "{lacking}");
+    assert!(lacking.contains("batches         1 not in the tables yet"), "{lacking}");
+    assert_eq!(said(&["journal", "verify", &file]).0, 0);
+    // As when it is killed.
+    drop(journal);
+    let (_, listed, _) = said(&["thread", "tree", ROOT, "--journal", &file]);
+    assert_eq!(listed.matches("late").count(), 6, "{listed}");
+    let whole = stat();
+    assert!(whole.contains("threads         9 open, 1 kept") && !whole.contains("batches"), "{whole}");
 }
 
 #[test]
