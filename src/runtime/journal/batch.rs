@@ -24,7 +24,7 @@ use crate::runtime::sqlite::FileProblem;
 /// them are work for two threads.
 pub(super) const FEW: usize = 4;
 
-/// The most steps in batches. A feed of so many takes some 20 ms, in which no transaction begins.
+/// The most steps in batches. A feed of so many takes tens of milliseconds, in which no transaction begins.
 const STEPS: usize = 4096;
 
 /// The most bytes in batches.
