@@ -254,7 +254,7 @@ fn megabytes_of_one_thing_are_read_in_one_pass() {
 }
 
 /// Results of every document of the benchmarks, within the limits and without, as in `golden/hostile.txt`. With
-/// `BLESS=1` in the environment that file is written instead.
+/// `UPDATE_GOLDEN=1` in the environment that file is written instead.
 #[test]
 fn each_hostile_document_has_the_verdict_that_is_written_down() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hostile.txt");
@@ -272,7 +272,7 @@ fn each_hostile_document_has_the_verdict_that_is_written_down() {
         let (limited, free) = (verdict(&raw, &XmlLimits::default()), verdict(&raw, &XmlLimits::UNLIMITED));
         writeln!(actual, "{name} | {limited} | {free} | {emission}").unwrap();
     }
-    if std::env::var_os("BLESS").is_some() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, &actual).unwrap();
     }
     let expected = fs::read_to_string(&path).unwrap();

@@ -1,6 +1,6 @@
 //! Golden files of the repair stage: `NAME.in.xml` beside `NAME.out.xml` and `NAME.repairs`, or beside `NAME.err`.
 //!
-//! With `BLESS=1` in the environment, the test writes the expected files instead of comparing them.
+//! With `UPDATE_GOLDEN=1` in the environment, the test writes the expected files instead of comparing them.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::files::{beside, inputs, list, run, shape};
 
 #[test]
 fn golden_files() {
-    let bless = std::env::var_os("BLESS").is_some();
+    let bless = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut failures = Vec::new();
     for (name, path) in inputs("golden/repair", ".in.xml") {
         let raw = fs::read(&path).expect("a readable file");
