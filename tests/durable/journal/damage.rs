@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use systole::journal::{Journal, MemoryJournal, Recovered, Step};
 use systole::runtime::journal::{Durability, FileProblem, JournalOptions, JournalReader, SqliteJournal};
 
-use crate::story::{Dice, Folder, KEY, Story, content, open};
+use super::story::{Dice, Folder, KEY, Story, content, open};
 
 const STEPS: usize = 60;
 

@@ -12,8 +12,8 @@ use systole::runtime::journal::{FileProblem, JournalOptions, JournalReader, Rete
 use systole::vocab::Time;
 use systole_core::journal::{Journal, MemoryJournal, Op, Step};
 
-use crate::story::{Folder, KEY, Story, content, open};
-use crate::versions::noted;
+use super::story::{Folder, KEY, Story, content, open};
+use super::versions::noted;
 
 fn refusal(file: &Path) -> String {
     SqliteJournal::open(file, &JournalOptions::new(KEY)).unwrap_err().to_string()

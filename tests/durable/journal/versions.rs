@@ -12,12 +12,12 @@ use systole_core::journal::{
 };
 use uuid::Uuid;
 
-use crate::story::{Folder, KEY, Story, content, open};
+use super::story::{Folder, KEY, Story, content, open};
 
 /// Copies the file of an earlier version into a folder of its own.
 fn old_file(version: &str) -> Folder {
     let folder = Folder::new();
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/journal/{version}.journal"));
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/durable/journal/{version}.journal"));
     fs::copy(kept, folder.journal()).unwrap();
     folder
 }

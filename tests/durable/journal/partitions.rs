@@ -8,7 +8,7 @@ use systole_core::journal::{
 };
 use uuid::Uuid;
 
-use crate::story::{
+use super::story::{
     Dice, Folder, KEY, content, egress_record, fan_record, letter_record, message_record, name, open, payload, settled,
     thread_record,
 };

@@ -8,7 +8,7 @@ use systole::journal::{Journal, JournalError, JournalErrorKind};
 use systole::runtime::journal::{Durability, JournalOptions, SqliteJournal};
 use systole::runtime::{Organism, StartError};
 
-use crate::story::{Folder, KEY, Story, open};
+use super::story::{Folder, KEY, Story, open};
 
 fn kind_of_open(file: &Path) -> JournalErrorKind {
     let refused = SqliteJournal::open(file, &JournalOptions::new(KEY)).unwrap_err();

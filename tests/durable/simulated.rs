@@ -1,8 +1,6 @@
 //! Durable organisms on the simulated clock. A crash is a copy of the journal: another organism starts from it, and
 //! later actions of the first one have never happened.
 
-mod oracle;
-
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +13,7 @@ use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext}
 use systole::testing::Kit;
 use systole::vocab::{Partition, Partitions, ThreadId};
 
-use oracle::{Answered, Oracle, Question, answered, question};
+use crate::oracle::{Answered, Oracle, Question, answered, question};
 
 type Shared = Arc<Mutex<MemoryJournal>>;
 
@@ -30,7 +28,7 @@ macro_rules! payloads {
             }
 
             impl Payload for $type {
-                const NAMESPACE: &'static str = oracle::NAMESPACE;
+                const NAMESPACE: &'static str = crate::oracle::NAMESPACE;
                 const ROOT: &'static str = $root;
             }
 
@@ -377,7 +375,7 @@ fn a_deadline_is_the_same_after_a_crash() {
         "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>alice</from>\
          <deadline xmlns='urn:systole:meta:v1'>2031-05-07T12:01:00Z</deadline></meta>\
          <question xmlns='{}'><text>in time?</text></question></message>",
-        oracle::NAMESPACE
+        crate::oracle::NAMESPACE
     );
     kit.client("alice").send(envelope).unwrap();
     kit.advance(Duration::from_secs(30));
@@ -655,7 +653,7 @@ struct NumberedAsk {
 }
 
 impl Payload for NumberedAsk {
-    const NAMESPACE: &'static str = oracle::NAMESPACE;
+    const NAMESPACE: &'static str = crate::oracle::NAMESPACE;
     const ROOT: &'static str = "ask";
 }
 

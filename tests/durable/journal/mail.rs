@@ -16,8 +16,8 @@ use systole_core::journal::{Journal, MailRecord, MailState, MailStatus, Op, Owne
 use uuid::Uuid;
 
 #[cfg(feature = "gateway")]
-use crate::story::content;
-use crate::story::{Folder, KEY, Story, open};
+use super::story::content;
+use super::story::{Folder, KEY, Story, open};
 
 const HOUR: u64 = 3_600_000_000_000;
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use systole::journal::{Journal, MemoryJournal};
 
-use crate::story::{Folder, KEY, Story, open};
+use super::story::{Folder, KEY, Story, open};
 
 #[derive(Debug, Clone)]
 enum Act {

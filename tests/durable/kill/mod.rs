@@ -1,6 +1,6 @@
 //! Kills of a durable organism in a process of its own, at random places, by `kill -9`.
 //!
-//! `SYSTOLE_KILLS=1000 cargo test --test kill` kills it more often, `SYSTOLE_SEED=N` in another order.
+//! `SYSTOLE_KILLS=1000 cargo test --test durable kill` kills it more often, `SYSTOLE_SEED=N` in another order.
 
 mod organism;
 
@@ -146,7 +146,7 @@ struct Process {
 impl Process {
     fn start(journal: &Path, level: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this test is a program"))
-            .args(["process", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+            .args(["kill::process", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
             .env(JOURNAL, journal)
             .env(LEVEL, level)
             .stdin(Stdio::piped())

@@ -14,7 +14,7 @@ use systole_core::journal::{
 };
 use uuid::Uuid;
 
-use crate::story::{Folder, content, open};
+use super::story::{Folder, content, open};
 
 const DAY: u64 = 86_400_000_000_000;
 const BASE: u64 = 22_000 * DAY;
@@ -94,7 +94,7 @@ fn by_id(recovered: &Recovered) -> BTreeMap<u128, &OpenMail> {
 }
 
 fn notes() -> BTreeMap<String, String> {
-    let notes = include_str!("../fixtures/takeover/notes.txt");
+    let notes = include_str!("../../fixtures/takeover/notes.txt");
     notes.lines().filter_map(|line| line.rsplit_once(' ')).map(|(what, is)| (what.to_owned(), is.to_owned())).collect()
 }
 

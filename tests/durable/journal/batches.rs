@@ -8,7 +8,7 @@ use rusqlite::types::Value;
 use systole::journal::{Journal, MemoryJournal, Step};
 use systole::runtime::journal::{FileProblem, JournalOptions, JournalReader, SqliteJournal, StoreError};
 
-use crate::story::{Dice, Folder, KEY, Story, content, open};
+use super::story::{Dice, Folder, KEY, Story, content, open};
 
 /// More steps than a transaction writes to the tables if there is no batch.
 const BATCH: usize = 6;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use systole::journal::{Journal, MemoryJournal};
 use systole::runtime::journal::SqliteJournal;
 
-use crate::story::{Dice, Folder, KEY, Story, content, open};
+use super::story::{Dice, Folder, KEY, Story, content, open};
 
 const FILE: &str = "SYSTOLE_TEST_JOURNAL";
 const FROM: &str = "SYSTOLE_TEST_FROM";
@@ -44,7 +44,7 @@ fn child() {
 
 fn spawn(mut command: Command, folder: &Folder, from: usize) -> Child {
     command
-        .args(["kill::child", "--exact", "--nocapture"])
+        .args(["journal::kill::child", "--exact", "--nocapture"])
         .env(FILE, folder.journal())
         .env(FROM, from.to_string())
         .stdout(Stdio::piped())
