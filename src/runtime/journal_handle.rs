@@ -9,9 +9,7 @@ use systole_core::core::{CoreId, Input};
 use systole_core::journal::{Journal, JournalError, Step};
 
 use super::breakdown::Breakdown;
-#[cfg(feature = "gateway")]
-use super::journal::JournalFeeder;
-use super::journal::{Durability, JournalSender, JournalWriter, Written};
+use super::journal::{Durability, JournalFeeder, JournalSender, JournalWriter, Written};
 use super::journal_appender::{Ending, Following, Recoverable};
 use super::link::{Command, Links};
 use super::start::StartError;
@@ -135,7 +133,6 @@ impl JournalHandle {
     }
 
     /// Returns the feeder of the journal's tables; none where they always have all steps.
-    #[cfg(feature = "gateway")]
     pub(super) fn feeder(&self) -> Option<JournalFeeder> {
         match &self.hand {
             // Each step is a transaction of its own, which the journal writes to its tables.

@@ -26,9 +26,7 @@ use super::events::Events;
 #[cfg(feature = "testing")]
 use super::handover::Handover;
 use super::inbox::TaskBoard;
-#[cfg(feature = "gateway")]
-use super::journal::JournalFeeder;
-use super::journal::Takeover;
+use super::journal::{JournalFeeder, Takeover};
 use super::journal_appender::JournalAppender;
 use super::journal_handle::{JournalHandle, JournalKeeper};
 #[cfg(feature = "gateway")]
@@ -54,8 +52,7 @@ pub struct Organism {
     /// Files of an older gateway that were imported.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
     takeover: Mutex<Option<Takeover>>,
-    /// Brings the tables of the journal up to date for queries, where there is a journal.
-    #[cfg(feature = "gateway")]
+    /// Brings the tables of the journal up to date for those who read them, where there is a journal.
     feeder: Option<JournalFeeder>,
     /// Moves partitions between cores, where there is a journal.
     #[cfg(feature = "testing")]
@@ -177,7 +174,6 @@ impl Organism {
         }
         #[cfg(feature = "testing")]
         let handover = journal_handle.as_ref().map(|journal| Handover::new(shared.clone(), journal.handle()));
-        #[cfg(feature = "gateway")]
         let feeder = journal_handle.as_ref().and_then(|journal| journal.feeder());
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
         let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
@@ -201,7 +197,6 @@ impl Organism {
         let specs = specs.collect();
         let (alive, ended) = mpsc::channel(1);
         let organism = Self {
-            #[cfg(feature = "gateway")]
             feeder,
             #[cfg(feature = "testing")]
             handover,
@@ -260,12 +255,17 @@ impl Organism {
     }
 
     /// Waits until no message is queued and no handler runs or is parked. Delayed continues and boot handlers don't
-    /// count; calls of boot handlers do, and so does a question to a person.
+    /// count; calls of boot handlers do, and so does a question to a person. The tables of a journal then have everything,
+    /// for other processes that read it.
     ///
     /// # Cancel safety
     /// Dropping the future changes nothing.
     pub async fn run_until_idle(&self) {
         self.shared.links.busy().wait().await;
+        if let Some(feeder) = &self.feeder {
+            // A journal that can't be written ends the organism.
+            feeder.feed().await;
+        }
     }
 
     /// Ends the organism in order: closes the entrances, cancels pending continues and boot handlers, waits until no

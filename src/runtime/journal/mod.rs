@@ -58,9 +58,7 @@ pub use reader::{ConversationEntry, HistoryEntry, HistoryRecord, JournalReader, 
 pub use sqlite::SqliteJournal;
 pub use takeover::Takeover;
 pub use verify::VerifyReport;
-#[cfg(feature = "gateway")]
-pub(crate) use writer::JournalFeeder;
-pub(crate) use writer::{JournalSender, JournalWriter, Written};
+pub(crate) use writer::{JournalFeeder, JournalSender, JournalWriter, Written};
 
 /// File, durability and retention of an organism's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,7 @@
 //! The writer's thread of a journal.
 
 use std::io;
-use std::sync::Arc;
-#[cfg(feature = "gateway")]
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -86,7 +84,6 @@ impl JournalSender {
     }
 
     /// Returns the feeder of the journal's tables.
-    #[cfg(feature = "gateway")]
     pub(crate) fn feeder(&self) -> JournalFeeder {
         JournalFeeder(Arc::downgrade(&self.0.0))
     }
@@ -99,11 +96,9 @@ impl JournalSender {
 }
 
 /// A request to bring the tables of a journal up to date, for those who read them. It keeps no queue alive.
-#[cfg(feature = "gateway")]
 #[derive(Debug, Clone)]
 pub(crate) struct JournalFeeder(Weak<Queue>);
 
-#[cfg(feature = "gateway")]
 impl JournalFeeder {
     /// Waits until the tables have all steps that were confirmed before; `false` if they never will.
     pub(crate) async fn feed(&self) -> bool {
@@ -528,14 +523,15 @@ mod tests {
             writer.sender().send(CoreId(0), 1, step(1));
             writer.sender().flush();
             assert_eq!(answers.recv().unwrap(), (CoreId(0), Ok(1)));
-            while has.load(Ordering::SeqCst) == 0 {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            let is_fed = (0..DEADLINE.as_millis()).any(|_| {
+                std::thread::park_timeout(Duration::from_millis(1));
+                has.load(Ordering::SeqCst) > 0
+            });
+            assert!(is_fed, "waited {DEADLINE:?} for the tables");
             writer.close().unwrap();
         }
     }
 
-    #[cfg(feature = "gateway")]
     #[test]
     fn who_reads_the_tables_waits_for_the_confirmed_steps() {
         let has = Arc::<AtomicUsize>::default();
