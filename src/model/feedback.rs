@@ -15,7 +15,9 @@ pub(super) fn unfinished(finish: &Finish, max_tokens: u32) -> Option<Fault> {
     match finish {
         Finish::Whole => None,
         Finish::Cut => Some(fault(format!("an answer was cut off by a limit of tokens (max_tokens: {max_tokens})"))),
-        Finish::Withheld(why) => Some(fault(format!("an answer was held back by its provider: {why}"))),
+        Finish::Withheld(why) => {
+            Some(fault(format!("an answer is not whole: its provider ended it with the reason {why}")))
+        }
     }
 }
 

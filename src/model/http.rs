@@ -11,6 +11,7 @@ use systole_core::vocab::Name;
 use tokio::time::timeout;
 use url::Url;
 
+use super::conceal::conceal;
 use super::reply::Reply;
 use super::{Again, Completion, Growth, LlmError, ModelPrompt, Provider, Setback, anthropic, ollama, openai};
 use crate::outbound::http::{Client, Request, Response};
@@ -159,11 +160,10 @@ impl Http {
         Setback { message, detail: refusal(status.as_u16(), status.canonical_reason(), &said), again }
     }
 
-    /// A setback without the key, wherever the provider repeats it.
+    /// A setback without the key, wherever the provider repeats a part of it.
     fn concealed(&self, setback: Setback) -> Setback {
         let Some(key) = &self.key else { return setback };
-        let conceal = |text: String| if text.contains(key.as_str()) { text.replace(key.as_str(), "…") } else { text };
-        Setback { message: conceal(setback.message), detail: conceal(setback.detail), ..setback }
+        Setback { message: conceal(&setback.message, key), detail: conceal(&setback.detail, key), ..setback }
     }
 }
 

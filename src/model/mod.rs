@@ -16,6 +16,7 @@ mod anthropic;
 mod bucket;
 mod build;
 mod chat;
+mod conceal;
 mod feedback;
 mod growth;
 mod http;

@@ -146,9 +146,11 @@ def _element(name: str, value: Any, attributes: str = "") -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, enum.Enum):
-        return _text(value.value)
+        return "None" if value.value is None else _text(value.value)
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
+    if value is None or isinstance(value, (bytes, bytearray, dict, frozenset, list, set, tuple)):
+        raise TypeError(f"a value of the type {type(value).__name__} has no text in XML")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -20,6 +20,9 @@ use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::units;
 
+/// Time limit of work that an answer leaves behind: the end of its conversation among it, which a journal gets.
+const REST: Duration = Duration::from_millis(500);
+
 const HELP: &str = "\
 The organism starts, gets the message as from the client 'cli', and ends when it has answered. The payload of the answer \
 is printed on standard output. Events are not shown, and of the log only warnings and errors, unless SYSTOLE_LOG asks for more.
@@ -71,18 +74,19 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         let answered = tokio::select! {
             answer = answer => answer,
             _ = organism.broken() => Ok(None),
-            () = signals.stop() => return Ok(ExitCode::from(super::INTERRUPTED)),
+            () = signals.stop() => return Ok((ExitCode::from(super::INTERRUPTED), Duration::ZERO)),
         };
         // The answer counts as read once standard output has it.
         let code = answered.and_then(|answer| print(&stage.screen, answer, args.envelope));
         drop(conversation);
-        code
+        code.map(|code| (code, REST))
     };
     let code = runtime.block_on(async {
-        let code = exchange.await;
+        let ended = exchange.await;
         served.stop();
-        let _ = timeout(GRACE, organism.drain(Duration::ZERO)).await;
-        organism.breakdown().map_or(code, |why| Err(Failure::Broken(why)))
+        let rest = ended.as_ref().map_or(Duration::ZERO, |(_, rest)| *rest);
+        let _ = timeout(GRACE, organism.drain(rest)).await;
+        organism.breakdown().map_or(ended.map(|(code, _)| code), |why| Err(Failure::Broken(why)))
     });
     stage.screen.finish();
     // A read of standard input can't be interrupted.

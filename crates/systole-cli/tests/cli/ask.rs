@@ -107,6 +107,28 @@ fn an_answer_that_does_not_come_in_time_is_none() {
 }
 
 #[test]
+fn the_end_of_the_conversation_is_in_the_journal() {
+    let folder = fresh("closes");
+    std::fs::create_dir_all(&folder).unwrap();
+    let schema = Path::new(RUN).join("thing.xsd");
+    let organism = format!(
+        "organism: {{ name: c }}\ndurability: process\njournal: c.journal\nclients: [{{ name: cli, calls: ['{{urn:t}}say'] }}]\n\
+         listeners: [{{ name: parrot, echo: true, schemas: ['{}'], accepts: ['{{urn:t}}say'] }}]\n",
+        schema.display()
+    );
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+    for round in 0..5 {
+        let (code, _, err) = ask(&folder, &["organism.yaml", "<say xmlns='urn:t'>hello</say>"], "");
+        assert_eq!(code, 0, "{err}");
+        let list = ["thread", "list", "--journal", "c.journal"];
+        let list = Command::new(env!("CARGO_BIN_EXE_systole")).args(list).current_dir(&folder).output().unwrap();
+        let list = String::from_utf8(list.stdout).unwrap();
+        assert!(list.contains("closed") && !list.contains("open"), "round {round}: {list}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn what_can_not_be_asked_is_told() {
     let (code, out, err) = said(&["things.yaml", "-"], "");
     assert!(code == 2 && out.is_empty() && err.contains("there is no message: write a payload"), "{err}");

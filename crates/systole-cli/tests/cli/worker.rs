@@ -439,12 +439,26 @@ def check(kind, *more):
 check(Number)
 check(Flags, Flags.READ | Flags.WRITE, Flags(0))
 One = check(Any)
+
+@payload("urn:t")
+@dataclass
+class Texts:
+    some: list[str]
+    attribute: str = named("@attribute", default="")
+
+assert encode(Texts(["a", "", "b"])).count("<some>") == 3
+for wrong in (Texts(["a", None]), Texts([b"a"]), Texts([["a"]]), Texts([{}]), Texts([], attribute=["a"])):
+    try:
+        assert False, encode(wrong)
+    except TypeError as error:
+        assert "has no text in XML" in str(error), error
+
 spaced = "<one xmlns='urn:t' attribute=' false'><element>\n1\n</element></one>"
 assert decode(One, spaced) == One(Any.NUMBER, Any.NO, [])
 "#;
 
 #[test]
-fn the_python_package_reads_the_enums_that_it_writes() {
+fn the_python_package_reads_what_it_writes_and_writes_no_value_without_a_text() {
     let output = Command::new("python3")
         .args(["-c", ENUMS])
         .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
