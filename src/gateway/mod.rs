@@ -260,7 +260,7 @@ impl Gateway {
         });
         let scheduler = scheduler.transpose()?.flatten();
         let connections = for_connections(self.settings.connections);
-        let settings = GatewaySettings { connections, ..self.settings };
+        let settings = narrowed(self.settings, connections);
         let app = Arc::new(AppState {
             edge: Edge::new(&settings, answer),
             description: http::Description::with(self.descriptions),
@@ -279,6 +279,28 @@ impl Gateway {
         let organism = organism.clone();
         let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, scheduler, takeover };
         Ok(Attached { app, router, work })
+    }
+}
+
+/// The settings with as many connections as the descriptors of the process allow. The other bounds of connections shrink
+/// with them, so that what is kept for others is kept.
+fn narrowed(settings: GatewaySettings, connections: usize) -> GatewaySettings {
+    let wanted = settings.connections;
+    if connections == wanted {
+        return settings;
+    }
+    tracing::warn!(
+        wanted,
+        connections,
+        "the limit of open descriptors allows fewer connections than gateway.connections"
+    );
+    let share = |bound: usize| (bound.saturating_mul(connections) / wanted.max(1)).max(1);
+    GatewaySettings {
+        connections,
+        reserve: share(settings.reserve),
+        connections_per_address: share(settings.connections_per_address),
+        connections_per_principal: share(settings.connections_per_principal),
+        ..settings
     }
 }
 
@@ -378,5 +400,20 @@ impl Drop for Serving {
             // The log has a panic of the thread already.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_bounds_of_connections_shrink_with_the_descriptors() {
+        let settings = GatewaySettings::default();
+        assert_eq!(narrowed(settings.clone(), settings.connections), settings);
+        let narrow = narrowed(settings.clone(), 128);
+        assert_eq!((narrow.connections, narrow.connections_per_principal), (128, 64));
+        assert_eq!((narrow.reserve, narrow.connections_per_address), (4, 128));
+        assert_eq!(narrowed(settings, 1).reserve, 1);
     }
 }

@@ -343,7 +343,7 @@ impl Organism {
         self.shared.links.broken().borrow().clone()
     }
 
-    /// Checks that a small message, of 1 KiB, would be taken at this moment.
+    /// Checks that a small message, of 1 KiB, of one of the clients would be taken at this moment.
     ///
     /// # Errors
     /// [`SendError::Closed`] if the organism is ending or can't go on, [`SendError::Overloaded`] if it is full.
@@ -351,7 +351,7 @@ impl Organism {
         if self.shared.closed.load(Ordering::Acquire) || self.breakdown().is_some() {
             return Err(SendError::Closed);
         }
-        Ok(self.shared.gauge.room()?)
+        Ok(self.shared.gauge.room(&self.shared.client_uses)?)
     }
 
     /// Makes the guard of work that the organism depends on.

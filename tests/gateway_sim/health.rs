@@ -2,13 +2,14 @@
 
 use crate::kit::{Answer, Site, ask};
 
-/// One client, whose messages wait for a listener with one slot.
+/// Two clients, or one, whose messages wait for a listener with one slot.
 const ORGANISM: &str = r#"organism: { name: full }
 durability: process
 limits: { LIMIT }
 gateway: { listen: "127.0.0.1:0", requests: 1000000 }
 clients:
   - { name: ada, calls: ["{urn:t}ask"] }
+  - { name: bob, calls: ["{urn:t}ask"] }
 listeners:
   - name: worker
     remote: { mode: poll }
@@ -20,14 +21,22 @@ listeners:
 
 #[test]
 fn an_organism_that_refuses_small_messages_is_not_ready() {
-    for limit in ["queue: 20", "queue_bytes: 16KiB"] {
-        let site = Site::of(&ORGANISM.replace("LIMIT", limit));
-        let ada = site.party("ada");
+    let one = ORGANISM.replace("  - { name: bob, calls: [\"{urn:t}ask\"] }\n", "");
+    for (organism, limit) in
+        [&one, ORGANISM].into_iter().flat_map(|one| [(one, "queue: 32"), (one, "queue_bytes: 32KiB")])
+    {
+        let site = Site::of(&organism.replace("LIMIT", limit));
+        let clients = if organism == ORGANISM { vec!["ada", "bob"] } else { vec!["ada"] };
+        let clients: Vec<_> = clients.into_iter().map(|name| site.party(name)).collect();
+        let ada = &clients[0];
         let ready = || site.stranger().get("/readyz");
-        ready().is(200);
-        let refused: Option<Answer> =
-            (0..200).map(|number| ada.post("/v1/messages", &ask(number))).find(|sent| sent.status != 202);
-        refused.expect("it is full").problem(503, "overload");
+        // Each until it is refused; the last quarter is for those who hold little.
+        for client in &clients {
+            ready().is(200);
+            let refused: Option<Answer> =
+                (0..200).map(|number| client.post("/v1/messages", &ask(number))).find(|sent| sent.status != 202);
+            refused.expect("it is full").problem(503, "overload");
+        }
         let not_ready = ready();
         assert_eq!(not_ready.header("retry-after"), Some("1"), "{limit}");
         not_ready.problem(503, "overload");

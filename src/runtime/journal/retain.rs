@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use systole_core::vocab::Time;
 
 use super::Retention;
@@ -91,7 +91,7 @@ impl Retain {
     /// Tells whether a row is past its retention at a time.
     pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, FileProblem> {
         let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
-        for table in DELETE.map(|(table, _)| table).into_iter().chain(["mail_status"]) {
+        for table in tables() {
             if has_due(db, table, before)? {
                 return Ok(true);
             }
@@ -105,10 +105,17 @@ impl Retain {
         self.sweep(db)
     }
 
-    /// Returns the time before which rows must have ended to be deleted.
+    /// Returns the time before which rows must have ended to be deleted. In a file that is too large this is the time up
+    /// to which a sweep can empty each table, so that the rows of one conversation go together, although some tables
+    /// have more of them.
     fn before(&self, db: &Connection, now: i64) -> Result<i64, FileProblem> {
         let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
-        Ok(if used(db)? > self.retention.bytes { i64::MAX } else { now.saturating_sub(age) })
+        let old = now.saturating_sub(age);
+        if used(db)? <= self.retention.bytes {
+            return Ok(old);
+        }
+        let reach = tables().map(|table| reach(db, table)).collect::<Result<Vec<_>, _>>()?;
+        Ok(reach.into_iter().min().map_or(old, |reach| reach.max(old)))
     }
 
     fn sweep(&self, db: &Connection) -> Result<Swept, FileProblem> {
@@ -172,6 +179,18 @@ impl Swept {
         self.rows += 1;
         self.last = self.last.max(ended);
     }
+}
+
+/// The tables of ended rows.
+fn tables() -> impl Iterator<Item = &'static str> {
+    DELETE.into_iter().map(|(table, _)| table).chain(["mail_status"])
+}
+
+/// Returns the time before which a sweep deletes all ended rows of a table, or as many as it may.
+fn reach(db: &Connection, table: &str) -> Result<i64, FileProblem> {
+    let sql = format!("SELECT ended FROM {table} WHERE ended IS NOT NULL ORDER BY ended LIMIT 1 OFFSET ?1");
+    let last = db.prepare_cached(&sql)?.query_row([ROWS - 1], |row| row.get::<_, i64>(0)).optional()?;
+    Ok(last.map_or(i64::MAX, |ended| ended.saturating_add(1)))
 }
 
 /// Tells whether rows of a table ended before a time.

@@ -10,9 +10,9 @@ use std::time::Duration;
 use rusqlite::Connection;
 use systole::runtime::journal::{FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal};
 use systole::vocab::Time;
-use systole_core::journal::{Journal, MemoryJournal, Op, Step};
+use systole_core::journal::{Journal, MemoryJournal, Op, Step, ThreadRecord};
 
-use super::story::{Folder, KEY, Story, content, open};
+use super::story::{Folder, KEY, Story, content, message_record, open, thread_record};
 use super::versions::noted;
 
 fn refusal(file: &Path) -> String {
@@ -299,6 +299,32 @@ fn what_has_had_its_time_goes_while_nothing_happens() {
     store.close().unwrap();
     drop(store);
     assert_eq!(content(super::story::open(&folder.journal()).recover().unwrap()), open, "what is not over stays");
+}
+
+#[test]
+fn the_rows_of_a_conversation_go_together_where_the_file_is_too_large() {
+    let folder = Folder::new();
+    let retention = Retention::default().bytes(1 << 20);
+    let mut store = SqliteJournal::open(&folder.journal(), &JournalOptions::new(KEY).retention(retention)).unwrap();
+    store.recover().unwrap();
+    // Three threads and a message for each conversation.
+    for conversation in 1..12_000 {
+        let numbers = [1, 2, 3].map(|thread| (1 << 39) + conversation * 4 + thread);
+        let thread = |number| ThreadRecord { root: numbers[0], ..thread_record(number, numbers[0], 1) };
+        let message = message_record(numbers[0] + 3, numbers[2], 1);
+        let opens = numbers.map(|number| Op::Open(thread(number)));
+        let closes = numbers.map(|thread| Op::Close { thread });
+        let ops = opens.into_iter().chain([Op::Put(message)]).chain(closes).collect();
+        store.append(&[Step { ops, at: Time::from_nanos(conversation) }]).unwrap();
+    }
+    let db = Connection::open(folder.journal()).unwrap();
+    let kept = |table: &str| -> (i64, i64) {
+        let sql = format!("SELECT count(*), coalesce(min(ended), 0) FROM {table} WHERE ended IS NOT NULL");
+        db.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    let ((threads, oldest_thread), (messages, oldest_message)) = (kept("thread"), kept("message"));
+    assert!(messages > 100 && threads.abs_diff(3 * messages) <= 3, "{threads} threads, {messages} messages are kept");
+    assert!(oldest_thread > 1 && oldest_message.abs_diff(oldest_thread) <= 1, "{oldest_thread}, {oldest_message}");
 }
 
 #[test]

@@ -106,14 +106,18 @@ impl Gauge {
         if let Some(ClientUse(held)) = client {
             let (messages, all) = held.add(bytes);
             permit.holding = Some(held.clone());
-            let Inner { max_messages, max_bytes, .. } = *self.inner;
-            let is_crowded =
-                self.messages() > max_messages - max_messages / 4 || self.bytes() > max_bytes - max_bytes / 4;
-            if is_crowded && (messages > (max_messages / 16).max(1) || all > max_bytes / 16) {
+            if self.is_beyond_share((self.messages(), self.bytes()), (messages, all)) {
                 return Err(Overloaded { messages: self.messages(), bytes: self.bytes() });
             }
         }
         Ok(permit)
+    }
+
+    /// Tells whether a client that has the messages and bytes `own` waiting holds more than its share while `all` wait.
+    fn is_beyond_share(&self, all: (usize, usize), own: (usize, usize)) -> bool {
+        let Inner { max_messages, max_bytes, .. } = *self.inner;
+        let is_crowded = all.0 > max_messages - max_messages / 4 || all.1 > max_bytes - max_bytes / 4;
+        is_crowded && (own.0 > (max_messages / 16).max(1) || own.1 > max_bytes / 16)
     }
 
     /// Takes a place in the reserve for questions to the core, for a message that [`Gauge::admit`] has refused: such a
@@ -135,16 +139,23 @@ impl Gauge {
         Ok(permit)
     }
 
-    /// Checks that there is a place for a small message: of [`Gauge::SMALL`] bytes, or of a sixteenth of all bytes if
-    /// that is less.
+    /// Checks that one of these clients, or any if there is none, would get a place for a small message: of
+    /// [`Gauge::SMALL`] bytes, or of a sixteenth of all bytes if that is less.
     ///
     /// # Errors
-    /// [`Overloaded`] if there is no place.
-    pub fn room(&self) -> Result<(), Overloaded> {
+    /// [`Overloaded`] if there is no place for any of them.
+    pub fn room(&self, clients: &[ClientUse]) -> Result<(), Overloaded> {
         let (messages, bytes) = (self.messages(), self.bytes());
         let Inner { max_messages, max_bytes, .. } = *self.inner;
         let small = Self::SMALL.min(max_bytes / 16).max(1);
-        let full = messages >= max_messages || bytes.saturating_add(small) > max_bytes;
+        let with = |messages: usize, bytes: usize| (messages.saturating_add(1), bytes.saturating_add(small));
+        let all = with(messages, bytes);
+        let is_shut_out = |ClientUse(held): &ClientUse| {
+            let own = (held.messages.load(Ordering::Relaxed), held.bytes.load(Ordering::Relaxed));
+            self.is_beyond_share(all, with(own.0, own.1))
+        };
+        let full = all.0 > max_messages || all.1 > max_bytes;
+        let full = full || (!clients.is_empty() && clients.iter().all(is_shut_out));
         if full { Err(Overloaded { messages, bytes }) } else { Ok(()) }
     }
 
@@ -227,18 +238,18 @@ mod tests {
     fn there_is_room_while_a_small_message_is_taken() {
         let gauge = Gauge::new(2, 100 << 10);
         let most = gauge.admit((100 << 10) - Gauge::SMALL).unwrap();
-        gauge.room().unwrap();
+        gauge.room(&[]).unwrap();
         let one = gauge.admit(1).unwrap();
         // Both would be taken for messages of another size or number.
-        assert!(gauge.room().is_err() && gauge.admit(Gauge::SMALL).is_err());
+        assert!(gauge.room(&[]).is_err() && gauge.admit(Gauge::SMALL).is_err());
         drop(most);
-        gauge.room().unwrap();
+        gauge.room(&[]).unwrap();
         let other = gauge.admit(1).unwrap();
-        assert!(gauge.room().is_err());
+        assert!(gauge.room(&[]).is_err());
         drop((one, other));
         assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
         // Also where all bytes are few.
-        Gauge::new(2, 100).room().unwrap();
+        Gauge::new(2, 100).room(&[]).unwrap();
     }
 
     #[test]
@@ -247,8 +258,12 @@ mod tests {
         let [greedy, other] = [ClientUse::default(), ClientUse::default()];
         let all: Vec<_> = std::iter::from_fn(|| gauge.admit_entry(&[b'x'; 50], Some(&greedy)).ok()).take(100).collect();
         assert_eq!(all.len(), 48);
+        let clients = [greedy.clone(), other.clone()];
+        gauge.room(&clients).unwrap();
         let few: Vec<_> = std::iter::from_fn(|| gauge.admit_entry(&[b'x'; 50], Some(&other)).ok()).take(100).collect();
         assert_eq!(few.len(), 4);
+        assert!(gauge.room(&clients).is_err(), "both hold more than their share");
+        gauge.room(&[]).unwrap();
         assert!(gauge.admit_entry(b"<a/>", None).is_ok(), "who is alone may have all");
         drop(all);
         assert!(gauge.admit_entry(b"<a/>", Some(&greedy)).is_ok());
