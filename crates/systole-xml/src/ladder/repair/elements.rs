@@ -161,6 +161,7 @@ impl<'t> Scanner<'t> {
         self.tail = tag.end;
         self.guessed = tag.guessed;
         self.tree.note_child();
+        self.outside.root.has_content |= !self.tree.is_empty();
         if self.tree.depth() == 1 && !self.vocabulary.is_empty() {
             self.outside.root.children.insert(split_prefix(tag.name).1);
         }

@@ -41,11 +41,15 @@ pub(super) struct Root<'t> {
     pub(super) in_prose: bool,
     /// True if it has text of its own, outside of its children.
     pub(super) has_text: bool,
+    /// True if it holds an element, or text that isn't white space.
+    pub(super) has_content: bool,
     /// The local names of its children, if the contract declares it.
     pub(super) children: HashSet<&'t str>,
     /// True if prose stands behind it.
     prose_behind: bool,
     name: &'t str,
+    /// Offset of its start tag.
+    start: usize,
     /// The first start tag of the same name behind text of its own.
     twin: Option<usize>,
     /// The state for a restart: start of the gap, length of the output, number of marks.
@@ -279,8 +283,21 @@ impl<'t> Scanner<'t> {
             return self.ambiguous(tag.start, tag.name);
         }
         let in_prose = self.outside.in_prose;
-        self.outside.root = Root { in_prose, name: tag.name, gap, out, marks, ..Root::default() };
+        self.check_root()?;
+        let (name, start) = (tag.name, tag.start);
+        self.outside.root = Root { in_prose, name, start, gap, out, marks, ..Root::default() };
         self.start_tag(tag)
+    }
+
+    /// Refuses the last top-level element if it is empty, its contract allows text in it, and prose stands behind it: that
+    /// may be its text (`<say/>Hello`).
+    pub(super) fn check_root(&self) -> Result<(), RepairError> {
+        let root = &self.outside.root;
+        let may_hold_text = || self.vocabulary.get(split_prefix(root.name).1).is_some_and(|declared| declared.text);
+        if root.prose_behind && !root.has_content && may_hold_text() {
+            return self.ambiguous(root.start, root.name);
+        }
+        Ok(())
     }
 
     /// Drops the start tag of a top-level element if it is written twice.

@@ -113,7 +113,7 @@ impl<'t> Scanner<'t> {
             }
             if self.tree.is_empty() {
                 self.flush(self.pos);
-                return Ok(());
+                return self.check_root();
             }
             if !self.restart() {
                 self.supply_end_tags()?;
@@ -420,6 +420,7 @@ impl<'t> Scanner<'t> {
     fn note_text(&mut self, run: &str) {
         if self.tree.last().is_some_and(|open| !open.has_text) && !is_blank(run) {
             self.tree.note_text();
+            self.outside.root.has_content = true;
         }
         let root: &mut Root<'_> = &mut self.outside.root;
         if root.in_prose && !root.has_text && self.tree.depth() == 1 && !is_blank(run) {

@@ -1,13 +1,15 @@
 //! Golden files of the repair stage: `NAME.in.xml` beside `NAME.out.xml` and `NAME.repairs`, or beside `NAME.err`.
+//! Those named `contract-…` are emissions of a listener with the contract of `corpus/model`.
 //!
 //! With `UPDATE_GOLDEN=1` in the environment, the test writes the expected files instead of comparing them.
 
 use std::fs;
 use std::path::Path;
 
+use systole_xml::ladder::repair::Shape;
 use systole_xml::ladder::{RepairKind, properties};
 
-use super::files::{beside, inputs, list, run, shape};
+use super::files::{beside, contract, inputs, list, run, run_by, shape};
 
 #[test]
 fn golden_files() {
@@ -16,7 +18,12 @@ fn golden_files() {
     for (name, path) in inputs("golden/repair", ".in.xml") {
         let raw = fs::read(&path).expect("a readable file");
         properties::repair(&raw);
-        let actual: [(&str, Option<Vec<u8>>); 3] = match run(raw, shape(&name)) {
+        properties::repair_by(contract(), &raw);
+        let repaired = match name.starts_with("contract-") {
+            true => run_by(contract(), raw, Shape::Fragment),
+            false => run(raw, shape(&name)),
+        };
+        let actual: [(&str, Option<Vec<u8>>); 3] = match repaired {
             Ok(repaired) => {
                 let bytes = repaired.bytes().to_vec();
                 [(".out.xml", Some(bytes)), (".repairs", Some(list(&repaired).into_bytes())), (".err", None)]
