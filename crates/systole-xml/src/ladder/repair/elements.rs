@@ -1,5 +1,6 @@
 //! Tags: the stack of open elements, and the writer of start and end tags.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::lexis::{excerpt, skip_space};
@@ -20,6 +21,8 @@ pub(super) struct Tree<'t> {
     recent: Option<(&'t str, Option<usize>)>,
     /// Counts, indexed by the number of a name.
     counts: Vec<Counts>,
+    /// The elements whose end tags were supplied: their keys, and where the last one ended.
+    torn: HashMap<Cow<'t, str>, usize>,
     /// Counts, by name, of start tags that were taken for text, and of `<` with the name that open no tag.
     texts: HashMap<&'t str, Texts>,
 }
@@ -97,6 +100,11 @@ impl<'t> Tree<'t> {
     /// Records that a `<` with this name behind it was no tag.
     pub(super) fn failed(&mut self, name: &'t str) {
         self.texts.entry(name).or_default().failed += 1;
+    }
+
+    /// Where the last element of this name ended whose end tag was supplied.
+    pub(super) fn torn_at(&self, name: &str) -> Option<usize> {
+        if self.torn.is_empty() { None } else { self.torn.get(&key(name)).copied() }
     }
 
     /// The innermost of the nearest open elements whose name differs in prefix or case at most.
@@ -328,6 +336,10 @@ impl<'t> Scanner<'t> {
         let Texts { tags, failed } = self.tree.texts.get(name).copied().unwrap_or_default();
         let is_declared = self.vocabulary.knows(split_prefix(name).1);
         let is_foreign = !is_declared && self.contract_here().is_some_and(|(place, _)| place.text);
+        let is_outside_of_text = tags > 0 && self.tree.is_empty() && self.outside.root.prose_behind;
+        if is_outside_of_text || self.is_behind_lost_text(name) {
+            return self.ambiguous(self.pos, name);
+        }
         if tags > 0 && !self.tree.is_empty() {
             *self.tree.textual(name) -= 1;
             self.stray_less_than();
@@ -400,6 +412,7 @@ impl<'t> Scanner<'t> {
         let Some(open) = self.tree.pop() else { return Ok(()) };
         self.check_written_end(at, open.name)?;
         self.tree.counts[open.number].torn += 1;
+        self.tree.torn.insert(key(open.name), at);
         self.namespaces.leave(open.declarations);
         self.write_end_tag(open.name);
         self.mark(at, at, RepairKind::MissingEndTag);

@@ -23,6 +23,8 @@ pub(super) struct Outside<'t> {
     pub(super) skipping: bool,
     /// True if prose stands on the current line, before the current place.
     pub(super) in_prose: bool,
+    /// Start of the last prose that was dropped.
+    pub(super) prose: Option<usize>,
     /// The end of the current line, computed on demand.
     line_end: usize,
     /// The offset up to which no run of one backtick, or of two, closes a code span.
@@ -46,7 +48,7 @@ pub(super) struct Root<'t> {
     /// The local names of its children, if the contract declares it.
     pub(super) children: HashSet<&'t str>,
     /// True if prose stands behind it.
-    prose_behind: bool,
+    pub(super) prose_behind: bool,
     name: &'t str,
     /// Offset of its start tag.
     start: usize,
@@ -76,6 +78,7 @@ impl<'t> Outside<'t> {
             root: Root::default(),
             skipping,
             in_prose: false,
+            prose: None,
             line_end: 0,
             no_span: [0; 2],
             restarts: 0,
@@ -187,14 +190,17 @@ impl<'t> Scanner<'t> {
             Markup::EndTag { name, end, well_formed: true } => {
                 self.flush(at);
                 // The end tag behind the prose may be the one that was meant, and the first one text.
-                if self.outside.root.prose_behind && self.outside.root.name == name {
+                if self.outside.root.prose_behind && self.is_root(name) {
                     return self.ambiguous(at, name);
                 }
                 self.end_tag(name, end, true)?;
                 self.outside.gap = end;
             }
             Markup::Section { end } => self.section(end),
-            Markup::EndTag { .. } => self.advance(at + 1),
+            Markup::EndTag { name, .. } => {
+                self.check_end_tag(name)?;
+                self.advance(at + 1);
+            }
             Markup::Cut => return Err(self.cut(at)),
             Markup::Text => match self.tags.read(at) {
                 Reading::Tag(tag) if self.is_undeclared_thought(tag.name) => self.thought(&tag),
@@ -212,6 +218,26 @@ impl<'t> Scanner<'t> {
             },
         }
         Ok(())
+    }
+
+    /// Tells whether the last top-level element has this name, regardless of prefix and case.
+    fn is_root(&self, name: &str) -> bool {
+        split_prefix(self.outside.root.name).1.eq_ignore_ascii_case(split_prefix(name).1)
+    }
+
+    /// Refuses an end tag that isn't written as one and stands behind prose, if it is that of the last top-level element or
+    /// of an element in it.
+    fn check_end_tag(&self, name: &str) -> Result<(), RepairError> {
+        let is_lacking = self.tree.torn_at(name).is_some() || (!name.is_empty() && self.is_root(name));
+        let is_behind = || self.outside.root.prose_behind || !is_blank(&self.text[self.outside.gap..self.pos]);
+        if is_lacking && is_behind() { self.ambiguous(self.pos, name) } else { Ok(()) }
+    }
+
+    /// Tells whether prose that was dropped stands between the end of an element that lacked its end tag and here, where
+    /// an end tag of its name stands: then that prose may be its text.
+    pub(super) fn is_behind_lost_text(&self, name: &str) -> bool {
+        let Some(prose) = self.outside.prose else { return false };
+        self.tree.torn_at(name).is_some_and(|end| prose >= end)
     }
 
     /// Skips a CDATA section. Its content is scanned only if there is no element elsewhere.
@@ -329,6 +355,7 @@ impl<'t> Scanner<'t> {
             return false;
         }
         self.outside.restarts += 1;
+        self.outside.prose = None;
         self.outside.gap = gap;
         self.outside.in_prose = true;
         self.outside.root = Root::default();
@@ -357,7 +384,7 @@ impl<'t> Scanner<'t> {
     /// Records fences one by one, and the lines between them together.
     fn record_prose(&mut self, start: usize, core: &str) {
         let mut prose: Option<(usize, usize)> = None;
-        let (mut at, marks) = (start, self.marks.len());
+        let mut at = start;
         for line in core.split_inclusive('\n') {
             let bare = line.trim_matches(is_space_char);
             let bare_start = at + (line.len() - line.trim_start_matches(is_space_char).len());
@@ -365,7 +392,7 @@ impl<'t> Scanner<'t> {
             at += line.len();
             if fence::is_line(bare) {
                 if let Some((start, end)) = prose.take() {
-                    self.mark(start, end, RepairKind::Prose);
+                    self.prose(start, end);
                 }
                 self.mark(bare_start, bare_end, RepairKind::Fence);
             } else if !bare.is_empty() {
@@ -373,8 +400,13 @@ impl<'t> Scanner<'t> {
             }
         }
         if let Some((start, end)) = prose {
-            self.mark(start, end, RepairKind::Prose);
+            self.prose(start, end);
         }
-        self.outside.root.prose_behind |= self.marks[marks..].iter().any(|mark| mark.kind == RepairKind::Prose);
+    }
+
+    fn prose(&mut self, start: usize, end: usize) {
+        self.mark(start, end, RepairKind::Prose);
+        self.outside.prose = Some(start);
+        self.outside.root.prose_behind = true;
     }
 }

@@ -47,6 +47,7 @@ impl<'t> Scanner<'t> {
         self.roots = 0;
         (self.outside.root, self.outside.in_prose) = (Root::default(), false);
         self.mark(0, end, RepairKind::Thought);
+        self.outside.prose = None;
         self.pos = end;
         self.outside.gap = end;
     }
