@@ -3,7 +3,7 @@
 //! These rules never touch well-formed input: there every start tag has its end tag.
 
 use super::elements::is_void;
-use super::lexis::{name_end, skip_space};
+use super::lexis::{is_blank, name_end, skip_space};
 use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::StartTag;
@@ -56,7 +56,7 @@ impl<'t> Scanner<'t> {
             None if NESTING.contains(&&*key(local)) => return Ok(false),
             None => self.is_leaf_at_once(tag, &last),
         };
-        if !is_clear {
+        if !is_clear || self.is_bare(&last) {
             return self.ambiguous(tag.start, tag.name);
         }
         let next = skip_space(self.text, tag.end);
@@ -121,6 +121,12 @@ impl<'t> Scanner<'t> {
         (between.is_empty() || (between.starts_with('<') && between.ends_with('>')))
             && content.starts_with(|c: char| !matches!(c, ' ' | '\t'))
             && !content.contains('<')
+    }
+
+    /// Tells whether nothing but white space stands between a tag and its end tag: then the first tag may be a mention of
+    /// the element (`See <code><code></code> for code`).
+    fn is_bare(&mut self, last: &Second<'t>) -> bool {
+        self.pairs.end_of(last.start).is_some_and(|end| is_blank(&self.text[last.end..end]))
     }
 
     /// Tells whether the contract has no element of this name, and text stands here: then the tag is text.
