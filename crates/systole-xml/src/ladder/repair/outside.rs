@@ -49,6 +49,8 @@ pub(super) struct Root<'t> {
     pub(super) children: HashSet<&'t str>,
     /// True if prose stands behind it.
     pub(super) prose_behind: bool,
+    /// True if that prose is more than a tag, which may be a token of a model (`<end_of_turn>`).
+    words_behind: bool,
     name: &'t str,
     /// Offset of its start tag.
     start: usize,
@@ -315,6 +317,14 @@ impl<'t> Scanner<'t> {
         self.start_tag(tag)
     }
 
+    /// Refuses the last top-level element if prose stands behind it and thoughts without an end before it: it may be a draft
+    /// of them, and the prose their end.
+    pub(super) fn check_draft(&self) -> Result<(), RepairError> {
+        let root = &self.outside.root;
+        let is_draft = self.outside.in_thought && self.roots > 0 && root.words_behind;
+        if is_draft { self.ambiguous(root.start, root.name) } else { Ok(()) }
+    }
+
     /// Refuses the last top-level element if it is empty, its contract allows text in it, and prose stands behind it: that
     /// may be its text (`<say/>Hello`).
     pub(super) fn check_root(&self) -> Result<(), RepairError> {
@@ -408,5 +418,8 @@ impl<'t> Scanner<'t> {
         self.mark(start, end, RepairKind::Prose);
         self.outside.prose = Some(start);
         self.outside.root.prose_behind = true;
+        let prose = &self.text[start..end];
+        self.outside.root.words_behind |=
+            !(prose.starts_with('<') && prose.ends_with('>')) || prose.contains(is_space_char);
     }
 }

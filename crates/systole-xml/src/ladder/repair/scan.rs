@@ -113,6 +113,7 @@ impl<'t> Scanner<'t> {
             }
             if self.tree.is_empty() {
                 self.flush(self.pos);
+                self.check_draft()?;
                 return self.check_root();
             }
             if !self.restart() {
