@@ -436,6 +436,7 @@ impl<'t> Scanner<'t> {
     fn left_element(&mut self) {
         if self.tree.is_empty() {
             self.outside.gap = self.pos;
+            self.outside.root.end = self.pos;
         }
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Outside<'t> {
     /// The offset up to which no run of one backtick, or of two, closes a code span.
     no_span: [usize; 2],
     restarts: usize,
+    /// True if a string of JSON or the like holds the elements.
+    in_string: bool,
     /// True if an element of thoughts (`<think>`) has begun that never ends.
     pub(super) in_thought: bool,
     /// True behind a fence that opens a code block, which nothing has closed yet.
@@ -54,6 +56,8 @@ pub(super) struct Root<'t> {
     name: &'t str,
     /// Offset of its start tag.
     start: usize,
+    /// Offset behind its end tag.
+    pub(super) end: usize,
     /// The first start tag of the same name behind text of its own.
     twin: Option<usize>,
     /// The state for a restart: start of the gap, length of the output, number of marks.
@@ -84,6 +88,7 @@ impl<'t> Outside<'t> {
             line_end: 0,
             no_span: [0; 2],
             restarts: 0,
+            in_string: false,
             in_thought: false,
             in_fence: false,
         }
@@ -311,6 +316,7 @@ impl<'t> Scanner<'t> {
             return self.ambiguous(tag.start, tag.name);
         }
         let in_prose = self.outside.in_prose;
+        self.check_string()?;
         self.check_root()?;
         let (name, start) = (tag.name, tag.start);
         self.outside.root = Root { in_prose, name, start, gap, out, marks, ..Root::default() };
@@ -323,6 +329,18 @@ impl<'t> Scanner<'t> {
         let root = &self.outside.root;
         let is_draft = self.outside.in_thought && self.roots > 0 && root.words_behind;
         if is_draft { self.ambiguous(root.start, root.name) } else { Ok(()) }
+    }
+
+    /// Refuses the last top-level element if a string of JSON or of a programming language holds it, and a character is
+    /// escaped in it: the backslashes are of the string, not of the element.
+    pub(super) fn check_string(&mut self) -> Result<(), RepairError> {
+        let Root { start, end, name, .. } = self.outside.root;
+        self.outside.in_string |= end > start && opens_string(&self.text[..start]);
+        let is_in_string = self.outside.in_string || (end > start && closes_string(&self.text[end..]));
+        if is_in_string && self.text.get(start..end).is_some_and(has_escape) {
+            return self.ambiguous(start, name);
+        }
+        Ok(())
     }
 
     /// Refuses the last top-level element if it is empty, its contract allows text in it, and prose stands behind it: that
@@ -422,4 +440,21 @@ impl<'t> Scanner<'t> {
         self.outside.root.words_behind |=
             !(prose.starts_with('<') && prose.ends_with('>')) || prose.contains(is_space_char);
     }
+}
+
+/// Tells whether a text ends with the start of a string: a double quote, and line feeds as they are written in strings.
+fn opens_string(text: &str) -> bool {
+    text.trim_end_matches("\\n").ends_with('"')
+}
+
+/// Tells whether a text starts with the end of a string.
+fn closes_string(text: &str) -> bool {
+    text.trim_start_matches("\\n").starts_with(['"', '\\'])
+}
+
+/// Tells whether a backslash stands before a character that strings of JSON escape.
+fn has_escape(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let follows = |at: usize| bytes.get(at + 1).is_some_and(|next| br#""\/bfnrtu"#.contains(next));
+    memchr::memchr_iter(b'\\', bytes).any(follows)
 }

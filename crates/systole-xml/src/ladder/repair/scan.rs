@@ -114,6 +114,7 @@ impl<'t> Scanner<'t> {
             if self.tree.is_empty() {
                 self.flush(self.pos);
                 self.check_draft()?;
+                self.check_string()?;
                 return self.check_root();
             }
             if !self.restart() {
