@@ -17,7 +17,7 @@ use systole::config::Config;
 use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::repair::{Shape, Vocabulary};
 use systole_xml::ladder::strict::CanonicalOptions;
-use systole_xml::ladder::{LadderError, Raw, repair, strict};
+use systole_xml::ladder::{Raw, mend, strict};
 use systole_xml::schema::{self, Catalog};
 
 pub(super) use validate::catalog;
@@ -111,19 +111,11 @@ fn vocabulary(organism: &Path, listener: &str) -> Result<Vocabulary, Failure> {
 }
 
 fn repaired(document: &Document, vocabulary: &Vocabulary, fragment: bool) -> Result<ExitCode, Failure> {
-    let strict = |bytes: &Bytes| match fragment {
-        true => strict::canonicalize_fragment(bytes, &document.limits).map(drop),
-        false => strict::canonicalize(bytes, &document.limits).map(drop),
-    };
-    let Err(input) = strict(&document.bytes) else { return show(&document.bytes) };
-    if input.is_limit() {
-        return Err(document.refused(&input));
-    }
     let shape = if fragment { Shape::Fragment } else { Shape::Document };
-    let repaired = repair::repair_by(vocabulary, &Raw::new(document.bytes.clone()), shape, &document.limits)
-        .map_err(|error| document.refused(&error))?;
+    let raw = Raw::new(document.bytes.clone());
+    let repaired =
+        mend(&raw, shape, &document.limits, || vocabulary.clone()).map_err(|error| document.refused(&error))?;
     let (bytes, repairs) = repaired.into_parts();
-    strict(&bytes).map_err(|repaired| document.refused(&LadderError::Beyond { input, repaired }))?;
     for repair in &repairs {
         print::note(format_args!("{} {}", repair.at, repair.kind));
     }

@@ -77,6 +77,11 @@ fn repair_knows_the_contract_of_a_listener() {
     let (code, out, err) = by("writer");
     assert_eq!((code, out.as_str()), (0, repaired), "{err}");
     assert!(err.starts_with("1:11 stray-less-than\n"), "{err}");
+    // As the pump does, also from a well-formed document.
+    let thought = "<think>x</think><answer>five</answer>";
+    let (code, out, err) =
+        said(&["xml", "repair", "--organism", file.to_str().unwrap(), "--listener", "writer"], thought);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "<answer>five</answer>", "1:1 thought\n"));
     let (code, _, err) = by("nobody");
     assert!(code != 0 && err.contains("no listener is called 'nobody'"), "{err}");
 }

@@ -23,7 +23,7 @@ pub mod strict;
 pub(crate) mod tape;
 
 pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope, write_example};
-pub use parse::{Fragment, LadderError, parse, parse_fragment};
+pub use parse::{Fragment, LadderError, mend, parse, parse_fragment};
 pub use raw::Raw;
 pub use repair::{Repair, RepairError, RepairKind, Repaired};
 pub use strict::{Canonical, Part, StrictError};

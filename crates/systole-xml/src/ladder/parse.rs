@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::repair::{Shape, Vocabulary, is_thought, repair_by};
 use super::strict::{canonicalize, canonicalize_fragment};
 use super::{Canonical, Raw, Repair, RepairError, Repaired, StrictError};
@@ -14,7 +16,8 @@ use crate::vocab::{Position, XmlLimits};
 /// # Errors
 /// [`LadderError`] if the bytes can't be repaired or are over a limit.
 pub fn parse(raw: &Raw, limits: &XmlLimits) -> Result<Canonical, LadderError> {
-    let (canonical, repairs) = strict_first(raw, Shape::Document, limits, Vocabulary::default, canonicalize, |_| true)?;
+    let (canonical, repaired) = document(raw, limits, Vocabulary::default)?;
+    let repairs = repaired.into_parts().1;
     Ok(if repairs.is_empty() { canonical } else { canonical.with_repairs(repairs) })
 }
 
@@ -28,14 +31,46 @@ pub fn parse_fragment(
     limits: &XmlLimits,
     vocabulary: impl FnOnce() -> Vocabulary,
 ) -> Result<Fragment, LadderError> {
-    let is_done = |elements: &Vec<Canonical>| !elements.iter().any(|element| is_thought(element.root().local()));
-    let (mut elements, repairs) =
-        strict_first(raw, Shape::Fragment, limits, vocabulary, canonicalize_fragment, is_done)?;
+    let (mut elements, repaired) = fragment(raw, limits, vocabulary)?;
+    let repairs = repaired.into_parts().1;
     if !repairs.is_empty() {
         let shared: Arc<[Repair]> = repairs.as_slice().into();
         elements = elements.into_iter().map(|element| element.with_repairs(shared.clone())).collect();
     }
     Ok(Fragment { elements, repairs })
+}
+
+/// The bytes that [`parse`] or [`parse_fragment`] reads, before they are canonical: the input, if nothing is repaired.
+///
+/// # Errors
+/// As these.
+pub fn mend(
+    raw: &Raw,
+    shape: Shape,
+    limits: &XmlLimits,
+    vocabulary: impl FnOnce() -> Vocabulary,
+) -> Result<Repaired, LadderError> {
+    match shape {
+        Shape::Document => document(raw, limits, vocabulary).map(|(_, repaired)| repaired),
+        Shape::Fragment => fragment(raw, limits, vocabulary).map(|(_, repaired)| repaired),
+    }
+}
+
+fn document(
+    raw: &Raw,
+    limits: &XmlLimits,
+    vocabulary: impl FnOnce() -> Vocabulary,
+) -> Result<(Canonical, Repaired), LadderError> {
+    strict_first(raw, Shape::Document, limits, vocabulary, canonicalize, |_| true)
+}
+
+fn fragment(
+    raw: &Raw,
+    limits: &XmlLimits,
+    vocabulary: impl FnOnce() -> Vocabulary,
+) -> Result<(Vec<Canonical>, Repaired), LadderError> {
+    let is_done = |elements: &Vec<Canonical>| !elements.iter().any(|element| is_thought(element.root().local()));
+    strict_first(raw, Shape::Fragment, limits, vocabulary, canonicalize_fragment, is_done)
 }
 
 /// The top-level elements of an emission, in order, and the changes of repair.
@@ -91,22 +126,21 @@ fn strict_first<T>(
     shape: Shape,
     limits: &XmlLimits,
     vocabulary: impl FnOnce() -> Vocabulary,
-    strict: impl Fn(&bytes::Bytes, &XmlLimits) -> Result<T, StrictError>,
+    strict: impl Fn(&Bytes, &XmlLimits) -> Result<T, StrictError>,
     is_done: impl FnOnce(&T) -> bool,
-) -> Result<(T, Vec<Repair>), LadderError> {
+) -> Result<(T, Repaired), LadderError> {
     let first = match strict(raw.bytes(), limits) {
-        Ok(clean) if is_done(&clean) => return Ok((clean, Vec::new())),
+        Ok(clean) if is_done(&clean) => return Ok((clean, Repaired::unchanged(raw))),
         Err(error) if error.is_limit() => return Err(error.into()),
         first => first,
     };
-    let repaired = repair_by(&vocabulary(), raw, shape, limits).map(Repaired::into_parts);
-    match (repaired, first) {
-        (Ok((bytes, repairs)), first) => match (strict(&bytes, limits), first) {
-            (Ok(clean), _) => Ok((clean, repairs)),
-            (Err(_), Ok(clean)) => Ok((clean, Vec::new())),
+    match (repair_by(&vocabulary(), raw, shape, limits), first) {
+        (Ok(repaired), first) => match (strict(repaired.bytes(), limits), first) {
+            (Ok(clean), _) => Ok((clean, repaired)),
+            (Err(_), Ok(clean)) => Ok((clean, Repaired::unchanged(raw))),
             (Err(repaired), Err(input)) => Err(LadderError::Beyond { input, repaired }),
         },
-        (Err(_), Ok(clean)) => Ok((clean, Vec::new())),
+        (Err(_), Ok(clean)) => Ok((clean, Repaired::unchanged(raw))),
         (Err(error), Err(_)) => Err(error.into()),
     }
 }

@@ -181,6 +181,11 @@ pub fn repair_by(
 }
 
 impl Repaired {
+    /// Bytes that need no repair.
+    pub(super) fn unchanged(raw: &Raw) -> Self {
+        Self { bytes: raw.bytes().clone(), repairs: Vec::new() }
+    }
+
     /// UTF-8 without a byte order mark.
     pub const fn bytes(&self) -> &Bytes {
         &self.bytes
