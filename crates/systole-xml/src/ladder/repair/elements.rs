@@ -21,7 +21,7 @@ pub(super) struct Tree<'t> {
     recent: Option<(&'t str, Option<usize>)>,
     /// Counts, indexed by the number of a name.
     counts: Vec<Counts>,
-    /// The elements whose end tags were supplied: their keys, and where the last one ended.
+    /// The elements that ended without their end tags: their keys, and where the last one ended.
     torn: HashMap<Cow<'t, str>, usize>,
     /// Counts, by name, of start tags that were taken for text, and of `<` with the name that open no tag.
     texts: HashMap<&'t str, Texts>,
@@ -102,7 +102,7 @@ impl<'t> Tree<'t> {
         self.texts.entry(name).or_default().failed += 1;
     }
 
-    /// Where the last element of this name ended whose end tag was supplied.
+    /// Where the last element of this name ended that ended without its end tag.
     pub(super) fn torn_at(&self, name: &str) -> Option<usize> {
         if self.torn.is_empty() { None } else { self.torn.get(&key(name)).copied() }
     }
@@ -174,6 +174,10 @@ impl<'t> Scanner<'t> {
             self.outside.root.children.insert(split_prefix(tag.name).1);
         }
         if tag.empty {
+            // Its end tag stands behind the end of its parent.
+            if self.pairs.reopened(tag.start).is_some() {
+                self.tree.torn.insert(key(tag.name), tag.end);
+            }
             self.namespaces.leave(declarations);
             self.left_element();
             return Ok(());
