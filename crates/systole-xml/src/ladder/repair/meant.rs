@@ -215,12 +215,21 @@ impl<'t> Scanner<'t> {
             return Ok(Some(Meaning::End));
         }
         match outer {
+            Some(levels) if is_doubtful && !tag_closed && self.is_there(levels, child) => Ok(Some(Meaning::Text)),
             Some(_) if is_doubtful => self.ambiguous(tag.start, tag.name),
             Some(levels) => Ok(Some(Meaning::Behind(levels))),
             None if is_same && !parent_closed && !tag_closed => self.ambiguous(tag.start, tag.name),
             None if place.text && !tag_closed => Ok(Some(Meaning::Text)),
             None => Ok(Some(Meaning::Element)),
         }
+    }
+
+    /// Tells whether the payload is `levels` levels above the innermost element, and has the only child of this name that
+    /// it may have.
+    fn is_there(&self, levels: usize, child: &str) -> bool {
+        let root = self.tree.nth(levels).filter(|_| self.tree.depth() == levels + 1);
+        let is_only = root.and_then(|root| self.declared_of(root.name)).is_some_and(|place| !place.repeats(child));
+        is_only && self.outside.root.children.contains(child)
     }
 
     /// Tells whether an open element nearby has this name and no end tag of its own: the one that follows may be its.
