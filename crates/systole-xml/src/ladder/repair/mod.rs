@@ -24,6 +24,9 @@
 //! - in `I use the <add> tag: <add>…</add>` the first `<add>`: a start tag amid prose whose element
 //!   holds text and an element of its name, and never ends.
 //!
+//! An empty element that may hold text by its contract is refused if prose follows: that may be its text
+//! (`<say/>Hello`). So is an element in a string of JSON (a double quote touches it) that has escaped characters (`\n`).
+//!
 //! A [`Shape::Document`] has one element; a second is refused: repair never chooses one of them.
 //! A [`Shape::Fragment`] has any number; none at all is valid if the input held only white space,
 //! comments and fences.
@@ -46,13 +49,14 @@
 //! An empty-element tag whose end tag follows is a start tag. Of two start tags of one name in a row with one end tag for
 //! both, the first is dropped if it has no attributes or the same ones, and the contract forbids the name in itself; or,
 //! without a contract, if only text follows (`<name><name>Bob</name>`). Else the first is refused, but kept
-//! where elements of its name often nest (`div`, `li`).
+//! where elements of its name often nest (`div`, `li`). If nothing stands between them and the end tag, the first may be
+//! a mention, and is refused.
 //!
 //! **End tags.** An end tag that names an open element closes it and all elements inside of it. A name in another case
 //! of letters, with another prefix or with one slip (`</totl>`), `</>` and `<\name>` name an element, too, if
 //! no open one has exactly this name. An end tag that belongs to no start tag closes an element of only text that has
 //! no end tag, if more markup follows. Any other is dropped, but refused if prose stands between it and
-//! the end of a top-level element of its name. A possible end tag of an element without one
+//! the end of a top-level element of its name, or of one that ended without an end tag of its own. A possible end tag of an element without one
 //! (`[/name]`, `&lt;/name>`) is refused if the text ends with it. So a missing end tag is
 //! supplied at the end of the parent, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and
 //! `img` end at once if no end tag of theirs follows; `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p`
@@ -64,7 +68,7 @@
 //! space and nothing tells that the input is cut (`cut.rs`): one element without text of its own is open, a child has ended
 //! last, no fence is open, the indentation of no further child follows, and the contract demands no further child. That tag
 //! is certainly whole, and the element isn't text amid prose: else the input is truncated. `<think>` and the like without an end tag are prose, and an element that follows on the same
-//! line is refused. So is one between prose of the thoughts, or inside of an element.
+//! line is refused. So is one with prose behind it, which may be a draft, or inside of an element.
 //!
 //! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
 //! in which. A closed top-level `<think>` (or the like) of a fragment that it does not declare is dropped with all that it
