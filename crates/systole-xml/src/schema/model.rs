@@ -32,6 +32,10 @@ pub(crate) struct Element {
     /// The name of `ty`, for `xsi:type`, if the declared type is abstract: namespace and local name.
     pub(crate) as_type: Option<(Arc<str>, String)>,
     pub(crate) fixed: Option<String>,
+    /// Set if the element may be empty with `xsi:nil="true"`.
+    pub(crate) nillable: bool,
+    /// Its identity constraints in words.
+    pub(crate) constraints: Vec<String>,
     /// Examples that the author gave, as serde_json writes them.
     pub(crate) hints: Vec<Value>,
 }
@@ -203,6 +207,23 @@ impl Model {
             }
         }
         true
+    }
+}
+
+impl Element {
+    /// A declaration of which only the name and the type are known.
+    pub(crate) fn plain(namespace: Arc<str>, local: String, ty: TypeId) -> Self {
+        Self {
+            namespace,
+            local,
+            doc: String::new(),
+            ty,
+            as_type: None,
+            fixed: None,
+            nillable: false,
+            constraints: Vec::new(),
+            hints: Vec::new(),
+        }
     }
 }
 

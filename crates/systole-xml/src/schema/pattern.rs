@@ -21,11 +21,9 @@ use regex_automata::meta::Regex;
 use regex_syntax::hir::{Hir, Look};
 pub(crate) use translate::Flaw;
 
-/// A pattern in the syntaxes of Rust and of XSD.
+/// A pattern of Rust or of XSD.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
-    /// The pattern as its author wrote it.
-    pub(crate) written: String,
     /// The pattern in the syntax of XSD.
     pub(crate) xsd: String,
     /// The pattern as a syntax tree, for the same texts; `None` if it has no such form.
@@ -40,17 +38,17 @@ impl Pattern {
     pub(crate) fn from_rust(pattern: &str) -> Result<Self, &'static str> {
         let tree = parse(pattern).ok_or("it is not in the syntax of the regex crate")?;
         Automaton::new(&tree).map_err(|_| "it is too large")?;
-        Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some(tree) })
+        Ok(Self { xsd: emit::emit(&tree)?, tree: Some(tree) })
     }
 
     /// The patterns of one restriction of an `.xsd` document, of which a text matches at least one.
     pub(crate) fn from_xsd(patterns: &[&str]) -> Self {
         let tree = tree(patterns).ok();
-        let written = match patterns {
+        let xsd = match patterns {
             [one] => (*one).to_owned(),
             several => several.iter().map(|pattern| format!("({pattern})")).collect::<Vec<_>>().join("|"),
         };
-        Self { xsd: written.clone(), written, tree }
+        Self { xsd, tree }
     }
 
     /// Texts that match, simple ones first; they differ by `variant`. Texts of about `length` characters are among them.

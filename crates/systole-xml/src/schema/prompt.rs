@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use super::model::{
-    Attribute, Beside, Bound, Complex, Content, Element, Enumerator, Facets, Model, Order, Particle, Simple, Term,
-    Type, TypeId, Variety,
+    Attribute, Beside, Complex, Content, Element, Enumerator, Model, Order, Particle, Simple, Term, Type, TypeId,
+    Variety,
 };
-use super::simple::{Builtin, Kind};
+use super::simple::{SimpleType, list_of, union_of};
 use crate::ladder::Canonical;
 
 /// Maximum number of lines for fields: for more, a model reads the schema itself.
@@ -100,20 +100,31 @@ impl<'a> Fields<'a> {
         let root = &self.model.root;
         match &self.model.types[root.ty] {
             Type::Simple(simple) => {
-                let words = format!("Its content: {}{}", self.words(simple), always(&root.fixed));
+                let words = format!("Its content: {}{}{}", self.words(simple), always(&root.fixed), nil(root));
                 push_cut(&mut self.out, &words, MOST_OF_LINE);
                 self.out.push_str(".\n");
             }
             Type::Complex(complex) => match undivided(complex) {
                 Some((verb, words)) => {
-                    let _ = writeln!(self.out, "It {verb} {words}.");
+                    let words = format!("It {verb} {words}{}{}", always(&root.fixed), nil(root));
+                    push_cut(&mut self.out, &words, MOST_OF_LINE);
+                    self.out.push_str(".\n");
                 }
                 None => {
-                    self.out.push_str("It has, in this order:\n");
-                    self.described.push((root.ty, &root.local));
+                    let _ = writeln!(self.out, "It has, in this order{}:", nil(root));
+                    if root.fixed.is_none() {
+                        self.described.push((root.ty, &root.local));
+                    }
                     self.complex(complex, &root.fixed, 0);
                 }
             },
+        }
+        self.constraints(root, 0);
+    }
+
+    fn constraints(&mut self, element: &Element, depth: usize) {
+        for constraint in &element.constraints {
+            self.line(depth, constraint, "");
         }
     }
 
@@ -131,6 +142,9 @@ impl<'a> Fields<'a> {
             (Content::Text(ty), _) => {
                 let words = self.model.simple(*ty).map(|simple| self.words(simple)).unwrap_or_default();
                 self.line(depth, &format!("its text: {words}{}", always(fixed)), "");
+            }
+            (Content::Children(_), Beside::Text) if fixed.is_some() => {
+                self.line(depth, &format!("its text: any{}; no elements", always(fixed)), "");
             }
             (Content::Children(particle), beside) => {
                 if beside != Beside::Nothing {
@@ -175,7 +189,7 @@ impl<'a> Fields<'a> {
 
     fn element(&mut self, element: &'a Element, particle: &Particle, depth: usize) {
         let concrete = element.as_type.as_ref().map(|(_, name)| format!("; with an xsi:type, such as {name}"));
-        let occurs = format!("{}{}", concrete.unwrap_or_default(), occurs(particle));
+        let occurs = format!("{}{}{}", concrete.unwrap_or_default(), nil(element), occurs(particle));
         match &self.model.types[element.ty] {
             Type::Simple(simple) => {
                 let fixed = always(&element.fixed);
@@ -183,20 +197,28 @@ impl<'a> Fields<'a> {
             }
             Type::Complex(complex) => {
                 let doc = if element.doc.is_empty() { &complex.doc } else { &element.doc };
-                let before = self.described.iter().find(|(ty, _)| *ty == element.ty).map(|(_, element)| *element);
+                // A fixed value stands among the parts, so that elements with one are described each.
+                let is_known = |ty: TypeId| ty == element.ty && element.fixed.is_none();
+                let before = self.described.iter().find(|(ty, _)| is_known(*ty)).map(|(_, element)| *element);
                 match (before, undivided(complex)) {
                     (Some(before), _) => {
                         self.line(depth, &format!("<{}>: like <{before}>{occurs}", element.local), doc);
                     }
-                    (None, Some((_, words))) => self.line(depth, &format!("<{}>: {words}{occurs}", element.local), doc),
+                    (None, Some((_, words))) => {
+                        let fixed = always(&element.fixed);
+                        self.line(depth, &format!("<{}>: {words}{fixed}{occurs}", element.local), doc);
+                    }
                     (None, None) => {
                         self.line(depth, &format!("<{}>: has the following{occurs}", element.local), doc);
-                        self.described.push((element.ty, &element.local));
+                        if element.fixed.is_none() {
+                            self.described.push((element.ty, &element.local));
+                        }
                         self.complex(complex, &element.fixed, depth + 1);
                     }
                 }
             }
         }
+        self.constraints(element, depth + 1);
     }
 
     fn line(&mut self, depth: usize, head: &str, doc: &str) {
@@ -227,14 +249,14 @@ impl<'a> Fields<'a> {
     /// Names at most `left` of the types that a value may have: unions of unions have too many.
     fn some_words(&self, simple: &Simple, left: &mut usize) -> String {
         *left = left.saturating_sub(1);
-        if !simple.facets.values.is_empty() {
-            return values(&simple.facets.values);
-        }
-        match &simple.variety {
-            Variety::Atomic(base) => format!("{}{}", base.words(), bounds(base, &simple.facets)),
+        // The words for facets are those of refusals; only the documentation of enumerated values is not known there.
+        let limits = simple.definition.as_ref().map(SimpleType::limits).unwrap_or_default();
+        let noun = match &simple.variety {
+            _ if !simple.facets.values.is_empty() => values(&simple.facets.values),
+            Variety::Atomic(base) => simple.definition.as_ref().map_or(base.words(), SimpleType::noun).to_owned(),
             Variety::List(item) => {
                 let item = self.model.simple(*item).map(|item| self.some_words(item, left)).unwrap_or_default();
-                format!("any number of values between spaces, each: {item}")
+                list_of(&item)
             }
             Variety::Union(members) => {
                 let mut words: Vec<String> = Vec::new();
@@ -245,9 +267,10 @@ impl<'a> Fields<'a> {
                     }
                     words.push(self.some_words(member, left));
                 }
-                words.join("; or ")
+                union_of(&words)
             }
-        }
+        };
+        noun + &limits
     }
 }
 
@@ -259,6 +282,11 @@ fn undivided(complex: &Complex) -> Option<(&'static str, &'static str)> {
         Beside::Unknown => Some(("has", "the content that its schema tells: ask for the schema")),
         Beside::Nothing | Beside::Text => None,
     }
+}
+
+/// The words for an element that may be nil.
+fn nil(element: &Element) -> &'static str {
+    if element.nillable { "; or empty with xsi:nil=\"true\"" } else { "" }
 }
 
 fn always(fixed: &Option<String>) -> String {
@@ -305,43 +333,6 @@ fn flowing(text: &str) -> String {
             out.push(' ');
         }
         out.push_str(word);
-    }
-    out
-}
-
-fn bounds(base: &Builtin, facets: &Facets) -> String {
-    // A bound of 64 bits tells a reader nothing.
-    const COUNTABLE: i128 = u32::MAX as i128;
-    let implied = |bound: Option<i128>| {
-        let bound = bound.filter(|bound| bound.abs() <= COUNTABLE)?;
-        Some(Bound { value: bound.to_string(), exclusive: false })
-    };
-    let (least, most) = match base.kind() {
-        Kind::Integer(min, max) => (implied(min), implied(max)),
-        _ => (None, None),
-    };
-    let mut out = match (facets.min.as_ref().or(least.as_ref()), facets.max.as_ref().or(most.as_ref())) {
-        (Some(Bound { value: min, exclusive: false }), Some(Bound { value: max, exclusive: false })) => {
-            format!(" from {min} to {max}")
-        }
-        (min, max) => {
-            let side =
-                |bound: &Bound, words: [&str; 2]| format!(", {} {}", words[usize::from(bound.exclusive)], bound.value);
-            let min = min.map(|bound| side(bound, ["at least", "more than"])).unwrap_or_default();
-            let max = max.map(|bound| side(bound, ["at most", "less than"])).unwrap_or_default();
-            min + &max
-        }
-    };
-    match (facets.min_length, facets.max_length) {
-        (None | Some(0), None) => {}
-        (Some(1), Some(1)) => out.push_str(", exactly one character"),
-        (Some(min), Some(max)) if min == max => drop(write!(out, ", exactly {min} characters")),
-        (None | Some(0), Some(max)) => drop(write!(out, ", at most {max} characters")),
-        (Some(min), None) => drop(write!(out, ", at least {min} characters")),
-        (Some(min), Some(max)) => drop(write!(out, ", {min} to {max} characters")),
-    }
-    for pattern in &facets.patterns {
-        let _ = write!(out, ", matching {}", pattern.written);
     }
     out
 }

@@ -13,6 +13,7 @@ mod hostile_schemas;
 mod ladder;
 #[cfg(feature = "libxml")]
 mod oracles;
+mod prompts;
 mod property;
 mod repair;
 mod rules;

@@ -22,8 +22,10 @@ pub(super) struct Definition {
     pub(super) lexis: Lexis,
     pub(super) facets: Facets,
     pub(super) identity: Identity,
-    /// The description of a value, without facets.
+    /// The description of a value, without facets other than the enumeration.
     pub(super) noun: String,
+    /// The base of the step that has the enumeration: the enumerated values are values of it.
+    pub(super) implied: Option<Arc<Self>>,
     pub(super) words: String,
     /// The values of the enumeration as written, in document order; other facets may exclude some.
     pub(super) enumerated: Option<Arc<[Box<str>]>>,
@@ -92,6 +94,7 @@ impl Definition {
             identity: Identity::None,
             words: noun.clone(),
             noun,
+            implied: None,
             enumerated: None,
             depth: 0,
             width: 1,
@@ -245,10 +248,15 @@ impl Definition {
 
     /// The description with the bounds that [`Self::words`] leaves out, if the value breaks one of them.
     pub(super) fn uncounted_bounds(&self, broken: Rule) -> Option<String> {
-        matches!(broken, Rule::Least | Rule::Most).then(|| words::bounds(&self.noun, &self.facets, &self.words))?
+        matches!(broken, Rule::Least | Rule::Most).then(|| words::bounds(&self.noun, &self.facets))?
     }
 
     pub(super) fn words(&self) -> &str {
         &self.words
+    }
+
+    /// The facets in words, as they stand behind the noun or the enumeration.
+    pub(super) fn limits(&self) -> String {
+        words::limits(&self.variety, &self.facets, self.implied.as_deref().map(|base| &base.facets))
     }
 }

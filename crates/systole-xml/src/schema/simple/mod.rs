@@ -40,6 +40,7 @@ use mismatch::Broken;
 pub(in crate::schema) use mismatch::Mismatch;
 use primitive::Primitive;
 use value::Value;
+pub(in crate::schema) use words::{list_of, union_of};
 
 /// A compiled simple type. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -236,6 +237,16 @@ impl SimpleType {
     /// The description of a value for a person or a model, such as "whole number from 0 to 99".
     pub(in crate::schema) fn words(&self) -> &str {
         self.definition.words()
+    }
+
+    /// The start of [`Self::words`]: the description without facets other than the enumeration.
+    pub(in crate::schema) fn noun(&self) -> &str {
+        &self.definition.noun
+    }
+
+    /// The end of [`Self::words`], not shortened: the facets that a value must keep beside the noun or the enumeration.
+    pub(in crate::schema) fn limits(&self) -> String {
+        self.definition.limits()
     }
 
     /// The valid values of the enumeration, as written and in document order; empty without an enumeration.

@@ -38,34 +38,35 @@ pub(super) fn restrict(base: &SimpleType, name: &str, given: &[Facet]) -> Result
     step.add_patterns(given)?;
     step.add_enumeration(given)?;
     let Step { facets, space, .. } = step;
-    let noun = base.definition.noun.clone();
     let own: Arc<[Box<str>]> =
         given.iter().filter(|facet| facet.name == "enumeration").map(|facet| facet.value.into()).collect();
+    let (noun, implied) = match own.is_empty() {
+        true => (base.definition.noun.clone(), base.definition.implied.clone()),
+        false => {
+            let first: Vec<&str> = own.iter().take(words::MOST).map(|value| &**value).collect();
+            (words::enumeration(&first, own.len()), Some(base.definition.clone()))
+        }
+    };
     let enumerated = if own.is_empty() { base.definition.enumerated.clone() } else { Some(own) };
     let made = Definition {
         variety: base.definition.variety.clone(),
         space,
         lexis: base.definition.lexis,
         identity: base.definition.identity,
-        words: words::restriction(&noun, &base.definition.variety, &facets, enumerators(base, given)),
+        words: words::restriction(
+            &noun,
+            &base.definition.variety,
+            &facets,
+            implied.as_deref().map(|base| &base.facets),
+        ),
         noun,
+        implied,
         enumerated,
         facets,
         depth: 0,
         width: base.definition.width,
     };
     made.nested(base.definition.depth)
-}
-
-/// The enumerated values as written, or those of the base if the step has none.
-fn enumerators<'a>(base: &SimpleType, given: &[Facet<'a>]) -> words::Enumerators<'a> {
-    let own = || given.iter().filter(|facet| facet.name == "enumeration").map(|facet| facet.value);
-    let all = own().count();
-    match (all == 0, &base.definition.facets.values) {
-        (true, Some(_)) => words::Enumerators::OfBase(base.words().to_owned()),
-        (true, None) => words::Enumerators::None,
-        (false, _) => words::Enumerators::Own(own().take(words::MOST).collect(), all),
-    }
 }
 
 struct Step<'a> {

@@ -121,6 +121,8 @@ impl<'a> Derivation<'a> {
                 ty,
                 as_type: None,
                 fixed: None,
+                nillable: false,
+                constraints: Vec::new(),
                 hints: field.view.hints(),
             }))
         };
@@ -191,7 +193,17 @@ impl<'a> Derivation<'a> {
             }
         };
         let namespace = self.namespace.clone();
-        Ok(Element { namespace, local: name, doc: variant.doc.to_owned(), ty, as_type: None, fixed: None, hints })
+        Ok(Element {
+            namespace,
+            local: name,
+            doc: variant.doc.to_owned(),
+            ty,
+            as_type: None,
+            fixed: None,
+            nillable: false,
+            constraints: Vec::new(),
+            hints,
+        })
     }
 }
 

@@ -73,8 +73,17 @@ impl<'a> Derivation<'a> {
             }
             _ => self.type_of(&view, &place)?,
         };
-        let root =
-            Element { namespace: self.namespace, local: local.to_owned(), doc, ty, as_type: None, fixed: None, hints };
+        let root = Element {
+            namespace: self.namespace,
+            local: local.to_owned(),
+            doc,
+            ty,
+            as_type: None,
+            fixed: None,
+            nillable: false,
+            constraints: Vec::new(),
+            hints,
+        };
         Ok(Model { root, types: Arc::new(self.types), is_whole: true })
     }
 

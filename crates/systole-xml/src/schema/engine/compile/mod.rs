@@ -10,6 +10,7 @@ mod builtin;
 mod complex;
 mod concrete;
 mod conflict;
+mod constraint_words;
 mod constraints;
 mod derive;
 mod finish;

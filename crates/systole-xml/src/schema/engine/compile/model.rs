@@ -8,6 +8,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet, HashSetExt};
 
 use super::concrete::Concrete;
+use super::constraint_words::constraint_words;
 use super::particle::{Order, Particle, Term};
 use super::substitution::Substitutions;
 use super::{Draft, DraftContent};
@@ -202,7 +203,13 @@ impl Projection<'_, '_, '_> {
             Some((_, name)) => Some(self.name(name)?),
             None => None,
         };
-        Some(model::Element { namespace, local, doc, ty, as_type, fixed, hints: Vec::new() })
+        let nillable = element.nillable && fixed.is_none();
+        let mut constraints = Vec::new();
+        for words in constraint_words(grammar, element.constraints.clone()) {
+            self.spend(1 + words.len() / VALUE)?;
+            constraints.push(words);
+        }
+        Some(model::Element { namespace, local, doc, ty, as_type, fixed, nillable, constraints, hints: Vec::new() })
     }
 
     fn name(&mut self, name: &Name) -> Option<(Arc<str>, String)> {
@@ -457,15 +464,7 @@ fn parts_of(sequence: &[Particle]) -> Vec<&Particle> {
 
 /// The declaration of a payload of which only the name is known.
 fn opaque(name: &QName) -> model::Element {
-    model::Element {
-        namespace: name.namespace().into(),
-        local: name.local().to_owned(),
-        doc: String::new(),
-        ty: UNKNOWN,
-        as_type: None,
-        fixed: None,
-        hints: Vec::new(),
-    }
+    model::Element::plain(name.namespace().into(), name.local().to_owned(), UNKNOWN)
 }
 
 /// The model of `xs:anyType`, or of a type that is not known, with empty content as the simplest that is valid.
