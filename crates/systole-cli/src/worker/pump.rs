@@ -217,14 +217,14 @@ impl Pump {
             let until = until.unwrap_or(self.until);
             match timeout_at(until.min(Instant::now() + SILENCE), self.trial.receive()).await {
                 Err(_) => {
-                    if let Some(line) = self.misplaced() {
-                        return Err(broken(format!("a line of the protocol on standard output: {line}"), expected));
+                    if let Some(misplaced) = self.misplaced() {
+                        return Err(broken(misplaced, expected));
                     }
                     if Instant::now() >= until {
                         return Ok(None);
                     }
                 }
-                Ok(Spoken::Ended { why, .. }) => return Err(broken(why, expected)),
+                Ok(Spoken::Ended { why, .. }) => return Err(broken(self.misplaced().unwrap_or(why), expected)),
                 Ok(Spoken::Line { text, heard }) => {
                     if !std::mem::replace(&mut self.has_started, true) {
                         self.wait_at_most(self.patience.check);
@@ -301,7 +301,7 @@ impl Pump {
         }
     }
 
-    /// A line that was meant for the pump, of a process that prints its lines: it would say nothing else.
+    /// Names a line that was meant for the pump, of a process that prints its lines: it would say nothing else.
     fn misplaced(&self) -> Option<String> {
         let is_of_protocol = |line: &String| match serde_json::from_str::<Value>(line) {
             Ok(Value::Object(line)) => {
@@ -310,7 +310,8 @@ impl Pump {
             }
             _ => false,
         };
-        if self.has_started { None } else { self.trial.printed().into_iter().find(is_of_protocol) }
+        let line = if self.has_started { None } else { self.trial.printed().into_iter().find(is_of_protocol) };
+        line.map(|line| format!("a line of the protocol on standard output: {line}"))
     }
 
     fn nothing(&self) -> String {
