@@ -36,6 +36,8 @@ pub(super) struct Outside<'t> {
     pub(super) in_thought: bool,
     /// True behind a fence that opens a code block, which nothing has closed yet.
     pub(super) in_fence: bool,
+    /// The start tag whose copy before it was dropped, if no contract forbids the element in itself.
+    doubled: Option<usize>,
 }
 
 /// The current top-level element.
@@ -90,6 +92,7 @@ impl<'t> Outside<'t> {
             restarts: 0,
             in_string: false,
             in_thought: false,
+            doubled: None,
             in_fence: false,
         }
     }
@@ -343,12 +346,13 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Refuses the last top-level element if it is empty, its contract allows text in it, and prose stands behind it: that
-    /// may be its text (`<say/>Hello`).
+    /// Refuses the last top-level element if prose stands behind it that may be its text: if it is empty, and its contract
+    /// allows text in it (`<say/>Hello`), or if its start tag was written twice (`<say><say>Hello</say> you`).
     pub(super) fn check_root(&self) -> Result<(), RepairError> {
         let root = &self.outside.root;
         let may_hold_text = || self.vocabulary.get(split_prefix(root.name).1).is_some_and(|declared| declared.text);
-        if root.prose_behind && !root.has_content && may_hold_text() {
+        let is_doubled = self.outside.doubled == Some(root.start) && root.words_behind;
+        if is_doubled || (root.prose_behind && !root.has_content && may_hold_text()) {
             return self.ambiguous(root.start, root.name);
         }
         Ok(())
@@ -364,6 +368,8 @@ impl<'t> Scanner<'t> {
         self.flush(tag.start);
         self.marks.extend(twice);
         self.outside.gap = self.pos;
+        // A contract forbids the element in itself, so there prose behind it is none of its text.
+        self.outside.doubled = Some(self.pos).filter(|_| !self.vocabulary.knows(split_prefix(tag.name).1));
         Ok(true)
     }
 
