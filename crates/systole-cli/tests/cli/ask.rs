@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::kit::fresh;
+use crate::kit::{Scratch, fresh};
 
 const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run");
 
@@ -70,8 +70,7 @@ fn a_fault_is_an_answer_that_says_no() {
 
 #[test]
 fn the_words_of_a_program_are_shown_if_it_fails() {
-    let folder = fresh("words");
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Scratch::new("words");
     let schema = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:w'>\
                   <xs:element name='good' type='xs:string'/><xs:element name='bad' type='xs:string'/></xs:schema>";
     std::fs::write(folder.join("w.xsd"), schema).unwrap();
@@ -90,7 +89,6 @@ fn the_words_of_a_program_are_shown_if_it_fails() {
     let (code, out, err) = ask(&folder, &["organism.yaml", "<good xmlns='urn:w'/>"], "");
     assert_eq!((code, &*out, &*err), (0, "<good xmlns=\"urn:w\">so</good>\n", ""));
     let (code, _, err) = ask(&folder, &["organism.yaml", "<bad xmlns='urn:w'/>"], "");
-    std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(code, 1, "{err}");
     assert!(err.contains("bad| bad words\n") && err.contains("warn a command failed listener=bad"), "{err}");
     assert!(err.find("bad| bad words") < err.find("warn a command failed"), "{err}");
@@ -108,8 +106,7 @@ fn an_answer_that_does_not_come_in_time_is_none() {
 
 #[test]
 fn the_end_of_the_conversation_is_in_the_journal() {
-    let folder = fresh("closes");
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Scratch::new("closes");
     let schema = Path::new(RUN).join("thing.xsd");
     let organism = format!(
         "organism: {{ name: c }}\ndurability: process\njournal: c.journal\nclients: [{{ name: cli, calls: ['{{urn:t}}say'] }}]\n\
@@ -125,7 +122,6 @@ fn the_end_of_the_conversation_is_in_the_journal() {
         let list = String::from_utf8(list.stdout).unwrap();
         assert!(list.contains("closed") && !list.contains("open"), "round {round}: {list}");
     }
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

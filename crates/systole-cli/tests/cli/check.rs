@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::kit::fresh;
+use crate::kit::{Scratch, fresh};
 
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/check");
 
@@ -80,8 +80,7 @@ fn identity_constraints_are_judged_like_all_else() {
 
 /// `check` of an organism with one listener that has this schema and accepts its `{urn:o}r`.
 fn checked(name: &str, declared: &str) -> (Option<i32>, String) {
-    let directory = fresh(&format!("opinion-{name}"));
-    std::fs::create_dir_all(&directory).unwrap();
+    let directory = Scratch::new(&format!("opinion-{name}"));
     let schema = format!(
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:o\" xmlns=\"urn:o\" elementFormDefault=\"unqualified\">\n{declared}\n</xs:schema>"
     );
@@ -138,8 +137,7 @@ fn a_second_opinion_is_told_where_it_differs_and_decides_nothing() {
 #[test]
 fn an_address_that_can_not_be_had_is_told() {
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let folder = fresh("address");
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Scratch::new("address");
     let said = |listen: &str| {
         let organism = format!(
             "organism: {{ name: a }}\ndurability: process\ngateway: {{ listen: \"{listen}\" }}\nlisteners:\n  \
@@ -163,7 +161,6 @@ fn an_address_that_can_not_be_had_is_told() {
     assert!(code == Some(1) && foreign.contains("nothing can listen at 192.0.2.1:8420: "), "{foreign}");
     drop(other);
     assert_eq!(said(&address), (Some(0), String::new()), "check lets it go again");
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[cfg(feature = "libxml")]

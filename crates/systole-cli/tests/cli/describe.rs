@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::kit::fresh;
+use crate::kit::{Scratch, fresh};
 
 /// Exit code, standard output, standard error.
 fn said(args: &[&str]) -> (i32, String, String) {
@@ -49,8 +49,7 @@ fn the_example_of_a_payload_is_valid() {
 
 #[test]
 fn payloads_without_an_example_are_named() {
-    let folder = fresh("none");
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Scratch::new("none");
     let element = |name: &str, ty: &str| format!("<xs:element name='{name}' type='xs:{ty}'/>");
     // An IDREF alone has no ID to refer to. Attempts that fail leave room for those that don't.
     let none: String = (0..200).map(|n| element(&format!("r{n}"), "IDREF")).collect();
@@ -72,7 +71,6 @@ fn payloads_without_an_example_are_named() {
     assert_eq!((code, &*err), (1, "no example could be made of {urn:n}r0\n"));
     let (code, _, err) = said(&["example", file, "n:r7"]);
     assert_eq!((code, &*err), (1, "no example could be made of {urn:n}r7\n"));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 
 /// Time limit of a process, on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -16,12 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A folder with an organism in it, gone with the test.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new() -> Self {
-        let path = fresh("durable");
-        fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new("durable");
         let organism = fs::read_to_string(Path::new(ROOT).join("tests/golden/run/human.yaml")).unwrap();
         let organism = format!("durability: process\njournal: court.journal\n{organism}");
         fs::write(path.join("organism.yaml"), organism).unwrap();
@@ -49,12 +48,6 @@ impl Folder {
             }
         });
         child
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
     }
 }
 
@@ -110,9 +103,7 @@ fn a_question_to_a_person_outlives_the_process() {
 
 #[test]
 fn a_conversation_begins_anew_with_another_answer() {
-    let path = fresh("swarm");
-    fs::create_dir_all(&path).unwrap();
-    let folder = Folder(path);
+    let folder = Folder(Scratch::new("swarm"));
     for file in fs::read_dir(Path::new(ROOT).join("examples/swarm")).unwrap() {
         let file = file.unwrap();
         fs::copy(file.path(), folder.0.join(file.file_name())).unwrap();
@@ -161,9 +152,7 @@ fn a_conversation_begins_anew_with_another_answer() {
 
 #[test]
 fn a_file_that_is_no_journal_is_refused_and_left_alone() {
-    let path = fresh("no-journal");
-    fs::create_dir_all(&path).unwrap();
-    let folder = Folder(path);
+    let folder = Folder(Scratch::new("no-journal"));
     fs::write(
         folder.0.join("organism.yaml"),
         "organism: { name: x }\ndurability: power\njournal: notes.txt\nlisteners: []\n",
@@ -178,8 +167,7 @@ fn a_file_that_is_no_journal_is_refused_and_left_alone() {
 
 /// A parrot that is durable, in a folder of its own.
 fn parrot(name: &str) -> Folder {
-    let path = fresh(name);
-    fs::create_dir_all(&path).unwrap();
+    let path = Scratch::new(name);
     fs::copy(Path::new(ROOT).join("tests/golden/run/thing.xsd"), path.join("thing.xsd")).unwrap();
     let organism = "organism: { name: parrots }\ndurability: process\njournal: full.journal\n\
         clients:\n  - { name: cli, calls: [\"{urn:t}say\"] }\n\

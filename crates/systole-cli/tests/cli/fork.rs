@@ -2,7 +2,6 @@
 //! messages, `dead redrive` redrives a dead letter.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +16,7 @@ use systole::testing::Kit;
 use systole::vocab::Time;
 use systole_core::journal::{Journal, Op, Step};
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 use crate::oracle::{Answered, Oracle, Question, answered, question};
 
 const KEY: [u8; 32] = [5; 32];
@@ -57,12 +56,11 @@ impl Request for Split {
 }
 
 /// A folder with a journal in it, gone with the test.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = fresh(&format!("fork-{name}"));
-        fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new(&format!("fork-{name}"));
         let schema = PayloadSchema::of::<Told>().unwrap();
         fs::write(path.join("told.xsd"), schema.document()).unwrap();
         Self(path)
@@ -105,12 +103,6 @@ impl Folder {
 
     fn journal(&self) -> SqliteJournal {
         SqliteJournal::open(&self.0.join("a.journal"), &JournalOptions::new(KEY)).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

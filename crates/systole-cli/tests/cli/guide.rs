@@ -3,21 +3,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
 
 /// An empty folder, removed at the end.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = fresh(&format!("guide-{name}"));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(Scratch::new(&format!("guide-{name}")))
     }
 
     fn write(&self, file: &str, text: &str) {
@@ -30,12 +28,6 @@ impl Folder {
 
     fn run(&self, args: &[&str]) -> Output {
         Command::new(PROGRAM).args(args).current_dir(&self.0).output().unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use systole::runtime::journal::{JournalOptions, SqliteJournal};
@@ -12,7 +12,7 @@ use systole_core::journal::{
 };
 use uuid::Uuid;
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 
 const ROOT: &str = "00000000-0000-0000-0000-000000000001";
 const RESEARCHER: &str = "00000000-0000-0000-0000-000000000002";
@@ -27,23 +27,16 @@ fn said(args: &[&str]) -> (i32, String, String) {
 }
 
 /// A folder of a test with a journal in it, removed with it.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = fresh(name);
-        fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new(name);
         Self(path)
     }
 
     fn file(&self) -> String {
         self.0.join("organism.journal").to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

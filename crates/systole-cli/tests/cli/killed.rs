@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::io::ioctl_fionread;
 use systole::runtime::journal::JournalReader;
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 use crate::kit::waiting::{runs, until};
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
@@ -17,11 +16,11 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
 </xs:schema>"#;
 
 /// A folder with a durable organism: a parrot, and a command that is a shell script.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str, script: &str) -> Self {
-        let path = fresh(&format!("killed-{name}"));
+        let path = Scratch::new(&format!("killed-{name}"));
         fs::create_dir_all(path.join("tmp")).unwrap();
         fs::write(path.join("t.xsd"), SCHEMA).unwrap();
         fs::write(path.join("script"), script).unwrap();
@@ -61,12 +60,6 @@ impl Folder {
 
     fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.0.join(name)).ok()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::kit::fresh;
+use crate::kit::{Scratch, fresh};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
 
@@ -52,8 +52,7 @@ fn other_shells_have_scripts_of_their_own() {
 fn the_manual_has_a_page_for_each_command() {
     let page = said(&["man"]);
     assert!(page.contains(".TH systole 1") && page.contains("systole\\-run(1)"), "{page}");
-    let folder = fresh("manual");
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Scratch::new("manual");
     assert_eq!(said(&["man", "--into", folder.to_str().unwrap()]), "");
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     assert!(text("systole-run.1").contains("\\-\\-watch") && text("systole-worker-test.1").contains("SYNOPSIS"));

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::kit::running::Running;
 use crate::kit::waiting::{runs, until};
-use crate::kit::{fresh, has};
+use crate::kit::{Scratch, fresh, has};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -161,12 +161,11 @@ fn spoken(path: &str, text: &str, finish: &str) -> String {
     events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>() + end
 }
 
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str, backends: &str, keys: &str) -> Self {
-        let path = fresh(&format!("model-{name}"));
-        fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new(&format!("model-{name}"));
         fs::write(path.join("t.xsd"), SCHEMA).unwrap();
         fs::write(path.join("planner.md"), "Be brief.\n").unwrap();
         fs::write(path.join("key"), format!("{KEY}\n")).unwrap();
@@ -213,12 +212,6 @@ impl Folder {
     fn everything(&self) -> Vec<u8> {
         let files = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
         files.filter(|file| !file.ends_with("key")).flat_map(|file| fs::read(file).unwrap()).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,21 +1,19 @@
 //! `systole new`: each folder runs as its README says, is made whole or not at all, and overwrites nothing.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
 
 /// A folder in which others are made.
-struct Scratch(PathBuf);
+struct Folder(Scratch);
 
-impl Scratch {
+impl Folder {
     fn new(name: &str) -> Self {
-        let path = fresh(&format!("new-{name}"));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(Scratch::new(&format!("new-{name}")))
     }
 
     fn make(&self, args: &[&str]) -> (Option<i32>, String) {
@@ -56,12 +54,6 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Runs commands in a folder where `systole` is the program under test; what goes on in the background ends with them.
 fn shell(folder: &Path, commands: &str) -> Output {
     let path = format!("{}:{}", Path::new(PROGRAM).parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -76,12 +68,12 @@ fn shell(folder: &Path, commands: &str) -> Output {
 
 #[test]
 fn a_command_answers() {
-    Scratch::new("hello").as_its_readme_says("hello");
+    Folder::new("hello").as_its_readme_says("hello");
 }
 
 #[test]
 fn a_worker_answers_with_the_package_of_the_sdk() {
-    let scratch = Scratch::new("worker");
+    let scratch = Folder::new("worker");
     scratch.as_its_readme_says("worker");
     let package = include_str!("../../../../sdk/python/systole/__init__.py");
     assert_eq!(fs::read_to_string(scratch.0.join("my-worker/systole.py")).unwrap(), package);
@@ -90,7 +82,7 @@ fn a_worker_answers_with_the_package_of_the_sdk() {
 #[cfg(feature = "gateway")]
 #[test]
 fn a_model_answers_offline() {
-    Scratch::new("model").as_its_readme_says("model");
+    Folder::new("model").as_its_readme_says("model");
 }
 
 #[cfg(feature = "gateway")]
@@ -98,7 +90,7 @@ fn a_model_answers_offline() {
 fn an_agent_elsewhere_answers() {
     // Its port may be in use on this machine.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let scratch = Scratch::new("remote");
+    let scratch = Folder::new("remote");
     let (code, said) = scratch.make(&["remote", "far"]);
     assert_eq!(code, Some(0), "{said}");
     let folder = scratch.0.join("far");
@@ -119,7 +111,7 @@ fn an_agent_elsewhere_answers() {
 #[test]
 fn a_program_in_rust_names_the_library() {
     // `scripts/outside` builds and runs it.
-    let scratch = Scratch::new("rust");
+    let scratch = Folder::new("rust");
     let manifest = |name: &str| fs::read_to_string(scratch.0.join(name).join("Cargo.toml")).unwrap();
     let refused = |args: &[&str], why: &str| {
         let (code, said) = scratch.make(args);
@@ -143,7 +135,7 @@ fn a_program_in_rust_names_the_library() {
 
 #[test]
 fn the_page_that_starts_is_true() {
-    let scratch = Scratch::new("start");
+    let scratch = Folder::new("start");
     let page = include_str!("../../../../docs/start.md");
     let consoles = page.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
     let commands: Vec<_> = consoles.flat_map(str::lines).filter_map(|line| line.strip_prefix("$ ")).collect();
@@ -154,7 +146,7 @@ fn the_page_that_starts_is_true() {
 
 #[test]
 fn a_name_is_that_of_a_folder_here() {
-    let scratch = Scratch::new("names");
+    let scratch = Folder::new("names");
     for name in ["", ".", "..", ".hidden", "a/b", "../up", "/tmp/there", "two words", "caf\u{e9}", "core"] {
         let (code, said) = scratch.make(&["hello", name]);
         assert!(code == Some(2) && said.contains("<NAME>"), "{name}: {said}");
@@ -170,7 +162,7 @@ fn a_name_is_that_of_a_folder_here() {
 
 #[test]
 fn another_kind_is_refused_with_those_that_there_are() {
-    let scratch = Scratch::new("kinds");
+    let scratch = Folder::new("kinds");
     let (code, said) = scratch.make(&["foo", "x"]);
     let kinds = if cfg!(feature = "gateway") { "<hello|worker|model|rust|remote>" } else { "<hello|worker|rust>" };
     assert!(code == Some(2) && said.contains("'foo'") && said.contains(kinds) && !scratch.has("x"), "{said}");
@@ -184,7 +176,7 @@ fn another_kind_is_refused_with_those_that_there_are() {
 
 #[test]
 fn what_is_there_stays() {
-    let scratch = Scratch::new("there");
+    let scratch = Folder::new("there");
     fs::create_dir(scratch.0.join("full")).unwrap();
     fs::write(scratch.0.join("full/task.xml"), "mine").unwrap();
     assert_eq!(
@@ -203,7 +195,7 @@ fn what_is_there_stays() {
 
 #[test]
 fn nothing_is_left_of_a_folder_that_could_not_be_made_whole() {
-    let scratch = Scratch::new("half");
+    let scratch = Folder::new("half");
     fs::create_dir(scratch.0.join("empty")).unwrap();
     for name in ["made", "empty"] {
         // The package, the last file, is larger than a file may be.

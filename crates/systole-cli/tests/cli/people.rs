@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 
 const ORGANISM: &str = r#"
 organism: { name: court }
@@ -37,14 +37,13 @@ struct Person {
     keyboard: File,
     pieces: Receiver<String>,
     seen: String,
-    folder: PathBuf,
+    folder: Scratch,
 }
 
 impl Person {
     /// `apart`: events go to a file.
     fn sit_down(name: &str, apart: bool) -> Self {
-        let folder = fresh(&format!("people-{name}"));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Scratch::new(&format!("people-{name}"));
         let golden = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run"));
         let organism = ORGANISM.replace("SCHEMAS", golden.to_str().unwrap());
         std::fs::write(folder.join("organism.yaml"), organism).unwrap();
@@ -109,7 +108,6 @@ impl Person {
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
         let code = self.child.wait().unwrap().code();
         let events = std::fs::read_to_string(self.folder.join("events.log")).unwrap_or_default();
-        std::fs::remove_dir_all(&self.folder).unwrap();
         (code, out, events)
     }
 }

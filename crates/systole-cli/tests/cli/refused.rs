@@ -1,23 +1,21 @@
 //! Refused output of a listener: operators see it, and so does the listener itself.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
   <xs:element name="ask" type="xs:string"/><xs:element name="say" type="xs:long"/>
 </xs:schema>"#;
 
 /// A folder with a durable organism of one command, gone with the test.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     /// `wrong` is the first output of the command, for `printf`; then it keeps its history and answers.
     fn new(name: &str, wrong: &str) -> Self {
-        let path = fresh(&format!("refused-{name}"));
-        fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new(&format!("refused-{name}"));
         fs::write(path.join("t.xsd"), SCHEMA).unwrap();
         let script = format!(
             "case $(cat) in\n*system-error*) cp \"$SYSTOLE_HISTORY\" history; echo '<say>7</say>' ;;\n*) printf '{wrong}' ;;\nesac\n"
@@ -56,12 +54,6 @@ impl Folder {
         let (listed, _) = self.said(&["thread", "list", "--journal", "the.journal"]);
         let id = listed.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
         self.said(&["thread", "show", &id, "--journal", "the.journal"]).0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -3,13 +3,12 @@
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 
 /// The user `nobody`.
 const NOBODY: u32 = 65_534;
@@ -70,34 +69,26 @@ fn an_agent_does_not_hand_its_token_on() {
 
 #[test]
 fn a_command_sees_neither_the_environment_nor_the_files_of_its_parent() {
-    let folder = fresh("secrets");
-    std::fs::create_dir_all(&folder).unwrap();
-    struct Folder(PathBuf);
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-    let folder = Folder(folder);
+    let folder = Scratch::new("secrets");
     let script = "\
         cat /proc/$PPID/environ >/dev/null 2>&1 && echo environment >&2\n\
         cat /proc/$PPID/fd/3 >/dev/null 2>&1 && echo file >&2\n\
         cat <&3 >/dev/null 2>&1 && echo inherited >&2\n\
         cat\n";
-    std::fs::write(folder.0.join("look"), script).unwrap();
-    std::fs::write(folder.0.join("secret"), "s3cret").unwrap();
+    std::fs::write(folder.join("look"), script).unwrap();
+    std::fs::write(folder.join("secret"), "s3cret").unwrap();
     let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
         <xs:element name="say" type="xs:string"/></xs:schema>"#;
-    std::fs::write(folder.0.join("t.xsd"), schema).unwrap();
+    std::fs::write(folder.join("t.xsd"), schema).unwrap();
     let organism = "\
         organism: { name: secrets }\n\
         clients: [{ name: cli, calls: ['{urn:t}say'] }]\n\
         listeners:\n\
         - { name: looker, schemas: [t.xsd], command: [sh, look], accepts: ['{urn:t}say'], replies: ['{urn:t}say'] }\n";
-    std::fs::write(folder.0.join("organism.yaml"), organism).unwrap();
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
     let mut run = as_user("/bin/sh");
     run.args(["-c", "exec 3<secret; exec \"$0\" run organism.yaml - --until-idle", env!("CARGO_BIN_EXE_systole")]);
-    run.current_dir(&folder.0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run.current_dir(&folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut run = run.spawn().unwrap();
     let message = "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>cli</from></meta>\
         <say xmlns='urn:t'>hello</say></message>";

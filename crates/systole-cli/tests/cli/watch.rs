@@ -1,11 +1,10 @@
 //! `systole run --watch`: a changed file starts the organism again; one that is wrong leaves it as it is.
 
 use std::fs;
-use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 use crate::kit::running::Running;
 use crate::kit::waiting::{runs, until};
 
@@ -19,12 +18,11 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
   <xs:element name="do" type="xs:string"/><xs:element name="say" type="xs:string"/>
 </xs:schema>"#;
 
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = fresh(&format!("watch-{name}"));
-        fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new(&format!("watch-{name}"));
         let folder = Self(path);
         folder.write("organism.yaml", ORGANISM);
         folder.write("t.xsd", SCHEMA);
@@ -53,12 +51,6 @@ impl Folder {
             let log = fs::read_to_string(self.0.join("log")).unwrap_or_default();
             (log.matches(text).count() >= times).then_some(())
         });
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

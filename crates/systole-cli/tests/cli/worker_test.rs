@@ -3,10 +3,9 @@
 // The test waits for real processes.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 use crate::kit::waiting::{runs, until};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -117,12 +116,11 @@ if flaw == "stays":
     threading.Event().wait()
 "#;
 
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = fresh(&format!("worker-test-{name}"));
-        fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new(&format!("worker-test-{name}"));
         for (file, text) in [("organism.yaml", ORGANISM), ("t.xsd", SCHEMA), ("agent.py", BY_HAND)] {
             fs::write(path.join(file), text).unwrap();
         }
@@ -144,12 +142,6 @@ impl Folder {
     /// Tests the worker by hand with a flaw, for which no check waits long.
     fn flaw(&self, flaw: &str, within: &str) -> (Option<i32>, String) {
         self.test(&["--organism", "organism.yaml", "--start", "60s", "--within", within, "python3", "agent.py", flaw])
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

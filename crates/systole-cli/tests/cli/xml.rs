@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 
 fn run(args: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
@@ -63,8 +63,7 @@ fn c14n_keeps_the_prefixes_that_it_is_told() {
 
 #[test]
 fn repair_knows_the_contract_of_a_listener() {
-    let folder = fresh("repair-by-contract");
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Scratch::new("repair-by-contract");
     let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:x">
         <xs:element name="answer" type="xs:string"/></xs:schema>"#;
     std::fs::write(folder.join("answer.xsd"), schema).unwrap();

@@ -1,6 +1,8 @@
 //! Helpers of the tests of the program.
 
-use std::path::PathBuf;
+use std::fs;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) mod running;
@@ -18,4 +20,36 @@ pub(crate) fn fresh(name: &str) -> PathBuf {
 #[track_caller]
 pub(crate) fn has(text: &str, parts: &[&str]) {
     parts.iter().for_each(|part| assert!(text.contains(part), "no {part} in {text}"));
+}
+
+/// A folder of a test, removed when the test drops it.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes a folder that no other test has, with `name` in its path.
+    pub(crate) fn new(name: &str) -> Self {
+        let path = fresh(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Deref for Scratch {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl AsRef<Path> for Scratch {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }

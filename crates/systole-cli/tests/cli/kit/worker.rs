@@ -2,26 +2,25 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::running::Running;
 use super::waiting::until;
 
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-use crate::kit::fresh;
+use crate::kit::Scratch;
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
   <xs:element name="do" type="xs:string"/><xs:element name="say" type="xs:string"/><xs:element name="ask" type="xs:string"/>
 </xs:schema>"#;
 
 /// A folder with an organism: the worker `agent`, and the command `parrot`. It is removed when the test drops it.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(Scratch);
 
 impl Folder {
     pub(crate) fn new(name: &str, agent: &str, keys: &str) -> Self {
-        let path = fresh(&format!("worker-{name}"));
-        fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new(&format!("worker-{name}"));
         fs::write(path.join("t.xsd"), SCHEMA).unwrap();
         fs::write(path.join("agent.py"), agent).unwrap();
         let organism = format!(
@@ -74,12 +73,6 @@ impl Folder {
     /// Processes that were started.
     pub(crate) fn started(&self) -> usize {
         self.read("started").lines().count()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
