@@ -9,6 +9,8 @@ use systole::outbound::Secret;
 use systole::outbound::signature::{SignatureError, TOLERANCE};
 use systole::vocab::Time;
 
+use crate::kit::header;
+
 /// The time, as a receiver knows it.
 #[allow(clippy::disallowed_methods)]
 pub(crate) fn now() -> Time {
@@ -50,8 +52,7 @@ pub(crate) struct Request {
 
 impl Request {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        header(&self.head, name)
     }
 
     /// The id of its message: in the envelope, and the key of all attempts.

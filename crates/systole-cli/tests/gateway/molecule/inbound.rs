@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::kit::header;
+
 /// Action of the handler on a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
@@ -30,8 +32,7 @@ pub(crate) struct Inbound {
 
 impl Inbound {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        header(&self.head, name)
     }
 }
 
