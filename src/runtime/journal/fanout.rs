@@ -69,8 +69,8 @@ impl Apply<'_> {
             None => Ok(()),
             Some(Row { record: FanRow { call: None, .. }, .. }) => self.with_fan(id, |_| ()),
             Some(_) => {
-                let place = self.settled_of(id)?.len();
-                self.put_settled(id, u32::try_from(place).unwrap_or(u32::MAX), false, settled)
+                let place = self.count_settled(id)?;
+                self.put_settled(id, place, false, settled)
             }
         }
     }
@@ -115,6 +115,18 @@ impl Apply<'_> {
             places.push(place);
         }
         Ok(ResultText::Settled(places))
+    }
+
+    /// Counts the open answers to awaited calls.
+    fn count_settled(&mut self, id: FanId) -> Result<u32, FileProblem> {
+        let (key, pending) = (key_of(id), &mut self.known.pending);
+        let count = u32::try_from(pending.settled.open(of(key)).count()).unwrap_or(u32::MAX);
+        if pending.has_come(id.message) {
+            return Ok(count);
+        }
+        let sql = "SELECT count(*) FROM settled WHERE message = ?1 AND call = ?2 AND ended IS NULL";
+        let written: u32 = self.db.prepare_cached(sql)?.query_row(key, |row| row.get(0))?;
+        Ok(count.saturating_add(written))
     }
 
     /// Returns the open answers to awaited calls, in order of their places.

@@ -266,8 +266,7 @@ impl Pen {
                 fed.store(journal.is_fed(), Ordering::Release);
             }
             if !batch.feed.is_empty() {
-                journal.feed()?;
-                fed.store(journal.is_fed(), Ordering::Release);
+                feed(journal.as_mut(), fed)?;
                 batch.feed.drain(..).for_each(|fed| fed());
             }
             Ok(())
@@ -280,12 +279,7 @@ impl Pen {
     /// # Errors
     /// As [`write`](Self::write).
     pub(super) fn feed(self) -> Result<Self, JournalError> {
-        let feed = |pen: &mut Self| {
-            pen.journal.feed()?;
-            pen.fed.store(pen.journal.is_fed(), Ordering::Release);
-            Ok(())
-        };
-        self.act(feed).map(|(pen, ())| pen)
+        self.act(|pen| feed(pen.journal.as_mut(), &pen.fed)).map(|(pen, ())| pen)
     }
 
     /// Deletes some ended rows; returns whether there may be more.
@@ -322,6 +316,13 @@ impl Pen {
             }
         }
     }
+}
+
+/// Makes the tables of a journal have all steps, and notes that they do.
+fn feed(journal: &mut dyn Journal, fed: &AtomicBool) -> Result<(), JournalError> {
+    journal.feed()?;
+    fed.store(journal.is_fed(), Ordering::Release);
+    Ok(())
 }
 
 impl Batch {

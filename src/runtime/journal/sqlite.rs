@@ -21,7 +21,8 @@ use crate::runtime::sqlite::{Cut, Database, FileProblem, Opened, truncate_log, w
 /// A journal in an SQLite file.
 ///
 /// One writer at a time: the opener holds a lock on the file until this value is dropped or its process ends. Each
-/// [`append`](Journal::append) is one transaction, which writes a batch or the tables (see `batch`). After an error every operation fails.
+/// [`append`](Journal::append) is one transaction, which writes a batch or the tables (see `batch`). After an error every
+/// operation fails.
 pub struct SqliteJournal {
     pub(super) db: Database,
     pub(super) file: PathBuf,
