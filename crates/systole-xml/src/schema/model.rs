@@ -34,7 +34,7 @@ pub(crate) struct Element {
     pub(crate) fixed: Option<String>,
     /// Set if the element may be empty with `xsi:nil="true"`.
     pub(crate) nillable: bool,
-    /// Its identity constraints in words.
+    /// Identity constraints of the element, in words.
     pub(crate) constraints: Vec<String>,
     /// Examples that the author gave, as serde_json writes them.
     pub(crate) hints: Vec<Value>,

@@ -44,14 +44,8 @@ pub(super) fn restriction(noun: &str, variety: &Variety, facets: &Facets, implie
 pub(super) fn limits(variety: &Variety, facets: &Facets, implied: Option<&Facets>) -> String {
     // The limits of 64-bit numbers are not helpful in a description.
     let counted = |bound: &&Bound| !UNCOUNTABLE.contains(&bound.written.as_ref());
-    let Some(known) = implied else {
-        let mut out = String::new();
-        push_bounds(&mut out, facets.least.as_ref().filter(counted), facets.most.as_ref().filter(counted));
-        push_length(&mut out, variety, facets);
-        push_digits(&mut out, facets);
-        push_patterns(&mut out, variety, &facets.patterns);
-        return out;
-    };
+    let none = Facets::default();
+    let known = implied.unwrap_or(&none);
     let is_new = |bound: &Option<Bound>, known: &Option<Bound>| {
         let key = |bound: &Option<Bound>| bound.as_ref().map(|bound| (bound.written.clone(), bound.inclusive));
         key(bound) != key(known)
@@ -60,7 +54,7 @@ pub(super) fn limits(variety: &Variety, facets: &Facets, implied: Option<&Facets
     let least = facets.least.as_ref().filter(|_| is_new(&facets.least, &known.least)).filter(counted);
     let most = facets.most.as_ref().filter(|_| is_new(&facets.most, &known.most)).filter(counted);
     push_bounds(&mut out, least, most);
-    if out.starts_with(' ') {
+    if implied.is_some() && out.starts_with(' ') {
         out.insert(0, ',');
     }
     let lengths = |facets: &Facets| (facets.length, facets.min_length, facets.max_length);
