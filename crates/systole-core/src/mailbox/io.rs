@@ -179,7 +179,7 @@ pub enum MailboxInput {
         mailbox: Name,
         /// The message.
         id: MessageId,
-        /// Its sender.
+        /// The sender of the message.
         person: Name,
     },
     /// A listener registers.
