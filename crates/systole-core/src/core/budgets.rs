@@ -69,21 +69,21 @@ impl Account {
 
     /// Checks that there is room for a use.
     fn check(&self, amounts: Amounts) -> Result<(), Fault> {
-        let (budget, left) = (&self.budget, self.left());
-        for (kind, most, left, wanted) in [
-            ("calls", budget.calls, left.calls, amounts.calls),
-            ("threads", budget.threads, left.threads, amounts.threads),
-            ("tokens", budget.tokens, left.tokens, amounts.tokens),
+        let (budget, left, reserved) = (&self.budget, self.left(), self.reserved);
+        for (kind, most, left, reserved, wanted) in [
+            ("calls", budget.calls, left.calls, reserved.calls, amounts.calls),
+            ("threads", budget.threads, left.threads, reserved.threads, amounts.threads),
+            ("tokens", budget.tokens, left.tokens, reserved.tokens, amounts.tokens),
         ] {
             if let (Some(most), Some(left)) = (most, left)
                 && wanted > left
             {
-                return Err(faults::budget(kind, &most, &left, &wanted));
+                return Err(faults::budget(kind, most, left, reserved, wanted));
             }
         }
         match (budget.cost, left.cost) {
             (Some(most), Some(left)) if amounts.cost > left => {
-                Err(faults::budget("units of cost", &most, &left, &amounts.cost))
+                Err(faults::budget("units of cost", most, left, reserved.cost, amounts.cost))
             }
             _ => Ok(()),
         }

@@ -129,8 +129,11 @@ pub(super) fn limit(what: impl std::fmt::Display) -> Fault {
 }
 
 /// Refuses a use that a budget has no room for. The thread that asked for it may still answer; its caller isn't told so.
-pub(super) fn budget(kind: &str, most: &dyn Display, left: &dyn Display, wanted: &dyn Display) -> Fault {
-    let message = format!("a budget has {left} of {most} {kind} left, and {wanted} would be needed");
+pub(super) fn budget<T: Display + Default + PartialEq>(kind: &str, most: T, left: T, reserved: T, wanted: T) -> Fault {
+    let mut message = format!("a budget has {left} of {most} {kind} left, and {wanted} would be needed");
+    if reserved != T::default() {
+        message += &format!(": requests under way have reserved {reserved}");
+    }
     let rule = "a reply with what there is is all that can still be sent: any other payload ends the request with such a fault";
     with_rule(Fault::new(FaultCode::Budget, message), rule.to_owned(), None, None)
 }
