@@ -240,11 +240,12 @@ fn instructions(reader: &mut Reader, node: &Node) -> Option<String> {
         return Some(written.to_owned());
     }
     let text = reader.open(written);
-    text.map_err(|why| {
+    let text = text.map_err(|why| {
         let path = written.into();
         reader.report(Mistake::Unreadable { what: "the instructions ", path, why }, node.span);
-    })
-    .ok()
+    });
+    // A byte order mark is not part of the text.
+    text.ok().map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// Sets the defaults that differ for a listener that a model speaks for.

@@ -108,7 +108,7 @@ enum Command {
     },
     /// Print the manual page
     Man {
-        /// Write it and the pages of all commands into a folder, instead
+        /// Write it and the pages of all commands into a folder, which is created if it is missing, instead
         #[arg(long, value_name = "FOLDER")]
         into: Option<PathBuf>,
     },

@@ -1,5 +1,6 @@
 //! `systole completions` and `systole man`: made from the arguments of the program itself.
 
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -28,7 +29,8 @@ pub(super) fn man(into: Option<&Path>) -> Result<ExitCode, Failure> {
     match into {
         Some(folder) => {
             let failed = |error| Failure::unusable(format!("can't write into {}: {error}", folder.display()));
-            clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+            let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Cli::command(), folder));
+            written.map_err(failed)?;
         }
         None => {
             let mut page = Vec::new();

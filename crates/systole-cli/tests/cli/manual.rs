@@ -52,8 +52,9 @@ fn other_shells_have_scripts_of_their_own() {
 fn the_manual_has_a_page_for_each_command() {
     let page = said(&["man"]);
     assert!(page.contains(".TH systole 1") && page.contains("systole\\-run(1)"), "{page}");
-    let folder = Scratch::new("manual");
-    assert_eq!(said(&["man", "--into", folder.to_str().unwrap()]), "");
+    let scratch = Scratch::new("manual");
+    let folder = scratch.join("share/man1");
+    assert_eq!(said(&["man", "--into", folder.to_str().unwrap()]), "", "the folder is created");
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     assert!(text("systole-run.1").contains("\\-\\-watch") && text("systole-worker-test.1").contains("SYNOPSIS"));
     assert!(text("systole.1").contains("systole\\-run(1)"));
@@ -65,8 +66,8 @@ fn the_manual_has_a_page_for_each_command() {
             assert!(folder.join(format!("{name}.1")).exists(), "{name}");
         }
     }
-    fs::remove_dir_all(&folder).unwrap();
-    let run = Command::new(PROGRAM).args(["man", "--into", folder.to_str().unwrap()]).output().unwrap();
+    let file = folder.join("systole.1/below");
+    let run = Command::new(PROGRAM).args(["man", "--into", file.to_str().unwrap()]).output().unwrap();
     let err = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.code() == Some(2) && err.starts_with("can't write into "), "{err}");
 }

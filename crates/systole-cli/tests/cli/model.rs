@@ -167,7 +167,7 @@ impl Folder {
     fn new(name: &str, backends: &str, keys: &str) -> Self {
         let path = Scratch::new(&format!("model-{name}"));
         fs::write(path.join("t.xsd"), SCHEMA).unwrap();
-        fs::write(path.join("planner.md"), "Be brief.\n").unwrap();
+        fs::write(path.join("planner.md"), "\u{feff}Be brief.\n").unwrap();
         fs::write(path.join("key"), format!("{KEY}\n")).unwrap();
         fs::write(path.join("do.xml"), "<do xmlns='urn:t'>go</do>").unwrap();
         let organism = format!(
@@ -245,6 +245,7 @@ fn each_protocol_is_spoken() {
         let [Asked { head, body }] = &server.asked()[..] else { panic!("{err}") };
         let prompt = folder.systole(&["prompt", "organism.yaml", "--listener", "planner"]);
         let prompt = String::from_utf8(prompt.stdout).unwrap();
+        assert!(prompt.starts_with("Be brief.\n"), "without the byte order mark of its file");
         has(&prompt, &["Be brief.\n\nYou are planner", "<ask> goes to parrot"]);
         let user = json!({ "role": "user", "content": "From cli:\n<do xmlns=\"urn:t\">go</do>" });
         let messages = match provider {
