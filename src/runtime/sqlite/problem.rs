@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 #[non_exhaustive]
 pub enum FileProblem {
     /// Another writer has the file.
-    #[error("in use by {}: end that first (SIGTERM keeps its waiting messages), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
+    #[error("in use by {}: end that first (an organism keeps its waiting messages at SIGTERM; a command is done soon: try again), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
     InUse {
         /// The id of its process.
         holder: Option<u32>,
@@ -95,11 +95,11 @@ pub enum FileProblem {
         lost: u64,
     },
     /// The disk is full.
-    #[error("the disk is full: make room and start again; unconfirmed steps were not written")]
+    #[error("the disk is full: make room and try again; unconfirmed steps were not written")]
     Full,
     /// The process may not write files so large.
     #[error(
-        "this process may write no file beyond {limit} bytes (ulimit -f): raise that and start again; unconfirmed steps were not written"
+        "this process may write no file beyond {limit} bytes (ulimit -f): raise that and try again; unconfirmed steps were not written"
     )]
     TooLarge {
         /// The limit of the process.

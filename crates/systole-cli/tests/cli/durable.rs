@@ -209,7 +209,7 @@ fn a_full_disk_ends_the_process_with_a_code_of_its_own_and_nothing_confirmed_is_
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(3), "{err}");
     assert!(err.contains("goes on with the next start") && err.contains("full.journal"), "{err}");
-    assert!(err.contains("(ulimit -f): raise that and start again"), "{err}");
+    assert!(err.contains("(ulimit -f): raise that and try again"), "{err}");
     let faults = out.matches("the journal can't be written").count();
     assert!(faults > 0, "whoever waits is told: {err}");
 
