@@ -17,6 +17,7 @@ use super::coded::VERSION;
 use super::error::StoreError;
 use super::meta::Meta;
 use super::row::{Cells, Record, blob, load, number, statements, write};
+use super::schema::COUNTED;
 use super::sum::Sums;
 use crate::runtime::sqlite::FileProblem;
 
@@ -68,8 +69,14 @@ impl Batches {
         self.rows == 0
     }
 
-    /// Checks all batches of a file: each must have its place, and all together make up the total of `meta`.
-    pub(super) fn check(db: &Connection, meta: &Meta) -> Result<Self, FileProblem> {
+    /// Number of batches.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Checks all batches of a file of that version: each must have its place, and all together make up the count and
+    /// the total of `meta`.
+    pub(super) fn check(db: &Connection, meta: &Meta, version: i64) -> Result<Self, FileProblem> {
         let (mut batches, mut others) = (Self::default(), meta.total);
         for (row, sum) in rows(db)? {
             batches = batches.with(decode(&row)?.len(), row.steps.len(), sum);
@@ -78,7 +85,8 @@ impl Batches {
             }
             others = row.total;
         }
-        if meta.total != others.wrapping_add(batches.sum) {
+        let counted = version < COUNTED || meta.batches == batches.rows;
+        if !counted || meta.total != others.wrapping_add(batches.sum) {
             return Err(missing());
         }
         Ok(batches)
@@ -94,7 +102,8 @@ impl Batches {
     }
 }
 
-fn missing() -> FileProblem {
+/// The problem of a file in which batches are not as they were written.
+pub(super) fn missing() -> FileProblem {
     FileProblem::damaged("batches of steps are missing, or come from another time")
 }
 

@@ -4,7 +4,7 @@ use rusqlite::types::ToSqlOutput;
 use systole_core::journal::LAST_EPOCH;
 
 use super::retain::Swept;
-use super::row::{Cells, Record, blob, flag, number, statements};
+use super::row::{Cells, Record, blob, number, statements};
 use crate::runtime::sqlite::FileProblem;
 
 /// Description of the journal: one row.
@@ -16,6 +16,8 @@ pub(super) struct Meta {
     pub(super) epoch: u32,
     /// True if the last start is running or has crashed.
     pub(super) running: bool,
+    /// Number of batches.
+    pub(super) batches: u64,
     /// The sum of the sums of all open rows.
     pub(super) total: i64,
 }
@@ -39,16 +41,18 @@ impl Record for Meta {
         cell(number(1))?;
         cell(blob(&self.key))?;
         cell(number(self.epoch.into()))?;
-        cell(flag(self.running))?;
+        cell(number(u64::from(self.running) | (self.batches << 1)))?;
         cell(self.total.into())
     }
 
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
         cells.number()?;
+        let (key, epoch, running) = (cells.blob()?, cells.small()?, cells.number()?);
         Some(Self {
-            key: cells.blob()?,
-            epoch: cells.small()?,
-            running: cells.flag()?,
+            key,
+            epoch,
+            running: running & 1 == 1,
+            batches: running >> 1,
             total: cells.value()?.as_i64().ok()?,
         })
     }

@@ -34,7 +34,7 @@ pub(super) struct Read {
 /// Opens a journal for writing.
 pub(super) fn open(file: &Path, options: &JournalOptions) -> Result<Opened<Read>, FileProblem> {
     let fill = |db: &Connection| {
-        let meta = Meta { key: options.key, epoch: 0, running: false, total: 0 };
+        let meta = Meta { key: options.key, epoch: 0, running: false, batches: 0, total: 0 };
         write(&mut db.prepare(Meta::INSERT)?, &meta, 0, &mut Sums::default())?;
         Ok(())
     };
@@ -43,7 +43,7 @@ pub(super) fn open(file: &Path, options: &JournalOptions) -> Result<Opened<Read>
             horizon(db, &mut Sums::of(version))?;
         }
         let meta = meta(db, &mut Sums::of(version))?;
-        let batches = if version >= BATCHED { Batches::check(db, &meta.record)? } else { Batches::default() };
+        let batches = if version >= BATCHED { Batches::check(db, &meta.record, version)? } else { Batches::default() };
         Ok(Read { meta, batches })
     };
     let renew = |db: &Connection, version, mut read: Read| {
@@ -63,6 +63,7 @@ pub(super) fn open(file: &Path, options: &JournalOptions) -> Result<Opened<Read>
         if version < TIMED {
             meta.record.total = meta.record.total.wrapping_add(unknown_addressees(db, meta.at)?);
         }
+        meta.record.batches = read.batches.rows();
         meta.sum = write(&mut db.prepare(Meta::REPLACE)?, &meta.record, meta.at, &mut sums)?;
         Ok(read)
     };

@@ -13,13 +13,13 @@ use systole_core::journal::{
 use systole_core::vocab::{IdKey, MessageId, ThreadId, Time};
 use uuid::Uuid;
 
-use super::batch::BatchRow;
+use super::batch::{BatchRow, missing};
 use super::error::StoreError;
 use super::fan::SettledRow;
 use super::open::meta;
 use super::records::Redrive;
 use super::row::{Record, load};
-use super::schema::{FORMAT, PARTED};
+use super::schema::{COUNTED, FORMAT, PARTED};
 use super::sum::Sums;
 use super::{Durability, JournalOptions, SqliteJournal};
 #[cfg(feature = "gateway")]
@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct JournalReader {
     pub(super) db: Database,
     pub(super) file: PathBuf,
-    version: i64,
+    pub(super) version: i64,
 }
 
 /// Counts and sizes of a journal.
@@ -152,10 +152,16 @@ impl JournalReader {
 
     /// Tells whether the tables lack steps, and no process writes them.
     fn is_left_behind(&self) -> Result<bool, FileProblem> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM batch)";
-        Ok(self.has::<BatchRow>()?
-            && self.db.query_row(sql, [], |row| row.get(0))?
-            && self.db.file().writer()?.is_none())
+        if !self.has::<BatchRow>()? {
+            return Ok(false);
+        }
+        // One statement sees one state.
+        let sql = "SELECT running >> 1, (SELECT count(*) FROM batch) FROM meta";
+        let (counted, rows) = self.db.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
+        if self.version >= COUNTED && counted != rows {
+            return Err(missing());
+        }
+        Ok(rows > 0 && self.db.file().writer()?.is_none())
     }
 
     /// Opens a journal that this process has open already.

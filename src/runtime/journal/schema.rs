@@ -16,6 +16,7 @@ pub(super) const FORMAT: Format = Format {
         include_str!("budget.sql"),
         include_str!("partition.sql"),
         include_str!("batch.sql"),
+        include_str!("counted.sql"),
     ],
 };
 
@@ -30,3 +31,6 @@ pub(super) const PARTED: i64 = 8;
 
 /// The first version with batches.
 pub(super) const BATCHED: i64 = 9;
+
+/// The first version whose row of `meta` counts the batches.
+pub(super) const COUNTED: i64 = 10;

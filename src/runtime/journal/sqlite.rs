@@ -102,6 +102,7 @@ impl SqliteJournal {
     ) -> Result<(), FileProblem> {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let meta = work(self)?;
+        let meta = Meta { batches: self.batches.rows(), ..meta };
         write(&mut *self.db.prepare_cached(Meta::REPLACE)?, &meta, self.retain.now(), &mut self.sums)?;
         self.db.judge_place()?;
         self.db.commit()?;

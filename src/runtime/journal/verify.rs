@@ -145,7 +145,7 @@ impl Check<'_> {
     /// Checks that the steps of all batches can be applied after a crash.
     fn batches(&mut self) -> Result<(), FileProblem> {
         let meta = meta(&self.reader.db, &mut self.reader.sums())?.record;
-        match Batches::check(&self.reader.db, &meta) {
+        match Batches::check(&self.reader.db, &meta, self.reader.version) {
             Err(FileProblem::Damaged { what }) => self.fault(what),
             other => drop(other?),
         }

@@ -192,6 +192,28 @@ fn version_8_gets_a_table_of_batches() {
     assert_eq!(content(open(&folder.journal()).recover().unwrap()), content(memory.recover().unwrap()));
 }
 
+/// That file is of a process that was killed while three batches were in it.
+#[test]
+fn the_batches_of_version_9_are_counted() {
+    let folder = old_file("v9");
+    let mut memory = MemoryJournal::new(KEY);
+    let steps = super::batches::steps(3, 78);
+    memory.append(&steps[..58]).unwrap();
+    let mut store = open(&folder.journal());
+    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+    store.append(&steps[58..]).unwrap();
+    assert!(!store.is_fed());
+    drop(store);
+    let count = || {
+        let db = Connection::open(folder.journal()).unwrap();
+        let sql = "SELECT running >> 1, (SELECT count(*) FROM batch) FROM meta";
+        db.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).unwrap()
+    };
+    assert_eq!(count(), (1, 1));
+    assert_eq!(faults(&folder.journal()), [""; 0]);
+    assert_eq!(count(), (0, 0));
+}
+
 #[test]
 fn each_row_of_version_7_is_checked_by_its_old_sum() {
     let text = |sql: &str| -> Vec<String> {
