@@ -99,6 +99,7 @@ impl SqliteJournal {
     fn shrink(&self) -> Result<(), FileProblem> {
         self.db.flush_prepared_statement_cache();
         self.db.execute_batch("VACUUM")?;
+        self.db.accept_shorter();
         truncate_log(&self.db)
     }
 

@@ -52,7 +52,7 @@ impl FileProblem {
 impl From<StoreError> for JournalError {
     fn from(error: StoreError) -> Self {
         let kind = match error.problem {
-            FileProblem::InUse { .. } => JournalErrorKind::InUse,
+            FileProblem::InUse { .. } | FileProblem::Read => JournalErrorKind::InUse,
             FileProblem::Foreign { .. }
             | FileProblem::NoFile { .. }
             | FileProblem::Dangling { .. }
@@ -61,11 +61,11 @@ impl From<StoreError> for JournalError {
             | FileProblem::Headless { .. }
             | FileProblem::Missing
             | FileProblem::Worn => JournalErrorKind::Unusable,
-            FileProblem::Moved | FileProblem::Parted { .. } => JournalErrorKind::Moved,
+            FileProblem::Moved | FileProblem::Parted { .. } | FileProblem::Truncated { .. } => JournalErrorKind::Moved,
             FileProblem::Newer { .. } | FileProblem::Older { .. } => JournalErrorKind::Version,
             FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } => JournalErrorKind::Damaged,
             FileProblem::Full | FileProblem::TooLarge { .. } => JournalErrorKind::Full,
-            FileProblem::ReadOnly | FileProblem::Unfed => JournalErrorKind::ReadOnly,
+            FileProblem::ReadOnly | FileProblem::Unfed | FileProblem::Unended => JournalErrorKind::ReadOnly,
             FileProblem::Failed(_) => JournalErrorKind::Closed,
             FileProblem::Sqlite(_) | FileProblem::Io(_) => JournalErrorKind::Other,
         };

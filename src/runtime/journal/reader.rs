@@ -128,26 +128,30 @@ pub enum HistoryRecord {
 }
 
 impl JournalReader {
-    /// Opens a journal for reading. If its process was killed, its last steps are written to its tables before.
+    /// Opens a journal for reading. If its process was killed, an unfinished transaction at the end of its log is cut off,
+    /// and its last steps are written to its tables before.
     ///
     /// # Errors
     /// [`StoreError`] if the file is missing, no journal or unreadable, or if its last steps can't be written.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
         for _ in 0..TRIES {
-            let reader = Self::of(file, open_to_read(file, FORMAT))?;
-            if !reader.told(reader.is_left_behind())? {
-                return reader.begin();
-            }
-            drop(reader);
+            let is_fed = match Self::of(file, open_to_read(file, FORMAT, false)) {
+                Ok(reader) if !reader.told(reader.is_left_behind())? => return reader.begin(),
+                Ok(_) => false,
+                Err(StoreError { problem: FileProblem::Unended, .. }) => true,
+                Err(error) => return Err(error),
+            };
             let options = JournalOptions::new([0; 32]).durability(Durability::Power);
             match SqliteJournal::open(file, &options) {
                 // The other process writes them, or is a start, which does that first.
                 Err(StoreError { problem: FileProblem::InUse { .. }, .. }) => std::thread::sleep(PAUSE),
+                Err(StoreError { problem: FileProblem::ReadOnly, .. }) if is_fed => break,
                 Err(StoreError { problem: FileProblem::ReadOnly, .. }) => return Err(FileProblem::Unfed.of(file)),
                 opened => drop(opened?),
             }
         }
-        Self::of(file, open_to_read(file, FORMAT))?.begin()
+        let reader = Self::of(file, open_to_read(file, FORMAT, true))?;
+        if reader.told(reader.is_left_behind())? { Err(FileProblem::Unfed.of(file)) } else { reader.begin() }
     }
 
     /// Tells whether the tables lack steps, and no process writes them.

@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn who_reads_on_keeps_nobody_from_writing() {
         let mut filled = Filled::new("reader");
-        let reader = open_to_read(filled.db.file().path(), FORMAT).unwrap();
+        let reader = open_to_read(filled.db.file().path(), FORMAT, false).unwrap();
         let count = |reader: &Database| reader.query_row("SELECT count(*) FROM page", [], |row| row.get::<_, i32>(0));
         filled.commit();
         reader.execute_batch("BEGIN").unwrap();

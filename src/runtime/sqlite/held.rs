@@ -12,6 +12,7 @@
 //! SQLite (<https://www.sqlite.org/howtocorrupt.html>, section 2.2). So all code that reads such a file shares one
 //! descriptor, which is closed after the last of SQLite's.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -27,6 +28,7 @@ use rustix::fs::OFlags;
 use super::Durability;
 use super::checkpoint::Checkpoints;
 use super::format::Format;
+use super::open::LOG;
 use super::place::{beside, judge, place};
 use super::problem::FileProblem;
 
@@ -73,6 +75,8 @@ pub(crate) struct Database {
     // The connection must be closed before the file.
     db: Connection,
     file: Held,
+    /// Length of the file when it was last looked at.
+    len: Cell<u64>,
     /// The log and its index, once the file is open for writing.
     companions: Vec<Companion>,
 }
@@ -82,6 +86,8 @@ pub(crate) struct Database {
 struct Companion {
     path: PathBuf,
     inode: Inode,
+    /// Length of the file when it was last looked at.
+    len: Cell<u64>,
 }
 
 impl Held {
@@ -246,7 +252,7 @@ impl Drop for Held {
 
 impl Database {
     pub(super) fn new(db: Connection, file: Held) -> Self {
-        Self { checkpoints: None, db, file, companions: Vec::new() }
+        Self { checkpoints: None, db, file, len: Cell::default(), companions: Vec::new() }
     }
 
     /// Notes the log and its index, which SQLite has open and keeps until the end of the last connection.
@@ -256,26 +262,37 @@ impl Database {
     pub(super) fn keep_companions(&mut self) -> Result<(), FileProblem> {
         let companion = |ending| {
             let path = beside(self.file.path(), ending);
-            let inode = Inode::of(&fs::symlink_metadata(&path)?);
-            Ok(Companion { path, inode })
+            let found = fs::symlink_metadata(&path)?;
+            Ok(Companion { path, inode: Inode::of(&found), len: Cell::new(found.len()) })
         };
         self.companions = ["-wal", "-shm"].into_iter().map(companion).collect::<io::Result<_>>()?;
         Ok(())
     }
 
-    /// Checks that the file, its log and its index are where SQLite opened them. What is written to a file without a
-    /// name ends with the process.
+    /// Checks that the file, its log and its index are where SQLite opened them, and that no other program has truncated
+    /// them. What is written to a file without a name ends with the process.
     ///
     /// # Errors
-    /// [`FileProblem::Moved`], [`FileProblem::Parted`].
+    /// [`FileProblem::Moved`], [`FileProblem::Parted`], [`FileProblem::Truncated`].
     pub(crate) fn judge_place(&self) -> Result<(), FileProblem> {
-        if !self.file.is_in_place() {
-            return Err(FileProblem::Moved);
+        let len = self.file.inode.len_at(self.file.path()).ok_or(FileProblem::Moved)?;
+        if len < self.len.replace(len) {
+            return Err(FileProblem::Truncated { file: self.file.path().to_owned() });
         }
-        match self.companions.iter().find(|companion| !companion.inode.is_at(&companion.path)) {
-            Some(gone) => Err(FileProblem::Parted { gone: gone.path.clone() }),
-            None => Ok(()),
+        for Companion { path, inode, len } in &self.companions {
+            let found = inode.len_at(path).ok_or_else(|| FileProblem::Parted { gone: path.clone() })?;
+            // SQLite shortens a log that starts over to the limit.
+            if found < len.replace(found).min(LOG.cast_unsigned()) {
+                return Err(FileProblem::Truncated { file: path.clone() });
+            }
         }
+        Ok(())
+    }
+
+    /// Accepts shorter files: they were rewritten.
+    pub(crate) fn accept_shorter(&self) {
+        self.len.set(0);
+        self.companions.iter().for_each(|companion| companion.len.set(0));
     }
 
     /// Starts checkpoints on a thread of their own, which [`commit`](Self::commit) triggers.
@@ -318,7 +335,12 @@ impl Inode {
     }
 
     fn is_at(self, path: &Path) -> bool {
-        fs::symlink_metadata(path).is_ok_and(|found| Self::of(&found) == self)
+        self.len_at(path).is_some()
+    }
+
+    /// Length of the file, if the path leads to it.
+    fn len_at(self, path: &Path) -> Option<u64> {
+        fs::symlink_metadata(path).ok().filter(|found| Self::of(found) == self).map(|found| found.len())
     }
 }
 

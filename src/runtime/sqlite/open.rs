@@ -25,7 +25,7 @@ const CACHE: i64 = 32 * 1024;
 pub(super) const CHECKPOINT: i32 = 4096;
 
 /// Size of the log's file after it starts over, in bytes.
-const LOG: i64 = 64 << 20;
+pub(super) const LOG: i64 = 64 << 20;
 
 /// An opened file that is in order.
 pub(crate) struct Opened<T> {
@@ -70,7 +70,10 @@ impl<T> Opening<'_, T> {
         self.format.compare(&db, version)?;
         check(&db)?;
         let mut read = (self.read)(&db, version)?;
-        truncate_log(&db)?;
+        if cut.is_some() {
+            // Frames that were cut off must not stand behind new ones.
+            truncate_log(&db)?;
+        }
         if version < self.format.version() {
             db.execute_batch("BEGIN IMMEDIATE")?;
             self.format.migrate(&db, version)?;
@@ -173,14 +176,23 @@ fn open_to_write(held: Held, durability: Durability) -> Result<Database, FilePro
 }
 
 /// Opens a file for reading, whether it is in use or not.
-pub(crate) fn open_to_read(file: &Path, format: Format) -> Result<Database, FileProblem> {
+///
+/// # Errors
+/// [`FileProblem::Unended`] if the log of a file that no process writes has an unfinished transaction at its end: SQLite
+/// would rebuild the log's index, and only the index tells that end from a damaged transaction. [`Opening::open`] cuts it
+/// off; with `unended` the file is read all the same.
+pub(crate) fn open_to_read(file: &Path, format: Format, unended: bool) -> Result<Database, FileProblem> {
     let held = Held::look(file)?;
     recognize(&held, format)?;
     if held.writer()?.is_none()
-        && let Some(cut) = wal::inspect(held.path())?.filter(Cut::is_damage)
+        && let Some(cut) = wal::inspect(held.path())?
     {
-        // A reader rebuilds the index, which knows what is lost.
-        return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
+        if cut.is_damage() {
+            return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
+        }
+        if !unended {
+            return Err(FileProblem::Unended);
+        }
     }
     read(held, format)
 }
@@ -259,10 +271,13 @@ fn check(db: &Connection) -> Result<(), FileProblem> {
     if found == "ok" { Ok(()) } else { Err(FileProblem::damaged(found.replace('\n', " "))) }
 }
 
-/// Writes the log back and empties it: a part that was cut off must not precede new frames.
+/// Writes the log back and empties it.
+///
+/// # Errors
+/// [`FileProblem::Read`] if a program has read the file for as long as this waits.
 pub(crate) fn truncate_log(db: &Connection) -> Result<(), FileProblem> {
     let busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    if busy { Err(FileProblem::InUse { holder: None }) } else { Ok(()) }
+    if busy { Err(FileProblem::Read) } else { Ok(()) }
 }
 
 /// Bytes of the file that are in use.

@@ -16,6 +16,11 @@ pub enum FileProblem {
         /// The id of its process.
         holder: Option<u32>,
     },
+    /// Another program reads the file in a transaction.
+    #[error(
+        "another program reads it in one transaction, so that its log can't be emptied: end that program, then try again"
+    )]
+    Read,
     /// The file has another format.
     #[error("this is no {format}, and was left as it is: name another file")]
     Foreign {
@@ -60,6 +65,12 @@ pub enum FileProblem {
     Parted {
         /// The log, or its index.
         gone: PathBuf,
+    },
+    /// Another program made the file, its log or its index shorter.
+    #[error("{} was truncated while it was in use: later steps would be lost", .file.display())]
+    Truncated {
+        /// The file.
+        file: PathBuf,
     },
     /// The file is missing.
     #[error("there is no such file: name the file of `journal:` in the organism's file")]
@@ -113,6 +124,11 @@ pub enum FileProblem {
         "its process was killed before its last steps were in its tables, and it can't be written: let this user write the file and its folder, or start its organism"
     )]
     Unfed,
+    /// The log ends with an unfinished transaction, and no process writes the file.
+    #[error(
+        "its process was killed while it wrote, and it can't be written: let this user write the file and its folder, or start its organism"
+    )]
+    Unended,
     /// The organism was started too often.
     #[error("started too often: its last epoch is over, so move it away and start anew")]
     Worn,

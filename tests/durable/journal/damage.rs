@@ -291,6 +291,17 @@ fn a_transaction_that_was_never_finished_is_no_damage() {
     log.extend(&frame[..24]);
     log.extend(vec![0; 4096]);
     assert_eq!(logged.with_index("torn", &log, Durability::Power), Ok(logged.states.last().unwrap().clone()));
+    // A reader that comes first leaves a file that a start accepts, although it rebuilds the index of the log.
+    let copy = folder.path().join("read.journal");
+    for (ending, bytes) in [("", &*logged.main), ("-wal", &*log), ("-shm", &*logged.index)] {
+        fs::write(beside(&copy, ending), bytes).unwrap();
+    }
+    for _ in 0..2 {
+        let verdict = JournalReader::open(&copy).unwrap().verify().unwrap();
+        assert_eq!((verdict.faults, verdict.notes), (Vec::<String>::new(), Vec::new()));
+    }
+    let mut store = SqliteJournal::open(&copy, &JournalOptions::new(KEY)).unwrap();
+    assert_eq!(content(store.recover().unwrap()), *logged.states.last().unwrap());
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use systole::runtime::journal::{FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal};
 use systole::vocab::Time;
-use systole_core::journal::{Journal, MemoryJournal, Op, Step, ThreadRecord};
+use systole_core::journal::{Journal, JournalErrorKind, MemoryJournal, Op, Step, ThreadRecord};
 
 use super::story::{Folder, KEY, Story, content, message_record, open, thread_record};
 use super::versions::noted;
@@ -146,6 +146,42 @@ fn nothing_beside_a_journal_that_is_deleted_lets_another_writer_in() {
     assert!(!folder.journal().exists(), "nothing is made");
     let error = first.append(&Story::steps(3, 20)).unwrap_err().to_string();
     assert!(error.contains("it was deleted, moved or replaced while it was in use"), "{error}");
+}
+
+#[test]
+fn a_file_or_a_log_that_is_truncated_ends_the_writer() {
+    for (ending, rest) in [("", 0), ("", 4096), ("-wal", 0), ("-wal", 32)] {
+        for idle in [false, true] {
+            let folder = Folder::new();
+            let mut store = open(&folder.journal());
+            store.recover().unwrap();
+            store.append(&Story::steps(9, 10)).unwrap();
+            let file = folder.path().join(format!("organism.journal{ending}"));
+            fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(rest).unwrap();
+            let ended = if idle { store.tidy(Time::default()).map(drop) } else { store.append(&[Step::default()]) };
+            let error = ended.unwrap_err();
+            assert_eq!(error.kind(), JournalErrorKind::Moved, "{error}");
+            assert!(error.to_string().contains("was truncated while it was in use"), "{error}");
+            store.append(&[]).unwrap_err();
+        }
+    }
+}
+
+#[test]
+fn a_reader_in_a_transaction_keeps_nobody_from_starting() {
+    let folder = Folder::new();
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    store.append(&Story::steps(9, 10)).unwrap();
+    let reader = Connection::open_with_flags(folder.journal(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM thread").unwrap();
+    drop(store);
+    let mut store = open(&folder.journal());
+    assert!(store.recover().unwrap().crashed);
+    store.append(&Story::steps(9, 14)[10..]).unwrap();
+    drop(store);
+    drop(reader);
+    assert_eq!(JournalReader::open(&folder.journal()).unwrap().verify().unwrap().faults, [""; 0]);
 }
 
 #[test]
