@@ -133,7 +133,7 @@ impl Problem {
 impl From<QueryError> for Problem {
     fn from(error: QueryError) -> Self {
         let title = "The journal can't be read";
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.to_string());
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.problem().to_string());
         Self { retry_after: Some(1), ..problem }
     }
 }
@@ -273,5 +273,25 @@ impl IntoResponse for Problem {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::runtime::journal::{FileProblem, StoreError};
+
+    #[test]
+    fn no_client_learns_where_the_journal_is() {
+        let error = StoreError { file: "/srv/organism.journal".into(), problem: FileProblem::damaged("a page") };
+        assert!(error.to_string().contains("/srv/"), "the log has it");
+        let problem = Problem::from(QueryError::from(Arc::new(error)));
+        assert!(
+            problem.detail.starts_with("damaged: a page") && !problem.detail.contains("/srv"),
+            "{}",
+            problem.detail
+        );
     }
 }

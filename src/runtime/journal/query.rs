@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,12 +36,21 @@ pub(crate) struct JournalQuery {
     feeder: Option<JournalFeeder>,
     secret: Arc<[u8; 32]>,
     file: Arc<Path>,
+    /// True while queries fail, which is logged once.
+    fails: Arc<AtomicBool>,
 }
 
 /// Failure to read the journal.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct QueryError(#[from] Arc<StoreError>);
+
+impl QueryError {
+    /// The problem, without the path of the journal: clients of a network get it.
+    pub(crate) fn problem(&self) -> &FileProblem {
+        &self.0.problem
+    }
+}
 
 /// A query; it receives an error if the journal can't be read at all.
 type Work = Box<dyn FnOnce(Result<&JournalReader, &Arc<StoreError>>) + Send>;
@@ -198,6 +208,7 @@ impl JournalQuery {
             feeder: None,
             secret: secret.into(),
             file: file.into(),
+            fails: Arc::default(),
         })
     }
 
@@ -321,7 +332,19 @@ impl JournalQuery {
     /// Reads on the calling thread.
     fn read<T>(&self, read: impl FnOnce(&JournalReader) -> Result<T, FileProblem>) -> Result<T, QueryError> {
         let reader = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(reader.at_one_moment(read).map_err(Arc::new)?)
+        self.noted(reader.at_one_moment(read).map_err(|error| Arc::new(error).into()))
+    }
+
+    /// Logs the first failure after a success.
+    fn noted<T>(&self, read: Result<T, QueryError>) -> Result<T, QueryError> {
+        let fails = read.is_err();
+        if let Err(error) = &read
+            && !self.fails.load(Ordering::Relaxed)
+        {
+            tracing::error!(%error, "queries of clients fail");
+        }
+        self.fails.store(fails, Ordering::Relaxed);
+        read
     }
 
     /// Runs work on the reading thread.
@@ -340,7 +363,8 @@ impl JournalQuery {
         let gone =
             || Arc::new(FileProblem::Io(std::io::Error::other("the thread that reads it has ended")).of(&self.file));
         inbox.send(Box::new(work)).map_err(|_| gone())?;
-        Ok(told.await.map_err(|_| gone())??)
+        let read = told.await.unwrap_or_else(|_| Err(gone()));
+        self.noted(read.map_err(QueryError::from))
     }
 }
 
