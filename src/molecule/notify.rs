@@ -21,7 +21,7 @@ struct Notice {
 
 /// `POST /workspaces/{id}/notify`
 pub(super) async fn notify(room: Room) -> Result<Response, Problem> {
-    let own = room.workspace()?;
+    let own = room.acting()?;
     let (said, body) = room.said::<Value>().await?;
     let notice = Notice::deserialize(&body).map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
     let Notice { message, in_reply_to } = notice;

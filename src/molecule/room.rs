@@ -61,6 +61,13 @@ impl Room {
         self.own(&self.id)
     }
 
+    /// The workspace of the path, if the caller speaks for it: an admin only reads.
+    pub(super) fn acting(&self) -> Result<Listener, Problem> {
+        let own = self.workspace()?;
+        let detail = "an admin reads the rows of a workspace: its own token answers them";
+        if self.speaks_as(&own) { Ok(own) } else { Err(Problem::forbidden(detail)) }
+    }
+
     /// The caller as a workspace.
     pub(super) fn speaker(&self) -> Option<Listener> {
         let found = self.facade.people.find(self.caller.who().name.as_str());

@@ -62,6 +62,18 @@ fn a_handler_that_passes_over_a_row_answers_the_next_person_alone() {
 }
 
 #[test]
+fn an_admin_reads_rows_and_answers_none() {
+    let site = office();
+    let (scout, ada, _) = people(&site);
+    let (sent, row) = first(&scout, &ada, "one");
+    let admin = site.admin();
+    assert_eq!(texts(&rows(&admin, SCOUT, "", 1)), ["one"]);
+    notify(&admin, SCOUT, "from elsewhere").problem(403, "forbidden");
+    answer(&scout, &row, "my own").is(200);
+    assert!(reply(&ada, &sent).contains("<text>my own</text>"));
+}
+
+#[test]
 fn an_answer_said_twice_reaches_nobody_else() {
     let site = office();
     let (scout, ada, bob) = people(&site);
