@@ -52,6 +52,10 @@ impl Mistake {
             Self::NoPrice { .. } => {
                 "add the price of a million tokens, such as price: { input: 3, output: 15 }, or price: { input: 0, output: 0 } if it is free".into()
             }
+            Self::NoBackends => {
+                "add one, such as { name: main, provider: scripted, script: script.yaml }".into()
+            }
+            Self::NoInstructions => "write what the model is to do, or the name of a file with that, such as planner.md".into(),
             Self::TwoBackends { .. } => "give it another name".into(),
             Self::NoKey { .. } => "the organism can't start before it is there".into(),
             Self::NoVariable => "write the name of a variable, such as OPENAI_API_KEY: never a key itself".into(),

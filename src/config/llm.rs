@@ -70,7 +70,11 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
         ("least-loaded", Strategy::LeastLoaded),
     ];
     let strategy = fields.take("strategy").and_then(|node| reader.choice(node, &strategies)).unwrap_or_default();
-    let nodes = fields.require("backends", "llm", reader).and_then(|node| reader.list(node)).unwrap_or_default();
+    let listed = fields.require("backends", "llm", reader);
+    let nodes = listed.and_then(|node| reader.list(node)).unwrap_or_default();
+    if let Some(node) = listed.filter(|node| nodes.is_empty() && matches!(node.value, Value::List(_))) {
+        reader.report(Mistake::NoBackends, node.span);
+    }
     reader.finish(fields);
     let (mut backends, mut names, mut unpriced) = (Vec::new(), Vec::new(), Vec::new());
     for node in nodes {
@@ -235,8 +239,11 @@ pub(super) fn model(reader: &mut Reader, node: &Node) -> Option<Model> {
 /// A file beside the organism's, where its name is all that is written; else the text itself.
 fn instructions(reader: &mut Reader, node: &Node) -> Option<String> {
     let written = reader.text(node)?;
-    let is_file = [".md", ".txt"].iter().any(|end| written.ends_with(end)) && !written.contains(char::is_whitespace);
-    if !is_file {
+    if written.trim().is_empty() {
+        reader.report(Mistake::NoInstructions, node.span);
+        return None;
+    }
+    if !is_file(written) {
         return Some(written.to_owned());
     }
     let text = reader.open(written);
@@ -246,6 +253,13 @@ fn instructions(reader: &mut Reader, node: &Node) -> Option<String> {
     });
     // A byte order mark is not part of the text.
     text.ok().map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// Tells a name of a file from a text: one word that ends in a point and letters.
+fn is_file(written: &str) -> bool {
+    let ending = written.rsplit_once('.').map(|(_, ending)| ending);
+    !written.contains(char::is_whitespace)
+        && ending.is_some_and(|ending| !ending.is_empty() && ending.chars().all(char::is_alphanumeric))
 }
 
 /// Sets the defaults that differ for a listener that a model speaks for.

@@ -185,6 +185,12 @@ pub enum Mistake {
         /// The name of the backend.
         backend: Name,
     },
+    /// A list of backends that is empty.
+    #[error("there is no backend")]
+    NoBackends,
+    /// Instructions without a text.
+    #[error("the instructions are empty")]
+    NoInstructions,
     /// Two backends of one name.
     #[error("there is a backend '{name}' already")]
     TwoBackends {
