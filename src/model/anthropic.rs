@@ -33,17 +33,19 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
             text(message, "model").unwrap_or_default().clone_into(&mut grown.model);
             message.get("usage").into_iter().for_each(|usage| note(grown, usage));
         }
-        "content_block_delta" => {
-            let piece = event.get("delta").and_then(|delta| text(delta, "text"));
-            grown.text.push_str(piece.unwrap_or_default());
+        kind @ ("content_block_start" | "content_block_delta") => {
+            let part = event.get(if kind == "content_block_start" { "content_block" } else { "delta" });
+            grown.text.push_str(part.and_then(|part| text(part, "text")).unwrap_or_default());
         }
         "message_delta" => {
             let reason = event.get("delta").and_then(|delta| text(delta, "stop_reason"));
-            grown.finish = reason.map(|reason| match reason {
-                "end_turn" | "stop_sequence" => Finish::Whole,
-                "max_tokens" | "model_context_window_exceeded" => Finish::Cut,
-                other => Finish::Withheld(other.to_owned()),
-            });
+            if let Some(reason) = reason {
+                grown.finish = Some(match reason {
+                    "end_turn" | "stop_sequence" => Finish::Whole,
+                    "max_tokens" | "model_context_window_exceeded" => Finish::Cut,
+                    other => Finish::Withheld(other.to_owned()),
+                });
+            }
             event.get("usage").into_iter().for_each(|usage| note(grown, usage));
         }
         "message_stop" => grown.is_over = true,

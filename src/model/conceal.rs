@@ -31,9 +31,9 @@ fn without(text: &str, chars: &[(char, Range<usize>)], secret: &[char]) -> Strin
     out + &text[end..]
 }
 
-/// The number of characters that both begin with.
+/// The number of characters that both begin with, in capitals or not.
 fn common(chars: &[(char, Range<usize>)], secret: &[char]) -> usize {
-    chars.iter().zip(secret).take_while(|((one, _), other)| one == *other).count()
+    chars.iter().zip(secret).take_while(|((one, _), other)| one.eq_ignore_ascii_case(other)).count()
 }
 
 /// The characters of a text.
@@ -72,6 +72,7 @@ mod tests {
         let secret = r#"abcd/SECRET/+x"y\z=="#;
         for text in [
             r#"key abcd/SECRET/+x"y\z== is bad"#,
+            r#"key ABCD/secret/+X"y\Z== is bad"#,
             r#"key abcd\/SECRET\/+x\"y\\z== is bad"#,
             r#"key abcd\u002fSECRET\u002F+x\u0022y\u005cz== is bad"#,
             "key abcd%2FSECRET%2f%2Bx%22y%5Cz%3D%3D is bad",

@@ -33,6 +33,15 @@ pub(super) fn several_replies(replies: usize) -> Fault {
     Fault::new(FaultCode::Failed, message)
 }
 
+/// The refusal of an answer with a reply and other elements.
+pub(super) fn beside_a_reply(others: usize) -> Fault {
+    let message = format!(
+        "an answer has a reply in it, which ends the task, and {others} other elements: write the reply alone, or the \
+         calls alone and wait for their answers"
+    );
+    Fault::new(FaultCode::Failed, message)
+}
+
 /// The text that tells a model why its answer was refused.
 pub(super) fn feedback(fault: &Fault, is_cut: bool) -> String {
     let mut text = format!("Your answer was refused: {}.", fault.message);

@@ -13,17 +13,19 @@ use url::Url;
 
 use super::conceal::conceal;
 use super::reply::Reply;
-use super::{Again, Completion, Growth, LlmError, ModelPrompt, Provider, Setback, anthropic, ollama, openai};
+use super::{Again, Completion, Finish, Growth, LlmError, ModelPrompt, Provider, Setback, anthropic, ollama, openai};
 use crate::outbound::http::{Client, Request, Response};
-use crate::outbound::{AttemptFailure, check_url, media_type, refusal, retry_after, unanswered};
+use crate::outbound::{AttemptFailure, check_url, media_type, readable, refusal, retry_after, unanswered};
 use crate::runtime::LocalBoxFuture;
-use crate::runtime::clock::Clock;
 use crate::settings::{Dialect, Endpoint, KeySource};
 
 /// Time to look up a name and to connect.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time without a byte of an answer: a model on the machine may have to be loaded first.
 const READ: Duration = Duration::from_secs(300);
+/// Time without a byte after which an answer counts as ended, although its stream does not end, once the provider has
+/// said how it ended: the usage may follow.
+const GRACE: Duration = Duration::from_secs(5);
 /// Bytes of an answer, frames included, at most.
 const MOST: usize = 64 << 20;
 /// Bytes of the body of a refusal, at most.
@@ -112,19 +114,21 @@ impl Http {
             Err(_) => return Err(silent()),
         };
         if !response.status().is_success() {
-            return Err(self.refused(response).await);
+            return Err(self.refused(response, growth).await);
         }
         let mut reply = Reply::new(self.endpoint.dialect, MOST);
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let media = header(CONTENT_TYPE).map(media_type).unwrap_or_default();
         if self.endpoint.dialect != Dialect::Ollama && media != "text/event-stream" {
+            let media = readable(&media);
             let message =
                 format!("it answered with '{media}', where its answers should be streamed as text/event-stream");
             return Err(Setback::new(message, Again::Never));
         }
         let mut read = 0;
         while !reply.is_over() {
-            match timeout(READ, response.chunk()).await {
+            let limit = if reply.is_finished() { GRACE } else { READ };
+            match timeout(limit, response.chunk()).await {
                 Ok(Ok(Some(piece))) => {
                     read += piece.len();
                     if read > MOST {
@@ -134,6 +138,7 @@ impl Http {
                     growth.show(reply.text());
                 }
                 Ok(Ok(None)) => break,
+                Ok(Err(_)) | Err(_) if reply.is_finished() => break,
                 Ok(Err(error)) => return Err(failed(&unanswered(&error))),
                 Err(_) => return Err(silent()),
             }
@@ -145,10 +150,10 @@ impl Http {
         Ok(completion)
     }
 
-    async fn refused(&self, mut response: Response) -> Setback {
+    async fn refused(&self, mut response: Response, growth: &Growth) -> Setback {
         let status = response.status();
         let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let after = header.and_then(|text| retry_after(text, Clock::real().now()));
+        let after = header.and_then(|text| retry_after(text, growth.now()));
         let passes = status.is_server_error() || PASSING.contains(&status.as_u16());
         let again = if passes { Again::Later(after) } else { Again::Never };
         let message = format!("it answered {status}");
@@ -165,6 +170,16 @@ impl Http {
         let Some(key) = &self.key else { return setback };
         Setback { message: conceal(&setback.message, key), detail: conceal(&setback.detail, key), ..setback }
     }
+
+    /// An answer without the key in the words of the provider; the text is the model's.
+    fn without_key(&self, completion: Completion) -> Completion {
+        let Some(key) = &self.key else { return completion };
+        let finish = match completion.finish {
+            Finish::Withheld(why) => Finish::Withheld(conceal(&why, key)),
+            finish => finish,
+        };
+        Completion { model: conceal(&completion.model, key), finish, ..completion }
+    }
 }
 
 impl Provider for Started {
@@ -173,7 +188,7 @@ impl Provider for Started {
         let growth = growth.clone();
         Box::pin(async move {
             let answer = http.answer(&client, body?, &growth).await;
-            answer.map_err(|setback| http.concealed(setback))
+            answer.map(|completion| http.without_key(completion)).map_err(|setback| http.concealed(setback))
         })
     }
 }
@@ -205,13 +220,16 @@ fn read_key(backend: &Name, source: &KeySource) -> Result<String, LlmError> {
 
 async fn read_some(response: &mut Response) -> Bytes {
     let mut said = BytesMut::new();
-    // The body may break off, or never come.
-    while let Ok(Ok(Some(piece))) = timeout(CONNECT, response.chunk()).await {
-        said.extend_from_slice(&piece[..piece.len().min(REFUSAL - said.len())]);
-        if said.len() == REFUSAL {
-            break;
+    let read = async {
+        while let Ok(Some(piece)) = response.chunk().await {
+            said.extend_from_slice(&piece[..piece.len().min(REFUSAL - said.len())]);
+            if said.len() == REFUSAL {
+                break;
+            }
         }
-    }
+    };
+    // The body may break off, never come, or come so slowly that other backends would wait for it.
+    let _ = timeout(CONNECT, read).await;
     said.freeze()
 }
 

@@ -15,7 +15,7 @@ use systole_xml::schema::Validator;
 
 use super::allowance::allow;
 use super::chat::Chat;
-use super::feedback::{feedback, gave_up, nothing_said, said, several_replies, unfinished};
+use super::feedback::{beside_a_reply, feedback, gave_up, nothing_said, said, several_replies, unfinished};
 use super::prompt::{ModelPrompt, Role};
 use super::router::{Answered, Llm, Unanswered};
 use super::{Completion, Finish, Growth, Provider};
@@ -142,6 +142,8 @@ impl ModelListener {
             PrecheckedAnswer { payloads: 0, .. } if context.contract().silence == Silence::Error => Err(nothing_said()),
             // A draft, an example, or what the model advises against may stand before the one that is meant.
             PrecheckedAnswer { replies, .. } if replies > 1 => Err(several_replies(replies)),
+            // The pump would take the reply, and drop the others without a word to the model.
+            PrecheckedAnswer { replies: 1, payloads } if payloads > 1 => Err(beside_a_reply(payloads - 1)),
             _ => Ok(()),
         }
     }

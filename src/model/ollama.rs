@@ -24,7 +24,7 @@ pub(super) fn body(model: &str, prompt: &ModelPrompt, context: Option<u32>) -> V
 
 /// Takes a line of an answer.
 pub(super) fn take(grown: &mut Grown, line: &Value) -> Result<(), Setback> {
-    if let Some(error) = line.get("error") {
+    if let Some(error) = line.get("error").filter(|error| !error.is_null()) {
         return Err(reported(error));
     }
     if let Some(model) = text(line, "model").filter(|_| grown.model.is_empty()) {
@@ -34,7 +34,7 @@ pub(super) fn take(grown: &mut Grown, line: &Value) -> Result<(), Setback> {
         grown.text.push_str(piece);
     }
     if line.get("done").and_then(Value::as_bool) == Some(true) {
-        grown.finish = Some(match text(line, "done_reason").unwrap_or_default() {
+        grown.finish = Some(match text(line, "done_reason").unwrap_or("(none given)") {
             "stop" => Finish::Whole,
             "length" => Finish::Cut,
             other => Finish::Withheld(other.to_owned()),

@@ -36,9 +36,14 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
     if let Some(model) = text(event, "model").filter(|_| grown.model.is_empty()) {
         model.clone_into(&mut grown.model);
     }
-    if let Some(choice) = event.get("choices").and_then(|choices| choices.get(0)) {
-        if let Some(piece) = choice.get("delta").and_then(|delta| text(delta, "content")) {
-            grown.text.push_str(piece);
+    // One answer is asked for; another one that comes all the same is not mixed into it.
+    let choices = event.get("choices").and_then(Value::as_array).into_iter().flatten();
+    for choice in choices.filter(|choice| count(choice, "index") == 0) {
+        if let Some(delta) = choice.get("delta") {
+            grown.text.push_str(text(delta, "content").unwrap_or_default());
+            let parts = delta.get("content").and_then(Value::as_array).into_iter().flatten();
+            parts.filter_map(|part| text(part, "text")).for_each(|piece| grown.text.push_str(piece));
+            grown.refusal.push_str(text(delta, "refusal").unwrap_or_default());
         }
         if let Some(reason) = text(choice, "finish_reason") {
             grown.finish = Some(match reason {

@@ -27,6 +27,8 @@ enum Frames {
 #[derive(Debug, Default)]
 pub(super) struct Grown {
     pub(super) text: String,
+    /// The words of a model that declines, which some providers keep apart from the text.
+    pub(super) refusal: String,
     pub(super) finish: Option<Finish>,
     pub(super) model: String,
     pub(super) usage: Usage,
@@ -47,6 +49,11 @@ impl Reply {
     /// Tests for the end of the stream.
     pub(super) fn is_over(&self) -> bool {
         self.grown.is_over
+    }
+
+    /// Tests for the provider's word on how the answer ended.
+    pub(super) fn is_finished(&self) -> bool {
+        self.grown.finish.is_some()
     }
 
     /// The text so far.
@@ -84,9 +91,14 @@ impl Reply {
             // A line that was cut is no JSON, and says no more than a missing end.
             let _ = self.take(&last);
         }
-        let Grown { text, finish, model, usage, .. } = self.grown;
+        let Grown { text, refusal, finish, model, usage, .. } = self.grown;
+        let finish = finish.map(|finish| match finish {
+            Finish::Whole if !refusal.is_empty() => Finish::Withheld(format!("refusal: {}", readable(&refusal))),
+            Finish::Withheld(why) => Finish::Withheld(readable(&why)),
+            finish => finish,
+        });
         match finish {
-            Some(finish) => Ok(Completion { text, finish, model, usage }),
+            Some(finish) => Ok(Completion { text, finish, model: readable(&model), usage }),
             None => Err(Setback::new("its answer broke off before its end", Again::Later(None))),
         }
     }
@@ -100,7 +112,12 @@ impl Reply {
             self.grown.is_over = true;
             return Ok(());
         }
-        let json: Value = serde_json::from_str(frame).map_err(|error| {
+        let parsed = serde_json::from_str(frame).or_else(|error| {
+            // A provider that cuts its text between two UTF-16 units escapes half a character.
+            let whole = without_lone_surrogates(frame).ok_or(error)?;
+            serde_json::from_str(&whole)
+        });
+        let json: Value = parsed.map_err(|error| {
             let message = format!("it does not speak the protocol '{}'", self.dialect.as_str());
             Setback { detail: format!("{message}: {error}: {}", readable(frame)), message, again: Again::Never }
         })?;
@@ -109,19 +126,48 @@ impl Reply {
             Dialect::Anthropic => anthropic::take(&mut self.grown, &json)?,
             Dialect::Ollama => ollama::take(&mut self.grown, &json)?,
         }
-        if self.grown.text.len() > TEXT { Err(too_long()) } else { Ok(()) }
+        if self.grown.text.len() + self.grown.refusal.len() > TEXT { Err(too_long()) } else { Ok(()) }
     }
 }
 
 /// The lines that some bytes complete.
 fn lines(begun: &mut Vec<u8>, most: usize, bytes: &[u8]) -> Result<Vec<String>, Setback> {
+    // What is there has no line feed.
+    let end = memchr::memrchr(b'\n', bytes).map(|end| begun.len() + end);
     begun.extend_from_slice(bytes);
-    let Some(end) = memchr::memrchr(b'\n', begun) else {
+    let Some(end) = end else {
         return if begun.len() > most { Err(too_long()) } else { Ok(Vec::new()) };
     };
     let rest = begun.split_off(end + 1);
     let whole = std::mem::replace(begun, rest);
     Ok(String::from_utf8_lossy(&whole).lines().map(str::to_owned).collect())
+}
+
+/// A JSON text with U+FFFD for each escaped surrogate that has no other half (RFC 8259, section 7); `None` if there is none.
+fn without_lone_surrogates(json: &str) -> Option<String> {
+    let unit = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut out, mut kept, mut at) = (String::new(), 0, 0);
+    while let Some(found) = memchr::memchr(b'\\', &json.as_bytes()[at..]) {
+        at += found;
+        match (unit(at), unit(at + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => at += 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                out.push_str(&json[kept..at]);
+                out.push(char::REPLACEMENT_CHARACTER);
+                at += 6;
+                kept = at;
+            }
+            // The character behind a backslash begins no escape.
+            _ => at += 2,
+        }
+        if at >= json.len() {
+            break;
+        }
+    }
+    (kept > 0).then(|| out + &json[kept..])
 }
 
 fn too_long() -> Setback {
@@ -259,6 +305,61 @@ mod tests {
         assert_eq!((&*setback.message, setback.again), ("its answer is too long", Again::Never));
         let mut reply = Reply::new(Dialect::OpenAi, 100);
         assert_eq!(reply.push(&[b'x'; 101]).unwrap_err().message, "its answer is too long");
+    }
+
+    #[test]
+    fn half_a_character_is_replaced() {
+        let cut = |escape: &str| OPENAI.replace("<a>é", &format!("<a>{escape}"));
+        let text = |escape: &str| all(Dialect::OpenAi, &cut(escape)).unwrap().text;
+        assert_eq!(text(r"\ud83d"), "<a>\u{fffd}</a>");
+        assert_eq!(text(r"\ude00\ud83d\ude00\uD83D\u0041"), "<a>\u{fffd}\u{1f600}\u{fffd}A</a>");
+        assert_eq!(text(r"\\ud83d"), r"<a>\ud83d</a>", "no escape");
+        assert_eq!(without_lone_surrogates(r#"{"a\n":"\\ud83d"}"#), None);
+        assert_eq!(without_lone_surrogates(r"\"), None);
+    }
+
+    #[test]
+    fn parts_of_an_answer_are_found_where_providers_put_them() {
+        let listed = OPENAI.replace("\"<a>é\"", r#"[{"type":"text","text":"<a>"},{"type":"text","text":"é"}]"#);
+        assert_eq!(all(Dialect::OpenAi, &listed).unwrap().text, "<a>é</a>");
+        // Another choice is not mixed into the first one, nor does it end it.
+        let second = r#"{"index":1,"delta":{"content":"no"},"finish_reason":"stop"}"#;
+        let two = OPENAI.replace(
+            r#"{"delta":{"content":"</a>"},"finish_reason":null}"#,
+            &format!(r#"{second},{{"delta":{{"content":"</a>"}}}}"#),
+        );
+        let two = two.replace(
+            r#"{"delta":{},"finish_reason":"stop"}"#,
+            &format!(r#"{{"delta":{{}},"finish_reason":"length"}},{second}"#),
+        );
+        let completion = all(Dialect::OpenAi, &two).unwrap();
+        assert_eq!((&*completion.text, completion.finish), ("<a>é</a>", Finish::Cut));
+        let declined = OPENAI.replace(
+            r#"{"delta":{},"finish_reason":"stop"}"#,
+            r#"{"delta":{"refusal":"I can't."},"finish_reason":"stop"}"#,
+        );
+        let finish = all(Dialect::OpenAi, &declined).unwrap().finish;
+        assert_eq!(finish, Finish::Withheld("refusal: I can't.".to_owned()));
+        let started = ANTHROPIC.replace(r#"{"type":"thinking","thinking":""}"#, r#"{"type":"text","text":"<!-- -->"}"#);
+        assert_eq!(all(Dialect::Anthropic, &started).unwrap().text, "<!-- --><a>b</a>");
+        let counted = r#"{"type":"message_delta","delta":{},"usage":{"output_tokens":8}}"#;
+        let twice = ANTHROPIC
+            .replace("event: message_stop", &format!("event: message_delta\ndata: {counted}\n\nevent: message_stop"));
+        let completion = all(Dialect::Anthropic, &twice).unwrap();
+        assert_eq!((completion.finish, completion.usage.output), (Finish::Whole, 8));
+        let unsaid =
+            OLLAMA.replace(r#","done_reason":"stop""#, "").replace(r#""done":false"#, r#""done":false,"error":null"#);
+        assert_eq!(all(Dialect::Ollama, &unsaid).unwrap().finish, Finish::Withheld("(none given)".to_owned()));
+        assert_eq!(all(Dialect::OpenAi, &format!("\u{feff}{OPENAI}")).unwrap().model, "m-1", "a byte order mark");
+    }
+
+    #[test]
+    fn words_of_a_provider_are_short_and_printable() {
+        let long = "x".repeat(100_000);
+        let answer = OPENAI.replace("m-1", &format!("\\u001b{long}")).replace("\"stop\"", &format!("\"{long}\""));
+        let completion = read(Dialect::OpenAi, &[&answer]).unwrap();
+        let Finish::Withheld(why) = completion.finish else { panic!("{:?}", completion.finish) };
+        assert!(why.len() < 1000 && completion.model.len() < 1000 && !completion.model.contains('\u{1b}'));
     }
 
     #[test]

@@ -24,12 +24,14 @@ pub(crate) struct Parser {
     data: Option<String>,
     /// The last line ended with a carriage return: a line feed that follows belongs to it.
     returned: bool,
+    /// A line has ended: a byte order mark is no longer one.
+    begun: bool,
 }
 
 impl Parser {
     /// Makes a parser of events that have so many bytes at most, in all.
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, line: Vec::new(), event: Event::default(), data: None, returned: false }
+        Self { most, line: Vec::new(), event: Event::default(), data: None, returned: false, begun: false }
     }
 
     /// Takes some bytes; gives back the events that they complete, in order.
@@ -61,10 +63,12 @@ impl Parser {
 
     fn end_line(&mut self) -> Option<Event> {
         let line = std::mem::take(&mut self.line);
+        let mark = if std::mem::replace(&mut self.begun, true) { &[][..] } else { "\u{feff}".as_bytes() };
+        let line = line.strip_prefix(mark).unwrap_or(&line);
         if line.is_empty() {
             return self.dispatch();
         }
-        let line = String::from_utf8_lossy(&line);
+        let line = String::from_utf8_lossy(line);
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {

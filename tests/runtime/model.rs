@@ -163,6 +163,20 @@ fn a_model_is_told_its_contract_and_what_came_of_its_calls() {
 }
 
 #[test]
+fn a_reply_beside_other_elements_is_fed_back() {
+    let reply = "<plan><text>a</text></plan>";
+    for beside in [format!("{reply}<zzz/>"), format!("<zzz/>{reply}"), format!("<ask><text>one</text></ask>{reply}")] {
+        let fake = Fake::new([Say(beside.leak()), Say(reply)]);
+        let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+        assert_eq!(plan(&kit, "go").unwrap(), "a");
+        let asked = fake.asked();
+        let fed_back = "an answer has a reply in it, which ends the task, and 1 other elements";
+        assert!(asked.len() == 2 && asked[1].last().contains(fed_back), "{}", asked[1].last());
+        assert!(kit.dead_letters().is_empty());
+    }
+}
+
+#[test]
 fn several_replies_and_a_payload_of_no_contract_are_fed_back() {
     let several = "Not <plan><text>a</text></plan>, but: <plan><text>b</text></plan>";
     let fake = Fake::new([Say(several), Say("<plam><text>b</text></plam>"), Say("<plan><text>b</text></plan>")]);

@@ -39,8 +39,12 @@ enum Step {
     Hold(PathBuf),
     /// An answer that grows until a file is there.
     Grow(PathBuf),
+    /// An answer whose stream does not end.
+    Linger(&'static str),
+    /// Another status, with a body that comes byte by byte.
+    Dribble(u16),
 }
-use Step::{CutOff, Grow, Hold, Refuse, Say};
+use Step::{CutOff, Dribble, Grow, Hold, Linger, Refuse, Say};
 
 /// A request as the server got it.
 #[derive(Clone)]
@@ -118,6 +122,20 @@ fn serve(stream: TcpStream, asked: &Mutex<Vec<Asked>>, steps: &Mutex<VecDeque<St
                 }
                 write!(out, "{}0\r\n\r\n", chunk(&spoken(&path, SAID, "stop")))?;
             }
+            Linger(text) => {
+                let whole = spoken(&path, text, "stop");
+                write!(out, "{begin}{}", chunk(whole.trim_end_matches("data: [DONE]\n\n")))?;
+                out.flush()?;
+                return reader.read_line(&mut head).map(drop);
+            }
+            Dribble(status) => {
+                write!(out, "HTTP/1.1 {status} Refused\r\ncontent-length: 4000\r\n\r\n")?;
+                for _ in 0..4000 {
+                    write!(out, "x")?;
+                    out.flush()?;
+                    std::thread::sleep(std::time::Duration::from_secs(1));
+                }
+            }
             Refuse(status, headers, body) => {
                 let length = body.len();
                 write!(out, "HTTP/1.1 {status} Refused\r\n{headers}content-length: {length}\r\n\r\n{body}")?;
@@ -134,9 +152,11 @@ fn serve(stream: TcpStream, asked: &Mutex<Vec<Asked>>, steps: &Mutex<VecDeque<St
 
 /// An answer in the protocol of a path.
 fn spoken(path: &str, text: &str, finish: &str) -> String {
+    // A provider may put the key anywhere.
+    let model = if finish.contains(KEY) { finish } else { "m-1" };
     let events = match path {
         path if path.ends_with("/chat/completions") => vec![
-            json!({ "model": "m-1", "choices": [{ "delta": { "content": &text[..5] }, "finish_reason": null }] }),
+            json!({ "model": model, "choices": [{ "delta": { "content": &text[..5] }, "finish_reason": null }] }),
             json!({ "model": "m-1", "choices": [{ "delta": { "content": &text[5..] }, "finish_reason": null }] }),
             json!({ "choices": [{ "delta": {}, "finish_reason": finish }] }),
             json!({ "choices": [], "usage": { "prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details": { "cached_tokens": 400 } } }),
@@ -307,6 +327,38 @@ fn an_answer_that_was_cut_is_never_mended() {
         let last = server.asked().pop().unwrap().body["messages"].as_array().unwrap().last().unwrap().clone();
         has(last["content"].as_str().unwrap(), &["cut off", "shorter"]);
     }
+}
+
+#[test]
+fn a_key_in_other_words_of_a_provider_is_nowhere_to_be_found() {
+    let reason = format!("bad key {}", KEY.to_uppercase()).leak();
+    let same = format!("bad key {KEY}").leak();
+    let server = Server::start([Say(SAID, reason), Say(SAID, same)]);
+    let backend =
+        format!("{{ name: main, provider: openai, model: m, url: \"{}\", api_key_env: THE_KEY }}", server.url);
+    let folder = Folder::new("key-words", &backend, "durability: process\njournal: the.journal\n");
+    let (out, err) = folder.run();
+    has(&out, &["<say "]);
+    let asked: Vec<String> = server.asked().iter().map(|asked| asked.body.to_string()).collect();
+    assert_eq!(asked.len(), 3, "{err}");
+    has(&asked[1], &["its provider ended it with the reason bad key …"]);
+    for text in [out, err, asked.concat(), String::from_utf8_lossy(&folder.everything()).into_owned()] {
+        assert!(!text.to_lowercase().contains(KEY), "{text}");
+    }
+}
+
+#[test]
+fn a_provider_that_does_not_come_to_an_end_keeps_nobody_waiting() {
+    let (slow, endless) = (Server::start([Dribble(503)]), Server::start([Linger(SAID)]));
+    let backend = |name: &str, priority: u32, server: &Server| {
+        format!("{{ name: {name}, provider: openai, model: m, url: \"{}\", priority: {priority} }}", server.url)
+    };
+    let backends = [backend("slow", 1, &slow), backend("endless", 2, &endless)].join(", ");
+    let (out, err) = Folder::new("endless", &backends, "").run();
+    has(&out, &["<say "]);
+    let answered = events(&err, "model-answered");
+    assert_eq!((slow.count(), endless.count(), answered.len()), (1, 1, 1), "{err}");
+    assert_eq!((&answered[0]["backend"], &answered[0]["input_tokens"]), (&json!("endless"), &json!(1000)));
 }
 
 #[test]
