@@ -35,7 +35,7 @@ import traceback
 import types
 import typing
 import xml.etree.ElementTree as ET
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from xml.sax.saxutils import escape
@@ -50,8 +50,8 @@ _QUOTED = {"\r": "&#xD;", "\n": "&#xA;", "\t": "&#x9;", '"': "&quot;"}
 _payloads: dict[str, type] = {}
 _functions: dict[str, tuple[Callable[..., Any], type | None]] = {}
 _hints = functools.cache(typing.get_type_hints)
-_current: contextvars.ContextVar[Message] = contextvars.ContextVar("message")
-_recorded: contextvars.ContextVar[dict[str, collections.deque[Any]]] = contextvars.ContextVar("recorded")
+_Recorded = dict[str, collections.deque[Any]]
+_current: contextvars.ContextVar[tuple[Message, _Recorded]] = contextvars.ContextVar("message")
 
 
 class Fault(Exception):
@@ -80,7 +80,17 @@ class Message:
 
 def message() -> Message:
     """The message that the calling function handles."""
-    return _current.get()
+    return _handled()[0]
+
+
+def _handled() -> tuple[Message, _Recorded]:
+    try:
+        return _current.get()
+    except LookupError:
+        raise RuntimeError(
+            "no message is handled here; a thread that a function starts has its message by "
+            "contextvars.copy_context().run, as in pool.submit(contextvars.copy_context().run, work)"
+        ) from None
 
 
 def payload(name: str) -> Callable[[type], type]:
@@ -192,8 +202,19 @@ def call(request: Any, to: str | None = None) -> Any:
 
     A payload that is a dataclass of this program is decoded, any other is a text with its XML.
     """
-    answer = _worker.call(_current.get().id, encode(request), None if to is None else _string("to", to))
-    return answer if asyncio._get_running_loop() else asyncio.run_coroutine_threadsafe(answer, _worker.loop).result()
+    return _answered(_worker.call(message().id, encode(request), None if to is None else _string("to", to)))
+
+
+def _answered(answer: Coroutine[Any, Any, Any]) -> Any:
+    """The answer of the worker's loop: awaited in it and in another loop of a plain function, at once without a loop."""
+    loop = asyncio._get_running_loop()
+    if loop is _worker.loop:
+        return answer
+    return _elsewhere(answer) if loop else asyncio.run_coroutine_threadsafe(answer, _worker.loop).result()
+
+
+async def _elsewhere(answer: Coroutine[Any, Any, Any]) -> Any:
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, _worker.loop))
 
 
 def record(name: str, learn: Callable[[], Any]) -> Any:
@@ -205,21 +226,22 @@ def record(name: str, learn: Callable[[], Any]) -> Any:
     values that are learned side by side need different names.
     """
     name = _as_json(_string("the name", name))
-    known = _recorded.get()[name]
+    of, recorded = _handled()
     if asyncio._get_running_loop():
-        return _record(name, learn, known)
-    if known:
-        return known.popleft()
-    value = learn()
-    return asyncio.run_coroutine_threadsafe(_record(name, lambda: value, known), _worker.loop).result()
+        return _record(of.id, name, learn, recorded[name])
+    if recorded[name]:
+        return recorded[name].popleft()
+    value = _as_json(learn())
+    _answered(_worker.ask(of.id, {"record": name, "value": value}))
+    return value
 
 
-async def _record(name: str, learn: Callable[[], Any], known: collections.deque[Any]) -> Any:
+async def _record(id: str, name: str, learn: Callable[[], Any], known: collections.deque[Any]) -> Any:
     if known:
         return known.popleft()
     value = learn()
     value = _as_json(await value if inspect.isawaitable(value) else value)
-    await _worker.ask(_current.get().id, {"record": name, "value": value})
+    await _answered(_worker.ask(id, {"record": name, "value": value}))
     return value
 
 
@@ -249,7 +271,7 @@ def _string(what: str, value: Any) -> str:
 
 def progress(text: str) -> None:
     """Tells operators how far the function is: the event `progress`, with 4096 bytes of the text."""
-    _worker.loop.call_soon_threadsafe(_worker.progress, _current.get().id, _string("progress", text))
+    _worker.loop.call_soon_threadsafe(_worker.progress, message().id, _string("progress", text))
 
 
 class _Worker:
@@ -260,9 +282,16 @@ class _Worker:
         self.running: dict[str, asyncio.Task[None] | None] = {}
         self.calls: dict[str, dict[str, asyncio.Future[Any]]] = {}
         self.labels = itertools.count()
+        # Messages of plain functions: those that wait for a place, that compute, and that wait for the pump.
+        self.queue: collections.deque[tuple[str, Callable[[], None]]] = collections.deque()
+        self.computing: set[str] = set()
+        self.asking: set[str] = set()
+        # `places` bounds the threads that compute. One that waits needs a thread, too, but no place: a message that holds a
+        # slot of the pump must not wait here for answers that wait for a slot.
+        self.threads = ThreadPoolExecutor(sys.maxsize)
 
-    def serve(self, threads: int) -> typing.NoReturn:
-        self.loop, self.threads, self.begun = asyncio.new_event_loop(), ThreadPoolExecutor(threads), bytearray()
+    def serve(self, places: int) -> typing.NoReturn:
+        self.loop, self.places, self.begun = asyncio.new_event_loop(), places, bytearray()
         self.writer = int(os.environ["SYSTOLE_WORKER"])
         os.set_inheritable(self.writer, False)
         # A script that reads its standard input must not read messages of the pump.
@@ -294,9 +323,12 @@ class _Worker:
         if "type" in line:
             self.start(line)
         elif "as" in line:
-            if (answer := self.calls.get(line["id"], {}).pop(line["as"], None)) and not answer.done():
+            calls = self.calls.get(line["id"], {})
+            if (answer := calls.pop(line["as"], None)) and not answer.done():
                 fault = line.get("fault")
                 answer.set_exception(Fault(*map(fault.get, _FAULT))) if fault else answer.set_result(line.get("reply"))
+            if not calls:
+                self.resume(line["id"])
         elif "cancel" in line:
             if task := self.running.pop(line["cancel"], None):
                 task.cancel()
@@ -307,10 +339,11 @@ class _Worker:
     def start(self, line: dict[str, Any]) -> None:
         past = [(one["from"], one["payload"]) for one in line.get("history", [])]
         optional = [line.get(key) for key in ("in_reply_to", "index", "total", "remaining", "deadline")]
-        _recorded.set(collections.defaultdict(collections.deque))
+        recorded: _Recorded = collections.defaultdict(collections.deque)
         for one in line.get("recorded", []):
-            _recorded.get()[one["name"]].append(one["value"])
-        _current.set(Message(line["id"], line["type"], line["from"], line["thread"], *optional, past))  # type: ignore[arg-type]
+            recorded[one["name"]].append(one["value"])
+        head = Message(line["id"], line["type"], line["from"], line["thread"], *optional, past)  # type: ignore[arg-type]
+        _current.set((head, recorded))
         function, takes = _functions.get(line["type"], (None, None))
         self.running[line["id"]] = None
         if function is None:
@@ -318,7 +351,26 @@ class _Worker:
         elif inspect.iscoroutinefunction(function):
             self.running[line["id"]] = self.loop.create_task(self.run_async(function, takes, line))
         else:
-            self.threads.submit(contextvars.copy_context().run, self.run_plain, function, takes, line)
+            work = functools.partial(contextvars.copy_context().run, self.run_plain, function, takes, line)
+            self.queue.append((line["id"], work))
+            self.begin()
+
+    def begin(self) -> None:
+        """Starts the functions that places are free for."""
+        while self.queue and len(self.computing) < self.places:
+            id, work = self.queue.popleft()
+            try:
+                if id in self.running:  # else it was cancelled
+                    self.threads.submit(work)
+                    self.computing.add(id)
+            except RuntimeError as error:
+                self.answer(id, {"error": f"no thread for a plain function: {error}; an `async def` needs none"})
+
+    def resume(self, id: str) -> None:
+        """Gives a function its place again, even beyond `places`: the pump bounds the messages that it resumes."""
+        if id in self.asking:
+            self.asking.discard(id)
+            self.computing.add(id)
 
     async def run_async(self, function: Callable[..., Awaitable[Any]], takes: type | None, line: dict[str, Any]) -> None:
         try:
@@ -330,11 +382,20 @@ class _Worker:
         self.answer(line["id"], answer)
 
     def run_plain(self, function: Callable[..., Any], takes: type | None, line: dict[str, Any]) -> None:
+        if line["id"] not in self.running:
+            return  # It was answered: the pool keeps work that it could start no thread for.
         try:
             answer = _answer(function(decode(takes, line["payload"]) if takes else line["payload"]))
         except BaseException as error:  # a `sys.exit` of one function ends no others
-            answer = _error(error)
-        self.loop.call_soon_threadsafe(self.answer, line["id"], answer)
+            # A cancelled message is over: what its function raises is no failure.
+            answer = _error(error) if line["id"] in self.running else {}
+        self.loop.call_soon_threadsafe(self.end_plain, line["id"], answer)
+
+    def end_plain(self, id: str, answer: dict[str, Any]) -> None:
+        self.computing.discard(id)
+        self.asking.discard(id)
+        self.answer(id, answer)
+        self.begin()
 
     def answer(self, id: str, answer: dict[str, Any]) -> None:
         # A message that is not there was cancelled meanwhile.
@@ -346,6 +407,7 @@ class _Worker:
     def give_up(self, id: str) -> None:
         for answer in self.calls.pop(id, {}).values():
             answer.cancel()
+        self.resume(id)
 
     async def call(self, id: str, xml: str, to: str | None) -> Any:
         xml = await self.ask(id, {"call": xml} | ({"to": to} if to else {}))
@@ -356,6 +418,10 @@ class _Worker:
         """Sends a line about a message, and awaits its answer."""
         if id not in self.running:
             raise asyncio.CancelledError
+        if id in self.computing:
+            self.computing.discard(id)
+            self.asking.add(id)
+            self.begin()
         label = str(next(self.labels))
         answer = self.calls.setdefault(id, {})[label] = self.loop.create_future()
         self.send({"id": id, **line, "as": label})
@@ -394,7 +460,11 @@ _worker = _Worker()
 
 
 def run(threads: int = 64) -> None:
-    """Handles messages until the organism ends. At most `threads` plain functions run at once."""
+    """Handles messages until the organism ends. At most `threads` plain functions compute at once; those that wait for the
+    answer to a `call`, or for a `record`, don't count.
+    """
+    if threads < 1:
+        raise ValueError(f"threads has to be 1 or more, not {threads}")
     if "SYSTOLE_WORKER" not in os.environ:
         sys.exit("systole runs this program, by worker: in an organism.yaml")
     _worker.serve(threads)

@@ -410,6 +410,113 @@ fn what_a_python_function_raises_fails_its_message_alone() {
     }
 }
 
+/// Plain functions of the package, two of which may compute at once.
+const PLAIN: &str = r#"
+import asyncio, contextvars, os, re, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from systole import Fault, call, listener, message, progress, record, run
+
+ASK = "<ask xmlns='urn:t'>x</ask>"
+lock, computing, most = threading.Lock(), 0, 0
+
+def compute(by):
+    global computing, most
+    with lock:
+        computing += by
+        most = max(most, computing)
+
+def computes():
+    compute(1)
+    time.sleep(0.1)
+    compute(-1)
+    return most
+
+async def awaits():
+    async def later():
+        return 2
+    answers = await asyncio.gather(*(asyncio.create_task(call(ASK)) for _ in range(3)))
+    recorded = await record("first", lambda: 1), await record("second", later)
+    progress("halfway")
+    try:
+        await asyncio.wait_for(call("<nobody xmlns='urn:t'/>"), 60)
+    except Fault as fault:
+        return len(answers), recorded, fault.code, message().sender
+
+def refusal(work):
+    try:
+        work()
+    except RuntimeError as error:
+        return "contextvars.copy_context().run" in str(error)
+
+def pool():
+    asked = [lambda: call(ASK), lambda: record("name", int), lambda: progress("x"), message]
+    with ThreadPoolExecutor() as threads:
+        refused = list(threads.map(refusal, asked))
+        replies = [threads.submit(contextvars.copy_context().run, call, ASK) for _ in range(2)]
+        return refused, len({reply.result() for reply in replies})
+
+def refuse(thread):
+    raise RuntimeError("can't start new thread")
+
+def starve():
+    start, threading.Thread.start = threading.Thread.start, refuse
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    threading.Thread.start = start
+    return "starved"
+
+cases = {
+    "calls": lambda: len([call(ASK) for _ in range(2)]),
+    "computes": computes,
+    "loop": lambda: asyncio.run(awaits()),
+    "pool": pool,
+    "starve": starve,
+}
+
+@listener("{urn:t}do")
+def do(xml):
+    text = re.sub("<.*?>", "", xml)
+    with open("begun", "a") as begun:
+        begun.write(text + "\n")
+    return f"<say xmlns='urn:t'>{cases[text]()}</say>"
+
+run(threads=2)
+"#;
+
+#[test]
+fn python_functions_that_wait_for_the_pump_keep_no_other_from_its_thread() {
+    let folder = Folder::new("plain", PLAIN, "timeout: 60s, concurrency: 8");
+    let mut running = folder.start(&["--until-idle"]);
+    (0..16).for_each(|_| running.send("calls"));
+    (0..16).for_each(|_| has(&running.receive(), &[">2</say>"]));
+    (0..6).for_each(|_| running.send("computes"));
+    (0..6).for_each(|_| assert!(!running.receive().contains(">3</say>")));
+    has(&running.ask("computes"), &[">2</say>"]);
+    assert_eq!(running.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn python_functions_call_from_loops_and_threads_of_their_own() {
+    let folder = Folder::new("own", PLAIN, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    has(&running.ask("loop"), &[">(3, (1, 2), 'route', 'cli')</say>"]);
+    has(&running.ask("pool"), &[">([True, True, True, True], 1)</say>"]);
+    assert_eq!(running.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn a_python_function_that_no_thread_can_be_started_for_fails_its_message() {
+    let folder = Folder::new("starve", PLAIN, "timeout: 60s");
+    let mut running = folder.start(&[]);
+    running.send("starve");
+    until("the first function", || folder.read("begun").contains("starve").then_some(()));
+    has(&running.ask("calls"), &["<code>failed</code>", "no thread for a plain function: can't start new thread"]);
+    fs::write(folder.path().join("go"), "").unwrap();
+    has(&running.receive(), &[">starved</say>"]);
+    has(&running.ask("calls"), &[">2</say>"]);
+    assert_eq!(folder.read("begun"), "starve\ncalls\n", "a message that was answered ran");
+}
+
 const ENUMS: &str = r#"
 import enum
 from dataclasses import dataclass
