@@ -564,15 +564,147 @@ spaced = "<one xmlns='urn:t' attribute=' false'><element>\n1\n</element></one>"
 assert decode(One, spaced) == One(Any.NUMBER, Any.NO, [])
 "#;
 
+/// Types of fields: what is read, and what is refused at the start.
+const TYPES: &str = r#"
+import dataclasses, typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal, NewType, Optional
+from uuid import UUID
+import systole
+from systole import decode, encode, listener, named, payload
+
+Cents = NewType("Cents", int)
+Line = NewType("Line", list[Cents])
+
+def one(hint, **options):
+    made = dataclasses.make_dataclass("One", [("x", hint, dataclasses.field(**options))])
+    return payload("urn:t")(made)
+
+def read(cls, content, attributes=""):
+    return decode(cls, f"<one xmlns='urn:t'{attributes}>{content}</one>").x
+
+def fails(kind, *parts, of):
+    try:
+        of()
+    except kind as error:
+        assert all(part in str(error) for part in parts), (error, parts)
+    else:
+        assert False, parts
+
+# What is written is read again.
+east = timezone(timedelta(hours=5, minutes=30))
+for hint, *values in [
+    (list[str] | None, ["ab", "c"], None), (Optional[list[str]], ["ab"], None), (list[int], [1, 2], []),
+    (tuple[int, ...], (1, 2), ()), (tuple[str, ...] | None, ("ab",), None), (Cents, 5), (Line, [1, 2], []), (Cents | None, 5, None),
+    (Decimal, Decimal("0.0000001"), Decimal("1E+3"), Decimal("-0.10")), (float, 1e-7, float("inf"), float("-inf")),
+    (date, date(2026, 2, 28)), (time, time(23, 59, 1, 500), time(1, 2, tzinfo=timezone.utc)),
+    (datetime, datetime(2026, 1, 2, 3, 4), datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=timezone.utc), datetime(1, 1, 1, tzinfo=east)),
+    (Literal["a", " a", 1, True], "a", " a", 1, True), (Literal["a", None], "a", None), (UUID, UUID(int=1)), (bool, True, False),
+]:
+    for value in values:
+        cls = one(hint)
+        again = decode(cls, encode(cls(value)))
+        assert again == cls(value) and type(again.x) is type(value), (hint, value, encode(cls(value)))
+assert "<x>0.0000001</x>" in encode(one(Decimal)(Decimal("0.0000001")))
+assert "<x>1000</x>" in encode(one(Decimal)(Decimal("1E+3")))
+
+# Other spellings of the same values.
+assert read(one(datetime), "<x> 2026-01-02T03:04:05.5Z\n</x>") == datetime(2026, 1, 2, 3, 4, 5, 500000, timezone.utc)
+assert read(one(datetime), "<x>2026-01-02T03:04:05.123456789</x>").microsecond == 123456
+assert read(one(time), "<x>03:04:05Z</x>") == time(3, 4, 5, tzinfo=timezone.utc)
+assert read(one(bool), "<x> 1 </x>") is True and read(one(bool), "<x>0</x>") is False
+
+# What is absent has the default.
+assert read(one(Optional[str], default="dflt"), "") == "dflt"
+assert read(one(list[str] | None, default_factory=lambda: ["dflt"]), "") == ["dflt"]
+assert read(one(Optional[int], default=7, metadata={"xml": "@a"}), "") == 7
+assert read(one(str, metadata={"xml": "$text"}), "a<b>c</b>d") == "ad"
+
+# A wrong value is an error with the name of its field.
+for hint, content in [
+    (int, ""), (int, "1.5"), (bool, "yes"), (bool, ""), (Literal["a"], "b"), (Decimal, "x"), (date, "2026-13-01"), (date, "2026-01-01Z"),
+]:
+    fails(ValueError, "One.x", repr(content), of=lambda: read(one(hint), f"<x>{content}</x>"))
+fails(ValueError, "One.x", "2 elements", "list[int]", of=lambda: read(one(int), "<x>1</x><x>2</x>"))
+fails(TypeError, "'x'", of=lambda: read(one(int), ""))
+
+class Pair(Enum):
+    ONE = 1, 2
+
+@dataclass
+class Inner:
+    y: list
+
+# A type without a mapping is refused at the start, also that of a dataclass in it.
+for hint in [
+    list, tuple, dict, dict[str, int], set[str], Any, object, bytes, int | str, Optional[int | str], list[list[int]], list[int | None],
+    tuple[int, str], Callable[[], int], Pair, timedelta, typing.TypedDict("Typed", {}),
+]:
+    systole._payloads.clear()
+    one(hint)
+    fails(TypeError, "One.x: ", "has no mapping to XML", "list[X], tuple[X, ...] or X | None", of=systole._check) if hint is not Pair \
+        else fails(TypeError, "One.x: Pair", "tuple has no text", of=systole._check)
+systole._payloads.clear()
+one(list[Inner])
+fails(TypeError, "Inner.y: list has no mapping", of=systole.run)
+systole._payloads.clear()
+for hint in (list[int], Inner):
+    one(hint, metadata={"xml": "@a"})
+    fails(TypeError, "One.x: ", "@a is text", of=systole._check)
+systole._payloads.clear()
+
+@dataclass
+class Tree:
+    tree: "list[Tree]"
+
+payload("urn:t")(Tree)
+systole._check()
+assert decode(Tree, encode(Tree([Tree([]), Tree([])]))) == Tree([Tree([]), Tree([])])
+
+class Plain:
+    x: int
+
+class Derived(Tree):
+    more: int
+
+for cls in (Plain, Derived):
+    fails(TypeError, cls.__name__, "@dataclass", of=lambda: payload("urn:t")(cls))
+fails(TypeError, "name of a payload", of=lambda: payload(Tree))
+fails(TypeError, "type is no payload", of=lambda: encode(Tree))
+
+@listener
+def first(tree: Tree): ...
+def second(tree: Tree): ...
+def third(tree: Optional[Tree]): ...
+def fourth(tree: dict): ...
+fails(TypeError, "second", "{urn:t}tree", "first", of=lambda: listener(second))
+fails(TypeError, "third", "tree is ", of=lambda: listener("{urn:t}other")(third))
+fails(TypeError, "fourth", "dict", of=lambda: listener("{urn:t}other")(fourth))
+
+# The fault of a call ends its message with the label of the call, another one doesn't.
+def fault(of):
+    fault = systole.Fault("closed", "no", True)
+    fault._call = of, "7"
+    return fault
+assert systole._error("m", fault("m")) == {"error": "closed: no", "as": "7"}
+assert systole._error("m", fault("another")) == systole._error("m", systole.Fault("closed", "no")) == {"error": "closed: no"}
+"#;
+
 #[test]
-fn the_python_package_reads_what_it_writes_and_writes_no_value_without_a_text() {
-    let output = Command::new("python3")
-        .args(["-c", ENUMS])
-        .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+fn the_python_package_reads_what_it_writes_and_refuses_what_has_no_mapping() {
+    for script in [ENUMS, TYPES] {
+        let output = Command::new("python3")
+            .args(["-c", script])
+            .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]
