@@ -174,7 +174,7 @@ def _text(value: Any) -> str:
         return "None" if value.value is None else _text(value.value)
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, (str, numbers.Integral, uuid.UUID)):
+    if isinstance(value, (str, int, uuid.UUID, numbers.Integral)):
         return str(value)
     if isinstance(value, (date, time)):
         return value.isoformat()
@@ -516,13 +516,13 @@ class _Worker:
         self.answer(line["id"], answer)
 
     def run_plain(self, function: Callable[..., Any], takes: type | None, line: dict[str, Any]) -> None:
-        if line["id"] not in self.running:
-            return  # It was answered: the pool keeps work that it could start no thread for.
+        answer: dict[str, Any] = {}
         try:
-            answer = _answer(function(decode(takes, line["payload"]) if takes else line["payload"]))
+            if line["id"] in self.running:  # else it was cancelled, or answered: the pool keeps work that it found no thread for
+                answer = _answer(function(decode(takes, line["payload"]) if takes else line["payload"]))
         except BaseException as error:  # a `sys.exit` of one function ends no others
-            # A cancelled message is over: what its function raises is no failure.
-            answer = _error(line["id"], error) if line["id"] in self.running else {}
+            if line["id"] in self.running:  # else it was cancelled: what its function raises is no failure
+                answer = _error(line["id"], error)
         self.loop.call_soon_threadsafe(self.end_plain, line["id"], answer)
 
     def end_plain(self, id: str, answer: dict[str, Any]) -> None:
