@@ -52,7 +52,10 @@ export type Values<F> = { [K in Exclude<keyof F, OptionalKeys<F>>]: ValueOf<F[K]
   [K in OptionalKeys<F>]?: ValueOf<F[K]>;
 };
 
-/** The types of fields. A field is a child element of its name in the namespace of the payload, unless it says otherwise. */
+/**
+ * The types of fields. A field is a child element of its name in the namespace of the payload, unless it says otherwise. A value or
+ * a text of another type is a TypeError that names the field.
+ */
 export declare const t: {
   readonly text: Text<string>;
   /** An integer that a number holds, at most 2^53 - 1 away from 0: a greater one is an error. */

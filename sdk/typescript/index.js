@@ -22,6 +22,9 @@ export class Fault extends Error {
   }
 }
 
+/** The message and the label of the call that a fault answered. */
+const answered = new WeakMap();
+
 const KIND = Symbol("systole.payload");
 const payloads = new Map();
 const functions = new Map();
@@ -29,25 +32,48 @@ const current = new AsyncLocalStorage();
 
 // Fields: how a value is written and read as text, or the fields of an element, and where it stands.
 
-const simple = (write, read) => ({ write, read });
-const integer = (text) => {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError(`${text.trim()} is no integer that a number holds: use t.bigint`);
-  return value;
-};
-const float = {
-  write: (value) => (Number.isNaN(value) ? "NaN" : Number.isFinite(value) ? String(value) : value > 0 ? "INF" : "-INF"),
-  read: (text) => ({ INF: Infinity, "-INF": -Infinity, NaN: NaN })[text.trim()] ?? Number(text),
-};
+const wrong = (where, what, found) => new TypeError(`${where} has to be ${what}, not ${found}`);
+const shown = (value) =>
+  typeof value === "string" ? JSON.stringify(value) : Object(value) === value ? typeof value : String(value);
+
+/** A type of text: the noun for it, a test of its values, and how a text is parsed (undefined if it is none) and written. */
+const simple = (what, is, parse, write = String) => ({
+  write: (value, where) => {
+    if (!is(value)) throw wrong(where, what, shown(value));
+    return write(value);
+  },
+  read: (text, where) => {
+    const value = parse(text);
+    if (value === undefined) throw wrong(where, what, shown(text));
+    return value;
+  },
+});
+const INTEGER = /^\s*[-+]?\d+\s*$/;
+const NUMBER = /^\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*$/i;
+const BOOLEANS = new Map([["true", true], ["1", true], ["false", false], ["0", false]]);
+const UNBOUNDED = new Map([["INF", Infinity], ["+INF", Infinity], ["-INF", -Infinity], ["NaN", NaN]]);
+const integer = (text) => (INTEGER.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined);
+const float = (text) => (NUMBER.test(text) ? Number(text) : UNBOUNDED.get(text.trim()));
+const floatText = (value) => (Number.isFinite(value) ? String(value) : String(value).replace("Infinity", "INF"));
+const oneOf = (...values) =>
+  simple(
+    `one of ${values.map(shown).join(", ")}`,
+    (value) => values.includes(value),
+    (text) => [text, text.trim()].find((one) => values.includes(one)),
+  );
 
 /** The types of fields. */
 export const t = {
-  text: simple(String, String),
-  int: simple(String, integer),
-  bigint: simple(String, (text) => BigInt(text.trim())),
-  float,
-  bool: simple(String, (text) => ["true", "1"].includes(text.trim())),
-  oneOf: (..._values) => simple(String, String),
+  text: simple("a string", (value) => typeof value === "string", String),
+  int: simple("an integer of at most 2^53 - 1 (t.bigint has no limit)", Number.isSafeInteger, integer),
+  bigint: simple(
+    "a bigint",
+    (value) => typeof value === "bigint",
+    (text) => (INTEGER.test(text) ? BigInt(text.replace("+", "")) : undefined),
+  ),
+  float: simple("a number", (value) => typeof value === "number", float, floatText),
+  bool: simple("true or false", (value) => typeof value === "boolean", (text) => BOOLEANS.get(text.trim())),
+  oneOf,
   object: (fields) => ({ fields }),
   optional: (field) => ({ ...field, optional: true }),
   list: (field) => ({ ...field, list: true }),
@@ -59,14 +85,27 @@ export const t = {
 /** Declares a payload by its name and its fields; the function that it returns makes a value of it. */
 export function payload(name, fields) {
   const [, namespace, local] = /^\{(.*)\}([^{}]+)$/s.exec(name) ?? [, "", name];
+  declare(local, fields);
   const kind = Object.assign((value) => Object.defineProperty({ ...value }, KIND, { value: kind }), {
     qname: `{${namespace}}${local}`,
     fields,
     encode: (value) => element(local, { fields }, value, namespace && ` xmlns="${quoted(namespace)}"`),
-    decode: (xml) => kind(object(fields, parse(xml))),
+    decode: (xml) => kind(object(local, fields, parse(xml))),
   });
   payloads.set(kind.qname, kind);
   return kind;
+}
+
+/** Refuses fields that can't be written. */
+function declare(where, fields, known = new Set()) {
+  if (known.has(fields)) return;
+  known.add(fields);
+  for (const [key, field] of Object.entries(fields)) {
+    const at = `${where}.${key}`;
+    if (field?.fields) declare(at, field.fields, known);
+    else if (!field?.write) throw new TypeError(`${at} has no type: write one of t, such as t.text`);
+    if (field.place && (field.fields || field.list)) throw new TypeError(`${at} is elements, but its place holds one text`);
+  }
 }
 
 /** Encodes a payload as XML; a text is XML already. */
@@ -77,19 +116,26 @@ export function encode(value) {
   return kind.encode(value);
 }
 
-function element(name, field, value, attributes = "") {
-  if (!field.fields) return `<${name}>${escaped(field.write(value))}</${name}>`;
+function element(name, field, value, attributes = "", where = name) {
+  if (!field.fields) return `<${name}>${escaped(field.write(value, where))}</${name}>`;
+  if (Object(value) !== value) throw wrong(where, "an object", shown(value));
+  const other = Object.keys(value).find((key) => value[key] !== undefined && !Object.hasOwn(field.fields, key));
+  if (other !== undefined) throw new TypeError(`${where} has no field ${other}: write ${Object.keys(field.fields).join(", ")}`);
   let content = "";
   for (const [key, inner] of Object.entries(field.fields)) {
-    const found = value[key];
+    // A field may have the name of a method of every object.
+    const found = Object.hasOwn(value, key) || !(key in Object.prototype) ? value[key] : undefined;
+    const at = `${where}.${key}`;
     if (found === undefined || found === null) {
       if (inner.optional || inner.list) continue;
-      throw new TypeError(`<${name}> has no ${key}`);
+      throw new TypeError(`${at} is missing`);
     }
     const as = inner.name ?? key;
-    if (inner.place === "attribute") attributes += ` ${as}="${quoted(inner.write(found))}"`;
-    else if (inner.place === "content") content += escaped(inner.write(found));
-    else content += (inner.list ? found : [found]).map((one) => element(as, inner, one)).join("");
+    if (inner.list && !Array.isArray(found)) throw wrong(at, "an array", shown(found));
+    if (inner.place === "attribute") attributes += ` ${as}="${quoted(inner.write(found, at))}"`;
+    else if (inner.place === "content") content += escaped(inner.write(found, at));
+    else if (!inner.list) content += element(as, inner, found, "", at);
+    else for (let n = 0; n < found.length; n++) content += element(as, inner, found[n], "", `${at}[${n}]`);
   }
   return `<${name}${attributes}>${content}</${name}>`;
 }
@@ -103,21 +149,20 @@ const plain = (text) =>
     name ? NAMED[name] : String.fromCodePoint(hex ? parseInt(hex, 16) : Number(decimal)),
   );
 
-function object(fields, found) {
+function object(where, fields, found) {
   const value = {};
   for (const [key, field] of Object.entries(fields)) {
     const name = field.name ?? key;
-    const read = (one) => (field.fields ? object(field.fields, one) : field.read(one.text));
-    if (field.place === "attribute") {
-      const text = found.attributes.get(name);
-      if (text !== undefined) value[key] = field.read(text);
-    } else if (field.place === "content") {
-      value[key] = field.read(found.text);
-    } else {
-      const children = found.children.filter((child) => child.name === name && child.namespace === found.namespace);
-      if (field.list) value[key] = children.map(read);
-      else if (children.length) value[key] = read(children[0]);
-    }
+    const at = `${where}.${key}`;
+    const children = found.children.filter((child) => child.name === name && child.namespace === found.namespace);
+    const read = (one) => (field.fields ? object(at, field.fields, one) : field.read(one.text, at));
+    const attribute = found.attributes.get(name);
+    if (field.list) value[key] = children.map(read);
+    else if (field.place === "content") value[key] = read(found);
+    else if (field.place === "attribute" && attribute !== undefined) value[key] = field.read(attribute, at);
+    else if (!field.place && children.length === 1) value[key] = read(children[0]);
+    else if (!field.place && children.length) throw wrong(at, "one element (t.list takes any number)", children.length);
+    else if (!field.optional) throw new TypeError(`${at} is missing: t.optional takes none`);
   }
   return value;
 }
@@ -150,7 +195,12 @@ function parse(xml) {
 
 /** Registers a function for a payload, or for a name: `listener("{namespace}name", xml => …)`. */
 export function listener(what, handle) {
-  functions.set(typeof what === "string" ? what : what.qname, { handle, kind: typeof what === "string" ? undefined : what });
+  const kind = typeof what === "string" ? undefined : what;
+  const name = kind ? kind.qname : what;
+  if (typeof name !== "string") throw wrong("the first argument of listener()", "a payload or a name", shown(name));
+  if (typeof handle !== "function") throw wrong(`the listener of ${name}`, "a function", shown(handle));
+  if (functions.has(name)) throw new TypeError(`${name} has a listener: write one function for it`);
+  functions.set(name, { handle, kind });
   return handle;
 }
 
@@ -242,8 +292,11 @@ const worker = {
       const calls = this.running.get(line.id)?.calls;
       const open = calls?.get(line.as);
       calls?.delete(line.as);
-      if (line.fault) open?.reject(new Fault(line.fault));
-      else open?.resolve(line.reply);
+      if (line.fault) {
+        const fault = new Fault(line.fault);
+        answered.set(fault, { id: line.id, as: line.as });
+        open?.reject(fault);
+      } else open?.resolve(line.reply);
     } else if ("cancel" in line) {
       const { abort, calls } = this.running.get(line.cancel) ?? {};
       this.running.delete(line.cancel);
@@ -265,7 +318,9 @@ const worker = {
       const said = await current.run(context, async () => handle(kind ? kind.decode(line.payload) : line.payload, context));
       answer = { payloads: (said == null ? [] : Array.isArray(said) ? said : [said]).map(encode) };
     } catch (error) {
-      answer = { error: sentence(error) };
+      // The pump passes on the fault of that call: its code, and whether a retry may help.
+      const call = answered.get(error);
+      answer = { error: sentence(error), as: call?.id === id ? call.as : undefined };
       // A cancelled message is over: what its function throws is no failure.
       if (!abort.signal.aborted) log(error);
     }
@@ -278,9 +333,9 @@ const worker = {
     const calls = this.running.get(id)?.calls;
     if (!calls) throw new Error("the message was answered: nothing more can be asked for it");
     const label = String(this.labels++);
-    const answered = new Promise((resolve, reject) => calls.set(label, { resolve, reject }));
+    const answer = new Promise((resolve, reject) => calls.set(label, { resolve, reject }));
     this.send({ id, ...line, as: label });
-    return answered;
+    return answer;
   },
 
   async call(context, xml, to) {

@@ -29,14 +29,19 @@ import inspect
 import itertools
 import json
 import math
+import numbers
 import os
+import re
 import sys
 import traceback
 import types
 import typing
+import uuid
 import xml.etree.ElementTree as ET
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date, time
+from decimal import Decimal
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -49,13 +54,15 @@ _SPACE = {"\r": "&#xD;"}
 _QUOTED = {"\r": "&#xD;", "\n": "&#xA;", "\t": "&#x9;", '"': "&quot;"}
 _payloads: dict[str, type] = {}
 _functions: dict[str, tuple[Callable[..., Any], type | None]] = {}
-_hints = functools.cache(typing.get_type_hints)
-_current: contextvars.ContextVar[Message] = contextvars.ContextVar("message")
-_recorded: contextvars.ContextVar[dict[str, collections.deque[Any]]] = contextvars.ContextVar("recorded")
+_Recorded = dict[str, collections.deque[Any]]
+_current: contextvars.ContextVar[tuple[Message, _Recorded]] = contextvars.ContextVar("message")
 
 
 class Fault(Exception):
     """A fault: the answer to a call that failed."""
+
+    # The message and the label of the call.
+    _call: tuple[str, str] | None = None
 
     def __init__(self, code: str, message: str, retryable: bool = False, rule: str | None = None, example: str | None = None):
         super().__init__(f"{code}: {message}" + (f" ({rule})" if rule else ""))
@@ -80,13 +87,27 @@ class Message:
 
 def message() -> Message:
     """The message that the calling function handles."""
-    return _current.get()
+    return _handled()[0]
+
+
+def _handled() -> tuple[Message, _Recorded]:
+    try:
+        return _current.get()
+    except LookupError:
+        raise RuntimeError(
+            "no message is handled here; a thread that a function starts has its message by "
+            "contextvars.copy_context().run, as in pool.submit(contextvars.copy_context().run, work)"
+        ) from None
 
 
 def payload(name: str) -> Callable[[type], type]:
     """Makes a dataclass a payload, by its namespace and the class's name in lower case, or by `{namespace}name`."""
 
+    _string("the name of a payload", name)
+
     def mark(cls: type) -> type:
+        if "__dataclass_fields__" not in vars(cls):
+            raise TypeError(f"{cls.__name__} is no dataclass: write @dataclass between @payload and the class")
         cls.__payload__ = name if name.startswith("{") else f"{{{name}}}{cls.__name__.lower()}"  # type: ignore[attr-defined]
         _payloads[cls.__payload__] = cls  # type: ignore[attr-defined]
         return cls
@@ -108,11 +129,15 @@ def listener(what: Any) -> Any:
 
 def _listen(function: Callable[..., Any], name: str | None) -> Callable[..., Any]:
     first = next(iter(inspect.signature(function).parameters), None)
-    takes = typing.get_type_hints(function).get(first or "")
-    takes = takes if dataclasses.is_dataclass(takes) else None
+    hint = _bare(typing.get_type_hints(function).get(first or "", str))
+    takes = hint if dataclasses.is_dataclass(hint) else None
+    if takes is None and hint not in (str, Any):
+        raise TypeError(f"{function.__name__}: {first} is {_said(hint)}: write a dataclass that is a payload, or str for the XML")
     name = name or getattr(takes, "__payload__", None)
     if name is None:
         raise TypeError(f"{function.__name__}: name its payload, @listener('{{namespace}}name'), or annotate a dataclass")
+    if name in _functions:
+        raise TypeError(f"{function.__name__}: {name} has a listener, {_functions[name][0].__name__}: write one function for it")
     _functions[name] = (function, takes)  # type: ignore[assignment]
     return function
 
@@ -121,7 +146,7 @@ def encode(value: Any) -> str:
     """Encodes a payload as XML; a text is XML already."""
     if isinstance(value, str):
         return value
-    if not hasattr(value, "__payload__"):
+    if not hasattr(type(value), "__payload__"):
         raise TypeError(f"{type(value).__name__} is no payload: return a dataclass that is one, or XML as a str")
     namespace, _, local = value.__payload__[1:].rpartition("}")
     return _element(local, value, f' xmlns="{escape(namespace, _QUOTED)}"' if namespace else "")
@@ -147,44 +172,159 @@ def _element(name: str, value: Any, attributes: str = "") -> str:
 def _text(value: Any) -> str:
     if isinstance(value, enum.Enum):
         return "None" if value.value is None else _text(value.value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
-    if value is None or isinstance(value, (bytes, bytearray, dict, frozenset, list, set, tuple)):
-        raise TypeError(f"a value of the type {type(value).__name__} has no text in XML")
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, uuid.UUID, numbers.Integral)):
+        return str(value)
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, (Decimal, numbers.Real)):
+        if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "INF" if float(value) > 0 else "-INF"
+        return format(value, "f") if isinstance(value, Decimal) else str(value)
+    raise TypeError(f"a value of the type {type(value).__name__} has no text in XML")
 
 
 def decode(cls: type, xml: str | ET.Element) -> Any:
-    """Decodes the XML of a payload as a dataclass."""
+    """Decodes the XML of a payload as a dataclass. A field that is absent has the default of the dataclass, or None."""
     element = ET.fromstring(xml) if isinstance(xml, str) else xml
     namespace = "".join(element.tag.rpartition("}")[:2])
-    hints, values = _hints(cls), {}
-    for field in dataclasses.fields(cls):
-        name, hint = field.metadata.get("xml", field.name), hints[field.name]
-        if name.startswith("@"):
-            found: list[Any] = [text for text in [element.get(name[1:])] if text is not None]
-        else:
-            found = [element] if name == "$text" else element.findall(namespace + name)
-        if typing.get_origin(hint) is list:
-            values[field.name] = [_value(typing.get_args(hint)[0], item) for item in found]
-        elif found:
-            values[field.name] = _value(hint, found[0])
-        elif type(None) in typing.get_args(hint):
-            values.setdefault(field.name, None)
+    values: dict[str, Any] = {}
+    for field in _fields(cls):
+        found: list[Any] = [element]
+        if field.name.startswith("@"):
+            found = [text for text in [element.get(field.name[1:])] if text is not None]
+        elif field.name != "$text":
+            found = element.findall(namespace + field.name)
+        if len(found) > 1 and not field.many:
+            raise ValueError(f"{field.where}: there are {len(found)} elements: write list[{_said(field.item)}]")
+        if found:
+            values[field.key] = field.many(map(field.read, found)) if field.many else field.read(found[0])
+        elif field.absent:
+            values[field.key] = field.absent()
     return cls(**values)
 
 
-def _value(hint: Any, found: Any) -> Any:
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        hint = next(option for option in typing.get_args(hint) if option is not type(None))
+class _Field(typing.NamedTuple):
+    """The reading of a field: `read` makes an item of an element or an attribute, `many` a list or a tuple of items. `absent`
+    makes the value of a field without items; where it is None, that is left to the dataclass.
+    """
+
+    where: str
+    key: str
+    name: str
+    item: Any
+    read: Callable[[Any], Any]
+    many: Callable[..., Any] | None
+    absent: Callable[[], Any] | None
+
+
+@functools.cache
+def _fields(cls: type) -> list[_Field]:
+    try:
+        hints = typing.get_type_hints(cls)
+    except NameError as error:
+        raise TypeError(f"{cls.__name__}: {error}: declare the types of its fields at the top of the module") from None
+    return [_field(f"{cls.__name__}.{field.name}", field, hints[field.name]) for field in dataclasses.fields(cls) if field.init]
+
+
+def _field(where: str, field: dataclasses.Field[Any], hint: Any) -> _Field:
+    name = field.metadata.get("xml", field.name)
+    item, optional = _optional(_bare(hint))
+    args, many = typing.get_args(item), None
+    if typing.get_origin(item) is list or typing.get_origin(item) is tuple and args[1:] == (...,):
+        many, item = typing.get_origin(item), _bare(args[0])
+    try:
+        read = _reader(where, item)
+    except TypeError as error:
+        raise TypeError(f"{where}: {_said(hint)} has no mapping to XML: {error}") from None
+    if name.startswith(("@", "$")) and (many or dataclasses.is_dataclass(item)):
+        raise TypeError(f"{where}: {_said(hint)} is elements, and {name} is text: write a type that is text, or another name")
+    is_left = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+    return _Field(where, field.name, name, item, read, many, None if is_left else (lambda: None) if optional else many)
+
+
+def _bare(hint: Any) -> Any:
+    """The type that a `NewType` or a statement `type` names."""
+    while inner := getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None):
+        hint = inner
+    return hint
+
+
+def _optional(hint: Any) -> tuple[Any, bool]:
+    """A type without None, and whether it had it."""
+    args = typing.get_args(hint)
+    some = tuple(one for one in args if one is not None and one is not type(None))
+    if typing.get_origin(hint) is typing.Literal:
+        return typing.Literal[some], some != args
+    if typing.get_origin(hint) in (typing.Union, types.UnionType) and len(some) == 1:
+        return _bare(some[0]), True
+    return hint, False
+
+
+def _said(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and not typing.get_origin(hint) else str(hint).replace("typing.", "")
+
+
+def _reader(where: str, hint: Any) -> Callable[[Any], Any]:
     if dataclasses.is_dataclass(hint):
-        return decode(hint, found)  # type: ignore[arg-type]
-    text = found if isinstance(found, str) else found.text or ""
-    if isinstance(hint, enum.EnumMeta):
-        values = {spell(_text(one)): one.value for spell in (str.strip, str) for one in hint}
-        other = int(text) if issubclass(hint, enum.Flag) else text
-        return hint(values.get(text, values.get(text.strip(), other)))
-    return text.strip() in ("true", "1") if hint is bool else hint(text)
+        return functools.partial(decode, hint)  # type: ignore[arg-type]
+    parse = _parser(hint)
+
+    def read(found: str | ET.Element) -> Any:
+        text = found if isinstance(found, str) else "".join([found.text or "", *(child.tail or "" for child in found)])
+        try:
+            return parse(text)
+        except (ArithmeticError, LookupError, ValueError) as error:
+            raise ValueError(f"{where}: {text!r} is no {_said(hint)}") from error
+
+    return read
+
+
+def _parser(hint: Any) -> Callable[[str], Any]:
+    """The function that parses a text as a type: a value of the wrong type is an error, never a guess."""
+    if typing.get_origin(hint) is typing.Literal:
+        return _choice(typing.get_args(hint))
+    if isinstance(hint, type) and not typing.get_origin(hint):
+        if isinstance(hint, enum.EnumMeta):
+            return _choice(list(hint), lambda text: hint(int(text) if issubclass(hint, enum.Flag) else text))
+        if hint is bool:
+            return lambda text: {"true": True, "1": True, "false": False, "0": False}[text.strip()]
+        if issubclass(hint, (date, time)):
+            return lambda text: hint.fromisoformat(_iso(text))
+        if issubclass(hint, (str, int, float, Decimal, uuid.UUID)):
+            return hint
+    raise TypeError(
+        "write str, int, float, bool, Decimal, date, datetime, time, UUID, an Enum, a Literal or a dataclass, "
+        "or list[X], tuple[X, ...] or X | None of one of these"
+    )
+
+
+def _choice(values: typing.Iterable[Any], other: Callable[[str], Any] | None = None) -> Callable[[str], Any]:
+    """Parses the text of one of these values, with white space around it unless that is another one."""
+    texts = {spell(_text(one)): one for spell in (str.strip, str) for one in values}
+
+    def parse(text: str) -> Any:
+        known = text if text in texts else text.strip()
+        return other(text) if other and known not in texts else texts[known]
+
+    return parse
+
+
+def _iso(text: str) -> str:
+    """A time as Python 3.10 reads it: no `Z`, and 3 or 6 digits of a second."""
+    text = re.sub(r"\.(\d{1,6})\d*", lambda found: "." + found[1].ljust(6, "0"), text.strip())
+    return text[:-1] + "+00:00" if text.endswith("Z") else text
+
+
+def _check() -> None:
+    """Raises a TypeError for a payload with a field that has no mapping."""
+    todo: list[Any] = [*_payloads.values(), *(takes for _, takes in _functions.values() if takes)]
+    known: set[Any] = set()
+    while todo:
+        if (cls := todo.pop()) not in known:
+            known.add(cls)
+            todo += [field.item for field in _fields(cls) if dataclasses.is_dataclass(field.item)]
 
 
 def call(request: Any, to: str | None = None) -> Any:
@@ -192,8 +332,19 @@ def call(request: Any, to: str | None = None) -> Any:
 
     A payload that is a dataclass of this program is decoded, any other is a text with its XML.
     """
-    answer = _worker.call(_current.get().id, encode(request), None if to is None else _string("to", to))
-    return answer if asyncio._get_running_loop() else asyncio.run_coroutine_threadsafe(answer, _worker.loop).result()
+    return _answered(_worker.call(message().id, encode(request), None if to is None else _string("to", to)))
+
+
+def _answered(answer: Coroutine[Any, Any, Any]) -> Any:
+    """The answer of the worker's loop: awaited in it and in another loop of a plain function, at once without a loop."""
+    loop = asyncio._get_running_loop()
+    if loop is _worker.loop:
+        return answer
+    return _elsewhere(answer) if loop else asyncio.run_coroutine_threadsafe(answer, _worker.loop).result()
+
+
+async def _elsewhere(answer: Coroutine[Any, Any, Any]) -> Any:
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, _worker.loop))
 
 
 def record(name: str, learn: Callable[[], Any]) -> Any:
@@ -205,21 +356,22 @@ def record(name: str, learn: Callable[[], Any]) -> Any:
     values that are learned side by side need different names.
     """
     name = _as_json(_string("the name", name))
-    known = _recorded.get()[name]
+    of, recorded = _handled()
     if asyncio._get_running_loop():
-        return _record(name, learn, known)
-    if known:
-        return known.popleft()
-    value = learn()
-    return asyncio.run_coroutine_threadsafe(_record(name, lambda: value, known), _worker.loop).result()
+        return _record(of.id, name, learn, recorded[name])
+    if recorded[name]:
+        return recorded[name].popleft()
+    value = _as_json(learn())
+    _answered(_worker.ask(of.id, {"record": name, "value": value}))
+    return value
 
 
-async def _record(name: str, learn: Callable[[], Any], known: collections.deque[Any]) -> Any:
+async def _record(id: str, name: str, learn: Callable[[], Any], known: collections.deque[Any]) -> Any:
     if known:
         return known.popleft()
     value = learn()
     value = _as_json(await value if inspect.isawaitable(value) else value)
-    await _worker.ask(_current.get().id, {"record": name, "value": value})
+    await _answered(_worker.ask(id, {"record": name, "value": value}))
     return value
 
 
@@ -249,7 +401,7 @@ def _string(what: str, value: Any) -> str:
 
 def progress(text: str) -> None:
     """Tells operators how far the function is: the event `progress`, with 4096 bytes of the text."""
-    _worker.loop.call_soon_threadsafe(_worker.progress, _current.get().id, _string("progress", text))
+    _worker.loop.call_soon_threadsafe(_worker.progress, message().id, _string("progress", text))
 
 
 class _Worker:
@@ -260,9 +412,16 @@ class _Worker:
         self.running: dict[str, asyncio.Task[None] | None] = {}
         self.calls: dict[str, dict[str, asyncio.Future[Any]]] = {}
         self.labels = itertools.count()
+        # Messages of plain functions: those that wait for a place, that compute, and that wait for the pump.
+        self.queue: collections.deque[tuple[str, Callable[[], None]]] = collections.deque()
+        self.computing: set[str] = set()
+        self.asking: set[str] = set()
+        # `places` bounds the threads that compute. One that waits needs a thread, too, but no place: a message that holds a
+        # slot of the pump must not wait here for answers that wait for a slot.
+        self.threads = ThreadPoolExecutor(sys.maxsize)
 
-    def serve(self, threads: int) -> typing.NoReturn:
-        self.loop, self.threads, self.begun = asyncio.new_event_loop(), ThreadPoolExecutor(threads), bytearray()
+    def serve(self, places: int) -> typing.NoReturn:
+        self.loop, self.places, self.begun = asyncio.new_event_loop(), places, bytearray()
         self.writer = int(os.environ["SYSTOLE_WORKER"])
         os.set_inheritable(self.writer, False)
         # A script that reads its standard input must not read messages of the pump.
@@ -294,9 +453,16 @@ class _Worker:
         if "type" in line:
             self.start(line)
         elif "as" in line:
-            if (answer := self.calls.get(line["id"], {}).pop(line["as"], None)) and not answer.done():
-                fault = line.get("fault")
-                answer.set_exception(Fault(*map(fault.get, _FAULT))) if fault else answer.set_result(line.get("reply"))
+            calls = self.calls.get(line["id"], {})
+            if (answer := calls.pop(line["as"], None)) and not answer.done():
+                if "fault" in line:
+                    fault = Fault(*map(line["fault"].get, _FAULT))
+                    fault._call = line["id"], line["as"]
+                    answer.set_exception(fault)
+                else:
+                    answer.set_result(line.get("reply"))
+            if not calls:
+                self.resume(line["id"])
         elif "cancel" in line:
             if task := self.running.pop(line["cancel"], None):
                 task.cancel()
@@ -307,10 +473,11 @@ class _Worker:
     def start(self, line: dict[str, Any]) -> None:
         past = [(one["from"], one["payload"]) for one in line.get("history", [])]
         optional = [line.get(key) for key in ("in_reply_to", "index", "total", "remaining", "deadline")]
-        _recorded.set(collections.defaultdict(collections.deque))
+        recorded: _Recorded = collections.defaultdict(collections.deque)
         for one in line.get("recorded", []):
-            _recorded.get()[one["name"]].append(one["value"])
-        _current.set(Message(line["id"], line["type"], line["from"], line["thread"], *optional, past))  # type: ignore[arg-type]
+            recorded[one["name"]].append(one["value"])
+        head = Message(line["id"], line["type"], line["from"], line["thread"], *optional, past)  # type: ignore
+        _current.set((head, recorded))
         function, takes = _functions.get(line["type"], (None, None))
         self.running[line["id"]] = None
         if function is None:
@@ -318,7 +485,26 @@ class _Worker:
         elif inspect.iscoroutinefunction(function):
             self.running[line["id"]] = self.loop.create_task(self.run_async(function, takes, line))
         else:
-            self.threads.submit(contextvars.copy_context().run, self.run_plain, function, takes, line)
+            work = functools.partial(contextvars.copy_context().run, self.run_plain, function, takes, line)
+            self.queue.append((line["id"], work))
+            self.begin()
+
+    def begin(self) -> None:
+        """Starts the functions that places are free for."""
+        while self.queue and len(self.computing) < self.places:
+            id, work = self.queue.popleft()
+            try:
+                if id in self.running:  # else it was cancelled
+                    self.threads.submit(work)
+                    self.computing.add(id)
+            except RuntimeError as error:
+                self.answer(id, {"error": f"no thread for a plain function: {error}; an `async def` needs none"})
+
+    def resume(self, id: str) -> None:
+        """Gives a function its place again, even beyond `places`: the pump bounds the messages that it resumes."""
+        if id in self.asking:
+            self.asking.discard(id)
+            self.computing.add(id)
 
     async def run_async(self, function: Callable[..., Awaitable[Any]], takes: type | None, line: dict[str, Any]) -> None:
         try:
@@ -326,15 +512,24 @@ class _Worker:
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and line["id"] not in self.running:
                 raise  # The pump cancelled it.
-            answer = _error(error)
+            answer = _error(line["id"], error)
         self.answer(line["id"], answer)
 
     def run_plain(self, function: Callable[..., Any], takes: type | None, line: dict[str, Any]) -> None:
+        answer: dict[str, Any] = {}
         try:
-            answer = _answer(function(decode(takes, line["payload"]) if takes else line["payload"]))
+            if line["id"] in self.running:  # else it was cancelled, or answered: the pool keeps work that it found no thread for
+                answer = _answer(function(decode(takes, line["payload"]) if takes else line["payload"]))
         except BaseException as error:  # a `sys.exit` of one function ends no others
-            answer = _error(error)
-        self.loop.call_soon_threadsafe(self.answer, line["id"], answer)
+            if line["id"] in self.running:  # else it was cancelled: what its function raises is no failure
+                answer = _error(line["id"], error)
+        self.loop.call_soon_threadsafe(self.end_plain, line["id"], answer)
+
+    def end_plain(self, id: str, answer: dict[str, Any]) -> None:
+        self.computing.discard(id)
+        self.asking.discard(id)
+        self.answer(id, answer)
+        self.begin()
 
     def answer(self, id: str, answer: dict[str, Any]) -> None:
         # A message that is not there was cancelled meanwhile.
@@ -346,6 +541,7 @@ class _Worker:
     def give_up(self, id: str) -> None:
         for answer in self.calls.pop(id, {}).values():
             answer.cancel()
+        self.resume(id)
 
     async def call(self, id: str, xml: str, to: str | None) -> Any:
         xml = await self.ask(id, {"call": xml} | ({"to": to} if to else {}))
@@ -356,6 +552,10 @@ class _Worker:
         """Sends a line about a message, and awaits its answer."""
         if id not in self.running:
             raise asyncio.CancelledError
+        if id in self.computing:
+            self.computing.discard(id)
+            self.asking.add(id)
+            self.begin()
         label = str(next(self.labels))
         answer = self.calls.setdefault(id, {})[label] = self.loop.create_future()
         self.send({"id": id, **line, "as": label})
@@ -381,20 +581,27 @@ def _answer(said: Any) -> dict[str, Any]:
     return {"payloads": [encode(one) for one in said]}
 
 
-def _error(error: BaseException) -> dict[str, Any]:
+def _error(id: str, error: BaseException) -> dict[str, Any]:
     text = type(error).__name__
     with contextlib.suppress(BaseException):  # It may be one that has no text, or can't be printed.
         text = str(error) or text
         if not isinstance(error, Fault):
             traceback.print_exception(error)
-    return {"error": text}
+    # The pump passes on the fault of that call: its code, and whether a retry may help.
+    of, label = isinstance(error, Fault) and error._call or (None, None)
+    return {"error": text} | ({"as": label} if of == id else {})
 
 
 _worker = _Worker()
 
 
 def run(threads: int = 64) -> None:
-    """Handles messages until the organism ends. At most `threads` plain functions run at once."""
+    """Handles messages until the organism ends. At most `threads` plain functions compute at once; those that wait for the
+    answer to a `call`, or for a `record`, don't count.
+    """
+    if threads < 1:
+        raise ValueError(f"threads has to be 1 or more, not {threads}")
+    _check()
     if "SYSTOLE_WORKER" not in os.environ:
         sys.exit("systole runs this program, by worker: in an organism.yaml")
     _worker.serve(threads)

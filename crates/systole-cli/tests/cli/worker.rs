@@ -410,6 +410,113 @@ fn what_a_python_function_raises_fails_its_message_alone() {
     }
 }
 
+/// Plain functions of the package, two of which may compute at once.
+const PLAIN: &str = r#"
+import asyncio, contextvars, os, re, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from systole import Fault, call, listener, message, progress, record, run
+
+ASK = "<ask xmlns='urn:t'>x</ask>"
+lock, computing, most = threading.Lock(), 0, 0
+
+def compute(by):
+    global computing, most
+    with lock:
+        computing += by
+        most = max(most, computing)
+
+def computes():
+    compute(1)
+    time.sleep(0.1)
+    compute(-1)
+    return most
+
+async def awaits():
+    async def later():
+        return 2
+    answers = await asyncio.gather(*(asyncio.create_task(call(ASK)) for _ in range(3)))
+    recorded = await record("first", lambda: 1), await record("second", later)
+    progress("halfway")
+    try:
+        await asyncio.wait_for(call("<nobody xmlns='urn:t'/>"), 60)
+    except Fault as fault:
+        return len(answers), recorded, fault.code, message().sender
+
+def refusal(work):
+    try:
+        work()
+    except RuntimeError as error:
+        return "contextvars.copy_context().run" in str(error)
+
+def pool():
+    asked = [lambda: call(ASK), lambda: record("name", int), lambda: progress("x"), message]
+    with ThreadPoolExecutor() as threads:
+        refused = list(threads.map(refusal, asked))
+        replies = [threads.submit(contextvars.copy_context().run, call, ASK) for _ in range(2)]
+        return refused, len({reply.result() for reply in replies})
+
+def refuse(thread):
+    raise RuntimeError("can't start new thread")
+
+def starve():
+    start, threading.Thread.start = threading.Thread.start, refuse
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    threading.Thread.start = start
+    return "starved"
+
+cases = {
+    "calls": lambda: len([call(ASK) for _ in range(2)]),
+    "computes": computes,
+    "loop": lambda: asyncio.run(awaits()),
+    "pool": pool,
+    "starve": starve,
+}
+
+@listener("{urn:t}do")
+def do(xml):
+    text = re.sub("<.*?>", "", xml)
+    with open("begun", "a") as begun:
+        begun.write(text + "\n")
+    return f"<say xmlns='urn:t'>{cases[text]()}</say>"
+
+run(threads=2)
+"#;
+
+#[test]
+fn python_functions_that_wait_for_the_pump_keep_no_other_from_its_thread() {
+    let folder = Folder::new("plain", PLAIN, "timeout: 60s, concurrency: 8");
+    let mut running = folder.start(&["--until-idle"]);
+    (0..16).for_each(|_| running.send("calls"));
+    (0..16).for_each(|_| has(&running.receive(), &[">2</say>"]));
+    (0..6).for_each(|_| running.send("computes"));
+    (0..6).for_each(|_| assert!(!running.receive().contains(">3</say>")));
+    has(&running.ask("computes"), &[">2</say>"]);
+    assert_eq!(running.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn python_functions_call_from_loops_and_threads_of_their_own() {
+    let folder = Folder::new("own", PLAIN, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    has(&running.ask("loop"), &[">(3, (1, 2), 'route', 'cli')</say>"]);
+    has(&running.ask("pool"), &[">([True, True, True, True], 1)</say>"]);
+    assert_eq!(running.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn a_python_function_that_no_thread_can_be_started_for_fails_its_message() {
+    let folder = Folder::new("starve", PLAIN, "timeout: 60s");
+    let mut running = folder.start(&[]);
+    running.send("starve");
+    until("the first function", || folder.read("begun").contains("starve").then_some(()));
+    has(&running.ask("calls"), &["<code>failed</code>", "no thread for a plain function: can't start new thread"]);
+    fs::write(folder.path().join("go"), "").unwrap();
+    has(&running.receive(), &[">starved</say>"]);
+    has(&running.ask("calls"), &[">2</say>"]);
+    assert_eq!(folder.read("begun"), "starve\ncalls\n", "a message that was answered ran");
+}
+
 const ENUMS: &str = r#"
 import enum
 from dataclasses import dataclass
@@ -457,15 +564,147 @@ spaced = "<one xmlns='urn:t' attribute=' false'><element>\n1\n</element></one>"
 assert decode(One, spaced) == One(Any.NUMBER, Any.NO, [])
 "#;
 
+/// Types of fields: what is read, and what is refused at the start.
+const TYPES: &str = r#"
+import dataclasses, typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal, NewType, Optional
+from uuid import UUID
+import systole
+from systole import decode, encode, listener, named, payload
+
+Cents = NewType("Cents", int)
+Line = NewType("Line", list[Cents])
+
+def one(hint, **options):
+    made = dataclasses.make_dataclass("One", [("x", hint, dataclasses.field(**options))])
+    return payload("urn:t")(made)
+
+def read(cls, content, attributes=""):
+    return decode(cls, f"<one xmlns='urn:t'{attributes}>{content}</one>").x
+
+def fails(kind, *parts, of):
+    try:
+        of()
+    except kind as error:
+        assert all(part in str(error) for part in parts), (error, parts)
+    else:
+        assert False, parts
+
+# What is written is read again.
+east = timezone(timedelta(hours=5, minutes=30))
+for hint, *values in [
+    (list[str] | None, ["ab", "c"], None), (Optional[list[str]], ["ab"], None), (list[int], [1, 2], []),
+    (tuple[int, ...], (1, 2), ()), (tuple[str, ...] | None, ("ab",), None), (Cents, 5), (Line, [1, 2], []), (Cents | None, 5, None),
+    (Decimal, Decimal("0.0000001"), Decimal("1E+3"), Decimal("-0.10")), (float, 1e-7, float("inf"), float("-inf")),
+    (date, date(2026, 2, 28)), (time, time(23, 59, 1, 500), time(1, 2, tzinfo=timezone.utc)),
+    (datetime, datetime(2026, 1, 2, 3, 4), datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=timezone.utc), datetime(1, 1, 1, tzinfo=east)),
+    (Literal["a", " a", 1, True], "a", " a", 1, True), (Literal["a", None], "a", None), (UUID, UUID(int=1)), (bool, True, False),
+]:
+    for value in values:
+        cls = one(hint)
+        again = decode(cls, encode(cls(value)))
+        assert again == cls(value) and type(again.x) is type(value), (hint, value, encode(cls(value)))
+assert "<x>0.0000001</x>" in encode(one(Decimal)(Decimal("0.0000001")))
+assert "<x>1000</x>" in encode(one(Decimal)(Decimal("1E+3")))
+
+# Other spellings of the same values.
+assert read(one(datetime), "<x> 2026-01-02T03:04:05.5Z\n</x>") == datetime(2026, 1, 2, 3, 4, 5, 500000, timezone.utc)
+assert read(one(datetime), "<x>2026-01-02T03:04:05.123456789</x>").microsecond == 123456
+assert read(one(time), "<x>03:04:05Z</x>") == time(3, 4, 5, tzinfo=timezone.utc)
+assert read(one(bool), "<x> 1 </x>") is True and read(one(bool), "<x>0</x>") is False
+
+# What is absent has the default.
+assert read(one(Optional[str], default="dflt"), "") == "dflt"
+assert read(one(list[str] | None, default_factory=lambda: ["dflt"]), "") == ["dflt"]
+assert read(one(Optional[int], default=7, metadata={"xml": "@a"}), "") == 7
+assert read(one(str, metadata={"xml": "$text"}), "a<b>c</b>d") == "ad"
+
+# A wrong value is an error with the name of its field.
+for hint, content in [
+    (int, ""), (int, "1.5"), (bool, "yes"), (bool, ""), (Literal["a"], "b"), (Decimal, "x"), (date, "2026-13-01"), (date, "2026-01-01Z"),
+]:
+    fails(ValueError, "One.x", repr(content), of=lambda: read(one(hint), f"<x>{content}</x>"))
+fails(ValueError, "One.x", "2 elements", "list[int]", of=lambda: read(one(int), "<x>1</x><x>2</x>"))
+fails(TypeError, "'x'", of=lambda: read(one(int), ""))
+
+class Pair(Enum):
+    ONE = 1, 2
+
+@dataclass
+class Inner:
+    y: list
+
+# A type without a mapping is refused at the start, also that of a dataclass in it.
+for hint in [
+    list, tuple, dict, dict[str, int], set[str], Any, object, bytes, int | str, Optional[int | str], list[list[int]], list[int | None],
+    tuple[int, str], Callable[[], int], Pair, timedelta, typing.TypedDict("Typed", {}),
+]:
+    systole._payloads.clear()
+    one(hint)
+    fails(TypeError, "One.x: ", "has no mapping to XML", "list[X], tuple[X, ...] or X | None", of=systole._check) if hint is not Pair \
+        else fails(TypeError, "One.x: Pair", "tuple has no text", of=systole._check)
+systole._payloads.clear()
+one(list[Inner])
+fails(TypeError, "Inner.y: list has no mapping", of=systole.run)
+systole._payloads.clear()
+for hint in (list[int], Inner):
+    one(hint, metadata={"xml": "@a"})
+    fails(TypeError, "One.x: ", "@a is text", of=systole._check)
+systole._payloads.clear()
+
+@dataclass
+class Tree:
+    tree: "list[Tree]"
+
+payload("urn:t")(Tree)
+systole._check()
+assert decode(Tree, encode(Tree([Tree([]), Tree([])]))) == Tree([Tree([]), Tree([])])
+
+class Plain:
+    x: int
+
+class Derived(Tree):
+    more: int
+
+for cls in (Plain, Derived):
+    fails(TypeError, cls.__name__, "@dataclass", of=lambda: payload("urn:t")(cls))
+fails(TypeError, "name of a payload", of=lambda: payload(Tree))
+fails(TypeError, "type is no payload", of=lambda: encode(Tree))
+
+@listener
+def first(tree: Tree): ...
+def second(tree: Tree): ...
+def third(tree: Optional[Tree]): ...
+def fourth(tree: dict): ...
+fails(TypeError, "second", "{urn:t}tree", "first", of=lambda: listener(second))
+fails(TypeError, "third", "tree is ", of=lambda: listener("{urn:t}other")(third))
+fails(TypeError, "fourth", "dict", of=lambda: listener("{urn:t}other")(fourth))
+
+# The fault of a call ends its message with the label of the call, another one doesn't.
+def fault(of):
+    fault = systole.Fault("closed", "no", True)
+    fault._call = of, "7"
+    return fault
+assert systole._error("m", fault("m")) == {"error": "closed: no", "as": "7"}
+assert systole._error("m", fault("another")) == systole._error("m", systole.Fault("closed", "no")) == {"error": "closed: no"}
+"#;
+
 #[test]
-fn the_python_package_reads_what_it_writes_and_writes_no_value_without_a_text() {
-    let output = Command::new("python3")
-        .args(["-c", ENUMS])
-        .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+fn the_python_package_reads_what_it_writes_and_refuses_what_has_no_mapping() {
+    for script in [ENUMS, TYPES] {
+        let output = Command::new("python3")
+            .args(["-c", script])
+            .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

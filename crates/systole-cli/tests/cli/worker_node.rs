@@ -270,6 +270,133 @@ fn values_recorded_side_by_side_come_back_by_their_names_as_they_were_returned()
     has(&running.ask("sides"), &[">true slow fast 1 2 \\ud800 other</say>"]);
 }
 
+/// Values of fields: what is written and read, and what is refused.
+const FIELDS: &str = r#"
+import { strict as assert } from "node:assert";
+import { encode, listener, payload, t } from "PACKAGE";
+
+const one = (field) => payload("{urn:t}one", { x: field });
+const writes = (field, x, text) => assert.equal(encode(one(field)({ x })), `<one xmlns="urn:t">${text}</one>`);
+const reads = (field, text, x) => assert.deepEqual(one(field).decode(`<one xmlns="urn:t">${text}</one>`).x, x);
+const fails = (part, of) => assert.throws(of, (error) => error instanceof TypeError && error.message.includes(part) || assert.fail(error));
+const node = { name: t.text, get child() { return t.list(t.object(node)); } };
+
+for (const [field, ...values] of [
+  [t.text, "", "5", " a "], [t.int, 0, -5, 2 ** 53 - 1], [t.bigint, 0n, -(2n ** 70n)], [t.bool, true, false],
+  [t.float, 1.5, -1e-7, 1e21, NaN, Infinity, -Infinity], [t.oneOf("a", " a", "b"), "a", " a", "b"],
+  [t.list(t.text), [], ["a", ""]], [t.list(t.object({ y: t.attribute(t.int) })), [{ y: 1 }, { y: 2 }]],
+  [t.object(node), { name: "a", child: [{ name: "b", child: [] }] }],
+]) {
+  const kind = one(field);
+  for (const x of values) assert.deepEqual(kind.decode(encode(kind({ x }))).x, x);
+}
+for (const [x, text] of [[NaN, "NaN"], [Infinity, "INF"], [-Infinity, "-INF"], [1e21, "1e+21"]]) writes(t.float, x, `<x>${text}</x>`);
+writes(t.optional(t.text), null, "");
+writes(t.optional(t.text), undefined, "");
+for (const [field, text, x] of [
+  [t.int, " +5\n", 5], [t.bigint, "+5", 5n], [t.float, "+INF", Infinity], [t.float, " .5E1 ", 5], [t.bool, " 1 ", true], [t.bool, "0", false],
+  [t.oneOf("a", "b"), " a ", "a"],
+]) reads(field, `<x>${text}</x>`, x);
+reads(t.optional(t.int), "", undefined);
+
+// A wrong value is refused with the name of its field.
+for (const [field, ...values] of [
+  [t.text, 5, true, {}, new Date(0), ["a"]], [t.int, 1.5, 1e21, 2 ** 53, NaN, "5", 5n, true], [t.bigint, 5, 1.5, "5"],
+  [t.float, "1.5", 1n, true], [t.bool, "no", "true", 1], [t.oneOf("a", "b"), "c", " a", ["a"]], [t.object({ y: t.optional(t.int) }), "abc", 5],
+  [t.attribute(t.int), 1.5, "5"], [t.content(t.int), 1.5, "5"], [t.list(t.text), "abc", { 0: "a" }],
+]) for (const x of values) fails("one.x has to be ", () => encode(one(field)({ x })));
+for (const field of [t.text, t.int, t.optional(t.int), t.object({})])
+  for (const no of [null, undefined]) fails("one.x[1] has to be ", () => encode(one(t.list(field))({ x: [field.fields ? {} : field === t.text ? "" : 1, no] })));
+for (const x of [null, undefined]) fails("one.x is missing", () => encode(one(t.text)({ x })));
+fails("one.x[0].y has to be a string, not 5", () => encode(one(t.list(t.object({ y: t.text })))({ x: [{ y: 5 }] })));
+fails("one has no field y", () => encode(one(t.int)({ x: 1, y: 2 })));
+fails("one.x has no field z", () => encode(one(t.object({ y: t.int }))({ x: { y: 1, z: 2 } })));
+fails("one.toString is missing", () => encode(payload("{urn:t}one", { toString: t.text })({})));
+
+// So is a wrong text, and what is missing.
+for (const [field, ...texts] of [
+  [t.int, "", " ", "1.5", "1e3", "0x10", "9007199254740992"], [t.bigint, "", "1.5", "0x10"], [t.float, "", "x", "0x10", "Infinity", "constructor"],
+  [t.bool, "", "yes", "TRUE", "constructor"], [t.oneOf("a", "b"), "", "c"],
+]) for (const text of texts) fails(`one.x has to be `, () => reads(field, `<x>${text}</x>`));
+fails("one.x has to be one element", () => reads(t.int, "<x>1</x><x>2</x>"));
+for (const field of [t.int, t.attribute(t.text), t.object({})]) fails("one.x is missing", () => reads(field, ""));
+for (const [field, part] of [
+  [t.number, "one.x has no type"], [t.optional(undefined), "one.x has no type"], [t.object({ y: undefined }), "one.x.y has no type"],
+  [t.attribute(t.object({})), "one.x is elements"], [t.list(t.content(t.text)), "one.x is elements"],
+]) fails(part, () => one(field));
+
+const Add = payload("{urn:t}add", {});
+listener(Add, () => {});
+fails("{urn:t}add has a listener", () => listener("{urn:t}add", () => {}));
+fails("a payload or a name", () => listener({}, () => {}));
+fails("a function", () => listener("{urn:t}other"));
+"#;
+
+#[test]
+fn the_package_reads_what_it_writes_and_refuses_other_values() {
+    if !node() {
+        return;
+    }
+    let folder = folder_with("node-fields", FIELDS, "timeout: 60s");
+    let output = Command::new("node").arg(folder.path().join("agent.mjs")).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A worker whose calls fail, and its pump: the same program, which starts itself.
+const FAULTS: &str = r#"
+import { strict as assert } from "node:assert";
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { Fault, call, listener, run } from "PACKAGE";
+
+const cases = {
+  own: () => {
+    throw new Fault({ code: "busy", message: "too much" });
+  },
+  call: () => call("<ask/>"),
+  caught: () => call("<ask/>").catch(({ reason }) => Promise.reject(new Error(reason))),
+};
+let kept;
+cases.keep = () => call("<ask/>").catch((fault) => Promise.reject((kept = fault)));
+cases.kept = () => Promise.reject(kept);
+
+if (process.env.SYSTOLE_WORKER) {
+  listener("{urn:t}do", (name) => cases[name]());
+  run();
+} else {
+  const env = { ...process.env, SYSTOLE_WORKER: "3" };
+  const worker = spawn(process.execPath, [process.argv[1]], { stdio: ["pipe", "inherit", "inherit", "pipe"], env });
+  const lines = createInterface({ input: worker.stdio[3] })[Symbol.asyncIterator]();
+  const hear = async () => JSON.parse((await lines.next()).value);
+  const say = (line) => worker.stdin.write(`${JSON.stringify(line)}\n`);
+  const ask = async (name) => {
+    say({ id: name, type: "{urn:t}do", payload: name, from: "cli", thread: "t" });
+    const said = await hear();
+    if (!("call" in said)) return said;
+    say({ id: name, as: said.as, fault: { code: "busy", message: "too much", retryable: true } });
+    const { as, ...answer } = await hear();
+    return { ...answer, passed: as === said.as };
+  };
+  assert.deepEqual(await ask("own"), { id: "own", error: "busy: too much" });
+  assert.deepEqual(await ask("call"), { id: "call", error: "busy: too much", passed: true });
+  assert.deepEqual(await ask("caught"), { id: "caught", error: "too much", passed: false });
+  assert.deepEqual(await ask("keep"), { id: "keep", error: "busy: too much", passed: true });
+  // The fault of another message's call.
+  assert.deepEqual(await ask("kept"), { id: "kept", error: "busy: too much" });
+  worker.stdin.end();
+}
+"#;
+
+#[test]
+fn a_fault_that_a_function_does_not_catch_ends_its_message_with_the_label_of_its_call() {
+    if !node() {
+        return;
+    }
+    let folder = folder_with("node-faults", FAULTS, "timeout: 60s");
+    let output = Command::new("node").arg(folder.path().join("agent.mjs")).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn the_example_keeps_the_protocol_and_writes_an_invoice() {
     if !node() {
