@@ -46,8 +46,13 @@ pub enum Heard {
 pub enum LineEffect {
     /// The answer: its payloads as one output, or the fault of an answer that is too long. The message has ended.
     Wrote(Result<Raw, Fault>),
-    /// The failure, with a sentence for the caller. The message has ended.
-    Failed(String),
+    /// The failure. The message has ended.
+    Failed {
+        /// A sentence for the caller.
+        text: String,
+        /// The label of a call of the message: the caller gets the fault that answered it, instead of the sentence.
+        passes: Option<String>,
+    },
     /// A call whose answer the process awaits.
     Called {
         /// The label that its answer will name.
@@ -163,7 +168,7 @@ impl<T> Exchange<T> {
         self.strays = 0;
         let said = match about {
             About::Payloads(payloads) => LineEffect::Wrote(joined(payloads, self.xml.message_bytes)),
-            About::Error(text) => LineEffect::Failed(clipped(&text, SENTENCE).to_owned()),
+            About::Error(text, passes) => LineEffect::Failed { text: clipped(&text, SENTENCE).to_owned(), passes },
             About::Progress(text) => LineEffect::Progressed(clipped(&text, SENTENCE).to_owned()),
             About::Call { label, .. } | About::Record { label, .. }
                 if flight.labels.len() >= self.fanout || flight.labels.contains(&label) =>
@@ -292,7 +297,7 @@ mod tests {
         for _ in 0..STRAYS {
             assert!(matches!(exchange.hear(stray), Ok((Heard::Stray { .. }, None))));
         }
-        assert!(matches!(about(&mut exchange, r#""error":"one""#), LineEffect::Failed(_)));
+        assert!(matches!(about(&mut exchange, r#""error":"one""#), LineEffect::Failed { passes: None, .. }));
         for _ in 0..STRAYS {
             exchange.hear(stray).unwrap();
         }

@@ -29,9 +29,18 @@ pub(super) enum Line {
 #[derive(Debug)]
 pub(super) enum About {
     Payloads(Vec<String>),
-    Error(String),
-    Call { xml: String, to: Option<String>, label: String },
-    Record { name: String, value: Box<RawValue>, label: String },
+    /// A failure, and the label of the call whose fault it passes on.
+    Error(String, Option<String>),
+    Call {
+        xml: String,
+        to: Option<String>,
+        label: String,
+    },
+    Record {
+        name: String,
+        value: Box<RawValue>,
+        label: String,
+    },
     Progress(String),
 }
 
@@ -71,19 +80,20 @@ pub(super) fn read(line: &[u8]) -> Result<Line, String> {
     }
     let Incoming { id, payloads, error, call, to, record, value, progress, label, pong } =
         serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let label = || match label {
-        None => Err("a line that is answered needs \"as\", which the answer will name".to_owned()),
-        Some(label) if label.len() > LABEL => Err(format!("\"as\" has at most {LABEL} bytes")),
-        Some(label) => Ok(label),
-    };
+    if label.as_ref().is_some_and(|label| label.len() > LABEL) {
+        return Err(format!("\"as\" has at most {LABEL} bytes"));
+    }
+    let needed = "a line that is answered needs \"as\", which the answer will name";
     let about = match (payloads, error, call, record, progress, pong) {
         (None, None, None, None, None, Some(pong)) => return Ok(Line::Pong(pong)),
         (Some(payloads), None, None, None, None, None) => About::Payloads(payloads),
-        (None, Some(error), None, None, None, None) => About::Error(error),
-        (None, None, Some(xml), None, None, None) => About::Call { xml, to, label: label()? },
-        (None, None, None, Some(name), None, None) => {
-            About::Record { name, value: value.unwrap_or_else(|| RawValue::NULL.to_owned()), label: label()? }
-        }
+        (None, Some(error), None, None, None, None) => About::Error(error, label),
+        (None, None, Some(xml), None, None, None) => About::Call { xml, to, label: label.ok_or(needed)? },
+        (None, None, None, Some(name), None, None) => About::Record {
+            name,
+            value: value.unwrap_or_else(|| RawValue::NULL.to_owned()),
+            label: label.ok_or(needed)?,
+        },
         (None, None, None, None, Some(text), None) => About::Progress(text),
         _ => {
             let kinds = r#""payloads", "error", "call", "record", "progress" and "pong""#;

@@ -1,5 +1,6 @@
 //! One run of a handler: delivers the message to a process, answers its calls, and takes its answer.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -53,19 +54,22 @@ pub(super) async fn talk(
     let mut ticket = connection.open(message.id, records.all());
     ticket.told = connection.send(&line).await;
     drop(line);
+    let mut faults = Faults::default();
     loop {
         match next(&ticket, calls, records, context).await {
             Step::Said(Err(why)) => return Run::Lost { why, told: ticket.told },
             Step::Said(Ok(LineEffect::Wrote(Ok(output)))) => return Run::Done(HandlerOutcome::Wrote(output)),
             Step::Said(Ok(LineEffect::Wrote(Err(fault)) | LineEffect::Overdrawn(fault))) => {
-                return Run::Done(HandlerOutcome::Failed(Failure {
-                    message: fault.message.clone(),
-                    fault: Some(fault),
-                }));
+                return Run::Done(HandlerOutcome::Failed(passed_on(fault)));
             }
-            Step::Said(Ok(LineEffect::Failed(text))) => return Run::Done(HandlerOutcome::Failed(Failure::new(text))),
+            Step::Said(Ok(LineEffect::Failed { text, passes })) => {
+                let fault = passes.and_then(|label| faults.take(&label));
+                let failure = fault.map_or_else(|| Failure::new(text), passed_on);
+                return Run::Done(HandlerOutcome::Failed(failure));
+            }
             Step::Said(Ok(LineEffect::Called { label, call: Err(fault) })) => {
                 connection.answer(message.id, &label, &line::answer(message.id, &label, Err(&fault))).await;
+                faults.keep(label, fault);
             }
             Step::Said(Ok(LineEffect::Called { label, call: Ok(call) })) => {
                 if !calls.make(label, call, context) {
@@ -74,22 +78,47 @@ pub(super) async fn talk(
             }
             Step::Said(Ok(LineEffect::Recorded { label, name, value })) => {
                 if let Err(fault) = records.make(label, name, value, context) {
-                    return Run::Done(HandlerOutcome::Failed(Failure {
-                        message: fault.message.clone(),
-                        fault: Some(fault),
-                    }));
+                    return Run::Done(HandlerOutcome::Failed(passed_on(fault)));
                 }
             }
             Step::Said(Ok(LineEffect::Progressed(text))) => context.thread().progress(text),
             Step::Answered(label, outcome) => {
-                let outcome = outcome.as_ref().map(|answer| answer.payload.payload().as_str());
-                connection.answer(message.id, &label, &line::answer(message.id, &label, outcome)).await;
+                let answer = outcome.as_ref().map(|answer| answer.payload.payload().as_str());
+                connection.answer(message.id, &label, &line::answer(message.id, &label, answer)).await;
+                if let Err(fault) = outcome {
+                    faults.keep(label, fault);
+                }
             }
             Step::Recorded(label, name) => {
                 connection.answer(message.id, &label, &line::recorded(message.id, &label, &name)).await;
             }
         }
     }
+}
+
+/// The last faults that answered calls of a run, by the labels of the calls.
+#[derive(Default)]
+struct Faults(VecDeque<(String, Fault)>);
+
+impl Faults {
+    /// The most faults that are kept.
+    const MOST: usize = 32;
+
+    fn keep(&mut self, label: String, fault: Fault) {
+        self.0.truncate(Self::MOST - 1);
+        self.0.push_front((label, fault));
+    }
+
+    /// Takes the last fault that answered a call with that label.
+    fn take(&mut self, label: &str) -> Option<Fault> {
+        let at = self.0.iter().position(|(known, _)| known == label)?;
+        self.0.remove(at).map(|(_, fault)| fault)
+    }
+}
+
+/// The failure of a handler that ends with a fault.
+fn passed_on(fault: Fault) -> Failure {
+    Failure { message: fault.message.clone(), fault: Some(fault) }
 }
 
 async fn next(ticket: &Ticket, calls: &mut Calls, records: &mut Records, context: &RunContext) -> Step {

@@ -269,7 +269,7 @@ impl Pump {
         };
         Ok(Some(match said {
             LineEffect::Wrote(output) => Came::Answer(Answer { line, content: Content::Wrote(output) }),
-            LineEffect::Failed(text) => Came::Answer(Answer { line, content: Content::Error(text) }),
+            LineEffect::Failed { text, .. } => Came::Answer(Answer { line, content: Content::Error(text) }),
             LineEffect::Called { label, call } => Came::Call(Call { line, id, label, call }),
             LineEffect::Progressed(_) => return Ok(None),
             // Behind the end of the input nothing is confirmed.

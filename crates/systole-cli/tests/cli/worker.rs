@@ -19,12 +19,14 @@ def write(line):
     out.flush()
 def say(line, text):
     write({"id": line["id"], "payloads": [f"<say xmlns='urn:t'>{text}</say>"]})
-held = []
+held, passing = [], {}
 for line in sys.stdin:
     line = json.loads(line)
     open("lines", "a").write(json.dumps(line) + "\n")
     if "ping" in line and not os.path.exists("deaf"):
         write({"pong": line["ping"]})
+    elif "as" in line and line["id"] in passing:
+        write({"id": line["id"], "error": "its own words", "as": passing[line["id"]]})
     elif "as" in line:
         say(line, "<![CDATA[" + re.sub("<.*?>", "", line.get("reply", "")) + json.dumps(line.get("fault", "")) + "]]>")
     elif "type" in line:
@@ -51,6 +53,9 @@ for line in sys.stdin:
             pass
         elif text.startswith("ask "):
             write({"id": line["id"], "call": text[4:].replace("[", "<").replace("]", ">"), "as": "k"})
+        elif text.startswith("pass "):
+            _, passing[line["id"]], call = text.split(" ", 2)
+            write({"id": line["id"], "call": call.replace("[", "<").replace("]", ">"), "as": "k"})
         elif text == "greedy":
             for n in range(300):
                 write({"id": line["id"], "call": "<ask xmlns='urn:t'>hang</ask>", "as": str(n)})
@@ -101,6 +106,13 @@ fn a_worker_calls_and_awaits() {
     has(&running.ask("ask [ask xmlns='urn:t']x & y[/ask]"), &[">x &amp;amp; y\"\"</say>"]);
     has(&running.ask("ask [other xmlns='urn:t'/]"), &["\"code\": \"route\""]);
     has(&running.ask("ask ]"), &["\"code\": \"malformed\""]);
+    // A fault of a call is passed on as it is; another label names none.
+    let passed = running.ask("pass k [other xmlns='urn:t'/]");
+    has(&passed, &["<code>route</code>", "no listener takes {urn:t}other from its sender"]);
+    assert!(!passed.contains("its own words"), "{passed}");
+    for (label, call) in [("l", "[other xmlns='urn:t'/]"), ("k", "[ask xmlns='urn:t']x[/ask]")] {
+        has(&running.ask(&format!("pass {label} {call}")), &["<code>failed</code>", "its own words"]);
+    }
     // More calls than fanout fail the message, not the process.
     has(&running.ask("greedy"), &["<code>limit</code>", "256"]);
     until("the cancellation", || folder.read("lines").contains("\"cancel\"").then_some(()));
@@ -260,6 +272,8 @@ async def do(request: Do):
             await call("<nobody xmlns='urn:t'/>")
         except Fault as fault:
             return Say(fault.code)
+    if request.text == "passes":
+        await call("<nobody xmlns='urn:t'/>")
     if request.text == "forgets":
         for one in [Ask("nobody hears it"), "<nobody xmlns='urn:t'/>"]:
             asyncio.ensure_future(call(one))
@@ -286,6 +300,7 @@ fn the_python_package_answers_calls_and_is_cancelled() {
     has(&running.ask("calls"), &[">0 &amp; more,1 &amp; more,2 &amp; more,3 &amp; more,4 &amp; morecli</say>"]);
     has(&running.ask("threads"), &[">from a thread</say>"]);
     has(&running.ask("refused"), &[">route</say>"]);
+    has(&running.ask("passes"), &["<code>route</code>", "no listener takes {urn:t}nobody from its sender"]);
     has(&running.ask("forgets"), &[">went on</say>"]);
     has(&running.ask("surrogate"), &[">?\u{1f600}</say>"]);
     has(&running.ask("raise"), &["<code>failed</code>", "no luck"]);
