@@ -1,7 +1,6 @@
 //! Steps in a batch. A tag means the same operation for good; a change of a record needs another [`VERSION`].
 
 use bytes::Bytes;
-use memchr::memmem;
 use systole_core::journal::{
     AddresseeRecord, AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome,
     FanRecord, LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Op, Origin,
@@ -175,7 +174,9 @@ impl Coded for EgressRecord {
         in_reply_to.write(out);
         envelope.write(out);
         fault.write(out);
-        match memmem::find(envelope, payload) {
+        // The payload is the last element of an envelope.
+        let at = envelope.strip_suffix(b"</message>").and_then(|rest| rest.strip_suffix(&payload[..])).map(<[u8]>::len);
+        match at {
             Some(at) => Ok::<_, Bytes>((at as u64, payload.len() as u64)).write(out),
             None => Err::<(u64, u64), _>(payload.clone()).write(out),
         }
