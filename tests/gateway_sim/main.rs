@@ -18,6 +18,7 @@ mod molecule;
 mod notices;
 mod path;
 mod readers;
+mod remote;
 mod site;
 mod stop;
 mod table;

@@ -1,14 +1,12 @@
 //! Helpers of the tests of agents.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use systole::remote::{CallOptions, Failed, Handler, Inbound, InboundDelivery, Mailbox, RemoteError};
+use systole::remote::{CallOptions, Failed, Handler, Inbound, InboundDelivery, Mailbox};
 use tokio::sync::Notify;
 
-use super::peer::{Act, Peer};
 use crate::kit::{Deadline, Site, Who, text, wait};
 
 /// Options without waits between attempts.
@@ -20,11 +18,6 @@ pub(crate) fn options() -> CallOptions {
 /// The mailbox of that listener.
 pub(crate) fn mailbox(who: &Who, name: &str) -> Mailbox {
     at(&format!("http://{}", who.address), name, &who.token)
-}
-
-/// A mailbox at a scripted peer.
-pub(crate) fn of(peer: &Peer) -> Mailbox {
-    at(&format!("http://{}", peer.address), "worker", "t")
 }
 
 fn at(url: &str, name: &str, token: &str) -> Mailbox {
@@ -133,24 +126,6 @@ pub(crate) async fn take(delivery: &mut dyn InboundDelivery, handler: &dyn Handl
     assert_eq!(handled, count);
 }
 
-/// The status of a refused batch.
-pub(crate) fn status(batch: Result<usize, RemoteError>) -> u16 {
-    let error = batch.unwrap_err();
-    error.status().unwrap_or_else(|| panic!("no status: {error}"))
-}
-
-/// Sends a document.
-pub(crate) fn say(status: &str, document: &Value) -> Act {
-    let body = document.to_string();
-    let text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    Act::Say(Box::leak(text.into_boxed_str()))
-}
-
-/// Sends a page of items.
-pub(crate) fn page(items: &[Value]) -> Act {
-    say("200 OK", &json!({ "items": items, "next": "end", "oldest": "start", "has_more": false }))
-}
-
 pub(crate) fn id(number: u32) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
@@ -167,11 +142,6 @@ pub(crate) fn item_from(number: u32, from: &str) -> Value {
          </thread></meta><ask xmlns=\"urn:t\">{number}</ask></message>"
     );
     json!({ "id": id(number), "cursor": format!("c{number}"), "state": "waiting", "envelope": envelope })
-}
-
-/// A file of a site's folder.
-pub(crate) fn cursor(site: &Site) -> PathBuf {
-    site.folder.join("cursor")
 }
 
 /// Makes a site listen at its present address also after further starts.

@@ -1,0 +1,14 @@
+//! Agents elsewhere, against the real gateway and against peers that misbehave: over a network in memory, on the clock of
+//! the test.
+
+mod agent_loop;
+mod lease;
+mod peer;
+mod poll;
+mod presence;
+#[path = "../../runtime/outbound/script.rs"]
+#[allow(dead_code, reason = "not all of it is needed here")]
+mod script;
+mod scripted;
+mod setup;
+mod stream;
