@@ -2,10 +2,12 @@
 //! the test.
 
 mod agent_loop;
+mod joined;
 mod lease;
 mod peer;
 mod poll;
 mod presence;
+mod push;
 #[path = "../../runtime/outbound/script.rs"]
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod script;

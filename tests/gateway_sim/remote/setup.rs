@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use systole::remote::{CallOptions, Failed, Handler, Inbound, InboundDelivery, Mailbox, RemoteError};
 use systole::testing::World;
+use systole::vocab::Time;
 use tokio::sync::Notify;
 
 use super::peer::{Act, Peer};
@@ -170,7 +171,10 @@ pub(crate) fn cursor(site: &Site) -> PathBuf {
     site.folder.join("cursor")
 }
 
+/// The time at which the world of such a test begins.
+pub(crate) const NOW: Time = Time::from_nanos(1_935_921_600_000_000_000);
+
 /// Runs a test in a world of its own.
 pub(crate) fn within(test: impl Future<Output = ()>) {
-    World::new().block_on(test);
+    World::at(NOW).block_on(test);
 }

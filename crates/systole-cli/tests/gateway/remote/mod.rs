@@ -8,7 +8,6 @@ mod peer;
 mod deliveries;
 mod joined;
 mod program;
-mod push;
 #[path = "../../../../../tests/runtime/outbound/script.rs"]
 #[allow(dead_code)]
 mod script;
