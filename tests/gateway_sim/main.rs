@@ -17,6 +17,7 @@ mod many;
 mod molecule;
 mod notices;
 mod path;
+mod push;
 mod readers;
 mod remote;
 mod site;

@@ -12,5 +12,5 @@ mod push;
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod script;
 mod scripted;
-mod setup;
+pub(crate) mod setup;
 mod stream;
