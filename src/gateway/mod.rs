@@ -328,11 +328,12 @@ impl Gateway {
         let address = listener.address()?;
         let times = Times { header: self.settings.header_time, stall: self.settings.body_time };
         let (end, ended) = watch::channel(false);
+        let mailboxes = self.mailboxes.clone();
         let Attached { app, router, work } = self.attach(organism, others)?;
         tokio::spawn(work.run(ended.clone()));
         let entrance = Entrance { listener, tls: None, times };
         tokio::spawn(serve(entrance, app.edge.room.clone(), router.clone(), ended));
-        Ok(Simulated { router, address, _end: end })
+        Ok(Simulated { router, address, mailboxes, _end: end })
     }
 }
 
@@ -341,8 +342,17 @@ impl Gateway {
 pub(crate) struct Simulated {
     pub(crate) router: Router,
     pub(crate) address: SocketAddr,
+    mailboxes: MailboxService,
     /// Dropped, it ends the entrance and the background work.
     _end: watch::Sender<bool>,
+}
+
+#[cfg(feature = "testing")]
+impl Simulated {
+    /// As [`Serving::stop`].
+    pub(crate) fn stop(&self) {
+        self.mailboxes.stop();
+    }
 }
 
 /// A gateway that is connected with its organism.

@@ -239,8 +239,10 @@ impl Kit {
         self.world.block_on(self.organism.dead_letters())
     }
 
-    /// Drains the organism; the deadline is on the simulated clock.
+    /// Drains the organism, after its gateway has announced the end; the deadline is on the simulated clock.
     pub fn drain(&mut self, deadline: Duration) -> Drained {
+        #[cfg(feature = "gateway")]
+        self.served.iter().for_each(crate::gateway::Simulated::stop);
         let Self { organism, simulation, world, .. } = self;
         world.block_on(async { tokio::join!(organism.drain(deadline), simulation.end()).0 })
     }

@@ -218,9 +218,14 @@ impl Site {
         fs::rename(kept, &self.folder).unwrap();
     }
 
-    /// Ends the organism in order.
+    /// Ends the organism in order, without time for what is in flight.
     pub(crate) fn stop(&mut self) {
-        self.running.borrow_mut().as_mut().unwrap().kit.drain(Duration::ZERO);
+        self.stop_within(Duration::ZERO);
+    }
+
+    /// Ends the organism in order, with that time for what is in flight.
+    pub(crate) fn stop_within(&mut self, time: Duration) {
+        self.running.borrow_mut().as_mut().unwrap().kit.drain(time);
         self.end();
     }
 
