@@ -85,7 +85,6 @@ impl Client {
 
     fn keeping(idle: usize, tls: rustls::ClientConfig, guard: Option<Arc<Guard>>, connect: Option<Duration>) -> Self {
         let resolver = Resolver(guard);
-        #[allow(clippy::redundant_clone, reason = "a world of a test resolves by the other one")]
         let mut tcp = HttpConnector::new_with_resolver(resolver.clone());
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
