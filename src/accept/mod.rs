@@ -14,6 +14,7 @@
 
 mod address;
 mod handshake;
+mod listener;
 mod refusal;
 mod room;
 mod speak;
@@ -25,15 +26,16 @@ use std::time::Duration;
 
 use axum::Router;
 use rustix::io::Errno;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) use address::Source;
+pub(crate) use listener::Listener;
 pub(crate) use room::{Bounds, Full, Room, Visit};
 
 use handshake::handshake;
+use listener::Entering;
 use room::Stay;
 pub(crate) use speak::Carrying;
 use speak::speak;
@@ -49,7 +51,7 @@ const CLOSED: usize = 16;
 
 /// The listening socket and the protocol of its connections.
 pub(crate) struct Entrance {
-    pub(crate) listener: TcpListener,
+    pub(crate) listener: Listener,
     /// TLS, if the connections use it.
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) times: Times,
@@ -66,7 +68,7 @@ pub(crate) struct Times {
 
 /// Serves until `end` is true; then lets the requests in flight end.
 pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, mut end: watch::Receiver<bool>) {
-    let Entrance { listener, tls, times } = entrance;
+    let Entrance { mut listener, tls, times } = entrance;
     let mut pause = PAUSE.0;
     loop {
         // With no room left, connections wait in the queue of the system.
@@ -113,23 +115,23 @@ fn is_exhausted(error: &io::Error) -> bool {
 }
 
 async fn connection(
-    stream: TcpStream,
+    stream: Entering,
     tls: Option<TlsAcceptor>,
     (stay, times): (Arc<Stay>, Times),
     router: Router,
     end: watch::Receiver<bool>,
 ) {
-    // Nagle's algorithm would only delay small answers.
-    let _ = stream.set_nodelay(true);
     let place = stay.clone();
     let served = async move {
-        match tls {
-            None => speak(stream, stay, times, router, end).await,
-            Some(tls) => {
+        match (stream, tls) {
+            (Entering::System(stream), None) => speak(stream, stay, times, router, end).await,
+            (Entering::System(stream), Some(tls)) => {
                 if let Some(stream) = handshake(stream, &tls, times.header).await {
                     speak(stream, stay, times, router, end).await;
                 }
             }
+            #[cfg(feature = "testing")]
+            (Entering::World(stream), _) => speak(stream, stay, times, router, end).await,
         }
     };
     tokio::select! {
@@ -139,9 +141,9 @@ async fn connection(
 }
 
 /// Refuses a connection for lack of room, as far as that takes no time.
-fn refuse(stream: TcpStream, encrypted: bool, full: Full) {
+fn refuse(mut stream: Entering, encrypted: bool, full: Full) {
     if !encrypted {
         // A client that doesn't read the refusal has left.
-        let _ = stream.try_write(&refusal::response(full.status(), "connections", &full.to_string()));
+        stream.write_now(&refusal::response(full.status(), "connections", &full.to_string()));
     }
 }

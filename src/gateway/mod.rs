@@ -41,7 +41,7 @@ pub use notices::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDeleg
 pub use push::PushError;
 pub use service::MailboxService;
 
-use crate::accept::{Entrance, Times, serve};
+use crate::accept::{Entrance, Listener, Times, serve};
 use crate::runtime::descriptors::for_connections;
 use crate::runtime::journal::{JournalQuery, Journaled, StoreError, Takeover};
 use crate::runtime::{Organism, OrganismBuilder};
@@ -222,7 +222,10 @@ impl Gateway {
                 let Attached { router, work, .. } = served;
                 let work = tokio::spawn(of_work.keep(work.run(ended.clone())));
                 match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => serve(Entrance { listener, tls, times }, room, router, ended).await,
+                    Ok(listener) => {
+                        let listener = Listener::System(listener);
+                        serve(Entrance { listener, tls, times }, room, router, ended).await;
+                    }
                     Err(error) => vital.fail(error),
                 }
                 // The log has a panic of the work already.
@@ -316,18 +319,39 @@ impl Door {
 }
 
 impl Gateway {
-    /// Connects the gateway with an organism on a simulated clock, on the runtime of the organism. The router has the
-    /// calls; the background work ends when the sender sends true or is dropped.
+    /// Connects the gateway with an organism on a simulated clock, on the runtime of the organism, and listens at its
+    /// address in the network of the organism's world.
     #[cfg(feature = "testing")]
-    pub(crate) fn simulate(
-        self,
-        organism: &Arc<Organism>,
-        others: &[&str],
-    ) -> Result<(Router, watch::Sender<bool>), GatewayError> {
+    pub(crate) async fn simulate(self, organism: &Arc<Organism>, others: &[&str]) -> Result<Simulated, GatewayError> {
+        let address = self.settings.listen;
+        let listener = Listener::bind(address).await.map_err(|cause| GatewayError::Listen { address, cause })?;
+        let address = listener.address()?;
+        let times = Times { header: self.settings.header_time, stall: self.settings.body_time };
         let (end, ended) = watch::channel(false);
-        let Attached { router, work, .. } = self.attach(organism, others)?;
-        tokio::spawn(work.run(ended));
-        Ok((router, end))
+        let mailboxes = self.mailboxes.clone();
+        let Attached { app, router, work } = self.attach(organism, others)?;
+        tokio::spawn(work.run(ended.clone()));
+        let entrance = Entrance { listener, tls: None, times };
+        tokio::spawn(serve(entrance, app.edge.room.clone(), router.clone(), ended));
+        Ok(Simulated { router, address, mailboxes, _end: end })
+    }
+}
+
+/// A gateway in the world of a test.
+#[cfg(feature = "testing")]
+pub(crate) struct Simulated {
+    pub(crate) router: Router,
+    pub(crate) address: SocketAddr,
+    mailboxes: MailboxService,
+    /// Dropped, it ends the entrance and the background work.
+    _end: watch::Sender<bool>,
+}
+
+#[cfg(feature = "testing")]
+impl Simulated {
+    /// As [`Serving::stop`].
+    pub(crate) fn stop(&self) {
+        self.mailboxes.stop();
     }
 }
 

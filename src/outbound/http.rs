@@ -26,12 +26,13 @@ use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 use url::Url;
 
 use super::address::{AddressRefused, Guard};
+#[cfg(feature = "testing")]
+use crate::runtime::network::{Network, NetworkStream};
 
 /// Time for which an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(90);
@@ -83,14 +84,22 @@ impl Client {
     }
 
     fn keeping(idle: usize, tls: rustls::ClientConfig, guard: Option<Arc<Guard>>, connect: Option<Duration>) -> Self {
-        let mut tcp = HttpConnector::new_with_resolver(Resolver(guard));
+        let resolver = Resolver(guard);
+        let mut tcp = HttpConnector::new_with_resolver(resolver.clone());
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(connect);
         tcp.set_keepalive(Some(KEEPALIVE));
         tcp.set_keepalive_interval(Some(KEEPALIVE));
         tcp.set_keepalive_retries(Some(3));
-        let connector = Connector { tcp, tls: TlsConnector::from(Arc::new(tls)), limit: connect };
+        let tls = TlsConnector::from(Arc::new(tls));
+        let connector = Connector {
+            tcp,
+            tls,
+            limit: connect,
+            #[cfg(feature = "testing")]
+            resolver,
+        };
         let mut builder = legacy::Client::builder(TokioExecutor::new());
         builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).pool_max_idle_per_host(idle);
         Self(builder.build(connector))
@@ -151,12 +160,14 @@ impl HttpError {
     }
 }
 
-/// Opens connections: TCP, and TLS over it for `https`.
+/// Opens connections: TCP, and TLS over it for `https`. In the world of a test its network stands for TCP.
 #[derive(Clone)]
 struct Connector {
     tcp: HttpConnector<Resolver>,
     tls: TlsConnector,
     limit: Option<Duration>,
+    #[cfg(feature = "testing")]
+    resolver: Resolver,
 }
 
 impl Service<Uri> for Connector {
@@ -169,27 +180,62 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let (tcp, tls, limit) = (self.tcp.call(uri.clone()), self.tls.clone(), self.limit);
-        Box::pin(async move {
-            let connected = connect(tcp, tls, uri);
-            let Some(limit) = limit else { return connected.await };
-            let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("there was no connection for {limit:?}"));
-            tokio::time::timeout(limit, connected).await.map_err(late)?
-        })
+        let (tls, limit) = (self.tls.clone(), self.limit);
+        #[cfg(feature = "testing")]
+        if let Some(network) = Network::current() {
+            let socket = connect_within(network, self.resolver.clone(), uri.clone());
+            return Box::pin(limited(connect(socket, tls, uri), limit));
+        }
+        let tcp = self.tcp.call(uri.clone());
+        let tcp = async move { Ok(tcp.await?.into_inner()) };
+        Box::pin(limited(connect(tcp, tls, uri), limit))
     }
 }
 
-async fn connect<E: Into<BoxError>>(
-    tcp: impl Future<Output = Result<TokioIo<TcpStream>, E>>,
+async fn limited(
+    connected: impl Future<Output = Result<Stream, BoxError>>,
+    limit: Option<Duration>,
+) -> Result<Stream, BoxError> {
+    let Some(limit) = limit else { return connected.await };
+    let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("there was no connection for {limit:?}"));
+    tokio::time::timeout(limit, connected).await.map_err(late)?
+}
+
+/// Connects over the network of a test's world; as for TCP, the resolver alone judges the addresses of a name.
+#[cfg(feature = "testing")]
+async fn connect_within(network: Network, mut resolver: Resolver, uri: Uri) -> Result<NetworkStream, BoxError> {
+    let host = bare_host(&uri);
+    let port = uri.port_u16().unwrap_or(if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 });
+    let found: Vec<_> = match host.parse() {
+        Ok(literal) => vec![SocketAddr::new(literal, port)],
+        Err(_) => resolver.call(host.parse()?).await?.map(|address| SocketAddr::new(address.ip(), port)).collect(),
+    };
+    let mut tried = Err(io::ErrorKind::AddrNotAvailable.into());
+    for address in found {
+        tried = network.connect(address);
+        if tried.is_ok() {
+            break;
+        }
+    }
+    Ok(tried?)
+}
+
+/// The host of an address, without the brackets around one of IPv6.
+fn bare_host(uri: &Uri) -> &str {
+    uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
+}
+
+async fn connect<S: Socket + 'static>(
+    tcp: impl Future<Output = Result<S, BoxError>>,
     tls: TlsConnector,
     uri: Uri,
 ) -> Result<Stream, BoxError> {
-    let tcp = tcp.await.map_err(Into::into)?.into_inner();
+    let tcp = tcp.await?;
     if uri.scheme() != Some(&Scheme::HTTPS) {
         return Ok(Stream::new(tcp));
     }
-    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    Ok(Stream::new(tls.connect(ServerName::try_from(host.to_owned())?, tcp).await?))
+    let host = ServerName::try_from(bare_host(&uri).to_owned())?;
+    Ok(Stream::new(tls.connect(host, tcp).await?))
 }
 
 /// Looks names up, and drops the addresses that the guard refuses. Literal addresses don't come here.

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -17,7 +16,7 @@ use tokio::time::timeout;
 use super::handler::Handled;
 use super::inbound::Inbound;
 use super::push::{PushOptions, Pushed};
-use crate::accept::{self, Bounds, Entrance, Room, Times};
+use crate::accept::{self, Bounds, Entrance, Listener, Room, Times};
 use crate::outbound::signature::{self, SignatureError};
 use crate::runtime::clock::Clock;
 
@@ -43,7 +42,7 @@ impl Endpoint {
 }
 
 /// Serves until `end` is true; then lets the requests in flight end.
-pub(super) async fn serve(listener: TcpListener, endpoint: Arc<Endpoint>, end: watch::Receiver<bool>) {
+pub(super) async fn serve(listener: Listener, endpoint: Arc<Endpoint>, end: watch::Receiver<bool>) {
     let PushOptions { connections, connections_per_address, header_time, body_time, .. } = endpoint.options;
     // The gateway is known by the signature of each message alone: all connections are unauthenticated, and bounded as
     // such.

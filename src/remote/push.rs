@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use systole_core::vocab::{MessageId, XmlLimits};
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -16,6 +15,7 @@ use super::endpoint::{self, Endpoint};
 use super::error::RemoteError;
 use super::handler::{Handled, Handler, handle};
 use super::inbound::Inbound;
+use crate::accept::Listener;
 use crate::outbound::signature::{Secret, TOLERANCE};
 use crate::runtime::clock::Clock;
 
@@ -135,8 +135,8 @@ impl PushDelivery {
     /// [`RemoteError::Listen`] if the address can't be bound.
     pub async fn bind(address: SocketAddr, options: PushOptions) -> Result<Self, RemoteError> {
         let failed = |cause| RemoteError::Listen { address, cause };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let listener = Listener::bind(address).await.map_err(failed)?;
+        let address = listener.address().map_err(failed)?;
         let (sender, pushed) = mpsc::channel(options.queue.max(1));
         let (end, ended) = watch::channel(false);
         let server =

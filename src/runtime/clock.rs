@@ -5,6 +5,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use systole_core::vocab::Time;
 
+#[cfg(feature = "testing")]
+use super::entered::{Entered, Place};
+
+#[cfg(feature = "testing")]
+thread_local! {
+    static ENTERED: std::cell::RefCell<Option<Clock>> = const { std::cell::RefCell::new(None) };
+}
+
 /// Returns the present instant of the machine's monotonic clock.
 pub(super) fn instant() -> Instant {
     Instant::now()
@@ -42,10 +50,22 @@ impl Clock {
         Self::Simulated { epoch, start: tokio::time::Instant::now() }
     }
 
-    /// Returns the clock of the present tokio runtime, starting at today's date: a test may pause it.
+    /// Returns the clock of the present tokio runtime, starting at today's date: a test may pause it. In the world of a
+    /// test it is the clock of that.
     #[cfg(feature = "gateway")]
     pub(crate) fn of_runtime() -> Self {
+        #[cfg(feature = "testing")]
+        if let Some(clock) = ENTERED.with_borrow(Clone::clone) {
+            return clock;
+        }
         Self::simulated(Self::real().now())
+    }
+
+    /// Makes it the clock of this thread's runtime until the guard is dropped.
+    #[cfg(feature = "testing")]
+    pub(crate) fn enter(&self) -> Entered<Self> {
+        let place: &'static Place<Self> = &ENTERED;
+        Entered::new(place, self.clone())
     }
 
     /// Returns the time.

@@ -25,6 +25,8 @@ pub mod descriptors;
 mod drain;
 pub mod echo;
 mod egress;
+#[cfg(feature = "testing")]
+mod entered;
 #[doc(hidden)]
 pub mod entropy;
 mod events;
@@ -41,6 +43,8 @@ mod journal_appender;
 mod journal_handle;
 mod letter;
 mod link;
+#[cfg(feature = "testing")]
+pub(crate) mod network;
 mod organism;
 mod pending_acks;
 mod pool;

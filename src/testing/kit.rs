@@ -4,22 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{System, SystemRunner};
 use systole_core::core::{Answer, Counts, DeadLetter, Event, OpenThread, Snapshot};
 use systole_core::journal::{JournalError, JournalErrorKind};
 use systole_core::protocol::Request;
 use systole_core::vocab::{Name, Partition, Partitions, Time};
-use tokio::runtime::Builder;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
+use super::world::World;
 use crate::runtime::simulation::{self, Simulation};
 use crate::runtime::{AskError, Client, Drained, Events, IntoRequest, Observed, Organism, OrganismBuilder, StartError};
 
 /// Number of idle rounds in a row after which the kit regards the organism as settled.
 const STILL: usize = 64;
-/// Start of simulated time: 2031-05-07T12:00:00Z.
-const EPOCH: Time = Time::from_nanos(1_935_921_600_000_000_000);
 
 /// An organism on one thread and a simulated clock, driven by a test.
 ///
@@ -29,11 +26,10 @@ pub struct Kit {
     organism: Arc<Organism>,
     simulation: Simulation,
     events: Events,
-    /// Ends the work of the gateway.
+    /// Ends the work of the gateway when it is dropped.
     #[cfg(feature = "gateway")]
-    served: Option<tokio::sync::watch::Sender<bool>>,
-    /// Taken when the kit is dropped.
-    system: Option<SystemRunner>,
+    served: Option<crate::gateway::Simulated>,
+    world: World,
 }
 
 impl Kit {
@@ -45,7 +41,7 @@ impl Kit {
     /// # Panics
     /// Panics inside of a tokio runtime.
     pub fn start(builder: OrganismBuilder) -> Result<Self, StartError> {
-        Self::start_at(builder, EPOCH)
+        Self::start_in(World::new(), builder)
     }
 
     /// Starts an organism as [`start`](Self::start) does, at a time: that at which an earlier one ended, whose journal it
@@ -56,11 +52,13 @@ impl Kit {
     ///
     /// # Panics
     /// As [`start`](Self::start).
-    pub fn start_at(mut builder: OrganismBuilder, now: Time) -> Result<Self, StartError> {
-        let events = builder.events();
-        let runtime = || Builder::new_current_thread().enable_all().start_paused(true).build();
-        let system = System::with_tokio_rt(|| runtime().expect("a runtime without threads needs no resources"));
-        let (organism, simulation) = system.block_on(async { simulation::start(builder, now) })?;
+    pub fn start_at(builder: OrganismBuilder, now: Time) -> Result<Self, StartError> {
+        Self::start_in(World::at(now), builder)
+    }
+
+    pub(super) fn start_in(world: World, mut builder: OrganismBuilder) -> Result<Self, StartError> {
+        let (events, now) = (builder.events(), world.now());
+        let (organism, simulation) = world.block_on(async { simulation::start(builder, now) })?;
         let organism = Arc::new(organism);
         let kit = Self {
             organism,
@@ -68,14 +66,15 @@ impl Kit {
             events,
             #[cfg(feature = "gateway")]
             served: None,
-            system: Some(system),
+            world,
         };
         kit.settle();
         Ok(kit)
     }
 
-    fn system(&self) -> &SystemRunner {
-        self.system.as_ref().expect("it is there until the kit is dropped")
+    /// Returns the world that the organism is in.
+    pub fn world(&self) -> &World {
+        &self.world
     }
 
     /// Returns the organism.
@@ -84,7 +83,8 @@ impl Kit {
     }
 
     /// Adds a gateway to the organism, in process and on the same clock: the router answers requests as the gateway
-    /// does over a network. Pass requests to it by `tower::ServiceExt::oneshot` in [`block_on`](Self::block_on).
+    /// does over a network. Pass requests to it by `tower::ServiceExt::oneshot` in [`block_on`](Self::block_on), or connect
+    /// to its address in the [network](World::network) of the kit's world, where it listens, too, without TLS.
     ///
     /// The organism must be durable in a file, and have the gateway [installed](crate::gateway::Gateway::install).
     ///
@@ -96,12 +96,18 @@ impl Kit {
         gateway: crate::gateway::Gateway,
         others: &[&str],
     ) -> Result<axum::Router, crate::gateway::GatewayError> {
-        let system = self.system.as_ref().expect("it is there until the kit is dropped");
         let organism = &self.organism;
-        let (router, served) = system.block_on(async { gateway.simulate(organism, others) })?;
+        let served = self.world.block_on(gateway.simulate(organism, others))?;
+        let router = served.router.clone();
         self.served = Some(served);
         self.settle();
         Ok(router)
+    }
+
+    /// Returns the address of the gateway that was added, in the network of the world.
+    #[cfg(feature = "gateway")]
+    pub fn address(&self) -> Option<std::net::SocketAddr> {
+        self.served.as_ref().map(|served| served.address)
     }
 
     /// Returns a handle of a client.
@@ -114,12 +120,12 @@ impl Kit {
 
     /// Returns the simulated time.
     pub fn now(&self) -> Time {
-        self.system().block_on(async { self.simulation.now() })
+        self.world.block_on(async { self.simulation.now() })
     }
 
     /// Runs until nothing more happens without time passing.
     pub fn settle(&self) {
-        self.system().block_on(async {
+        self.world.block_on(async {
             let mut still = 0;
             while still < STILL {
                 let before = self.simulation.activity();
@@ -132,7 +138,7 @@ impl Kit {
     /// Lets time pass, and runs everything that is due.
     pub fn advance(&self, duration: Duration) {
         self.settle();
-        self.system().block_on(async { sleep(duration).await });
+        self.world.block_on(async { sleep(duration).await });
         self.settle();
     }
 
@@ -140,13 +146,13 @@ impl Kit {
     /// don't count.
     pub fn run_until_idle(&self) {
         self.settle();
-        self.system().block_on(self.organism.run_until_idle());
+        self.world.block_on(self.organism.run_until_idle());
         self.settle();
     }
 
     /// Waits for a future; time passes when nothing else can happen.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        let output = self.system().block_on(future);
+        let output = self.world.block_on(future);
         self.settle();
         output
     }
@@ -194,7 +200,7 @@ impl Kit {
 
     /// Returns the open threads.
     pub fn snapshot(&self) -> Snapshot {
-        self.system().block_on(self.organism.snapshot())
+        self.world.block_on(self.organism.snapshot())
     }
 
     /// Draws the tree of open threads: a line for each, indented by its depth, in order of opening, without roots that
@@ -225,19 +231,20 @@ impl Kit {
 
     /// Counts the ends of all messages so far.
     pub fn counts(&self) -> Counts {
-        self.system().block_on(self.organism.counts())
+        self.world.block_on(self.organism.counts())
     }
 
     /// Lists the dead letters, oldest first.
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
-        self.system().block_on(self.organism.dead_letters())
+        self.world.block_on(self.organism.dead_letters())
     }
 
-    /// Drains the organism; the deadline is on the simulated clock.
+    /// Drains the organism, after its gateway has announced the end; the deadline is on the simulated clock.
     pub fn drain(&mut self, deadline: Duration) -> Drained {
-        let Self { organism, simulation, system, .. } = self;
-        let system = system.as_ref().expect("it is there until the kit is dropped");
-        system.block_on(async { tokio::join!(organism.drain(deadline), simulation.end()).0 })
+        #[cfg(feature = "gateway")]
+        self.served.iter().for_each(crate::gateway::Simulated::stop);
+        let Self { organism, simulation, world, .. } = self;
+        world.block_on(async { tokio::join!(organism.drain(deadline), simulation.end()).0 })
     }
 }
 
@@ -259,13 +266,20 @@ fn draw(tree: &mut String, threads: &[&OpenThread]) {
 
 impl Drop for Kit {
     fn drop(&mut self) {
-        let Some(system) = self.system.take() else { return };
         if std::thread::panicking() {
             // Handlers that run while they are dropped would hide the reason of the test's failure.
-            return std::mem::forget(system);
+            return std::mem::forget(self.world.clone());
         }
         self.organism.stop();
-        system.block_on(self.simulation.end());
+        self.world.block_on(self.simulation.end());
+        #[cfg(feature = "gateway")]
+        drop(self.served.take());
+        // What else it left in the world ends, and its address is free.
+        self.world.block_on(async {
+            for _ in 0..STILL {
+                yield_now().await;
+            }
+        });
     }
 }
 

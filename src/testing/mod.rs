@@ -2,7 +2,8 @@
 //!
 //! The organism runs on the test's own thread, only while the test calls the kit, and in the same way on each run: ids
 //! are counted, time passes when nothing else can happen, blocking listeners run inline. Handlers may use the timers of
-//! tokio and actix, which follow the simulated clock, too.
+//! tokio and actix, which follow the simulated clock, too. What it sends over HTTP goes over the network in memory of its
+//! [`World`]: an agent elsewhere is a task of the same test.
 //!
 //! ```
 //! use std::time::Duration;
@@ -39,6 +40,10 @@
 
 mod kit;
 mod probe;
+mod world;
 
 pub use kit::Kit;
 pub use probe::{Held, Probe, ProbeActor};
+pub use world::World;
+
+pub use crate::runtime::network::{Network, NetworkListener, NetworkStream};

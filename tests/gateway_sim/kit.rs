@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -24,7 +25,7 @@ use systole::ladder::Raw;
 use systole::runtime::echo::EchoListener;
 use systole::runtime::journal::{JournalOptions, Principals};
 use systole::runtime::{LocalBoxFuture, Organism, OrganismBuilder, RawListener, RunContext};
-use systole::testing::Kit;
+use systole::testing::{Kit, World};
 use systole::vocab::{Name, Time};
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
@@ -67,7 +68,7 @@ const CLIENT: &str = "cli";
 const JOURNAL: &str = "systole.journal";
 
 /// The longest wait of a helper, on the clock of the organism; a failure names what it waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Time that passes between two looks of a helper that waits.
 const STEP: Duration = Duration::from_millis(20);
@@ -84,8 +85,10 @@ pub(crate) fn organism(gateway: &str, age: &str) -> String {
 pub(crate) struct Site {
     pub(crate) folder: PathBuf,
     programs: BTreeMap<&'static str, Program>,
-    /// The time at which the organism ended.
-    ended: Option<Time>,
+    /// What the organism and its agents are in; it goes on when the organism ends.
+    pub(crate) world: World,
+    /// The address of the gateway, over all its starts.
+    address: Option<SocketAddr>,
     running: Rc<RefCell<Option<Running>>>,
 }
 
@@ -114,30 +117,42 @@ impl Site {
 
     /// A running site of another organism, with the programs of its commands, by listener.
     pub(crate) fn of_programs(organism: &str, programs: impl IntoIterator<Item = (&'static str, Program)>) -> Self {
+        let mut site = Self::idle(organism);
+        site.programs = programs.into_iter().collect();
+        site.start();
+        site
+    }
+
+    /// A site that doesn't run yet.
+    pub(crate) fn idle(organism: &str) -> Self {
+        Self::idle_in(World::new(), organism)
+    }
+
+    /// A site in that world that doesn't run yet.
+    pub(crate) fn idle_in(world: World, organism: &str) -> Self {
         let folder = fresh();
         fs::write(folder.join("organism.yaml"), organism).unwrap();
         fs::write(folder.join("t.xsd"), SCHEMA).unwrap();
-        let programs = programs.into_iter().collect();
-        let mut site = Self { folder, programs, ended: None, running: Rc::default() };
-        site.start();
-        site
+        Self { folder, programs: BTreeMap::new(), world, address: None, running: Rc::default() }
     }
 
     /// A running site of an organism that is written in Rust: its builder and its gateway, for a journal.
     pub(crate) fn made(make: impl FnOnce(&Path) -> (OrganismBuilder, Gateway)) -> Self {
         let folder = fresh();
         let (builder, gateway) = make(&folder.join(JOURNAL));
-        let mut kit = Kit::start(builder).unwrap();
+        let world = World::new();
+        let mut kit = world.start(builder).unwrap();
         let router = kit.serve(gateway, &[CLIENT]).unwrap();
-        let kinds = kinds(kit.organism().blueprint(), []);
+        let (kinds, address) = (kinds(kit.organism().blueprint(), []), kit.address());
         let running = Rc::new(RefCell::new(Some(Running { kit, router, kinds })));
-        Self { folder, programs: BTreeMap::new(), ended: None, running }
+        Self { folder, programs: BTreeMap::new(), world, address, running }
     }
 
     /// Starts the organism, at the time at which it ended.
     pub(crate) fn start(&mut self) {
         let config = Config::load(&self.folder.join("organism.yaml")).unwrap_or_else(|mistakes| panic!("{mistakes:?}"));
         let (Some(settings), Some(journal)) = (&config.gateway, &config.journal) else { panic!("it has no gateway") };
+        let settings = settings.clone().listen(self.address.unwrap_or(settings.listen));
         let listeners = config.blueprint.listeners().zip(&config.kinds);
         let modes = listeners.filter_map(|((_, contract), kind)| match kind {
             ListenerKind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
@@ -145,17 +160,14 @@ impl Site {
         });
         let modes: Vec<_> = modes.collect();
         let kinds = kinds(&config.blueprint, modes.iter().map(|(name, _)| name));
-        let gateway = Gateway::new(settings, journal, modes).unwrap();
+        let gateway = Gateway::new(&settings, journal, modes).unwrap();
         let is_facade = settings.molecule;
         let builder = gateway.install(self.builder(&config, &gateway));
-        let mut kit = match self.ended.take() {
-            None => Kit::start(builder),
-            Some(ended) => Kit::start_at(builder, ended),
-        }
-        .unwrap();
+        let mut kit = self.world.start(builder).unwrap();
         let blueprint = kit.organism().blueprint();
         let gateway = if is_facade { systole::molecule::serve(gateway, blueprint) } else { gateway };
         let router = kit.serve(gateway, &[CLIENT]).unwrap();
+        self.address = kit.address();
         *self.running.borrow_mut() = Some(Running { kit, router, kinds });
     }
 
@@ -198,20 +210,27 @@ impl Site {
             let file = entry.unwrap().path();
             fs::copy(&file, kept.join(file.file_name().unwrap())).unwrap();
         }
+        // What it does from now on reaches nobody.
+        self.world.network().go_down();
         self.end();
+        self.world.network().come_up();
         fs::remove_dir_all(&self.folder).unwrap();
         fs::rename(kept, &self.folder).unwrap();
     }
 
-    /// Ends the organism in order.
+    /// Ends the organism in order, without time for what is in flight.
     pub(crate) fn stop(&mut self) {
-        self.running.borrow_mut().as_mut().unwrap().kit.drain(Duration::ZERO);
+        self.stop_within(Duration::ZERO);
+    }
+
+    /// Ends the organism in order, with that time for what is in flight.
+    pub(crate) fn stop_within(&mut self, time: Duration) {
+        self.running.borrow_mut().as_mut().unwrap().kit.drain(time);
         self.end();
     }
 
     fn end(&mut self) {
-        let running = self.running.borrow_mut().take().unwrap();
-        self.ended = Some(running.kit.now());
+        drop(self.running.borrow_mut().take().unwrap());
     }
 
     /// Lets time pass, and runs what is due.
@@ -240,6 +259,26 @@ impl Site {
         })
     }
 
+    /// Waits for a future in the world of the organism, whether that runs or not; time passes as it must.
+    pub(crate) fn run<T>(&self, future: impl Future<Output = T>) -> T {
+        match &*self.running.borrow() {
+            Some(running) => running.kit.block_on(future),
+            None => self.world.block_on(future),
+        }
+    }
+
+    /// Begins a task that goes on while the world does.
+    #[allow(clippy::async_yields_async, reason = "the task is spawned on the runtime of the world, and awaited later")]
+    pub(crate) fn spawn<T: 'static>(&self, task: impl Future<Output = T> + 'static) -> JoinHandle<T> {
+        self.run(async { tokio::task::spawn_local(task) })
+    }
+
+    /// Lets time pass until a probe gives a value; a failure names what was waited for.
+    #[track_caller]
+    pub(crate) fn wait<T>(&self, what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+        self.stranger().wait(what, || probe().ok_or(Value::Null))
+    }
+
     /// Makes a token of the kind that the organism declares for the name.
     pub(crate) fn token(&self, name: &str) -> String {
         let kind = self.running.borrow().as_ref().unwrap().kinds[name];
@@ -262,12 +301,12 @@ impl Site {
 
     /// A client with that token.
     pub(crate) fn who(&self, token: &str) -> Who {
-        Who { running: self.running.clone(), token: Some(token.to_owned()) }
+        Who { running: self.running.clone(), address: self.address, token: Some(token.to_owned()) }
     }
 
     /// A client without a token.
     pub(crate) fn stranger(&self) -> Who {
-        Who { running: self.running.clone(), token: None }
+        Who { running: self.running.clone(), address: self.address, token: None }
     }
 
     /// A client with a token of that name.
@@ -315,6 +354,7 @@ impl RawListener for Within {
 #[derive(Clone)]
 pub(crate) struct Who {
     running: Rc<RefCell<Option<Running>>>,
+    address: Option<SocketAddr>,
     token: Option<String>,
 }
 
@@ -373,6 +413,11 @@ impl Who {
     /// The token.
     pub(crate) fn token(&self) -> &str {
         self.token.as_deref().unwrap()
+    }
+
+    /// The address of the gateway.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address.unwrap()
     }
 
     #[track_caller]

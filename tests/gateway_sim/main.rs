@@ -1,5 +1,5 @@
-//! The gateway and its façade in process, on a simulated clock: each call with its answers, and requests that are dropped at
-//! any await, with the changes that are durable then.
+//! The gateway and its façade in process, on a simulated clock: each call with its answers, requests that are dropped at any
+//! await, with the changes that are durable then, and agents elsewhere, which poll or are pushed to over a network in memory.
 
 mod broken;
 mod calls;
@@ -17,7 +17,9 @@ mod many;
 mod molecule;
 mod notices;
 mod path;
+mod push;
 mod readers;
+mod remote;
 mod site;
 mod stop;
 mod table;

@@ -3,6 +3,8 @@
 mod activity;
 mod bad;
 mod hands;
+mod inbound;
 mod office;
+mod push;
 mod registry;
 mod talk;

@@ -8,5 +8,6 @@ mod peer;
 mod queues;
 mod random;
 mod retry;
+mod script;
 mod setup;
 mod tls;

@@ -10,7 +10,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsAcceptor;
 
-use super::peer::{OK, serve};
+use super::peer::OK;
+use super::script::serve;
 use super::setup::{Folder, deliver, delivery, options};
 
 const AUTHORITY: &[u8] = include_bytes!("../../fixtures/tls/ca.pem");

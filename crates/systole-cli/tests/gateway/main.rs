@@ -1,5 +1,5 @@
-//! The gateway end to end: the real program and the agents of its library, over real sockets. The calls without a
-//! socket are in `tests/gateway_sim` of the crate `systole`.
+//! The gateway end to end: the real program and the agents of its library, over real sockets. What needs neither a
+//! process nor a socket is in `tests/gateway_sim` of the crate `systole`.
 #![cfg(feature = "gateway")]
 
 mod edge;

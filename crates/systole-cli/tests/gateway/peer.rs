@@ -3,19 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use systole::outbound::Secret;
-use systole::outbound::signature::{SignatureError, TOLERANCE};
-use systole::vocab::Time;
 
 use crate::kit::header;
-
-/// The time, as a receiver knows it.
-#[allow(clippy::disallowed_methods)]
-pub(crate) fn now() -> Time {
-    Time::default().after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap())
-}
 
 /// Action on a connection.
 #[derive(Debug, Clone)]
@@ -24,23 +13,12 @@ pub(crate) enum Act {
     Close,
     /// Reads the request, and sends that.
     Say(String),
-    /// Reads the request, waits for a signal of the test, and sends that.
-    SayWhenTold(String),
 }
 
 /// Makes an answer of that status.
 pub(crate) fn say(status: &str, body: &str) -> Act {
-    Act::Say(text(status, body))
-}
-
-/// Makes the same answer, sent at a signal of the test.
-pub(crate) fn say_when_told(status: &str, body: &str) -> Act {
-    Act::SayWhenTold(text(status, body))
-}
-
-fn text(status: &str, body: &str) -> String {
     let head = "Content-Type: application/xml\r\nConnection: close";
-    format!("HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    Act::Say(format!("HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
 }
 
 /// A request with its head and its body.
@@ -61,18 +39,11 @@ impl Request {
         assert!(self.body.contains(&format!("<id xmlns=\"urn:systole:meta:v1\">{key}</id>")), "{}", self.body);
         key.to_owned()
     }
-
-    /// Checks the signature as a receiver does.
-    pub(crate) fn verify(&self, secret: &[u8]) -> Result<(), SignatureError> {
-        let header = self.header("systole-signature").unwrap_or_default();
-        Secret::new(secret).verify(header, self.body.as_bytes(), now(), TOLERANCE)
-    }
 }
 
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     requests: Receiver<Request>,
-    go: Sender<()>,
 }
 
 impl Peer {
@@ -82,16 +53,15 @@ impl Peer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, requests) = channel();
-        let (go, told) = channel();
         std::thread::spawn(move || {
             let mut acts = script.iter().cloned().chain(std::iter::repeat(script.last().unwrap().clone()));
             for stream in listener.incoming() {
-                if serve(stream.unwrap(), acts.next().unwrap(), &sender, &told).is_none() {
+                if serve(stream.unwrap(), acts.next().unwrap(), &sender).is_none() {
                     return;
                 }
             }
         });
-        Self { address, requests, go }
+        Self { address, requests }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -107,27 +77,16 @@ impl Peer {
     pub(crate) fn rest(&self) -> Vec<Request> {
         self.requests.try_iter().collect()
     }
-
-    /// Lets an action that waits go on.
-    pub(crate) fn go_on(&self) {
-        self.go.send(()).unwrap();
-    }
 }
 
 /// Serves a connection; `None` once the test has ended.
-fn serve(mut stream: TcpStream, act: Act, requests: &Sender<Request>, told: &Receiver<()>) -> Option<()> {
+fn serve(mut stream: TcpStream, act: Act, requests: &Sender<Request>) -> Option<()> {
     // A client that leaves in the middle has sent no request.
     let Some(request) = read(&mut stream) else { return Some(()) };
     requests.send(request).ok()?;
-    let said = match act {
-        Act::Close => return Some(()),
-        Act::Say(said) => said,
-        Act::SayWhenTold(said) => {
-            told.recv().ok()?;
-            said
-        }
-    };
-    let _ = stream.write_all(said.as_bytes());
+    if let Act::Say(said) = act {
+        let _ = stream.write_all(said.as_bytes());
+    }
     Some(())
 }
 

@@ -1,8 +1,6 @@
-//! Agents of another platform's SDK that are programs of their own, and servers that are pushed to.
+//! Agents of another platform's SDK that are programs of their own.
 
 mod agent;
-mod inbound;
 mod office;
-mod push;
 mod registry;
 mod relay;

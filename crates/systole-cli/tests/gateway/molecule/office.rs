@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kit::{Answer, Site, Who, text, wait};
+use crate::kit::{Answer, Site, Who, text};
 
 /// The workspace whose name is an id.
 pub(crate) const UUID: &str = "0f9a3c52-1111-4222-8333-444455556666";
@@ -56,24 +56,6 @@ pub(crate) fn message(text: &str, id: &str) -> Value {
 /// Sends a text to a listener.
 pub(crate) fn a2a(who: &Who, to: &str, text: &str, id: &str) -> Answer {
     who.post(&format!("/workspaces/{to}/a2a"), &message(text, id).to_string())
-}
-
-/// An answer that came within the second for which a text to a listener waits.
-pub(crate) struct AtOnce {
-    pub(crate) answer: Value,
-    /// The number of texts until then: each is a row more.
-    pub(crate) texts: usize,
-}
-
-/// Sends a text to a listener until it is answered at once, as it is on a machine without load.
-pub(crate) fn at_once(who: &Who, to: &str, text: &str) -> AtOnce {
-    let mut texts = 0;
-    wait("an answer within a second", || {
-        texts += 1;
-        let id = format!("{text} {texts}");
-        let answer = a2a(who, to, text, &id).is(200).json();
-        (answer["status"] != "queued").then_some(AtOnce { answer, texts })
-    })
 }
 
 /// The rows that a query finds, once there are that many.

@@ -5,13 +5,10 @@
 #[allow(dead_code)]
 mod peer;
 
-mod agent_loop;
+mod deliveries;
 mod joined;
-mod lease;
-mod poll;
-mod presence;
 mod program;
-mod push;
-mod scripted;
+#[path = "../../../../../tests/runtime/outbound/script.rs"]
+#[allow(dead_code)]
+mod script;
 mod setup;
-mod stream;

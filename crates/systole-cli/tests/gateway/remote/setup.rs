@@ -1,15 +1,12 @@
 //! Helpers of the tests of agents.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use systole::remote::{CallOptions, Failed, Handler, Inbound, InboundDelivery, Mailbox, RemoteError};
-use tokio::sync::Notify;
+use serde_json::Value;
+use systole::remote::{CallOptions, Failed, Handler, Inbound, InboundDelivery, Mailbox};
 
-use super::peer::{Act, Peer};
-use crate::kit::{Deadline, Site, Who, text, wait};
+use crate::kit::{Site, Who, text, wait};
 
 /// Options without waits between attempts.
 pub(crate) fn options() -> CallOptions {
@@ -20,11 +17,6 @@ pub(crate) fn options() -> CallOptions {
 /// The mailbox of that listener.
 pub(crate) fn mailbox(who: &Who, name: &str) -> Mailbox {
     at(&format!("http://{}", who.address), name, &who.token)
-}
-
-/// A mailbox at a scripted peer.
-pub(crate) fn of(peer: &Peer) -> Mailbox {
-    at(&format!("http://{}", peer.address), "worker", "t")
 }
 
 fn at(url: &str, name: &str, token: &str) -> Mailbox {
@@ -46,20 +38,6 @@ pub(crate) const ALL: &str = "/v1/mailboxes/worker/messages?limit=500";
 pub(crate) fn number(xml: &str) -> u32 {
     let (_, rest) = xml.split_once("<ask xmlns=\"urn:t\">").unwrap_or_else(|| panic!("no ask: {xml}"));
     rest.split('<').next().unwrap().parse().unwrap()
-}
-
-/// Waits for a condition while other tasks of this thread go on; a failure names it.
-pub(crate) async fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let deadline = Deadline::new(what);
-    loop {
-        if let Some(found) = probe() {
-            return found;
-        }
-        deadline.check();
-        tokio::task::yield_now().await;
-        // On a paused clock no other wait would take time.
-        std::thread::park_timeout(Duration::from_millis(1));
-    }
 }
 
 /// The state of a client's message, once it has an answer.
@@ -110,20 +88,6 @@ impl Seen {
     }
 }
 
-/// A handler that never answers, and a notification of its begin.
-pub(crate) fn hang() -> (impl Handler + 'static, Arc<Notify>) {
-    let began = Arc::new(Notify::new());
-    let bell = began.clone();
-    let hang = move |_: Inbound| {
-        let bell = bell.clone();
-        async move {
-            bell.notify_one();
-            std::future::pending::<Result<String, Failed>>().await
-        }
-    };
-    (hang, began)
-}
-
 /// Handles batches until so many messages were handled.
 pub(crate) async fn take(delivery: &mut dyn InboundDelivery, handler: &dyn Handler, count: usize) {
     let mut handled = 0;
@@ -131,47 +95,6 @@ pub(crate) async fn take(delivery: &mut dyn InboundDelivery, handler: &dyn Handl
         handled += delivery.run_once(handler).await.unwrap();
     }
     assert_eq!(handled, count);
-}
-
-/// The status of a refused batch.
-pub(crate) fn status(batch: Result<usize, RemoteError>) -> u16 {
-    let error = batch.unwrap_err();
-    error.status().unwrap_or_else(|| panic!("no status: {error}"))
-}
-
-/// Sends a document.
-pub(crate) fn say(status: &str, document: &Value) -> Act {
-    let body = document.to_string();
-    let text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    Act::Say(Box::leak(text.into_boxed_str()))
-}
-
-/// Sends a page of items.
-pub(crate) fn page(items: &[Value]) -> Act {
-    say("200 OK", &json!({ "items": items, "next": "end", "oldest": "start", "has_more": false }))
-}
-
-pub(crate) fn id(number: u32) -> String {
-    format!("00000000-0000-4000-8000-{number:012}")
-}
-
-/// An item with an ask of that number.
-pub(crate) fn item(number: u32) -> Value {
-    item_from(number, "ada")
-}
-
-pub(crate) fn item_from(number: u32, from: &str) -> Value {
-    let thread = id(number + 500);
-    let envelope = format!(
-        "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>{from}</from><to>worker</to><thread>{thread}\
-         </thread></meta><ask xmlns=\"urn:t\">{number}</ask></message>"
-    );
-    json!({ "id": id(number), "cursor": format!("c{number}"), "state": "waiting", "envelope": envelope })
-}
-
-/// A file of a site's folder.
-pub(crate) fn cursor(site: &Site) -> PathBuf {
-    site.folder.join("cursor")
 }
 
 /// Makes a site listen at its present address also after further starts.

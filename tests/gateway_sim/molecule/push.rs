@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::inbound::{Act, Server};
-use super::office::{AtOnce, SCOUT, at_once, message, reply, rows, said, texts};
-use crate::kit::{Answer, Site, Who, text, wait};
+use super::office::{SCOUT, a2a, message, reply, rows, said, texts};
+use crate::kit::{Answer, Site, Who, text};
 
 /// An organism whose workspace `scout` is pushed to, as its `remote:` says, beside a polling one and a listener within.
 fn organism(remote: &str) -> String {
@@ -37,16 +37,16 @@ listeners:
 
 /// An organism whose workspace reports its URL, which may be that of the server.
 fn reported(server: &Server) -> Site {
-    started(&format!("url: reported, allowed: [\"http://{}/a2a\"]", server.address))
+    started(server, &format!("url: reported, allowed: [\"http://{}/a2a\"]", server.address))
 }
 
 /// An organism that declares the URL of its workspace.
 fn declared(server: &Server) -> Site {
-    started(&format!("url: \"{}\"", server.url()))
+    started(server, &format!("url: \"{}\"", server.url()))
 }
 
-fn started(remote: &str) -> Site {
-    let mut site = Site::idle(&organism(remote));
+fn started(server: &Server, remote: &str) -> Site {
+    let mut site = Site::idle_in(server.world.clone(), &organism(remote));
     site.start();
     site
 }
@@ -81,11 +81,7 @@ fn messages_wait_for_the_url_that_a_workspace_reports_and_its_answers_are_replie
     let first = ask(&ada, "hello");
     // Without a token a registration changes nothing.
     let body = json!({ "id": "scout", "url": server.url(), "agent_card": {} }).to_string();
-    let request = format!(
-        "POST /registry/register HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let unproven = crate::kit::answer(site.who("").connect_and(request.as_bytes())).is(200).json();
+    let unproven = site.stranger().post("/registry/register", &body).is(200).json();
     assert_eq!(unproven, json!({ "status": "unverified" }));
     register(&scout, "remote://no-inbound").problem(400, "bad_request");
     assert!(server.rest().is_empty());
@@ -108,11 +104,9 @@ fn messages_wait_for_the_url_that_a_workspace_reports_and_its_answers_are_replie
     assert_eq!(text(&server.next().body["message"]), "once more");
     assert!(server.rest().is_empty());
     // Its server takes one connection after the other: none of the organism's is left open before that of another.
-    let direct = Who { address: server.address, ..site.who("") };
-    let stream = direct.connect_and(&direct.request("POST", "/elsewhere", &[], "{}"));
     // Sooner than an idle connection would be closed.
-    stream.set_read_timeout(Some(Duration::from_secs(45))).unwrap();
-    crate::kit::answer(stream).is(404);
+    let said = site.run(async { tokio::time::timeout(Duration::from_secs(45), server.ask_elsewhere()).await });
+    assert!(said.unwrap().starts_with("HTTP/1.1 404 "));
 }
 
 #[test]
@@ -125,16 +119,15 @@ fn a_message_that_the_format_cannot_carry_is_a_dead_letter_and_holds_up_no_other
         .replace("format: molecule, ", "")
         .replace("    accepts: [", "    schemas: [t.xsd]\n    accepts: [\"{urn:t}ask\", ")
         .replace("ada, calls: [", "ada, calls: [\"{urn:t}ask\", ");
-    let mut site = Site::idle(&broad);
+    let mut site = Site::idle_in(server.world.clone(), &broad);
     site.start();
-    let (mut ada, mut scout) = (site.party("ada"), site.party("scout"));
+    let (ada, scout) = (site.party("ada"), site.party("scout"));
     let ask_for_number = crate::kit::ask(7).replace("</from>", "</from><to>scout</to>");
     let sent = ada.post("/v1/messages", &ask_for_number).is(202);
     reply(&ada, &sent);
     site.kill();
     std::fs::write(site.folder.join("organism.yaml"), narrow).unwrap();
     site.start();
-    (ada.address, scout.address) = (site.address, site.address);
     scout.post("/v1/mailboxes/scout/dead/redrive", "").is(200);
     assert!(reply(&ada, &ask(&ada, "hello")).contains("<text>HELLO</text>"));
     let dead = scout.get("/v1/mailboxes/scout/dead").is(200).json();
@@ -177,9 +170,9 @@ fn a_workspace_can_be_nowhere_but_where_its_operator_allows() {
 #[test]
 fn a_url_is_judged_anew_when_the_operator_has_changed_what_is_allowed() {
     let before = Server::start([Act::ReturnWhenTold(json!("lost")), says("before")]);
-    let after = Server::start([says("after")]);
+    let after = Server::start_in(&before.world, [says("after")]);
     let mut site = reported(&before);
-    let (mut scout, mut ada) = (site.party("scout"), site.party("ada"));
+    let (scout, ada) = (site.party("scout"), site.party("ada"));
     register(&scout, &before.url()).is(200);
     let sent = ask(&ada, "are you there?");
     before.next();
@@ -190,7 +183,6 @@ fn a_url_is_judged_anew_when_the_operator_has_changed_what_is_allowed() {
     std::fs::write(&file, declared.replace(&before.address.to_string(), &after.address.to_string())).unwrap();
     // The message is sent first of all, if it is sent.
     site.start();
-    (scout.address, ada.address) = (site.address, site.address);
     assert_eq!(texts(&rows(&scout, "scout", "", 1)), ["are you there?"]);
     // The URL that was registered is no longer allowed: the message waits for another one.
     register(&scout, &before.url()).problem(400, "bad_request");
@@ -203,14 +195,13 @@ fn a_url_is_judged_anew_when_the_operator_has_changed_what_is_allowed() {
 fn a_push_outlives_a_kill_and_is_the_same_task_again() {
     let server = Server::start([Act::ReturnWhenTold(json!({ "text": "lost" })), says("found")]);
     let mut site = reported(&server);
-    let (scout, mut ada) = (site.party("scout"), site.party("ada"));
+    let (scout, ada) = (site.party("scout"), site.party("ada"));
     register(&scout, &server.url()).is(200);
     let sent = ask(&ada, "look");
     let first = server.next();
     site.kill();
     server.go_on();
     site.start();
-    ada.address = site.address;
     let again = server.next();
     assert_eq!(again.body, first.body);
     assert_eq!(again.header("idempotency-key"), first.header("idempotency-key"));
@@ -224,15 +215,12 @@ fn a_push_outlives_a_kill_and_is_the_same_task_again() {
 fn an_answer_that_comes_while_the_organism_ends_counts() {
     let server = Server::start([Act::ReturnWhenTold(json!("in time")), says("again")]);
     let mut site = declared(&server);
-    let mut ada = site.party("ada");
+    let ada = site.party("ada");
     let sent = ask(&ada, "look");
     server.next();
-    site.terminate();
-    wait("the end to begin", || site.log().contains("stopping: ").then_some(()));
-    server.go_on();
-    assert_eq!(site.ended(), Some(0));
+    server.go_on_in(Duration::from_secs(1));
+    site.stop_within(Duration::from_secs(30));
     site.start();
-    ada.address = site.address;
     assert!(reply(&ada, &sent).contains("<text>in time</text>"));
     assert!(server.rest().is_empty(), "it is not pushed again");
 }
@@ -301,19 +289,15 @@ fn a_pushed_workspace_speaks_too_and_reads_what_comes_back() {
     let (scout, writer) = (site.party("scout"), site.party("writer"));
     register(&scout, "remote://no-inbound").is(200);
     // A peer that calls it has its answer at once.
-    let AtOnce { answer, texts: asked } = at_once(&writer, SCOUT, "hello");
+    let answer = a2a(&writer, SCOUT, "hello", "m1").is(200).json();
     assert_eq!(answer["result"]["parts"], json!([{ "kind": "text", "text": "HELLO" }]), "{answer}");
     let pushed = server.next().body;
     assert_eq!(text(&pushed["data"]["peer_name"]), "writer");
     assert_eq!(pushed["sender"], pushed["data"]["peer_id"]);
-    (1..asked).for_each(|_| drop(server.next()));
     // It calls a peer; the answer is a row, and isn't pushed.
-    let AtOnce { answer, texts: called } = at_once(&scout, "echo", "is this on?");
+    let answer = a2a(&scout, "echo", "is this on?", "m2").is(200).json();
     assert_eq!(answer["result"]["parts"], json!([{ "kind": "text", "text": "is this on?" }]), "{answer}");
-    let found = rows(&scout, "scout", "", asked + called);
-    let mut found = texts(&found);
-    found.dedup();
-    assert_eq!(found, ["hello", "is this on?"]);
+    assert_eq!(texts(&rows(&scout, "scout", "", 2)), ["hello", "is this on?"]);
     assert!(server.rest().is_empty());
     let state = scout.get("/workspaces/scout/state").is(200).json();
     assert_eq!((text(&state["status"]), &state["deleted"]), ("online", &json!(false)));

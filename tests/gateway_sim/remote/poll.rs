@@ -11,11 +11,11 @@ use systole::remote::{
 };
 use tokio::sync::{Notify, watch};
 
-use super::setup::{ALL, Seen, answer, answered, asked, cursor, mailbox, stay_here, take, wait_for};
+use super::setup::{ALL, Seen, answer, answered, asked, cursor, mailbox, take};
 use crate::kit::{Site, text};
 
-#[tokio::test]
-async fn one_batch_at_a_time_comes_in_order_and_is_answered() {
+#[test]
+fn one_batch_at_a_time_comes_in_order_and_is_answered() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     let order = asked(&ada, &worker, 0..5);
@@ -24,7 +24,7 @@ async fn one_batch_at_a_time_comes_in_order_and_is_answered() {
     let mut poll = PollDelivery::new(mailbox(&worker, "worker")).limit(2).wait(Duration::ZERO);
     let mut counts = Vec::new();
     for _ in 0..4 {
-        counts.push(poll.run_once(&handler).await.unwrap());
+        counts.push(site.run(poll.run_once(&handler)).unwrap());
     }
     assert_eq!((counts, seen.numbers()), (vec![2, 2, 1, 0], order));
     assert_eq!(poll.interval(), Duration::from_secs(5));
@@ -40,14 +40,14 @@ async fn one_batch_at_a_time_comes_in_order_and_is_answered() {
     assert_eq!(message.payload_type.to_string(), "{urn:t}ask");
 }
 
-#[tokio::test]
-async fn the_caller_gets_the_reply_and_an_empty_one_is_none() {
+#[test]
+fn the_caller_gets_the_reply_and_an_empty_one_is_none() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     let sent: Vec<_> = (0..2).map(|number| ada.send(number).is(202).json()).collect();
     let handler = Seen::default().handler(|number, _| Ok(if number == 0 { " \n".to_owned() } else { answer("yes") }));
     let poll = mailbox(&worker, "worker");
-    take(&mut PollDelivery::new(poll), &handler, 2).await;
+    site.run(take(&mut PollDelivery::new(poll), &handler, 2));
     let reply = answered(&ada, &sent[1]);
     assert_eq!((text(&reply["state"]), text(&reply["reply"]["from"])), ("answered", "worker"));
     // The other one is done without a reply.
@@ -55,25 +55,25 @@ async fn the_caller_gets_the_reply_and_an_empty_one_is_none() {
     assert_eq!((text(&silent["state"]), text(&silent["reply"]["fault"])), ("faulted", "silent"));
 }
 
-#[tokio::test]
-async fn what_is_answered_later_waits_behind_the_cursor() {
+#[test]
+fn what_is_answered_later_waits_behind_the_cursor() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     let sent = ada.send(7).is(202).json();
     let (agent, file) = (mailbox(&worker, "worker"), cursor(&site));
     let later = |_: Inbound| std::future::ready(Ok::<_, Failed>(Handled::Later));
-    take(&mut PollDelivery::new(agent.clone()).cursor_file(&file).unwrap(), &later, 1).await;
+    site.run(take(&mut PollDelivery::new(agent.clone()).cursor_file(&file).unwrap(), &later, 1));
     // That also holds once the agent has begun anew.
     let mut poll = PollDelivery::new(agent.clone()).cursor_file(&file).unwrap().wait(Duration::ZERO);
-    assert_eq!(poll.run_once(&later).await.unwrap(), 0);
+    assert_eq!(site.run(poll.run_once(&later)).unwrap(), 0);
     let item = worker.get(ALL).json()["items"][0].clone();
     assert_eq!(text(&item["state"]), "waiting", "{item}");
-    agent.reply(text(&item["id"]).parse().unwrap(), answer("later")).await.unwrap();
+    site.run(agent.reply(text(&item["id"]).parse().unwrap(), answer("later"))).unwrap();
     assert!(text(&answered(&ada, &sent)["reply"]["envelope"]).contains("later"));
 }
 
-#[tokio::test]
-async fn a_poison_pill_answers_its_caller_and_blocks_nobody() {
+#[test]
+fn a_poison_pill_answers_its_caller_and_blocks_nobody() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     let sent: Vec<_> = (0..4).map(|number| ada.send(number).is(202).json()).collect();
@@ -86,7 +86,7 @@ async fn a_poison_pill_answers_its_caller_and_blocks_nobody() {
     });
     let file = cursor(&site);
     let mut poll = PollDelivery::new(mailbox(&worker, "worker")).cursor_file(&file).unwrap();
-    take(&mut poll, &handler, 4).await;
+    site.run(take(&mut poll, &handler, 4));
     let known: Vec<_> = sent.iter().map(|sent| answered(&ada, sent)).collect();
     assert_eq!(text(&known[0]["state"]), "answered");
     for (known, words) in known[1..].iter().zip(["no more coffee", "the agent panicked", ""]) {
@@ -103,12 +103,12 @@ async fn a_poison_pill_answers_its_caller_and_blocks_nobody() {
     assert!(dead[2].contains(refused), "{dead:?}");
     // The cursor has moved past all of them.
     let mut again = PollDelivery::new(mailbox(&worker, "worker")).cursor_file(&file).unwrap().wait(Duration::ZERO);
-    assert_eq!(again.run_once(&handler).await.unwrap(), 0);
+    assert_eq!(site.run(again.run_once(&handler)).unwrap(), 0);
     assert_eq!(seen.all().len(), 4);
 }
 
-#[tokio::test]
-async fn the_cursor_file_is_written_after_each_message() {
+#[test]
+fn the_cursor_file_is_written_after_each_message() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     asked(&ada, &worker, 0..3);
@@ -122,15 +122,15 @@ async fn the_cursor_file_is_written_after_each_message() {
         })
     };
     let mut poll = PollDelivery::new(mailbox(&worker, "worker")).cursor_file(&file).unwrap();
-    take(&mut poll, &handler, 3).await;
+    site.run(take(&mut poll, &handler, 3));
     let page = worker.get(ALL).json();
     let place = |at: usize| Some(text(&page["items"][at]["cursor"]).to_owned());
     assert_eq!(*found.lock().unwrap(), [None, place(0), place(1)]);
     assert_eq!(fs::read_to_string(&file).ok(), place(2));
 }
 
-#[tokio::test]
-async fn an_agent_that_ends_in_the_middle_goes_on_there() {
+#[test]
+fn an_agent_that_ends_in_the_middle_goes_on_there() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     let order = asked(&ada, &worker, 0..3);
@@ -150,19 +150,21 @@ async fn an_agent_that_ends_in_the_middle_goes_on_there() {
         }
     };
     let mut poll = PollDelivery::new(mailbox(&worker, "worker")).cursor_file(&file).unwrap();
-    tokio::select! {
-        done = poll.run_once(&handler) => panic!("it hangs: {done:?}"),
-        () = stuck.notified() => {}
-    }
+    site.run(async {
+        tokio::select! {
+            done = poll.run_once(&handler) => panic!("it hangs: {done:?}"),
+            () = stuck.notified() => {}
+        }
+    });
     drop(poll);
     let seen = Seen::default();
     let mut poll = PollDelivery::new(mailbox(&worker, "worker")).cursor_file(&file).unwrap();
-    take(&mut poll, &seen.echo(), 2).await;
+    site.run(take(&mut poll, &seen.echo(), 2));
     assert_eq!(seen.numbers(), order[1..]);
 }
 
-#[tokio::test]
-async fn a_lost_cursor_is_cleared_also_on_disk_and_what_is_left_comes() {
+#[test]
+fn a_lost_cursor_is_cleared_also_on_disk_and_what_is_left_comes() {
     let site = Site::new();
     let (ada, worker, other) = (site.party("ada"), site.party("worker"), site.party("other"));
     let order = asked(&ada, &worker, 0..2);
@@ -173,40 +175,39 @@ async fn a_lost_cursor_is_cleared_also_on_disk_and_what_is_left_comes() {
         fs::write(&file, place).unwrap();
         let seen = Seen::default();
         let mut poll = PollDelivery::new(mailbox(&worker, "worker")).cursor_file(&file).unwrap().wait(Duration::ZERO);
-        assert_eq!(poll.run_once(&seen.echo()).await.unwrap(), 0);
+        assert_eq!(site.run(poll.run_once(&seen.echo())).unwrap(), 0);
         assert!(!file.exists());
-        let left = poll.run_once(&seen.echo()).await.unwrap();
+        let left = site.run(poll.run_once(&seen.echo())).unwrap();
         // The second time all of them have their answers.
         assert_eq!((left, seen.numbers()), if round == 0 { (2, order.clone()) } else { (0, Vec::new()) });
         assert!(file.exists());
     }
 }
 
-#[tokio::test]
-async fn a_mailbox_of_somebody_else_and_a_token_of_nobody_are_refused() {
+#[test]
+fn a_mailbox_of_somebody_else_and_a_token_of_nobody_are_refused() {
     let site = Site::new();
     let worker = site.party("worker");
     let handler = Seen::default().echo();
     let mut other = PollDelivery::new(mailbox(&worker, "other")).wait(Duration::ZERO);
-    assert_eq!(super::setup::status(other.run_once(&handler).await), 403);
+    assert_eq!(super::setup::status(site.run(other.run_once(&handler))), 403);
     let mut nobody = PollDelivery::new(mailbox(&site.who("nobody"), "worker")).wait(Duration::ZERO);
-    let error = nobody.run_once(&handler).await.unwrap_err();
+    let error = site.run(nobody.run_once(&handler)).unwrap_err();
     assert!(error.is_unauthorized(), "{error}");
     assert!(error.to_string().starts_with("GET /v1/mailboxes/worker/messages: 401 unauthorized: "), "{error}");
     let strange = PollDelivery::new(mailbox(&worker, "worker")).cursor_file(&site.folder);
     assert!(matches!(strange, Err(RemoteError::Cursor { .. })));
 }
 
-#[tokio::test]
-async fn an_agent_outlives_the_kills_of_the_pump() {
+#[test]
+fn an_agent_outlives_the_kills_of_the_pump() {
     let mut site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
-    stay_here(&site);
     let (seen, file) = (Seen::default(), cursor(&site));
     let (stop, stopped) = watch::channel(false);
     let agent = {
         let (handler, mailbox, file) = (seen.echo(), mailbox(&worker, "worker"), file.clone());
-        tokio::spawn(async move {
+        site.spawn(async move {
             let mut poll = PollDelivery::new(mailbox.clone()).cursor_file(&file).unwrap();
             let options = LoopOptions::default().stop(Some(stopped));
             run_agent_loop(&mut poll, &handler, &mailbox, options).await
@@ -216,7 +217,7 @@ async fn an_agent_outlives_the_kills_of_the_pump() {
     for round in 0..3_u32 {
         sent.extend((0..10).map(|number| ada.send(round * 10 + number).is(202).json()));
         let some = round as usize * 10 + 3;
-        wait_for("some messages of this round are handled", || (seen.all().len() >= some).then_some(())).await;
+        seen.until(&site, some);
         site.kill();
         site.start();
     }
@@ -224,11 +225,11 @@ async fn an_agent_outlives_the_kills_of_the_pump() {
     for (number, sent) in sent.iter().enumerate() {
         let place = format!("/v1/messages/{}", text(&sent["id"]));
         let answered = || Some(ada.get(&place).json()).filter(|known| known["reply"].is_object());
-        let known = wait_for("the message is answered", answered).await;
+        let known = site.wait("the message is answered", answered);
         assert_eq!((text(&known["state"]), known["replies"].as_array().unwrap().len()), ("answered", 1), "{known}");
         assert!(text(&known["reply"]["envelope"]).contains(&format!("to {number}.")), "{known}");
     }
     stop.send_replace(true);
-    assert_eq!(agent.await.unwrap(), LoopEnd::Stopped);
+    assert_eq!(site.run(agent).unwrap(), LoopEnd::Stopped);
     assert_eq!(worker.get("/v1/mailboxes/worker/dead").json()["items"], json!([]));
 }

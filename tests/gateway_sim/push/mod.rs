@@ -1,0 +1,6 @@
+//! Listeners that are pushed to, over a network in memory.
+
+mod outcomes;
+pub(crate) mod peer;
+mod setup;
+mod starts;
