@@ -50,12 +50,3 @@ fn an_organism_that_refuses_small_messages_is_not_ready() {
         ada.post("/v1/messages", &ask(7)).is(202);
     }
 }
-
-#[test]
-fn a_journal_that_is_truncated_ends_the_organism() {
-    let site = Site::new();
-    let ada = site.party("ada");
-    std::fs::OpenOptions::new().write(true).open(site.folder.join("systole.journal")).unwrap().set_len(0).unwrap();
-    ada.post("/v1/messages", &ask(1)).is(503);
-    site.stranger().get("/livez").problem(503, "stopping");
-}
