@@ -275,16 +275,18 @@ impl Database {
     /// # Errors
     /// [`FileProblem::Moved`], [`FileProblem::Parted`], [`FileProblem::Truncated`].
     pub(crate) fn judge_place(&self) -> Result<(), FileProblem> {
-        let len = self.file.inode.len_at(self.file.path()).ok_or(FileProblem::Moved)?;
-        if len < self.len.replace(len) {
+        let found = self.file.inode.len_at(self.file.path()).ok_or(FileProblem::Moved)?;
+        if found < self.len.get() {
             return Err(FileProblem::Truncated { file: self.file.path().to_owned() });
         }
+        self.len.set(found);
         for Companion { path, inode, len } in &self.companions {
             let found = inode.len_at(path).ok_or_else(|| FileProblem::Parted { gone: path.clone() })?;
             // SQLite shortens a log that starts over to the limit.
-            if found < len.replace(found).min(LOG.cast_unsigned()) {
+            if found < len.get().min(LOG.cast_unsigned()) {
                 return Err(FileProblem::Truncated { file: path.clone() });
             }
+            len.set(found);
         }
         Ok(())
     }

@@ -156,6 +156,7 @@ fn a_file_or_a_log_that_is_truncated_ends_the_writer() {
             let mut store = open(&folder.journal());
             store.recover().unwrap();
             store.append(&Story::steps(9, 10)).unwrap();
+            store.feed().unwrap();
             let file = folder.path().join(format!("organism.journal{ending}"));
             fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(rest).unwrap();
             let ended = if idle { store.tidy(Time::default()).map(drop) } else { store.append(&[Step::default()]) };
