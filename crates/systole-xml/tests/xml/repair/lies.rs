@@ -1,0 +1,98 @@
+//! Outputs that would become valid payloads which say something else than their authors: each is refused, or mended to
+//! what alone fits. The contract is `corpus/model/review.xsd`.
+
+use systole_xml::ladder::repair::{Shape, Vocabulary};
+
+use super::files::{review, run, run_by};
+
+/// Checks outputs, each with the expected one; `None` for a refusal.
+fn check(contract: Option<&Vocabulary>, cases: &[(&str, Option<&str>)]) {
+    for (text, expected) in cases {
+        let repaired = match contract {
+            Some(contract) => run_by(contract, (*text).to_owned(), Shape::Fragment),
+            None => run((*text).to_owned(), Shape::Fragment),
+        };
+        match (repaired, expected) {
+            (Ok(repaired), Some(expected)) => {
+                assert_eq!(String::from_utf8_lossy(repaired.bytes()).trim(), *expected, "{text}");
+            }
+            (Err(_), None) => {}
+            (found, _) => panic!("{text}: {found:?}"),
+        }
+    }
+}
+
+fn page(text: &str) -> String {
+    format!("<page><head>H</head><p>{text}</p></page>")
+}
+
+#[test]
+fn comparisons_and_types_are_no_elements() {
+    for text in ["if (i<b>0 && j) x", "check x<b>y, & z<b>w", "1<b>2 &", "List<code>items &", "if i <b>0 & x"] {
+        check(Some(review()), &[(&page(text), None)]);
+    }
+    for (text, meant) in [
+        ("set<b>::iterator & x", "set&lt;b>::iterator &amp; x"),
+        ("Option<b>. & x", "Option&lt;b>. &amp; x"),
+        ("if a<b and c>d & e", "if a&lt;b and c>d &amp; e"),
+        ("some <b>word & more", "some <b>word &amp; more</b>"),
+        ("<b>bold<b> text & x", "<b>bold</b> text &amp; x"),
+    ] {
+        check(Some(review()), &[(&page(text), Some(&page(meant)))]);
+    }
+}
+
+#[test]
+fn a_mention_of_the_open_element_does_not_split_its_text() {
+    let lists = [
+        ("<patch><hunk>drop all <hunk>s & go</hunk></patch>", None),
+        ("<patch><hunk>drop all <hunk>s & go</patch>", None),
+        ("<patch><hunk>--in<hunk>out & d</hunk></patch>", None),
+        ("<patch><hunk>-x<hunk>+y & z</hunk></patch>", None),
+        // At the start of a line, or behind a sentence, it begins the next one.
+        ("<patch><hunk>a\n<hunk>b & c</hunk></patch>", Some("<patch><hunk>a\n</hunk><hunk>b &amp; c</hunk></patch>")),
+        (
+            "<patch><hunk>Stop.<hunk>Go & c</hunk></patch>",
+            Some("<patch><hunk>Stop.</hunk><hunk>Go &amp; c</hunk></patch>"),
+        ),
+        // A list whose items have no end tags.
+        ("<patch><hunk>a<hunk>b & c</patch>", Some("<patch><hunk>a</hunk><hunk>b &amp; c</hunk></patch>")),
+        ("<patch><hunk>a<hunk>b<hunk>c & d</hunk></patch>", None),
+    ];
+    check(Some(review()), &lists);
+    check(None, &lists);
+    check(None, &[("<ul><li>one<li>two & x</li></ul>", Some("<ul><li>one</li><li>two &amp; x</li></ul>"))]);
+}
+
+#[test]
+fn an_empty_tag_of_the_open_element_is_its_end_tag_where_only_that_fits() {
+    check(
+        Some(review()),
+        &[
+            (
+                "<review><verdict>fail</verdict><comment>a & b<comment/></review>",
+                Some("<review><verdict>fail</verdict><comment>a &amp; b</comment></review>"),
+            ),
+            (
+                "<review><verdict>fail<verdict/><comment>a & b</comment></review>",
+                Some("<review><verdict>fail</verdict><comment>a &amp; b</comment></review>"),
+            ),
+            ("<page><head>H</head><p>a & b<p/></page>", Some("<page><head>H</head><p>a &amp; b</p></page>")),
+            (&page("x <code>a & b<code/> y"), Some(&page("x <code>a &amp; b</code> y"))),
+            ("<note>a & b<note/>", Some("<note>a &amp; b</note>")),
+            ("<note>a & b<note/> and so on", None),
+            ("<patch><hunk>a & b<hunk/> and so on</patch>", None),
+            ("<patch><hunk><hunk/> & <hunk>b</hunk></patch>", None),
+        ],
+    );
+    let lists = [
+        (
+            "<patch><hunk>1 & 2<hunk/><hunk>3<hunk/></patch>",
+            Some("<patch><hunk>1 &amp; 2</hunk><hunk>3</hunk></patch>"),
+        ),
+        ("<patch><hunk>1 & 2<hunk/><hunk>3</hunk></patch>", None),
+        ("<patch><hunk>1 & 2<hunk/><hunk/></patch>", None),
+    ];
+    check(Some(review()), &lists);
+    check(None, &lists);
+}
