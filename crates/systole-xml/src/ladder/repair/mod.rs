@@ -24,6 +24,7 @@
 //! - in `I use the <add> tag: <add>…</add>` the first `<add>`: a start tag amid prose whose element
 //!   holds text and an element of its name, and never ends.
 //!
+//! An element amid a sentence (`Do not send <done/> yet.`) may only be mentioned, and is refused (`sentence.rs`).
 //! An empty element that may hold text by its contract is refused if prose follows: that may be its text
 //! (`<say/>Hello`). So is an element in a string of JSON (a double quote touches it) that has escaped characters (`\n`).
 //!
@@ -70,7 +71,9 @@
 //! of the input, end tags are supplied only if nothing but a closing fence follows the last tag, or nothing but white
 //! space and nothing tells that the input is cut (`cut.rs`): one element without text of its own is open, a child has ended
 //! last, no fence is open, the indentation of no further child follows, and the contract demands no further child. That tag
-//! is certainly whole, and the element isn't text amid prose: else the input is truncated. `<think>` and the like without an end tag are prose, and an element that follows on the same
+//! is certainly whole, and the element isn't text amid prose: else the input is truncated.
+//! The end of thoughts that have no start drops all before it; if it drops the only element, the input is refused.
+//! `<think>` and the like without an end tag are prose, and an element that follows on the same
 //! line is refused. So is one with prose behind it, which may be a draft, or inside of an element.
 //!
 //! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
@@ -112,6 +115,7 @@ mod outside;
 mod pairs;
 mod reference;
 mod scan;
+mod sentence;
 mod source;
 mod tag;
 mod thought;

@@ -96,3 +96,55 @@ fn an_empty_tag_of_the_open_element_is_its_end_tag_where_only_that_fits() {
     check(Some(review()), &lists);
     check(None, &lists);
 }
+
+#[test]
+fn a_payload_amid_a_sentence_is_not_sent() {
+    for text in [
+        "Do not send <done/> yet.",
+        "I have not sent\n<done/> yet.",
+        "I have not sent\n<done/>.",
+        "<done/> is not what I send",
+        "<note>a & b</note> I have not sent <done/>.",
+        "Earlier I said <note>draft</note>.\nNow: <note>final & y</note>",
+        "Earlier I said: <note>draft</note>.\nNow: <note>final & y</note>",
+        "Earlier I said \"<note>draft</note>\"\nNow: <note>final & y</note>",
+        "Do not send `<done/>` yet.",
+        "Do not send `<done/>`.",
+        "Not <done/> but <note>a & b</note>",
+    ] {
+        let error = run_by(review(), text, Shape::Fragment).expect_err(text);
+        assert!(error.to_string().contains("stands amid a sentence"), "{text}: {error}");
+    }
+    let note = "<note>a &amp; b</note>";
+    for text in [
+        "Here: <note>a & b</note>",
+        "Here: <note>a & b</note> Hope that helps!",
+        "Here is the note <note>a & b</note>",
+        "Sure! <note>a & b</note>\nBye.",
+        "<note>a & b</note> Hope that helps.",
+        "Result: <note>a & b</note>.",
+        "**Answer:** <note>a & b</note> (see above)",
+        "The note is `<note>a & b</note>`.",
+        "1. <note>a & b</note>",
+        "{\"result\": \"<note>a & b</note>\", \"more\": 1}",
+        "print(\"<note>a & b</note>\")",
+        "<|assistant|><note>a & b</note><|end|>",
+        "maybe <note>x</note>, hm.\n</think>\n<note>a & b</note>",
+    ] {
+        check(Some(review()), &[(text, Some(note))]);
+    }
+}
+
+#[test]
+fn the_end_of_thoughts_does_not_drop_the_only_payload() {
+    check(
+        Some(review()),
+        &[
+            ("<note>ok</note></think>", None),
+            ("<note>ok & x</note></think>\nBye", None),
+            ("<note>ok</note></think></think>", None),
+            ("hm <note>ok</note></think>\n<note>b & c</note>", Some("<note>b &amp; c</note>")),
+            ("hm</think>", Some("")),
+        ],
+    );
+}
