@@ -32,20 +32,25 @@ impl<'t> Scanner<'t> {
                 && (words || (tag.count == 0 && stands_free)))
             || is_comparison(before)
             || before.ends_with("(?")
+            || (is_amid_text(before) && !self.tree.is_empty() && tag.count == 0 && goes_on(behind))
             || is_in_code_span(before, behind);
         is_text && !self.pairs.is_closed(tag.start)
     }
 
     /// Tells whether a start tag that doesn't read as text may still be text, and nothing tells: it has no attributes and
-    /// no end tag, and stands between two words (`cmp a<b>c`), or before text in an element of only text that has no
+    /// no end tag, and stands between two words (`cmp a<b>c`), in front of a number, as a word of a line, or before text in an element of only text that has no
     /// end tag either (`<ann> hi <bob> hey`). `leaf` is the start of the innermost element, if it holds only text.
     pub(super) fn is_undecided(&mut self, tag: &StartTag<'t>, leaf: Option<usize>) -> bool {
         if tag.empty || tag.count > 0 || is_void(tag) || self.pairs.is_closed(tag.start) {
             return false;
         }
         let (before, behind) = (&self.text[..tag.start], &self.text[tag.end..]);
-        let is_between_words = before.ends_with(char::is_alphanumeric) && behind.starts_with(char::is_alphanumeric);
-        is_between_words || leaf.is_some_and(|leaf| !self.pairs.is_closed(leaf)) && self.text_follows(tag.end)
+        let is_between_words = before.ends_with(is_operand) && behind.starts_with(char::is_alphanumeric);
+        let is_word = self.stands_as_word(tag) || !(behind.starts_with('<') || begins_word(behind));
+        let is_word = is_word && is_amid_text(before);
+        is_between_words
+            || is_word
+            || leaf.is_some_and(|leaf| !self.pairs.is_closed(leaf)) && self.text_follows(tag.end)
     }
 }
 

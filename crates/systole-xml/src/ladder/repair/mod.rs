@@ -43,9 +43,10 @@
 //! in well-formed text all have a partner. A start tag without one is text if it reads as text: right behind a word
 //! or `<` and not in front of a word (`Vec<T> is`, `<<EOF >`), between quotes or brackets (`"<name>"`),
 //! in a code span, behind a comparison (`a<b<c>0`), or amid text inside of an element, with words for
-//! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`). One without attributes is refused
-//! between two words (`cmp a<b>c`), before text in an element of only text that has no end tag either
-//! (`<ann> hi <bob> hey`), and amid a line of text if one end tag is there for it and the open element of its name
+//! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`); names of formatting (`b`, `code`) only
+//! in front of punctuation (`see <b>, then`). One without attributes is refused
+//! between two words (`cmp a<b>c`), behind text in front of a number or, if it is one of formatting, of a space,
+//! before text in an element of only text that has no end tag either (`<ann> hi <bob> hey`), and amid a line of text if one end tag is there for it and the open element of its name
 //! (`<p>bold **<p>** done</p>`, `<arg>--in<arg>out</arg>`), unless it has attributes, stands behind the end of a
 //! sentence, or HTML allows to omit the end tag of the first one (`<li>one<li>two</li>`).
 //! An empty-element tag whose end tag follows is a start tag. Of two start tags of one name in a row with one end tag for
@@ -82,7 +83,8 @@
 //! that nothing declares is text where text may stand; a declared one that may not stand here ends the
 //! open elements that have no end tags, up to where it may stand; if it may stand nowhere there, and has no end tag of
 //! its own, it is text. Where it may stand, without an end tag, it is text between a word and punctuation
-//! (`set<b>::iterator`), and refused behind a word (`i<b>0`), in front of a number, and as a word of a line of text (`an <em> tag`).
+//! (`set<b>::iterator`), and refused behind a word (`i<b>0`), in front of a number, and as a word of a line of text
+//! (`an <em> tag`).
 //! In an element that can't hold one of its own name, a start tag or an empty-element tag of that name is the end tag where only
 //! that fits (`<b>bold<b> text`, `<verdict>fail<verdict/>`).
 //! Closed elements stay as they are: validation judges them. A comment or an instruction in an element that may hold

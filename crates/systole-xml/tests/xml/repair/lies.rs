@@ -148,3 +148,32 @@ fn the_end_of_thoughts_does_not_drop_the_only_payload() {
         ],
     );
 }
+
+#[test]
+fn names_of_html_amid_text_are_no_elements_without_an_end_tag() {
+    check(
+        None,
+        &[
+            ("<a>see <b>, <c> and <d> & e</a>", Some("<a>see &lt;b>, &lt;c> and &lt;d> &amp; e</a>")),
+            ("<a>(see <b>) & <code>; x</a>", Some("<a>(see &lt;b>) &amp; &lt;code>; x</a>")),
+            ("<msg>Dear <b>, & hi</msg>", Some("<msg>Dear &lt;b>, &amp; hi</msg>")),
+            ("<msg>Dear <b> & hi</msg>", None),
+            ("<msg>if i <b>0 & hi</msg>", None),
+            ("<msg>if f(i)<b>0 & hi</msg>", None),
+            ("<msg>Dear <b>you & hi</msg>", Some("<msg>Dear <b>you &amp; hi</b></msg>")),
+            ("<msg>See <b>, <i>x</i> & hi</msg>", Some("<msg>See &lt;b>, <i>x</i> &amp; hi</msg>")),
+        ],
+    );
+}
+
+#[test]
+fn an_end_tag_of_the_contract_is_text_where_it_can_be_nothing_else() {
+    let review = |comment: &str| format!("<review><verdict>fail</verdict><comment>{comment}</review>");
+    for (comment, meant) in [
+        ("You forgot </quote> & </p></comment>", Some("You forgot &lt;/quote> &amp; &lt;/p></comment>")),
+        // Nothing tells where the comment ends.
+        ("You forgot </quote> & more", None),
+    ] {
+        check(Some(self::review()), &[(&review(comment), meant.map(review).as_deref())]);
+    }
+}
