@@ -13,7 +13,8 @@ use super::particle::{Order, Particle, Term};
 use super::substitution::Substitutions;
 use super::{Draft, DraftContent};
 use crate::schema::engine::grammar::{
-    AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, TypeId, UNBOUNDED,
+    AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, ProcessContents, TypeId, UNBOUNDED,
+    Wildcard,
 };
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
@@ -338,7 +339,10 @@ impl Projection<'_, '_, '_> {
         let components = self.components;
         let kept = &components.types[id.index()];
         let Attributes { uses, wildcard, .. } = &components.grammar.types[id.index()].attributes;
-        let any_attributes = wildcard.is_some();
+        let any_attributes = match wildcard {
+            Some(wildcard) => Some(self.wildcard(wildcard, "attributes")?),
+            None => None,
+        };
         let attributes = uses.iter().map(|used| self.attribute(used)).collect::<Option<_>>()?;
         let (content, beside) = match &kept.content {
             DraftContent::Empty => (Content::Empty, Beside::Nothing),
@@ -402,7 +406,7 @@ impl Projection<'_, '_, '_> {
         }
         self.spend(1)?;
         let term = match &particle.term {
-            Term::Wildcard(_) => model::Term::Any,
+            Term::Wildcard(wildcard) => model::Term::Any(self.wildcard(wildcard, "element")?),
             Term::Element(id) => self.element_term(*id, particle.id)?,
             Term::Group(order, parts) => {
                 let (order, parts) = match order {
@@ -434,6 +438,19 @@ impl Projection<'_, '_, '_> {
             alternatives.push(model::Particle::once(model::Term::Element(Box::new(member))));
         }
         Some(model::Term::Group(model::Order::Choice, alternatives))
+    }
+
+    /// What a wildcard allows, in words.
+    fn wildcard(&mut self, wildcard: &Wildcard, noun: &str) -> Option<Box<str>> {
+        let words = wildcard.namespaces.words(&self.components.grammar.namespaces, noun);
+        let are_declared = match wildcard.process {
+            ProcessContents::Strict => ", of those that the schema declares",
+            ProcessContents::Lax if noun == "element" => ", as declared if the schema declares it",
+            ProcessContents::Lax => ", as declared if the schema declares them",
+            ProcessContents::Skip => "",
+        };
+        self.spend_on_text(&words, NAME)?;
+        Some(format!("{words}{are_declared}").into())
     }
 
     /// Counts a text as one part for each `bytes` of it.
@@ -470,5 +487,12 @@ fn opaque(name: &QName) -> model::Element {
 /// The model of `xs:anyType`, or of a type that is not known, with empty content as the simplest that is valid.
 fn any_type(beside: Beside) -> Type {
     let (attributes, content) = (Vec::new(), Content::Empty);
-    Type::Complex(Complex { name: None, doc: String::new(), attributes, any_attributes: true, content, beside })
+    Type::Complex(Complex {
+        name: None,
+        doc: String::new(),
+        attributes,
+        any_attributes: Some("any attributes".into()),
+        content,
+        beside,
+    })
 }
