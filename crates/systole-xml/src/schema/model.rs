@@ -210,6 +210,15 @@ impl Model {
     }
 }
 
+impl Type {
+    /// The model of `xs:anyType`, or of a type that is not known, with empty content as the simplest that is valid.
+    pub(crate) fn any(beside: Beside) -> Self {
+        let any_attributes = Some("any attribute".into());
+        let (name, doc, attributes, content) = (None, String::new(), Vec::new(), Content::Empty);
+        Self::Complex(Complex { name, doc, attributes, any_attributes, content, beside })
+    }
+}
+
 impl Element {
     /// A declaration of which only the name and the type are known.
     pub(crate) fn plain(namespace: Arc<str>, local: String, ty: TypeId) -> Self {

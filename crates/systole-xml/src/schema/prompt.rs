@@ -144,7 +144,7 @@ impl<'a> Fields<'a> {
                 true => any.to_string(),
                 false => any.replacen("any", "any other", 1),
             };
-            self.line(depth, &format!("{any}; may be left out"), "");
+            self.line(depth, &format!("{any}; any number of them"), "");
         }
         match (&complex.content, complex.beside) {
             (Content::Empty, Beside::Nothing) => {}

@@ -368,10 +368,10 @@ fn a_prompt_says_the_namespaces_of_names_and_wildcards() {
     for expected in [
         "- attribute a in namespace urn:k: ",
         "- attribute xml:lang: ",
-        "- any other attributes in namespace urn:q, of those that the schema declares; may be left out.",
+        "- any other attribute in namespace urn:q, of those that the schema declares; any number of them.",
         "- <q>: whole",
         "- <u> in no namespace: whole",
-        "  - any element in a namespace other than urn:k, as declared if the schema declares it.",
+        "  - any element in a namespace other than urn:k, valid where the schema declares it.",
         "  - any element in no namespace or in namespace urn:o.",
     ] {
         assert!(fields.contains(expected), "{expected}\n{fields}");

@@ -13,8 +13,7 @@ use super::particle::{Order, Particle, Term};
 use super::substitution::Substitutions;
 use super::{Draft, DraftContent};
 use crate::schema::engine::grammar::{
-    AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, ProcessContents, TypeId, UNBOUNDED,
-    Wildcard,
+    AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
@@ -106,7 +105,7 @@ impl<'r, 'a> Components<'r, 'a> {
     ) -> Vec<Model> {
         let mut projection = Projection {
             components: self,
-            types: vec![any_type(Beside::Unknown)],
+            types: vec![Type::any(Beside::Unknown)],
             made: BTreeMap::new(),
             added: Vec::new(),
             pending: Vec::new(),
@@ -228,7 +227,7 @@ impl Projection<'_, '_, '_> {
         if let Some(known) = self.made.get(&id) {
             return Some(*known);
         }
-        let at = self.add(any_type(Beside::Anything))?;
+        let at = self.add(Type::any(Beside::Anything))?;
         self.made.insert(id, at);
         self.added.push(id);
         if id != self.components.grammar.any {
@@ -340,7 +339,7 @@ impl Projection<'_, '_, '_> {
         let kept = &components.types[id.index()];
         let Attributes { uses, wildcard, .. } = &components.grammar.types[id.index()].attributes;
         let any_attributes = match wildcard {
-            Some(wildcard) => Some(self.wildcard(wildcard, "attributes")?),
+            Some(wildcard) => Some(self.wildcard(wildcard, "attribute")?),
             None => None,
         };
         let attributes = uses.iter().map(|used| self.attribute(used)).collect::<Option<_>>()?;
@@ -442,15 +441,9 @@ impl Projection<'_, '_, '_> {
 
     /// What a wildcard allows, in words.
     fn wildcard(&mut self, wildcard: &Wildcard, noun: &str) -> Option<Box<str>> {
-        let words = wildcard.namespaces.words(&self.components.grammar.namespaces, noun);
-        let are_declared = match wildcard.process {
-            ProcessContents::Strict => ", of those that the schema declares",
-            ProcessContents::Lax if noun == "element" => ", as declared if the schema declares it",
-            ProcessContents::Lax => ", as declared if the schema declares them",
-            ProcessContents::Skip => "",
-        };
+        let words = wildcard.words(&self.components.grammar.namespaces, noun);
         self.spend_on_text(&words, NAME)?;
-        Some(format!("{words}{are_declared}").into())
+        Some(words.into())
     }
 
     /// Counts a text as one part for each `bytes` of it.
@@ -482,17 +475,4 @@ fn parts_of(sequence: &[Particle]) -> Vec<&Particle> {
 /// The declaration of a payload of which only the name is known.
 fn opaque(name: &QName) -> model::Element {
     model::Element::plain(name.namespace().into(), name.local().to_owned(), UNKNOWN)
-}
-
-/// The model of `xs:anyType`, or of a type that is not known, with empty content as the simplest that is valid.
-fn any_type(beside: Beside) -> Type {
-    let (attributes, content) = (Vec::new(), Content::Empty);
-    Type::Complex(Complex {
-        name: None,
-        doc: String::new(),
-        attributes,
-        any_attributes: Some("any attributes".into()),
-        content,
-        beside,
-    })
 }
