@@ -161,7 +161,7 @@ pub(super) fn excerpt(text: &str) -> Box<str> {
 }
 
 /// Tells whether a URI is absolute (RFC 3986, section 3.1).
-pub(super) fn has_scheme(uri: &[u8]) -> bool {
+pub(crate) fn has_scheme(uri: &[u8]) -> bool {
     let Some(colon) = memchr::memchr(b':', uri) else { return false };
     let rest = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     uri[..colon].first().is_some_and(u8::is_ascii_alphabetic) && uri[..colon].iter().all(rest)

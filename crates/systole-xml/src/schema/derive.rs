@@ -11,6 +11,7 @@ use super::example::{Examples, Measure, Parts, Sizes, Wanted, too_many};
 use super::payload_schema::{Checker, ExampleRoom, valid_example};
 use super::source::digest;
 use super::{Payload, PayloadSchema, document, probe, types, xsd};
+use crate::ladder::chars::has_scheme;
 use crate::vocab::{QName, ns};
 
 impl PayloadSchema {
@@ -73,6 +74,9 @@ fn name_of<T: Payload>(type_name: &str) -> Result<QName, ContractError> {
     }
     if T::NAMESPACE.chars().any(|c| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '{' | '}')) {
         return Err(refuse("a namespace is a URI without spaces: write NAMESPACE such as urn:example:calculator:v1"));
+    }
+    if !T::NAMESPACE.is_empty() && !has_scheme(T::NAMESPACE.as_bytes()) {
+        return Err(refuse("a relative namespace is in no message: write NAMESPACE such as urn:example:calculator:v1"));
     }
     QName::new(T::NAMESPACE, T::ROOT)
         .map_err(|_| refuse("ROOT must be a name without colon that starts with a letter or '_', such as add"))

@@ -139,7 +139,7 @@ impl Writer<'_> {
         occurs.extend((particle.max != Some(1)).then_some(("maxOccurs", max.as_str())));
         match &particle.term {
             Term::Element(element) => self.element(element, &occurs),
-            Term::Any => self.empty("xs:any", &occurs),
+            Term::Any(_) => self.empty("xs:any", &occurs),
             Term::Group(order, particles) => {
                 let tag = match order {
                     Order::Sequence => "xs:sequence",

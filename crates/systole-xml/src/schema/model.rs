@@ -115,8 +115,8 @@ pub(crate) struct Complex {
     pub(crate) name: Option<String>,
     pub(crate) doc: String,
     pub(crate) attributes: Vec<Attribute>,
-    /// Set if a wildcard allows attributes beside these.
-    pub(crate) any_attributes: bool,
+    /// The attributes that a wildcard allows beside these, in words.
+    pub(crate) any_attributes: Option<Box<str>>,
     pub(crate) content: Content,
     pub(crate) beside: Beside,
 }
@@ -154,8 +154,8 @@ pub(crate) struct Particle {
 pub(crate) enum Term {
     Element(Box<Element>),
     Group(Order, Vec<Particle>),
-    /// Any element.
-    Any,
+    /// Any element of those that the words describe.
+    Any(Box<str>),
 }
 
 /// The order of the particles of a group.
@@ -202,11 +202,20 @@ impl Model {
         while let Some(particle) = pending.pop() {
             match &particle.term {
                 Term::Element(element) if element.namespace.is_empty() => return self.root.namespace.is_empty(),
-                Term::Element(_) | Term::Any => {}
+                Term::Element(_) | Term::Any(_) => {}
                 Term::Group(_, particles) => pending.extend(particles),
             }
         }
         true
+    }
+}
+
+impl Type {
+    /// The model of `xs:anyType`, or of a type that is not known, with empty content as the simplest that is valid.
+    pub(crate) fn any(beside: Beside) -> Self {
+        let any_attributes = Some("any attribute".into());
+        let (name, doc, attributes, content) = (None, String::new(), Vec::new(), Content::Empty);
+        Self::Complex(Complex { name, doc, attributes, any_attributes, content, beside })
     }
 }
 
@@ -231,7 +240,10 @@ impl Complex {
     /// Tells whether nothing is allowed between the tags, and no attribute.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { attributes, any_attributes, content, beside, .. } = self;
-        attributes.is_empty() && !any_attributes && matches!(content, Content::Empty) && *beside == Beside::Nothing
+        attributes.is_empty()
+            && any_attributes.is_none()
+            && matches!(content, Content::Empty)
+            && *beside == Beside::Nothing
     }
 }
 

@@ -7,8 +7,9 @@ use super::model::{
     Attribute, Beside, Complex, Content, Element, Enumerator, Model, Order, Particle, Simple, Term, Type, TypeId,
     Variety,
 };
-use super::simple::{SimpleType, list_of, union_of};
+use super::simple::{Identity, SimpleType, list_of, union_of};
 use crate::ladder::Canonical;
+use crate::vocab::ns;
 
 /// Maximum number of lines for fields: for more, a model reads the schema itself.
 const MOST_LINES: usize = 200;
@@ -98,6 +99,12 @@ struct Fields<'a> {
 impl<'a> Fields<'a> {
     fn root(&mut self) {
         let root = &self.model.root;
+        if let Some((_, name)) = &root.as_type {
+            let _ = writeln!(
+                self.out,
+                "Its type is abstract: write an xsi:type, such as {name}, of which the following tells."
+            );
+        }
         match &self.model.types[root.ty] {
             Type::Simple(simple) => {
                 let words = format!("Its content: {}{}{}", self.words(simple), always(&root.fixed), nil(root));
@@ -132,9 +139,12 @@ impl<'a> Fields<'a> {
         for attribute in &complex.attributes {
             self.attribute(attribute, depth);
         }
-        if complex.any_attributes {
-            let other = if complex.attributes.is_empty() { "any" } else { "any other" };
-            self.line(depth, &format!("{other} attributes; may be left out"), "");
+        if let Some(any) = &complex.any_attributes {
+            let any = match complex.attributes.is_empty() {
+                true => any.to_string(),
+                false => any.replacen("any", "any other", 1),
+            };
+            self.line(depth, &format!("{any}; any number of them"), "");
         }
         match (&complex.content, complex.beside) {
             (Content::Empty, Beside::Nothing) => {}
@@ -150,7 +160,7 @@ impl<'a> Fields<'a> {
                 if beside != Beside::Nothing {
                     self.line(depth, "text before, between and after the following; may be left out", "");
                 }
-                self.particle(particle, depth);
+                self.particle(particle, Order::Sequence, depth);
             }
         }
     }
@@ -159,30 +169,40 @@ impl<'a> Fields<'a> {
         let words = self.model.simple(attribute.ty).map(|simple| self.words(simple)).unwrap_or_default();
         let optional = if attribute.required { "" } else { "; may be left out" };
         let fixed = always(&attribute.fixed);
-        self.line(depth, &format!("attribute {}: {words}{fixed}{optional}", attribute.local), &attribute.doc);
+        let name = match &*attribute.namespace {
+            "" => attribute.local.clone(),
+            ns::XML => format!("xml:{}", attribute.local),
+            namespace => format!("{} in namespace {namespace}", attribute.local),
+        };
+        self.line(depth, &format!("attribute {name}: {words}{fixed}{optional}"), &attribute.doc);
     }
 
-    fn particle(&mut self, particle: &'a Particle, depth: usize) {
+    /// Describes a particle of a group of that order.
+    fn particle(&mut self, particle: &'a Particle, around: Order, depth: usize) {
         // Lines beyond the limit are not shown, however many or how deep they are.
         if self.lines > MOST_LINES {
             return;
         }
         match &particle.term {
             Term::Element(element) => self.element(element, particle, depth),
-            Term::Any => self.line(depth, &format!("any element{}", occurs(particle)), ""),
-            // A sequence that occurs once adds nothing to its parts.
-            Term::Group(Order::Sequence, particles) if (particle.min, particle.max) == (1, Some(1)) => {
-                particles.iter().for_each(|particle| self.particle(particle, depth));
+            Term::Any(any) => self.line(depth, &format!("{any}{}", occurs(particle)), ""),
+            // A sequence that occurs once adds nothing to its parts, except where it is one of several alternatives.
+            Term::Group(Order::Sequence, parts)
+                if (particle.min, particle.max) == (1, Some(1)) && (around == Order::Sequence || parts.len() == 1) =>
+            {
+                parts.iter().for_each(|part| self.particle(part, around, depth));
             }
+            Term::Group(Order::Sequence | Order::All, parts) if parts.is_empty() => self.line(depth, "nothing", ""),
             Term::Group(order, particles) => {
                 let head = match (order, particle.max) {
-                    (Order::Sequence, _) => "these together",
+                    (Order::Sequence, _) => "these together, in this order",
                     (Order::All, _) => "these, in any order",
                     (Order::Choice, Some(1)) => "one of these",
-                    (Order::Choice, _) => "these, mixed as you like",
+                    (Order::Choice, None) => "these, mixed as you like",
+                    (Order::Choice, Some(_)) => "one of these each time",
                 };
                 self.line(depth, &format!("{head}{}:", occurs(particle)), "");
-                particles.iter().for_each(|particle| self.particle(particle, depth + 1));
+                particles.iter().for_each(|particle| self.particle(particle, *order, depth + 1));
             }
         }
     }
@@ -190,10 +210,11 @@ impl<'a> Fields<'a> {
     fn element(&mut self, element: &'a Element, particle: &Particle, depth: usize) {
         let concrete = element.as_type.as_ref().map(|(_, name)| format!("; with an xsi:type, such as {name}"));
         let occurs = format!("{}{}{}", concrete.unwrap_or_default(), nil(element), occurs(particle));
+        let name = self.element_name(element);
         match &self.model.types[element.ty] {
             Type::Simple(simple) => {
                 let fixed = always(&element.fixed);
-                self.line(depth, &format!("<{}>: {}{fixed}{occurs}", element.local, self.words(simple)), &element.doc);
+                self.line(depth, &format!("{name}: {}{fixed}{occurs}", self.words(simple)), &element.doc);
             }
             Type::Complex(complex) => {
                 let doc = if element.doc.is_empty() { &complex.doc } else { &element.doc };
@@ -202,14 +223,14 @@ impl<'a> Fields<'a> {
                 let before = self.described.iter().find(|(ty, _)| is_known(*ty)).map(|(_, element)| *element);
                 match (before, undivided(complex)) {
                     (Some(before), _) => {
-                        self.line(depth, &format!("<{}>: like <{before}>{occurs}", element.local), doc);
+                        self.line(depth, &format!("{name}: like <{before}>{occurs}"), doc);
                     }
                     (None, Some((_, words))) => {
                         let fixed = always(&element.fixed);
-                        self.line(depth, &format!("<{}>: {words}{fixed}{occurs}", element.local), doc);
+                        self.line(depth, &format!("{name}: {words}{fixed}{occurs}"), doc);
                     }
                     (None, None) => {
-                        self.line(depth, &format!("<{}>: has the following{occurs}", element.local), doc);
+                        self.line(depth, &format!("{name}: has the following{occurs}"), doc);
                         if element.fixed.is_none() {
                             self.described.push((element.ty, &element.local));
                         }
@@ -219,6 +240,16 @@ impl<'a> Fields<'a> {
             }
         }
         self.constraints(element, depth + 1);
+    }
+
+    /// The name of an element, with its namespace if that is not the one of the payload.
+    fn element_name(&self, element: &Element) -> String {
+        let place = match &*element.namespace {
+            own if own == &*self.model.root.namespace => String::new(),
+            "" => " in no namespace".to_owned(),
+            namespace => format!(" in namespace {namespace}"),
+        };
+        format!("<{}>{place}", element.local)
     }
 
     fn line(&mut self, depth: usize, head: &str, doc: &str) {
@@ -243,7 +274,14 @@ impl<'a> Fields<'a> {
 
     fn words(&self, simple: &Simple) -> String {
         let mut left = MOST_MEMBERS;
-        self.some_words(simple, &mut left)
+        let identity = match simple.definition.as_ref().map(SimpleType::identity).unwrap_or_default() {
+            Identity::None => "",
+            Identity::Id => ", an ID that no other element of the payload has",
+            Identity::Idref => ", the ID of an element of the payload",
+            Identity::Idrefs => ", each the ID of an element of the payload",
+            Identity::Mixed => ", where no two elements have the same ID, and a reference is the ID of an element",
+        };
+        self.some_words(simple, &mut left) + identity
     }
 
     /// Names at most `left` of the types that a value may have: unions of unions have too many.

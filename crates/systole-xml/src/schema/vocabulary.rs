@@ -88,7 +88,7 @@ impl<'m> Builder<'m> {
                     let required = required && (*order != Order::Choice || inner.len() == 1);
                     particles.extend(inner.iter().map(|particle| (particle, repeats, required)));
                 }
-                Term::Any => self.vocabulary.declare(parent, true, true),
+                Term::Any(_) => self.vocabulary.declare(parent, true, true),
             }
         }
         self.vocabulary.describe(parent, false, needed);

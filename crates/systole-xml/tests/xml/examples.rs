@@ -106,6 +106,9 @@ fn simple_types_with_easy_values_have_an_example() {
         ("xs:gMonth", &[("maxExclusive", "--02")]),
         ("xs:duration", &[("minExclusive", "P10Y")]),
         ("xs:duration", &[("maxExclusive", "PT1S")]),
+        ("xs:duration", &[("minExclusive", "P1M"), ("maxExclusive", "P2M")]),
+        ("xs:duration", &[("minExclusive", "P1Y2M"), ("maxInclusive", "P1Y2M20D")]),
+        ("xs:decimal", &[("minInclusive", "1.001"), ("maxInclusive", "1.019"), ("fractionDigits", "2")]),
         ("xs:boolean", &[("pattern", "0|1")]),
         ("xs:boolean", &[("pattern", "false")]),
         ("xs:ID", &[("pattern", "[A-Z]{2}[0-9]+")]),
@@ -142,6 +145,12 @@ fn derived_types_with_easy_values_have_an_example() {
             + root,
         "<xs:simpleType name='l'><xs:list itemType='xs:int'/></xs:simpleType>".to_owned()
             + &simple("t", "l", &[("length", "3"), ("pattern", "\\d \\d \\d")])
+            + root,
+        "<xs:simpleType name='l'><xs:list itemType='xs:byte'/></xs:simpleType>".to_owned()
+            + &simple("t", "l", &[("length", "3"), ("pattern", "1 .* 3")])
+            + root,
+        "<xs:simpleType name='l'><xs:list itemType='xs:date'/></xs:simpleType>".to_owned()
+            + &simple("t", "l", &[("minLength", "2"), ("pattern", "2026-.*Z")])
             + root,
         "<xs:simpleType name='l'><xs:list itemType='xs:int'/></xs:simpleType>".to_owned()
             + &simple("t", "l", &[("enumeration", "4 5 6")])
@@ -315,6 +324,15 @@ fn keys_have_distinct_values() {
         let found = example(&format!("{code}{color}{letters}{}", keyed(ty, "", "")));
         assert!(found.is_some(), "{ty}");
     }
+    let switches =
+        content("<xs:sequence><xs:element name='a' type='xs:boolean' minOccurs='2' maxOccurs='2'/></xs:sequence>")
+            .replacen(
+                "</xs:complexType>",
+                "</xs:complexType><xs:unique name='u'><xs:selector xpath='t:a'/><xs:field xpath='.'/></xs:unique>",
+                1,
+            )
+            .replace("<xs:element name='r'>", "<xs:element name='r' xmlns:t='urn:t'>");
+    assert!(example(&switches).is_some(), "{switches}");
     let reference = "<xs:element name='use' minOccurs='2' maxOccurs='9'><xs:complexType>\
                      <xs:attribute name='of' type='xs:int' use='required'/></xs:complexType></xs:element>";
     let refer = "<xs:keyref name='f' refer='k'><xs:selector xpath='t:use'/><xs:field xpath='@of'/></xs:keyref>"

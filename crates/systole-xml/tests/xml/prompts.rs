@@ -286,3 +286,110 @@ fn a_prompt_says_the_identity_constraints_of_an_element() {
          - each @ref of <x> is the @id of an <item>."
     );
 }
+
+/// The words on the parts of a payload: those of its prompt between the first lines and the example.
+fn told(schema: &str, local: &str) -> String {
+    let schemas = PayloadSchema::from_xsd("a.xsd", schema).unwrap_or_else(|error| panic!("{error}"));
+    let schema = schemas.iter().find(|schema| schema.qname().local() == local).expect("a payload");
+    schema.words().split("\nExample:").next().unwrap_or_default().trim_end().to_owned()
+}
+
+#[test]
+fn a_prompt_says_which_elements_of_a_choice_belong_together() {
+    let element = |name: &str| format!("<xs:element name='{name}' type='xs:token'/>");
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(element);
+    let sequence = |inside: &[&str]| format!("<xs:sequence>{}</xs:sequence>", inside.concat());
+    for (group, expected) in [
+        (
+            format!("<xs:choice>{}{}</xs:choice>", sequence(&[&a, &b]), sequence(&[&c, &d])),
+            "- one of these:\n  - these together, in this order:\n    - <a>: text.\n    - <b>: text.\n  \
+             - these together, in this order:\n    - <c>: text.\n    - <d>: text.",
+        ),
+        (
+            format!("<xs:choice maxOccurs='unbounded'>{}{c}</xs:choice>", sequence(&[&a, &b])),
+            "- these, mixed as you like; 1 times or more:\n  - these together, in this order:\n    \
+             - <a>: text.\n    - <b>: text.\n  - <c>: text.",
+        ),
+        (
+            format!("<xs:choice minOccurs='3' maxOccurs='3'>{a}{}</xs:choice>", sequence(&[&b, &c])),
+            "- one of these each time; 3 times:\n  - <a>: text.\n  - these together, in this order:\n    \
+             - <b>: text.\n    - <c>: text.",
+        ),
+        (
+            format!("<xs:choice>{}{b}<xs:sequence/></xs:choice>", sequence(&[&a])),
+            "- one of these:\n  - <a>: text.\n  - <b>: text.\n  - nothing.",
+        ),
+        (format!("<xs:sequence>{a}{}</xs:sequence>", sequence(&[&b, &c])), "- <a>: text.\n- <b>: text.\n- <c>: text."),
+    ] {
+        let text =
+            format!("{HEAD}<xs:element name='r'><xs:complexType>{group}</xs:complexType></xs:element></xs:schema>");
+        assert_eq!(told(&text, "r"), format!("<r>\n\nIt has, in this order:\n{expected}"), "{group}");
+    }
+}
+
+#[test]
+fn a_prompt_says_which_values_are_ids_and_references() {
+    let attribute = |name: &str, ty: &str| format!("<xs:attribute name='{name}' type='{ty}'/>");
+    let text = format!(
+        "{HEAD}<xs:simpleType name='either'><xs:union memberTypes='xs:ID xs:int'/></xs:simpleType>\
+         <xs:element name='r'><xs:complexType>{}{}{}{}</xs:complexType></xs:element></xs:schema>",
+        attribute("a", "xs:IDREF"),
+        attribute("b", "xs:IDREFS"),
+        attribute("c", "either"),
+        attribute("d", "xs:ID"),
+    );
+    let told = told(&text, "r");
+    for expected in [
+        "attribute a: name, the ID of an element of the payload; may",
+        "attribute b: any number of values between spaces, each: name, at least 1 item, each the ID of an element",
+        "where no two elements have the same ID, and a reference is the ID of an element; may",
+        "attribute d: name, an ID that no other element of the payload has; may",
+    ] {
+        assert!(told.contains(expected), "{expected}\n{told}");
+    }
+}
+
+#[test]
+fn a_prompt_says_the_namespaces_of_names_and_wildcards() {
+    let text = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:k='urn:k' targetNamespace='urn:k' \
+         elementFormDefault='qualified'><xs:import namespace='http://www.w3.org/XML/1998/namespace'/>\
+         <xs:element name='r'><xs:complexType><xs:sequence><xs:element name='q' type='xs:int'/>\
+         <xs:element name='u' type='xs:int' form='unqualified'/>\
+         <xs:element name='w'><xs:complexType><xs:sequence><xs:any namespace='##other' processContents='lax'/>\
+         </xs:sequence></xs:complexType></xs:element>\
+         <xs:element name='x'><xs:complexType><xs:sequence><xs:any namespace='##local urn:o' processContents='skip'/>\
+         </xs:sequence></xs:complexType></xs:element>\
+         </xs:sequence><xs:attribute name='a' form='qualified'/><xs:attribute ref='xml:lang'/>\
+         <xs:anyAttribute namespace='urn:q'/></xs:complexType></xs:element>\
+         <xs:complexType name='base' abstract='true'/><xs:complexType name='made'><xs:complexContent>\
+         <xs:extension base='k:base'><xs:sequence><xs:element name='q' type='xs:int'/></xs:sequence></xs:extension>\
+         </xs:complexContent></xs:complexType><xs:element name='s' type='k:base'/></xs:schema>";
+    let fields = told(text, "r");
+    for expected in [
+        "- attribute a in namespace urn:k: ",
+        "- attribute xml:lang: ",
+        "- any other attribute in namespace urn:q, of those that the schema declares; any number of them.",
+        "- <q>: whole",
+        "- <u> in no namespace: whole",
+        "  - any element in a namespace other than urn:k, valid where the schema declares it.",
+        "  - any element in no namespace or in namespace urn:o.",
+    ] {
+        assert!(fields.contains(expected), "{expected}\n{fields}");
+    }
+    let fields = told(text, "s");
+    assert!(fields.contains("Its type is abstract: write an xsi:type, such as made,"), "{fields}");
+}
+
+#[test]
+fn a_refusal_of_an_attribute_says_which_ones_are_allowed() {
+    let refusal = |wildcard: &str| {
+        let mut case = Case::of(&format!("<xs:complexType>{wildcard}</xs:complexType>")).expect("a schema");
+        let payload = canonicalize(&Bytes::from("<r a='1'/>"), &XmlLimits::default()).expect("well-formed");
+        case.judge.validate(payload).expect_err("not allowed").rule
+    };
+    assert!(refusal("").contains("not allowed; expected no attributes"));
+    let rule = refusal("<xs:anyAttribute namespace='urn:q'/>");
+    assert!(rule.contains("not allowed; expected any attribute in namespace urn:q"), "{rule}");
+    let rule = refusal("<xs:attribute name='b'/><xs:anyAttribute namespace='urn:q'/>");
+    assert!(rule.contains("not allowed; expected one of 'b', any attribute in namespace urn:q"), "{rule}");
+}

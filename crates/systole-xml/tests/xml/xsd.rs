@@ -331,9 +331,23 @@ fn a_member_of_a_union_stands_for_an_element_of_the_union() {
 }
 
 #[test]
-fn a_namespace_of_a_schema_may_be_relative() {
+fn no_payload_has_a_relative_namespace() {
     let text = format!("{HEAD} targetNamespace=\"relative\"><xs:element name=\"r\"/></xs:schema>");
-    assert_eq!(names(&PayloadSchema::from_xsd("d.xsd", &text).unwrap()), ["{relative}r"]);
+    let error = PayloadSchema::from_xsd("d.xsd", &text).unwrap_err().to_string();
+    let expected = "no message can carry <r>, because its namespace 'relative' is relative: \
+                    write an absolute URI for the targetNamespace, such as urn:example:relative";
+    assert!(error.starts_with("d.xsd:1:") && error.ends_with(expected), "{error}");
+    // Types of such a namespace may serve payloads of another one.
+    let types = format!(
+        "{HEAD} targetNamespace=\"relative\"><xs:simpleType name=\"t\">\
+                         <xs:restriction base=\"xs:int\"/></xs:simpleType></xs:schema>"
+    );
+    let user = format!(
+        "{HEAD} xmlns:r=\"relative\" targetNamespace=\"urn:u\"><xs:import namespace=\"relative\"/>\
+                        <xs:element name=\"u\" type=\"r:t\"/></xs:schema>"
+    );
+    let set = [document("t.xsd", &types), document("u.xsd", &user)];
+    assert_eq!(names(&PayloadSchema::from_xsd_set(&set).unwrap()), ["{urn:u}u"]);
 }
 
 fn refused(documents: &[(&str, String)]) -> String {

@@ -354,12 +354,21 @@ impl<'t> Scanner<'t> {
         } else {
             let is_torn = self.tree.counts(name).is_some_and(|counts| counts.torn > 0);
             match self.contract_here() {
-                Some((place, _)) if place.text && is_declared => return self.ambiguous(self.pos, name),
+                Some((place, _)) if place.text && is_declared && !self.is_certain_text() => {
+                    return self.ambiguous(self.pos, name);
+                }
                 Some((place, _)) if place.text && !is_torn => self.stray_less_than(),
                 _ => self.drop_end_tag(name, end),
             }
         }
         Ok(())
+    }
+
+    /// Tells whether an end tag can only be text: the innermost element holds nothing but text, and has an end tag of its
+    /// own.
+    fn is_certain_text(&mut self) -> bool {
+        let string = self.contract_here().filter(|(place, _)| place.is_string());
+        string.is_some_and(|(_, start)| self.pairs.is_closed(start))
     }
 
     fn close(&mut self, name: &str, end: usize, kind: Option<RepairKind>) -> Result<(), RepairError> {

@@ -22,6 +22,16 @@ pub enum RepairError {
         /// Name of the element.
         name: Box<str>,
     },
+    /// A top-level element amid a sentence of prose.
+    #[error(
+        "{at}: <{name}> stands amid a sentence and may only be mentioned: put it on a line of its own to send it, write {name} without brackets to mention it"
+    )]
+    Mentioned {
+        /// Start of the element.
+        at: Position,
+        /// Name of the element.
+        name: Box<str>,
+    },
     /// Markup without its end: a comment, a CDATA section or a processing instruction.
     #[error(
         "{at}: truncated: this {construct} has no end: write {end} behind it or, if the text was cut off, send it again, whole"
@@ -213,6 +223,7 @@ impl RepairError {
             Self::Truncated { at, .. }
             | Self::NotXml { at }
             | Self::Ambiguous { at, .. }
+            | Self::Mentioned { at, .. }
             | Self::Unclosed { at, .. }
             | Self::Misspelt { at, .. }
             | Self::AttributeTwice { at, .. }
@@ -251,6 +262,7 @@ impl RepairError {
             Self::Truncated { .. }
             | Self::NotXml { .. }
             | Self::Ambiguous { .. }
+            | Self::Mentioned { .. }
             | Self::Unclosed { .. }
             | Self::Misspelt { .. }
             | Self::AttributeTwice { .. }

@@ -8,13 +8,12 @@ use super::lexis::{excerpt, is_blank, is_space_char, name_end, skip_space, writt
 use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::{Attribute, Form, StartTag};
-use super::vocabulary::Declared;
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
 /// The meaning of a start tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+pub(super) enum Meaning {
     Element,
     Text,
     /// The end tag of the innermost element.
@@ -105,9 +104,12 @@ impl<'t> Scanner<'t> {
         let (start, has_outer) = (parent.start, outer.is_some());
         let is_twin = is_leaf && key(parent.name) == key(tag.name);
         if tag.empty {
-            let is_end = is_twin && has_outer && tag.count == 0 && !self.next_is(tag.name, tag.end);
-            let is_end = is_end && !self.text_follows(tag.end) && !self.pairs.is_closed(start);
-            return Ok(if is_end { Meaning::End } else { Meaning::Element });
+            let may_end = is_twin && has_outer && tag.count == 0 && !self.text_follows(tag.end);
+            return match may_end && !self.pairs.is_closed(start) {
+                true if self.is_before_twin(tag) => self.ambiguous(tag.start, tag.name),
+                true => Ok(Meaning::End),
+                false => Ok(Meaning::Element),
+            };
         }
         let levels = self.implied_ends(tag);
         if levels > 0 {
@@ -115,6 +117,7 @@ impl<'t> Scanner<'t> {
         }
         if is_twin && !self.pairs.is_closed(start) {
             match self.pairs.is_closed(tag.start) {
+                true if has_outer && !self.begins_item(tag) => return self.ambiguous(tag.start, tag.name),
                 true if self.stands_as_word(tag) => return self.ambiguous(tag.start, tag.name),
                 true if is_structured => return Ok(Meaning::Behind(1)),
                 true => {}
@@ -138,7 +141,9 @@ impl<'t> Scanner<'t> {
         let is_root = self.tree.depth() == 1 && !is_blank(behind);
         match (text_follows, tag.count) {
             (false, 0) if !is_root => Ok(Meaning::End),
-            (_, 0) if is_structured && !behind.starts_with([' ', '\t']) => Ok(Meaning::Behind(1)),
+            (_, 0) if is_structured && !behind.starts_with([' ', '\t']) && !self.stands_behind_space(tag) => {
+                Ok(Meaning::Behind(1))
+            }
             (_, 0) => self.ambiguous(tag.start, tag.name),
             _ if is_structured => Ok(Meaning::Behind(1)),
             _ => Ok(Meaning::Element),
@@ -156,7 +161,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Tells whether a start tag of this name follows, white space aside.
-    fn next_is(&self, name: &str, at: usize) -> bool {
+    pub(super) fn next_is(&self, name: &str, at: usize) -> bool {
         let behind = self.text[skip_space(self.text, at)..].strip_prefix('<');
         let rest = behind.and_then(|behind| behind.strip_prefix(name));
         rest.is_some_and(|rest| rest.starts_with(['>', ' ', '/', '\n', '\t', '\r']))
@@ -195,81 +200,6 @@ impl<'t> Scanner<'t> {
         levels
     }
 
-    /// The meaning of a start tag by the contract; `None` if the contract has none for it.
-    fn by_contract(&mut self, tag: &StartTag<'t>) -> Result<Option<Meaning>, RepairError> {
-        let Some((place, start)) = self.contract_here() else { return Ok(None) };
-        let child = split_prefix(tag.name).1;
-        let is_same = self.tree.last().is_some_and(|open| split_prefix(open.name).1 == child);
-        let is_doubtful =
-            place.text && self.stands_as_word(tag) && (!self.pairs.is_closed(tag.start) || self.has_open_twin(child));
-        if place.may_hold(child) {
-            return if is_doubtful { self.ambiguous(tag.start, tag.name) } else { Ok(Some(Meaning::Element)) };
-        }
-        if !self.vocabulary.knows(child) {
-            return Ok(place.text.then_some(Meaning::Text));
-        }
-        let parent_closed = self.pairs.is_closed(start);
-        let tag_closed = tag.empty || self.pairs.is_closed(tag.start);
-        let outer = if parent_closed { None } else { self.place_behind(child, is_same) };
-        if is_same && !parent_closed && !tag_closed && tag.count == 0 && !self.text_follows(tag.end) {
-            return Ok(Some(Meaning::End));
-        }
-        match outer {
-            Some(levels) if is_doubtful && !tag_closed && self.is_there(levels, child) => Ok(Some(Meaning::Text)),
-            Some(_) if is_doubtful => self.ambiguous(tag.start, tag.name),
-            Some(levels) => Ok(Some(Meaning::Behind(levels))),
-            None if is_same && !parent_closed && !tag_closed => self.ambiguous(tag.start, tag.name),
-            None if place.text && !tag_closed => Ok(Some(Meaning::Text)),
-            None => Ok(Some(Meaning::Element)),
-        }
-    }
-
-    /// Tells whether the payload is `levels` levels above the innermost element, and has the only child of this name that
-    /// it may have.
-    fn is_there(&self, levels: usize, child: &str) -> bool {
-        let root = self.tree.nth(levels).filter(|_| self.tree.depth() == levels + 1);
-        let is_only = root.and_then(|root| self.declared_of(root.name)).is_some_and(|place| !place.repeats(child));
-        is_only && self.outside.root.children.contains(child)
-    }
-
-    /// Tells whether an open element nearby has this name and no end tag of its own: the one that follows may be its.
-    fn has_open_twin(&mut self, name: &str) -> bool {
-        (0..MOST_LEVELS).any(|level| {
-            let twin = self.tree.nth(level).filter(|open| split_prefix(open.name).1 == name).map(|open| open.start);
-            twin.is_some_and(|start| !self.pairs.is_closed(start))
-        })
-    }
-
-    /// The declaration of the innermost open element, if it names all children that may stand there; and the offset of
-    /// that element.
-    pub(super) fn contract_here(&self) -> Option<(&'t Declared, usize)> {
-        let open = self.tree.last().filter(|_| !self.vocabulary.is_empty())?;
-        let place = self.declared_of(open.name).filter(|place| !place.open && !open.is_typed)?;
-        Some((place, open.start))
-    }
-
-    fn declared_of(&self, name: &str) -> Option<&'t Declared> {
-        self.vocabulary.get(split_prefix(name).1)
-    }
-
-    /// The number of open elements without end tags that must end so that a child may stand in the innermost one, and
-    /// more than once if it `repeats`.
-    fn place_behind(&mut self, child: &str, repeats: bool) -> Option<usize> {
-        for level in 0..MOST_LEVELS {
-            let inner = self.tree.nth(level)?.start;
-            let outer = self.tree.nth(level + 1)?;
-            let (name, is_typed) = (outer.name, outer.is_typed);
-            if self.pairs.is_closed(inner) {
-                return None;
-            }
-            let place = self.declared_of(name).filter(|place| !place.open && !is_typed)?;
-            if place.may_hold(child) && (!repeats || place.repeats(child)) {
-                return Some(level + 1);
-            }
-        }
-        None
-    }
-
     #[cold]
     pub(super) fn ambiguous<T>(&self, at: usize, name: &str) -> Result<T, RepairError> {
         self.refuse(at, |at| RepairError::Ambiguous { at, name: excerpt(name) })
@@ -296,9 +226,6 @@ impl<'t> Scanner<'t> {
         self.next_is(name, end) && place.text && self.vocabulary.knows(name) && !place.may_hold(name)
     }
 }
-
-/// Maximum number of open elements that one start tag can end.
-const MOST_LEVELS: usize = 8;
 
 /// Tells whether a value without quotes is a URL of only a host, which a slash ends.
 fn is_host(value: &str) -> bool {

@@ -24,6 +24,7 @@
 //! - in `I use the <add> tag: <add>…</add>` the first `<add>`: a start tag amid prose whose element
 //!   holds text and an element of its name, and never ends.
 //!
+//! An element amid a sentence (`Do not send <done/> yet.`) may only be mentioned, and is refused (`sentence.rs`).
 //! An empty element that may hold text by its contract is refused if prose follows: that may be its text
 //! (`<say/>Hello`). So is an element in a string of JSON (a double quote touches it) that has escaped characters (`\n`).
 //!
@@ -42,10 +43,12 @@
 //! in well-formed text all have a partner. A start tag without one is text if it reads as text: right behind a word
 //! or `<` and not in front of a word (`Vec<T> is`, `<<EOF >`), between quotes or brackets (`"<name>"`),
 //! in a code span, behind a comparison (`a<b<c>0`), or amid text inside of an element, with words for
-//! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`). One without attributes is refused
-//! between two words (`cmp a<b>c`), before text in an element of only text that has no end tag either
-//! (`<ann> hi <bob> hey`), and as a word of a line if one end tag is there for it and the open element of its name
-//! (`<p>bold **<p>** done</p>`).
+//! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`); names of formatting (`b`, `code`) only
+//! in front of punctuation (`see <b>, then`). One without attributes is refused
+//! between two words (`cmp a<b>c`), behind text in front of a number or, if it is one of formatting, of a space,
+//! before text in an element of only text that has no end tag either (`<ann> hi <bob> hey`), and amid a line of text if one end tag is there for it and the open element of its name
+//! (`<p>bold **<p>** done</p>`, `<arg>--in<arg>out</arg>`), unless it has attributes, stands behind the end of a
+//! sentence, or HTML allows to omit the end tag of the first one (`<li>one<li>two</li>`).
 //! An empty-element tag whose end tag follows is a start tag. Of two start tags of one name in a row with one end tag for
 //! both, the first is dropped if it has no attributes or the same ones, and the contract forbids the name in itself; or,
 //! without a contract, if only text follows (`<name><name>Bob</name>`). Else the first is refused, but kept
@@ -63,11 +66,15 @@
 //! end where the next one begins.
 //! A start tag that repeats the open element, which holds only text and has no end tag either, is its
 //! end tag if markup follows (`<name>Bob<name><age>`), and the next of a list if the element
-//! around them holds no text (`<item>one<item>two`); anything else is ambiguous and refused. At the end
+//! around them holds no text and no space stands before it (`<item>one<item>two`); anything else is ambiguous and refused.
+//! An empty-element tag there is its end tag (`<name>Bob<name/>`), and refused if text follows, or one more tag of the
+//! name that isn't ended in the same way. At the end
 //! of the input, end tags are supplied only if nothing but a closing fence follows the last tag, or nothing but white
 //! space and nothing tells that the input is cut (`cut.rs`): one element without text of its own is open, a child has ended
 //! last, no fence is open, the indentation of no further child follows, and the contract demands no further child. That tag
-//! is certainly whole, and the element isn't text amid prose: else the input is truncated. `<think>` and the like without an end tag are prose, and an element that follows on the same
+//! is certainly whole, and the element isn't text amid prose: else the input is truncated.
+//! The end of thoughts that have no start drops all before it; if it drops the only element, the input is refused.
+//! `<think>` and the like without an end tag are prose, and an element that follows on the same
 //! line is refused. So is one with prose behind it, which may be a draft, or inside of an element.
 //!
 //! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
@@ -75,7 +82,11 @@
 //! holds; [`parse_fragment`](super::parse_fragment) asks for that in well-formed text, too. Where the innermost open element is declared and has no wildcard, it decides first: a tag
 //! that nothing declares is text where text may stand; a declared one that may not stand here ends the
 //! open elements that have no end tags, up to where it may stand; if it may stand nowhere there, and has no end tag of
-//! its own, it is text. As a word of a line of text (`an <em> tag`), where it may stand, it is refused without an end tag.
+//! its own, it is text. Where it may stand, without an end tag, it is text between a word and punctuation
+//! (`set<b>::iterator`), and refused behind a word (`i<b>0`), in front of a number, and as a word of a line of text
+//! (`an <em> tag`).
+//! In an element that can't hold one of its own name, a start tag or an empty-element tag of that name is the end tag where only
+//! that fits (`<b>bold<b> text`, `<verdict>fail<verdict/>`).
 //! Closed elements stay as they are: validation judges them. A comment or an instruction in an element that may hold
 //! any text, and nothing else, is text.
 //!
@@ -89,6 +100,7 @@
 //!
 //! Repair does *not* judge contents, move text, or unwrap JSON and escaped documents.
 
+mod contract;
 mod cut;
 mod declaration;
 mod elements;
@@ -105,6 +117,7 @@ mod outside;
 mod pairs;
 mod reference;
 mod scan;
+mod sentence;
 mod source;
 mod tag;
 mod thought;

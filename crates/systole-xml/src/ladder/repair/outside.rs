@@ -6,6 +6,7 @@ use super::fence;
 use super::lexis::{find_any, is_blank, is_space_char, may_start_markup, skip_space};
 use super::markup::{self, Doctype, Markup};
 use super::scan::Scanner;
+use super::sentence::{Mentioned, has_word};
 use super::tag::{Reading, StartTag};
 use super::thought::is_token;
 use super::{RepairError, RepairKind, Shape};
@@ -23,6 +24,12 @@ pub(super) struct Outside<'t> {
     pub(super) skipping: bool,
     /// True if prose stands on the current line, before the current place.
     pub(super) in_prose: bool,
+    /// True if that prose holds a word.
+    pub(super) in_words: bool,
+    /// The first top-level element that may only be mentioned.
+    pub(super) mentioned: Option<Mentioned<'t>>,
+    /// Start and name of the last element that was dropped as one of thoughts without a start tag.
+    pub(super) dropped: Option<(usize, &'t str)>,
     /// Start of the last prose that was dropped.
     pub(super) prose: Option<usize>,
     /// The end of the current line, computed on demand.
@@ -45,6 +52,8 @@ pub(super) struct Outside<'t> {
 pub(super) struct Root<'t> {
     /// True if prose stands before it on its line: then it may be a mention.
     pub(super) in_prose: bool,
+    /// True if a word stands before it on its line.
+    pub(super) in_words: bool,
     /// True if it has text of its own, outside of its children.
     pub(super) has_text: bool,
     /// True if it holds an element, or text that isn't white space.
@@ -55,15 +64,15 @@ pub(super) struct Root<'t> {
     pub(super) prose_behind: bool,
     /// True if that prose is more than a tag, which may be a token of a model (`<end_of_turn>`).
     words_behind: bool,
-    name: &'t str,
+    pub(super) name: &'t str,
     /// Offset of its start tag.
-    start: usize,
+    pub(super) start: usize,
     /// Offset behind its end tag.
     pub(super) end: usize,
     /// The first start tag of the same name behind text of its own.
     twin: Option<usize>,
     /// The state for a restart: start of the gap, length of the output, number of marks.
-    gap: usize,
+    pub(super) gap: usize,
     out: usize,
     marks: usize,
 }
@@ -86,6 +95,9 @@ impl<'t> Outside<'t> {
             root: Root::default(),
             skipping,
             in_prose: false,
+            in_words: false,
+            mentioned: None,
+            dropped: None,
             prose: None,
             line_end: 0,
             no_span: [0; 2],
@@ -103,16 +115,17 @@ impl<'t> Scanner<'t> {
     pub(super) fn outside(&mut self) -> Result<(), RepairError> {
         let bytes = self.text.as_bytes();
         if self.pos == 0 || bytes[self.pos - 1] == b'\n' {
-            self.outside.in_prose = false;
+            (self.outside.in_prose, self.outside.in_words) = (false, false);
             if let Some(fence) = fence::open(self.text, self.pos) {
                 let skip = fence.foreign && self.outside.skipping;
                 self.outside.in_fence ^= !skip;
                 self.skip(if skip { fence.block_end(self.text) } else { fence.end });
-                self.outside.in_prose = false;
+                (self.outside.in_prose, self.outside.in_words) = (false, false);
                 return Ok(());
             }
         }
         let stop = find_any(self.text, self.pos, *b"<`\n");
+        self.outside.in_words |= has_word(&self.text[self.pos..stop]);
         self.advance(stop);
         match bytes.get(stop) {
             Some(b'<') => self.outer_markup(),
@@ -318,11 +331,12 @@ impl<'t> Scanner<'t> {
         if self.outside.in_thought && self.roots > 1 && self.outside.root.prose_behind {
             return self.ambiguous(tag.start, tag.name);
         }
-        let in_prose = self.outside.in_prose;
+        let (in_prose, in_words) = (self.outside.in_prose, self.outside.in_words);
+        self.note_mentioned();
         self.check_string()?;
         self.check_root()?;
         let (name, start) = (tag.name, tag.start);
-        self.outside.root = Root { in_prose, name, start, gap, out, marks, ..Root::default() };
+        self.outside.root = Root { in_prose, in_words, name, start, gap, out, marks, ..Root::default() };
         self.start_tag(tag)
     }
 

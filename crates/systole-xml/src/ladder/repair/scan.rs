@@ -113,6 +113,8 @@ impl<'t> Scanner<'t> {
             }
             if self.tree.is_empty() {
                 self.flush(self.pos);
+                self.note_mentioned();
+                self.check_mentioned()?;
                 self.check_draft()?;
                 self.check_string()?;
                 return self.check_root();
@@ -133,6 +135,7 @@ impl<'t> Scanner<'t> {
 
     fn finish(self) -> Result<Scanned, RepairError> {
         self.check_size()?;
+        self.check_dropped()?;
         let dropped = |mark: &Mark| {
             matches!(mark.kind, RepairKind::Prose | RepairKind::StrayEndTag | RepairKind::MisnestedEndTag)
         };

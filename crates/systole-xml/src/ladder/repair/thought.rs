@@ -5,7 +5,7 @@ use super::outside::Root;
 use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::StartTag;
-use super::{RepairKind, Shape};
+use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
 /// Elements that language models think in.
@@ -42,14 +42,26 @@ impl<'t> Scanner<'t> {
 
     /// Drops all before the end of thoughts that began in the prompt of the model.
     pub(super) fn drop_thought_before(&mut self, end: usize) {
+        if self.roots > 0 {
+            self.outside.dropped = Some((self.outside.root.start, self.outside.root.name));
+        }
         self.out.clear();
         self.marks.clear();
         self.roots = 0;
         (self.outside.root, self.outside.in_prose) = (Root::default(), false);
+        (self.outside.in_words, self.outside.mentioned) = (false, None);
         self.mark(0, end, RepairKind::Thought);
         self.outside.prose = None;
         self.pos = end;
         self.outside.gap = end;
+    }
+
+    /// Refuses an output whose only elements stand before the end of thoughts: that end tag may be a stray one.
+    pub(super) fn check_dropped(&self) -> Result<(), RepairError> {
+        match self.outside.dropped {
+            Some((start, name)) if self.roots == 0 => self.ambiguous(start, name),
+            _ => Ok(()),
+        }
     }
 
     /// Drops thoughts with all that they hold: markup in them is none. Those without an end are prose.

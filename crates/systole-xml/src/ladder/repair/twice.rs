@@ -34,9 +34,9 @@ const NESTING: &[&str] = &[
 ];
 
 /// A start tag behind another one of its name.
-struct Second<'t> {
+pub(super) struct Second<'t> {
     /// Offset of its `<`.
-    start: usize,
+    pub(super) start: usize,
     name: &'t str,
     /// Offset behind its `>`.
     end: usize,
@@ -74,7 +74,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// The start tag of the same name at an offset.
-    fn start_tag_at(&self, start: usize, name: &str) -> Option<Second<'t>> {
+    pub(super) fn start_tag_at(&self, start: usize, name: &str) -> Option<Second<'t>> {
         self.text[start..].strip_prefix('<')?;
         let name_end = name_end(self.text, start + 1)?;
         let found = &self.text[start + 1..name_end];

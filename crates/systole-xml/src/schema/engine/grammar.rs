@@ -223,6 +223,18 @@ pub(super) struct Wildcard {
     pub(super) process: ProcessContents,
 }
 
+impl Wildcard {
+    /// What it allows, in words: `any element in namespace urn:o, of those that the schema declares`.
+    pub(super) fn words(&self, namespaces: &Namespaces, noun: &str) -> String {
+        let are_declared = match self.process {
+            ProcessContents::Strict => ", of those that the schema declares",
+            ProcessContents::Lax => ", valid where the schema declares it",
+            ProcessContents::Skip => "",
+        };
+        self.namespaces.words(namespaces, noun) + are_declared
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessContents {
     Strict,

@@ -137,17 +137,23 @@ impl NamespaceSet {
         !self.complement && self.listed.is_empty()
     }
 
-    /// The description of the set for messages.
-    pub(super) fn words(&self, namespaces: &Namespaces) -> String {
+    /// The description of the items that are in the set, for messages: `any element in namespace urn:o`.
+    pub(in crate::schema::engine) fn words(&self, namespaces: &Namespaces, noun: &str) -> String {
+        const MOST: usize = 12;
         let name = |namespace: &Namespace| match namespaces.name(*namespace) {
             "" => "no namespace".to_owned(),
+            name if self.complement => name.to_owned(),
             name => format!("namespace {name}"),
         };
-        let listed: Vec<String> = self.listed.iter().map(name).collect();
+        let mut named = self.listed.iter().filter(|namespace| !(self.complement && **namespace == Namespace::NONE));
+        let mut listed: Vec<String> = named.by_ref().take(MOST).map(name).collect();
+        listed.extend(named.next().map(|_| "…".to_owned()));
+        let lacks_none = self.complement && self.listed.contains(&Namespace::NONE);
+        let somewhere = if lacks_none { " in a namespace" } else { "" };
         match (self.complement, listed.as_slice()) {
-            (true, []) => "any element".to_owned(),
-            (true, listed) => format!("any element that is in neither {}", listed.join(" nor ")),
-            (false, listed) => format!("any element in {}", listed.join(" or in ")),
+            (true, []) => format!("any {noun}{somewhere}"),
+            (true, listed) => format!("any {noun}{somewhere} other than {}", listed.join(" and ")),
+            (false, listed) => format!("any {noun} in {}", listed.join(" or in ")),
         }
     }
 

@@ -32,7 +32,10 @@ pub(super) fn atomic(base: &Builtin, facets: &Facets, turn: usize, most: usize, 
             }
         }
         Kind::Decimal | Kind::Float => numbers(facets, samples[0]).try_for_each(|value| offer(&value))?,
-        Kind::Form => octets(base, facets, most).into_iter().try_for_each(|value| offer(&value))?,
+        Kind::Form => {
+            octets(base, facets, most).into_iter().try_for_each(|value| offer(&value))?;
+            days_between(facets).into_iter().try_for_each(|value| offer(&value))?;
+        }
     }
     patterned(facets, turn, offer)?;
     offer(samples[1])?;
@@ -209,8 +212,41 @@ fn numbers(facets: &Facets, sample: &str) -> impl Iterator<Item = String> {
     let middle = min.zip(max).map(|(min, max)| min + (max - min) / 2.0);
     let near = [sample.parse().ok(), middle, min.map(|min| min + 1.0), max.map(|max| max - 1.0), min, max];
     let exact: Vec<f64> = near.into_iter().flatten().collect();
-    let whole: Vec<f64> = exact.iter().flat_map(|value| [value.ceil(), value.floor()]).collect();
+    // Whole numbers, and those with up to four digits behind the point.
+    let rounded = |scale: f64| move |value: &f64| [(value * scale).ceil() / scale, (value * scale).floor() / scale];
+    let scales = [1.0, 10.0, 100.0, 1000.0, 10_000.0];
+    let whole: Vec<f64> = scales.into_iter().flat_map(|scale| exact.iter().flat_map(rounded(scale))).collect();
     exact.into_iter().chain(whole).filter(|value| value.is_finite()).map(float_text)
+}
+
+/// A number of days between two durations: a month has 30 days or 31, so that `P40D` is between `P1M` and `P2M`.
+fn days_between(facets: &Facets) -> Option<String> {
+    let days = |bound: &Option<Bound>| {
+        let value = bound.as_ref()?.value.strip_prefix('P')?;
+        let mut days = 0.0;
+        let mut rest = value.split('T').next().unwrap_or_default();
+        while let Some(at) = rest.find(['Y', 'M', 'D']) {
+            let unit = match &rest[at..=at] {
+                "Y" => 365.25,
+                "M" => 30.4,
+                _ => 1.0,
+            };
+            days += rest[..at].parse::<f64>().ok()? * unit;
+            rest = &rest[at + 1..];
+        }
+        Some(days)
+    };
+    let (min, max) = (days(&facets.min)?, days(&facets.max)?);
+    let middle = min + (max - min) / 2.0;
+    (1.0..1e9).contains(&middle).then(|| format!("P{middle:.0}D"))
+}
+
+/// A pattern for lists of `count` plain literals of a type, or of that many and more.
+pub(super) fn list_form(base: &Builtin, count: usize, is_exact: bool) -> Option<String> {
+    const MOST: usize = 64;
+    let item = form(base).filter(|_| (1..=MOST).contains(&count))?;
+    let others = count - 1;
+    Some(format!("({item})( ({item})){{{others},{}}}", if is_exact { others.to_string() } else { String::new() }))
 }
 
 /// Offers the texts that differ from a bound by one in one digit, and those with one digit more: for `2026-12-31` these

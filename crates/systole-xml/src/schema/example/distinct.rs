@@ -39,7 +39,13 @@ impl<'a> Sampler<'a> {
         let digits = number.to_string();
         let cut = base.len().checked_sub(digits.len()).filter(|at| base.is_char_boundary(*at));
         let replaced = cut.map(|at| format!("{}{digits}", &base[..at]));
-        let mut all = candidates.into_iter().chain([Some(appended), replaced]).flatten();
+        // The values of xs:boolean hold no number and too few letters.
+        let other = match base {
+            "true" if number == 1 => Some("false".to_owned()),
+            "false" if number == 1 => Some("true".to_owned()),
+            _ => None,
+        };
+        let mut all = candidates.into_iter().chain([Some(appended), replaced, other]).flatten();
         let found = all.find(|text| room.take(16 + text.len()) && definition.check(text, &room).is_ok());
         self.room = room.0.get();
         found

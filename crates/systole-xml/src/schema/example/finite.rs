@@ -128,7 +128,7 @@ impl Sizes {
                 let sizes = particles.iter().map(|one| self.particle(one));
                 sizes.into_iter().try_fold(0, |sum, size| Some((self.measure.beside)(sum, size?)))
             }
-            Term::Any => (!self.are_found).then_some(1),
+            Term::Any(_) => (!self.are_found).then_some(1),
         }
     }
 }
@@ -157,6 +157,6 @@ fn each_type(particle: &Particle, visit: &mut impl FnMut(TypeId)) {
     match &particle.term {
         Term::Element(element) => visit(element.ty),
         Term::Group(_, parts) => parts.iter().for_each(|part| each_type(part, visit)),
-        Term::Any => {}
+        Term::Any(_) => {}
     }
 }

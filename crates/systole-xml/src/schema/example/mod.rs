@@ -127,7 +127,7 @@ pub(crate) fn alternatives(model: &Model) -> usize {
                 let own = if *order == Order::Choice { particles.len() } else { 1 };
                 particles.iter().map(of_particle).max().unwrap_or(1).max(own)
             }
-            Term::Element(_) | Term::Any => 1,
+            Term::Element(_) | Term::Any(_) => 1,
         }
     }
     let of_type = |ty: &Type| match ty {
@@ -258,7 +258,7 @@ impl<'a> Sampler<'a> {
                 particles.iter().try_for_each(|particle| self.particle(particle, hint))
             }),
             // Nothing is known about a wildcard; an optional one is left out.
-            Term::Any => {
+            Term::Any(_) => {
                 if particle.min == 0 {
                     Some(())
                 } else {
@@ -336,7 +336,7 @@ impl<'a> Sampler<'a> {
                 alternatives.iter().all(|alternative| self.leads_back(alternative))
             }
             Term::Group(_, particles) => particles.iter().any(|particle| particle.min > 0 && self.leads_back(particle)),
-            Term::Any => true,
+            Term::Any(_) => true,
         }
     }
 

@@ -6,8 +6,9 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use super::candidates::{Offer, atomic, of_all_patterns, patterned};
-use crate::schema::model::{Model, Simple, Type, TypeId, Variety};
+use super::candidates::{Offer, atomic, list_form, of_all_patterns, patterned};
+use crate::schema::model::{Facets, Model, Simple, Type, TypeId, Variety};
+use crate::schema::pattern::shortest_of_all;
 use crate::schema::simple::Prefixes;
 
 /// The number of values to find.
@@ -168,6 +169,7 @@ impl Search<'_> {
                     offer(&vec![&**value; count].join(" "))?;
                 }
                 patterned(facets, turn, offer)?;
+                self.list_by_patterns(*item, facets, count).iter().try_for_each(|text| offer(text))?;
                 offer("")
             }
             Variety::Union(members) => {
@@ -178,6 +180,19 @@ impl Search<'_> {
                 patterned(facets, turn, offer)
             }
         }
+    }
+}
+
+impl Search<'_> {
+    /// Lists of `count` items of a built-in type or more that all patterns match.
+    fn list_by_patterns(&self, item: TypeId, facets: &Facets, count: usize) -> Vec<String> {
+        let base = match self.model.simple(item).map(|item| &item.variety) {
+            Some(Variety::Atomic(base)) if !facets.patterns.is_empty() => base,
+            _ => return Vec::new(),
+        };
+        let is_exact = facets.max_length == facets.min_length && facets.max_length.is_some();
+        let Some(form) = list_form(base, count, is_exact) else { return Vec::new() };
+        shortest_of_all(&facets.patterns, Some(&form), None, &|steps| self.room.take(steps))
     }
 }
 

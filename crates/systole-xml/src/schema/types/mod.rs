@@ -126,7 +126,7 @@ fn empty() -> Complex {
         name: None,
         doc: String::new(),
         attributes: Vec::new(),
-        any_attributes: false,
+        any_attributes: None,
         content: Content::Empty,
         beside: Beside::Nothing,
     }

@@ -11,9 +11,11 @@ use super::contract::{ContractError, DocumentProblem};
 use super::engine::{self, Components, Grammar};
 use super::example::{Measure, Sizes, too_many};
 use super::payload_schema::{ExampleRoom, PayloadSchema};
+use super::shorten::quoted;
 use super::source::XsdDocument;
 use super::source::documents::Documents;
 use super::source::read::Reader;
+use crate::ladder::chars::has_scheme;
 use crate::vocab::QName;
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 pub use pitfalls::Pitfall;
@@ -77,6 +79,7 @@ impl XsdSet {
                 .ok_or_else(|| documents.problem(element, DocumentProblem::Rule(TOO_MANY.to_owned())))?;
         }
         let components = compile(documents, &reader)?;
+        check_namespaces(documents, &reader)?;
         let grammar = components.grammar();
         let mut digests = HashMap::new();
         let mut seen = HashSet::new();
@@ -127,6 +130,19 @@ const TOO_MANY: &str = "the schema declares too many payloads: more than 1,900,0
 /// Maximum number of types, elements, attributes and facets in the models of all payloads of a schema together; those of
 /// a type count once. Payloads beyond that have no example.
 const PARTS: usize = 100_000;
+
+/// Refuses a payload in a relative namespace. A schema may have one, but Canonical XML and thus each message forbids it
+/// (Exclusive XML Canonicalization 1.0, section 1.3, and Canonical XML 1.0, section 1.3).
+fn check_namespaces(documents: &Documents, reader: &Reader<'_>) -> Result<(), ContractError> {
+    let is_relative = |name: &QName| !name.namespace().is_empty() && !has_scheme(name.namespace().as_bytes());
+    let Some((name, place)) = reader.elements().iter().find(|(name, _)| is_relative(name)) else { return Ok(()) };
+    let namespace = quoted(name.namespace());
+    let rule = format!(
+        "no message can carry <{}>, because its namespace '{namespace}' is relative: write an absolute URI for the targetNamespace, such as urn:example:{namespace}",
+        quoted(name.local()),
+    );
+    Err(documents.problem(place, DocumentProblem::Rule(rule)))
+}
 
 /// Reads the documents of a set, and judges their structure.
 pub(super) fn documents(given: &[XsdDocument]) -> Result<Documents, ContractError> {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use systole_xml::ladder::repair::{RepairError, Shape};
+use systole_xml::ladder::repair::{RepairError, Shape, Vocabulary};
 use systole_xml::ladder::strict::canonicalize;
 use systole_xml::schema::{Catalog, Validator};
 use systole_xml::vocab::XmlLimits;
 
-use super::files::{contract, run_by, schemas};
+use super::files::{contract, review, run_by, schemas};
 
 fn article(para: &str) -> String {
     format!("<article xmlns=\"urn:example:desk:v1\"><heading>h & t</heading><para>{para}</para></article>")
@@ -66,22 +66,36 @@ fn thoughts_that_began_in_the_prompt_of_the_model_are_dropped() {
     }
 }
 
-/// Each element of the contract, mentioned in each place that holds text, with and without the end tag of that place.
+/// Payloads of `contract.xsd`, with a place that holds text.
+const DESK: [&str; 8] = [
+    "<answer xmlns=\"urn:example:desk:v1\">TEXT</answer>",
+    "<search xmlns=\"urn:example:desk:v1\"><query>TEXT</query><limit>1</limit></search>",
+    "<ticket xmlns=\"urn:example:desk:v1\"><title>TEXT</title><step>s</step><body>b</body></ticket>",
+    "<ticket xmlns=\"urn:example:desk:v1\"><title>t</title><step>s</step><step>TEXT</step><note>n</note></ticket>",
+    "<ticket xmlns=\"urn:example:desk:v1\"><title>t</title><customer><name>TEXT</name></customer></ticket>",
+    "<ticket xmlns=\"urn:example:desk:v1\"><title>t</title><body>TEXT</body></ticket>",
+    "<article xmlns=\"urn:example:desk:v1\"><heading>h</heading><para>TEXT</para><para>p</para></article>",
+    "<article xmlns=\"urn:example:desk:v1\"><heading>h</heading><para>p <em>TEXT</em></para></article>",
+];
+
+/// The same of `review.xsd`.
+const REVIEW: [&str; 8] = [
+    "<note xmlns=\"urn:k\">TEXT</note>",
+    "<review xmlns=\"urn:k\"><verdict>fail</verdict><comment>TEXT</comment></review>",
+    "<review xmlns=\"urn:k\"><verdict>fail</verdict><comment>c</comment><comment>TEXT</comment></review>",
+    "<plan xmlns=\"urn:k\"><goal>g</goal><task><name>n</name><arg>a</arg><arg>TEXT</arg></task></plan>",
+    "<page xmlns=\"urn:k\"><head>h</head><p>TEXT</p></page>",
+    "<page xmlns=\"urn:k\"><head>h</head><p>p <code>TEXT</code> p</p></page>",
+    "<patch path=\"p\" xmlns=\"urn:k\"><hunk>TEXT</hunk><hunk>h</hunk></patch>",
+    "<config xmlns=\"urn:k\"><entry>TEXT</entry></config>",
+];
+
+/// Each element of a contract, mentioned in each place that holds text, with and without the end tag of that place.
 #[test]
 fn a_mention_never_becomes_a_valid_element() {
     const NAMES: [&str; 17] = [
         "answer", "search", "query", "limit", "ticket", "title", "customer", "name", "email", "step", "body", "total",
         "note", "article", "para", "em", "link",
-    ];
-    const PLACES: [&str; 8] = [
-        "<answer xmlns=\"urn:example:desk:v1\">TEXT</answer>",
-        "<search xmlns=\"urn:example:desk:v1\"><query>TEXT</query><limit>1</limit></search>",
-        "<ticket xmlns=\"urn:example:desk:v1\"><title>TEXT</title><step>s</step><body>b</body></ticket>",
-        "<ticket xmlns=\"urn:example:desk:v1\"><title>t</title><step>s</step><step>TEXT</step><note>n</note></ticket>",
-        "<ticket xmlns=\"urn:example:desk:v1\"><title>t</title><customer><name>TEXT</name></customer></ticket>",
-        "<ticket xmlns=\"urn:example:desk:v1\"><title>t</title><body>TEXT</body></ticket>",
-        "<article xmlns=\"urn:example:desk:v1\"><heading>h</heading><para>TEXT</para><para>p</para></article>",
-        "<article xmlns=\"urn:example:desk:v1\"><heading>h</heading><para>p <em>TEXT</em></para></article>",
     ];
     const TEXTS: [&str; 6] = [
         "a & b: the <NAME> tag",
@@ -91,25 +105,68 @@ fn a_mention_never_becomes_a_valid_element() {
         "a & b, then <NAME>, then c",
         "a & '<NAME>' b",
     ];
-    let mut catalog = Catalog::new();
-    schemas().into_iter().for_each(|schema| catalog.add(schema).expect("a payload"));
-    let mut validator = Validator::new(Arc::new(catalog));
-    let mut lies = Vec::new();
+    let mut lies = Lies::new("contract.xsd", contract());
     for (name, place, text) in NAMES.iter().flat_map(|name| {
-        PLACES.iter().flat_map(move |place| TEXTS.iter().map(move |text| (name, place, text.replace("NAME", name))))
+        DESK.iter().flat_map(move |place| TEXTS.iter().map(move |text| (name, place, text.replace("NAME", name))))
     }) {
-        let whole = place.replace("TEXT", &text);
         // The same without the end tag behind the text.
         let (before, behind) = place.split_once("TEXT").expect("a place for the text");
         let open = format!("{before}{text}{}", behind.split_once('>').expect("an end tag").1);
-        for dirty in [whole, open] {
-            let Ok(found) = run_by(contract(), dirty.clone(), Shape::Fragment) else { continue };
-            let Ok(payload) = canonicalize(found.bytes(), &XmlLimits::default()) else { continue };
-            let is_text = payload.as_str().contains(&format!("&lt;{name}"));
-            if !is_text && validator.validate(payload.clone()).is_ok() {
-                lies.push(format!("{dirty}\n  {}", payload.as_str()));
-            }
+        lies.check(name, &place.replace("TEXT", &text));
+        lies.check(name, &open);
+    }
+    lies.assert_none();
+}
+
+/// Comparisons, types and words that hold the name of an element.
+#[test]
+fn a_word_with_a_tag_in_it_never_becomes_a_valid_element() {
+    const TEXTS: [&str; 12] = [
+        "if (i<NAME>0 && j) x",
+        "if (f(i)<NAME>0 && j) x",
+        "if i <NAME>0 && j",
+        "1<NAME>2 & 3",
+        "List<NAME>items & more",
+        "set<NAME>::iterator & x",
+        "Option<NAME>. And & x",
+        "check x<NAME>y, then z<NAME>w & v",
+        "drop all <NAME>s & go",
+        "--in<NAME>out & d",
+        "-x<NAME>+y & z",
+        "a_<NAME>\nb & c",
+    ];
+    let names = ["comment", "quote", "arg", "cmd", "p", "b", "code", "hunk", "entry", "note", "done", "score"];
+    let mut lies = Lies::new("review.xsd", review());
+    for (name, place) in names.iter().flat_map(|name| REVIEW.iter().map(move |place| (name, place))) {
+        TEXTS.iter().for_each(|text| lies.check(name, &place.replace("TEXT", &text.replace("NAME", name))));
+    }
+    lies.assert_none();
+}
+
+/// The outputs in which a mention became an element of a valid payload.
+struct Lies {
+    contract: &'static Vocabulary,
+    validator: Validator,
+    found: Vec<String>,
+}
+
+impl Lies {
+    fn new(file: &str, contract: &'static Vocabulary) -> Self {
+        let mut catalog = Catalog::new();
+        schemas(file).into_iter().for_each(|schema| catalog.add(schema).expect("a payload"));
+        Self { contract, validator: Validator::new(Arc::new(catalog)), found: Vec::new() }
+    }
+
+    fn check(&mut self, name: &str, dirty: &str) {
+        let Ok(repaired) = run_by(self.contract, dirty.to_owned(), Shape::Fragment) else { return };
+        let Ok(payload) = canonicalize(repaired.bytes(), &XmlLimits::default()) else { return };
+        let is_text = payload.as_str().contains(&format!("&lt;{name}"));
+        if !is_text && self.validator.validate(payload.clone()).is_ok() {
+            self.found.push(format!("{dirty}\n  {}", payload.as_str()));
         }
     }
-    assert!(lies.is_empty(), "{}:\n{}", lies.len(), lies.join("\n"));
+
+    fn assert_none(&self) {
+        assert!(self.found.is_empty(), "{}:\n{}", self.found.len(), self.found.join("\n"));
+    }
 }

@@ -47,20 +47,26 @@ pub(crate) fn run_by(
 
 /// The vocabulary of an emitter that may send the payloads of `corpus/model/contract.xsd`.
 pub(crate) fn contract() -> &'static Vocabulary {
-    static CONTRACT: LazyLock<Vocabulary> = LazyLock::new(read_contract);
+    static CONTRACT: LazyLock<Vocabulary> = LazyLock::new(|| read_contract("contract.xsd"));
     &CONTRACT
 }
 
-/// The schemas of the payloads of `corpus/model/contract.xsd`.
-pub(crate) fn schemas() -> Vec<PayloadSchema> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/model/contract.xsd");
-    let text = fs::read_to_string(file).expect("a readable file");
-    let document = XsdDocument { name: "contract.xsd".to_owned(), text };
+/// The vocabulary of an emitter that may send the payloads of `corpus/model/review.xsd`.
+pub(crate) fn review() -> &'static Vocabulary {
+    static CONTRACT: LazyLock<Vocabulary> = LazyLock::new(|| read_contract("review.xsd"));
+    &CONTRACT
+}
+
+/// The schemas of the payloads of a file of `corpus/model`.
+pub(crate) fn schemas(file: &str) -> Vec<PayloadSchema> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/model").join(file);
+    let text = fs::read_to_string(path).expect("a readable file");
+    let document = XsdDocument { name: file.to_owned(), text };
     PayloadSchema::from_xsd_set(&[document]).expect("a schema")
 }
 
-fn read_contract() -> Vocabulary {
-    let schemas = schemas();
+fn read_contract(file: &str) -> Vocabulary {
+    let schemas = schemas(file);
     let catalog = Catalog::only(schemas.iter().cloned());
     schema::vocabulary(schemas.iter().map(PayloadSchema::qname), &catalog)
 }

@@ -6,6 +6,7 @@ mod damage;
 mod files;
 mod golden;
 mod hostile;
+mod lies;
 mod meaning;
 mod model;
 mod properties;

@@ -264,6 +264,11 @@ pub(crate) const STRUCTURES: &[Row] = &[
         "<xs:complexType name='c'><xs:sequence><xs:element name='a'><xs:simpleType><xs:restriction base='xs:int'/></xs:simpleType></xs:element><xs:element name='b'/><xs:element name='a' form='qualified'><xs:simpleType><xs:restriction base='xs:int'/></xs:simpleType></xs:element></xs:sequence></xs:complexType>",
     ),
     (
+        "cos-element-consistent (unused group)",
+        "<xs:group name='g'><xs:sequence><xs:element name='a' type='xs:int'/><xs:element name='b'/><xs:element name='a' type='xs:short'/></xs:sequence></xs:group>",
+        "<xs:group name='g'><xs:sequence><xs:element name='a' type='xs:int'/><xs:element name='b'/><xs:element name='a' type='xs:int'/></xs:sequence></xs:group>",
+    ),
+    (
         "cos-element-consistent (substituted)",
         "<xs:element name='h' type='xs:int'/><xs:element name='m' type='xs:int' substitutionGroup='t:h'/><xs:complexType name='c'><xs:sequence><xs:element ref='t:h'/><xs:element name='b'/><xs:element name='m' form='qualified' type='xs:short'/></xs:sequence></xs:complexType>",
         "<xs:element name='h' type='xs:int'/><xs:element name='m' type='xs:int' substitutionGroup='t:h'/><xs:complexType name='c'><xs:sequence><xs:element ref='t:h'/><xs:element name='b'/><xs:element name='m' form='qualified' type='xs:int'/></xs:sequence></xs:complexType>",

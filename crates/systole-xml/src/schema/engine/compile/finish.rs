@@ -61,6 +61,9 @@ impl<'r, 'a> Compiler<'r, 'a> {
             kept.push(Kept::of(&mut draft));
             types.push(finished(draft, content));
         }
+        // A group keeps the rule by itself, also if no type uses it. Those that types use were checked with these.
+        automata.budget = Budget::default();
+        self.named_groups.iter().try_for_each(|group| consistent(&mut automata, group))?;
         for (element, place) in std::mem::take(&mut self.given_values) {
             self.check_value(element, &place, &types).map_err(|wrong| wrong.at(&place))?;
         }

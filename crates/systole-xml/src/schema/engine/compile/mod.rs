@@ -145,6 +145,8 @@ struct Compiler<'r, 'a> {
     pattern_steps: usize,
     /// The particles of redefining groups, each with the particle of the group that it redefines.
     redefined_groups: Vec<(Particle, Particle, Place)>,
+    /// The particles of the global groups.
+    named_groups: Vec<Particle>,
     /// The documentation of particles that refer to an element, by their ids.
     references: HashMap<u32, String>,
     reference_bytes: usize,
@@ -232,6 +234,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             union_steps: 0,
             pattern_steps: 0,
             redefined_groups: Vec::new(),
+            named_groups: Vec::new(),
             references: HashMap::new(),
             reference_bytes: 0,
             leaves: Vec::new(),

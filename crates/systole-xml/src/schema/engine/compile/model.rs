@@ -13,7 +13,7 @@ use super::particle::{Order, Particle, Term};
 use super::substitution::Substitutions;
 use super::{Draft, DraftContent};
 use crate::schema::engine::grammar::{
-    AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, TypeId, UNBOUNDED,
+    AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
@@ -105,7 +105,7 @@ impl<'r, 'a> Components<'r, 'a> {
     ) -> Vec<Model> {
         let mut projection = Projection {
             components: self,
-            types: vec![any_type(Beside::Unknown)],
+            types: vec![Type::any(Beside::Unknown)],
             made: BTreeMap::new(),
             added: Vec::new(),
             pending: Vec::new(),
@@ -227,7 +227,7 @@ impl Projection<'_, '_, '_> {
         if let Some(known) = self.made.get(&id) {
             return Some(*known);
         }
-        let at = self.add(any_type(Beside::Anything))?;
+        let at = self.add(Type::any(Beside::Anything))?;
         self.made.insert(id, at);
         self.added.push(id);
         if id != self.components.grammar.any {
@@ -338,7 +338,10 @@ impl Projection<'_, '_, '_> {
         let components = self.components;
         let kept = &components.types[id.index()];
         let Attributes { uses, wildcard, .. } = &components.grammar.types[id.index()].attributes;
-        let any_attributes = wildcard.is_some();
+        let any_attributes = match wildcard {
+            Some(wildcard) => Some(self.wildcard(wildcard, "attribute")?),
+            None => None,
+        };
         let attributes = uses.iter().map(|used| self.attribute(used)).collect::<Option<_>>()?;
         let (content, beside) = match &kept.content {
             DraftContent::Empty => (Content::Empty, Beside::Nothing),
@@ -402,7 +405,7 @@ impl Projection<'_, '_, '_> {
         }
         self.spend(1)?;
         let term = match &particle.term {
-            Term::Wildcard(_) => model::Term::Any,
+            Term::Wildcard(wildcard) => model::Term::Any(self.wildcard(wildcard, "element")?),
             Term::Element(id) => self.element_term(*id, particle.id)?,
             Term::Group(order, parts) => {
                 let (order, parts) = match order {
@@ -436,6 +439,13 @@ impl Projection<'_, '_, '_> {
         Some(model::Term::Group(model::Order::Choice, alternatives))
     }
 
+    /// What a wildcard allows, in words.
+    fn wildcard(&mut self, wildcard: &Wildcard, noun: &str) -> Option<Box<str>> {
+        let words = wildcard.words(&self.components.grammar.namespaces, noun);
+        self.spend_on_text(&words, NAME)?;
+        Some(words.into())
+    }
+
     /// Counts a text as one part for each `bytes` of it.
     fn spend_on_text(&mut self, text: &str, bytes: usize) -> Option<()> {
         self.spend(text.len() / bytes)
@@ -465,10 +475,4 @@ fn parts_of(sequence: &[Particle]) -> Vec<&Particle> {
 /// The declaration of a payload of which only the name is known.
 fn opaque(name: &QName) -> model::Element {
     model::Element::plain(name.namespace().into(), name.local().to_owned(), UNKNOWN)
-}
-
-/// The model of `xs:anyType`, or of a type that is not known, with empty content as the simplest that is valid.
-fn any_type(beside: Beside) -> Type {
-    let (attributes, content) = (Vec::new(), Content::Empty);
-    Type::Complex(Complex { name: None, doc: String::new(), attributes, any_attributes: true, content, beside })
 }

@@ -106,6 +106,7 @@ impl Compiler<'_, '_> {
     /// Checks a global group, which may have no reference to it.
     pub(super) fn lone_group(&mut self, place: &Place) -> Result<(), Wrong> {
         let mut particle = self.model_group(place)?;
+        self.named_groups.extend(particle.clone());
         let mut redefined = place;
         // The redefined group may be a redefinition itself.
         while let Some(original) = self.reader.original(redefined) {

@@ -385,7 +385,7 @@ fn xml(rules: &Rules, judge: &mut Judge, wanted: Wanted, text: &str) -> Result<C
             let wildcard = &model.wildcards[wildcard as usize];
             let namespace = grammar.namespaces.find(read.root().namespace());
             if !wildcard.namespaces.contains(namespace) {
-                let expected = wildcard.namespaces.words(&grammar.namespaces);
+                let expected = wildcard.namespaces.words(&grammar.namespaces, "element");
                 return Err(format!("found {}, expected {expected}", read.root()));
             }
             if wildcard.process == ProcessContents::Skip {

@@ -222,7 +222,7 @@ fn wildcard_of(grammar: &Grammar, open: &Open, wildcard: u32) -> Option<(String,
         return None;
     };
     let wildcard = model.wildcards.get(wildcard as usize)?;
-    Some((wildcard.namespaces.words(&grammar.namespaces), wildcard.process))
+    Some((wildcard.namespaces.words(&grammar.namespaces, "element"), wildcard.process))
 }
 
 /// The name of an element for messages.

@@ -59,7 +59,7 @@ impl<'a> Walk<'_, 'a> {
                         None => {}
                     }
                 }
-                _ => self.not_allowed(started, name, &attributes.uses),
+                _ => self.not_allowed(started, name, attributes),
             }
         }
         if wild_ids > 1 || wild_ids == 1 && used_ids > 0 {
@@ -130,10 +130,13 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    fn not_allowed(&mut self, started: &Started<'a>, name: &str, uses: &[AttributeUse]) {
+    fn not_allowed(&mut self, started: &Started<'a>, name: &str, attributes: &Attributes) {
         const MOST: usize = 12;
-        let expected: Vec<String> =
-            uses.iter().take(MOST).map(|used| format!("'{}'", self.attribute_name(used))).collect();
+        let uses = attributes.uses.iter().take(MOST);
+        let mut expected: Vec<String> = uses.map(|used| format!("'{}'", self.attribute_name(used))).collect();
+        // In a schema document, attributes of other namespaces correct no slip.
+        let others = attributes.wildcard.as_ref().filter(|_| started.namespace != Namespace::XSD);
+        expected.extend(others.map(|wildcard| wildcard.namespaces.words(&self.grammar.namespaces, "attribute")));
         let clause = match expected.as_slice() {
             [] => "not allowed; expected no attributes".to_owned(),
             [one] => format!("not allowed; expected {one}"),

@@ -89,7 +89,8 @@ impl Expected {
     }
 
     pub(super) fn wildcards(&mut self, grammar: &Grammar, wildcards: &[Wildcard], edges: &[WildcardEdge]) {
-        let words = edges.iter().map(|edge| wildcards[edge.wildcard as usize].namespaces.words(&grammar.namespaces));
+        let words =
+            edges.iter().map(|edge| wildcards[edge.wildcard as usize].namespaces.words(&grammar.namespaces, "element"));
         self.names.extend(words);
     }
 

@@ -1,0 +1,139 @@
+//! Payloads amid a sentence of prose: `Do not send <done/> yet.`
+//!
+//! Prose around a payload is dropped. Where a sentence goes on over an element, the element may be a mention, and sending
+//! it would be a lie. Well-formed input has no prose.
+
+use super::RepairError;
+use super::lexis::excerpt;
+use super::scan::Scanner;
+
+/// A top-level element that may only be mentioned.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mentioned<'t> {
+    start: usize,
+    name: &'t str,
+}
+
+/// The text behind an element, up to the next tag or the end of the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    /// No words.
+    Nothing,
+    /// The sentence goes on: `<done/> yet`, `<done/>, which`.
+    GoesOn,
+    /// The sentence ends.
+    Ends,
+    /// Other words.
+    Words,
+}
+
+impl<'t> Scanner<'t> {
+    /// Records the last top-level element if it stands amid a sentence: behind a word, and in front of a word or the end of
+    /// the sentence; or in quotes behind a word (`I said "<done/>"`). Behind a colon, it is the end of a sentence
+    /// (`Here it is: <note>…</note> Have fun!`); so is code in backticks (``The call is `<add>…</add>`.``), if no other
+    /// element stands beside it.
+    pub(super) fn note_mentioned(&mut self) {
+        let root = &self.outside.root;
+        let (start, end, name) = (root.start, root.end, root.name);
+        if name.is_empty() || end <= start || self.outside.mentioned.is_some() {
+            return;
+        }
+        let before = &self.text[root.gap.min(start)..start];
+        let outer = before.trim_end_matches(|c: char| is_mark(c) || matches!(c, ' ' | '\t'));
+        let is_introduced = outer.ends_with([':', '：']);
+        let is_alone = self.roots == 1 && root.has_content && (is_introduced || before.ends_with('`'));
+        let is_mentioned = match Behind::of(&self.text[end..]) {
+            Behind::GoesOn => true,
+            Behind::Ends if root.in_words => !is_alone,
+            Behind::Ends => is_unfinished(outer),
+            Behind::Words => root.in_words && !is_introduced,
+            Behind::Nothing => root.in_words && is_quotation(before, &self.text[end..]),
+        };
+        if is_mentioned {
+            self.outside.mentioned = Some(Mentioned { start, name });
+        }
+    }
+
+    /// Refuses an output with an element that may only be mentioned.
+    pub(super) fn check_mentioned(&self) -> Result<(), RepairError> {
+        let Some(Mentioned { start, name }) = self.outside.mentioned else { return Ok(()) };
+        self.refuse(start, |at| RepairError::Mentioned { at, name: excerpt(name) })
+    }
+}
+
+impl Behind {
+    fn of(text: &str) -> Self {
+        const STOPS: [char; 3] = ['.', '!', '?'];
+        let end = memchr::memchr2(b'<', b'\n', text.as_bytes()).unwrap_or(text.len());
+        let text = text[..end].trim_end();
+        let is_apart = text.starts_with(|c: char| c.is_whitespace() || !c.is_alphanumeric());
+        let text = text.trim_start_matches(|c: char| c.is_whitespace() || is_closing_mark(c));
+        let comma = text.trim_start_matches([',', ';', ':']).trim_start();
+        match text {
+            _ if is_apart && comma.starts_with(char::is_lowercase) => Self::GoesOn,
+            _ if text.starts_with(STOPS) => Self::Ends,
+            _ if has_word(text) => Self::Words,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// Tells whether a text holds a word: two letters in a row, or one of a script of syllables or words.
+pub(super) fn has_word(text: &str) -> bool {
+    let mut was_letter = false;
+    text.chars().any(|c| {
+        let is_letter = c.is_alphabetic();
+        let is_word = is_letter && (was_letter || !c.is_ascii());
+        was_letter = is_letter;
+        is_word
+    })
+}
+
+/// Tells whether quotes enclose an element behind a word and a space.
+fn is_quotation(before: &str, behind: &str) -> bool {
+    let Some(before) = before.strip_suffix(['"', '\'', '“', '„', '«']) else { return false };
+    behind.starts_with(['"', '\'', '”', '“', '»'])
+        && before.ends_with(' ')
+        && before.trim_end_matches(' ').ends_with(char::is_alphanumeric)
+}
+
+/// Tells whether the line above an element at the start of a line ends amid a sentence.
+fn is_unfinished(before: &str) -> bool {
+    let Some(above) = before.strip_suffix('\n') else { return false };
+    above.trim_end_matches([' ', '\t', '\r']).ends_with(|c: char| c.is_alphanumeric() || c == ',')
+}
+
+/// Tells whether a character encloses words of prose.
+fn is_mark(c: char) -> bool {
+    is_closing_mark(c) || matches!(c, '„' | '(' | '[' | '{')
+}
+
+fn is_closing_mark(c: char) -> bool {
+    matches!(c, '"' | '\'' | '“' | '”' | '«' | '»' | '`' | '*' | '_' | ')' | ']' | '}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_go_on_or_end() {
+        for (text, expected) in [
+            ("", Behind::Nothing),
+            (" yet.", Behind::GoesOn),
+            ("` yet", Behind::GoesOn),
+            (", which", Behind::GoesOn),
+            (", \"b\": 1}", Behind::Nothing),
+            ("\").", Behind::Ends),
+            (" Have fun!\n", Behind::Words),
+            (" (done)", Behind::Words),
+            ("\u{1b}[0m", Behind::Nothing),
+            ("assistant", Behind::Words),
+            (" <b/> and", Behind::Nothing),
+            ("\nand", Behind::Nothing),
+            ("。", Behind::Nothing),
+        ] {
+            assert_eq!(Behind::of(text), expected, "{text}");
+        }
+    }
+}

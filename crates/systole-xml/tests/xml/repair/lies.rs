@@ -1,0 +1,179 @@
+//! Outputs that would become valid payloads which say something else than their authors: each is refused, or mended to
+//! what alone fits. The contract is `corpus/model/review.xsd`.
+
+use systole_xml::ladder::repair::{Shape, Vocabulary};
+
+use super::files::{review, run, run_by};
+
+/// Checks outputs, each with the expected one; `None` for a refusal.
+fn check(contract: Option<&Vocabulary>, cases: &[(&str, Option<&str>)]) {
+    for (text, expected) in cases {
+        let repaired = match contract {
+            Some(contract) => run_by(contract, (*text).to_owned(), Shape::Fragment),
+            None => run((*text).to_owned(), Shape::Fragment),
+        };
+        match (repaired, expected) {
+            (Ok(repaired), Some(expected)) => {
+                assert_eq!(String::from_utf8_lossy(repaired.bytes()).trim(), *expected, "{text}");
+            }
+            (Err(_), None) => {}
+            (found, _) => panic!("{text}: {found:?}"),
+        }
+    }
+}
+
+fn page(text: &str) -> String {
+    format!("<page><head>H</head><p>{text}</p></page>")
+}
+
+#[test]
+fn comparisons_and_types_are_no_elements() {
+    for text in ["if (i<b>0 && j) x", "check x<b>y, & z<b>w", "1<b>2 &", "List<code>items &", "if i <b>0 & x"] {
+        check(Some(review()), &[(&page(text), None)]);
+    }
+    for (text, meant) in [
+        ("set<b>::iterator & x", "set&lt;b>::iterator &amp; x"),
+        ("Option<b>. & x", "Option&lt;b>. &amp; x"),
+        ("if a<b and c>d & e", "if a&lt;b and c>d &amp; e"),
+        ("some <b>word & more", "some <b>word &amp; more</b>"),
+        ("<b>bold<b> text & x", "<b>bold</b> text &amp; x"),
+    ] {
+        check(Some(review()), &[(&page(text), Some(&page(meant)))]);
+    }
+}
+
+#[test]
+fn a_mention_of_the_open_element_does_not_split_its_text() {
+    let lists = [
+        ("<patch><hunk>drop all <hunk>s & go</hunk></patch>", None),
+        ("<patch><hunk>drop all <hunk>s & go</patch>", None),
+        ("<patch><hunk>--in<hunk>out & d</hunk></patch>", None),
+        ("<patch><hunk>-x<hunk>+y & z</hunk></patch>", None),
+        // At the start of a line, or behind a sentence, it begins the next one.
+        ("<patch><hunk>a\n<hunk>b & c</hunk></patch>", Some("<patch><hunk>a\n</hunk><hunk>b &amp; c</hunk></patch>")),
+        (
+            "<patch><hunk>Stop.<hunk>Go & c</hunk></patch>",
+            Some("<patch><hunk>Stop.</hunk><hunk>Go &amp; c</hunk></patch>"),
+        ),
+        // A list whose items have no end tags.
+        ("<patch><hunk>a<hunk>b & c</patch>", Some("<patch><hunk>a</hunk><hunk>b &amp; c</hunk></patch>")),
+        ("<patch><hunk>a<hunk>b<hunk>c & d</hunk></patch>", None),
+    ];
+    check(Some(review()), &lists);
+    check(None, &lists);
+    check(None, &[("<ul><li>one<li>two & x</li></ul>", Some("<ul><li>one</li><li>two &amp; x</li></ul>"))]);
+}
+
+#[test]
+fn an_empty_tag_of_the_open_element_is_its_end_tag_where_only_that_fits() {
+    check(
+        Some(review()),
+        &[
+            (
+                "<review><verdict>fail</verdict><comment>a & b<comment/></review>",
+                Some("<review><verdict>fail</verdict><comment>a &amp; b</comment></review>"),
+            ),
+            (
+                "<review><verdict>fail<verdict/><comment>a & b</comment></review>",
+                Some("<review><verdict>fail</verdict><comment>a &amp; b</comment></review>"),
+            ),
+            ("<page><head>H</head><p>a & b<p/></page>", Some("<page><head>H</head><p>a &amp; b</p></page>")),
+            (&page("x <code>a & b<code/> y"), Some(&page("x <code>a &amp; b</code> y"))),
+            ("<note>a & b<note/>", Some("<note>a &amp; b</note>")),
+            ("<note>a & b<note/> and so on", None),
+            ("<patch><hunk>a & b<hunk/> and so on</patch>", None),
+            ("<patch><hunk><hunk/> & <hunk>b</hunk></patch>", None),
+        ],
+    );
+    let lists = [
+        (
+            "<patch><hunk>1 & 2<hunk/><hunk>3<hunk/></patch>",
+            Some("<patch><hunk>1 &amp; 2</hunk><hunk>3</hunk></patch>"),
+        ),
+        ("<patch><hunk>1 & 2<hunk/><hunk>3</hunk></patch>", None),
+        ("<patch><hunk>1 & 2<hunk/><hunk/></patch>", None),
+    ];
+    check(Some(review()), &lists);
+    check(None, &lists);
+}
+
+#[test]
+fn a_payload_amid_a_sentence_is_not_sent() {
+    for text in [
+        "Do not send <done/> yet.",
+        "I have not sent\n<done/> yet.",
+        "I have not sent\n<done/>.",
+        "<done/> is not what I send",
+        "<note>a & b</note> I have not sent <done/>.",
+        "Earlier I said <note>draft</note>.\nNow: <note>final & y</note>",
+        "Earlier I said: <note>draft</note>.\nNow: <note>final & y</note>",
+        "Earlier I said \"<note>draft</note>\"\nNow: <note>final & y</note>",
+        "Do not send `<done/>` yet.",
+        "Do not send `<done/>`.",
+        "Not <done/> but <note>a & b</note>",
+    ] {
+        let error = run_by(review(), text, Shape::Fragment).expect_err(text);
+        assert!(error.to_string().contains("stands amid a sentence"), "{text}: {error}");
+    }
+    let note = "<note>a &amp; b</note>";
+    for text in [
+        "Here: <note>a & b</note>",
+        "Here: <note>a & b</note> Hope that helps!",
+        "Here is the note <note>a & b</note>",
+        "Sure! <note>a & b</note>\nBye.",
+        "<note>a & b</note> Hope that helps.",
+        "Result: <note>a & b</note>.",
+        "**Answer:** <note>a & b</note> (see above)",
+        "The note is `<note>a & b</note>`.",
+        "1. <note>a & b</note>",
+        "{\"result\": \"<note>a & b</note>\", \"more\": 1}",
+        "print(\"<note>a & b</note>\")",
+        "<|assistant|><note>a & b</note><|end|>",
+        "maybe <note>x</note>, hm.\n</think>\n<note>a & b</note>",
+    ] {
+        check(Some(review()), &[(text, Some(note))]);
+    }
+}
+
+#[test]
+fn the_end_of_thoughts_does_not_drop_the_only_payload() {
+    check(
+        Some(review()),
+        &[
+            ("<note>ok</note></think>", None),
+            ("<note>ok & x</note></think>\nBye", None),
+            ("<note>ok</note></think></think>", None),
+            ("hm <note>ok</note></think>\n<note>b & c</note>", Some("<note>b &amp; c</note>")),
+            ("hm</think>", Some("")),
+        ],
+    );
+}
+
+#[test]
+fn names_of_html_amid_text_are_no_elements_without_an_end_tag() {
+    check(
+        None,
+        &[
+            ("<a>see <b>, <c> and <d> & e</a>", Some("<a>see &lt;b>, &lt;c> and &lt;d> &amp; e</a>")),
+            ("<a>(see <b>) & <code>; x</a>", Some("<a>(see &lt;b>) &amp; &lt;code>; x</a>")),
+            ("<msg>Dear <b>, & hi</msg>", Some("<msg>Dear &lt;b>, &amp; hi</msg>")),
+            ("<msg>Dear <b> & hi</msg>", None),
+            ("<msg>if i <b>0 & hi</msg>", None),
+            ("<msg>if f(i)<b>0 & hi</msg>", None),
+            ("<msg>Dear <b>you & hi</msg>", Some("<msg>Dear <b>you &amp; hi</b></msg>")),
+            ("<msg>See <b>, <i>x</i> & hi</msg>", Some("<msg>See &lt;b>, <i>x</i> &amp; hi</msg>")),
+        ],
+    );
+}
+
+#[test]
+fn an_end_tag_of_the_contract_is_text_where_it_can_be_nothing_else() {
+    let review = |comment: &str| format!("<review><verdict>fail</verdict><comment>{comment}</review>");
+    for (comment, meant) in [
+        ("You forgot </quote> & </p></comment>", Some("You forgot &lt;/quote> &amp; &lt;/p></comment>")),
+        // Nothing tells where the comment ends.
+        ("You forgot </quote> & more", None),
+    ] {
+        check(Some(self::review()), &[(&review(comment), meant.map(review).as_deref())]);
+    }
+}
