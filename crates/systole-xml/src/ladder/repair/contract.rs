@@ -103,8 +103,9 @@ impl<'t> Scanner<'t> {
 
     /// Tells whether nothing but white space and a closing fence follows.
     fn is_last_tag(&self, end: usize) -> bool {
-        let rest = self.text[end..].trim_matches(is_space_char);
-        rest.is_empty() || fence::is_closing(rest)
+        let rest = &self.text[skip_space(self.text, end)..];
+        // The end of the text is looked at only once the start of the rest tells that it is a fence.
+        rest.is_empty() || (rest.starts_with(['`', '~']) && fence::is_closing(rest.trim_end_matches(is_space_char)))
     }
 
     /// Tells whether the payload is `levels` levels above the innermost element, and has the only child of this name that

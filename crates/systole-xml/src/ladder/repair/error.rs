@@ -32,6 +32,14 @@ pub enum RepairError {
         /// Name of the element.
         name: Box<str>,
     },
+    /// The only top-level element, in front of the end of thoughts without a start.
+    #[error("{at}: <{name}> stands in front of the end of thoughts, and may be a draft: send it behind the thoughts")]
+    Draft {
+        /// Start of the element.
+        at: Position,
+        /// Name of the element.
+        name: Box<str>,
+    },
     /// Markup without its end: a comment, a CDATA section or a processing instruction.
     #[error(
         "{at}: truncated: this {construct} has no end: write {end} behind it or, if the text was cut off, send it again, whole"
@@ -224,6 +232,7 @@ impl RepairError {
             | Self::NotXml { at }
             | Self::Ambiguous { at, .. }
             | Self::Mentioned { at, .. }
+            | Self::Draft { at, .. }
             | Self::Unclosed { at, .. }
             | Self::Misspelt { at, .. }
             | Self::AttributeTwice { at, .. }
@@ -263,6 +272,7 @@ impl RepairError {
             | Self::NotXml { .. }
             | Self::Ambiguous { .. }
             | Self::Mentioned { .. }
+            | Self::Draft { .. }
             | Self::Unclosed { .. }
             | Self::Misspelt { .. }
             | Self::AttributeTwice { .. }

@@ -1,8 +1,10 @@
 //! `Raw` -> `Repaired`: makes dirty streams well-formed, chiefly the output of language models.
 //!
 //! Repair runs only after the strict pass has refused. It is deterministic, iterative, linear in the
-//! input, and needs memory in proportion to it. Well-formed input is returned unchanged, but for thoughts and comments that
-//! the contract tells from content; repairing twice changes nothing. Repair keeps text and white space. It refuses input that it would have
+//! input, and needs memory in proportion to it. Well-formed input is returned unchanged, but for thoughts and
+//! comments that
+//! the contract tells from content; repairing twice changes nothing. Repair keeps text and white space. It refuses
+//! input that it would have
 //! to guess about: a [`RepairError`] is an answer to the sender, a wrong guess is not.
 //!
 //! # Rules
@@ -46,7 +48,8 @@
 //! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`); names of formatting (`b`, `code`) only
 //! in front of punctuation (`see <b>, then`). One without attributes is refused
 //! between two words (`cmp a<b>c`), behind text in front of a number or, if it is one of formatting, of a space,
-//! before text in an element of only text that has no end tag either (`<ann> hi <bob> hey`), and amid a line of text if one end tag is there for it and the open element of its name
+//! before text in an element of only text that has no end tag either (`<ann> hi <bob> hey`), and amid a line of
+//! text if one end tag is there for it and the open element of its name
 //! (`<p>bold **<p>** done</p>`, `<arg>--in<arg>out</arg>`), unless it has attributes, stands behind the end of a
 //! sentence, or HTML allows to omit the end tag of the first one (`<li>one<li>two</li>`).
 //! An empty-element tag whose end tag follows is a start tag. Of two start tags of one name in a row with one end tag for
@@ -59,33 +62,40 @@
 //! of letters, with another prefix or with one slip (`</totl>`), `</>` and `<\name>` name an element, too, if
 //! no open one has exactly this name. An end tag that belongs to no start tag closes an element of only text that has
 //! no end tag, if more markup follows. Any other is dropped, but refused if prose stands between it and
-//! the end of a top-level element of its name, or of one that ended without an end tag of its own. A possible end tag of an element without one
+//! the end of a top-level element of its name, or of one that ended without an end tag of its own. A possible end
+//! tag of an element without one
 //! (`[/name]`, `&lt;/name>`) is refused if the text ends with it. So a missing end tag is
 //! supplied at the end of the parent, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and
 //! `img` end at once if no end tag of theirs follows; `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p`
 //! end where the next one begins.
 //! A start tag that repeats the open element, which holds only text and has no end tag either, is its
 //! end tag if markup follows (`<name>Bob<name><age>`), and the next of a list if the element
-//! around them holds no text and no space stands before it (`<item>one<item>two`); anything else is ambiguous and refused.
+//! around them holds no text and no space stands before it (`<item>one<item>two`); anything else is ambiguous and
+//! refused.
 //! An empty-element tag there is its end tag (`<name>Bob<name/>`), and refused if text follows, or one more tag of the
 //! name that isn't ended in the same way. At the end
 //! of the input, end tags are supplied only if nothing but a closing fence follows the last tag, or nothing but white
-//! space and nothing tells that the input is cut (`cut.rs`): one element without text of its own is open, a child has ended
-//! last, no fence is open, the indentation of no further child follows, and the contract demands no further child. That tag
+//! space and nothing tells that the input is cut (`cut.rs`): one element without text of its own is open, a child
+//! has ended
+//! last, no fence is open, the indentation of no further child follows, and the contract demands no further child.
+//! That tag
 //! is certainly whole, and the element isn't text amid prose: else the input is truncated.
 //! The end of thoughts that have no start drops all before it; if it drops the only element, the input is refused.
 //! `<think>` and the like without an end tag are prose, and an element that follows on the same
 //! line is refused. So is one with prose behind it, which may be a draft, or inside of an element.
 //!
 //! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
-//! in which. A closed top-level `<think>` (or the like) of a fragment that it does not declare is dropped with all that it
-//! holds; [`parse_fragment`](super::parse_fragment) asks for that in well-formed text, too. Where the innermost open element is declared and has no wildcard, it decides first: a tag
+//! in which. A closed top-level `<think>` (or the like) of a fragment that it does not declare is dropped with all
+//! that it
+//! holds; [`parse_fragment`](super::parse_fragment) asks for that in well-formed text, too. Where the innermost
+//! open element is declared and has no wildcard, it decides first: a tag
 //! that nothing declares is text where text may stand; a declared one that may not stand here ends the
 //! open elements that have no end tags, up to where it may stand; if it may stand nowhere there, and has no end tag of
 //! its own, it is text. Where it may stand, without an end tag, it is text between a word and punctuation
 //! (`set<b>::iterator`), and refused behind a word (`i<b>0`), in front of a number, and as a word of a line of text
 //! (`an <em> tag`).
-//! In an element that can't hold one of its own name, a start tag or an empty-element tag of that name is the end tag where only
+//! In an element that can't hold one of its own name, a start tag or an empty-element tag of that name is the end
+//! tag where only
 //! that fits (`<b>bold<b> text`, `<verdict>fail<verdict/>`).
 //! Closed elements stay as they are: validation judges them. A comment or an instruction in an element that may hold
 //! any text, and nothing else, is text.

@@ -12,6 +12,8 @@ use super::scan::Scanner;
 pub(super) struct Mentioned<'t> {
     start: usize,
     name: &'t str,
+    /// True if it is one only beside other elements.
+    is_beside: bool,
 }
 
 /// The text behind an element, up to the next tag or the end of the line.
@@ -29,7 +31,8 @@ enum Behind {
 
 impl<'t> Scanner<'t> {
     /// Records the last top-level element if it stands amid a sentence: behind a word, and in front of a word or the end of
-    /// the sentence; or in quotes behind a word (`I said "<done/>"`). Behind a colon, it is the end of a sentence
+    /// the sentence; in quotes behind a word (`I said "<done/>"`); struck out (`~~<done/>~~`); or, beside other elements,
+    /// quoted by Markdown (`> <done/>`). Behind a colon, it is the end of a sentence
     /// (`Here it is: <note>…</note> Have fun!`); so is code in backticks (``The call is `<add>…</add>`.``), if no other
     /// element stands beside it.
     pub(super) fn note_mentioned(&mut self) {
@@ -42,21 +45,29 @@ impl<'t> Scanner<'t> {
         let outer = before.trim_end_matches(|c: char| is_mark(c) || matches!(c, ' ' | '\t'));
         let is_introduced = outer.ends_with([':', '：']);
         let is_alone = self.roots == 1 && root.has_content && (is_introduced || before.ends_with('`'));
-        let is_mentioned = match Behind::of(&self.text[end..]) {
-            Behind::GoesOn => true,
-            Behind::Ends if root.in_words => !is_alone,
-            Behind::Ends => is_unfinished(outer),
-            Behind::Words => root.in_words && !is_introduced,
-            Behind::Nothing => root.in_words && is_quotation(before, &self.text[end..]),
-        };
+        let is_struck = before.ends_with("~~") && self.text[end..].starts_with("~~");
+        // A quotation of Markdown, often of an earlier message.
+        let is_beside = line_of(before).trim() == ">";
+        let is_mentioned = is_struck
+            || is_beside
+            || match Behind::of(&self.text[end..]) {
+                Behind::GoesOn => true,
+                Behind::Ends if root.in_words => !is_alone,
+                Behind::Ends => is_unfinished(outer),
+                Behind::Words => root.in_words && !is_introduced,
+                Behind::Nothing => root.in_words && is_quotation(before, &self.text[end..]),
+            };
         if is_mentioned {
-            self.outside.mentioned = Some(Mentioned { start, name });
+            self.outside.mentioned = Some(Mentioned { start, name, is_beside });
         }
     }
 
     /// Refuses an output with an element that may only be mentioned.
     pub(super) fn check_mentioned(&self) -> Result<(), RepairError> {
-        let Some(Mentioned { start, name }) = self.outside.mentioned else { return Ok(()) };
+        let Some(Mentioned { start, name, is_beside }) = self.outside.mentioned else { return Ok(()) };
+        if is_beside && self.roots == 1 {
+            return Ok(());
+        }
         self.refuse(start, |at| RepairError::Mentioned { at, name: excerpt(name) })
     }
 }
@@ -87,6 +98,11 @@ pub(super) fn has_word(text: &str) -> bool {
         was_letter = is_letter;
         is_word
     })
+}
+
+/// The part of a text that stands on its last line.
+fn line_of(text: &str) -> &str {
+    &text[memchr::memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1)..]
 }
 
 /// Tells whether quotes enclose an element behind a word and a space.

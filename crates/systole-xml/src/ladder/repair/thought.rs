@@ -1,5 +1,6 @@
 //! Thoughts of language models (`<think>` and the like), and the tokens that they leak.
 
+use super::lexis::excerpt;
 use super::meant::is_amid_text;
 use super::outside::Root;
 use super::pairs::key;
@@ -59,7 +60,9 @@ impl<'t> Scanner<'t> {
     /// Refuses an output whose only elements stand before the end of thoughts: that end tag may be a stray one.
     pub(super) fn check_dropped(&self) -> Result<(), RepairError> {
         match self.outside.dropped {
-            Some((start, name)) if self.roots == 0 => self.ambiguous(start, name),
+            Some((start, name)) if self.roots == 0 => {
+                self.refuse(start, |at| RepairError::Draft { at, name: excerpt(name) })
+            }
             _ => Ok(()),
         }
     }

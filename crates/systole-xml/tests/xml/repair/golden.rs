@@ -105,6 +105,8 @@ fn each_rule_and_each_refusal_has_a_golden_pair() {
         "nothing here looks like XML",
         "second top-level element",
         "is ambiguous here",
+        "stands amid a sentence",
+        "stands in front of the end of thoughts",
         "internal subset",
         "CDATA section ends at its first",
         "is bound to no namespace",

@@ -111,6 +111,8 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "Do not send `<done/>` yet.",
         "Do not send `<done/>`.",
         "Not <done/> but <note>a & b</note>",
+        "> <note>draft</note>\n\n<note>final & y</note>",
+        "~~<note>draft</note>~~ <note>final & y</note>",
     ] {
         let error = run_by(review(), text, Shape::Fragment).expect_err(text);
         assert!(error.to_string().contains("stands amid a sentence"), "{text}: {error}");
@@ -126,6 +128,7 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "**Answer:** <note>a & b</note> (see above)",
         "The note is `<note>a & b</note>`.",
         "1. <note>a & b</note>",
+        "> <note>a & b</note>",
         "{\"result\": \"<note>a & b</note>\", \"more\": 1}",
         "print(\"<note>a & b</note>\")",
         "<|assistant|><note>a & b</note><|end|>",
