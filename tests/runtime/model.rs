@@ -178,7 +178,7 @@ fn a_reply_beside_other_elements_is_fed_back() {
 
 #[test]
 fn several_replies_and_a_payload_of_no_contract_are_fed_back() {
-    let several = "Not <plan><text>a</text></plan>, but: <plan><text>b</text></plan>";
+    let several = "Not this:\n<plan><text>a</text></plan>\nbut:\n<plan><text>b</text></plan>";
     let fake = Fake::new([Say(several), Say("<plam><text>b</text></plam>"), Say("<plan><text>b</text></plan>")]);
     let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
     assert_eq!(plan(&kit, "go").unwrap(), "b");
