@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole::runtime::terminal::Escaped;
 use systole_core::vocab::{Position, QName, near};
 use systole_xml::ladder::strict;
-use systole_xml::schema::{Catalog, ContractError, PayloadSchema, Validator, XsdDocument};
+use systole_xml::schema::{Catalog, ContractError, PayloadSchema, Schema, Validator, XsdDocument};
 
 use super::Document;
 use crate::failure::Failure;
@@ -15,11 +15,17 @@ use crate::print;
 
 /// `systole xml validate`: prints nothing for a valid document, and each broken rule of another one.
 pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitCode, Failure> {
-    let mut validator = Validator::new(Arc::new(catalog(schemas)?));
+    let mut schema = Schema::new(&read_all(schemas)?).map_err(|error| Failure::unusable(error.to_string()))?;
     let canonical =
         strict::canonicalize(&document.bytes, &document.limits).map_err(|error| document.refused(&error))?;
-    let near = meant(canonical.root(), validator.catalog());
-    let Err(error) = validator.validate(canonical) else { return Ok(ExitCode::SUCCESS) };
+    let mut own = Validator::new(Arc::new(Catalog::new()));
+    let declared = schema.elements();
+    let near = meant(canonical.root(), &declared);
+    let judged = match own.catalog().get(canonical.root()) {
+        Some(_) => own.validate(canonical).map(drop),
+        None => schema.validate(&canonical),
+    };
+    let Err(error) = judged else { return Ok(ExitCode::SUCCESS) };
     let more = error.more.iter().map(|finding| (finding.at, finding.to_string()));
     for (at, rule) in std::iter::once((error.at, error.to_string() + &near)).chain(more) {
         let at = at.map_or_else(String::new, |Position { line, column }| format!("{line}:{column}:"));
@@ -29,18 +35,17 @@ pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitC
     Ok(ExitCode::FAILURE)
 }
 
-/// The declared payload that is probably meant by an undeclared one.
-fn meant(payload: &QName, catalog: &Catalog) -> String {
-    let declared: Vec<&QName> = catalog.payloads().map(PayloadSchema::qname).collect();
-    match near::payload(payload, declared.iter().copied()) {
-        Some(near) if catalog.get(payload).is_none() => format!(": did you mean {near}?"),
+/// The declared element that is probably meant by an undeclared one.
+fn meant(root: &QName, declared: &[QName]) -> String {
+    match near::payload(root, declared.iter()) {
+        Some(near) if !declared.contains(root) => format!(": did you mean {near}?"),
         _ => String::new(),
     }
 }
 
 /// The payloads of these schemas and of the pump itself.
 pub(crate) fn catalog(schemas: &[PathBuf]) -> Result<Catalog, Failure> {
-    let documents = schemas.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+    let documents = read_all(schemas)?;
     let unusable = |error: &ContractError| Failure::unusable(error.to_string());
     let mut catalog = Catalog::new();
     for schema in PayloadSchema::from_xsd_set(&documents).map_err(|error| unusable(&error))? {
@@ -51,6 +56,10 @@ pub(crate) fn catalog(schemas: &[PathBuf]) -> Result<Catalog, Failure> {
         }
     }
     Ok(catalog)
+}
+
+fn read_all(files: &[PathBuf]) -> Result<Vec<XsdDocument>, Failure> {
+    files.iter().map(|file| read(file)).collect()
 }
 
 fn read(file: &Path) -> Result<XsdDocument, Failure> {

@@ -38,6 +38,7 @@ mod source;
 mod types;
 mod validator;
 mod vocabulary;
+mod whole;
 mod write;
 mod xsd;
 
@@ -65,5 +66,6 @@ pub use source::XsdDocument;
 pub use systole_macros::Payload;
 pub use validator::{Element, Validated, Validator};
 pub use vocabulary::vocabulary;
+pub use whole::Schema;
 #[doc(hidden)]
 pub use xsd::{Pitfall, XsdSet};

@@ -8,12 +8,12 @@ use std::sync::Arc;
 #[cfg(feature = "libxml")]
 pub use both::{Judges, compile_by_libxml};
 
-use super::engine::{Components, Grammar, Judge};
+use super::engine::{Components, Grammar};
 use super::source::documents::Documents;
 use super::source::plain;
 use super::source::read::Reader;
 use super::xsd::{self, compile};
-use super::{ContractError, XsdDocument};
+use super::{ContractError, Schema, XsdDocument};
 use crate::ladder::strict::canonicalize;
 use crate::vocab::XmlLimits;
 
@@ -34,12 +34,9 @@ fn grammar(documents: &Documents) -> Result<Arc<Grammar>, String> {
     compile(documents, &reader).map(Components::into_grammar).map_err(|error| error.to_string())
 }
 
-/// A schema by itself, for documents that are no messages, such as those of the public test suite.
+/// A schema for texts such as those of the public test suite, which have a DOCTYPE or relative namespace names.
 #[derive(Debug)]
-pub struct Whole {
-    grammar: Arc<Grammar>,
-    judge: Judge,
-}
+pub struct Whole(Schema);
 
 /// The reason why a document is no valid instance.
 #[derive(Debug)]
@@ -58,9 +55,7 @@ impl Whole {
     /// # Errors
     /// [`ContractError::Document`] with the place and the reason.
     pub fn new(documents: &[XsdDocument]) -> Result<Self, ContractError> {
-        let documents = xsd::documents(documents)?;
-        let grammar = compile(&documents, &Reader::new(&documents))?.into_grammar();
-        Ok(Self { grammar, judge: Judge::default() })
+        Schema::new(documents).map(Self)
     }
 
     /// Judges a document. A root without declaration is judged by its `xsi:type`.
@@ -72,9 +67,6 @@ impl Whole {
         let limits = XmlLimits { relative_namespaces: true, ..XmlLimits::UNLIMITED };
         let document =
             canonicalize(&text.into(), &limits).map_err(|error| Refusal::NotWellFormed(error.to_string()))?;
-        let root = document.root();
-        let root = self.grammar.element(root.namespace(), root.local());
-        let violations = self.judge.judge(&self.grammar, root, &document, 1);
-        violations.into_iter().next().map_or(Ok(()), |violation| Err(Refusal::Invalid(violation.rule)))
+        self.0.validate(&document).map_err(|error| Refusal::Invalid(error.rule))
     }
 }

@@ -214,7 +214,7 @@ impl<'g> Checker<'g> {
     }
 
     pub(super) fn check(&mut self, payload: &Canonical) -> Result<(), SchemaError> {
-        verdict(self.grammar, self.root, &mut self.judge, payload)
+        verdict(self.grammar, Some(self.root), &mut self.judge, payload)
     }
 
     /// Tells whether a payload is valid; takes the steps of the validation from `room`.

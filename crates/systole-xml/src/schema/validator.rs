@@ -34,7 +34,7 @@ impl Validator {
             return Err(SchemaError::unknown(payload.root(), payload.position(0)));
         };
         let (grammar, root) = schema.grammar();
-        verdict(grammar, root, &mut self.judge, &payload)?;
+        verdict(grammar, Some(root), &mut self.judge, &payload)?;
         Ok(Validated { value: Element(payload.clone()), payload })
     }
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use systole_xml::ladder::Canonical;
 use systole_xml::ladder::strict::canonicalize;
 use systole_xml::schema::{
-    Catalog, Payload, PayloadSchema, SchemaError, Validator, decoder, element_decoder, encode, infer_namespace,
+    Catalog, Payload, PayloadSchema, Schema, SchemaError, Validator, XsdDocument, decoder, element_decoder, encode,
+    infer_namespace,
 };
 use systole_xml::vocab::{Position, QName, XmlLimits};
 
@@ -381,5 +382,28 @@ fn a_verdict_is_the_same_until_the_steps_of_a_payload_are_used_up() {
             }
         }
         assert!(decided > 0, "{rest}");
+    }
+}
+
+#[test]
+fn a_schema_by_itself_judges_roots_by_their_type() {
+    let schema = |inside: &str| {
+        let text = format!("<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'>{inside}</xs:schema>");
+        Schema::new(&[XsdDocument { name: "t.xsd".to_owned(), text }]).unwrap()
+    };
+    let t = "<xs:complexType name='T'><xs:attribute name='q' type='xs:int'/></xs:complexType>";
+    let xsi = "xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
+    for elements in ["", "<xs:element name='r'/>"] {
+        let mut schema = schema(&format!("{t}{elements}"));
+        assert_eq!(schema.elements().len(), usize::from(!elements.is_empty()));
+        let mut rule = |document: &str| {
+            let document = canonicalize(&document.to_owned().into(), &XmlLimits::default()).unwrap();
+            schema.validate(&document).map_err(|error| error.to_string())
+        };
+        assert_eq!(rule(&format!("<zz {xsi} xsi:type='T' q='1'/>")), Ok(()));
+        assert!(rule(&format!("<zz {xsi} xsi:type='T' q='x'/>")).unwrap_err().contains("expected whole number"));
+        assert_eq!(rule("<zz q='1'/>"), Err("<zz>: not declared in the schema, and it has no xsi:type".to_owned()));
+        assert!(rule(&format!("<zz {xsi} xsi:type='U'/>")).is_err());
+        assert_eq!(rule("<r/>").is_ok(), !elements.is_empty());
     }
 }

@@ -442,6 +442,12 @@ impl Grammar {
         self.global_elements.get(self.namespaces.find(namespace), local).copied()
     }
 
+    /// The names of the global elements.
+    pub(in crate::schema) fn global_names(&self) -> Vec<QName> {
+        let named = |(name, _): (&Name, _)| QName::new(self.namespaces.name(name.namespace), &name.local);
+        self.global_elements.iter().filter_map(|entry| named(entry).ok()).collect()
+    }
+
     #[inline]
     pub(super) fn name(&self, id: NameId) -> &Name {
         &self.names[id.index()]

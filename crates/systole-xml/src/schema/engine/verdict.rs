@@ -41,14 +41,14 @@ pub struct Finding {
 /// A path behind a sentence, displayed only if it says more than the name of its element.
 struct AtPath<'p>(&'p str);
 
-/// Judges a payload by the grammar of its schema.
+/// Judges a payload by the grammar of its schema. A root without a declaration is judged by its `xsi:type`.
 pub(in crate::schema) fn verdict(
     grammar: &Grammar,
-    root: ElementId,
+    root: Option<ElementId>,
     judge: &mut Judge,
     payload: &Canonical,
 ) -> Result<(), SchemaError> {
-    let violations = judge.judge(grammar, Some(root), payload, MOST);
+    let violations = judge.judge(grammar, root, payload, MOST);
     if violations.is_empty() {
         return Ok(());
     }

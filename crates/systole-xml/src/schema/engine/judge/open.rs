@@ -64,11 +64,9 @@ impl<'a> Walk<'_, 'a> {
                 None => self.skip(started),
             },
             (None, ProcessContents::Strict) => {
-                self.refuse(
-                    started,
-                    Part::Tag,
-                    "not declared in the schema, and only declared elements are allowed here",
-                );
+                let is_root = self.judge.open.is_empty();
+                let why = if is_root { "it has no xsi:type" } else { "only declared elements are allowed here" };
+                self.refuse(started, Part::Tag, format!("not declared in the schema, and {why}"));
                 self.skip(started);
             }
             (None, _) => self.typed(started, self.grammar.any, None, false),
