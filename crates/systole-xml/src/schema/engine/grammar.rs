@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::namespace::{Namespace, NamespaceSet, Namespaces};
 use crate::schema::simple::SimpleType;
+use crate::vocab::QName;
 
 /// A compiled schema: all components of a set of schema documents that refer to each other.
 #[derive(Debug)]

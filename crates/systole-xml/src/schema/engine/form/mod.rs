@@ -282,7 +282,7 @@ impl Form {
         let shown = written.clone();
         let judged = canonicalize(&written.into(), &self.limits).map_err(|error| error.to_string()).and_then(|whole| {
             let (grammar, root) = self.schema.grammar();
-            let judged = verdict(grammar, root, &mut self.judge, &whole);
+            let judged = verdict(grammar, Some(root), &mut self.judge, &whole);
             judged.map(|()| whole.as_str().to_owned()).map_err(|error| error.to_string())
         });
         let text = match &judged {
