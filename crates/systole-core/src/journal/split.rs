@@ -6,8 +6,8 @@ use super::{Number, Owner, Recovered};
 use crate::vocab::{Partition, Partitions};
 
 impl Recovered {
-    /// Splits the records among cores that serve these partitions: whole conversations, dead letters, and messages for
-    /// clients. What belongs to no conversation and what no core serves is left out.
+    /// Splits the records among cores that serve these partitions: whole conversations with the mail of their messages,
+    /// dead letters, and messages for clients. What belongs to no conversation and what no core serves is left out.
     #[must_use]
     pub fn split(self, cores: &[Partitions]) -> Vec<Self> {
         let Self { key, epoch, crashed, .. } = self;
@@ -35,10 +35,12 @@ impl Recovered {
                 parts[core].budgets.push(budget);
             }
         }
+        let mut mail: HashMap<_, _> = self.mail.into_iter().map(|mail| (mail.id, mail)).collect();
         for message in self.messages {
             let partition = of_thread(message.thread);
             messages.insert(message.number, partition);
             if let Some(core) = home(partition) {
+                parts[core].mail.extend(mail.remove(&message.id));
                 parts[core].messages.push(message);
             }
         }

@@ -18,7 +18,7 @@ use crate::core::queued::{Content, Origin, Queued, Sender};
 use crate::core::records::{join_of, stored};
 use crate::core::tree::{FanOut, FanOutKind, Owner, Turned};
 use crate::journal::{
-    self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, MessageRecord, MessageState,
+    self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, MailState, MessageRecord, MessageState,
     NoteRecord, Number, Op, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
 };
 use crate::vocab::{Fault, MessageId, Name, ThreadId};
@@ -42,7 +42,18 @@ impl Core {
     /// Only a listener that [reattaches](crate::core::Contract::reattaches) has its thread again.
     pub(super) fn recover(&mut self, recovered: Recovered) {
         let Recovered {
-            crashed, threads, budgets, fans, messages, notes, remembered, egress, letters, redrive, ..
+            crashed,
+            threads,
+            budgets,
+            fans,
+            messages,
+            notes,
+            remembered,
+            egress,
+            letters,
+            redrive,
+            mail,
+            ..
         } = recovered;
         let mut recovery = Recovery::default();
         for letter in letters {
@@ -72,11 +83,16 @@ impl Core {
                 self.tree.recover_context(key, number, Remembered { from, payload });
             }
         }
+        // A message that stands in a mailbox had a slot, which it gets before those that waited for one: they may have come
+        // first, at another core. Numbers of mail are smaller than those of messages, which begin with an epoch.
+        let mail = mail.into_iter().filter(|mail| mail.status.state == MailState::Waiting);
+        let held: HashMap<MessageId, Number> = mail.map(|mail| (mail.id, mail.seq)).collect();
         let mut arrivals = Vec::with_capacity(messages.len());
         for record in messages {
-            arrivals.push((record.place, record.thread));
+            arrivals.push((held.get(&record.id).copied().unwrap_or(record.place), record.thread));
             self.recover_message(record, crashed, &recovery);
         }
+        arrivals.sort_by_key(|(place, _)| *place);
         for note in notes {
             let replay = self.invocations.recall(note.message);
             match note.index {

@@ -3,8 +3,8 @@
 //! Each core takes up its own part of the journal and knows nothing of the others'. So the home core of a listener
 //! grants no slot before all cores have said that they are done, with [`CoreMessage::Recovered`]: what they want for
 //! recovered messages comes before that, because messages between two cores keep their order. Then the threads that
-//! want a slot wait in the order in which their messages came, which numbers of all cores tell. Messages that come in
-//! meanwhile wait behind them. Stateless listeners have slots in each core, and need none of this.
+//! want a slot wait in the order in which their messages came, which numbers of all cores tell; first those that had a slot,
+//! as far as the journal knows: their messages stand in a mailbox. Messages that come in meanwhile wait behind them. Stateless listeners have slots in each core, and need none of this.
 
 use super::{Turns, Waiter};
 use crate::core::blueprint::ListenerId;

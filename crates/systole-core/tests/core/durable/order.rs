@@ -4,9 +4,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use systole_core::core::*;
-use systole_core::journal::{Journal, MemoryJournal};
-use systole_core::vocab::{Name, Partition, ThreadId, Time, ns};
+use systole_core::journal::{Journal, MailRecord, MailStatus, MemoryJournal, Op, Step};
+use systole_core::vocab::{MessageId, Name, Partition, ThreadId, Time, ns};
 use systole_xml::ladder::Raw;
 use uuid::Uuid;
 
@@ -30,6 +31,8 @@ struct Organism {
     conversations: Vec<ThreadId>,
     /// The verdicts on messages that came in, by ticket: true if the message was accepted.
     taken: HashMap<u64, bool>,
+    /// The ids of messages that were started.
+    ids: HashMap<i64, MessageId>,
     now: Time,
     next: i64,
     restarts: usize,
@@ -58,6 +61,7 @@ impl Organism {
             expected: vec![VecDeque::new(); LISTENERS],
             conversations: Vec::new(),
             taken: HashMap::new(),
+            ids: HashMap::new(),
             now: "2030-01-01T00:00:00Z".parse().expect("a time"),
             next: 0,
             restarts: 0,
@@ -115,6 +119,7 @@ impl Organism {
                 assert_eq!(before, None, "two handlers of l{listener} run: the second has {n}");
                 assert_eq!(self.expected[listener].front(), Some(&n), "the order at l{listener}");
                 self.running.push((shard, listener, task, n));
+                self.ids.insert(n, message.id);
             }
             Output::Abort { task } => {
                 self.running.retain(|(other, _, id, _)| (*other, *id) != (shard, task));
@@ -141,10 +146,16 @@ impl Organism {
 
     /// A message comes in, and is taken before the next one does.
     fn send(&mut self) {
+        let (listener, shard) = (self.random.below(LISTENERS), self.random.below(self.cores.len()));
+        self.send_to(listener, shard);
+        // The messages of its shard to the others are on their way before the client learns that it was accepted.
+        while self.carry() {}
+    }
+
+    /// A message comes in at a shard, which takes it; the others don't know yet. Returns its number.
+    fn send_to(&mut self, listener: usize, shard: usize) -> i64 {
         self.next += 1;
         let (n, ticket) = (self.next, self.next as u64);
-        let listener = self.random.below(LISTENERS);
-        let shard = self.random.below(self.cores.len());
         let root = Partition(shard as u8).place(ThreadId::from_uuid(Uuid::from_u128(u128::from(ticket) << 8)));
         let envelope = format!(
             "<message xmlns=\"{}\"><meta><from>alice</from></meta>{}</message>",
@@ -162,8 +173,17 @@ impl Organism {
             assert!(self.poll(shard), "{n} is not taken");
         }
         assert!(self.taken[&(n as u64)]);
-        // The messages of its shard to the others are on their way before the client learns that it was accepted.
-        while self.carry() {}
+        n
+    }
+
+    /// Goes on until nothing more happens.
+    fn settle(&mut self) {
+        loop {
+            let polled = (0..self.cores.len()).filter(|&shard| self.poll(shard)).count();
+            if polled == 0 && !self.carry() {
+                return;
+            }
+        }
     }
 
     fn end_one(&mut self) {
@@ -217,4 +237,43 @@ fn order_in_is_order_out_over_restarts_and_shards() {
         restarts += played.unwrap_or_else(|_| panic!("the history of seed {seed} is out of order"));
     }
     assert!(restarts as u64 > histories, "the histories hardly restart: {restarts} in {histories}");
+}
+
+#[test]
+fn a_message_that_stands_in_a_mailbox_keeps_its_slot_over_restarts() {
+    let mut inverted = 0;
+    for seed in 0..40 {
+        let mut organism = Organism::new(seed);
+        while organism.cores.len() != 2 {
+            organism.start();
+        }
+        // Two clients at once: the second message comes from the home of the listener's slots, and gets there first.
+        let (first, second) = (organism.send_to(0, seed as usize % 2), organism.send_to(0, 1 - seed as usize % 2));
+        organism.expected[0] = [second, first].into();
+        let home_is_second = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| organism.settle())).is_ok();
+        if !home_is_second {
+            continue;
+        }
+        inverted += 1;
+        // It is in the mailbox of an agent elsewhere.
+        let mail = MailRecord {
+            seq: 1,
+            mailbox: Name::parse("l0").expect("a name"),
+            id: organism.ids[&second],
+            thread: organism.conversations[0],
+            from: Name::parse("alice").expect("a name"),
+            in_reply_to: None,
+            payload: qname("q0"),
+            envelope: Bytes::new(),
+            at: organism.now,
+        };
+        let ops = vec![Op::Mail(mail, MailStatus::default())];
+        organism.journal.append(&[Step { ops, at: organism.now }]).expect("it is memory");
+        for _ in 0..3 {
+            organism.start();
+            organism.settle();
+            assert_eq!(organism.running.iter().map(|(.., n)| *n).collect::<Vec<_>>(), [second], "seed {seed}");
+        }
+    }
+    assert!(inverted > 5, "{inverted} times");
 }
