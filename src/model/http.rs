@@ -1,6 +1,6 @@
 //! A provider behind HTTP: one request, whose answer is read as it grows.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -23,8 +23,8 @@ use crate::settings::{Dialect, Endpoint, KeySource};
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time without a byte of an answer: a model on the machine may have to be loaded first.
 const READ: Duration = Duration::from_secs(300);
-/// Time without a byte after which an answer counts as ended, although its stream does not end, once the provider has
-/// said how it ended: the usage may follow.
+/// Time after which an answer counts as ended, although its stream does not end, once the provider has said how it
+/// ended: the usage may follow.
 const GRACE: Duration = Duration::from_secs(5);
 /// Bytes of an answer, frames included, at most.
 const MOST: usize = 64 << 20;
@@ -38,9 +38,12 @@ pub(super) struct Http {
     endpoint: Endpoint,
     url: Url,
     headers: HeaderMap,
-    /// The key, to be cut out of messages.
-    key: Option<String>,
+    /// The keys of all backends, to be cut out of what this one says.
+    keys: Keys,
 }
+
+/// The keys of the backends of one router.
+pub(super) type Keys = Arc<Mutex<Vec<String>>>;
 
 /// A provider with connections of its own.
 struct Started {
@@ -50,7 +53,7 @@ struct Started {
 
 impl Http {
     /// Reads the key of a backend and checks its URL.
-    pub(super) fn open(backend: &Name, endpoint: &Endpoint) -> Result<Arc<Self>, LlmError> {
+    pub(super) fn open(backend: &Name, endpoint: &Endpoint, keys: &Keys) -> Result<Arc<Self>, LlmError> {
         let refused = |problem: String| LlmError::Url { backend: backend.clone(), problem };
         let base = &endpoint.url;
         judge_url(base).map_err(refused)?;
@@ -79,8 +82,9 @@ impl Http {
             let mut value = value.ok_or_else(|| LlmError::Key { backend: backend.clone() })?;
             value.set_sensitive(true);
             headers.insert(name, value);
+            lock(keys).push(key.clone());
         }
-        Ok(Arc::new(Self { endpoint: endpoint.clone(), url, headers, key }))
+        Ok(Arc::new(Self { endpoint: endpoint.clone(), url, headers, keys: keys.clone() }))
     }
 
     /// Starts a provider that trusts the certificates of `trust`.
@@ -126,23 +130,24 @@ impl Http {
             return Err(Setback::new(message, Again::Never));
         }
         let mut read = 0;
-        while !reply.is_over() {
-            let limit = if reply.is_finished() { GRACE } else { READ };
-            match timeout(limit, response.chunk()).await {
-                Ok(Ok(Some(piece))) => {
-                    read += piece.len();
-                    if read > MOST {
-                        return Err(Setback::new(format!("its answer has more than {MOST} bytes"), Again::Never));
-                    }
-                    reply.push(&piece)?;
-                    growth.show(reply.text());
-                }
+        while !reply.is_finished() && !reply.is_over() {
+            match timeout(READ, response.chunk()).await {
+                Ok(Ok(Some(piece))) => take(&mut reply, &piece, &mut read, growth)?,
                 Ok(Ok(None)) => break,
-                Ok(Err(_)) | Err(_) if reply.is_finished() => break,
                 Ok(Err(error)) => return Err(failed(&unanswered(&error))),
                 Err(_) => return Err(silent()),
             }
         }
+        let rest = async {
+            while !reply.is_over()
+                && let Ok(Some(piece)) = response.chunk().await
+            {
+                take(&mut reply, &piece, &mut read, growth)?;
+            }
+            Ok(())
+        };
+        // A provider may keep its stream open, or go on with comments.
+        timeout(GRACE, rest).await.unwrap_or(Ok(()))?;
         let mut completion = reply.end()?;
         if completion.model.is_empty() {
             completion.model.clone_from(&self.endpoint.model);
@@ -165,20 +170,22 @@ impl Http {
         Setback { message, detail: refusal(status.as_u16(), status.canonical_reason(), &said), again }
     }
 
-    /// A setback without the key, wherever the provider repeats a part of it.
+    /// A setback without keys, wherever the provider repeats a part of one.
     fn concealed(&self, setback: Setback) -> Setback {
-        let Some(key) = &self.key else { return setback };
-        Setback { message: conceal(&setback.message, key), detail: conceal(&setback.detail, key), ..setback }
+        Setback { message: self.conceal(setback.message), detail: self.conceal(setback.detail), ..setback }
     }
 
-    /// An answer without the key in the words of the provider; the text is the model's.
+    /// An answer without keys in the words of the provider; the text is the model's.
     fn without_key(&self, completion: Completion) -> Completion {
-        let Some(key) = &self.key else { return completion };
         let finish = match completion.finish {
-            Finish::Withheld(why) => Finish::Withheld(conceal(&why, key)),
+            Finish::Withheld(why) => Finish::Withheld(self.conceal(why)),
             finish => finish,
         };
-        Completion { model: conceal(&completion.model, key), finish, ..completion }
+        Completion { model: self.conceal(completion.model), finish, ..completion }
+    }
+
+    fn conceal(&self, text: String) -> String {
+        lock(&self.keys).iter().fold(text, |text, key| conceal(&text, key))
     }
 }
 
@@ -191,6 +198,10 @@ impl Provider for Started {
             answer.map(|completion| http.without_key(completion)).map_err(|setback| http.concealed(setback))
         })
     }
+}
+
+fn lock(keys: &Keys) -> MutexGuard<'_, Vec<String>> {
+    keys.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Checks the base of the URLs of a provider; the error is the end of a sentence about it.
@@ -216,6 +227,17 @@ fn read_key(backend: &Name, source: &KeySource) -> Result<String, LlmError> {
         })?,
     };
     Ok(key.trim().to_owned())
+}
+
+/// Takes a piece of an answer.
+fn take(reply: &mut Reply, piece: &[u8], read: &mut usize, growth: &Growth) -> Result<(), Setback> {
+    *read += piece.len();
+    if *read > MOST {
+        return Err(Setback::new(format!("its answer has more than {MOST} bytes"), Again::Never));
+    }
+    reply.push(piece)?;
+    growth.show(reply.text());
+    Ok(())
 }
 
 async fn read_some(response: &mut Response) -> Bytes {
@@ -254,7 +276,7 @@ mod tests {
     }
 
     fn open(endpoint: &Endpoint) -> Result<Arc<Http>, LlmError> {
-        Http::open(&Name::parse("main").unwrap(), endpoint)
+        Http::open(&Name::parse("main").unwrap(), endpoint, &Keys::default())
     }
 
     fn prompt() -> ModelPrompt {

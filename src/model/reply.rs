@@ -16,6 +16,8 @@ pub(super) struct Reply {
     dialect: Dialect,
     frames: Frames,
     grown: Grown,
+    /// True if characters came in halves.
+    has_halves: bool,
 }
 
 enum Frames {
@@ -43,7 +45,7 @@ impl Reply {
             Dialect::OpenAi | Dialect::Anthropic => Frames::Events(Parser::new(most)),
             Dialect::Ollama => Frames::Lines { begun: Vec::new(), most },
         };
-        Self { dialect, frames, grown: Grown::default() }
+        Self { dialect, frames, grown: Grown::default(), has_halves: false }
     }
 
     /// Tests for the end of the stream.
@@ -91,7 +93,10 @@ impl Reply {
             // A line that was cut is no JSON, and says no more than a missing end.
             let _ = self.take(&last);
         }
-        let Grown { text, refusal, finish, model, usage, .. } = self.grown;
+        let Grown { mut text, refusal, finish, model, usage, .. } = self.grown;
+        if self.has_halves {
+            text = joined(&text);
+        }
         let finish = finish.map(|finish| match finish {
             Finish::Whole if !refusal.is_empty() => Finish::Withheld(format!("refusal: {}", readable(&refusal))),
             Finish::Withheld(why) => Finish::Withheld(readable(&why)),
@@ -115,6 +120,7 @@ impl Reply {
         let parsed = serde_json::from_str(frame).or_else(|error| {
             // A provider that cuts its text between two UTF-16 units escapes half a character.
             let whole = without_lone_surrogates(frame).ok_or(error)?;
+            self.has_halves = true;
             serde_json::from_str(&whole)
         });
         let json: Value = parsed.map_err(|error| {
@@ -143,7 +149,11 @@ fn lines(begun: &mut Vec<u8>, most: usize, bytes: &[u8]) -> Result<Vec<String>, 
     Ok(String::from_utf8_lossy(&whole).lines().map(str::to_owned).collect())
 }
 
-/// A JSON text with U+FFFD for each escaped surrogate that has no other half (RFC 8259, section 7); `None` if there is none.
+/// Begins the private characters that stand for halves of others until a text is whole.
+const HALVES: u32 = 0x10_0000;
+
+/// A JSON text with a private character for each escaped surrogate that has no other half (RFC 8259, section 7): the next
+/// piece may have it. `None` if there is none.
 fn without_lone_surrogates(json: &str) -> Option<String> {
     let unit = |at: usize| {
         let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -154,9 +164,9 @@ fn without_lone_surrogates(json: &str) -> Option<String> {
         at += found;
         match (unit(at), unit(at + 6)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => at += 12,
-            (Some(0xD800..=0xDFFF), _) => {
+            (Some(unit @ 0xD800..=0xDFFF), _) => {
                 out.push_str(&json[kept..at]);
-                out.push(char::REPLACEMENT_CHARACTER);
+                out.extend(char::from_u32(HALVES + u32::from(unit)));
                 at += 6;
                 kept = at;
             }
@@ -168,6 +178,20 @@ fn without_lone_surrogates(json: &str) -> Option<String> {
         }
     }
     (kept > 0).then(|| out + &json[kept..])
+}
+
+/// A text with its halves joined, and U+FFFD for those that have no other.
+fn joined(text: &str) -> String {
+    let half =
+        |c: char| u16::try_from(u32::from(c).checked_sub(HALVES)?).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit));
+    let mut units = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        match half(c) {
+            Some(unit) => units.push(unit),
+            None => units.extend_from_slice(c.encode_utf16(&mut [0; 2])),
+        }
+    }
+    String::from_utf16_lossy(&units)
 }
 
 fn too_long() -> Setback {
@@ -314,6 +338,8 @@ mod tests {
         assert_eq!(text(r"\ud83d"), "<a>\u{fffd}</a>");
         assert_eq!(text(r"\ude00\ud83d\ude00\uD83D\u0041"), "<a>\u{fffd}\u{1f600}\u{fffd}A</a>");
         assert_eq!(text(r"\\ud83d"), r"<a>\ud83d</a>", "no escape");
+        let halves = OPENAI.replace("<a>é", r"<a>\ud83d").replace("\"</a>\"", r#""\ude00</a>""#);
+        assert_eq!(all(Dialect::OpenAi, &halves).unwrap().text, "<a>\u{1f600}</a>", "in two pieces");
         assert_eq!(without_lone_surrogates(r#"{"a\n":"\\ud83d"}"#), None);
         assert_eq!(without_lone_surrogates(r"\"), None);
     }

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 use tokio::time::sleep;
 
 use super::bucket::Bucket;
-use super::http::Http;
+use super::http::{Http, Keys};
 use super::{Again, Completion, Growth, LlmError, ModelPrompt, Provider, Setback};
 use crate::outbound::retry::{Policy, Tried};
 use crate::outbound::tls;
@@ -96,7 +96,7 @@ impl Llm {
     /// [`LlmError`]: a key or a URL that can't be used.
     pub fn open(settings: &LlmSettings) -> Result<Self, LlmError> {
         let mut llm = Self::new(settings.strategy);
-        let mut trust = None;
+        let (mut trust, keys) = (None, Keys::default());
         for (backend, provider) in &settings.backends {
             if let Some(why) = backend.left_out() {
                 tracing::info!(backend = %backend.name, "a backend is left out: {why}");
@@ -112,7 +112,7 @@ impl Llm {
                         Some(trust) => trust,
                         none => none.insert(tls(&[]).map_err(Arc::new)?),
                     };
-                    let way = Http::open(&backend.name, endpoint)?;
+                    let way = Http::open(&backend.name, endpoint, &keys)?;
                     let trust = trust.clone();
                     llm.backend(backend.clone(), move || way.start(trust.clone()))
                 }

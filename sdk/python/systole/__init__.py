@@ -178,10 +178,12 @@ def _text(value: Any) -> str:
         return str(value)
     if isinstance(value, (date, time)):
         return value.isoformat()
-    if isinstance(value, (Decimal, numbers.Real)):
-        if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "INF" if float(value) > 0 else "-INF"
-        return format(value, "f") if isinstance(value, Decimal) else str(value)
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{value} is no decimal in XML")
+        return format(value, "f")
+    if isinstance(value, float):
+        return str(value) if math.isfinite(value) else "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
     raise TypeError(f"a value of the type {type(value).__name__} has no text in XML")
 
 

@@ -16,6 +16,10 @@ pub(super) struct Mentioned<'t> {
     is_beside: bool,
 }
 
+/// Characters behind which a payload may stand amid a line: a colon or an arrow that introduces it, or the end of the
+/// sentence before.
+const INTRODUCING: [char; 10] = [':', '：', '→', '.', '!', '?', '…', '。', '！', '？'];
+
 /// The text behind an element, up to the next tag or the end of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Behind {
@@ -32,7 +36,7 @@ enum Behind {
 impl<'t> Scanner<'t> {
     /// Records the last top-level element if it stands amid a sentence: behind a word, and in front of a word or the end of
     /// the sentence; in quotes behind a word (`I said "<done/>"`); struck out (`~~<done/>~~`); or, beside other elements,
-    /// quoted by Markdown (`> <done/>`). Behind a colon, it is the end of a sentence
+    /// quoted by Markdown (`> <done/>`). Behind a colon or another sentence, it is the end of one
     /// (`Here it is: <note>…</note> Have fun!`); so is code in backticks (``The call is `<add>…</add>`.``), if no other
     /// element stands beside it.
     pub(super) fn note_mentioned(&mut self) {
@@ -43,9 +47,10 @@ impl<'t> Scanner<'t> {
         }
         let before = &self.text[root.gap.min(start)..start];
         let outer = before.trim_end_matches(|c: char| is_mark(c) || matches!(c, ' ' | '\t'));
-        let is_introduced = outer.ends_with([':', '：']);
+        let is_introduced = outer.ends_with(INTRODUCING);
         let is_alone = self.roots == 1 && root.has_content && (is_introduced || before.ends_with('`'));
-        let is_struck = before.ends_with("~~") && self.text[end..].starts_with("~~");
+        let is_struck =
+            before.trim_end_matches(' ').ends_with("~~") && self.text[end..].trim_start_matches(' ').starts_with("~~");
         // A quotation of Markdown, often of an earlier message.
         let is_beside = line_of(before).trim() == ">";
         let is_mentioned = is_struck

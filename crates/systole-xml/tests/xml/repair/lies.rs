@@ -113,6 +113,7 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "Not <done/> but <note>a & b</note>",
         "> <note>draft</note>\n\n<note>final & y</note>",
         "~~<note>draft</note>~~ <note>final & y</note>",
+        "~~ <note>draft</note> ~~\n<note>final & y</note>",
     ] {
         let error = run_by(review(), text, Shape::Fragment).expect_err(text);
         assert!(error.to_string().contains("stands amid a sentence"), "{text}: {error}");
@@ -123,6 +124,9 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "Here: <note>a & b</note> Hope that helps!",
         "Here is the note <note>a & b</note>",
         "Sure! <note>a & b</note>\nBye.",
+        "Sure! <note>a & b</note> ...",
+        "I have checked everything. <note>a & b</note> Let me know if you need more.",
+        "Final answer → <note>a & b</note>.",
         "<note>a & b</note> Hope that helps.",
         "Result: <note>a & b</note>.",
         "**Answer:** <note>a & b</note> (see above)",
