@@ -99,8 +99,9 @@ impl SqliteJournal {
     fn shrink(&self) -> Result<(), FileProblem> {
         self.db.flush_prepared_statement_cache();
         self.db.execute_batch("VACUUM")?;
+        let emptied = truncate_log(&self.db);
         self.db.accept_shorter();
-        truncate_log(&self.db)
+        emptied
     }
 
     fn size(&self) -> Result<u64, StoreError> {

@@ -81,6 +81,16 @@ impl Checkpoints {
         Ok(Self { format, durability, pages, seen: 0, next: CHECKPOINT, thread: None, asked: false })
     }
 
+    /// Pages of the log after the last transaction.
+    pub(super) fn pages(&self) -> i32 {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    /// Forgets the length of the log, which was emptied.
+    pub(super) fn forget(&self) {
+        self.pages.store(0, Ordering::Relaxed);
+    }
+
     /// Starts or finishes a checkpoint after a transaction, by the length of the log.
     pub(super) fn after_commit(&mut self, db: &Connection, file: &Held) {
         let pages = self.pages.load(Ordering::Relaxed);
@@ -227,7 +237,7 @@ mod tests {
         }
 
         fn pages(&self) -> i32 {
-            self.db.checkpoints().pages.load(Ordering::Relaxed)
+            self.db.checkpoints().pages()
         }
     }
 

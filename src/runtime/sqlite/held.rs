@@ -31,6 +31,7 @@ use super::format::Format;
 use super::open::LOG;
 use super::place::{beside, judge, place};
 use super::problem::FileProblem;
+use super::wal;
 
 /// Attempts to lock: a process that checks whether a file is in use holds a lock for a moment.
 const TRIES: u32 = 5;
@@ -77,6 +78,8 @@ pub(crate) struct Database {
     file: Held,
     /// Length of the file when it was last looked at.
     len: Cell<u64>,
+    /// Bytes of a page.
+    page: u64,
     /// The log and its index, once the file is open for writing.
     companions: Vec<Companion>,
 }
@@ -252,7 +255,7 @@ impl Drop for Held {
 
 impl Database {
     pub(super) fn new(db: Connection, file: Held) -> Self {
-        Self { checkpoints: None, db, file, len: Cell::default(), companions: Vec::new() }
+        Self { checkpoints: None, db, file, len: Cell::default(), page: 0, companions: Vec::new() }
     }
 
     /// Notes the log and its index, which SQLite has open and keeps until the end of the last connection.
@@ -266,6 +269,8 @@ impl Database {
             Ok(Companion { path, inode: Inode::of(&found), len: Cell::new(found.len()) })
         };
         self.companions = ["-wal", "-shm"].into_iter().map(companion).collect::<io::Result<_>>()?;
+        let page: i64 = self.db.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        self.page = page.cast_unsigned();
         Ok(())
     }
 
@@ -282,8 +287,10 @@ impl Database {
         self.len.set(found);
         for Companion { path, inode, len } in &self.companions {
             let found = inode.len_at(path).ok_or_else(|| FileProblem::Parted { gone: path.clone() })?;
-            // SQLite shortens a log that starts over to the limit.
-            if found < len.get().min(LOG.cast_unsigned()) {
+            // SQLite shortens a log that starts over, but not to less than the limit.
+            let is_log = path.to_string_lossy().ends_with("-wal");
+            let used = if is_log { self.used_of_log() } else { 0 };
+            if found < len.get().max(used).min(LOG.cast_unsigned()) {
                 return Err(FileProblem::Truncated { file: path.clone() });
             }
             len.set(found);
@@ -291,9 +298,16 @@ impl Database {
         Ok(())
     }
 
+    /// Bytes of the log that the transactions of this connection take.
+    fn used_of_log(&self) -> u64 {
+        let pages = self.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.pages());
+        wal::length(u64::try_from(pages).unwrap_or(0), self.page)
+    }
+
     /// Accepts shorter files: they were rewritten.
     pub(crate) fn accept_shorter(&self) {
         self.len.set(0);
+        self.checkpoints.iter().for_each(|checkpoints| checkpoints.forget());
         self.companions.iter().for_each(|companion| companion.len.set(0));
     }
 

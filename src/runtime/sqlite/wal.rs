@@ -42,6 +42,11 @@ impl Cut {
     }
 }
 
+/// Length of a log with that many pages, in bytes; 0 for none.
+pub(super) fn length(pages: u64, page: u64) -> u64 {
+    if pages == 0 { 0 } else { HEADER as u64 + pages * (FRAME as u64 + page) }
+}
+
 /// Finds the part of the log that the next start will drop, if any.
 pub(crate) fn inspect(database: &Path) -> Result<Option<Cut>, FileProblem> {
     let index = Index::read(&beside(database, "-shm"))?;

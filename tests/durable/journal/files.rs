@@ -150,7 +150,8 @@ fn nothing_beside_a_journal_that_is_deleted_lets_another_writer_in() {
 
 #[test]
 fn a_file_or_a_log_that_is_truncated_ends_the_writer() {
-    for (ending, rest) in [("", 0), ("", 4096), ("-wal", 0), ("-wal", 32)] {
+    // Also one byte of the last transaction.
+    for (ending, rest) in [("", 0), ("", 4096), ("-wal", 0), ("-wal", 32), ("-wal", u64::MAX)] {
         for idle in [false, true] {
             let folder = Folder::new();
             let mut store = open(&folder.journal());
@@ -158,6 +159,7 @@ fn a_file_or_a_log_that_is_truncated_ends_the_writer() {
             store.append(&Story::steps(9, 10)).unwrap();
             store.feed().unwrap();
             let file = folder.path().join(format!("organism.journal{ending}"));
+            let rest = rest.min(fs::metadata(&file).unwrap().len() - 1);
             fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(rest).unwrap();
             let ended = if idle { store.tidy(Time::default()).map(drop) } else { store.append(&[Step::default()]) };
             let error = ended.unwrap_err();
