@@ -129,9 +129,9 @@ fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     };
     let in_order = verdict.faults.is_empty();
     if json {
-        print::json(&json!({ "rows": verdict.rows, "faults": verdict.faults, "notes": verdict.notes }))?;
+        print::json(&json!({ "rows": verdict.rows, "faults": verdict.faults }))?;
     } else {
-        for said in verdict.notes.iter().chain(&verdict.faults) {
+        for said in &verdict.faults {
             print::note(Escaped::line(&format!("{}: {said}", journal.display())));
         }
         let verdict = if in_order { "in order" } else { "damaged: restore a copy, or move it away and start anew" };

@@ -17,7 +17,7 @@ use super::records::Redrive;
 use super::retain::horizon;
 use super::row::{Record, load};
 use super::sum::Sums;
-use crate::runtime::sqlite::{FileProblem, inspect};
+use crate::runtime::sqlite::FileProblem;
 
 /// The most faults of a report.
 const MOST: usize = 100;
@@ -30,8 +30,6 @@ pub struct VerifyReport {
     pub rows: u64,
     /// Damage that was found, at most 100 entries; empty if the journal is in order.
     pub faults: Vec<String>,
-    /// Repairs that the next start makes by itself.
-    pub notes: Vec<String>,
 }
 
 impl VerifyReport {
@@ -52,7 +50,6 @@ impl JournalReader {
 
     fn try_verify(&self) -> Result<VerifyReport, FileProblem> {
         let mut check = Check { reader: self, verdict: VerifyReport::default(), total: 0, sums: self.sums() };
-        check.log()?;
         check.pages()?;
         check.rows::<ThreadRecord>()?;
         check.rows::<MessageRecord>()?;
@@ -114,20 +111,6 @@ struct Check<'a> {
 impl Check<'_> {
     fn fault(&mut self, fault: String) {
         self.verdict.faults.push(fault);
-    }
-
-    fn log(&mut self) -> Result<(), FileProblem> {
-        let Some(cut) = inspect(self.reader.db.file().path())? else { return Ok(()) };
-        if self.reader.db.file().writer()?.is_some() {
-            // The end of the log may be in the middle of a write.
-            return Ok(());
-        }
-        // Opening has refused a damaged log already.
-        self.verdict.notes.push(format!(
-            "the last {} bytes of the log were not written whole: the next start cuts them off",
-            cut.bytes
-        ));
-        Ok(())
     }
 
     fn pages(&mut self) -> Result<(), FileProblem> {

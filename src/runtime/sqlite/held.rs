@@ -10,7 +10,7 @@
 //! # One descriptor for each file
 //! When a process closes any descriptor of a file, it loses all its `fcntl` locks on that file, including those of
 //! SQLite (<https://www.sqlite.org/howtocorrupt.html>, section 2.2). So all code that reads such a file shares one
-//! descriptor, which is closed after the last of SQLite's.
+//! descriptor, which is closed after the last of SQLite's. The same holds for the index of the log, which has SQLite's locks.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ use super::format::Format;
 use super::open::LOG;
 use super::place::{beside, judge, place};
 use super::problem::FileProblem;
-use super::wal;
+use super::wal::{self, Cut};
 
 /// Attempts to lock: a process that checks whether a file is in use holds a lock for a moment.
 const TRIES: u32 = 5;
@@ -51,7 +51,8 @@ struct Inode(u64, u64);
 
 struct Entry {
     file: File,
-    /// Further descriptors of the same file, opened while another process renamed files; closed with the first.
+    /// Further descriptors, of the same file, opened while another process renamed files, and of the index of its log; closed
+    /// with the first.
     more: Vec<File>,
     holders: usize,
     /// True if one of the holders has the lock.
@@ -157,6 +158,14 @@ impl Held {
     /// Tells whether the path still leads to the file.
     pub(crate) fn is_in_place(&self) -> bool {
         self.inode.is_at(&self.path)
+    }
+
+    /// Finds the part of the log that the next start will drop, if any.
+    pub(crate) fn inspect(&self) -> Result<Option<Cut>, FileProblem> {
+        let mut index = Vec::new();
+        let cut = wal::inspect(&self.path, &mut index);
+        self.with(|entry| entry.more.append(&mut index));
+        cut
     }
 
     /// Reads the first bytes of the file; returns the number of bytes read.

@@ -26,7 +26,6 @@ pub(crate) use {
 
 pub use problem::FileProblem;
 pub use wal::Cut;
-pub(crate) use wal::inspect;
 
 /// The failures that written data survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -12,7 +12,7 @@ use super::format::Format;
 use super::held::{Database, Held, create};
 use super::place::beside;
 use super::problem::FileProblem;
-use super::wal::{self, Cut};
+use super::wal::Cut;
 
 /// Time limit for a reader that waits for access to the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ impl<T> Opening<'_, T> {
             held = self.create(held)?;
         }
         recognize(&held, self.format)?;
-        let cut = wal::inspect(held.path())?;
+        let cut = held.inspect()?;
         let given_up = |cut: &Cut| self.cut || (cut.short && self.durability == Durability::Process);
         if let Some(cut) = cut.filter(|cut| cut.is_damage() && !given_up(cut)) {
             return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
@@ -185,7 +185,7 @@ pub(crate) fn open_to_read(file: &Path, format: Format, unended: bool) -> Result
     let held = Held::look(file)?;
     recognize(&held, format)?;
     if held.writer()?.is_none()
-        && let Some(cut) = wal::inspect(held.path())?
+        && let Some(cut) = held.inspect()?
     {
         if cut.is_damage() {
             return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });

@@ -48,8 +48,10 @@ pub(super) fn length(pages: u64, page: u64) -> u64 {
 }
 
 /// Finds the part of the log that the next start will drop, if any.
-pub(crate) fn inspect(database: &Path) -> Result<Option<Cut>, FileProblem> {
-    let index = Index::read(&beside(database, "-shm"))?;
+///
+/// `index` gets the open index: when a process closes a descriptor of it, SQLite loses its locks there.
+pub(super) fn inspect(database: &Path, index: &mut Vec<File>) -> Result<Option<Cut>, FileProblem> {
+    let index = Index::read(&beside(database, "-shm"), index)?;
     let file = match File::open(beside(database, "-wal")) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Index::gone(index)),
@@ -74,13 +76,16 @@ struct Index {
 
 impl Index {
     /// Reads the index; `None` if it is incomplete or not a writer's.
-    fn read(path: &Path) -> Result<Option<Self>, FileProblem> {
+    fn read(path: &Path, opened: &mut Vec<File>) -> Result<Option<Self>, FileProblem> {
         /// Two copies of a header, and the number of frames that are written back.
         const LEN: usize = 2 * 48 + 4;
         const VERSION: u32 = 3_007_000;
         let mut bytes = [0; LEN];
         let whole = match File::open(path) {
-            Ok(mut file) => read_full(&mut file, &mut bytes)?,
+            Ok(file) => {
+                opened.push(file);
+                read_full(&mut &opened[opened.len() - 1], &mut bytes)?
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(error.into()),
         };
