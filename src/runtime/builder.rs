@@ -77,7 +77,7 @@ impl Keep {
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
             Self::File { file, durability, retention } => {
                 let options = JournalOptions { durability, retention, ..JournalOptions::new(entropy.secret()) };
-                let mut journal = SqliteJournal::open(&file, &options).map_err(JournalError::from)?;
+                let mut journal = SqliteJournal::open_when_free(&file, &options).map_err(JournalError::from)?;
                 if gateway {
                     takeover = journal.take_over().map_err(JournalError::from)?;
                 }

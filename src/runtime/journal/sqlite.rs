@@ -70,6 +70,20 @@ impl SqliteJournal {
         Ok(journal)
     }
 
+    /// Opens a journal as [`open`](Self::open) does, and waits for a second while another process has it: a command that
+    /// reads the journal of a killed organism takes it for a moment.
+    pub(crate) fn open_when_free(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
+        // Each of them waits for 50 ms.
+        for _ in 1..20 {
+            match Self::open(file, options) {
+                Err(StoreError { problem: FileProblem::InUse { holder }, .. })
+                    if holder != Some(std::process::id()) => {}
+                opened => return opened,
+            }
+        }
+        Self::open(file, options)
+    }
+
     /// The incomplete end of the log that was cut off when the journal was opened.
     pub fn cut(&self) -> Option<Cut> {
         self.cut
