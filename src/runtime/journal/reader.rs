@@ -135,7 +135,7 @@ impl JournalReader {
     /// [`StoreError`] if the file is missing, no journal or unreadable, or if its last steps can't be written.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
         for _ in 0..TRIES {
-            let is_fed = match Self::of(file, open_to_read(file, FORMAT, false)) {
+            let is_torn = match Self::of(file, open_to_read(file, FORMAT, false)) {
                 Ok(reader) if !reader.told(reader.is_left_behind())? => return reader.begin(),
                 Ok(_) => false,
                 Err(StoreError { problem: FileProblem::Unended, .. }) => true,
@@ -145,7 +145,7 @@ impl JournalReader {
             match SqliteJournal::open(file, &options) {
                 // The other process writes them, or is a start, which does that first.
                 Err(StoreError { problem: FileProblem::InUse { .. }, .. }) => std::thread::sleep(PAUSE),
-                Err(StoreError { problem: FileProblem::ReadOnly, .. }) if is_fed => break,
+                Err(StoreError { problem: FileProblem::ReadOnly, .. }) if is_torn => break,
                 Err(StoreError { problem: FileProblem::ReadOnly, .. }) => return Err(FileProblem::Unfed.of(file)),
                 opened => drop(opened?),
             }
