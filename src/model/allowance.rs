@@ -55,8 +55,7 @@ fn affordable(sum: Millionths, price: Millionths) -> u64 {
 }
 
 fn failure(fault: Fault) -> Failure {
-    let fault = Fault { rule: None, ..fault };
-    Failure { message: fault.message.clone(), fault: Some(fault) }
+    Failure::passing(Fault { rule: None, ..fault })
 }
 
 #[cfg(test)]

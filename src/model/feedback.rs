@@ -71,7 +71,7 @@ pub(super) fn gave_up(tries: u32, last: &Fault) -> Failure {
         message.push_str(&format!(": {at}{}", shorten(rule, RULE)));
     }
     let fault = Fault { retryable: true, ..Fault::new(FaultCode::Failed, message) };
-    Failure { message: fault.message.clone(), fault: Some(fault) }
+    Failure::passing(fault)
 }
 
 /// The text of an answer as a turn, which may not be empty.

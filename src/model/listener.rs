@@ -181,5 +181,5 @@ impl Exchange {
 fn failure(unanswered: &Unanswered) -> Failure {
     let fault = Fault::new(FaultCode::ListenerFailed, unanswered.to_string());
     let fault = Fault { retryable: unanswered.is_passing, ..fault };
-    Failure { message: fault.message.clone(), fault: Some(fault) }
+    Failure::passing(fault)
 }

@@ -159,9 +159,7 @@ impl WorkerListener {
         let mut calls = Calls::new(answers);
         let mut records = match Records::of(&context) {
             Ok(records) => records,
-            Err(fault) => {
-                return HandlerOutcome::Failed(Failure { message: fault.message.clone(), fault: Some(fault) });
-            }
+            Err(fault) => return HandlerOutcome::Failed(Failure::passing(fault)),
         };
         let mut attempt = 1;
         loop {
@@ -219,7 +217,5 @@ impl Drop for WorkerListener {
 
 /// Makes a failure of the listener, not of the message.
 fn failed(message: impl Into<Arc<str>>, retryable: bool) -> Failure {
-    let message = message.into();
-    let fault = Fault { retryable, ..Fault::new(FaultCode::ListenerFailed, message.clone()) };
-    Failure { message, fault: Some(fault) }
+    Failure::passing(Fault { retryable, ..Fault::new(FaultCode::ListenerFailed, message) })
 }

@@ -86,5 +86,5 @@ pub(super) fn may_wait(waiters: usize, limit: usize) -> Result<(), Failure> {
     }
     let message = "too many handlers wait for tasks of this listener: submit detached, or try again later";
     let fault = Fault { retryable: true, ..Fault::new(FaultCode::Failed, message) };
-    Err(Failure { message: fault.message.clone(), fault: Some(fault) })
+    Err(Failure::passing(fault))
 }

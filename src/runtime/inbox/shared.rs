@@ -314,5 +314,5 @@ pub(super) fn failure(error: impl Into<JobError>) -> Failure {
             | JobError::Inbox(InboxError::Full { .. } | InboxError::Problem(InboxProblem::Outbox { .. }))
     );
     let fault = Fault { retryable, ..Fault::new(FaultCode::Failed, error.to_string()) };
-    Failure { message: fault.message.clone(), fault: Some(fault) }
+    Failure::passing(fault)
 }

@@ -60,11 +60,11 @@ pub(super) async fn talk(
             Step::Said(Err(why)) => return Run::Lost { why, told: ticket.told },
             Step::Said(Ok(LineEffect::Wrote(Ok(output)))) => return Run::Done(HandlerOutcome::Wrote(output)),
             Step::Said(Ok(LineEffect::Wrote(Err(fault)) | LineEffect::Overdrawn(fault))) => {
-                return Run::Done(HandlerOutcome::Failed(passed_on(fault)));
+                return Run::Done(HandlerOutcome::Failed(Failure::passing(fault)));
             }
             Step::Said(Ok(LineEffect::Failed { text, passes })) => {
                 let fault = passes.and_then(|label| faults.take(&label));
-                let failure = fault.map_or_else(|| Failure::new(text), passed_on);
+                let failure = fault.map_or_else(|| Failure::new(text), Failure::passing);
                 return Run::Done(HandlerOutcome::Failed(failure));
             }
             Step::Said(Ok(LineEffect::Called { label, call: Err(fault) })) => {
@@ -78,7 +78,7 @@ pub(super) async fn talk(
             }
             Step::Said(Ok(LineEffect::Recorded { label, name, value })) => {
                 if let Err(fault) = records.make(label, name, value, context) {
-                    return Run::Done(HandlerOutcome::Failed(passed_on(fault)));
+                    return Run::Done(HandlerOutcome::Failed(Failure::passing(fault)));
                 }
             }
             Step::Said(Ok(LineEffect::Progressed(text))) => context.thread().progress(text),
@@ -114,11 +114,6 @@ impl Faults {
         let at = self.0.iter().position(|(known, _)| known == label)?;
         self.0.remove(at).map(|(_, fault)| fault)
     }
-}
-
-/// The failure of a handler that ends with a fault.
-fn passed_on(fault: Fault) -> Failure {
-    Failure { message: fault.message.clone(), fault: Some(fault) }
 }
 
 async fn next(ticket: &Ticket, calls: &mut Calls, records: &mut Records, context: &RunContext) -> Step {

@@ -371,6 +371,11 @@ impl Failure {
     pub fn new(message: impl Into<Arc<str>>) -> Self {
         Self { message: message.into(), fault: None }
     }
+
+    /// Makes a failure that passes a fault on unchanged.
+    pub fn passing(fault: Fault) -> Self {
+        Self { message: fault.message.clone(), fault: Some(fault) }
+    }
 }
 
 impl<E: std::error::Error + 'static> From<E> for Failure {
