@@ -85,7 +85,7 @@ pub(crate) fn organism(gateway: &str, age: &str) -> String {
 pub(crate) struct Site {
     pub(crate) folder: PathBuf,
     programs: BTreeMap<&'static str, Program>,
-    /// What the organism and its agents are in; it goes on when the organism ends.
+    /// The world of the organism and its agents; it goes on when the organism ends.
     pub(crate) world: World,
     /// The address of the gateway, over all its starts.
     address: Option<SocketAddr>,

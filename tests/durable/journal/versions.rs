@@ -192,7 +192,7 @@ fn version_8_gets_a_table_of_batches() {
     assert_eq!(content(open(&folder.journal()).recover().unwrap()), content(memory.recover().unwrap()));
 }
 
-/// That file is of a process that was killed while three batches were in it.
+/// The file of version 9 is of a process that was killed while three batches were in it.
 #[test]
 fn the_batches_of_version_9_are_counted() {
     let folder = old_file("v9");

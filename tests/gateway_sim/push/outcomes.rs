@@ -1,4 +1,4 @@
-//! What becomes of a message that is pushed.
+//! Outcomes of messages that are pushed.
 
 use std::time::Duration;
 

@@ -225,7 +225,7 @@ pub(super) struct Wildcard {
 }
 
 impl Wildcard {
-    /// What it allows, in words: `any element in namespace urn:o, of those that the schema declares`.
+    /// The elements that it allows, in words: `any element in namespace urn:o, of those that the schema declares`.
     pub(super) fn words(&self, namespaces: &Namespaces, noun: &str) -> String {
         let are_declared = match self.process {
             ProcessContents::Strict => ", of those that the schema declares",

@@ -439,7 +439,7 @@ impl Projection<'_, '_, '_> {
         Some(model::Term::Group(model::Order::Choice, alternatives))
     }
 
-    /// What a wildcard allows, in words.
+    /// The elements or attributes that a wildcard allows, in words.
     fn wildcard(&mut self, wildcard: &Wildcard, noun: &str) -> Option<Box<str>> {
         let words = wildcard.words(&self.components.grammar.namespaces, noun);
         self.spend_on_text(&words, NAME)?;
