@@ -39,9 +39,9 @@ impl Growth {
         Self(Some(Rc::new(State { thread: thread.clone(), clock: clock.clone(), due })))
     }
 
-    /// The time; that of the machine where nothing shows the answer.
-    pub(super) fn now(&self) -> Time {
-        self.0.as_ref().map_or_else(|| Clock::real().now(), |state| state.clock.now())
+    /// Returns the time of the organism; none outside of one.
+    pub(super) fn now(&self) -> Option<Time> {
+        self.0.as_ref().map(|state| state.clock.now())
     }
 
     /// Shows the text so far, unless an event was made a moment before.

@@ -158,7 +158,7 @@ impl Http {
     async fn refused(&self, mut response: Response, growth: &Growth) -> Setback {
         let status = response.status();
         let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let after = header.and_then(|text| retry_after(text, growth.now()));
+        let after = header.and_then(|text| retry_after(text, growth.now()?));
         let passes = status.is_server_error() || PASSING.contains(&status.as_u16());
         let again = if passes { Again::Later(after) } else { Again::Never };
         let message = format!("it answered {status}");

@@ -19,7 +19,6 @@ use super::feedback::{beside_a_reply, feedback, gave_up, nothing_said, said, sev
 use super::prompt::{ModelPrompt, Role};
 use super::router::{Answered, Llm, Unanswered};
 use super::{Completion, Finish, Growth, Provider};
-use crate::runtime::clock::Clock;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use crate::settings::ModelSettings;
 
@@ -106,7 +105,7 @@ impl ModelListener {
     ) -> Result<(Exchange, ModelAnswer), Failure> {
         let only = self.settings.backend.as_ref();
         let prompt = allow(prompt, &self.llm.price(only), context.thread()).await?;
-        let clock = context.thread().clock().unwrap_or_else(Clock::real);
+        let clock = context.thread().clock()?;
         let growth = Growth::of(context.thread(), &clock);
         let asked = self.llm.ask(&self.providers, &prompt, only, &clock, &growth).await;
         let Answered { backend, completion } = asked.map_err(|unanswered| failure(&unanswered))?;

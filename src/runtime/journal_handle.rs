@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use systole_core::core::{CoreId, Input};
 use systole_core::journal::{Journal, JournalError, Step};
+use systole_core::vocab::Time;
 
 use super::breakdown::Breakdown;
-use super::journal::{Durability, JournalFeeder, JournalSender, JournalWriter, Written};
+use super::clock::Clock;
+use super::journal::{Durability, JournalFeeder, JournalSender, JournalWriter, TIDY, Written};
 use super::journal_appender::{Ending, Following, Recoverable};
 use super::link::{Command, Links};
 use super::start::StartError;
@@ -41,25 +43,51 @@ enum Hand {
     /// Writes on the own thread of the shard, since a simulated clock allows no other threads. Steps that belong to no
     /// shard are written when that thread handles its next command, so that the sender goes on before the step is
     /// durable, as elsewhere.
-    Here { journal: Mutex<Box<dyn Journal>>, beside: Mutex<VecDeque<(Step, Written)>>, links: Links },
+    Here { journal: Mutex<OwnJournal>, beside: Mutex<VecDeque<(Step, Written)>>, links: Links },
     /// Writes on a thread of its own.
     Writer { sender: JournalSender, writer: Mutex<Option<JournalWriter>> },
+}
+
+/// A journal that a shard writes, and tidies behind a step.
+struct OwnJournal {
+    journal: Box<dyn Journal>,
+    /// Time of the next search for rows past their retention.
+    tidy: Time,
+}
+
+impl OwnJournal {
+    fn append(&mut self, step: Step) -> Result<(), JournalError> {
+        let now = step.at;
+        self.journal.append(&[step])?;
+        if now >= self.tidy {
+            while self.journal.tidy(now)? {}
+            self.tidy = now.after(TIDY);
+        }
+        Ok(())
+    }
 }
 
 impl JournalHandle {
     /// Writes on the threads of the shards.
     pub(super) fn here(journal: Box<dyn Journal>, links: Links) -> Self {
+        let journal = OwnJournal { journal, tidy: Time::default() };
         Self::new(Hand::Here { journal: Mutex::new(journal), beside: Mutex::default(), links })
     }
 
     /// Writes on a thread of its own, which reports to the shards.
-    pub(super) fn beside(journal: Box<dyn Journal>, durability: Durability, links: Links) -> Result<Self, StartError> {
+    pub(super) fn beside(
+        journal: Box<dyn Journal>,
+        durability: Durability,
+        clock: Clock,
+        links: Links,
+    ) -> Result<Self, StartError> {
         let shards = links.shards().collect();
         let told = move |core: CoreId, written: Result<u64, JournalError>| match written {
             Ok(number) => drop(links.send(core, Command::Core(Input::Appended { number }))),
             Err(error) => links.break_down(Breakdown::Journal(error)),
         };
-        let writer = JournalWriter::start(journal, durability, shards, Box::new(told)).map_err(StartError::Thread)?;
+        let writer = JournalWriter::start(journal, durability, clock, shards, Box::new(told));
+        let writer = writer.map_err(StartError::Thread)?;
         let hand = Hand::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
         Ok(Self::new(hand))
     }
@@ -88,7 +116,7 @@ impl JournalHandle {
     fn write(&self, core: CoreId, number: u64, step: Step) -> Option<Input> {
         match &self.hand {
             Hand::Here { journal, links, .. } => {
-                let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
+                let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(step);
                 match written {
                     Ok(()) => Some(Input::Appended { number }),
                     Err(error) => {
@@ -113,7 +141,7 @@ impl JournalHandle {
         match &self.hand {
             Hand::Here { journal, links, .. } => {
                 self.write_beside();
-                let adopted = journal.lock().unwrap_or_else(PoisonError::into_inner).adopt(&partitions);
+                let adopted = journal.lock().unwrap_or_else(PoisonError::into_inner).journal.adopt(&partitions);
                 adopted.inspect_err(|error| links.break_down(Breakdown::Journal(error.clone())))
             }
             Hand::Writer { sender, .. } => {
@@ -176,7 +204,7 @@ impl JournalHandle {
         let Hand::Here { journal, beside, links } = &self.hand else { return };
         let next = || beside.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         while let Some((step, written)) = next() {
-            let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
+            let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(step);
             match appended {
                 Ok(()) => written(),
                 Err(error) => {
@@ -231,7 +259,7 @@ impl Drop for JournalKeeper {
         }
         self.write_beside();
         let closed = match &self.hand {
-            Hand::Here { journal, .. } => journal.lock().unwrap_or_else(PoisonError::into_inner).close(),
+            Hand::Here { journal, .. } => journal.lock().unwrap_or_else(PoisonError::into_inner).journal.close(),
             Hand::Writer { writer, .. } => {
                 let writer = writer.lock().unwrap_or_else(PoisonError::into_inner).take();
                 writer.map_or(Ok(()), JournalWriter::close)

@@ -156,7 +156,7 @@ impl Organism {
             Some(Opened { journal, durability, recovered, takeover }) => {
                 let journal_handle = match shared.clock.is_simulated() {
                     true => JournalHandle::here(journal, shared.links.clone()),
-                    false => JournalHandle::beside(journal, durability, shared.links.clone())?,
+                    false => JournalHandle::beside(journal, durability, shared.clock.clone(), shared.links.clone())?,
                 };
                 (Some(JournalKeeper::of(journal_handle)), Some(recovered), takeover)
             }

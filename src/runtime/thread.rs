@@ -235,9 +235,14 @@ impl Thread {
         self.record("random", async { Entropy::Real.bits() }).await
     }
 
-    /// Returns the clock of the organism, on the thread of its shard.
-    pub(crate) fn clock(&self) -> Option<Clock> {
-        ShardContext::here(self.key.shard_context).map(|shard_context| shard_context.clock.clone())
+    /// Returns the clock of the organism.
+    ///
+    /// # Errors
+    /// [`Failure`] outside of the thread of the organism's shard.
+    pub(crate) fn clock(&self) -> Result<Clock, Failure> {
+        let shard_context = ShardContext::here(self.key.shard_context);
+        let clock = shard_context.map(|shard_context| shard_context.clock.clone());
+        clock.ok_or_else(|| Failure::new("the handler runs outside of its organism"))
     }
 
     /// Awaits the reply to a request.

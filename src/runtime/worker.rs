@@ -113,7 +113,7 @@ impl WorkerListener {
 
     /// Returns the process with the fewest messages; starts another one if all have some and the limit allows it.
     fn connection(self: &Rc<Self>, context: &RunContext) -> Result<Rc<Connection>, Failure> {
-        let clock = context.thread().clock().unwrap_or_else(Clock::real);
+        let clock = context.thread().clock()?;
         self.running.borrow_mut().retain(|running| !running.connection.has_ended());
         let running = self.running.borrow();
         let count = running.len();

@@ -1,5 +1,7 @@
 //! The calls of the gateway, row by row of their table.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::kit::{Site, Stream, Who, ask, envelope, reply, text};
@@ -10,6 +12,22 @@ fn place(sent: &Value) -> String {
 
 fn answered(who: &Who, sent: &Value) -> Value {
     who.until(&place(sent), |known| known["reply"].is_object())
+}
+
+#[test]
+fn an_ended_message_is_forgotten_past_its_retention() {
+    let site = Site::with("requests: 1000000", "1h");
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let sent = ada.send(1).is(202).json();
+    let leased = worker.lease("worker", "{}");
+    worker.post(&format!("/v1/messages/{}/reply", text(&leased[0]["id"])), &reply("one")).is(202);
+    answered(&ada, &sent);
+    site.advance(Duration::from_secs(45 * 60));
+    ada.send(2).is(202);
+    ada.get(&place(&sent)).is(200);
+    site.advance(Duration::from_secs(30 * 60));
+    ada.send(3).is(202);
+    ada.get(&place(&sent)).problem(404, "not_found");
 }
 
 #[test]

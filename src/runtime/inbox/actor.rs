@@ -18,11 +18,9 @@ use super::outbox::send;
 use super::place::{Place, may_wait};
 use super::shared::{Shared, Written, failure};
 use crate::runtime::accepts::AsActor;
-use crate::runtime::clock::Clock;
 use crate::runtime::contract::ContractBuilder;
 use crate::runtime::delivery::Delivery;
 use crate::runtime::response::{Response, call_to, none, reply_any};
-use crate::runtime::thread::Thread;
 
 /// Concurrency slots besides those of handlers that wait for tasks.
 pub(super) const SLOTS: u32 = 64;
@@ -117,7 +115,7 @@ impl<I: Inboxes> Handler<Delivery<Boot>> for JobActor<I> {
     fn handle(&mut self, boot: Delivery<Boot>, _: &mut Context<Self>) -> Self::Result {
         let shared = self.shared.clone();
         Box::pin(async move {
-            let clock = clock(boot.thread())?;
+            let clock = boot.thread().clock()?;
             send(&shared, boot.thread(), &clock).await;
             Ok(none())
         })
@@ -132,7 +130,7 @@ impl<I: Inboxes> Handler<Delivery<Submit>> for JobActor<I> {
         let submitted = self.submit(&submit).and_then(|(submitted, written)| {
             let place = (!submit.detached).then(|| {
                 let submitter = InboxPrincipal::new(submit.from().clone());
-                Ok::<_, Failure>(Place::take(self.shared.clone(), clock(submit.thread())?, submitted.id, submitter))
+                Ok::<_, Failure>(Place::take(self.shared.clone(), submit.thread().clock()?, submitted.id, submitter))
             });
             Ok((submitted, written, place.transpose()?))
         });
@@ -155,7 +153,7 @@ async fn wait<I: Inboxes>(
     place: &Place<I>,
     id: TaskId,
 ) -> Response {
-    let clock = clock(submit.thread())?;
+    let clock = submit.thread().clock()?;
     let submitter = submit.from();
     let mut asked = 0;
     loop {
@@ -264,8 +262,4 @@ impl<I: Inboxes> Handler<Delivery<List>> for JobActor<I> {
 fn size(task: &Task) -> usize {
     const ATTRIBUTES: usize = 512;
     ATTRIBUTES + task.description.len()
-}
-
-fn clock(thread: &Thread) -> Result<Clock, Failure> {
-    thread.clock().ok_or_else(|| Failure::new("the job runs outside of its organism"))
 }

@@ -133,7 +133,7 @@ impl<I: Inboxes> Shared<I> {
             Noted::Before(value) => return Ok((value, Written::default())),
             Noted::Not(page) => page,
         };
-        let now = thread.clock().ok_or_else(|| Failure::new("the job runs outside of its organism"))?.now();
+        let now = thread.clock()?.now();
         self.change(|kept| {
             let (change, value) = act(&mut kept.inboxes, now)?;
             let note = page.write(&value)?;

@@ -58,7 +58,7 @@ pub use reader::{ConversationEntry, HistoryEntry, HistoryRecord, JournalReader, 
 pub use sqlite::SqliteJournal;
 pub use takeover::Takeover;
 pub use verify::VerifyReport;
-pub(crate) use writer::{JournalFeeder, JournalSender, JournalWriter, Written};
+pub(crate) use writer::{JournalFeeder, JournalSender, JournalWriter, TIDY, Written};
 
 /// File, durability and retention of an organism's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use crate::runtime::clock::Clock;
 /// Time for which a writer that has just written waits for more steps, where each transaction waits for the disk.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// Interval in which an idle writer looks for rows that are past their retention.
-const TIDY: Duration = Duration::from_secs(60);
+/// Interval in which a writer that is idle looks for rows past their retention.
+pub(crate) const TIDY: Duration = Duration::from_secs(60);
 
 /// Callback for written steps: a core with the number of its last written step, or with the error after which none
 /// will be written.
@@ -114,22 +114,24 @@ impl JournalFeeder {
 }
 
 impl JournalWriter {
-    /// Starts the thread for a recovered journal and these cores, which hear of an error.
+    /// Starts the thread for a recovered journal and these cores, which hear of an error. Retention goes by `clock`.
     ///
     /// # Errors
     /// The system's error, if no thread can be started.
     pub(crate) fn start(
         journal: Box<dyn Journal>,
         durability: Durability,
+        clock: Clock,
         cores: Vec<CoreId>,
         told: Told,
     ) -> io::Result<Self> {
-        Self::start_tidying(journal, durability, cores, told, TIDY)
+        Self::start_tidying(journal, durability, clock, cores, told, TIDY)
     }
 
     fn start_tidying(
         journal: Box<dyn Journal>,
         durability: Durability,
+        clock: Clock,
         cores: Vec<CoreId>,
         told: Told,
         every: Duration,
@@ -139,7 +141,6 @@ impl JournalWriter {
             Durability::Power => GATHER,
         };
         let queue = Arc::new(Queue::new(Pen::new(journal, cores, told), gather.is_zero()));
-        let clock = Clock::real();
         let tidy = Tidy { every, next: clock.now() };
         let work = Work { queue: queue.clone(), gather, clock, tidy };
         let thread = std::thread::Builder::new().name("journal".into()).spawn(move || work.run())?;
@@ -244,7 +245,7 @@ mod tests {
         let (tell, answers) = channel();
         let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
         let shards = vec![CoreId(0), CoreId(1)];
-        (JournalWriter::start(Box::new(journal), durability, shards, told).unwrap(), answers)
+        (JournalWriter::start(Box::new(journal), durability, Clock::real(), shards, told).unwrap(), answers)
     }
 
     fn step(message: u64) -> Step {
@@ -407,7 +408,8 @@ mod tests {
         let journal = Box::new(Untidy { asked, more: 0 });
         let shards = vec![CoreId(0), CoreId(1)];
         let every = Duration::from_millis(1);
-        let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
+        let (durability, clock) = (Durability::Process, Clock::real());
+        let writer = JournalWriter::start_tidying(journal, durability, clock, shards, told, every).unwrap();
         std::thread::scope(|scope| {
             for (shard, inbox) in (0..).map(CoreId).zip(inboxes) {
                 let sender = writer.sender();
@@ -471,7 +473,8 @@ mod tests {
             let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
             let journal = Box::new(Untidy { asked, more: 3 });
             let shards = vec![CoreId(0)];
-            let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
+            let (durability, clock) = (Durability::Process, Clock::real());
+            let writer = JournalWriter::start_tidying(journal, durability, clock, shards, told, every).unwrap();
             let times: Vec<_> = tidied.iter().take(times).collect();
             assert!(times.is_sorted(), "{times:?}");
             writer.sender().send(CoreId(0), 1, step(1));
