@@ -374,11 +374,19 @@ fn usage_and_cost_are_told() {
     let llm = Llm::new(Strategy::Failover).backend(backend("main").price(price), move || factory.clone());
     let mut kit = Kit::start(planner(&llm, settings())).unwrap();
     plan(&kit, "go").unwrap();
-    let told: Vec<_> = kit
-        .events()
+    let events = kit.events();
+    let delivered: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::Delivered { message, .. } => Some(message),
+            _ => None,
+        })
+        .collect();
+    let told: Vec<_> = events
         .into_iter()
         .filter_map(|event| match event.kind {
-            EventKind::ModelAnswered { by, backend, model, usage, text } => {
+            EventKind::ModelAnswered { by, message, backend, model, usage, text } => {
+                assert_eq!(delivered, [message]);
                 Some((event.path.to_string(), format!("{by} {backend} {model} {usage}: {text}")))
             }
             _ => None,

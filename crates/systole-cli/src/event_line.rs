@@ -47,7 +47,7 @@ impl fmt::Display for EventLine<'_> {
             }
             EventKind::Progress { by, text } => write!(f, "{by} goes on: {}", one_line(text)),
             EventKind::ModelWrites { by, text } => write!(f, "a model writes for {by}: {}", one_line(text)),
-            EventKind::ModelAnswered { by, backend, model, usage, text } => {
+            EventKind::ModelAnswered { by, backend, model, usage, text, .. } => {
                 write!(f, "{model} at {backend} answered {by}: {usage}: {}", shorten(&one_line(text), SHOWN))
             }
             EventKind::Faulted { fault, misroute } => {
@@ -107,10 +107,11 @@ pub(super) fn to_json(event: &Event) -> Value {
         }
         EventKind::Progress { by, text } => ("progress", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelWrites { by, text } => ("model-writes", json!({ "by": by.as_str(), "text": &**text })),
-        EventKind::ModelAnswered { by, backend, model, usage, text } => (
+        EventKind::ModelAnswered { by, message, backend, model, usage, text } => (
             "model-answered",
             json!({
                 "by": by.as_str(),
+                "message": message.to_string(),
                 "backend": &**backend,
                 "model": &**model,
                 "input_tokens": usage.input,

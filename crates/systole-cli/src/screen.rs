@@ -531,6 +531,7 @@ mod tests {
             EventKind::ModelWrites { by: by.clone(), text: HOSTILE.into() },
             EventKind::ModelAnswered {
                 by,
+                message,
                 backend: HOSTILE.into(),
                 model: HOSTILE.into(),
                 usage,

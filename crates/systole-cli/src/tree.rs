@@ -173,7 +173,8 @@ mod tests {
         tree.apply(&event(1, planner, EventKind::ModelWrites { by: by.clone(), text: long.into() }));
         assert_eq!(tree.render(10, 80)[1], format!("└ planner  task  …{}end", "x".repeat(SHOWN - 3)));
         let usage = systole_core::core::Usage::default();
-        let answered = EventKind::ModelAnswered { by, backend: "b".into(), model: "m".into(), usage, text: "t".into() };
+        let (message, text) = (MessageId::from_uuid(Uuid::nil()), "t".into());
+        let answered = EventKind::ModelAnswered { by, message, backend: "b".into(), model: "m".into(), usage, text };
         tree.apply(&event(1, planner, answered));
         assert_eq!(tree.render(10, 80)[1], "└ planner  task");
     }

@@ -66,12 +66,27 @@ pub(super) fn said_ids(reader: &JournalReader, thread: &ThreadEntry) -> Result<V
     Ok(said.into_iter().filter_map(|entry| Line::of(entry, String::new()).id).collect())
 }
 
+/// Returns the tokens and the cost of the answers that a thread has had from models; none if it has asked none.
+pub(super) fn usage(reader: &JournalReader, thread: &ThreadEntry) -> Result<Option<Usage>, Failure> {
+    let said = reader.said(&thread.record).map_err(Failure::store)?;
+    let of = |entry: HistoryEntry| match entry.said {
+        HistoryRecord::Recorded(note) => answer(&note).map(|(usage, _)| usage),
+        _ => None,
+    };
+    Ok(said.into_iter().filter_map(of).reduce(Usage::plus))
+}
+
+/// Parses a note on a request to a model: what the answer used, and the whole.
+fn answer(note: &NoteRecord) -> Option<(Usage, Value)> {
+    let mut note: Value = serde_json::from_str(&note.value).ok()?;
+    let value = note.get_mut("value")?.take();
+    Some((serde_json::from_value(value.get("usage")?.clone()).ok()?, value))
+}
+
 /// A request to a model and its answer, as a person reads them.
 fn exchange(note: &NoteRecord) -> Option<String> {
-    let note: Value = serde_json::from_str(&note.value).ok()?;
-    let value = note.get("value")?;
+    let (usage, value) = answer(note)?;
     let text = |field: &str| value.get(field).and_then(Value::as_str);
-    let usage: Usage = serde_json::from_value(value.get("usage")?.clone()).ok()?;
     let unfinished = value.get("unfinished").map_or_else(String::new, |why| format!(", unfinished: {why}"));
     let (backend, model) = (text("backend")?, text("model")?);
     Some(format!(

@@ -8,7 +8,7 @@ use systole::runtime::journal::ThreadEntry;
 use systole_core::journal::{BudgetRecord, Number, Owner};
 use systole_core::vocab::{Name, ThreadPath};
 
-use super::{Journal, Sought, conversation, owner, state};
+use super::{Journal, Sought, conversation, owner, show, state};
 use crate::columns::moment;
 use crate::event_line::budget_json;
 use crate::failure::Failure;
@@ -61,13 +61,15 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
     let of_whole = sought.and(threads.first()).map(|root| root.record.id);
     let budgets = reader.budgets(of_whole).map_err(Failure::store)?;
     let budget = |thread: &ThreadEntry| budgets.get(&thread.record.number);
+    // All open threads may be a million, and each has a history.
+    let usage = |thread: &ThreadEntry| sought.map_or(Ok(None), |_| show::usage(&reader, thread));
     let tree = Threads::new(&threads);
     let waiting = |thread: &ThreadEntry| waiting.get(&thread.record.number).copied().unwrap_or(0);
     if of.json {
         let parent =
             |thread: &ThreadEntry| tree.by_number.get(&thread.record.parent?).map(|up| up.record.id.to_string());
         let value = |thread: &ThreadEntry| {
-            json!({
+            Ok(json!({
                 "id": thread.record.id.to_string(),
                 "parent": parent(thread),
                 "path": tree.path(thread).to_string(),
@@ -76,9 +78,10 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
                 "closed": thread.closed.map(|time| time.to_string()),
                 "waiting": waiting(thread),
                 "budget": budget(thread).map(|record| budget_json(&record.budget, &record.spent)),
-            })
+                "usage": usage(thread)?,
+            }))
         };
-        print::json(&threads.iter().map(value).collect())?;
+        print::json(&threads.iter().map(value).collect::<Result<_, Failure>>()?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = Page::new();
@@ -95,9 +98,10 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
         };
         let spent = budget(thread)
             .map_or_else(String::new, |BudgetRecord { budget, spent, .. }| format!(", spent {}", spent.of(budget)));
+        let used = usage(thread)?.map_or_else(String::new, |usage| format!(", asked models: {usage}"));
         let since = moment(thread.closed.unwrap_or(thread.opened));
         let (name, id) = (label(thread), thread.record.id);
-        page.line(format_args!("{fork}{name}  {id}  {} since {since}{messages}{spent}", state(thread)))?;
+        page.line(format_args!("{fork}{name}  {id}  {} since {since}{messages}{spent}{used}", state(thread)))?;
         let children = tree.children.get(&thread.record.number).map_or(&[][..], Vec::as_slice);
         for (at, child) in children.iter().enumerate().rev() {
             let (fork, deeper) = if at + 1 == children.len() { ("└ ", "  ") } else { ("├ ", "│ ") };

@@ -717,6 +717,13 @@ fn a_budget_ends_two_models_that_answer_each_other_also_after_a_kill() {
     let json: Vec<Value> = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json[0]["budget"]["tokens"], json!({ "spent": tokens, "most": 100_000 }));
     assert_eq!(json[1]["budget"], Value::Null, "the writer has none of its own");
+    // Each thread has what its own requests used, together what the conversation spent.
+    let used =
+        |thread: &Value| ["input", "output"].iter().map(|way| thread["usage"][way].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(json[0]["usage"], Value::Null, "the client asks no model");
+    assert!(used(&json[1]) > 0, "{json:?}");
+    assert_eq!(json[1..].iter().map(used).sum::<u64>(), tokens, "{json:?}");
+    assert_eq!(rest.matches("asked models: ").count(), json.len() - 1, "{tree}");
 
     // A fork has the budget, and has spent nothing of it.
     let shown = folder.systole(&["thread", "show", &root, "--json"]);

@@ -113,6 +113,8 @@ pub enum EventKind {
     ModelAnswered {
         /// The listener.
         by: Name,
+        /// The message that the listener handles.
+        message: MessageId,
         /// Name of the backend.
         backend: Arc<str>,
         /// The model, as the provider names it.

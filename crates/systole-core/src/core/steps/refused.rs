@@ -106,13 +106,13 @@ impl Core {
         self.charge_usage(id, answer.usage);
         let Some(invocation) = self.invocations.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
-        let by = self.setup.blueprint.contract(invocation.listener).name.clone();
+        let (by, message) = (self.setup.blueprint.contract(invocation.listener).name.clone(), invocation.message);
         let ModelAnswer { backend, model, usage, text, fault } = answer;
-        let answered =
-            || EventKind::ModelAnswered { by: by.clone(), backend, model, usage, text: shown(text.as_bytes()) };
+        let output = || shown(text.as_bytes());
+        let answered = || EventKind::ModelAnswered { by: by.clone(), message, backend, model, usage, text: output() };
         self.tree.event(thread, &mut self.out, answered);
         if let Some(fault) = fault {
-            self.tree.event(thread, &mut self.out, || EventKind::Refused { by, output: shown(text.as_bytes()), fault });
+            self.tree.event(thread, &mut self.out, || EventKind::Refused { by, output: output(), fault });
         }
     }
 }
