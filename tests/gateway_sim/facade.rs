@@ -225,20 +225,11 @@ fn canvas(page: &Value) -> Vec<&str> {
 fn calls_without_a_durable_effect_can_be_dropped() {
     let site = Site::new();
     let registration = json!({ "id": "scout", "agent_card": { "name": "scout" }, "delivery_mode": "poll" });
-    let get = |path: &str| Row::post("scout", path, Value::Null, &[200]).of(Method::GET);
     let rows = [
         Row::post("scout", "/registry/register", registration, &[200]),
         Row::post("scout", "/registry/heartbeat", json!({ "workspace_id": "scout" }), &[200]),
-        get("/registry/discover/mate"),
-        get("/registry/scout/peers"),
-        get("/workspaces/scout/state"),
-        get("/workspaces/scout/secrets/values"),
-        get("/workspaces/scout/plugins"),
-        get("/workspaces/scout/files"),
-        get("/workspaces/scout/activity?since_secs=60"),
         Row::post("scout", "/workspaces/scout/activity", json!({}), &[404]),
         Row::post("scout", "/workspaces/scout/plugins", json!({}), &[404]),
-        Row::post("scout", "/workspaces/scout/plugins/x/download", Value::Null, &[404]).of(Method::GET),
     ];
     for row in rows {
         row.shows_nothing(&site);

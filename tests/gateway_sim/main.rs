@@ -3,10 +3,12 @@
 
 mod broken;
 mod calls;
+mod cost;
 mod cursors;
 mod cut;
 mod delegate;
 mod edge;
+mod every;
 mod facade;
 mod gone;
 mod guard;

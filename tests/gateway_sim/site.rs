@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::future::poll_fn;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::http::{Method, Request, StatusCode};
 use serde_json::Value;
 use systole::core::{ClientContract, Contract, Routing};
@@ -202,6 +203,11 @@ impl Site {
         fs::remove_file(self.folder.join("x.journal")).unwrap();
     }
 
+    /// The folder of the journal, `x.journal`.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(crate) fn kit(&self) -> &Kit {
         self.kit.as_ref().unwrap()
     }
@@ -230,6 +236,29 @@ impl Site {
     pub(crate) fn cut_call(&self, call: &Call<'_>, polls: usize) -> (Option<Answer>, Self) {
         let (answer, folder) = self.cut_then(call, polls, || self.copy());
         (answer, self.at(folder))
+    }
+
+    /// Opens a stream and reads frames of it, and gives up after so many polls in all: the frames by then.
+    pub(crate) fn cut_stream(&self, who: &str, path: &str, polls: usize) -> String {
+        let request = self.request(&Call { who, method: Method::GET, path, key: None, body: "" });
+        let read = self.kit().block_on(async {
+            let mut read = String::new();
+            let router = self.router.clone();
+            let mut reading = Box::pin(async {
+                let mut body = router.oneshot(request).await.unwrap().into_body();
+                while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+                    read += &String::from_utf8(frame.unwrap().into_data().unwrap().into()).unwrap();
+                }
+            });
+            for _ in 0..polls {
+                assert!(poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await.is_pending(), "a stream goes on");
+                tokio::task::yield_now().await;
+            }
+            drop(reading);
+            read
+        });
+        self.kit().settle();
+        read
     }
 
     /// Calls, gives up after so many polls, and does something at that moment.

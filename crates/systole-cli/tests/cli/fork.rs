@@ -272,6 +272,7 @@ fn an_edited_answer_is_handed_to_the_handler_and_what_came_before_is_not_asked_a
     // The first conversation is unchanged, and the fork is a conversation like any other.
     let (_, out, _) = folder.said(&["thread", "list", "--journal", "a.journal"]);
     assert_eq!(out.lines().count(), 3, "{out}");
+    assert!(!out.contains(" open "), "{out}");
     let (_, out, _) = folder.said(&["thread", "show", &fork, "--journal", "a.journal"]);
     assert!(out.contains("awaited answer") && out.contains("never"), "{out}");
     assert_eq!(folder.said(&["journal", "verify", "a.journal"]).0, 0);

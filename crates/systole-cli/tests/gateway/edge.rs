@@ -284,6 +284,38 @@ fn whoever_holds_all_descriptors_without_a_token_gives_them_up() {
     assert!(site.log().contains("no connection can be accepted: idle ones are closed"), "{}", site.log());
 }
 
+/// An organism whose listener is a command, for more strangers than it has descriptors.
+const COMMAND: &str = r#"organism: { name: scarce }
+durability: process
+gateway: { listen: "127.0.0.1:0", requests: 1000000 }
+clients:
+  - { name: ada, calls: ["{urn:t}ask"] }
+listeners:
+  - name: worker
+    command: [sh, -c, "cat >/dev/null; echo '<answer xmlns=\"urn:t\">one</answer>'"]
+    schemas: [t.xsd]
+    accepts: ["{urn:t}ask"]
+    replies: ["{urn:t}answer"]
+"#;
+
+#[test]
+fn strangers_take_no_descriptors_from_commands() {
+    let mut site = Site::idle(COMMAND);
+    // The soft limit alone would leave none for anything: the program raises it to the hard one.
+    site.start_under("ulimit -S -n 40 && ulimit -H -n 200");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", site.pid())).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(files.split_whitespace().skip(3).take(2).collect::<Vec<_>>(), ["200", "200"], "{files}");
+    let ada = site.party("ada");
+    let _strangers: Vec<_> = (0..300).map(|_| site.who("").connect()).collect();
+    // Half of so few stay for files and commands.
+    assert!((50..=100).contains(&site.metric("systole_gateway_connections")), "{}", site.log());
+    for number in 0..20 {
+        let answer = ada.post("/v1/messages?wait=60", &ask(number)).is(200);
+        assert!(answer.body.contains(">one</answer>"), "{answer:?}");
+    }
+}
+
 #[test]
 fn the_bodies_of_one_principal_are_bounded_together() {
     let site = Site::with("requests: 1000000, bodies_per_principal: 1MiB", "7d");

@@ -93,7 +93,20 @@ impl Site {
     /// Runs the organism with more arguments.
     pub(crate) fn start_with(&mut self, args: &[&str]) {
         let args = [&["run", "organism.yaml"], args].concat();
-        let mut process = self.systole(&args).stdin(Stdio::null()).spawn().unwrap();
+        self.begin(self.systole(&args));
+    }
+
+    /// Runs the organism behind a command of a shell, such as one that limits it.
+    pub(crate) fn start_under(&mut self, shell: &str) {
+        let mut command = Command::new("sh");
+        let script = format!("{shell} && exec \"$0\" run organism.yaml");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_systole")]);
+        command.current_dir(&self.folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.begin(command);
+    }
+
+    fn begin(&mut self, mut command: Command) {
+        let mut process = command.stdin(Stdio::null()).spawn().unwrap();
         let said = BufReader::new(process.stderr.take().unwrap());
         let (tell, told) = channel();
         // The process must not wait for the test to read.
@@ -123,6 +136,11 @@ impl Site {
         prlimit(Some(Pid::from_child(self.process.as_ref().unwrap())), what, limit).unwrap();
     }
 
+    /// The id of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.as_ref().unwrap().id()
+    }
+
     /// The log of the process since it listens.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
@@ -143,10 +161,14 @@ impl Site {
         told.recv_timeout(PATIENCE).expect("the process goes on")
     }
 
-    /// Ends the process in order.
+    /// Ends the process in order: at once, whatever waits, and without a word of threads that stay open.
+    #[track_caller]
     pub(crate) fn stop(&mut self) {
+        let before = self.log().len();
         self.terminate();
-        self.ended();
+        assert_eq!(self.ended(), Some(0), "{}", self.log());
+        let log = self.log();
+        assert!(log[before..].lines().all(|line| !line.ends_with(" closed")), "{log}");
     }
 
     /// Tells the process to end in order.

@@ -36,7 +36,13 @@ echo '<answer xmlns="urn:t">done</answer>'
 const WAITING: &str = "/v1/mailboxes/worker/messages";
 
 /// The ways in which the process ends.
-const ENDS: [fn(&mut Site); 2] = [Site::kill, Site::stop];
+const ENDS: [fn(&mut Site); 2] = [Site::kill, terminated];
+
+/// Ends the process in order. A command that runs on makes its exit code 1, once its time is over.
+fn terminated(site: &mut Site) {
+    site.terminate();
+    assert!(matches!(site.ended(), Some(0 | 1)), "{}", site.log());
+}
 
 /// A site with two shards.
 fn site() -> (Site, Who, Who) {

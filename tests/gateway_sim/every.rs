@@ -1,0 +1,112 @@
+//! Every call of the two API descriptions, so that a new one can't be forgotten: those that read are dropped after any
+//! number of polls here, and for each of the others the test that drops it is named.
+
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::site::{Site, answer, ask, text};
+use crate::table::Row;
+
+const DESCRIPTIONS: [&str; 2] =
+    [include_str!("../../src/gateway/http/openapi.json"), include_str!("../../src/molecule/openapi.json")];
+
+/// The calls that are not dropped by `calls_that_read`, each with the test that drops it.
+const DROPPED: [(&str, &str); 41] = [
+    ("delete /v1/jobs/{job}", "a_job_that_is_registered_and_one_that_is_removed"),
+    ("delete /v1/mailboxes/{mailbox}/dead", "a_dead_letter_that_is_deleted"),
+    ("delete /v1/sessions/{session}", "the_end_of_a_session_frees_what_it_had"),
+    ("get /v1/mailboxes/{mailbox}/messages", "a_cursor_that_passes_a_message"),
+    ("get /v1/mailboxes/{mailbox}/stream", "a_stream"),
+    ("get /workspaces/{id}/activity", "a_cursor_that_skips_a_row"),
+    ("post /registry/heartbeat", "calls_without_a_durable_effect_can_be_dropped"),
+    ("post /registry/register", "calls_without_a_durable_effect_can_be_dropped"),
+    ("post /v1/jobs/{job}/tasks", "a_task_that_is_submitted"),
+    ("post /v1/listeners", "calls_that_show_nothing_can_be_dropped"),
+    ("post /v1/listeners/{name}/heartbeat", "calls_that_show_nothing_can_be_dropped"),
+    ("post /v1/listeners/{name}/pause", "a_pause_and_its_end"),
+    ("post /v1/listeners/{name}/resume", "a_pause_and_its_end"),
+    ("post /v1/mailboxes/{mailbox}/dead/redrive", "a_dead_letter_that_is_driven_again"),
+    ("post /v1/mailboxes/{mailbox}/lease", "a_lease_that_nobody_hears_of_ends"),
+    ("post /v1/mailboxes/{mailbox}/messages/{id}/ack", "an_end_without_a_reply_happens_once"),
+    ("post /v1/mailboxes/{mailbox}/messages/{id}/extend", "a_longer_lease"),
+    ("post /v1/mailboxes/{mailbox}/messages/{id}/hold", "a_hold_that_nobody_hears_of_can_be_answered"),
+    ("post /v1/mailboxes/{mailbox}/messages/{id}/nack", "a_message_given_back"),
+    ("post /v1/mailboxes/{mailbox}/messages/{id}/term", "an_end_without_a_reply_happens_once"),
+    ("post /v1/messages", "a_message_whose_sender_hangs_up_is_sent_once"),
+    ("post /v1/messages/{id}/fail", "a_failure"),
+    ("post /v1/messages/{id}/reply", "a_reply_whose_listener_hangs_up_reaches_its_caller_once"),
+    ("post /v1/sessions/{session}/call", "a_call_of_a_session_leaves_each_note_with_the_session_or_with_nobody"),
+    ("post /v1/sessions/{session}/confirm", "a_confirmation"),
+    ("post /v1/sessions/{session}/heartbeat", "calls_that_show_nothing_can_be_dropped"),
+    ("post /v1/tasks/{id}/accept", "what_is_done_to_a_task"),
+    ("post /v1/tasks/{id}/artifact", "what_is_done_to_a_task"),
+    ("post /v1/tasks/{id}/cancel", "what_is_done_to_a_task"),
+    ("post /v1/tasks/{id}/complete", "what_is_done_to_a_task"),
+    ("post /v1/tasks/{id}/fail", "what_is_done_to_a_task"),
+    ("post /v1/tasks/{id}/input", "what_is_done_to_a_task"),
+    ("post /v1/tasks/{id}/input-required", "what_is_done_to_a_task"),
+    ("post /v1/tasks/{id}/progress", "what_is_done_to_a_task"),
+    ("post /v1/tasks/{id}/reject", "what_is_done_to_a_task"),
+    ("post /workspaces/{id}/a2a", "a_text_that_opens_a_conversation"),
+    ("post /workspaces/{id}/activity", "calls_without_a_durable_effect_can_be_dropped"),
+    ("post /workspaces/{id}/delegate", "a_task_for_a_peer"),
+    ("post /workspaces/{id}/notify", "an_answer_to_a_person_that_names_its_row"),
+    ("post /workspaces/{id}/plugins", "calls_without_a_durable_effect_can_be_dropped"),
+    ("put /v1/jobs/{job}", "a_job_that_is_registered_and_one_that_is_removed"),
+];
+
+/// The calls of both descriptions: the method, a space and the path.
+fn described() -> BTreeSet<String> {
+    let mut calls = BTreeSet::new();
+    for description in DESCRIPTIONS {
+        let description: Value = serde_json::from_str(description).unwrap();
+        for (path, methods) in description["paths"].as_object().unwrap() {
+            let methods = methods.as_object().unwrap().keys().filter(|key| *key != "parameters");
+            calls.extend(methods.map(|method| format!("{method} {path}")));
+        }
+    }
+    calls
+}
+
+#[test]
+fn calls_that_read() {
+    let site = Site::new();
+    site.post("ada", "/v1/sessions/s/call", None, &ask(1)).is(202);
+    let sent = site.ask(2);
+    let leased = site.lease("{}");
+    site.post("worker", &format!("/v1/messages/{}/reply", text(&leased[0]["id"])), None, &answer("one")).is(202);
+    let body = json!({ "description": "look" }).to_string();
+    let task = text(&site.post("ada", "/v1/jobs/reviews/tasks", None, &body).is(201)["id"]);
+    let named: BTreeSet<String> = DROPPED.iter().map(|(call, _)| (*call).to_owned()).collect();
+    let reads: Vec<_> = described().into_iter().filter(|call| !named.contains(call)).collect();
+    assert!(reads.len() > 15, "{reads:?}");
+    for call in reads {
+        let path = call.strip_prefix("get ").unwrap_or_else(|| panic!("no test that drops it is named: {call}"));
+        let (who, id) = match path {
+            _ if path.starts_with("/v1/messages/") => ("ada", sent.as_str()),
+            _ if path.starts_with("/v1/mailboxes/") || path.ends_with("/inbox.md") => ("worker", ""),
+            _ if path.starts_with("/v1/") => ("ada", task.as_str()),
+            _ => ("scout", "scout"),
+        };
+        let parameters =
+            [("{id}", id), ("{job}", "reviews"), ("{mailbox}", "worker"), ("{session}", "s"), ("{name}", "x")];
+        let path = parameters.iter().fold(path.to_owned(), |path, (name, value)| path.replace(name, value));
+        // A façade has no plugins to download.
+        let statuses: &[u16] = if path.ends_with("/download") { &[404] } else { &[200] };
+        Row::post(who, path, Value::Null, statuses).of(Method::GET).shows_nothing(&site);
+    }
+}
+
+#[test]
+fn each_other_call_is_dropped_by_the_test_that_is_named() {
+    let sources =
+        [include_str!("cut.rs"), include_str!("table.rs"), include_str!("facade.rs"), include_str!("readers.rs")];
+    let described = described();
+    for (call, test) in DROPPED {
+        assert!(described.contains(call), "no such call: {call}");
+        let declared = format!("#[test]\nfn {test}() {{");
+        assert!(sources.iter().any(|source| source.contains(&declared)), "{call}: there is no test {test}");
+    }
+}
