@@ -35,7 +35,8 @@ enum Behind {
 
 impl<'t> Scanner<'t> {
     /// Records the last top-level element if it stands amid a sentence: behind a word, and in front of a word or the end of
-    /// the sentence; in quotes behind a word (`I said "<done/>"`); struck out (`~~<done/>~~`); or, beside other elements,
+    /// the sentence; in quotes behind a word (`I said "<note>…</note>"`); empty behind a word (`I have not sent <done/>`), where
+    /// it is a word of the sentence like others; struck out (`~~<done/>~~`); or, beside other elements,
     /// quoted by Markdown (`> <done/>`). Behind a colon or another sentence, it is the end of one
     /// (`Here it is: <note>…</note> Have fun!`); so is code in backticks (``The call is `<add>…</add>`.``), if no other
     /// element stands beside it.
@@ -60,7 +61,8 @@ impl<'t> Scanner<'t> {
                 Behind::Ends if root.in_words => !is_alone,
                 Behind::Ends => is_unfinished(outer),
                 Behind::Words => root.in_words && !is_introduced,
-                Behind::Nothing => root.in_words && is_quotation(before, &self.text[end..]),
+                Behind::Nothing if root.has_content => root.in_words && is_quotation(before, &self.text[end..]),
+                Behind::Nothing => root.in_words && !is_introduced,
             };
         if is_mentioned {
             self.outside.mentioned = Some(Mentioned { start, name, is_beside });

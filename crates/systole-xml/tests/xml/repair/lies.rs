@@ -114,6 +114,9 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "> <note>draft</note>\n\n<note>final & y</note>",
         "~~<note>draft</note>~~ <note>final & y</note>",
         "~~ <note>draft</note> ~~\n<note>final & y</note>",
+        "I have not sent <done/>",
+        "I have not sent <done></done>\nBye",
+        "We are `<done/>`",
     ] {
         let error = run_by(review(), text, Shape::Fragment).expect_err(text);
         assert!(error.to_string().contains("stands amid a sentence"), "{text}: {error}");
@@ -139,6 +142,9 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "maybe <note>x</note>, hm.\n</think>\n<note>a & b</note>",
     ] {
         check(Some(review()), &[(text, Some(note))]);
+    }
+    for text in ["Now: <done/> &", "All is well & good. <done/>", "- <done/> &", "Here it is & goes\n<done/>"] {
+        check(Some(review()), &[(text, Some("<done/>"))]);
     }
 }
 
