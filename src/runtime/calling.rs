@@ -36,7 +36,7 @@ impl<T> Calling<T> {
     pub(super) fn forget(self) {
         let CallingAll { key, state, .. } = &self.0;
         if let (Stage::Done(Some(call)), Some(shard_context)) = (state, ShardContext::here(key.shard_context)) {
-            shard_context.tell(key.origin, Input::CallForgotten { task: key.task, call: *call });
+            shard_context.tell(key.origin, Input::CallForgotten { invocation: key.invocation, call: *call });
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct HandlerKey {
     /// The shard of the handler's thread.
     pub(super) origin: CoreId,
     /// The handler's id in the core of that shard.
-    pub(super) task: InvocationId,
+    pub(super) invocation: InvocationId,
 }
 
 /// All handlers that a shard knows: those that run in it, and those that run elsewhere for its own threads. Found by
@@ -30,7 +30,7 @@ pub(super) struct Handlers {
 
 /// State of one handler.
 pub(super) struct Handler {
-    pub(super) task: InvocationId,
+    pub(super) invocation: InvocationId,
     pub(super) listener: ListenerId,
     pub(super) place: Place,
     /// True if the handler can await answers.
@@ -85,7 +85,7 @@ enum CallState {
 
 impl Handlers {
     pub(super) fn insert(&mut self, origin: CoreId, handler: Handler) {
-        let (origin, index) = (usize::from(origin.0), handler.task.index());
+        let (origin, index) = (usize::from(origin.0), handler.invocation.index());
         if self.by_origin.len() <= origin {
             self.by_origin.resize_with(origin + 1, Vec::new);
         }
@@ -96,14 +96,14 @@ impl Handlers {
         tasks[index] = Some(handler);
     }
 
-    pub(super) fn get(&mut self, origin: CoreId, task: InvocationId) -> Option<&mut Handler> {
-        let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
-        slot.as_mut().filter(|handler| handler.task == task)
+    pub(super) fn get(&mut self, origin: CoreId, invocation: InvocationId) -> Option<&mut Handler> {
+        let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(invocation.index())?;
+        slot.as_mut().filter(|handler| handler.invocation == invocation)
     }
 
-    pub(super) fn remove(&mut self, origin: CoreId, task: InvocationId) -> Option<Handler> {
-        let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
-        slot.take_if(|handler| handler.task == task)
+    pub(super) fn remove(&mut self, origin: CoreId, invocation: InvocationId) -> Option<Handler> {
+        let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(invocation.index())?;
+        slot.take_if(|handler| handler.invocation == invocation)
     }
 
     /// Removes all handlers, at the end of the shard.
@@ -113,10 +113,10 @@ impl Handlers {
 }
 
 impl Handler {
-    pub(super) fn new(task: InvocationId, listener: ListenerId, place: Place, can_park: bool) -> Self {
+    pub(super) fn new(invocation: InvocationId, listener: ListenerId, place: Place, can_park: bool) -> Self {
         let fresh = matches!(place, Place::Host);
         Self {
-            task,
+            invocation,
             listener,
             place,
             can_park,

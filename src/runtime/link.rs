@@ -38,16 +38,16 @@ pub(super) enum Command {
     /// A message on a thread of another shard, for a listener that lives here.
     Start { origin: CoreId, start: Box<Start> },
     /// The result of calls of such a handler.
-    Resume { origin: CoreId, task: InvocationId, call: CallId, result: Result<Vec<Settled>, Fault> },
+    Resume { origin: CoreId, invocation: InvocationId, call: CallId, result: Result<Vec<Settled>, Fault> },
     /// Aborts such a handler.
-    Abort { origin: CoreId, task: InvocationId },
+    Abort { origin: CoreId, invocation: InvocationId },
     /// A note of such a handler is durable.
-    Noted { origin: CoreId, task: InvocationId, index: u32 },
+    Noted { origin: CoreId, invocation: InvocationId, index: u32 },
     /// The result of a reservation of such a handler.
     #[cfg(feature = "gateway")]
-    Reserved { origin: CoreId, task: InvocationId, result: Result<(), Box<Short>> },
+    Reserved { origin: CoreId, invocation: InvocationId, result: Result<(), Box<Short>> },
     /// A handler that runs in another shard for a thread of this one has ended.
-    Finished { task: InvocationId, outcome: HandlerOutcome },
+    Finished { invocation: InvocationId, outcome: HandlerOutcome },
     /// A handler of this shard that runs on a thread of its own has ended.
     Unblocked { listener: ListenerId, key: HandlerKey, outcome: HandlerOutcome },
     /// An input about a dead letter for its core; `tell` gets the result.

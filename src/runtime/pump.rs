@@ -261,14 +261,16 @@ impl Shard {
                 self.cores.handle(to, if cancel { Input::Cancel { root } } else { Input::Left { root } }, now);
             }
             Command::Start { origin, start } => self.start(origin, *start),
-            Command::Resume { origin, task, call, result } => self.shard_context.resume(origin, task, call, result),
-            Command::Abort { origin, task } => self.abort(origin, task),
-            Command::Noted { origin, task, index } => self.shard_context.noted(origin, task, index),
+            Command::Resume { origin, invocation, call, result } => {
+                self.shard_context.resume(origin, invocation, call, result)
+            }
+            Command::Abort { origin, invocation } => self.abort(origin, invocation),
+            Command::Noted { origin, invocation, index } => self.shard_context.noted(origin, invocation, index),
             #[cfg(feature = "gateway")]
-            Command::Reserved { origin, task, result } => self.shard_context.reserved(origin, task, result),
-            Command::Finished { task, outcome } => {
-                self.shard_context.handlers.borrow_mut().remove(to, task);
-                self.cores.handle(to, Input::Finished { task, outcome }, now);
+            Command::Reserved { origin, invocation, result } => self.shard_context.reserved(origin, invocation, result),
+            Command::Finished { invocation, outcome } => {
+                self.shard_context.handlers.borrow_mut().remove(to, invocation);
+                self.cores.handle(to, Input::Finished { invocation, outcome }, now);
             }
             Command::Unblocked { listener, key, outcome } => {
                 if let Some(host) = self.host(listener) {
@@ -308,21 +310,21 @@ impl Shard {
             Output::Start(start) => match home(context, start.listener) {
                 home if home == context.shard => self.start(core, start),
                 away => {
-                    context.enter(core, start.task, start.listener, Place::Away(away));
+                    context.enter(core, start.invocation, start.listener, Place::Away(away));
                     context.links.send(away, Command::Start { origin: core, start: Box::new(start) });
                 }
             },
-            Output::Resume { task, call, result } => match context.away(core, task) {
+            Output::Resume { invocation, call, result } => match context.away(core, invocation) {
                 Some(away) => {
-                    context.links.send(away, Command::Resume { origin: core, task, call, result });
+                    context.links.send(away, Command::Resume { origin: core, invocation, call, result });
                 }
-                None => context.resume(core, task, call, result),
+                None => context.resume(core, invocation, call, result),
             },
-            Output::Abort { task } => match context.away(core, task) {
+            Output::Abort { invocation } => match context.away(core, invocation) {
                 Some(away) => {
-                    context.links.send(away, Command::Abort { origin: core, task });
+                    context.links.send(away, Command::Abort { origin: core, invocation });
                 }
-                None => self.abort(core, task),
+                None => self.abort(core, invocation),
             },
             Output::Egress(egress) => {
                 for root in self.router.pass(egress) {
@@ -346,21 +348,21 @@ impl Shard {
             }
             Output::Append { number, step } => self.append(core, number, step),
             Output::Taken { ticket, kept } => self.shared.pending_acks.punch(ticket, kept),
-            Output::Noted { task, index } => match context.away(core, task) {
+            Output::Noted { invocation, index } => match context.away(core, invocation) {
                 Some(away) => {
-                    context.links.send(away, Command::Noted { origin: core, task, index });
+                    context.links.send(away, Command::Noted { origin: core, invocation, index });
                 }
-                None => context.noted(core, task, index),
+                None => context.noted(core, invocation, index),
             },
             // Only models reserve.
             #[cfg(not(feature = "gateway"))]
             Output::Reserved { .. } => {}
             #[cfg(feature = "gateway")]
-            Output::Reserved { task, result } => match context.away(core, task) {
+            Output::Reserved { invocation, result } => match context.away(core, invocation) {
                 Some(away) => {
-                    context.links.send(away, Command::Reserved { origin: core, task, result });
+                    context.links.send(away, Command::Reserved { origin: core, invocation, result });
                 }
-                None => context.reserved(core, task, result),
+                None => context.reserved(core, invocation, result),
             },
             // There may be no subscriber.
             Output::Event(event) => drop(self.events.send(event)),
@@ -385,17 +387,17 @@ impl Shard {
     }
 
     fn start(&self, origin: CoreId, start: Start) {
-        let Start { task, listener, message } = start;
-        let key = self.shard_context.enter(origin, task, listener, Place::Host);
+        let Start { invocation, listener, message } = start;
+        let key = self.shard_context.enter(origin, invocation, listener, Place::Host);
         match self.host(listener) {
             Some(host) => host.start(key, message),
             None => unreachable!("a handler was sent to a shard that its listener doesn't live in"),
         }
     }
 
-    fn abort(&self, origin: CoreId, task: systole_core::core::InvocationId) {
-        let key = self.shard_context.key(origin, task);
-        let found = match self.shard_context.handlers.borrow_mut().get(origin, task) {
+    fn abort(&self, origin: CoreId, invocation: systole_core::core::InvocationId) {
+        let key = self.shard_context.key(origin, invocation);
+        let found = match self.shard_context.handlers.borrow_mut().get(origin, invocation) {
             None => return,
             Some(handler) => match &handler.place {
                 Place::Detached(running) => Ok(running.clone()),

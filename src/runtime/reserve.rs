@@ -13,7 +13,7 @@ use super::shard_context::ShardContext;
 pub(super) async fn reserve(key: HandlerKey, amounts: Amounts, is_last: Option<Fault>) -> Result<(), Box<Short>> {
     let Some(shard_context) = ShardContext::here(key.shard_context) else { return Ok(()) };
     if shard_context.reserves(key) {
-        shard_context.tell(key.origin, Input::Reserve { task: key.task, amounts, is_last });
+        shard_context.tell(key.origin, Input::Reserve { invocation: key.invocation, amounts, is_last });
     }
     drop(shard_context);
     std::future::poll_fn(|cx| match ShardContext::here(key.shard_context) {

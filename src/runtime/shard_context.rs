@@ -150,13 +150,19 @@ impl ShardContext {
     }
 
     /// Registers a handler, which its key finds from now on.
-    pub(super) fn enter(&self, origin: CoreId, task: InvocationId, listener: ListenerId, place: Place) -> HandlerKey {
+    pub(super) fn enter(
+        &self,
+        origin: CoreId,
+        invocation: InvocationId,
+        listener: ListenerId,
+        place: Place,
+    ) -> HandlerKey {
         let can_park = self.blueprint.contract(listener).can_park;
         if matches!(place, Place::Host) {
             self.fresh.set(self.fresh.get() + 1);
         }
-        self.handlers.borrow_mut().insert(origin, Handler::new(task, listener, place, can_park));
-        self.key(origin, task)
+        self.handlers.borrow_mut().insert(origin, Handler::new(invocation, listener, place, can_park));
+        self.key(origin, invocation)
     }
 
     /// Runs code of a listener: catches its panics, and shows the listener to the watchdog.
@@ -210,15 +216,15 @@ impl ShardContext {
 
     /// Reports the outcome of a handler. Only the first report of each counts.
     pub(super) fn finish(&self, key: HandlerKey, outcome: HandlerOutcome) {
-        let handler = self.handlers.borrow_mut().remove(key.origin, key.task);
+        let handler = self.handlers.borrow_mut().remove(key.origin, key.invocation);
         let Some(handler) = handler else { return };
         if handler.fresh {
             self.one_less_fresh();
         }
         if self.is_here(key.origin) {
-            self.tell(key.origin, Input::Finished { task: key.task, outcome });
+            self.tell(key.origin, Input::Finished { invocation: key.invocation, outcome });
         } else {
-            self.links.send(key.origin, Command::Finished { task: key.task, outcome });
+            self.links.send(key.origin, Command::Finished { invocation: key.invocation, outcome });
         }
     }
 
@@ -230,7 +236,7 @@ impl ShardContext {
             handler.parked && !parked
         };
         if self.with(key, parks) == Some(true) {
-            self.tell(key.origin, Input::Parked { task: key.task });
+            self.tell(key.origin, Input::Parked { invocation: key.invocation });
         }
     }
 
@@ -248,7 +254,7 @@ impl ShardContext {
             call.ok_or_else(|| refused("this handler has ended: it can't await an answer"))?.ok_or_else(|| {
                 refused("this handler can't await an answer: it holds its actor or its thread exclusively")
             })?;
-        self.tell(key.origin, Input::Called { task: key.task, call, requests, join, within });
+        self.tell(key.origin, Input::Called { invocation: key.invocation, call, requests, join, within });
         Ok(call)
     }
 
@@ -281,7 +287,7 @@ impl ShardContext {
     pub(super) fn note(&self, key: HandlerKey, note: NoteRecord, answer: Option<Box<ModelAnswer>>) {
         let NoteRecord { index, name, value, .. } = note;
         if self.with(key, |handler| handler.note(index)).is_some() {
-            self.tell(key.origin, Input::Noted { task: key.task, index, name, value, answer });
+            self.tell(key.origin, Input::Noted { invocation: key.invocation, index, name, value, answer });
         }
     }
 
@@ -311,8 +317,8 @@ impl ShardContext {
 
     /// Passes the result of a reservation to a handler of this shard.
     #[cfg(feature = "gateway")]
-    pub(super) fn reserved(&self, origin: CoreId, task: InvocationId, result: Result<(), Box<Short>>) {
-        let key = self.key(origin, task);
+    pub(super) fn reserved(&self, origin: CoreId, invocation: InvocationId, result: Result<(), Box<Short>>) {
+        let key = self.key(origin, invocation);
         if let Some(waker) = self.with(key, |handler| handler.reserved(result)).flatten() {
             waker.wake();
         }
@@ -321,13 +327,19 @@ impl ShardContext {
     /// Drops calls.
     pub(super) fn drop_call(&self, key: HandlerKey, call: CallId) {
         if self.with(key, |handler| handler.forget(call)) == Some(true) {
-            self.tell(key.origin, Input::CallDropped { task: key.task, call });
+            self.tell(key.origin, Input::CallDropped { invocation: key.invocation, call });
         }
     }
 
     /// Passes the result of calls to a handler of this shard.
-    pub(super) fn resume(&self, origin: CoreId, task: InvocationId, call: CallId, result: Result<Vec<Settled>, Fault>) {
-        let key = self.key(origin, task);
+    pub(super) fn resume(
+        &self,
+        origin: CoreId,
+        invocation: InvocationId,
+        call: CallId,
+        result: Result<Vec<Settled>, Fault>,
+    ) {
+        let key = self.key(origin, invocation);
         match self.with(key, |handler| handler.decide(call, result)).flatten() {
             Some(waker) => waker.wake(),
             // The handler dropped this call in the meantime, but the core unparked it: it may wait for others.
@@ -336,27 +348,27 @@ impl ShardContext {
     }
 
     /// Notes that a note of a handler of this shard is durable.
-    pub(super) fn noted(&self, origin: CoreId, task: InvocationId, index: u32) {
-        let key = self.key(origin, task);
+    pub(super) fn noted(&self, origin: CoreId, invocation: InvocationId, index: u32) {
+        let key = self.key(origin, invocation);
         if let Some(waker) = self.with(key, |handler| handler.noted(index)).flatten() {
             waker.wake();
         }
     }
 
     /// Returns the key of a handler.
-    pub(super) fn key(&self, origin: CoreId, task: InvocationId) -> HandlerKey {
-        HandlerKey { shard_context: self.token, origin, task }
+    pub(super) fn key(&self, origin: CoreId, invocation: InvocationId) -> HandlerKey {
+        HandlerKey { shard_context: self.token, origin, invocation }
     }
 
     /// Returns the other shard that a handler of a core of this shard runs in, if any.
-    pub(super) fn away(&self, core: CoreId, task: InvocationId) -> Option<CoreId> {
-        match self.handlers.borrow_mut().get(core, task)?.place {
+    pub(super) fn away(&self, core: CoreId, invocation: InvocationId) -> Option<CoreId> {
+        match self.handlers.borrow_mut().get(core, invocation)?.place {
             Place::Away(shard) => Some(shard),
             Place::Host | Place::Detached(_) => None,
         }
     }
 
     fn with<R>(&self, key: HandlerKey, f: impl FnOnce(&mut Handler) -> R) -> Option<R> {
-        self.handlers.borrow_mut().get(key.origin, key.task).map(f)
+        self.handlers.borrow_mut().get(key.origin, key.invocation).map(f)
     }
 }

@@ -68,7 +68,7 @@ impl Thread {
     #[cfg(feature = "gateway")]
     pub(crate) fn attach(&self, attachment: Attachment) -> Result<(), Attachment> {
         let Some(shard_context) = ShardContext::here(self.key.shard_context) else { return Err(attachment) };
-        shard_context.tell(self.key.origin, Input::Attached { task: self.key.task, attachment });
+        shard_context.tell(self.key.origin, Input::Attached { invocation: self.key.invocation, attachment });
         Ok(())
     }
 
@@ -132,7 +132,7 @@ impl Thread {
     /// Tells operators how far the handler is: an event, which no journal keeps. 4096 bytes of the text are shown.
     pub fn progress(&self, text: impl Into<Arc<str>>) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
-            shard_context.tell_of(self.key, Input::Progressed { task: self.key.task, text: text.into() });
+            shard_context.tell_of(self.key, Input::Progressed { invocation: self.key.invocation, text: text.into() });
         }
     }
 
@@ -140,7 +140,7 @@ impl Thread {
     #[cfg(feature = "gateway")]
     pub(crate) fn grown(&self, text: Arc<str>) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
-            shard_context.tell_of(self.key, Input::Grown { task: self.key.task, text });
+            shard_context.tell_of(self.key, Input::Grown { invocation: self.key.invocation, text });
         }
     }
 
@@ -312,7 +312,7 @@ impl Thread {
     /// For listeners that [reattach](systole_core::core::Contract::reattaches).
     pub(super) fn reattached(&self) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
-            shard_context.tell(self.key.origin, Input::Reattached { task: self.key.task });
+            shard_context.tell(self.key.origin, Input::Reattached { invocation: self.key.invocation });
         }
     }
 

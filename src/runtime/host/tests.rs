@@ -69,7 +69,7 @@ impl Bench {
     }
 
     fn send(&mut self, text: &str) -> InvocationId {
-        let task = InvocationId::made_up(self.next);
+        let invocation = InvocationId::made_up(self.next);
         self.next += 1;
         let id = uuid::Uuid::from_u128(u128::from(self.next));
         let message = Incoming {
@@ -86,14 +86,14 @@ impl Bench {
             number: 0,
             notes: Vec::new(),
         };
-        let key = self.shard_context.enter(HERE, task, LISTENER, Place::Host);
+        let key = self.shard_context.enter(HERE, invocation, LISTENER, Place::Host);
         self.host.clone().start(key, message);
-        task
+        invocation
     }
 
-    fn abort(&self, task: InvocationId) {
-        let key = self.shard_context.key(HERE, task);
-        let detached = match &self.shard_context.handlers.borrow_mut().get(HERE, task).unwrap().place {
+    fn abort(&self, invocation: InvocationId) {
+        let key = self.shard_context.key(HERE, invocation);
+        let detached = match &self.shard_context.handlers.borrow_mut().get(HERE, invocation).unwrap().place {
             Place::Detached(running) => Some(running.clone()),
             _ => None,
         };
@@ -134,18 +134,18 @@ impl Bench {
 }
 
 fn see((_, input): (CoreId, Input)) -> Seen {
-    let index = |task: InvocationId| u32::try_from(task.index()).unwrap();
+    let index = |invocation: InvocationId| u32::try_from(invocation.index()).unwrap();
     match input {
-        Input::Finished { task, outcome } => match outcome {
-            HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) => Seen::Said(index(task)),
-            HandlerOutcome::Failed(failure) => Seen::Failed(index(task), failure.message.to_string()),
-            HandlerOutcome::Panicked => Seen::Panicked(index(task)),
-            HandlerOutcome::Discarded => Seen::Discarded(index(task)),
-            HandlerOutcome::Aborted => Seen::Aborted(index(task)),
+        Input::Finished { invocation, outcome } => match outcome {
+            HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) => Seen::Said(index(invocation)),
+            HandlerOutcome::Failed(failure) => Seen::Failed(index(invocation), failure.message.to_string()),
+            HandlerOutcome::Panicked => Seen::Panicked(index(invocation)),
+            HandlerOutcome::Discarded => Seen::Discarded(index(invocation)),
+            HandlerOutcome::Aborted => Seen::Aborted(index(invocation)),
         },
-        Input::Called { task, .. } => Seen::Called(index(task)),
-        Input::CallDropped { task, .. } => Seen::CallDropped(index(task)),
-        Input::Parked { task } => Seen::Parked(index(task)),
+        Input::Called { invocation, .. } => Seen::Called(index(invocation)),
+        Input::CallDropped { invocation, .. } => Seen::CallDropped(index(invocation)),
+        Input::Parked { invocation } => Seen::Parked(index(invocation)),
         Input::ListenerDown { .. } => Seen::Down,
         Input::ListenerUp { .. } => Seen::Up,
         other => panic!("a host said {other:?}"),

@@ -69,7 +69,11 @@ fn a_removed_job_leaves_its_open_tasks_to_its_owner() {
     let inbox = jobs.inbox_mut(&name).unwrap();
     assert_eq!(inbox.get(id(1)).unwrap().status, Status::Pending);
     let error = inbox.accept(&owner(), id(1), at(3)).unwrap_err();
-    assert_eq!(error, InboxError::NotOwner { actor: owner(), act: Act::Accept }, "nobody's, while it isn't there");
+    assert_eq!(
+        error,
+        InboxError::NotOwner { actor: owner(), transition: Transition::Accept },
+        "nobody's, while it isn't there"
+    );
     assert!(jobs.register(&who("stranger"), card("reviews", &[]), at(4)).is_err(), "its tasks aren't the stranger's");
     let _ = jobs.register(&owner(), card("reviews", &[]), at(5)).unwrap();
     let _ = jobs.inbox_mut(&name).unwrap().complete(&owner(), id(1), "", at(6)).unwrap();

@@ -7,24 +7,24 @@ use systole::inbox::*;
 use super::*;
 
 /// Each action on a task in each status: from, action, to. Written out as in the table of `docs/tasks.md`.
-const WAYS: [(Status, Act, Status); 19] = {
-    use Act::*;
+const WAYS: [(Status, Transition, Status); 19] = {
     use Status::*;
+    use Transition::*;
     [
-        (Pending, Act::Accept, Accepted),
+        (Pending, Transition::Accept, Accepted),
         (Pending, Complete, Completed),
         (Pending, Fail, Failed),
         (Pending, Reject, Rejected),
         (Pending, Cancel, Cancelled),
-        (Accepted, Act::Progress, Accepted),
-        (Accepted, Act::Artifact, Accepted),
+        (Accepted, Transition::Progress, Accepted),
+        (Accepted, Transition::Artifact, Accepted),
         (Accepted, Ask, InputRequired),
         (Accepted, Complete, Completed),
         (Accepted, Fail, Failed),
         (Accepted, Cancel, Cancelled),
         (Accepted, Release, Pending),
-        (InputRequired, Act::Progress, InputRequired),
-        (InputRequired, Act::Artifact, InputRequired),
+        (InputRequired, Transition::Progress, InputRequired),
+        (InputRequired, Transition::Artifact, InputRequired),
         (InputRequired, Answer, Accepted),
         (InputRequired, Complete, Completed),
         (InputRequired, Fail, Failed),
@@ -33,29 +33,29 @@ const WAYS: [(Status, Act, Status); 19] = {
     ]
 };
 
-pub(crate) fn leads(from: Status, act: Act) -> Option<Status> {
+pub(crate) fn leads(from: Status, act: Transition) -> Option<Status> {
     WAYS.iter().find(|(status, way, _)| (*status, *way) == (from, act)).map(|(_, _, to)| *to)
 }
 
 pub(crate) fn act(
     inbox: &mut TaskInbox,
     actor: &InboxPrincipal,
-    act: Act,
+    act: Transition,
     task: TaskId,
     now: Time,
 ) -> Result<InboxChange, InboxError> {
     let part = || ArtifactPart { name: "report".into(), text: "a part".into(), ..ArtifactPart::default() };
     match act {
-        Act::Accept => inbox.accept(actor, task, now),
-        Act::Progress => inbox.progress(actor, task, Some(50), "half", now),
-        Act::Artifact => inbox.artifact(actor, task, part(), now),
-        Act::Ask => inbox.input_required(actor, task, "which one?", now),
-        Act::Answer => inbox.answer(actor, task, "the first", now),
-        Act::Complete => inbox.complete(actor, task, "done", now),
-        Act::Fail => inbox.fail(actor, task, "no", now),
-        Act::Reject => inbox.reject(actor, task, "not mine", now),
-        Act::Cancel => inbox.cancel(actor, task, "", now),
-        Act::Release => Ok(inbox.release(now)),
+        Transition::Accept => inbox.accept(actor, task, now),
+        Transition::Progress => inbox.progress(actor, task, Some(50), "half", now),
+        Transition::Artifact => inbox.artifact(actor, task, part(), now),
+        Transition::Ask => inbox.input_required(actor, task, "which one?", now),
+        Transition::Answer => inbox.answer(actor, task, "the first", now),
+        Transition::Complete => inbox.complete(actor, task, "done", now),
+        Transition::Fail => inbox.fail(actor, task, "no", now),
+        Transition::Reject => inbox.reject(actor, task, "not mine", now),
+        Transition::Cancel => inbox.cancel(actor, task, "", now),
+        Transition::Release => Ok(inbox.release(now)),
     }
 }
 
@@ -63,17 +63,17 @@ pub(crate) fn act(
 fn with(status: Status) -> TaskInbox {
     let mut inbox = inbox();
     let task = submit(&mut inbox, 1);
-    let way: &[Act] = match status {
+    let way: &[Transition] = match status {
         Status::Pending => &[],
-        Status::Accepted => &[Act::Accept],
-        Status::InputRequired => &[Act::Accept, Act::Ask],
-        Status::Completed => &[Act::Complete],
-        Status::Failed => &[Act::Fail],
-        Status::Rejected => &[Act::Reject],
-        Status::Cancelled => &[Act::Cancel],
+        Status::Accepted => &[Transition::Accept],
+        Status::InputRequired => &[Transition::Accept, Transition::Ask],
+        Status::Completed => &[Transition::Complete],
+        Status::Failed => &[Transition::Fail],
+        Status::Rejected => &[Transition::Reject],
+        Status::Cancelled => &[Transition::Cancel],
     };
     for step in way {
-        let actor = if *step == Act::Cancel { writer() } else { owner() };
+        let actor = if *step == Transition::Cancel { writer() } else { owner() };
         let _ = act(&mut inbox, &actor, *step, task, at(2)).unwrap();
     }
     assert_eq!(inbox.get(task).unwrap().status, status);
@@ -83,9 +83,9 @@ fn with(status: Status) -> TaskInbox {
 #[test]
 fn every_act_in_every_status_is_a_step_of_the_table_or_changes_nothing() {
     for from in Status::ALL {
-        for step in Act::ALL {
+        for step in Transition::ALL {
             let mut inbox = with(from);
-            let actor = if matches!(step, Act::Cancel | Act::Answer) { writer() } else { owner() };
+            let actor = if matches!(step, Transition::Cancel | Transition::Answer) { writer() } else { owner() };
             assert_eq!(from.after(step), leads(from, step), "{from} {step}");
             match leads(from, step) {
                 Some(to) => {
@@ -93,10 +93,10 @@ fn every_act_in_every_status_is_a_step_of_the_table_or_changes_nothing() {
                     assert_eq!(inbox.get(id(1)).unwrap().status, to, "{from} {step}");
                     assert_eq!((change.events.len(), change.saved.len()), (1, 1));
                 }
-                None if step == Act::Release => assert!(inbox.release(at(3)).is_empty()),
+                None if step == Transition::Release => assert!(inbox.release(at(3)).is_empty()),
                 None => {
                     let error = refused(&mut inbox, |inbox| act(inbox, &actor, step, id(1), at(3)));
-                    assert_eq!(error, InboxError::Transition { id: id(1), from, act: step });
+                    assert_eq!(error, InboxError::Transition { id: id(1), from, transition: step });
                     assert!(error.to_string().contains(&format!("is {from}: {step} ")), "{error}");
                 }
             }
@@ -106,18 +106,18 @@ fn every_act_in_every_status_is_a_step_of_the_table_or_changes_nothing() {
 
 #[test]
 fn errors_say_from_what_to_what() {
-    let error = |from, step| InboxError::Transition { id: id(1), from, act: step }.to_string();
+    let error = |from, step| InboxError::Transition { id: id(1), from, transition: step }.to_string();
     let task = id(1);
     assert_eq!(
-        error(Status::Completed, Act::Accept),
+        error(Status::Completed, Transition::Accept),
         format!("task {task} is completed: accept leads from pending to accepted")
     );
     assert_eq!(
-        error(Status::Cancelled, Act::Complete),
+        error(Status::Cancelled, Transition::Complete),
         format!("task {task} is cancelled: complete leads from pending or accepted or input-required to completed")
     );
     assert_eq!(
-        error(Status::Pending, Act::Progress),
+        error(Status::Pending, Transition::Progress),
         format!("task {task} is pending: progress is for tasks that are accepted or input-required")
     );
 }
@@ -125,15 +125,15 @@ fn errors_say_from_what_to_what() {
 #[test]
 fn only_the_owner_moves_a_task_and_only_the_submitter_cancels_it_or_answers() {
     for from in [Status::Pending, Status::Accepted, Status::InputRequired] {
-        for step in Act::ALL.into_iter().filter(|step| *step != Act::Release) {
-            let submitters = matches!(step, Act::Cancel | Act::Answer);
+        for step in Transition::ALL.into_iter().filter(|step| *step != Transition::Release) {
+            let submitters = matches!(step, Transition::Cancel | Transition::Answer);
             for actor in ["stranger", if submitters { "reviewer" } else { "writer" }] {
                 let mut inbox = with(from);
                 let error = refused(&mut inbox, |inbox| act(inbox, &who(actor), step, id(1), at(3)));
                 let expected = if submitters {
-                    InboxError::NotSubmitter { id: id(1), actor: who(actor), act: step }
+                    InboxError::NotSubmitter { id: id(1), actor: who(actor), transition: step }
                 } else {
-                    InboxError::NotOwner { actor: who(actor), act: step }
+                    InboxError::NotOwner { actor: who(actor), transition: step }
                 };
                 assert_eq!(error, expected);
             }
@@ -143,8 +143,8 @@ fn only_the_owner_moves_a_task_and_only_the_submitter_cancels_it_or_answers() {
 
 #[test]
 fn unknown_ids_are_errors() {
-    for step in Act::ALL.into_iter().filter(|step| *step != Act::Release) {
-        let actor = if matches!(step, Act::Cancel | Act::Answer) { writer() } else { owner() };
+    for step in Transition::ALL.into_iter().filter(|step| *step != Transition::Release) {
+        let actor = if matches!(step, Transition::Cancel | Transition::Answer) { writer() } else { owner() };
         let error = refused(&mut with(Status::Pending), |inbox| act(inbox, &actor, step, id(2), at(3)));
         assert_eq!(error, InboxError::Unknown { id: id(2) });
     }
@@ -193,7 +193,10 @@ fn two_racing_completions_have_one_winner() {
         });
         let outcomes = racers.map(|racer| racer.join().unwrap());
         let lost = outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).collect::<Vec<_>>();
-        assert_eq!(lost, [&InboxError::Transition { id: id(1), from: Status::Completed, act: Act::Complete }]);
+        assert_eq!(
+            lost,
+            [&InboxError::Transition { id: id(1), from: Status::Completed, transition: Transition::Complete }]
+        );
         let events = outcomes.iter().filter_map(|outcome| outcome.as_ref().ok()).map(|change| change.events.len());
         assert_eq!(events.sum::<usize>(), 1);
         let inbox = inbox.lock().unwrap();

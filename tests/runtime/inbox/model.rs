@@ -27,7 +27,7 @@ const LIMITS: InboxLimits = InboxLimits {
 #[derive(Debug, Clone)]
 enum Op {
     Submit { by: usize, key: Option<usize>, body: usize, detached: usize, deadline: Option<u64> },
-    Act { by: usize, act: usize, task: usize },
+    Transition { by: usize, transition: usize, task: usize },
     Expire,
     Acknowledge { task: usize },
     Restart { by_journal: bool },
@@ -37,7 +37,7 @@ fn op() -> impl Strategy<Value = Op> {
     let submit = (0..3usize, proptest::option::of(0..2usize), 0..2usize, 0..3usize, proptest::option::of(1..12u64));
     prop_oneof![
         3 => submit.prop_map(|(by, key, body, detached, deadline)| Op::Submit { by, key, body, detached, deadline }),
-        9 => (0..4usize, 0..Act::ALL.len(), 0..6usize).prop_map(|(by, act, task)| Op::Act { by, act, task }),
+        9 => (0..4usize, 0..Transition::ALL.len(), 0..6usize).prop_map(|(by, transition, task)| Op::Transition { by, transition, task }),
         1 => Just(Op::Expire),
         1 => (0..6usize).prop_map(|task| Op::Acknowledge { task }),
         1 => any::<bool>().prop_map(|by_journal| Op::Restart { by_journal }),
@@ -78,18 +78,18 @@ impl Known {
 
 const ACTORS: [&str; 4] = ["writer", "editor", "reviewer", "reviewer"];
 
-fn event_of(act: Act) -> TaskEventKind {
+fn event_of(act: Transition) -> TaskEventKind {
     match act {
-        Act::Accept => TaskEventKind::Accepted,
-        Act::Progress => TaskEventKind::Progress,
-        Act::Artifact => TaskEventKind::Artifact,
-        Act::Ask => TaskEventKind::InputRequired,
-        Act::Answer => TaskEventKind::Input,
-        Act::Complete => TaskEventKind::Completed,
-        Act::Fail => TaskEventKind::Failed,
-        Act::Reject => TaskEventKind::Rejected,
-        Act::Cancel => TaskEventKind::Cancelled,
-        Act::Release => TaskEventKind::Released,
+        Transition::Accept => TaskEventKind::Accepted,
+        Transition::Progress => TaskEventKind::Progress,
+        Transition::Artifact => TaskEventKind::Artifact,
+        Transition::Ask => TaskEventKind::InputRequired,
+        Transition::Answer => TaskEventKind::Input,
+        Transition::Complete => TaskEventKind::Completed,
+        Transition::Fail => TaskEventKind::Failed,
+        Transition::Reject => TaskEventKind::Rejected,
+        Transition::Cancel => TaskEventKind::Cancelled,
+        Transition::Release => TaskEventKind::Released,
     }
 }
 
@@ -103,8 +103,8 @@ fn trim(tasks: &mut Vec<Known>) {
 }
 
 /// Applies an action to the model; `false` if the model refuses it.
-fn model_act(tasks: &mut Vec<Known>, by: &str, step: Act, task: TaskId, now: Time) -> bool {
-    if step == Act::Release {
+fn model_act(tasks: &mut Vec<Known>, by: &str, step: Transition, task: TaskId, now: Time) -> bool {
+    if step == Transition::Release {
         for known in tasks.iter_mut().filter(|known| matches!(known.status, Status::Accepted | Status::InputRequired)) {
             if known.status == Status::InputRequired {
                 known.questions -= 1;
@@ -117,29 +117,29 @@ fn model_act(tasks: &mut Vec<Known>, by: &str, step: Act, task: TaskId, now: Tim
     let Some(at) = tasks.iter().position(|known| known.id == task) else { return false };
     let known = &tasks[at];
     let may = match step {
-        Act::Cancel | Act::Answer => known.by == by,
+        Transition::Cancel | Transition::Answer => known.by == by,
         _ => by == "reviewer",
     };
     let Some(to) = leads(known.status, step) else { return false };
-    let adds = matches!(step, Act::Progress | Act::Artifact | Act::Ask);
+    let adds = matches!(step, Transition::Progress | Transition::Artifact | Transition::Ask);
     if !may
-        || (adds || step == Act::Accept) && known.waiting >= LIMITS.outbox
-        || step == Act::Ask && known.questions >= LIMITS.questions
+        || (adds || step == Transition::Accept) && known.waiting >= LIMITS.outbox
+        || step == Transition::Ask && known.questions >= LIMITS.questions
     {
         return false;
     }
-    if adds || step == Act::Answer {
+    if adds || step == Transition::Answer {
         trim(tasks);
     }
     let known = tasks.iter_mut().find(|known| known.id == task).unwrap();
-    if step == Act::Ask {
+    if step == Transition::Ask {
         known.questions += 1;
     } else if known.status == Status::InputRequired && to.is_ended() {
         known.questions -= 1;
     }
     known.status = to;
-    known.attempts += u32::from(step == Act::Accept);
-    known.artifact |= step == Act::Artifact;
+    known.attempts += u32::from(step == Transition::Accept);
+    known.artifact |= step == Transition::Artifact;
     known.happens(event_of(step), now);
     true
 }
@@ -228,8 +228,8 @@ proptest! {
                     assert_eq!(submitted.as_ref().ok().map(|submitted| submitted.id), expected);
                     submitted.map(|submitted| submitted.change)
                 }
-                Op::Act { by, act: step, task } => {
-                    let (by, step, task) = (ACTORS[by], Act::ALL[step], target(&tasks, task));
+                Op::Transition { by, transition: step, task } => {
+                    let (by, step, task) = (ACTORS[by], Transition::ALL[step], target(&tasks, task));
                     let outcome = act(&mut inbox, &who(by), step, task, now);
                     assert_eq!(outcome.is_ok(), model_act(&mut tasks, by, step, task, now), "{outcome:?}");
                     outcome

@@ -126,8 +126,13 @@ impl Budgets {
     }
 
     /// Reserves amounts for a request of a handler, instead of what was reserved for an earlier one.
-    pub(super) fn reserve(&mut self, task: InvocationId, at: ThreadKey, amounts: Amounts) -> Result<(), Box<Short>> {
-        self.release(task);
+    pub(super) fn reserve(
+        &mut self,
+        invocation: InvocationId,
+        at: ThreadKey,
+        amounts: Amounts,
+    ) -> Result<(), Box<Short>> {
+        self.release(invocation);
         let accounts = self.chain(Some(at));
         if let Err(fault) = self.check(&accounts, amounts) {
             let left = accounts.iter().filter_map(|key| self.accounts.get(key)).map(Account::left);
@@ -137,25 +142,25 @@ impl Budgets {
         for key in &accounts {
             self.with(*key, |account| account.reserved = account.reserved.plus(amounts));
         }
-        self.held.insert(task, (accounts, amounts));
+        self.held.insert(invocation, (accounts, amounts));
         Ok(())
     }
 
     /// Charges what a request of a handler used, instead of what was reserved for it. It has been used, so that it is
     /// charged even if it is more than was left.
-    pub(super) fn settle(&mut self, task: InvocationId, at: Option<ThreadKey>, used: Amounts, out: &mut Outputs) {
-        let accounts = self.release(task).unwrap_or_else(|| self.chain(at));
+    pub(super) fn settle(&mut self, invocation: InvocationId, at: Option<ThreadKey>, used: Amounts, out: &mut Outputs) {
+        let accounts = self.release(invocation).unwrap_or_else(|| self.chain(at));
         self.spend(&accounts, used, out);
     }
 
     /// Gives back what is reserved for a handler, if there is anything. The accounts that had it.
     #[inline]
-    pub(super) fn release(&mut self, task: InvocationId) -> Option<Vec<ThreadKey>> {
-        if self.held.is_empty() { None } else { self.release_held(task) }
+    pub(super) fn release(&mut self, invocation: InvocationId) -> Option<Vec<ThreadKey>> {
+        if self.held.is_empty() { None } else { self.release_held(invocation) }
     }
 
-    fn release_held(&mut self, task: InvocationId) -> Option<Vec<ThreadKey>> {
-        let (accounts, amounts) = self.held.remove(&task)?;
+    fn release_held(&mut self, invocation: InvocationId) -> Option<Vec<ThreadKey>> {
+        let (accounts, amounts) = self.held.remove(&invocation)?;
         for key in &accounts {
             self.with(*key, |account| account.reserved = account.reserved.minus(amounts));
         }
@@ -268,12 +273,12 @@ mod tests {
     }
 
     fn act() -> impl Strategy<Value = Act> {
-        let (at, task) = (|| 0..ACCOUNTS, || 0..3_usize);
+        let (at, invocation) = (|| 0..ACCOUNTS, || 0..3_usize);
         prop_oneof![
             (at(), amounts()).prop_map(|(at, amounts)| Act::Charge(at, amounts)),
-            (task(), at(), amounts()).prop_map(|(task, at, amounts)| Act::Reserve(task, at, amounts)),
-            (task(), at(), amounts()).prop_map(|(task, at, amounts)| Act::Settle(task, at, amounts)),
-            task().prop_map(Act::Release),
+            (invocation(), at(), amounts()).prop_map(|(invocation, at, amounts)| Act::Reserve(invocation, at, amounts)),
+            (invocation(), at(), amounts()).prop_map(|(invocation, at, amounts)| Act::Settle(invocation, at, amounts)),
+            invocation().prop_map(Act::Release),
         ]
     }
 
@@ -322,9 +327,9 @@ mod tests {
             acts in proptest::collection::vec(act(), 0..60),
         ) {
             let mut out = Outputs::new(true, false, Directory::default());
-            let (mut threads, mut tasks) = (SlotMap::<ThreadKey, ()>::with_key(), SlotMap::<InvocationId, ()>::with_key());
+            let (mut threads, mut invocations) = (SlotMap::<ThreadKey, ()>::with_key(), SlotMap::<InvocationId, ()>::with_key());
             let threads: Vec<_> = (0..ACCOUNTS).map(|_| threads.insert(())).collect();
-            let tasks: Vec<_> = (0..3).map(|_| tasks.insert(())).collect();
+            let invocations: Vec<_> = (0..3).map(|_| invocations.insert(())).collect();
             let mut accounts = Budgets::default();
             let mut uses = Uses { chains: Vec::new(), budgets, spent: Vec::new(), held: BTreeMap::new() };
             for at in 0..ACCOUNTS {
@@ -341,19 +346,19 @@ mod tests {
                         prop_assert_eq!(accounts.charge(threads[at], amounts, &mut out).is_ok(), fits);
                         uses.spent.extend(fits.then_some((at, amounts)));
                     }
-                    Act::Reserve(task, at, amounts) => {
-                        uses.held.remove(&task);
+                    Act::Reserve(invocation, at, amounts) => {
+                        uses.held.remove(&invocation);
                         let fits = uses.fits(at, amounts);
-                        prop_assert_eq!(accounts.reserve(tasks[task], threads[at], amounts).is_ok(), fits);
-                        uses.held.extend(fits.then_some((task, (at, amounts))));
+                        prop_assert_eq!(accounts.reserve(invocations[invocation], threads[at], amounts).is_ok(), fits);
+                        uses.held.extend(fits.then_some((invocation, (at, amounts))));
                     }
-                    Act::Settle(task, at, amounts) => {
-                        let at = uses.held.remove(&task).map_or(at, |(at, _)| at);
-                        accounts.settle(tasks[task], Some(threads[at]), amounts, &mut out);
+                    Act::Settle(invocation, at, amounts) => {
+                        let at = uses.held.remove(&invocation).map_or(at, |(at, _)| at);
+                        accounts.settle(invocations[invocation], Some(threads[at]), amounts, &mut out);
                         uses.spent.push((at, amounts));
                     }
-                    Act::Release(task) => {
-                        prop_assert_eq!(accounts.release(tasks[task]).is_some(), uses.held.remove(&task).is_some());
+                    Act::Release(invocation) => {
+                        prop_assert_eq!(accounts.release(invocations[invocation]).is_some(), uses.held.remove(&invocation).is_some());
                     }
                 }
                 for (at, &thread) in threads.iter().enumerate() {

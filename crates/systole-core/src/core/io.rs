@@ -36,14 +36,14 @@ pub enum Input {
     /// A handler ended. Each `Output::Start` gets exactly one of these, also after an `Abort`.
     Finished {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The end of the handler.
         outcome: HandlerOutcome,
     },
     /// A handler awaits the answers to calls.
     Called {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The handler's number for this group of calls.
         call: CallId,
         /// The calls; each is an [`EmissionKind::Call`].
@@ -56,7 +56,7 @@ pub enum Input {
     /// A handler dropped the future of a group of calls.
     CallDropped {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The group.
         call: CallId,
     },
@@ -64,7 +64,7 @@ pub enum Input {
     /// [reattaches](super::Contract::reattaches), won't ask for it again.
     CallForgotten {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The group.
         call: CallId,
     },
@@ -72,19 +72,19 @@ pub enum Input {
     /// the message has been consumed.
     Attached {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The attachment.
         attachment: Attachment,
     },
     /// A handler that [reattaches](super::Contract::reattaches) has asked for all earlier calls that it still wants.
     Reattached {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
     },
     /// A handler waits for nothing but calls: it gives its slot back.
     Parked {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
     },
     /// A listener failed too often: its messages fault at once.
     ListenerDown {
@@ -147,7 +147,7 @@ pub enum Input {
     /// A handler learned a value that it must learn again if it is run again.
     Noted {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The place among its notes.
         index: u32,
         /// The name of the value.
@@ -160,14 +160,14 @@ pub enum Input {
     /// A model goes on with an answer to a handler: an event, and no record.
     Grown {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The end of the text so far.
         text: Arc<str>,
     },
     /// A handler tells how far it is: an event, and no record.
     Progressed {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The sentence.
         text: Arc<str>,
     },
@@ -175,7 +175,7 @@ pub enum Input {
     /// with the answer ([`Input::Noted`]), by the next reservation, and at the end of the handler.
     Reserve {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The most that the request may use.
         amounts: Amounts,
         /// Set for a request that takes what is left: its thread ends with this fault unless it answers then.
@@ -198,7 +198,7 @@ pub enum Output {
     /// Resume a parked handler with the result that it awaits.
     Resume {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The group of calls that is decided.
         call: CallId,
         /// The answers in order of index, or the fault that decided against.
@@ -207,7 +207,7 @@ pub enum Output {
     /// Drop a handler at its next await, and report [`HandlerOutcome::Aborted`].
     Abort {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
     },
     /// A message leaves the organism.
     Egress(Egress),
@@ -255,14 +255,14 @@ pub enum Output {
     /// A note of a handler is durable.
     Noted {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The place among its notes.
         index: u32,
     },
     /// The result of [`Input::Reserve`].
     Reserved {
         /// The handler.
-        task: InvocationId,
+        invocation: InvocationId,
         /// The reason why the request must not be sent.
         result: Result<(), Box<Short>>,
     },
@@ -471,7 +471,7 @@ impl IntoDraft for Answer {
 #[derive(Debug)]
 pub struct Start {
     /// The id of the handler from now on.
-    pub task: InvocationId,
+    pub invocation: InvocationId,
     /// The listener of the handler.
     pub listener: ListenerId,
     /// The message that it handles.

@@ -50,7 +50,7 @@ pub(super) struct Source {
 /// A group of calls that a handler awaits, on Queue 1.
 pub(super) struct Calls {
     pub thread: ThreadKey,
-    pub task: InvocationId,
+    pub invocation: InvocationId,
     pub call: CallId,
     pub requests: Vec<Emission>,
     pub join: Join,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::principal::InboxPrincipal;
-use super::status::{Act, Status};
+use super::status::{Status, Transition};
 use crate::vocab::{NameError, TaskId, Time};
 
 /// The refusal of a request by an inbox. Nothing has changed then.
@@ -73,32 +73,32 @@ pub enum InboxError {
         id: TaskId,
     },
     /// Only the owner of the inbox may do this.
-    #[error("{actor} may not {act}: only the owner of the inbox moves its tasks")]
+    #[error("{actor} may not {transition}: only the owner of the inbox moves its tasks")]
     NotOwner {
         /// The principal that tried.
         actor: InboxPrincipal,
         /// The transition that was tried.
-        act: Act,
+        transition: Transition,
     },
     /// Only the submitter of the task may do this.
-    #[error("{actor} may not {act} for task {id}: only its submitter may")]
+    #[error("{actor} may not {transition} for task {id}: only its submitter may")]
     NotSubmitter {
         /// The task.
         id: TaskId,
         /// The principal that tried.
         actor: InboxPrincipal,
         /// The transition that was tried.
-        act: Act,
+        transition: Transition,
     },
     /// The lifecycle has no such step.
-    #[error("task {id} is {from}: {act} {}", act.way())]
+    #[error("task {id} is {from}: {transition} {}", transition.way())]
     Transition {
         /// The task.
         id: TaskId,
         /// The status of the task.
         from: Status,
         /// The transition that was tried.
-        act: Act,
+        transition: Transition,
     },
     /// The same idempotency key came with another body.
     #[error("the key '{}' was used for task {id} with another body: choose a new key for a new task", key.escape_debug())]

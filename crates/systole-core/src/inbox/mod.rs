@@ -39,7 +39,7 @@ pub use limits::InboxLimits;
 #[doc(hidden)]
 pub use page::page;
 pub use principal::InboxPrincipal;
-pub use status::{Act, Status};
+pub use status::{Status, Transition};
 pub use store::TaskInbox;
 pub use submit::{Submission, SubmittedTask};
 pub use task::{Artifact, Exchange, Submitter, Task, TaskProgress};

@@ -28,7 +28,7 @@ pub enum Status {
 
 /// A transition of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Act {
+pub enum Transition {
     /// The owner accepts the task.
     Accept,
     /// The owner reports the progress.
@@ -82,23 +82,23 @@ impl Status {
     }
 
     /// The status that a transition leads to; `None` if it isn't possible. This is the whole lifecycle.
-    pub const fn after(self, act: Act) -> Option<Self> {
-        match (self, act) {
-            (Self::Pending, Act::Accept) => Some(Self::Accepted),
-            (Self::Pending, Act::Reject) => Some(Self::Rejected),
-            (Self::Pending | Self::Accepted | Self::InputRequired, Act::Complete) => Some(Self::Completed),
-            (Self::Pending | Self::Accepted | Self::InputRequired, Act::Fail) => Some(Self::Failed),
-            (Self::Pending | Self::Accepted | Self::InputRequired, Act::Cancel) => Some(Self::Cancelled),
-            (Self::Accepted | Self::InputRequired, Act::Progress | Act::Artifact) => Some(self),
-            (Self::Accepted, Act::Ask) => Some(Self::InputRequired),
-            (Self::InputRequired, Act::Answer) => Some(Self::Accepted),
-            (Self::Accepted | Self::InputRequired, Act::Release) => Some(Self::Pending),
+    pub const fn after(self, transition: Transition) -> Option<Self> {
+        match (self, transition) {
+            (Self::Pending, Transition::Accept) => Some(Self::Accepted),
+            (Self::Pending, Transition::Reject) => Some(Self::Rejected),
+            (Self::Pending | Self::Accepted | Self::InputRequired, Transition::Complete) => Some(Self::Completed),
+            (Self::Pending | Self::Accepted | Self::InputRequired, Transition::Fail) => Some(Self::Failed),
+            (Self::Pending | Self::Accepted | Self::InputRequired, Transition::Cancel) => Some(Self::Cancelled),
+            (Self::Accepted | Self::InputRequired, Transition::Progress | Transition::Artifact) => Some(self),
+            (Self::Accepted, Transition::Ask) => Some(Self::InputRequired),
+            (Self::InputRequired, Transition::Answer) => Some(Self::Accepted),
+            (Self::Accepted | Self::InputRequired, Transition::Release) => Some(Self::Pending),
             _ => None,
         }
     }
 }
 
-impl Act {
+impl Transition {
     /// All transitions.
     pub const ALL: [Self; 10] = [
         Self::Accept,
@@ -146,7 +146,7 @@ impl fmt::Display for Status {
     }
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for Transition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

@@ -5,7 +5,7 @@ use super::checks;
 use super::error::{Field, InboxError, InboxProblem};
 use super::event::TaskEventKind;
 use super::principal::InboxPrincipal;
-use super::status::{Act, Status};
+use super::status::{Status, Transition};
 use super::store::{Said, TaskInbox};
 use super::task::{Artifact, Exchange, Task, TaskProgress};
 use crate::vocab::{TaskId, Time};
@@ -33,7 +33,7 @@ impl TaskInbox {
     /// [`InboxError::NotOwner`], [`InboxError::Unknown`], [`InboxError::Transition`]; [`InboxProblem::Outbox`] while
     /// its submitter takes no events.
     pub fn accept(&mut self, actor: &InboxPrincipal, id: TaskId, now: Time) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Act::Accept)?;
+        let place = self.owned(actor, id, Transition::Accept)?;
         self.may_tell(self.at(place))?;
         Ok(self.step(place, now, said(TaskEventKind::Accepted, ""), |task| {
             task.status = Status::Accepted;
@@ -52,7 +52,7 @@ impl TaskInbox {
         result: &str,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Act::Complete)?;
+        let place = self.owned(actor, id, Transition::Complete)?;
         checks::text(Field::Result, result, self.limits.text_bytes)?;
         Ok(self.step(place, now, said(TaskEventKind::Completed, result), |task| {
             end(task, Status::Completed);
@@ -71,7 +71,7 @@ impl TaskInbox {
         reason: &str,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Act::Fail)?;
+        let place = self.owned(actor, id, Transition::Fail)?;
         checks::said(Field::Reason, reason, self.limits.text_bytes)?;
         Ok(self.end_with(place, (Status::Failed, TaskEventKind::Failed), reason, now))
     }
@@ -87,7 +87,7 @@ impl TaskInbox {
         reason: &str,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Act::Reject)?;
+        let place = self.owned(actor, id, Transition::Reject)?;
         checks::said(Field::Reason, reason, self.limits.text_bytes)?;
         Ok(self.end_with(place, (Status::Rejected, TaskEventKind::Rejected), reason, now))
     }
@@ -104,7 +104,7 @@ impl TaskInbox {
         reason: &str,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.submitted(actor, id, Act::Cancel)?;
+        let place = self.submitted(actor, id, Transition::Cancel)?;
         checks::text(Field::Reason, reason, self.limits.text_bytes)?;
         Ok(self.end_with(place, (Status::Cancelled, TaskEventKind::Cancelled), reason, now))
     }
@@ -122,7 +122,7 @@ impl TaskInbox {
         text: &str,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Act::Progress)?;
+        let place = self.owned(actor, id, Transition::Progress)?;
         let more = match percent {
             Some(percent) if percent > 100 => return Err(InboxProblem::Percent { percent }.into()),
             Some(_) => checks::text(Field::Progress, text, self.limits.text_bytes)?,
@@ -147,7 +147,7 @@ impl TaskInbox {
         part: ArtifactPart,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Act::Artifact)?;
+        let place = self.owned(actor, id, Transition::Artifact)?;
         let ArtifactPart { name, text, append, last } = part;
         let task = self.at(place);
         let known = task.artifacts.iter().position(|artifact| artifact.name == name);
@@ -192,7 +192,7 @@ impl TaskInbox {
         question: &str,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.owned(actor, id, Act::Ask)?;
+        let place = self.owned(actor, id, Transition::Ask)?;
         let more = checks::said(Field::Question, question, self.limits.text_bytes)?;
         if self.at(place).questions.len() >= self.limits.questions {
             return Err(InboxError::TooMany { field: Field::Question, limit: self.limits.questions });
@@ -216,7 +216,7 @@ impl TaskInbox {
         answer: &str,
         now: Time,
     ) -> Result<InboxChange, InboxError> {
-        let place = self.submitted(actor, id, Act::Answer)?;
+        let place = self.submitted(actor, id, Transition::Answer)?;
         let more = checks::said(Field::Answer, answer, self.limits.text_bytes)?;
         self.may_grow(self.at(place), more)?;
         let change = self.make_room(more);
@@ -231,7 +231,7 @@ impl TaskInbox {
     /// Makes accepted tasks pending again, at their old places, without progress and without open questions, because
     /// the job was removed or registered anew. The host of the job calls it, no principal.
     pub fn release(&mut self, now: Time) -> InboxChange {
-        let accepted = self.tasks().filter(|task| task.status.after(Act::Release).is_some());
+        let accepted = self.tasks().filter(|task| task.status.after(Transition::Release).is_some());
         let places: Vec<_> = accepted.map(|task| task.place).collect();
         let mut change = InboxChange::default();
         for place in places {
@@ -315,26 +315,26 @@ impl TaskInbox {
     }
 
     /// The place of a task that the owner may do this to, now.
-    fn owned(&self, actor: &InboxPrincipal, id: TaskId, act: Act) -> Result<u64, InboxError> {
+    fn owned(&self, actor: &InboxPrincipal, id: TaskId, transition: Transition) -> Result<u64, InboxError> {
         if self.owner.as_ref() != Some(actor) {
-            return Err(InboxError::NotOwner { actor: actor.clone(), act });
+            return Err(InboxError::NotOwner { actor: actor.clone(), transition });
         }
-        self.possible(id, act)
+        self.possible(id, transition)
     }
 
     /// The place of a task that its submitter may do this to, now.
-    fn submitted(&self, actor: &InboxPrincipal, id: TaskId, act: Act) -> Result<u64, InboxError> {
+    fn submitted(&self, actor: &InboxPrincipal, id: TaskId, transition: Transition) -> Result<u64, InboxError> {
         if self.get(id)?.source.agent != *actor.name() {
-            return Err(InboxError::NotSubmitter { id, actor: actor.clone(), act });
+            return Err(InboxError::NotSubmitter { id, actor: actor.clone(), transition });
         }
-        self.possible(id, act)
+        self.possible(id, transition)
     }
 
-    fn possible(&self, id: TaskId, act: Act) -> Result<u64, InboxError> {
+    fn possible(&self, id: TaskId, transition: Transition) -> Result<u64, InboxError> {
         let task = self.get(id)?;
-        match task.status.after(act) {
+        match task.status.after(transition) {
             Some(_) => Ok(task.place),
-            None => Err(InboxError::Transition { id, from: task.status, act }),
+            None => Err(InboxError::Transition { id, from: task.status, transition }),
         }
     }
 }

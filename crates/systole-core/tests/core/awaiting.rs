@@ -6,12 +6,12 @@ use super::harness::*;
 use super::payloads::*;
 
 /// A boss whose handler runs, and workers that hold what they get.
-fn world(boss_is: fn(&mut Contract), worker_is: fn(&mut Contract)) -> (World, Task) {
+fn world(boss_is: fn(&mut Contract), worker_is: fn(&mut Contract)) -> (World, Invocation) {
     let mut world = Setup::new(vec![boss(boss_is), worker(worker_is)]).build();
     world.send("alice", letter("ask", 0));
     world.take_started();
-    let task = world.task("boss");
-    (world, task)
+    let invocation = world.invocation("boss");
+    (world, invocation)
 }
 
 fn pings(n: i64) -> Vec<Emission> {
@@ -20,13 +20,13 @@ fn pings(n: i64) -> Vec<Emission> {
 
 impl World {
     fn answer(&mut self, n: i64) {
-        let task = self.task_with("worker", n);
-        self.finish(task, vec![reply("pong", 10 + n)]);
+        let invocation = self.invocation_with("worker", n);
+        self.finish(invocation, vec![reply("pong", 10 + n)]);
     }
 
     fn refuse(&mut self, n: i64) {
-        let task = self.task_with("worker", n);
-        self.fail(task, "no");
+        let invocation = self.invocation_with("worker", n);
+        self.fail(invocation, "no");
     }
 }
 
@@ -111,7 +111,7 @@ fn settled_gives_every_outcome() {
     world.call(boss, 0, requests, Join::Settled);
     world.refuse(0);
     world.answer(1);
-    let silent = world.task_with("worker", 2);
+    let silent = world.invocation_with("worker", 2);
     world.finish(silent, vec![]);
     assert_eq!(world.next_resume().unwrap(), "0: 0 !failed, 1 pong 11, 2 !silent, 3 !route");
     world.finish(boss, vec![reply("told", 1)]);
@@ -148,17 +148,17 @@ fn an_awaited_broadcast_has_an_index_for_each_receiver() {
     world.emits("a", |_| vec![reply("done", 1)]);
     world.emits("b", |_| vec![reply("done", 2)]);
     world.send("alice", letter("ask", 0));
-    let task = world.task("boss");
-    world.call(task, 0, vec![call("job", 0)], Join::All);
+    let invocation = world.invocation("boss");
+    world.call(invocation, 0, vec![call("job", 0)], Join::All);
     assert_eq!(world.next_resume().unwrap(), "0: 0 done 1, 1 done 2");
-    world.finish(task, vec![reply("told", 1)]);
+    world.finish(invocation, vec![reply("told", 1)]);
 }
 
 #[test]
 fn dropping_the_future_cancels_the_calls() {
     let (mut world, boss) = world(|_| {}, |_| {});
     world.call(boss, 0, pings(2), Join::All);
-    world.handle(0, Input::CallDropped { task: boss.id, call: CallId(0) });
+    world.handle(0, Input::CallDropped { invocation: boss.id, call: CallId(0) });
     world.run();
     assert_eq!((world.aborted.len(), world.runs("worker")), (2, 0));
     world.finish(boss, vec![reply("told", 1)]);
@@ -168,9 +168,11 @@ fn dropping_the_future_cancels_the_calls() {
 #[test]
 fn a_future_that_is_dropped_before_its_calls_are_read_makes_none() {
     let (mut world, boss) = world(|_| {}, |_| {});
-    world
-        .handle(0, Input::Called { task: boss.id, call: CallId(0), requests: pings(1), join: Join::All, within: None });
-    world.handle(0, Input::CallDropped { task: boss.id, call: CallId(0) });
+    world.handle(
+        0,
+        Input::Called { invocation: boss.id, call: CallId(0), requests: pings(1), join: Join::All, within: None },
+    );
+    world.handle(0, Input::CallDropped { invocation: boss.id, call: CallId(0) });
     world.run();
     assert_eq!(world.runs("worker"), 0);
     world.finish(boss, vec![reply("told", 1)]);
@@ -183,8 +185,8 @@ fn a_result_that_was_dropped_while_it_waited_is_not_handed_over() {
     // Another conversation takes the slot, so that the result has to wait for it.
     world.send("alice", letter("ask", 1));
     world.answer(0);
-    world.handle(0, Input::CallDropped { task: boss.id, call: CallId(0) });
-    let other = world.task_with("boss", 1);
+    world.handle(0, Input::CallDropped { invocation: boss.id, call: CallId(0) });
+    let other = world.invocation_with("boss", 1);
     world.finish(other, vec![reply("told", 1)]);
     assert_eq!(world.resumed.len(), 0);
     world.finish(boss, vec![reply("told", 0)]);
@@ -211,14 +213,14 @@ fn a_parked_handler_holds_no_slot_and_is_resumed_before_messages_of_its_conversa
     assert_eq!(world.runs("boss"), 2, "the parked one, and one more");
     world.answer(0);
     assert_eq!(world.next_resume(), None, "its slot is taken");
-    let other = world.task_with("boss", 1);
+    let other = world.invocation_with("boss", 1);
     world.finish(other, vec![reply("told", 1)]);
     assert_eq!(world.next_resume().unwrap(), "0: 0 pong 10");
     assert_eq!(world.runs("boss"), 1);
     world.finish(boss, vec![reply("told", 0)]);
     for n in 2..4 {
-        let task = world.task_with("boss", n);
-        world.finish(task, vec![reply("told", n)]);
+        let invocation = world.invocation_with("boss", n);
+        world.finish(invocation, vec![reply("told", n)]);
     }
     assert_eq!(world.said(), ["boss: told 1", "boss: told 0", "boss: told 2", "boss: told 3"]);
 }
@@ -228,14 +230,14 @@ fn a_parked_message_is_still_the_one_in_flight_of_its_thread() {
     let (mut world, boss) = world(|_| {}, |_| {});
     world.finish(boss, vec![call("ping", 0), call("ping", 1)]);
     world.answer(0);
-    world.call(world.task("boss"), 0, vec![call("ping", 5)], Join::All);
+    world.call(world.invocation("boss"), 0, vec![call("ping", 5)], Join::All);
     world.answer(1);
     assert_eq!(world.runs("boss"), 1);
     world.answer(5);
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     world.finish(boss, vec![]);
     assert_eq!(world.take_started().last().unwrap(), "boss <- worker: pong 11 (1/2, 0 left)");
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -281,7 +283,7 @@ fn calls_that_are_over_in_time_leave_no_timer() {
     assert_ne!(world.next_wake(), wake);
     // Dropped by its handler, and by the end of its handler.
     world.call_within(boss, pings(1), Join::All, secs(6));
-    world.handle(0, Input::CallDropped { task: boss.id, call: CallId(0) });
+    world.handle(0, Input::CallDropped { invocation: boss.id, call: CallId(0) });
     world.run();
     world.call_within(boss, pings(1), Join::All, secs(7));
     world.finish(boss, vec![reply("told", 1)]);
@@ -320,7 +322,7 @@ fn a_parked_handler_that_goes_on_without_its_answer_has_its_clock_again() {
     let (mut world, boss) = world(|_| {}, |worker| worker.timeout = None);
     world.call(boss, 0, pings(1), Join::All);
     world.sleep(secs(100));
-    world.handle(0, Input::CallDropped { task: boss.id, call: CallId(0) });
+    world.handle(0, Input::CallDropped { invocation: boss.id, call: CallId(0) });
     world.sleep(secs(30));
     assert_eq!(world.said(), ["boss: !timeout"]);
 }
@@ -328,17 +330,19 @@ fn a_parked_handler_that_goes_on_without_its_answer_has_its_clock_again() {
 #[test]
 fn a_handler_that_does_not_park_gets_its_answer_too() {
     let (mut world, boss) = world(|boss| boss.concurrency = 1, |_| {});
-    world
-        .handle(0, Input::Called { task: boss.id, call: CallId(0), requests: pings(1), join: Join::All, within: None });
+    world.handle(
+        0,
+        Input::Called { invocation: boss.id, call: CallId(0), requests: pings(1), join: Join::All, within: None },
+    );
     world.run();
     world.answer(0);
     assert_eq!(world.next_resume().unwrap(), "0: 0 pong 10");
     // It said that it waits before it knew.
-    world.handle(0, Input::Parked { task: boss.id });
+    world.handle(0, Input::Parked { invocation: boss.id });
     world.send("alice", letter("ask", 1));
     assert_eq!(world.runs("boss"), 1, "it runs, and holds the only slot");
     world.finish(boss, vec![reply("told", 1)]);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -346,13 +350,16 @@ fn two_groups_are_resumed_each_in_its_turn() {
     let (mut world, boss) = world(|_| {}, |_| {});
     for (id, n) in [(0, 0), (1, 1)] {
         let requests = vec![call("ping", n)];
-        world.handle(0, Input::Called { task: boss.id, call: CallId(id), requests, join: Join::All, within: None });
+        world.handle(
+            0,
+            Input::Called { invocation: boss.id, call: CallId(id), requests, join: Join::All, within: None },
+        );
     }
-    world.handle(0, Input::Parked { task: boss.id });
+    world.handle(0, Input::Parked { invocation: boss.id });
     world.run();
     world.answer(1);
     assert_eq!(world.next_resume().unwrap(), "1: 0 pong 11");
-    world.handle(0, Input::Parked { task: boss.id });
+    world.handle(0, Input::Parked { invocation: boss.id });
     world.answer(0);
     assert_eq!(world.next_resume().unwrap(), "0: 0 pong 10");
     world.finish(boss, vec![reply("told", 1)]);
@@ -361,8 +368,10 @@ fn two_groups_are_resumed_each_in_its_turn() {
 #[test]
 fn a_listener_that_cannot_park_gets_an_error_at_once() {
     let (mut world, boss) = world(|boss| boss.can_park = false, |_| {});
-    world
-        .handle(0, Input::Called { task: boss.id, call: CallId(0), requests: pings(2), join: Join::All, within: None });
+    world.handle(
+        0,
+        Input::Called { invocation: boss.id, call: CallId(0), requests: pings(2), join: Join::All, within: None },
+    );
     world.run();
     assert_eq!(world.next_resume().unwrap(), "0: !failed");
     assert_eq!(world.runs("worker"), 0);

@@ -32,10 +32,10 @@ fn every_listener_that_accepts_boot_gets_it_on_a_thread_of_its_own() {
     let mut world = booted(vec![console("a"), worker(|_| {}), console("b")]);
     assert_eq!(world.take_started(), ["a <- system: boot", "b <- system: boot"]);
     assert_eq!(world.paths(), ["root", "root/a", "root/b"]);
-    let text = world.message(world.task("a")).body_text();
+    let text = world.message(world.invocation("a")).body_text();
     assert!(text.contains("test") && text.contains("2030-01-01T00:00:00Z"), "{text}");
     for name in ["a", "b"] {
-        world.finish(world.task(name), vec![]);
+        world.finish(world.invocation(name), vec![]);
     }
     assert_eq!(world.paths(), [""; 0], "silence just closes the thread, and the last one the root");
 }
@@ -62,9 +62,9 @@ fn nobody_needs_to_accept_boot() {
 #[test]
 fn a_boot_thread_that_ends_leaves_the_others_alone() {
     let mut world = booted(vec![console("a"), console("b")]);
-    world.finish(world.task("a"), vec![]);
+    world.finish(world.invocation("a"), vec![]);
     assert_eq!((world.runs("b"), world.aborted.len()), (1, 0));
-    world.finish(world.task("b"), vec![]);
+    world.finish(world.invocation("b"), vec![]);
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn a_boot_handler_runs_for_ever_and_does_not_keep_the_organism_busy() {
     let mut world = booted(vec![console("a"), worker(|_| {})]);
     world.sleep(secs(10_000));
     assert!(world.is_idle());
-    let console = world.task("a");
+    let console = world.invocation("a");
     world.call(console, 0, vec![call("ping", 1)], Join::All);
     assert!(!world.is_idle(), "what it called counts");
-    world.finish(world.task("worker"), vec![reply("pong", 1)]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 1)]);
     assert_eq!(world.next_resume().unwrap(), "0: 0 pong 1");
     assert!(world.is_idle());
     world.finish(console, vec![]);
@@ -84,9 +84,9 @@ fn a_boot_handler_runs_for_ever_and_does_not_keep_the_organism_busy() {
 #[test]
 fn a_result_that_waits_for_a_boot_handler_keeps_the_organism_busy() {
     let mut world = booted(vec![console("a"), worker(|_| {})]);
-    let console = world.task("a");
+    let console = world.invocation("a");
     world.call(console, 0, vec![call("ping", 1)], Join::All);
-    world.end(world.task("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
+    world.end(world.invocation("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
     while world.resumed.is_empty() {
         assert!(!world.is_idle());
         assert!(world.step(0));
@@ -97,8 +97,8 @@ fn a_result_that_waits_for_a_boot_handler_keeps_the_organism_busy() {
 #[test]
 fn answers_come_to_the_boot_thread_and_its_handlers_then_are_ordinary() {
     let mut world = booted(vec![console("a"), worker(|_| {})]);
-    world.finish(world.task("a"), vec![call("ping", 1)]);
-    world.finish(world.task("worker"), vec![reply("pong", 2)]);
+    world.finish(world.invocation("a"), vec![call("ping", 1)]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 2)]);
     assert_eq!(world.take_started().last().unwrap(), "a <- worker: pong 2");
     assert!(!world.is_idle());
     world.sleep(secs(30));
@@ -109,9 +109,9 @@ fn answers_come_to_the_boot_thread_and_its_handlers_then_are_ordinary() {
 #[test]
 fn what_a_boot_thread_answers_is_a_dead_letter() {
     let mut world = booted(vec![console("a"), console("b"), console("c")]);
-    world.finish(world.task("a"), vec![reply("told", 1)]);
-    world.fail(world.task("b"), "no");
-    world.end(world.task("c"), HandlerOutcome::Panicked);
+    world.finish(world.invocation("a"), vec![reply("told", 1)]);
+    world.fail(world.invocation("b"), "no");
+    world.end(world.invocation("c"), HandlerOutcome::Panicked);
     world.run();
     assert_eq!(world.dead(), ["told 1", "!failed", "!listener-failed"]);
 }
@@ -119,8 +119,8 @@ fn what_a_boot_thread_answers_is_a_dead_letter() {
 #[test]
 fn a_fault_in_the_tree_of_boot_ends_as_a_dead_letter() {
     let mut world = booted(vec![console("a"), worker(|_| {})]);
-    world.finish(world.task("a"), vec![call("ping", 1)]);
-    world.fail(world.task("worker"), "no");
+    world.finish(world.invocation("a"), vec![call("ping", 1)]);
+    world.fail(world.invocation("worker"), "no");
     assert_eq!((world.dead(), world.paths()), (vec!["!failed".to_owned()], vec![]));
 }
 
@@ -147,15 +147,15 @@ fn a_scheduler_ticks_from_boot_on() {
 fn draining_cancels_pending_continues_and_boot_handlers_and_lets_the_rest_run() {
     let mut world = booted(vec![console("a"), boss(|_| {}), worker(|_| {})]);
     world.send("alice", letter("ask", 1).label("slow"));
-    world.finish(world.task("boss"), vec![call("ping", 1)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 1)]);
     world.send("alice", letter("ask", 2).label("later"));
     let tick = || emission(EmissionKind::Continue { after: secs(60) }, &xml("tick", 2));
-    world.finish(world.task("boss"), vec![tick()]);
+    world.finish(world.invocation("boss"), vec![tick()]);
     world.tell(|| Input::Drain);
     assert_eq!(world.runs("a"), 0);
     assert_eq!(world.said(), ["boss: !cancelled [later]"]);
-    world.finish(world.task("worker"), vec![reply("pong", 1)]);
-    world.finish(world.task("boss"), vec![tick()]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 1)]);
+    world.finish(world.invocation("boss"), vec![tick()]);
     assert_eq!(world.said(), ["boss: !cancelled [slow]"], "no continue is put off any more");
     assert!(world.is_idle());
 }
@@ -171,18 +171,18 @@ fn a_boot_handler_holds_no_slot_of_its_listener() {
         }),
         worker(|_| {}),
     ]);
-    let boot = world.task("a");
+    let boot = world.invocation("a");
     world.send("alice", letter("ask", 1));
     assert_eq!(world.runs("a"), 2, "the only slot is free for others");
     world.send("alice", letter("ask", 2));
     assert_eq!(world.runs("a"), 2, "and no more than it");
     world.call(boot, 0, vec![call("ping", 1)], Join::All);
-    world.finish(world.task("worker"), vec![reply("pong", 1)]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 1)]);
     assert_eq!(world.next_resume().unwrap(), "0: 0 pong 1", "it needs none to go on either");
     world.finish(boot, vec![]);
     assert_eq!(world.runs("a"), 1, "nor does it give one back");
     for n in [1, 2] {
-        world.finish(world.task_with("a", n), vec![reply("told", n)]);
+        world.finish(world.invocation_with("a", n), vec![reply("told", n)]);
     }
     assert_eq!(world.said(), ["a: told 1", "a: told 2"]);
 }
@@ -200,8 +200,8 @@ fn boot_does_not_wait_for_a_slot() {
     world.handle(0, Input::Boot { root });
     world.run();
     assert_eq!(world.take_started(), ["a <- alice: ask 1", "a <- system: boot"]);
-    world.finish(world.task_with("a", 1), vec![reply("told", 1)]);
-    world.finish(world.task("a"), vec![]);
+    world.finish(world.invocation_with("a", 1), vec![reply("told", 1)]);
+    world.finish(world.invocation("a"), vec![]);
 }
 
 #[test]
@@ -221,10 +221,10 @@ fn stopping_gives_each_open_conversation_one_fault_and_buries_the_rest() {
     world.emits("echo", |_| vec![reply("a0", 1)]);
     let done = world.send("alice", letter("note", 0));
     let open = world.send("alice", letter("ask", 1).label("l"));
-    world.finish(world.task("boss"), vec![call("ping", 1), call("ping", 2), call("ping", 3)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 1), call("ping", 2), call("ping", 3)]);
     world.said();
     let unread = world.post("bob", letter("ask", 4));
-    world.end(world.task("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
+    world.end(world.invocation("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
     world.handle(0, Input::Stop);
     world.run();
     let faults: Vec<_> = world.egress.iter().map(|egress| (egress.root, egress.fault.as_ref().unwrap().code)).collect();
@@ -244,7 +244,7 @@ fn nothing_enters_a_stopped_organism_and_nothing_leaves_it_but_refusals() {
     let late = world.send("bob", letter("ask", 2));
     assert_eq!(world.said(), ["system: !cancelled", "system: !cancelled"]);
     assert_eq!(world.closed.last(), Some(&late));
-    world.finish(world.task("slow"), vec![reply("told", 1)]);
+    world.finish(world.invocation("slow"), vec![reply("told", 1)]);
     assert_eq!(world.said(), [""; 0]);
 }
 
@@ -261,7 +261,7 @@ fn stopping_twice_or_with_nothing_open_is_harmless() {
 fn stopping_buries_the_calls_that_a_spawned_thread_has_not_started() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {})]).build();
     world.send("alice", letter("ask", 1));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     world.call(boss, 0, vec![spawn("ping", 0)], Join::First);
     let (_, _, result) = world.resumed.pop_front().unwrap();
     let told = result.unwrap()[0].outcome.clone().unwrap();

@@ -35,27 +35,27 @@ fn an_organism_without_budgets_has_no_accounts() {
     let mut world = world(|_| {}, |_| {}, "");
     world.send("alice", letter("ask", 0));
     assert_eq!(world.cores[0].budgets(), []);
-    assert!(!world.message(world.task("boss")).is_budgeted);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    assert!(!world.message(world.invocation("boss")).is_budgeted);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
 fn a_refused_call_leaves_one_turn_to_hand_back_what_there_is() {
     let mut world = world(|boss| boss.accepts_faults = true, |_| {}, "calls=3");
     let root = world.send("alice", letter("ask", 0));
-    assert!(world.message(world.task("boss")).is_budgeted);
-    world.finish(world.task("boss"), (1..5).map(|n| call("ping", n)).collect());
+    assert!(world.message(world.invocation("boss")).is_budgeted);
+    world.finish(world.invocation("boss"), (1..5).map(|n| call("ping", n)).collect());
     assert_eq!(spent(&world, 0), calls(3, 3), "the message of the client is the first call");
     // The refused ones are answered at once, in their order, and nothing else is called in their place.
     for _ in 0..3 {
-        world.finish(world.task("boss"), vec![]);
+        world.finish(world.invocation("boss"), vec![]);
     }
     let started = world.take_started();
     let faults: Vec<_> = started.iter().filter(|line| line.contains("!budget")).collect();
     assert_eq!(faults, ["boss <- system: !budget (2/4, 3 left)", "boss <- system: !budget (3/4, 2 left)"]);
-    let message = world.message(world.task("boss"));
+    let message = world.message(world.invocation("boss"));
     assert_eq!(describe(message), "pong 2 (1/4, 0 left)");
-    world.finish(world.task("boss"), vec![reply("told", 7)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 7)]);
     assert_eq!(world.said(), ["boss: told 7"]);
     world.leave(root);
     let spent = world.events.iter().find_map(|event| match &event.kind {
@@ -69,13 +69,13 @@ fn a_refused_call_leaves_one_turn_to_hand_back_what_there_is() {
 fn the_fault_says_what_is_left_and_what_to_do() {
     let mut world = world(|boss| boss.accepts_faults = true, |_| {}, "threads=1 calls=9");
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), vec![call("ping", 1)]);
-    let fault = fault_of(world.message(world.task("boss")));
+    world.finish(world.invocation("boss"), vec![call("ping", 1)]);
+    let fault = fault_of(world.message(world.invocation("boss")));
     assert_eq!(fault.code, FaultCode::Budget);
     assert_eq!(&*fault.message, "a budget has 0 of 1 threads left, and 1 would be needed");
     let rule = fault.rule.as_ref().unwrap();
     assert!(rule.rule.starts_with("a reply with what there is is all that can still be sent"), "{}", rule.rule);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn whoever_goes_on_after_that_turn_ends_with_the_fault() {
     for again in [call("ping", 2), meta("list-capabilities"), go_on()] {
         let mut world = world(|boss| boss.accepts_faults = true, |_| {}, "calls=1");
         world.send("alice", letter("ask", 0).label("l"));
-        world.finish(world.task("boss"), vec![call("ping", 1)]);
-        assert_eq!(describe(world.message(world.task("boss"))), "!budget");
-        world.finish(world.task("boss"), vec![again]);
+        world.finish(world.invocation("boss"), vec![call("ping", 1)]);
+        assert_eq!(describe(world.message(world.invocation("boss"))), "!budget");
+        world.finish(world.invocation("boss"), vec![again]);
         assert_eq!(world.said(), ["boss: !budget [l]"]);
     }
 }
@@ -98,8 +98,8 @@ fn go_on() -> Emission {
 fn silence_after_a_refusal_is_the_fault_of_the_budget() {
     let mut world = world(|boss| boss.accepts_faults = true, |_| {}, "calls=1");
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), vec![call("ping", 1)]);
-    world.finish(world.task("boss"), vec![]);
+    world.finish(world.invocation("boss"), vec![call("ping", 1)]);
+    world.finish(world.invocation("boss"), vec![]);
     assert_eq!(world.said(), ["boss: !budget"]);
 }
 
@@ -107,7 +107,7 @@ fn silence_after_a_refusal_is_the_fault_of_the_budget() {
 fn who_takes_no_faults_passes_it_on() {
     let mut world = world(|_| {}, |_| {}, "calls=1");
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), vec![call("ping", 1)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 1)]);
     assert_eq!(world.said(), ["boss: !budget"]);
 }
 
@@ -115,7 +115,7 @@ fn who_takes_no_faults_passes_it_on() {
 fn a_handler_that_awaits_has_its_turn_too() {
     let mut world = world(|_| {}, |_| {}, "calls=2");
     world.send("alice", letter("ask", 0));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     world.call(boss, 0, vec![call("ping", 1)], Join::All);
     assert_eq!(world.next_resume().unwrap(), "0: 0 pong 1");
     world.call(boss, 1, vec![call("ping", 2)], Join::All);
@@ -123,7 +123,7 @@ fn a_handler_that_awaits_has_its_turn_too() {
     world.finish(boss, vec![reply("told", 5)]);
     assert_eq!(world.said(), ["boss: told 5"]);
     world.send("alice", letter("ask", 1));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     for group in 0..2 {
         world.call(boss, group, vec![call("ping", 1), call("ping", 2)], Join::Settled);
     }
@@ -138,7 +138,7 @@ fn a_handler_that_awaits_has_its_turn_too() {
 fn a_handler_that_goes_on_awaiting_ends_with_the_fault() {
     let mut world = world(|_| {}, |_| {}, "calls=1");
     world.send("alice", letter("ask", 0));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     let mut groups = 0;
     while world.said().is_empty() {
         world.call(boss, groups, vec![call("ping", 1)], Join::All);
@@ -244,31 +244,31 @@ fn an_envelope_narrows_what_its_threads_may_use() {
     let mut world = world(|boss| boss.budget = budget("calls=5 threads=9"), |_| {}, "");
     world.send("alice", letter("ask", 0).budget("calls=1 tokens=7"));
     assert_eq!(world.cores[0].budgets()[0].budget, budget("calls=1 threads=9 tokens=7"));
-    world.finish(world.task("boss"), vec![call("ping", 1), call("ping", 2)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 1), call("ping", 2)]);
     assert_eq!(world.said(), ["boss: !budget"]);
     world.send("alice", letter("ask", 0).budget("calls=1000"));
     assert_eq!(world.cores[0].budgets()[0].budget, budget("calls=5 threads=9"));
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
 fn a_time_is_a_deadline() {
     let mut world = world(|boss| boss.budget = budget("time=20s"), |_| {}, "time=30s");
     let root = world.send("alice", letter("ask", 0).label("a"));
-    assert_eq!(world.message(world.task("boss")).deadline, Some(world.now.after(secs(20))));
+    assert_eq!(world.message(world.invocation("boss")).deadline, Some(world.now.after(secs(20))));
     world.sleep(secs(20));
     assert_eq!(world.said(), ["boss: !timeout [a]"]);
     // The time of the conversation is that of its first message.
     world.send("alice", letter("ask", 0).thread(root).label("b"));
-    assert_eq!(world.message(world.task("boss")).deadline, Some(world.now.after(secs(10))));
+    assert_eq!(world.message(world.invocation("boss")).deadline, Some(world.now.after(secs(10))));
     world.sleep(secs(10));
     assert_eq!(world.said(), ["boss: !timeout [b]"]);
     world.send("alice", letter("ask", 0).thread(root).label("c"));
     world.sleep(secs(1));
     assert_eq!(world.said(), ["boss: !timeout [c]"]);
     world.send("alice", letter("ask", 0).budget("time=3s"));
-    assert_eq!(world.message(world.task("boss")).deadline, Some(world.now.after(secs(3))));
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    assert_eq!(world.message(world.invocation("boss")).deadline, Some(world.now.after(secs(3))));
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 fn tokens(tokens: u64, cost: u64) -> Amounts {
@@ -276,18 +276,21 @@ fn tokens(tokens: u64, cost: u64) -> Amounts {
 }
 
 impl World {
-    fn reserve(&mut self, task: Task, amounts: Amounts, is_last: bool) -> Result<(), Box<Short>> {
+    fn reserve(&mut self, invocation: Invocation, amounts: Amounts, is_last: bool) -> Result<(), Box<Short>> {
         let is_last = is_last.then(|| systole_core::vocab::Fault::new(FaultCode::Budget, "it is spent"));
-        self.handle(task.shard, Input::Reserve { task: task.id, amounts, is_last });
+        self.handle(invocation.shard, Input::Reserve { invocation: invocation.id, amounts, is_last });
         self.run();
         self.reserved.pop().expect("each reservation has a result")
     }
 
-    fn use_tokens(&mut self, task: Task, index: u32, input: u64, cost: u64) {
+    fn use_tokens(&mut self, invocation: Invocation, index: u32, input: u64, cost: u64) {
         let usage = Usage { input, cost: Millionths(cost), ..Usage::default() };
         let answer = ModelAnswer { backend: "b".into(), model: "m".into(), usage, text: "t".into(), fault: None };
         let (name, value) = ("model".into(), "1".into());
-        self.handle(task.shard, Input::Noted { task: task.id, index, name, value, answer: Some(Box::new(answer)) });
+        self.handle(
+            invocation.shard,
+            Input::Noted { invocation: invocation.id, index, name, value, answer: Some(Box::new(answer)) },
+        );
         self.run();
     }
 }
@@ -296,7 +299,7 @@ impl World {
 fn a_request_is_reserved_before_and_settled_after() {
     let mut world = world(|_| {}, |_| {}, "tokens=100 cost=0.000050");
     world.send("alice", letter("ask", 0));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     assert_eq!(world.reserve(boss, tokens(60, 20), false), Ok(()));
     let account = world.cores[0].budgets()[0];
     assert_eq!((account.spent, account.reserved), (calls(1, 1), tokens(60, 20)));
@@ -321,10 +324,10 @@ fn a_request_is_reserved_before_and_settled_after() {
 fn an_answer_that_grows_is_an_event_and_charges_nothing() {
     let mut world = world(|_| {}, |_| {}, "tokens=100");
     world.send("alice", letter("ask", 0));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     assert_eq!(world.reserve(boss, tokens(60, 0), false), Ok(()));
     let before = world.cores[0].budgets()[0];
-    world.handle(boss.shard, Input::Grown { task: boss.id, text: "<told>".into() });
+    world.handle(boss.shard, Input::Grown { invocation: boss.id, text: "<told>".into() });
     world.run();
     assert_eq!(world.cores[0].budgets()[0], before);
     let grown = world.events.iter().filter_map(|event| match &event.kind {
@@ -335,7 +338,7 @@ fn an_answer_that_grows_is_an_event_and_charges_nothing() {
     world.finish(boss, vec![reply("told", 1)]);
     // The handler has ended meanwhile.
     let before = world.events.len();
-    world.handle(boss.shard, Input::Grown { task: boss.id, text: "late".into() });
+    world.handle(boss.shard, Input::Grown { invocation: boss.id, text: "late".into() });
     world.run();
     assert_eq!(world.events.len(), before);
 }
@@ -345,9 +348,9 @@ fn what_is_reserved_is_no_ones_else() {
     let mut world = world(|_| {}, |worker| worker.budget = budget("tokens=80"), "tokens=100");
     world.script("worker", |_| Act::Hold);
     world.send("alice", letter("ask", 0));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     world.call(boss, 0, vec![call("ping", 1), call("ping", 2)], Join::First);
-    let (one, two) = (world.task_with("worker", 1), world.task_with("worker", 2));
+    let (one, two) = (world.invocation_with("worker", 1), world.invocation_with("worker", 2));
     assert_eq!(world.reserve(one, tokens(80, 0), false), Ok(()));
     let short = world.reserve(two, tokens(30, 0), false).unwrap_err();
     assert_eq!(short.left, budget("tokens=20"), "its own budget has 80 left, that of the conversation 20");
@@ -365,7 +368,7 @@ fn what_is_reserved_is_no_ones_else() {
 fn what_was_used_counts_even_if_it_is_too_much() {
     let mut world = world(|_| {}, |_| {}, "tokens=100");
     world.send("alice", letter("ask", 0));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     assert_eq!(world.reserve(boss, tokens(90, 0), false), Ok(()));
     world.use_tokens(boss, 0, 120, 0);
     assert_eq!(spent(&world, 0).tokens, 120);
@@ -377,14 +380,14 @@ fn what_was_used_counts_even_if_it_is_too_much() {
 fn the_last_request_is_the_last_turn() {
     let mut world = world(|_| {}, |_| {}, "tokens=100");
     world.send("alice", letter("ask", 0));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     assert_eq!(world.reserve(boss, tokens(100, 0), true), Ok(()));
     world.use_tokens(boss, 0, 10, 0);
     world.finish(boss, vec![call("ping", 1)]);
     assert_eq!(world.said(), ["boss: !budget"], "it may reply, and nothing else");
     world.send("alice", letter("ask", 0));
-    assert_eq!(world.reserve(world.task("boss"), tokens(100, 0), true), Ok(()));
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    assert_eq!(world.reserve(world.invocation("boss"), tokens(100, 0), true), Ok(()));
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
     assert_eq!(world.said(), ["boss: told 1"]);
 }
 
@@ -393,11 +396,11 @@ fn a_spawned_thread_begins_each_call_without_refusals() {
     let mut world = world(|_| {}, |worker| worker.budget = budget("calls=0"), "");
     world.script("worker", |_| Act::Hold);
     world.send("alice", letter("ask", 0));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     let thread = world.spawn_on(boss);
     for n in 1..3 {
         world.call(boss, n, vec![on(thread, call("ping", n.into()))], Join::Settled);
-        world.finish(world.task("worker"), vec![reply("pong", 3)]);
+        world.finish(world.invocation("worker"), vec![reply("pong", 3)]);
         assert_eq!(world.next_resume().unwrap(), format!("{n}: 0 pong 3"));
     }
     world.finish(boss, vec![reply("told", 1)]);
@@ -415,8 +418,8 @@ fn boot_is_bounded_by_the_budgets_of_listeners_alone() {
     let root = world.fresh_root();
     world.handle(0, Input::Boot { root });
     world.run();
-    world.finish(world.task("starter"), vec![call("ping", 1)]);
+    world.finish(world.invocation("starter"), vec![call("ping", 1)]);
     assert_eq!(world.runs("worker"), 1);
-    world.finish(world.task("worker"), vec![reply("pong", 1)]);
-    world.finish(world.task("starter"), vec![]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 1)]);
+    world.finish(world.invocation("starter"), vec![]);
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use systole_core::core::*;
 use systole_core::vocab::ThreadId;
 
-use crate::harness::{Seen, Task, World, letter_xml, secs};
+use crate::harness::{Invocation, Seen, World, letter_xml, secs};
 use crate::model::cases;
 use crate::model::plan::{Plan, plans};
 use crate::payloads::{call, emission, reply, xml};
@@ -15,9 +15,9 @@ use crate::payloads::{call, emission, reply, xml};
 #[derive(Debug, Clone)]
 enum Op {
     Inject { shard: u8, conversation: Option<u8>, target: u8 },
-    End { task: u8, how: u8, targets: Vec<u8> },
-    Await { task: u8, targets: Vec<u8>, join: u8 },
-    Drop { task: u8 },
+    End { invocation: u8, how: u8, targets: Vec<u8> },
+    Await { invocation: u8, targets: Vec<u8>, join: u8 },
+    Drop { invocation: u8 },
     Poll { shard: u8, steps: u8 },
     Carry { messages: u8 },
     Sleep { seconds: u8 },
@@ -34,9 +34,9 @@ fn ops() -> impl Strategy<Value = Op> {
     prop_oneof![
         10 => (any::<u8>(), prop::option::of(any::<u8>()), any::<u8>())
             .prop_map(|(shard, conversation, target)| Op::Inject { shard, conversation, target }),
-        14 => (any::<u8>(), any::<u8>(), targets()).prop_map(|(task, how, targets)| Op::End { task, how, targets }),
-        8 => (any::<u8>(), targets(), any::<u8>()).prop_map(|(task, targets, join)| Op::Await { task, targets, join }),
-        2 => any::<u8>().prop_map(|task| Op::Drop { task }),
+        14 => (any::<u8>(), any::<u8>(), targets()).prop_map(|(invocation, how, targets)| Op::End { invocation, how, targets }),
+        8 => (any::<u8>(), targets(), any::<u8>()).prop_map(|(invocation, targets, join)| Op::Await { invocation, targets, join }),
+        2 => any::<u8>().prop_map(|invocation| Op::Drop { invocation }),
         30 => (any::<u8>(), 1..12u8).prop_map(|(shard, steps)| Op::Poll { shard, steps }),
         10 => (1..4u8).prop_map(|messages| Op::Carry { messages }),
         3 => (1..20u8).prop_map(|seconds| Op::Sleep { seconds }),
@@ -57,9 +57,9 @@ struct Chaos {
     requests: Vec<(i64, ThreadId)>,
     cancelled: HashSet<ThreadId>,
     /// The listener of each handler that runs, and whether it is parked.
-    holders: HashMap<Task, (String, bool)>,
+    holders: HashMap<Invocation, (String, bool)>,
     /// Calls that a handler awaits.
-    awaited: HashMap<Task, Vec<u32>>,
+    awaited: HashMap<Invocation, Vec<u32>>,
     /// Calls that handlers gave up.
     dropped: HashSet<u32>,
     calls: u32,
@@ -87,22 +87,25 @@ impl Chaos {
     fn event(&mut self, op: &Op) {
         match op {
             Op::Inject { shard, conversation, target } => self.inject(*shard, *conversation, *target),
-            Op::End { task, how, targets } => {
-                if let Some(task) = self.pick(*task) {
-                    let outcome = self.outcome(task, *how, targets);
-                    self.end(task, outcome);
+            Op::End { invocation, how, targets } => {
+                if let Some(invocation) = self.pick(*invocation) {
+                    let outcome = self.outcome(invocation, *how, targets);
+                    self.end(invocation, outcome);
                 }
             }
-            Op::Await { task, targets, join } => {
-                if let Some(task) = self.pick(*task) {
-                    self.awaits(task, targets, *join);
+            Op::Await { invocation, targets, join } => {
+                if let Some(invocation) = self.pick(*invocation) {
+                    self.awaits(invocation, targets, *join);
                 }
             }
-            Op::Drop { task } => {
-                let dropped = self.pick(*task).and_then(|task| Some((task, self.awaited.get_mut(&task)?.pop()?)));
-                if let Some((task, call)) = dropped {
+            Op::Drop { invocation } => {
+                let dropped = self
+                    .pick(*invocation)
+                    .and_then(|invocation| Some((invocation, self.awaited.get_mut(&invocation)?.pop()?)));
+                if let Some((invocation, call)) = dropped {
                     self.dropped.insert(call);
-                    self.world.handle(task.shard, Input::CallDropped { task: task.id, call: CallId(call) });
+                    self.world
+                        .handle(invocation.shard, Input::CallDropped { invocation: invocation.id, call: CallId(call) });
                 }
             }
             Op::Poll { shard, steps } => {
@@ -172,9 +175,9 @@ impl Chaos {
         (!self.roots.is_empty()).then(|| self.roots[usize::from(number) % self.roots.len()])
     }
 
-    fn pick(&self, number: u8) -> Option<Task> {
+    fn pick(&self, number: u8) -> Option<Invocation> {
         let running = &self.world.running;
-        (!running.is_empty()).then(|| running[usize::from(number) % running.len()].task)
+        (!running.is_empty()).then(|| running[usize::from(number) % running.len()].invocation)
     }
 
     fn inject(&mut self, shard: u8, conversation: Option<u8>, target: u8) {
@@ -188,8 +191,8 @@ impl Chaos {
         self.requests.push((n, root));
     }
 
-    fn outcome(&mut self, task: Task, how: u8, targets: &[u8]) -> HandlerOutcome {
-        let listener = self.holders[&task].0[1..].to_owned();
+    fn outcome(&mut self, invocation: Invocation, how: u8, targets: &[u8]) -> HandlerOutcome {
+        let listener = self.holders[&invocation].0[1..].to_owned();
         let n = self.number();
         match how % 16 {
             0..7 => HandlerOutcome::Emitted(vec![reply(&format!("a{listener}"), n)]),
@@ -212,57 +215,61 @@ impl Chaos {
         targets.iter().map(|&target| call(&self.plan.local(usize::from(target) % count), self.number())).collect()
     }
 
-    fn awaits(&mut self, task: Task, targets: &[u8], join: u8) {
+    fn awaits(&mut self, invocation: Invocation, targets: &[u8], join: u8) {
         let requests = self.requests_to(targets);
         let within = join.is_multiple_of(3).then(|| std::time::Duration::from_secs(u64::from(join) % 4));
         let join = [Join::All, Join::First, Join::Quorum(2), Join::Settled][usize::from(join) % 4];
         self.calls += 1;
         let call = self.calls;
-        self.awaited.entry(task).or_default().push(call);
-        self.world.handle(task.shard, Input::Called { task: task.id, call: CallId(call), requests, join, within });
-        self.world.handle(task.shard, Input::Parked { task: task.id });
-        self.holders.get_mut(&task).expect("it runs").1 = true;
+        self.awaited.entry(invocation).or_default().push(call);
+        self.world.handle(
+            invocation.shard,
+            Input::Called { invocation: invocation.id, call: CallId(call), requests, join, within },
+        );
+        self.world.handle(invocation.shard, Input::Parked { invocation: invocation.id });
+        self.holders.get_mut(&invocation).expect("it runs").1 = true;
     }
 
-    fn end(&mut self, task: Task, outcome: HandlerOutcome) {
-        self.holders.remove(&task);
-        self.awaited.remove(&task);
-        self.world.end(task, outcome);
+    fn end(&mut self, invocation: Invocation, outcome: HandlerOutcome) {
+        self.holders.remove(&invocation);
+        self.awaited.remove(&invocation);
+        self.world.end(invocation, outcome);
     }
 
     /// Checks the outputs of the cores since the last time.
     fn look(&mut self) {
         for seen in std::mem::take(&mut self.world.log) {
             match seen {
-                Seen::Started(task, thread, line) => {
+                Seen::Started(invocation, thread, line) => {
                     let listener = line.split_once(" <- ").expect("a line of the harness").0;
                     let on_thread = self.world.running.iter().filter(|running| running.message.thread == thread);
-                    let others =
-                        on_thread.filter(|other| other.task != task && !self.world.aborted.contains(&other.task));
+                    let others = on_thread.filter(|other| {
+                        other.invocation != invocation && !self.world.aborted.contains(&other.invocation)
+                    });
                     assert_eq!(others.count(), 0, "'{line}': one message of a thread is in flight");
-                    self.holders.insert(task, (listener.to_owned(), false));
+                    self.holders.insert(invocation, (listener.to_owned(), false));
                     self.check_slots(listener);
                 }
-                Seen::Resumed(task, call, _) => {
+                Seen::Resumed(invocation, call, _) => {
                     // It may have ended, or dropped the call, while the result was on its way out.
-                    let Some(holder) = self.holders.get_mut(&task) else { continue };
+                    let Some(holder) = self.holders.get_mut(&invocation) else { continue };
                     holder.1 = false;
-                    let awaited = self.awaited.entry(task).or_default();
+                    let awaited = self.awaited.entry(invocation).or_default();
                     match awaited.iter().position(|&other| other == call) {
                         Some(at) => drop(awaited.remove(at)),
-                        None => assert!(self.dropped.remove(&call), "{task:?} does not await {call}"),
+                        None => assert!(self.dropped.remove(&call), "{invocation:?} does not await {call}"),
                     }
-                    let listener = self.holders[&task].0.clone();
+                    let listener = self.holders[&invocation].0.clone();
                     self.check_slots(&listener);
                     // It waits for the others again.
-                    if !self.awaited[&task].is_empty() {
-                        self.world.handle(task.shard, Input::Parked { task: task.id });
-                        self.holders.get_mut(&task).expect("as above").1 = true;
+                    if !self.awaited[&invocation].is_empty() {
+                        self.world.handle(invocation.shard, Input::Parked { invocation: invocation.id });
+                        self.holders.get_mut(&invocation).expect("as above").1 = true;
                     }
                 }
-                Seen::Aborted(task) => {
-                    if !self.world.running.iter().any(|running| running.task == task) {
-                        self.holders.remove(&task);
+                Seen::Aborted(invocation) => {
+                    if !self.world.running.iter().any(|running| running.invocation == invocation) {
+                        self.holders.remove(&invocation);
                     }
                 }
             }
@@ -287,9 +294,9 @@ impl Chaos {
         loop {
             rounds += 1;
             assert!(rounds < 10_000, "it does not come to an end");
-            if let Some(task) = self.pick(0) {
-                let outcome = self.outcome(task, 0, &[]);
-                self.end(task, outcome);
+            if let Some(invocation) = self.pick(0) {
+                let outcome = self.outcome(invocation, 0, &[]);
+                self.end(invocation, outcome);
                 self.world.run();
                 self.look();
             } else if !self.world.paths().iter().all(|path| path == "root") {
@@ -343,8 +350,8 @@ proptest! {
         chaos.world.slow_links = false;
         chaos.world.run();
         chaos.look();
-        while let Some(task) = chaos.pick(0) {
-            chaos.end(task, HandlerOutcome::Emitted(vec![]));
+        while let Some(invocation) = chaos.pick(0) {
+            chaos.end(invocation, HandlerOutcome::Emitted(vec![]));
             chaos.world.run();
         }
         prop_assert!(chaos.world.paths().is_empty());

@@ -78,7 +78,7 @@ fn requests_of_one_conversation_run_in_parallel_and_end_in_any_order() {
     let root = world.send("alice", letter("ask", 1).label("a"));
     let other = world.send("alice", letter("ask", 2).label("b").thread(root));
     assert_eq!(world.runs("slow"), 2);
-    let (first, second) = (world.task_with("slow", 1), world.task_with("slow", 2));
+    let (first, second) = (world.invocation_with("slow", 1), world.invocation_with("slow", 2));
     world.finish(second, vec![reply("told", 2)]);
     world.finish(first, vec![reply("told", 1)]);
     assert!(world.egress.iter().all(|egress| egress.root == root), "the id {other} was not needed");
@@ -102,7 +102,7 @@ fn a_claimed_sender_is_overwritten_and_recorded() {
 fn any_thread_but_an_own_root_opens_a_new_conversation() {
     let mut world = Setup::new(vec![server("slow", &["ask"], &["told"])]).build();
     let bobs = world.send("bob", letter("ask", 1));
-    let inner = world.message(world.task("slow")).thread;
+    let inner = world.message(world.invocation("slow")).thread;
     let nowhere = ThreadId::from_uuid(Uuid::from_u128(99));
     let mut roots = vec![bobs];
     for claim in [bobs.to_string(), inner.to_string(), nowhere.to_string(), "no id at all".into()] {
@@ -110,8 +110,8 @@ fn any_thread_but_an_own_root_opens_a_new_conversation() {
         roots.push(sent);
     }
     assert_eq!(world.runs("slow"), 5);
-    for task in world.running.iter().map(|running| running.task).collect::<Vec<_>>() {
-        world.finish(task, vec![reply("told", 0)]);
+    for invocation in world.running.iter().map(|running| running.invocation).collect::<Vec<_>>() {
+        world.finish(invocation, vec![reply("told", 0)]);
     }
     let answered: Vec<_> = world.egress.iter().map(|egress| egress.root).collect();
     assert_eq!(answered, roots, "each in a conversation of its own");
@@ -149,7 +149,7 @@ fn a_root_closes_once_its_client_has_left_and_its_children_are_gone() {
     let root = world.send("alice", letter("ask", 1));
     world.leave(root);
     assert!(world.closed.is_empty());
-    world.finish(world.task("slow"), vec![reply("told", 1)]);
+    world.finish(world.invocation("slow"), vec![reply("told", 1)]);
     assert_eq!(world.closed, [root]);
     assert_eq!(world.said(), ["slow: told 1"]);
     assert_eq!(world.paths(), [""; 0]);
@@ -203,7 +203,7 @@ fn a_root_with_an_open_child_never_goes_idle() {
     world.send("alice", letter("ask", 1));
     world.sleep(secs(3600));
     assert!(world.closed.is_empty());
-    world.finish(world.task("slow"), vec![reply("told", 1)]);
+    world.finish(world.invocation("slow"), vec![reply("told", 1)]);
     assert_eq!(world.said(), ["slow: told 1"]);
 }
 
@@ -286,7 +286,7 @@ fn whoever_leaves_is_told_that_nothing_is_open_once_what_was_sent_before_is_done
     world.run();
     assert_eq!((world.gone.len(), world.closed.len()), (0, 0));
     for n in 1..4 {
-        world.finish(world.task_with("worker", n), vec![reply("pong", n)]);
+        world.finish(world.invocation_with("worker", n), vec![reply("pong", n)]);
     }
     assert_eq!(world.closed, [third]);
     let fourth = world.post("alice", letter("ping", 4));

@@ -32,7 +32,7 @@ fn a_letter_knows_who_sent_it_to_whom() {
 fn superseded(call: Emission) -> World {
     let mut world = workers();
     world.send("alice", letter("ask", 1).label("l"));
-    world.finish(world.task("boss"), vec![reply("told", 1), call]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1), call]);
     assert_eq!(world.said(), ["boss: told 1 [l]"]);
     assert_eq!(world.dead(), ["ping 7"]);
     world.take_started();
@@ -48,7 +48,7 @@ fn a_letter_that_is_queued_again_goes_to_its_listener_and_its_answer_to_nobody()
         assert_eq!(world.take_started(), [format!("{receiver} <- boss: ping 7")]);
         assert_eq!(world.paths()[1..], ["root".to_owned(), format!("root/{receiver}")]);
         assert!(!world.is_idle(), "it is work like any other");
-        world.finish(world.task(receiver), vec![reply("pong", 7)]);
+        world.finish(world.invocation(receiver), vec![reply("pong", 7)]);
         assert_eq!((world.dead(), world.said()), (vec!["pong 7".to_owned()], vec![]));
         assert_eq!(world.paths(), ["root"], "the conversation of alice");
         assert_eq!(world.counts().redriven, 1);
@@ -65,7 +65,7 @@ fn its_handler_has_a_timeout_and_its_silence_just_ends_it() {
     assert_eq!(world.dead(), ["!timeout"]);
     let mut world = superseded(call("ping", 7));
     assert_eq!(world.redrive(world.last_letter(0)), Ok(()));
-    world.finish(world.task("first"), vec![]);
+    world.finish(world.invocation("first"), vec![]);
     assert_eq!(world.dead(), [""; 0]);
 }
 
@@ -88,7 +88,7 @@ fn what_its_sender_may_not_call_stays_where_it_is_and_the_operator_is_told_why()
     let mut world = workers();
     // A reply is for a thread that waits for it.
     world.send("alice", letter("ask", 2));
-    world.finish(world.task("boss"), vec![reply("told", 1), reply("told", 2)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1), reply("told", 2)]);
     let told = world.last_letter(0);
     let refused = world.redrive(told).unwrap_err();
     assert!(refused.to_string().starts_with("boss may not call {urn:test}told: a reply or a question"), "{refused}");
@@ -106,7 +106,7 @@ fn a_letter_stays_where_it_is_while_there_is_no_room_for_it() {
     setup.gauge = (1, 1 << 20);
     let mut world = setup.build();
     world.send("alice", letter("ask", 1));
-    world.finish(world.task("boss"), vec![reply("told", 1), call("ping", 7)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1), call("ping", 7)]);
     let full = world.gauge.count(0);
     assert!(matches!(world.redrive(world.last_letter(0)), Err(DeadLetterError::Overloaded(_))));
     drop(full);
@@ -124,7 +124,7 @@ fn a_fault_and_what_could_not_be_read_hold_nothing_to_send() {
     let root = world.fresh_root();
     world.handle(0, Input::Boot { root });
     world.run();
-    world.fail(world.task("a"), "no");
+    world.fail(world.invocation("a"), "no");
     let fault = world.last_letter(0);
     assert_eq!(world.redrive(fault), Err(DeadLetterError::NoPayload));
     assert_eq!(world.dead(), ["!failed"]);

@@ -36,9 +36,9 @@ fn with_mail(mail: impl IntoIterator<Item = (u8, u8)>) -> (World, HashMap<Thread
         let ask = roots.get(&conversation).map_or(ask.clone(), |&root| ask.thread(root));
         let root = world.send("alice", ask);
         let root = *roots.entry(conversation).or_insert(root);
-        let task = world.task_with("boss", n);
-        threads.insert(world.message(task).thread, Mail { root, queued: usize::from(mail) });
-        world.finish(task, (0..=mail).map(|_| call("ping", 0)).collect());
+        let invocation = world.invocation_with("boss", n);
+        threads.insert(world.message(invocation).thread, Mail { root, queued: usize::from(mail) });
+        world.finish(invocation, (0..=mail).map(|_| call("ping", 0)).collect());
     }
     world.log.clear();
     (world, threads)
@@ -52,9 +52,9 @@ fn turn(world: &mut World, threads: &HashMap<ThreadId, Mail>, ends: bool, choice
         return None;
     }
     let running = &world.running[usize::from(choice) % world.running.len()];
-    let (task, thread) = (running.task, running.message.thread);
+    let (invocation, thread) = (running.invocation, running.message.thread);
     let is_ready = threads[&thread].queued > 0;
-    world.end(task, HandlerOutcome::Emitted(if is_ready { vec![] } else { vec![reply("told", 0)] }));
+    world.end(invocation, HandlerOutcome::Emitted(if is_ready { vec![] } else { vec![reply("told", 0)] }));
     is_ready.then_some(thread)
 }
 
@@ -144,8 +144,8 @@ proptest! {
             }
         }
         while let Some(running) = world.running.first() {
-            let (task, thread) = (running.task, running.message.thread);
-            world.finish(task, vec![reply("told", 0)]);
+            let (invocation, thread) = (running.invocation, running.message.thread);
+            world.finish(invocation, vec![reply("told", 0)]);
             let Some(next) = world.running.first() else { continue };
             prop_assert_ne!(next.message.thread, thread);
             let n = crate::harness::number_in(&next.message);

@@ -23,7 +23,7 @@ fn fanned(boss_is: fn(&mut Contract), worker_is: fn(&mut Contract), n: i64) -> W
     let mut world = Setup::new(vec![boss(boss_is), worker(worker_is)]).build();
     world.send("alice", letter("ask", 0));
     let pings = (0..n).map(|n| call("ping", n)).collect();
-    world.finish(world.task("boss"), pings);
+    world.finish(world.invocation("boss"), pings);
     world.take_started();
     world
 }
@@ -32,26 +32,26 @@ fn fanned(boss_is: fn(&mut Contract), worker_is: fn(&mut Contract), n: i64) -> W
 fn answers_come_one_by_one_with_their_position() {
     let mut world = fanned(|_| {}, |_| {}, 3);
     for n in [1, 2, 0] {
-        let task = world.task_with("worker", n);
-        world.finish(task, vec![reply("pong", n)]);
+        let invocation = world.invocation_with("worker", n);
+        world.finish(invocation, vec![reply("pong", n)]);
     }
     assert_eq!(world.take_started(), ["boss <- worker: pong 1 (1/3, 2 left)"], "one in flight per thread");
-    world.finish(world.task("boss"), vec![]);
-    world.finish(world.task("boss"), vec![]);
+    world.finish(world.invocation("boss"), vec![]);
+    world.finish(world.invocation("boss"), vec![]);
     assert_eq!(world.take_started(), ["boss <- worker: pong 2 (2/3, 1 left)", "boss <- worker: pong 0 (0/3, 0 left)"]);
-    world.finish(world.task("boss"), vec![reply("told", 9)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 9)]);
     assert_eq!(world.said(), ["boss: told 9"]);
 }
 
 #[test]
 fn an_answer_says_which_message_it_answers() {
     let mut world = fanned(|_| {}, |_| {}, 1);
-    let request = world.message(world.task("worker")).id;
-    world.finish(world.task("worker"), vec![reply("pong", 0)]);
-    let answer = world.message(world.task("boss"));
+    let request = world.message(world.invocation("worker")).id;
+    world.finish(world.invocation("worker"), vec![reply("pong", 0)]);
+    let answer = world.message(world.invocation("boss"));
     assert_eq!(answer.in_reply_to, Some(request));
     assert_eq!(answer.join, Some(JoinPosition { index: 0, total: 1, remaining: 0 }));
-    world.finish(world.task("boss"), vec![reply("told", 0)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 0)]);
 }
 
 #[test]
@@ -60,9 +60,10 @@ fn a_refused_call_holds_its_index() {
     world.emits("worker", |message| vec![reply("pong", number_in(message))]);
     world.send("alice", letter("ask", 0));
     let bad = call_xml("<ping xmlns=\"urn:test\"><n>x</n></ping>");
-    world.finish(world.task("boss"), vec![call("ping", 0), call("job", 1), bad, call("note", 3), call("ping", 4)]);
+    world
+        .finish(world.invocation("boss"), vec![call("ping", 0), call("job", 1), bad, call("note", 3), call("ping", 4)]);
     for _ in 0..4 {
-        world.finish(world.task("boss"), vec![]);
+        world.finish(world.invocation("boss"), vec![]);
     }
     let started: Vec<_> = world.take_started().into_iter().filter(|line| line.starts_with("boss")).collect();
     assert_eq!(
@@ -75,7 +76,7 @@ fn a_refused_call_holds_its_index() {
             "boss <- worker: pong 4 (4/5, 0 left)",
         ]
     );
-    world.finish(world.task("boss"), vec![reply("told", 0)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 0)]);
 }
 
 #[test]
@@ -89,93 +90,93 @@ fn a_refused_reply_among_calls_takes_no_index() {
     });
     world.send("alice", letter("ask", 0));
     let bad = emission(EmissionKind::Reply, "<told xmlns=\"urn:test\"><n>x</n></told>");
-    world.finish(world.task("boss"), vec![bad, call("ping", 1), call("ping", 2)]);
-    world.finish(world.task("boss"), vec![]);
-    world.finish(world.task("boss"), vec![]);
+    world.finish(world.invocation("boss"), vec![bad, call("ping", 1), call("ping", 2)]);
+    world.finish(world.invocation("boss"), vec![]);
+    world.finish(world.invocation("boss"), vec![]);
     let started: Vec<_> = world.take_started().into_iter().filter(|line| line.starts_with("boss")).collect();
     assert_eq!(
         started[1..],
         ["boss <- system: !payload", "boss <- worker: !failed (0/2, 1 left)", "boss <- worker: pong 2 (1/2, 0 left)"]
     );
-    world.finish(world.task("boss"), vec![reply("told", 0)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 0)]);
 }
 
 #[test]
 fn an_idle_child_is_counted_off() {
     let mut world = fanned(|_| {}, idle, 3);
-    let task = world.task_with("worker", 1);
-    world.finish(task, vec![]);
+    let invocation = world.invocation_with("worker", 1);
+    world.finish(invocation, vec![]);
     for n in [0, 2] {
-        let task = world.task_with("worker", n);
-        world.finish(task, vec![reply("pong", n)]);
+        let invocation = world.invocation_with("worker", n);
+        world.finish(invocation, vec![reply("pong", n)]);
     }
-    world.finish(world.task("boss"), vec![]);
+    world.finish(world.invocation("boss"), vec![]);
     assert_eq!(world.take_started(), ["boss <- worker: pong 0 (0/3, 1 left)", "boss <- worker: pong 2 (2/3, 0 left)"]);
-    world.finish(world.task("boss"), vec![reply("told", 0)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 0)]);
 }
 
 #[test]
 fn remaining_is_computed_at_dispatch() {
     let mut world = fanned(|_| {}, idle, 3);
     for n in [0, 1] {
-        let task = world.task_with("worker", n);
-        world.finish(task, vec![reply("pong", n)]);
+        let invocation = world.invocation_with("worker", n);
+        world.finish(invocation, vec![reply("pong", n)]);
     }
     // The second answer is queued when the last child is counted off.
-    world.finish(world.task("worker"), vec![]);
-    world.finish(world.task("boss"), vec![]);
+    world.finish(world.invocation("worker"), vec![]);
+    world.finish(world.invocation("boss"), vec![]);
     assert_eq!(world.take_started(), ["boss <- worker: pong 0 (0/3, 2 left)", "boss <- worker: pong 1 (1/3, 0 left)"]);
-    world.finish(world.task("boss"), vec![reply("told", 0)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 0)]);
 }
 
 #[test]
 fn a_count_off_after_the_last_delivery_ends_the_fan_out_for_who_asks_for_it() {
     let mut world = fanned(takes_the_end, idle, 2);
-    let task = world.task_with("worker", 0);
-    world.finish(task, vec![reply("pong", 0)]);
-    world.finish(world.task("boss"), vec![]);
-    world.finish(world.task("worker"), vec![]);
+    let invocation = world.invocation_with("worker", 0);
+    world.finish(invocation, vec![reply("pong", 0)]);
+    world.finish(world.invocation("boss"), vec![]);
+    world.finish(world.invocation("worker"), vec![]);
     assert_eq!(world.take_started(), ["boss <- worker: pong 0 (0/2, 1 left)", "boss <- core: fan-out-ended"]);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
     assert_eq!(world.said(), ["boss: told 1"]);
 }
 
 #[test]
 fn without_asking_a_fan_out_that_ends_is_silence() {
     let mut world = fanned(|_| {}, idle, 2);
-    let task = world.task_with("worker", 0);
-    world.finish(task, vec![reply("pong", 0)]);
-    world.finish(world.task("boss"), vec![]);
+    let invocation = world.invocation_with("worker", 0);
+    world.finish(invocation, vec![reply("pong", 0)]);
+    world.finish(world.invocation("boss"), vec![]);
     assert_eq!(world.said(), [""; 0]);
-    world.finish(world.task("worker"), vec![]);
+    world.finish(world.invocation("worker"), vec![]);
     assert_eq!(world.said(), ["boss: !silent"]);
 }
 
 #[test]
 fn a_single_idle_call_ends_its_fan_out_of_one() {
     let mut world = fanned(takes_the_end, idle, 1);
-    world.finish(world.task("worker"), vec![]);
+    world.finish(world.invocation("worker"), vec![]);
     assert_eq!(world.take_started(), ["boss <- core: fan-out-ended"]);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
 fn silence_is_an_error_by_default() {
     let mut world = fanned(takes_faults, |_| {}, 1);
-    world.finish(world.task("worker"), vec![]);
-    let fault = fault_of(world.message(world.task("boss"))).clone();
+    world.finish(world.invocation("worker"), vec![]);
+    let fault = fault_of(world.message(world.invocation("boss"))).clone();
     assert_eq!((fault.code, fault.code.element()), (FaultCode::Silent, "agent-error"));
     assert_eq!(world.take_started(), ["boss <- worker: !silent"]);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
 fn idle_silence_climbs_and_is_judged_anew_at_each_thread() {
     let mut world = fanned(|_| {}, idle, 1);
-    world.finish(world.task("worker"), vec![]);
+    world.finish(world.invocation("worker"), vec![]);
     assert_eq!(world.said(), ["boss: !silent"], "an idle worker, a boss that must answer");
     let mut world = fanned(idle, idle, 1);
-    world.finish(world.task("worker"), vec![]);
+    world.finish(world.invocation("worker"), vec![]);
     assert_eq!(world.said(), [""; 0], "idle all the way up");
     assert_eq!(world.paths(), ["root"]);
 }
@@ -183,9 +184,9 @@ fn idle_silence_climbs_and_is_judged_anew_at_each_thread() {
 #[test]
 fn an_answer_is_no_silence_of_the_other_children() {
     let mut world = fanned(|_| {}, |_| {}, 3);
-    let task = world.task_with("worker", 1);
-    world.finish(task, vec![reply("pong", 1)]);
-    world.finish(world.task("boss"), vec![reply("told", 7)]);
+    let invocation = world.invocation_with("worker", 1);
+    world.finish(invocation, vec![reply("pong", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 7)]);
     assert_eq!(world.said(), ["boss: told 7"]);
     assert_eq!(world.aborted.len(), 2, "the open children are cancelled");
     assert_eq!(world.paths(), ["root"]);
@@ -214,7 +215,7 @@ fn a_path_counts_the_children_of_the_same_listener() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {}), server("smith", &["job"], &["done"])]).build();
     world.send("alice", letter("ask", 1));
     world.call(
-        world.task("boss"),
+        world.invocation("boss"),
         0,
         vec![call("ping", 1), call("job", 2), call("ping", 3), call("job", 4)],
         Join::All,
@@ -224,10 +225,10 @@ fn a_path_counts_the_children_of_the_same_listener() {
     for (listener, answer, n) in
         [("worker", "pong", 1), ("worker", "pong", 3), ("smith", "done", 2), ("smith", "done", 4)]
     {
-        world.finish(world.task_with(listener, n), vec![reply(answer, n)]);
+        world.finish(world.invocation_with(listener, n), vec![reply(answer, n)]);
     }
-    world.finish(world.task("boss"), vec![call("ping", 5)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 5)]);
     assert_eq!(world.paths()[2..], ["root/boss/worker#3"], "an ordinal is never given twice");
-    world.finish(world.task("worker"), vec![reply("pong", 5)]);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 5)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }

@@ -38,7 +38,7 @@ fn egress_fault(world: &World) -> Fault {
 #[test]
 fn a_fault_passes_through_listeners_that_take_none_with_the_name_of_the_last() {
     let mut world = chain(&[]);
-    world.fail(world.task("third"), "out of paper");
+    world.fail(world.invocation("third"), "out of paper");
     let fault = egress_fault(&world);
     assert_eq!((fault.code, fault.message.as_ref()), (FaultCode::Failed, "out of paper"));
     let envelope = String::from_utf8(world.egress[0].envelope.to_vec()).unwrap();
@@ -50,14 +50,15 @@ fn a_fault_passes_through_listeners_that_take_none_with_the_name_of_the_last() {
 #[test]
 fn a_fault_stops_at_a_listener_that_takes_it() {
     let mut world = chain(&["first"]);
-    world.finish(world.task("first"), vec![call("ping", 1)]);
-    let request = world.running.iter().find(|running| running.listener == "third").map(|running| running.task).unwrap();
+    world.finish(world.invocation("first"), vec![call("ping", 1)]);
+    let request =
+        world.running.iter().find(|running| running.listener == "third").map(|running| running.invocation).unwrap();
     world.fail(request, "out of paper");
-    let message = world.message(world.task("first"));
+    let message = world.message(world.invocation("first"));
     assert_eq!(message.from.as_str(), "second", "its direct correspondent");
     assert_eq!(fault_of(message).message.as_ref(), "out of paper");
     assert!(message.in_reply_to.is_some());
-    world.finish(world.task("first"), vec![reply("told", 3)]);
+    world.finish(world.invocation("first"), vec![reply("told", 3)]);
     assert_eq!(world.said(), ["first: told 3 [l]"]);
 }
 
@@ -65,9 +66,9 @@ fn a_fault_stops_at_a_listener_that_takes_it() {
 fn a_fault_that_passes_cancels_the_other_children() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {})]).build();
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), vec![call("ping", 0), call("ping", 1)]);
-    let task = world.task_with("worker", 0);
-    world.fail(task, "no");
+    world.finish(world.invocation("boss"), vec![call("ping", 0), call("ping", 1)]);
+    let invocation = world.invocation_with("worker", 0);
+    world.fail(invocation, "no");
     assert_eq!((world.runs("worker"), world.aborted.len()), (0, 1));
     assert_eq!(world.said(), ["boss: !failed"]);
 }
@@ -76,12 +77,12 @@ fn a_fault_that_passes_cancels_the_other_children() {
 fn a_fault_acts_when_its_turn_in_the_mailbox_comes() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {})]).build();
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), vec![call("ping", 0), call("ping", 1)]);
-    let [zero, one] = [0, 1].map(|n| world.task_with("worker", n));
+    world.finish(world.invocation("boss"), vec![call("ping", 0), call("ping", 1)]);
+    let [zero, one] = [0, 1].map(|n| world.invocation_with("worker", n));
     world.finish(zero, vec![reply("pong", 0)]);
     world.fail(one, "no");
     assert_eq!(world.said(), [""; 0], "the first answer is being handled");
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
     assert_eq!(world.said(), ["boss: told 1"], "it answered before the fault came to its turn");
 }
 
@@ -90,7 +91,7 @@ fn a_handler_that_passes_a_fault_on_keeps_code_message_and_whether_to_retry() {
     let mut world = chain(&[]);
     let fault = Fault { retryable: true, ..Fault::new(FaultCode::Limit, "the model is busy") };
     let failure = Failure { message: "ignored".into(), fault: Some(fault) };
-    world.end(world.task("third"), HandlerOutcome::Failed(failure));
+    world.end(world.invocation("third"), HandlerOutcome::Failed(failure));
     world.run();
     let fault = egress_fault(&world);
     assert_eq!((fault.code, fault.message.as_ref(), fault.retryable), (FaultCode::Limit, "the model is busy", true));
@@ -101,15 +102,15 @@ fn a_broken_rule_is_told_to_whoever_broke_it_and_nobody_else() {
     let bad = || vec![call_xml("<ping xmlns=\"urn:test\"><n>x</n></ping>")];
     let mut world = Setup::new(vec![boss(|boss| boss.accepts_faults = true), worker(|_| {})]).build();
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), bad());
-    let fault = fault_of(world.message(world.task("boss"))).clone();
+    world.finish(world.invocation("boss"), bad());
+    let fault = fault_of(world.message(world.invocation("boss"))).clone();
     assert_eq!(fault.code, FaultCode::Payload);
     assert!(fault.rule.unwrap().example.unwrap().contains("<ping"));
-    world.end(world.task("boss"), HandlerOutcome::Failed(Failure { message: "".into(), fault: None }));
+    world.end(world.invocation("boss"), HandlerOutcome::Failed(Failure { message: "".into(), fault: None }));
     world.run();
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {})]).build();
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), bad());
+    world.finish(world.invocation("boss"), bad());
     let fault = egress_fault(&world);
     assert_eq!((fault.code, fault.rule), (FaultCode::Payload, None), "alice does not see the contract of ping");
 }
@@ -117,7 +118,7 @@ fn a_broken_rule_is_told_to_whoever_broke_it_and_nobody_else() {
 #[test]
 fn faults_for_a_client_name_no_ids_from_inside() {
     let mut world = chain(&[]);
-    world.fail(world.task("third"), "no");
+    world.fail(world.invocation("third"), "no");
     assert_eq!(egress_fault(&world).in_reply_to, None);
 }
 
@@ -125,14 +126,14 @@ fn faults_for_a_client_name_no_ids_from_inside() {
 fn a_panic_fails_its_own_thread_only() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|worker| worker.concurrency = 1)]).build();
     world.send("alice", letter("ask", 0).label("a"));
-    world.finish(world.task("boss"), vec![call("ping", 0)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 0)]);
     world.send("alice", letter("ping", 5).label("b"));
-    world.end(world.task("worker"), HandlerOutcome::Panicked);
+    world.end(world.invocation("worker"), HandlerOutcome::Panicked);
     world.run();
     let fault = egress_fault(&world);
     assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, false));
     assert_eq!(world.said(), ["boss: !listener-failed [a]"]);
-    world.finish(world.task("worker"), vec![reply("pong", 5)]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 5)]);
     assert_eq!(world.said(), ["worker: pong 5 [b]"]);
 }
 
@@ -140,13 +141,13 @@ fn a_panic_fails_its_own_thread_only() {
 fn a_panic_cancels_the_children_and_the_queued_messages_of_its_thread() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {})]).build();
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), (0..3).map(|n| call("ping", n)).collect());
+    world.finish(world.invocation("boss"), (0..3).map(|n| call("ping", n)).collect());
     for n in 0..2 {
-        let task = world.task_with("worker", n);
-        world.finish(task, vec![reply("pong", n)]);
+        let invocation = world.invocation_with("worker", n);
+        world.finish(invocation, vec![reply("pong", n)]);
     }
     let cancelled = world.counts().cancelled;
-    world.end(world.task("boss"), HandlerOutcome::Panicked);
+    world.end(world.invocation("boss"), HandlerOutcome::Panicked);
     world.run();
     assert_eq!(world.counts().cancelled, cancelled + 1, "the second answer");
     assert_eq!(world.aborted.len(), 1, "the third worker");
@@ -158,7 +159,7 @@ fn a_discarded_handler_may_be_tried_again() {
     for outcome in [HandlerOutcome::Discarded, HandlerOutcome::Aborted] {
         let mut world = Setup::new(vec![server("echo", &["ask"], &["told"])]).build();
         world.send("alice", letter("ask", 0));
-        world.end(world.task("echo"), outcome);
+        world.end(world.invocation("echo"), outcome);
         world.run();
         let fault = egress_fault(&world);
         assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, true));
@@ -175,7 +176,7 @@ fn messages_of_a_listener_that_is_down_fault_at_once() {
     assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, true));
     world.tell(|| Input::ListenerUp { listener: echo });
     world.send("alice", letter("ask", 1));
-    world.finish(world.task("echo"), vec![reply("told", 1)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 1)]);
     assert_eq!(world.said(), ["echo: !listener-failed", "echo: told 1"]);
 }
 
@@ -194,10 +195,10 @@ fn messages_that_wait_for_a_slot_fault_when_their_listener_goes_down() {
     world.tell(|| Input::ListenerDown { listener: echo });
     let down = [1, 2, 3].map(|n| format!("echo: !listener-failed [l{n}]"));
     assert_eq!(world.said(), down);
-    world.finish(world.task("echo"), vec![reply("told", 0)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 0)]);
     world.tell(|| Input::ListenerUp { listener: echo });
     world.send("alice", letter("ask", 5));
-    world.finish(world.task("echo"), vec![reply("told", 5)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 5)]);
     assert_eq!(world.said(), ["echo: told 0 [l0]", "echo: told 5"]);
 }
 
@@ -206,7 +207,7 @@ fn an_answer_that_the_listener_does_not_take_fails_its_thread() {
     let mut world = Setup::new(vec![boss(|boss| boss.returns.clear()), worker(|_| {})]).build();
     world.emits("worker", |_| vec![reply("pong", 1)]);
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), vec![call("ping", 0)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 0)]);
     let fault = egress_fault(&world);
     assert_eq!(fault.code, FaultCode::Failed);
     assert!(fault.message.contains("pong"), "{fault}");

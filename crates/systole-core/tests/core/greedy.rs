@@ -130,16 +130,16 @@ fn bytes_that_a_conversation_holds_are_bounded_and_so_are_replies() {
     setup.events = false;
     let mut world = setup.build();
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), (0..3).map(|n| call("ping", n)).collect());
+    world.finish(world.invocation("boss"), (0..3).map(|n| call("ping", n)).collect());
     for n in 0..3 {
-        let task = world.task_with("worker", n);
-        world.finish(task, vec![reply("pong", 1_000_000_000_000_000 + n)]);
+        let invocation = world.invocation_with("worker", n);
+        world.finish(invocation, vec![reply("pong", 1_000_000_000_000_000 + n)]);
     }
     let mut outcomes = Vec::new();
     for _ in 0..3 {
-        let task = world.task("boss");
-        outcomes.push(describe(world.message(task)));
-        world.finish(task, if outcomes.len() < 3 { vec![] } else { vec![reply("told", 1)] });
+        let invocation = world.invocation("boss");
+        outcomes.push(describe(world.message(invocation)));
+        world.finish(invocation, if outcomes.len() < 3 { vec![] } else { vec![reply("told", 1)] });
     }
     assert!(outcomes[0].starts_with("pong"), "{outcomes:?}");
     assert_eq!(world.said(), ["boss: told 1"]);
@@ -161,8 +161,8 @@ fn a_client_is_told_that_its_conversation_is_full() {
     }
     assert_eq!(world.said(), vec!["system: !limit".to_owned(); 2], "one runs, three wait");
     for n in 0..4 {
-        let task = world.task_with("slow", n);
-        world.finish(task, vec![reply("told", n)]);
+        let invocation = world.invocation_with("slow", n);
+        world.finish(invocation, vec![reply("told", n)]);
     }
 }
 
@@ -191,18 +191,24 @@ fn awaited_answers_are_bounded_until_they_are_handed_over() {
     setup.events = false;
     let mut world = setup.build();
     world.send("alice", letter("ask", 0));
-    let task = world.task("greedy");
+    let invocation = world.invocation("greedy");
     let question = format!("<list-capabilities xmlns=\"{}\"/>", systole_core::vocab::ns::META);
     for call in 0..4 {
         let requests = (0..256).map(|_| call_xml(&question)).collect();
         world.handle(
             0,
-            Input::Called { task: task.id, call: CallId(call), requests, join: Join::Settled, within: None },
+            Input::Called {
+                invocation: invocation.id,
+                call: CallId(call),
+                requests,
+                join: Join::Settled,
+                within: None,
+            },
         );
     }
     world.run();
     assert_eq!(world.said(), ["greedy: !limit"]);
-    assert_eq!(world.aborted, [task]);
+    assert_eq!(world.aborted, [invocation]);
 }
 
 #[test]
@@ -211,10 +217,13 @@ fn groups_of_calls_that_wait_to_be_judged_are_bounded() {
     setup.blueprint = |blueprint| (blueprint.limits.mailbox, blueprint.limits.fanout) = (4, 4);
     let mut world = setup.build();
     world.send("alice", letter("ask", 0));
-    let task = world.task("greedy");
+    let invocation = world.invocation("greedy");
     for call in 0..9 {
         let requests = vec![emission(EmissionKind::Call, &xml("ask", 1))];
-        world.handle(0, Input::Called { task: task.id, call: CallId(call), requests, join: Join::All, within: None });
+        world.handle(
+            0,
+            Input::Called { invocation: invocation.id, call: CallId(call), requests, join: Join::All, within: None },
+        );
     }
     world.run();
     assert_eq!(world.said(), ["greedy: !limit"]);

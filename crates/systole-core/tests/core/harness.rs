@@ -35,7 +35,7 @@ type Script = Box<dyn FnMut(&Message) -> Act>;
 /// A handler that has been started and has not ended.
 #[derive(Debug)]
 pub(crate) struct Running {
-    pub(crate) task: Task,
+    pub(crate) invocation: Invocation,
     pub(crate) listener: String,
     pub(crate) message: Message,
 }
@@ -43,15 +43,15 @@ pub(crate) struct Running {
 /// The requests of a core to its handlers, in order.
 #[derive(Debug, Clone)]
 pub(crate) enum Seen {
-    Started(Task, ThreadId, String),
+    Started(Invocation, ThreadId, String),
     /// A resumption, with the call that is decided and its result as text.
-    Resumed(Task, u32, String),
-    Aborted(Task),
+    Resumed(Invocation, u32, String),
+    Aborted(Invocation),
 }
 
 /// A handler of one of the shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Task {
+pub(crate) struct Invocation {
     pub(crate) shard: usize,
     pub(crate) id: InvocationId,
 }
@@ -72,8 +72,8 @@ pub(crate) struct World {
     pub(crate) running: Vec<Running>,
     /// Every message that a handler was started with, in order: `listener <- from: payload`.
     pub(crate) started: Vec<String>,
-    pub(crate) resumed: VecDeque<(Task, CallId, Result<Vec<Settled>, Fault>)>,
-    pub(crate) aborted: Vec<Task>,
+    pub(crate) resumed: VecDeque<(Invocation, CallId, Result<Vec<Settled>, Fault>)>,
+    pub(crate) aborted: Vec<Invocation>,
     pub(crate) log: Vec<Seen>,
     pub(crate) egress: Vec<Egress>,
     pub(crate) closed: Vec<ThreadId>,
@@ -400,12 +400,12 @@ impl World {
         let Some(output) = self.cores[shard].poll(self.now) else { return false };
         match output {
             Output::Start(start) => self.start(shard, start),
-            Output::Resume { task, call, result } => {
-                let task = Task { shard, id: task };
-                self.log.push(Seen::Resumed(task, call.0, describe_result(&result)));
-                self.resumed.push_back((task, call, result));
+            Output::Resume { invocation, call, result } => {
+                let invocation = Invocation { shard, id: invocation };
+                self.log.push(Seen::Resumed(invocation, call.0, describe_result(&result)));
+                self.resumed.push_back((invocation, call, result));
             }
-            Output::Abort { task } => self.abort(Task { shard, id: task }),
+            Output::Abort { invocation } => self.abort(Invocation { shard, id: invocation }),
             Output::Egress(egress) => self.egress.push(egress),
             Output::Closed { root, .. } => self.closed.push(root),
             Output::Gone { root } => self.gone.push(root),
@@ -420,52 +420,54 @@ impl World {
     }
 
     fn start(&mut self, shard: usize, start: Start) {
-        let Start { task, listener, message } = start;
+        let Start { invocation, listener, message } = start;
         let listener = self.blueprint.listener(listener).expect("the core names its own").name.to_string();
         let line = format!("{listener} <- {}: {}", message.from, describe(&message));
         assert!(self.ids.insert(message.id), "'{line}' has the id of another message");
         self.started.push(line.clone());
         let act = self.scripts.get_mut(&listener).map_or(Act::Hold, |script| script(&message));
-        let task = Task { shard, id: task };
+        let invocation = Invocation { shard, id: invocation };
         match act {
-            Act::End(outcome) => self.cores[shard].handle(Input::Finished { task: task.id, outcome }, self.now),
+            Act::End(outcome) => {
+                self.cores[shard].handle(Input::Finished { invocation: invocation.id, outcome }, self.now)
+            }
             Act::Hold => {
-                self.log.push(Seen::Started(task, message.thread, line));
-                self.running.push(Running { task, listener, message });
+                self.log.push(Seen::Started(invocation, message.thread, line));
+                self.running.push(Running { invocation, listener, message });
             }
         }
     }
 
-    fn abort(&mut self, task: Task) {
-        self.aborted.push(task);
-        self.log.push(Seen::Aborted(task));
+    fn abort(&mut self, invocation: Invocation) {
+        self.aborted.push(invocation);
+        self.log.push(Seen::Aborted(invocation));
         // It may have ended while the abort was on its way out.
-        let Some(running) = self.running.iter().position(|running| running.task == task) else { return };
+        let Some(running) = self.running.iter().position(|running| running.invocation == invocation) else { return };
         if !self.blocking.contains(&self.running[running].listener) {
             self.running.remove(running);
-            self.cores[task.shard]
-                .handle(Input::Finished { task: task.id, outcome: HandlerOutcome::Aborted }, self.now);
+            self.cores[invocation.shard]
+                .handle(Input::Finished { invocation: invocation.id, outcome: HandlerOutcome::Aborted }, self.now);
         }
     }
 
     /// The only handler of a listener that runs.
-    pub(crate) fn task(&self, listener: &str) -> Task {
+    pub(crate) fn invocation(&self, listener: &str) -> Invocation {
         let mut found = self.running.iter().filter(|running| running.listener == listener);
-        let task = found.next().unwrap_or_else(|| panic!("no handler of {listener} runs"));
+        let invocation = found.next().unwrap_or_else(|| panic!("no handler of {listener} runs"));
         assert!(found.next().is_none(), "several handlers of {listener} run");
-        task.task
+        invocation.invocation
     }
 
     /// The handler of a listener that has a message with this number.
-    pub(crate) fn task_with(&self, listener: &str, n: i64) -> Task {
+    pub(crate) fn invocation_with(&self, listener: &str, n: i64) -> Invocation {
         let ends = format!(" {n}");
         let mut running = self.running.iter().filter(|running| running.listener == listener);
         let found = running.find(|running| describe(&running.message).ends_with(&ends));
-        found.unwrap_or_else(|| panic!("no handler of {listener} has {n}")).task
+        found.unwrap_or_else(|| panic!("no handler of {listener} has {n}")).invocation
     }
 
-    pub(crate) fn message(&self, task: Task) -> &Message {
-        &self.running.iter().find(|running| running.task == task).expect("it runs").message
+    pub(crate) fn message(&self, invocation: Invocation) -> &Message {
+        &self.running.iter().find(|running| running.invocation == invocation).expect("it runs").message
     }
 
     pub(crate) fn runs(&self, listener: &str) -> usize {
@@ -473,46 +475,58 @@ impl World {
     }
 
     /// Ends a handler without running anything.
-    pub(crate) fn end(&mut self, task: Task, outcome: HandlerOutcome) {
-        let at = self.running.iter().position(|running| running.task == task).expect("it runs");
+    pub(crate) fn end(&mut self, invocation: Invocation, outcome: HandlerOutcome) {
+        let at = self.running.iter().position(|running| running.invocation == invocation).expect("it runs");
         self.running.remove(at);
-        self.handle(task.shard, Input::Finished { task: task.id, outcome });
+        self.handle(invocation.shard, Input::Finished { invocation: invocation.id, outcome });
     }
 
-    pub(crate) fn finish(&mut self, task: Task, emissions: Vec<Emission>) {
-        self.end(task, HandlerOutcome::Emitted(emissions));
+    pub(crate) fn finish(&mut self, invocation: Invocation, emissions: Vec<Emission>) {
+        self.end(invocation, HandlerOutcome::Emitted(emissions));
         self.run();
     }
 
-    pub(crate) fn write(&mut self, task: Task, text: &str) {
-        self.end(task, HandlerOutcome::Wrote(Raw::new(text.to_owned())));
+    pub(crate) fn write(&mut self, invocation: Invocation, text: &str) {
+        self.end(invocation, HandlerOutcome::Wrote(Raw::new(text.to_owned())));
         self.run();
     }
 
-    pub(crate) fn fail(&mut self, task: Task, message: &str) {
-        self.end(task, HandlerOutcome::Failed(Failure { message: message.into(), fault: None }));
+    pub(crate) fn fail(&mut self, invocation: Invocation, message: &str) {
+        self.end(invocation, HandlerOutcome::Failed(Failure { message: message.into(), fault: None }));
         self.run();
     }
 
     /// A handler awaits calls and parks.
-    pub(crate) fn call(&mut self, task: Task, call: u32, requests: Vec<Emission>, join: Join) {
-        self.handle(task.shard, Input::Called { task: task.id, call: CallId(call), requests, join, within: None });
-        self.handle(task.shard, Input::Parked { task: task.id });
+    pub(crate) fn call(&mut self, invocation: Invocation, call: u32, requests: Vec<Emission>, join: Join) {
+        self.handle(
+            invocation.shard,
+            Input::Called { invocation: invocation.id, call: CallId(call), requests, join, within: None },
+        );
+        self.handle(invocation.shard, Input::Parked { invocation: invocation.id });
         self.run();
     }
 
     /// A handler awaits calls for so long at most, and parks.
-    pub(crate) fn call_within(&mut self, task: Task, requests: Vec<Emission>, join: Join, within: Duration) {
+    pub(crate) fn call_within(
+        &mut self,
+        invocation: Invocation,
+        requests: Vec<Emission>,
+        join: Join,
+        within: Duration,
+    ) {
         let within = Some(within);
-        self.handle(task.shard, Input::Called { task: task.id, call: CallId(0), requests, join, within });
-        self.handle(task.shard, Input::Parked { task: task.id });
+        self.handle(
+            invocation.shard,
+            Input::Called { invocation: invocation.id, call: CallId(0), requests, join, within },
+        );
+        self.handle(invocation.shard, Input::Parked { invocation: invocation.id });
         self.run();
     }
 
     /// A handler asks for a thread of `worker`, which answers `ping 0` at once; its id.
-    pub(crate) fn spawn_on(&mut self, task: Task) -> ThreadId {
-        self.call(task, 10, vec![super::payloads::spawn("ping", 0)], Join::Settled);
-        self.finish(self.task("worker"), vec![super::payloads::reply("pong", 0)]);
+    pub(crate) fn spawn_on(&mut self, invocation: Invocation) -> ThreadId {
+        self.call(invocation, 10, vec![super::payloads::spawn("ping", 0)], Join::Settled);
+        self.finish(self.invocation("worker"), vec![super::payloads::reply("pong", 0)]);
         let (_, _, result) = self.resumed.pop_front().expect("the group is settled");
         let told = result.expect("settled groups never fail").swap_remove(0).outcome.expect("an id");
         super::payloads::spawned_id(told.payload.payload())

@@ -21,23 +21,23 @@ fn started_boss(mut setup: Setup) -> World {
 #[test]
 fn a_response_with_too_many_calls_is_refused_whole() {
     let mut world = started_boss(Setup::new(vec![faulty_boss(), worker(|_| {})]));
-    world.finish(world.task("boss"), (0..257).map(|n| call("ping", n)).collect());
-    let message = world.message(world.task("boss"));
+    world.finish(world.invocation("boss"), (0..257).map(|n| call("ping", n)).collect());
+    let message = world.message(world.invocation("boss"));
     assert_eq!((fault_of(message).code, message.join), (FaultCode::Limit, None));
     assert_eq!(world.runs("worker"), 0);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
 fn a_full_fan_out_is_fine() {
     let mut world = started_boss(Setup::new(vec![faulty_boss(), worker(|_| {})]));
     world.emits("worker", |message| vec![reply("pong", number_in(message))]);
-    world.finish(world.task("boss"), (0..256).map(|n| call("ping", n)).collect());
+    world.finish(world.invocation("boss"), (0..256).map(|n| call("ping", n)).collect());
     for _ in 0..255 {
-        world.finish(world.task("boss"), vec![]);
+        world.finish(world.invocation("boss"), vec![]);
     }
     assert_eq!(world.take_started().last().unwrap(), "boss <- worker: pong 255 (255/256, 0 left)");
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -60,22 +60,22 @@ fn a_mailbox_bounds_open_calls_and_messages_together() {
     let mut setup = Setup::new(vec![faulty_boss(), worker(|_| {})]);
     setup.blueprint = |blueprint| blueprint.limits.mailbox = 4;
     let mut world = started_boss(setup);
-    world.finish(world.task("boss"), (0..6).map(|n| call("ping", n)).collect());
+    world.finish(world.invocation("boss"), (0..6).map(|n| call("ping", n)).collect());
     assert_eq!(world.runs("worker"), 4);
     assert_eq!(world.take_started().last().unwrap(), "boss <- system: !limit (4/6, 5 left)");
     for n in 0..4 {
-        let task = world.task_with("worker", n);
-        world.finish(task, vec![reply("pong", n)]);
+        let invocation = world.invocation_with("worker", n);
+        world.finish(invocation, vec![reply("pong", n)]);
     }
     for _ in 0..5 {
-        world.finish(world.task("boss"), vec![]);
+        world.finish(world.invocation("boss"), vec![]);
     }
     assert_eq!(
         world.take_started().last().unwrap(),
         "boss <- worker: pong 3 (3/6, 0 left)",
         "answers have their place"
     );
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn a_pending_continue_holds_a_place_in_the_mailbox() {
     setup.blueprint = |blueprint| blueprint.limits.mailbox = 2;
     let mut world = started_boss(setup);
     let go_on = || emission(EmissionKind::Continue { after: secs(5) }, &xml("tick", 1));
-    world.finish(world.task("boss"), vec![go_on(), go_on(), go_on(), call("ping", 1)]);
+    world.finish(world.invocation("boss"), vec![go_on(), go_on(), go_on(), call("ping", 1)]);
     let refused: Vec<_> = world.take_started();
     assert_eq!(refused, ["boss <- system: !limit"], "and the call's comes after it");
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn a_root_has_a_mailbox_too() {
     }
     assert_eq!((world.runs("slow"), world.said()), (2, vec!["system: !limit".to_owned(); 2]));
     for n in 0..2 {
-        let task = world.task_with("slow", n);
-        world.finish(task, vec![reply("told", n)]);
+        let invocation = world.invocation_with("slow", n);
+        world.finish(invocation, vec![reply("told", n)]);
     }
 }
 
@@ -112,14 +112,14 @@ fn a_conversation_has_a_number_of_live_threads() {
     setup.blueprint = |blueprint| blueprint.limits.conversation_threads = 5;
     let mut world = started_boss(setup);
     world.emits("worker", |message| vec![reply("pong", number_in(message))]);
-    world.finish(world.task("boss"), (0..3).map(|n| call("ping", n)).collect());
+    world.finish(world.invocation("boss"), (0..3).map(|n| call("ping", n)).collect());
     for _ in 0..2 {
-        world.finish(world.task("boss"), vec![]);
+        world.finish(world.invocation("boss"), vec![]);
     }
     world.take_started();
-    world.finish(world.task("boss"), vec![call("ping", 9)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 9)]);
     assert_eq!(world.take_started(), ["worker <- boss: ping 9", "boss <- worker: pong 9"], "closed ones don't count");
-    world.finish(world.task("boss"), (0..5).map(|n| call("ping", n)).collect());
+    world.finish(world.invocation("boss"), (0..5).map(|n| call("ping", n)).collect());
     assert_eq!(world.take_started(), [""; 0], "whoever goes past it fails, and opens nothing more");
     assert_eq!(world.said(), ["boss: !limit"]);
 }
@@ -137,8 +137,8 @@ fn the_organism_has_a_number_of_live_threads_over_all_shards() {
     assert_eq!(world.said(), ["system: !limit"; 2]);
     assert_eq!(world.closed.len(), 1, "the last could not even open");
     for n in 0..2 {
-        let task = world.task_with("slow", n);
-        world.finish(task, vec![reply("told", n)]);
+        let invocation = world.invocation_with("slow", n);
+        world.finish(invocation, vec![reply("told", n)]);
     }
 }
 
@@ -147,15 +147,15 @@ fn while_overloaded_calls_are_refused_but_answers_are_delivered() {
     let mut setup = Setup::new(vec![faulty_boss(), worker(|_| {})]);
     setup.gauge = (2, 1 << 20);
     let mut world = started_boss(setup);
-    world.finish(world.task("boss"), vec![call("ping", 0)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 0)]);
     let _full = [world.gauge.count(0), world.gauge.count(0)];
     world.send_refused("alice");
-    let task = world.task_with("worker", 0);
-    world.finish(task, vec![reply("pong", 0)]);
-    world.finish(world.task("boss"), vec![call("ping", 1)]);
-    let fault = fault_of(world.message(world.task("boss")));
+    let invocation = world.invocation_with("worker", 0);
+    world.finish(invocation, vec![reply("pong", 0)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 1)]);
+    let fault = fault_of(world.message(world.invocation("boss")));
     assert_eq!((fault.code, fault.retryable), (FaultCode::Overload, true));
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
     assert_eq!(world.said(), ["boss: told 1"]);
 }
 
@@ -190,8 +190,8 @@ fn a_permit_is_held_until_the_message_is_handled() {
     }
     assert_eq!(world.gauge.messages(), 2);
     for n in 0..3 {
-        let task = world.task_with("slow", n);
-        world.finish(task, vec![reply("told", n)]);
+        let invocation = world.invocation_with("slow", n);
+        world.finish(invocation, vec![reply("told", n)]);
     }
     assert_eq!((world.gauge.messages(), world.gauge.bytes()), (0, 0));
 }
@@ -242,7 +242,7 @@ fn a_call_that_is_refused_for_want_of_room_again_and_again_ends_its_thread() {
     world.send("alice", letter("ask", 0));
     for _ in 0..3 {
         assert_eq!(world.said(), Vec::<String>::new());
-        world.finish(world.task("boss"), vec![call("ping", 1)]);
+        world.finish(world.invocation("boss"), vec![call("ping", 1)]);
     }
     assert_eq!(world.said(), ["boss: !failed"]);
 }

@@ -150,12 +150,12 @@ fn what_the_core_does_not_know_is_refused_like_anything_that_nobody_takes() {
     assert_eq!(world.dead(), ["open-sesame", "capabilities", "thread-spawned"]);
     let mut world = Setup::new(vec![boss(|boss| boss.accepts_faults = true), worker(|_| {})]).build();
     world.send("alice", letter("ask", 1));
-    world.finish(world.task("boss"), vec![meta("open-sesame")]);
-    assert_eq!(fault_of(world.message(world.task("boss"))).code, FaultCode::Route);
-    let thread = world.spawn_on(world.task("boss"));
-    world.call(world.task("boss"), 11, vec![on(thread, meta("open-sesame"))], Join::Settled);
+    world.finish(world.invocation("boss"), vec![meta("open-sesame")]);
+    assert_eq!(fault_of(world.message(world.invocation("boss"))).code, FaultCode::Route);
+    let thread = world.spawn_on(world.invocation("boss"));
+    world.call(world.invocation("boss"), 11, vec![on(thread, meta("open-sesame"))], Join::Settled);
     assert_eq!(world.next_resume().unwrap(), "11: 0 !route");
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -188,13 +188,13 @@ fn a_listener_asks_without_listing_it_and_takes_answers_that_stand_in_its_return
     };
     let mut world = Setup::new(vec![curious(&["capabilities"]), worker(|_| {})]).build();
     world.send("alice", letter("ask", 1));
-    world.finish(world.task("curious"), vec![meta("list-capabilities")]);
-    let message = world.message(world.task("curious"));
+    world.finish(world.invocation("curious"), vec![meta("list-capabilities")]);
+    let message = world.message(world.invocation("curious"));
     assert_eq!((message.from.as_str(), describe(message)), ("core", "capabilities".to_owned()));
-    world.finish(world.task("curious"), vec![reply("told", 1)]);
+    world.finish(world.invocation("curious"), vec![reply("told", 1)]);
     let mut world = Setup::new(vec![curious(&[]), worker(|_| {})]).build();
     world.send("alice", letter("ask", 1));
-    world.finish(world.task("curious"), vec![meta("list-capabilities")]);
+    world.finish(world.invocation("curious"), vec![meta("list-capabilities")]);
     assert_eq!(world.said(), ["curious: !failed"]);
 }
 
@@ -202,7 +202,7 @@ fn a_listener_asks_without_listing_it_and_takes_answers_that_stand_in_its_return
 fn a_listener_may_see_what_it_calls_and_what_it_replies() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {}), server("other", &["note"], &["a0"])]).build();
     world.send("alice", letter("ask", 1));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     let about = |payload: &str| meta(&format!("request-schema payload=\"{{urn:test}}{payload}\""));
     world.call(boss, 0, vec![about("ping"), about("told"), about("note"), about("a0")], Join::Settled);
     assert_eq!(world.next_resume().unwrap(), "0: 0 schema, 1 schema, 2 !route, 3 !route");
@@ -213,9 +213,9 @@ fn a_listener_may_see_what_it_calls_and_what_it_replies() {
 fn closing_a_thread_that_is_not_addressed_is_refused() {
     let mut world = Setup::new(vec![boss(|boss| boss.accepts_faults = true)]).build();
     world.send("alice", letter("ask", 1));
-    world.finish(world.task("boss"), vec![meta("close-thread")]);
-    assert_eq!(fault_of(world.message(world.task("boss"))).code, FaultCode::Route);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![meta("close-thread")]);
+    assert_eq!(fault_of(world.message(world.invocation("boss"))).code, FaultCode::Route);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 fn remembering(change: impl FnOnce(&mut Contract)) -> World {
@@ -234,7 +234,7 @@ fn remembering(change: impl FnOnce(&mut Contract)) -> World {
 }
 
 fn history(world: &World) -> Vec<String> {
-    let history = &world.message(world.task("boss")).history;
+    let history = &world.message(world.invocation("boss")).history;
     history.iter().map(|said| format!("{}: {}", said.from, short(&said.payload))).collect()
 }
 
@@ -242,16 +242,16 @@ fn history(world: &World) -> Vec<String> {
 fn a_context_holds_what_was_said_on_the_thread_in_order() {
     let mut world = remembering(|_| {});
     assert_eq!(history(&world), [""; 0]);
-    world.finish(world.task("boss"), vec![call("ping", 1)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 1)]);
     assert_eq!(history(&world), ["alice: ask 0", "boss: ping 1"]);
-    world.finish(world.task("boss"), vec![call("job", 2)]);
+    world.finish(world.invocation("boss"), vec![call("job", 2)]);
     assert_eq!(history(&world), ["alice: ask 0", "boss: ping 1", "worker: pong 1"], "a refused call was not said");
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     world.call(boss, 0, vec![call("ping", 3)], Join::All);
     world.finish(boss, vec![call("ping", 4)]);
     let told = ["system: system-error", "boss: ping 3", "worker: pong 3", "boss: ping 4"];
     assert_eq!(history(&world)[3..], told, "awaited answers belong to it");
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -269,26 +269,29 @@ fn a_context_is_bounded_in_messages_and_bytes() {
         world.emits("worker", |message| vec![reply("pong", number_in(message))]);
         world.send("alice", letter("ask", 0));
         for n in 0..5 {
-            world.finish(world.task("boss"), vec![call("ping", n)]);
+            world.finish(world.invocation("boss"), vec![call("ping", n)]);
         }
-        assert_eq!(world.message(world.task("boss")).history.len(), kept);
-        world.finish(world.task("boss"), vec![reply("told", 1)]);
+        assert_eq!(world.message(world.invocation("boss")).history.len(), kept);
+        world.finish(world.invocation("boss"), vec![reply("told", 1)]);
     }
 }
 
 #[test]
 fn clearing_forgets_the_context_of_the_own_thread() {
     let mut world = remembering(|boss| boss.returns.push(meta_qname("context-cleared")));
-    world.finish(world.task("boss"), vec![call("ping", 1)]);
-    world.finish(world.task("boss"), vec![meta("clear-context")]);
-    assert_eq!((history(&world), describe(world.message(world.task("boss")))), (vec![], "context-cleared".to_owned()));
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 1)]);
+    world.finish(world.invocation("boss"), vec![meta("clear-context")]);
+    assert_eq!(
+        (history(&world), describe(world.message(world.invocation("boss")))),
+        (vec![], "context-cleared".to_owned())
+    );
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
 fn a_listener_without_context_has_no_history() {
     let mut world = remembering(|boss| boss.context = false);
-    world.finish(world.task("boss"), vec![call("ping", 1)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 1)]);
     assert_eq!(history(&world), [""; 0]);
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }

@@ -56,9 +56,9 @@ fn a_listener_that_may_not_call_gets_the_same_fault_as_for_what_is_not_there() {
         });
         let mut world = Setup::new([vec![caller], others].concat()).build();
         world.send("alice", letter("ask", 1));
-        world.finish(world.task("caller"), vec![call("done", 1)]);
-        let fault = fault_of(world.message(world.task("caller"))).clone();
-        world.finish(world.task("caller"), vec![reply("told", 1)]);
+        world.finish(world.invocation("caller"), vec![call("done", 1)]);
+        let fault = fault_of(world.message(world.invocation("caller"))).clone();
+        world.finish(world.invocation("caller"), vec![reply("told", 1)]);
         fault
     });
     assert_eq!(faults[0], faults[1]);
@@ -109,7 +109,7 @@ fn a_broadcast_reaches_all_in_the_order_of_registration() {
         world.emits(name, move |_| vec![reply("pong", n)]);
     }
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("asker"), vec![call("ping", 5)]);
+    world.finish(world.invocation("asker"), vec![call("ping", 5)]);
     assert_eq!(
         world.take_started(),
         [
@@ -120,10 +120,10 @@ fn a_broadcast_reaches_all_in_the_order_of_registration() {
             "asker <- c: pong 3 (0/3, 2 left)"
         ]
     );
-    world.finish(world.task("asker"), vec![]);
-    world.finish(world.task("asker"), vec![]);
+    world.finish(world.invocation("asker"), vec![]);
+    world.finish(world.invocation("asker"), vec![]);
     assert_eq!(world.take_started(), ["asker <- a: pong 1 (1/3, 1 left)", "asker <- b: pong 2 (2/3, 0 left)"]);
-    world.finish(world.task("asker"), vec![reply("told", 0)]);
+    world.finish(world.invocation("asker"), vec![reply("told", 0)]);
     world.send("alice", letter("ping", 6).label("all"));
     world.send("alice", letter("ping", 7).to("b"));
     let said = world.said();
@@ -158,12 +158,12 @@ fn a_payload_can_be_request_and_return_at_once() {
     let mut world = Setup::new(vec![ping, server("worker", &["job"], &["ping"])]).build();
     world.emits("worker", |message| vec![reply("ping", number_in(message))]);
     world.send("alice", letter("ask", 1));
-    world.finish(world.task("ping"), vec![call("job", 5)]);
+    world.finish(world.invocation("ping"), vec![call("job", 5)]);
     assert_eq!(world.take_started().last().unwrap(), "ping <- worker: ping 5");
-    world.finish(world.task("ping"), vec![reply("told", 1)]);
+    world.finish(world.invocation("ping"), vec![reply("told", 1)]);
     world.send("alice", letter("ping", 9));
     assert_eq!(world.take_started(), ["ping <- alice: ping 9"]);
-    world.finish(world.task("ping"), vec![reply("told", 2)]);
+    world.finish(world.invocation("ping"), vec![reply("told", 2)]);
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn a_call_that_no_listener_accepts_is_told() {
 
 #[test]
 fn what_a_remote_listener_does_to_tasks_over_http_is_no_warning() {
-    let [register, registered] = ["{urn:systole:task:v1}register", "{urn:systole:task:v1}registered"];
+    let [register, registered] = ["{urn:systole:invocation:v1}register", "{urn:systole:invocation:v1}registered"];
     let caller = |outlives| {
         taker("agent", "a", &["b"]).can_park(false).outlives(outlives).calls(vec![register.parse().unwrap()])
     };

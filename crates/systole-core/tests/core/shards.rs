@@ -52,9 +52,9 @@ fn a_singleton_shares_its_slots_among_all_shards_in_one_line() {
     }
     for n in 0..9 {
         assert_eq!(world.runs("echo"), 2.min(9 - n as usize));
-        let task = world.task_with("echo", n);
-        assert_eq!(task.shard, n as usize % 3);
-        world.finish(task, vec![reply("told", n)]);
+        let invocation = world.invocation_with("echo", n);
+        assert_eq!(invocation.shard, n as usize % 3);
+        world.finish(invocation, vec![reply("told", n)]);
     }
 }
 
@@ -73,8 +73,8 @@ fn a_stateless_listener_has_slots_of_its_own_in_each_shard() {
     }
     assert_eq!(world.runs("echo"), 3);
     for n in 0..6 {
-        let task = world.task_with("echo", n);
-        world.finish(task, vec![reply("told", n)]);
+        let invocation = world.invocation_with("echo", n);
+        world.finish(invocation, vec![reply("told", n)]);
     }
 }
 
@@ -86,9 +86,9 @@ fn a_thread_that_closes_while_it_waits_gives_its_slot_on() {
     world.send("alice", letter("ask", 2).at(2));
     world.handle(1, Input::Cancel { root: waiting });
     world.run();
-    world.finish(world.task("echo"), vec![reply("told", 0)]);
-    assert_eq!(world.task("echo"), world.task_with("echo", 2));
-    world.finish(world.task("echo"), vec![reply("told", 2)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 0)]);
+    assert_eq!(world.invocation("echo"), world.invocation_with("echo", 2));
+    world.finish(world.invocation("echo"), vec![reply("told", 2)]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_slot_that_is_granted_to_a_closed_thread_comes_back() {
     world.send("alice", letter("ask", 0).at(0));
     let waiting = world.send("alice", letter("ask", 1).at(1));
     world.slow_links = true;
-    world.end(world.task("echo"), HandlerOutcome::Emitted(vec![reply("told", 0)]));
+    world.end(world.invocation("echo"), HandlerOutcome::Emitted(vec![reply("told", 0)]));
     while world.step(0) {}
     // The grant is on its way when the thread closes; its refusal crosses it.
     assert_eq!(world.links.len(), 1);
@@ -106,7 +106,7 @@ fn a_slot_that_is_granted_to_a_closed_thread_comes_back() {
     world.slow_links = false;
     world.run();
     world.send("alice", letter("ask", 2).at(1));
-    world.finish(world.task("echo"), vec![reply("told", 2)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 2)]);
 }
 
 #[test]
@@ -115,18 +115,18 @@ fn a_parked_handler_of_another_shard_gives_its_slot_back_and_comes_first() {
     setup.shards = 2;
     let mut world = setup.build();
     let root = world.send("alice", letter("ask", 0).at(1));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     world.call(boss, 0, vec![call("ping", 0)], Join::All);
     world.send("alice", letter("ask", 1).at(0));
     world.send("alice", letter("ask", 2).thread(root).at(0));
-    world.finish(world.task("worker"), vec![reply("pong", 0)]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 0)]);
     assert_eq!(world.next_resume(), None, "its slot is taken");
-    let other = world.task_with("boss", 1);
+    let other = world.invocation_with("boss", 1);
     world.finish(other, vec![reply("told", 1)]);
     assert_eq!(world.next_resume().unwrap(), "0: 0 pong 0");
     assert_eq!(world.runs("boss"), 1);
     world.finish(boss, vec![reply("told", 0)]);
-    world.finish(world.task("boss"), vec![reply("told", 2)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 2)]);
 }
 
 #[test]
@@ -137,9 +137,9 @@ fn a_blocking_handler_of_another_shard_keeps_its_slot_until_it_ends() {
     world.send("alice", letter("ask", 1).at(0));
     world.cancel(root);
     assert_eq!(world.runs("echo"), 1);
-    world.finish(world.task("echo"), vec![]);
-    assert_eq!(world.task("echo").shard, 0);
-    world.finish(world.task("echo"), vec![reply("told", 1)]);
+    world.finish(world.invocation("echo"), vec![]);
+    assert_eq!(world.invocation("echo").shard, 0);
+    world.finish(world.invocation("echo"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -150,9 +150,9 @@ fn a_listener_that_goes_down_faults_the_waiting_of_every_shard() {
     }
     let echo = world.listener_id("echo");
     world.tell(|| Input::ListenerDown { listener: echo });
-    world.finish(world.task("echo"), vec![reply("told", 0)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 0)]);
     world.tell(|| Input::ListenerUp { listener: echo });
     assert_eq!(world.said(), ["echo: !listener-failed [l1]", "echo: !listener-failed [l2]", "echo: told 0 [l0]"]);
     world.send("alice", letter("ask", 5).at(2));
-    world.finish(world.task("echo"), vec![reply("told", 5)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 5)]);
 }

@@ -20,14 +20,14 @@ fn tree(deadline: Option<u64>) -> World {
         None => ask,
     };
     world.send("alice", ask);
-    world.finish(world.task("boss"), vec![call("ping", 0), call("ping", 1)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 0), call("ping", 1)]);
     world
 }
 
 #[test]
 fn a_deadline_goes_down_the_tree_and_makes_one_fault_at_the_top() {
     let mut world = tree(Some(60));
-    let deadline = world.message(world.task("worker")).deadline;
+    let deadline = world.message(world.invocation("worker")).deadline;
     assert_eq!(deadline, Some(world.now.after(secs(60))));
     world.sleep(secs(59));
     assert_eq!(world.said(), [""; 0]);
@@ -52,7 +52,7 @@ fn a_deadline_that_has_passed_runs_nothing() {
 fn an_answer_in_time_disarms_the_deadline() {
     let mut world = Setup::new(vec![server("echo", &["ask"], &["told"])]).build();
     world.send("alice", letter("ask", 0).deadline(world.now.after(secs(5))));
-    world.finish(world.task("echo"), vec![reply("told", 1)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 1)]);
     world.sleep(secs(10));
     assert_eq!(world.said(), ["echo: told 1"]);
 }
@@ -61,8 +61,8 @@ fn an_answer_in_time_disarms_the_deadline() {
 fn a_parked_handler_is_bounded_by_its_deadline() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|worker| worker.timeout = None)]).build();
     world.send("alice", letter("ask", 0).deadline(world.now.after(secs(100))));
-    let task = world.task("boss");
-    world.call(task, 0, vec![call("ping", 0)], Join::All);
+    let invocation = world.invocation("boss");
+    world.call(invocation, 0, vec![call("ping", 0)], Join::All);
     world.sleep(secs(100));
     assert_eq!((world.said(), world.running.len()), (vec!["boss: !timeout".to_owned()], 0));
 }
@@ -71,16 +71,16 @@ fn a_parked_handler_is_bounded_by_its_deadline() {
 fn a_handler_that_takes_too_long_fails_its_thread_alone() {
     let mut world = Setup::new(vec![boss(|boss| boss.accepts_faults = true), worker(|_| {})]).build();
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), vec![call("ping", 0), call("ping", 1)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 0), call("ping", 1)]);
     world.sleep(secs(29));
-    let task = world.task_with("worker", 1);
-    world.finish(task, vec![reply("pong", 1)]);
-    world.finish(world.task("boss"), vec![]);
+    let invocation = world.invocation_with("worker", 1);
+    world.finish(invocation, vec![reply("pong", 1)]);
+    world.finish(world.invocation("boss"), vec![]);
     world.sleep(secs(1));
     assert_eq!(world.take_started().last().unwrap(), "boss <- worker: !timeout (0/2, 0 left)");
-    let fault = fault_of(world.message(world.task("boss")));
+    let fault = fault_of(world.message(world.invocation("boss")));
     assert_eq!((fault.code, fault.code.element()), (FaultCode::Timeout, "system-error"));
-    world.finish(world.task("boss"), vec![reply("told", 1)]);
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }
 
 #[test]
@@ -94,9 +94,9 @@ fn waiting_for_a_slot_is_not_running() {
     world.send("alice", letter("ask", 0));
     world.send("alice", letter("ask", 1));
     world.sleep(secs(20));
-    world.finish(world.task("echo"), vec![reply("told", 0)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 0)]);
     world.sleep(secs(29));
-    world.finish(world.task("echo"), vec![reply("told", 1)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 1)]);
     assert_eq!(world.said(), ["echo: told 0", "echo: told 1"]);
 }
 
@@ -110,7 +110,7 @@ fn cancelling_a_conversation_cancels_its_whole_tree_and_no_other() {
     assert_eq!((world.aborted.len(), world.said()), (1, vec![]));
     assert_eq!(world.counts().cancelled, 1, "the message that waited for its slot");
     assert_eq!(world.paths(), ["root", "root/worker"], "bob's");
-    world.finish(world.task("worker"), vec![reply("pong", 7)]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 7)]);
     assert_eq!(world.said(), ["worker: pong 7"]);
 }
 
@@ -123,9 +123,9 @@ fn a_blocking_handler_keeps_its_slot_until_it_ends() {
     world.cancel(root);
     assert_eq!((world.runs("worker"), world.aborted.len()), (1, 1));
     assert!(!world.is_idle());
-    world.finish(world.task("worker"), vec![reply("pong", 0)]);
-    assert_eq!(world.message(world.task("worker")).from.as_str(), "bob");
-    world.finish(world.task("worker"), vec![reply("pong", 7)]);
+    world.finish(world.invocation("worker"), vec![reply("pong", 0)]);
+    assert_eq!(world.message(world.invocation("worker")).from.as_str(), "bob");
+    world.finish(world.invocation("worker"), vec![reply("pong", 7)]);
     assert_eq!(world.said(), ["worker: pong 7"]);
 }
 
@@ -136,7 +136,7 @@ fn a_timed_out_blocking_handler_is_aborted_once() {
     world.send("alice", letter("ask", 0));
     world.sleep(secs(300));
     assert_eq!((world.said(), world.aborted.len()), (vec!["slow: !timeout".to_owned()], 1));
-    world.end(world.task("slow"), HandlerOutcome::Failed(Failure { message: "late".into(), fault: None }));
+    world.end(world.invocation("slow"), HandlerOutcome::Failed(Failure { message: "late".into(), fault: None }));
     world.run();
     assert_eq!(world.said(), [""; 0]);
 }
@@ -147,7 +147,7 @@ fn the_wake_is_exact() {
     assert_eq!(world.next_wake(), None);
     world.send("alice", letter("ask", 0).deadline(world.now.after(secs(20))));
     assert_eq!(world.next_wake(), Some(world.now.after(secs(20))));
-    world.finish(world.task("echo"), vec![reply("told", 1)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 1)]);
     assert_eq!(world.next_wake(), Some(world.now.after(secs(900))));
 }
 
@@ -158,7 +158,7 @@ fn time_that_goes_backwards_stands_still() {
     world.send("alice", letter("ask", 0));
     let now = world.now;
     world.now = world.cores[0].next_wake().map(|_| "2029-01-01T00:00:00Z".parse().unwrap()).unwrap();
-    world.finish(world.task("echo"), vec![reply("told", 1)]);
+    world.finish(world.invocation("echo"), vec![reply("told", 1)]);
     world.now = now;
     assert_eq!(world.next_wake(), Some(now.after(secs(900))));
 }

@@ -38,8 +38,8 @@ fn no_listener_runs_more_handlers_than_it_has_slots() {
     }
     for n in 0..10 {
         assert_eq!(world.runs("echo"), 3.min(10 - n as usize));
-        let task = world.task_with("echo", n);
-        world.finish(task, vec![reply("told", n)]);
+        let invocation = world.invocation_with("echo", n);
+        world.finish(invocation, vec![reply("told", n)]);
     }
 }
 
@@ -54,8 +54,8 @@ fn a_full_listener_does_not_hold_up_another() {
     world.run();
     assert_eq!(world.said(), ["fast: pong 1"]);
     for n in 0..5 {
-        let task = world.task_with("slow", n);
-        world.finish(task, vec![reply("told", n)]);
+        let invocation = world.invocation_with("slow", n);
+        world.finish(invocation, vec![reply("told", n)]);
     }
 }
 
@@ -73,12 +73,12 @@ fn queued_answers(depth_first: bool, together: bool) -> Vec<String> {
         let ask = letter("ask", n);
         let root = world.send("alice", conversation.filter(|_| together).map_or(ask.clone(), |root| ask.thread(root)));
         conversation.get_or_insert(root);
-        let task = world.task_with("boss", n);
-        world.finish(task, (0..3).map(|answer| call("ping", 10 * answer + n)).collect());
+        let invocation = world.invocation_with("boss", n);
+        world.finish(invocation, (0..3).map(|answer| call("ping", 10 * answer + n)).collect());
     }
     world.take_started();
-    for task in world.running.iter().map(|running| running.task).collect::<Vec<_>>() {
-        world.end(task, HandlerOutcome::Emitted(vec![]));
+    for invocation in world.running.iter().map(|running| running.invocation).collect::<Vec<_>>() {
+        world.end(invocation, HandlerOutcome::Emitted(vec![]));
     }
     world.emits("boss", |message| match message.join {
         Some(JoinPosition { remaining: 0, .. }) => vec![reply("told", 0)],
@@ -115,8 +115,8 @@ fn crowd_of(listeners: Vec<Contract>) -> World {
     world.emits("echo", |_| vec![reply("a0", 0)]);
     for n in 1..11 {
         world.send("bob", letter("note", n));
-        let task = world.task_with("crowd", n);
-        world.finish(task, vec![call("q0", 0), call("q0", 0)]);
+        let invocation = world.invocation_with("crowd", n);
+        world.finish(invocation, vec![call("q0", 0), call("q0", 0)]);
     }
     world
 }
@@ -124,8 +124,8 @@ fn crowd_of(listeners: Vec<Contract>) -> World {
 /// Ends the crowd with the first answer, so that all of them stand in the run queue with the second.
 fn crowd_the_ring(world: &mut World) {
     let crowd = world.running.iter().filter(|running| running.listener == "crowd");
-    for task in crowd.map(|running| running.task).collect::<Vec<_>>() {
-        world.end(task, HandlerOutcome::Emitted(vec![]));
+    for invocation in crowd.map(|running| running.invocation).collect::<Vec<_>>() {
+        world.end(invocation, HandlerOutcome::Emitted(vec![]));
     }
     world.emits("crowd", |_| vec![]);
     world.take_started();
@@ -136,14 +136,14 @@ fn a_thread_that_lost_its_place_takes_a_new_one_at_the_tail() {
     let owner = boss(|boss| boss.returns.push(meta_qname("thread-spawned")));
     let mut world = crowd_of(vec![owner, worker(|_| {}), server("other", &["job"], &["done"])]);
     world.send("alice", letter("ask", 0));
-    let boss = world.task("boss");
+    let boss = world.invocation("boss");
     let id = world.spawn_on(boss);
     crowd_the_ring(&mut world);
     let ask = |world: &mut World, group, request| {
         let requests = vec![request];
         world.handle(
             0,
-            Input::Called { task: boss.id, call: CallId(group), requests, join: Join::Settled, within: None },
+            Input::Called { invocation: boss.id, call: CallId(group), requests, join: Join::Settled, within: None },
         );
     };
     ask(&mut world, 11, on(id, call("ping", 1)));
@@ -153,14 +153,14 @@ fn a_thread_that_lost_its_place_takes_a_new_one_at_the_tail() {
     for _ in 0..4 {
         assert!(world.step(0));
     }
-    world.handle(0, Input::CallDropped { task: boss.id, call: CallId(11) });
+    world.handle(0, Input::CallDropped { invocation: boss.id, call: CallId(11) });
     world.run();
     let order = world.take_started();
     assert_eq!(order.len(), 10 + 2);
     assert_eq!(order[10..], ["other <- boss: job 3", "worker <- boss: ping 2"]);
     for (name, emission) in [("worker", reply("pong", 2)), ("other", reply("done", 3))] {
-        let task = world.task(name);
-        world.finish(task, vec![emission]);
+        let invocation = world.invocation(name);
+        world.finish(invocation, vec![emission]);
     }
     world.finish(boss, vec![reply("told", 1)]);
 }
@@ -169,13 +169,13 @@ fn a_thread_that_lost_its_place_takes_a_new_one_at_the_tail() {
 fn the_next_message_waits_until_what_was_said_to_the_last_is_judged() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {})]).build();
     world.send("alice", letter("ask", 0));
-    world.finish(world.task("boss"), vec![call("ping", 0), call("ping", 1)]);
-    let task = world.task_with("worker", 0);
-    world.finish(task, vec![reply("pong", 0)]);
+    world.finish(world.invocation("boss"), vec![call("ping", 0), call("ping", 1)]);
+    let invocation = world.invocation_with("worker", 0);
+    world.finish(invocation, vec![reply("pong", 0)]);
     world.take_started();
     // The second answer comes to the mailbox while the boss's own answer is on Queue 1.
-    world.end(world.task("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
-    world.end(world.task("boss"), HandlerOutcome::Emitted(vec![reply("told", 1)]));
+    world.end(world.invocation("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
+    world.end(world.invocation("boss"), HandlerOutcome::Emitted(vec![reply("told", 1)]));
     world.run();
     assert_eq!((world.take_started(), world.said()), (vec![], vec!["boss: told 1".to_owned()]));
 }

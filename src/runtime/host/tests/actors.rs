@@ -173,9 +173,9 @@ fn a_handler_that_holds_its_actor_cannot_wait() {
 fn a_handler_that_waits_parks_once_and_ends_when_it_is_resumed() {
     test(async || {
         for mut bench in [Bench::of(|| Detaching), Bench::of(|| Acting)] {
-            let task = bench.send("call");
+            let invocation = bench.send("call");
             assert_eq!(bench.settle().await, [Seen::Called(0), Seen::Parked(0)]);
-            bench.shard_context.resume(HERE, task, CallId(0), Ok(Vec::new()));
+            bench.shard_context.resume(HERE, invocation, CallId(0), Ok(Vec::new()));
             let seen = bench.reports(1).await;
             assert!(matches!(&seen[..], [Seen::Failed(0, _)]), "{seen:?}");
         }

@@ -266,7 +266,7 @@ impl Invocations {
         {
             clock.cancel(timer);
         }
-        out.say(Output::Abort { task: id });
+        out.say(Output::Abort { invocation: id });
     }
 
     /// A group of calls of a handler is on Queue 1 from now on.
@@ -359,7 +359,7 @@ impl Invocations {
         if message != 0 {
             out.write(|| Op::Note(NoteRecord { message, index, name, value }));
         }
-        out.say(Output::Noted { task: id, index });
+        out.say(Output::Noted { invocation: id, index });
     }
 
     /// Writes from which number on the context of the thread has the message of a handler.

@@ -20,37 +20,37 @@ impl Core {
     /// A handler awaits the answers to calls.
     pub(super) fn called(
         &mut self,
-        task: InvocationId,
+        invocation: InvocationId,
         call: CallId,
         requests: Vec<Emission>,
         (join, within): (Join, Option<Duration>),
     ) {
-        let Some(thread) = self.invocations.thread(task).filter(|&thread| self.tree.contains(thread)) else {
+        let Some(thread) = self.invocations.thread(invocation).filter(|&thread| self.tree.contains(thread)) else {
             let emitted = self.books.emitted(requests.len());
             return self.books.cancelled(emitted);
         };
-        let groups = self.invocations.get(task).map_or(0, Invocation::groups);
+        let groups = self.invocations.get(invocation).map_or(0, Invocation::groups);
         if let Err(fault) = self.tree.room_for_group(groups) {
             let emitted = self.books.emitted(requests.len());
             self.books.faulted(emitted);
             return self.fail(thread, fault);
         }
         self.tree.begin_judging(thread);
-        self.invocations.ask(task, call);
+        self.invocations.ask(invocation, call);
         let requests = requests.into_iter().map(|request| Emission { kind: EmissionKind::Call, ..request }).collect();
-        self.entrance.push(Item::Calls(Calls { thread, task, call, requests, join, within }));
+        self.entrance.push(Item::Calls(Calls { thread, invocation, call, requests, join, within }));
     }
 
     /// Judges a group of calls as a whole, then places them.
     pub(super) fn place_calls(&mut self, calls: Calls) {
-        let Calls { thread: key, task, call, requests, join, within } = calls;
-        if self.repeat_calls(task, call, &requests) {
+        let Calls { thread: key, invocation, call, requests, join, within } = calls;
+        if self.repeat_calls(invocation, call, &requests) {
             self.tree.end_judging(key);
             self.tree.touch(key);
-            return self.check_replay(task);
+            return self.check_replay(invocation);
         }
         let listener = self.tree.get(key).and_then(|thread| thread.listener());
-        let asked = self.invocations.get(task).filter(|invocation| invocation.has_asked(call));
+        let asked = self.invocations.get(invocation).filter(|invocation| invocation.has_asked(call));
         let asked = asked
             .map(|one| (Source { message: one.message, number: one.number(), index: one.emitted }, one.fan_id(call)));
         let place = listener.zip(asked);
@@ -65,16 +65,16 @@ impl Core {
             self.books.cancelled(entries);
             return self.tree.touch(key);
         };
-        self.invocations.take_asked(task, call);
+        self.invocations.take_asked(invocation, call);
         let total = verdicts.iter().map(Verdict::width).sum::<usize>();
         let blueprint = &self.setup.blueprint;
         if !can_park || total > blueprint.limits.fanout {
             self.books.faulted(entries);
             let fault = if can_park { faults::too_many(total, blueprint) } else { faults::cannot_park() };
-            return self.call_ready(task, call, Err(fault));
+            return self.call_ready(invocation, call, Err(fault));
         }
         let (outcomes, held) = (Outcomes::new(total), Pile::new(self.tree.conversation(key)));
-        let kind = FanOutKind::Awaited { invocation: task, call, join, outcomes, held, expires: None };
+        let kind = FanOutKind::Awaited { invocation, call, join, outcomes, held, expires: None };
         let until = within.map(|within| self.clock.now().after(within));
         let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
         let record = || {
@@ -83,7 +83,7 @@ impl Core {
         };
         let fan = self.tree.open_fan_out(fan_out, record, &mut self.out);
         self.tree.expire_at(fan, until, &mut self.clock);
-        self.invocations.wait_for(task, call, fan, total);
+        self.invocations.wait_for(invocation, call, fan, total);
         self.take_effect(key, listener, source, Some(fan), verdicts, entries);
         let decided = self.tree.decide(fan, &mut self.out);
         self.call_decided(fan, decided);
@@ -114,9 +114,9 @@ impl Core {
     }
 
     /// Lets the result of a group wait for its handler's turn.
-    fn call_ready(&mut self, task: InvocationId, call: CallId, result: GroupResult) {
+    fn call_ready(&mut self, invocation: InvocationId, call: CallId, result: GroupResult) {
         let tree = &mut self.tree;
-        let thread = self.invocations.decided(task, call, result, |thread| Pile::new(tree.conversation(thread)));
+        let thread = self.invocations.decided(invocation, call, result, |thread| Pile::new(tree.conversation(thread)));
         if let Some(thread) = thread {
             self.make_ready(thread);
         }
@@ -146,37 +146,37 @@ impl Core {
     }
 
     /// Takes a group of calls that a handler made before, and asks for again; `false` if it is a new one.
-    fn repeat_calls(&mut self, task: InvocationId, call: CallId, requests: &[Emission]) -> bool {
-        let Some((repeated, is_wanted)) = self.invocations.repeat(task, call, requests) else { return false };
+    fn repeat_calls(&mut self, invocation: InvocationId, call: CallId, requests: &[Emission]) -> bool {
+        let Some((repeated, is_wanted)) = self.invocations.repeat(invocation, call, requests) else { return false };
         let emitted = self.books.emitted(requests.len());
         self.books.cancelled(emitted);
         match repeated {
             Repeated::Diverged(fault) => {
-                self.diverge(task, fault);
+                self.diverge(invocation, fault);
                 return true;
             }
             Repeated::Open(fan) => self.tree.rename_call(fan, call),
-            Repeated::Decided(result) => self.call_ready(task, call, result),
+            Repeated::Decided(result) => self.call_ready(invocation, call, result),
             Repeated::Waits => {}
         }
         // The handler gave the group up before this was its turn.
         if !is_wanted {
-            self.call_dropped(task, call);
+            self.call_dropped(invocation, call);
         }
-        self.hand_over(task);
+        self.hand_over(invocation);
         true
     }
 
     /// Hands over the results that are next in the order of decisions.
-    pub(super) fn hand_over(&mut self, task: InvocationId) {
-        while let Some((call, result)) = self.invocations.next_result(task) {
-            self.call_ready(task, call, result);
+    pub(super) fn hand_over(&mut self, invocation: InvocationId) {
+        while let Some((call, result)) = self.invocations.next_result(invocation) {
+            self.call_ready(invocation, call, result);
         }
     }
 
     /// A handler that reattaches wants none of the groups that it has not found again.
-    pub(super) fn reattached(&mut self, task: InvocationId) {
-        for (fan, open) in self.invocations.unwanted(task) {
+    pub(super) fn reattached(&mut self, invocation: InvocationId) {
+        for (fan, open) in self.invocations.unwanted(invocation) {
             match open {
                 Some(key) => self.drop_fan_out(key),
                 None => self.out.write(|| Op::Forgotten { fan }),
@@ -186,14 +186,14 @@ impl Core {
 
     /// A handler waits. If it waits for a result that came, before, after one that it has not asked for, it does
     /// not do what it did.
-    pub(super) fn check_replay(&mut self, task: InvocationId) {
-        if let Some(fault) = self.invocations.divergence(task) {
-            self.diverge(task, fault);
+    pub(super) fn check_replay(&mut self, invocation: InvocationId) {
+        if let Some(fault) = self.invocations.divergence(invocation) {
+            self.diverge(invocation, fault);
         }
     }
 
-    fn diverge(&mut self, task: InvocationId, fault: Fault) {
-        if let Some(thread) = self.invocations.thread(task) {
+    fn diverge(&mut self, invocation: InvocationId, fault: Fault) {
+        if let Some(thread) = self.invocations.thread(invocation) {
             self.fail_shown(thread, fault);
         }
     }

@@ -93,24 +93,24 @@ impl Core {
     }
 
     /// Reserves amounts for a request of a handler. `is_last`: it is the last one of its thread, for which nothing more is left.
-    pub(super) fn reserve(&mut self, task: InvocationId, amounts: Amounts, is_last: Option<Fault>) {
-        let thread = self.invocations.thread(task);
+    pub(super) fn reserve(&mut self, invocation: InvocationId, amounts: Amounts, is_last: Option<Fault>) {
+        let thread = self.invocations.thread(invocation);
         let account = thread.and_then(|thread| self.account(thread));
-        let result = account.map_or(Ok(()), |account| self.budgets.reserve(task, account, amounts));
+        let result = account.map_or(Ok(()), |account| self.budgets.reserve(invocation, account, amounts));
         if let (Some(thread), Some(fault), Ok(())) = (thread.filter(|_| account.is_some()), is_last, &result) {
             self.budgets.tell(thread, &fault);
             self.budgets.hear(thread);
         }
-        self.out.say(Output::Reserved { task, result });
+        self.out.say(Output::Reserved { invocation, result });
     }
 
     /// Charges what a request to a model used.
-    pub(super) fn charge_usage(&mut self, task: InvocationId, usage: Usage) {
+    pub(super) fn charge_usage(&mut self, invocation: InvocationId, usage: Usage) {
         if self.budgets.is_empty() {
             return;
         }
-        let account = self.invocations.thread(task).and_then(|thread| self.account(thread));
-        self.budgets.settle(task, account, usage.into(), &mut self.out);
+        let account = self.invocations.thread(invocation).and_then(|thread| self.account(thread));
+        self.budgets.settle(invocation, account, usage.into(), &mut self.out);
     }
 
     /// Notes that a call of a thread was refused, if a budget is why.

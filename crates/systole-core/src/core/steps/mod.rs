@@ -90,20 +90,22 @@ impl Core {
         match input {
             Input::Boot { root } => self.boot(root),
             Input::Injected(message) => self.inject(message),
-            Input::Finished { task, outcome } => self.finished(task, outcome),
-            Input::Called { task, call, requests, join, within } => self.called(task, call, requests, (join, within)),
-            Input::CallDropped { task, call } => self.call_dropped(task, call),
-            Input::CallForgotten { task, call } => self.invocations.forget_call(task, call, &mut self.out),
-            Input::Attached { task, attachment } => {
-                let late = self.invocations.attach(task, attachment);
+            Input::Finished { invocation, outcome } => self.finished(invocation, outcome),
+            Input::Called { invocation, call, requests, join, within } => {
+                self.called(invocation, call, requests, (join, within))
+            }
+            Input::CallDropped { invocation, call } => self.call_dropped(invocation, call),
+            Input::CallForgotten { invocation, call } => self.invocations.forget_call(invocation, call, &mut self.out),
+            Input::Attached { invocation, attachment } => {
+                let late = self.invocations.attach(invocation, attachment);
                 self.out.take(late, true);
             }
             // Handlers ask on Queue 1, so what they say of that stands behind it there.
-            Input::Reattached { task } if self.invocations.thread(task).is_some() => {
-                self.entrance.push(Item::Reattached(task));
+            Input::Reattached { invocation } if self.invocations.thread(invocation).is_some() => {
+                self.entrance.push(Item::Reattached(invocation));
             }
             Input::Reattached { .. } | Input::Tick => {}
-            Input::Parked { task } => self.parked(task),
+            Input::Parked { invocation } => self.parked(invocation),
             Input::ListenerDown { listener } => self.set_down(listener, true),
             Input::ListenerUp { listener } => self.set_down(listener, false),
             Input::Left { root } => self.entrance.push(Item::Left(root)),
@@ -120,15 +122,15 @@ impl Core {
             Input::Release => self.release(),
             Input::Read { number, at_once: true } => self.out.write(|| Op::Read { egress: number }),
             Input::Read { number, at_once: false } => self.out.write_later(Op::Read { egress: number }),
-            Input::Noted { task, index, name, value, answer } => {
-                self.invocations.note(task, index, (name, value), &mut self.out);
-                answer.into_iter().for_each(|answer| self.model_answered(task, *answer));
+            Input::Noted { invocation, index, name, value, answer } => {
+                self.invocations.note(invocation, index, (name, value), &mut self.out);
+                answer.into_iter().for_each(|answer| self.model_answered(invocation, *answer));
             }
-            Input::Progressed { task, text } => {
-                self.tell_of(task, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
+            Input::Progressed { invocation, text } => {
+                self.tell_of(invocation, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
             }
-            Input::Grown { task, text } => self.tell_of(task, |by| EventKind::ModelWrites { by, text }),
-            Input::Reserve { task, amounts, is_last } => self.reserve(task, amounts, is_last),
+            Input::Grown { invocation, text } => self.tell_of(invocation, |by| EventKind::ModelWrites { by, text }),
+            Input::Reserve { invocation, amounts, is_last } => self.reserve(invocation, amounts, is_last),
             Input::Redrive { letter, root } => self.redrive(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),
             Input::Drain => self.drain(),
@@ -227,7 +229,7 @@ impl Core {
             Item::Injected(message, entry) => self.admit(message, entry),
             Item::Response(response) => self.respond(response),
             Item::Calls(calls) => self.place_calls(calls),
-            Item::Reattached(task) => self.reattached(task),
+            Item::Reattached(invocation) => self.reattached(invocation),
             Item::Redriven(letter, entry) => self.reissue(letter, entry),
             Item::Left(root) => self.leave(root),
             Item::Cancel(root) => {

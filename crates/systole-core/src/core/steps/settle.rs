@@ -209,8 +209,8 @@ impl Core {
     /// A timer is due.
     pub(super) fn expire(&mut self, id: TimerId, timer: Timer) {
         match timer {
-            Timer::Handler(task) => {
-                if let Some(thread) = self.invocations.thread(task) {
+            Timer::Handler(invocation) => {
+                if let Some(thread) = self.invocations.thread(invocation) {
                     self.fail(thread, faults::handler_timeout());
                 }
             }

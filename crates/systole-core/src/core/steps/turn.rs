@@ -193,7 +193,7 @@ impl Core {
             self.invocations.run(id, slot, &mut self.clock);
         }
         self.hear_result(key, &result);
-        self.out.say(Output::Resume { task: id, call, result });
+        self.out.say(Output::Resume { invocation: id, call, result });
         self.make_ready(key);
     }
 
@@ -237,22 +237,22 @@ impl Core {
             }
         };
         let left = self.setup.blueprint.contract(listener).timeout.filter(|_| !boot);
-        let task = self.invocations.start(Invocation::new(key, listener, id, left, boot), slot, &mut self.clock);
-        self.tree.set_invocation(key, Some(task));
+        let invocation = self.invocations.start(Invocation::new(key, listener, id, left, boot), slot, &mut self.clock);
+        self.tree.set_invocation(key, Some(invocation));
         let (join, answered) = self.tree.deliver(answers);
-        let (notes, open) = self.invocations.attach_log(task, number, attempts, answered);
-        open.into_iter().for_each(|fan| self.tree.attach(fan, task));
+        let (notes, open) = self.invocations.attach_log(invocation, number, attempts, answered);
+        open.into_iter().for_each(|fan| self.tree.attach(fan, invocation));
         let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };
-        let message = Message { number, notes, ..self.message(key, (listener, task), head, body) };
+        let message = Message { number, notes, ..self.message(key, (listener, invocation), head, body) };
         self.books.delivered(entry);
-        self.out.say(Output::Start(Start { task, listener, message }));
+        self.out.say(Output::Start(Start { invocation, listener, message }));
     }
 
     /// The message as the handler gets it; its context remembers it.
     fn message(
         &mut self,
         key: ThreadKey,
-        (listener, task): (ListenerId, InvocationId),
+        (listener, invocation): (ListenerId, InvocationId),
         head: Head,
         body: Body,
     ) -> Message {
@@ -272,7 +272,7 @@ impl Core {
         }
         let mut history = Vec::new();
         if self.setup.blueprint.contract(listener).context {
-            let remembered = self.invocations.get(task).and_then(Invocation::remembered);
+            let remembered = self.invocations.get(invocation).and_then(Invocation::remembered);
             history = self.tree.history(key, remembered.unwrap_or(Number::MAX));
             if remembered.is_none() {
                 let payload = match &body {
@@ -280,7 +280,7 @@ impl Core {
                     Body::Fault(fault) => protocol::write_fault(fault),
                 };
                 let number = self.tree.remember(key, Remembered { from: from.clone(), payload }, &mut self.out);
-                self.invocations.note_seen(task, number, &mut self.out);
+                self.invocations.note_seen(invocation, number, &mut self.out);
             }
         }
         let is_budgeted = self.account(key).is_some();

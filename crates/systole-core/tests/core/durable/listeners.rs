@@ -16,7 +16,7 @@ pub(crate) const LISTENERS: usize = 4;
 /// A handler that runs.
 pub(crate) struct Handler {
     pub(crate) shard: usize,
-    pub(crate) task: InvocationId,
+    pub(crate) invocation: InvocationId,
     pub(crate) message: MessageId,
     pub(crate) thread: ThreadId,
     pub(crate) listener: usize,
@@ -88,7 +88,12 @@ impl Handler {
     pub(crate) const THOUGHT: &str = "thought";
 
     /// `greedy`: it may answer anything with more than it may have.
-    pub(crate) fn new((shard, task): (usize, InvocationId), listener: usize, message: &Message, greedy: bool) -> Self {
+    pub(crate) fn new(
+        (shard, invocation): (usize, InvocationId),
+        listener: usize,
+        message: &Message,
+        greedy: bool,
+    ) -> Self {
         let (n, is_request) = match &message.body {
             Body::Payload { payload, .. } => {
                 let payload = payload.payload();
@@ -105,7 +110,7 @@ impl Handler {
         };
         Self {
             shard,
-            task,
+            invocation,
             message: message.id,
             thread: message.thread,
             listener,

@@ -111,19 +111,19 @@ impl Organism {
                 self.journal.append(&[step]).expect("it is memory");
                 self.cores[shard].handle(Input::Appended { number }, self.now);
             }
-            Output::Start(Start { task, listener, message }) => {
+            Output::Start(Start { invocation, listener, message }) => {
                 let Body::Payload { payload, .. } = &message.body else { panic!("a fault: {:?}", message.body) };
                 let listener = self.blueprint.listeners().position(|(id, _)| id == listener).expect("one of ours");
                 let n = number(payload.payload());
                 let before = self.running.iter().find(|(_, other, ..)| *other == listener);
                 assert_eq!(before, None, "two handlers of l{listener} run: the second has {n}");
                 assert_eq!(self.expected[listener].front(), Some(&n), "the order at l{listener}");
-                self.running.push((shard, listener, task, n));
+                self.running.push((shard, listener, invocation, n));
                 self.ids.insert(n, message.id);
             }
-            Output::Abort { task } => {
-                self.running.retain(|(other, _, id, _)| (*other, *id) != (shard, task));
-                self.cores[shard].handle(Input::Finished { task, outcome: HandlerOutcome::Aborted }, self.now);
+            Output::Abort { invocation } => {
+                self.running.retain(|(other, _, id, _)| (*other, *id) != (shard, invocation));
+                self.cores[shard].handle(Input::Finished { invocation, outcome: HandlerOutcome::Aborted }, self.now);
             }
             Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Egress(egress) if egress.number != 0 => {
@@ -191,10 +191,10 @@ impl Organism {
             return;
         }
         let at = self.random.below(self.running.len());
-        let (shard, listener, task, n) = self.running.swap_remove(at);
+        let (shard, listener, invocation, n) = self.running.swap_remove(at);
         let outcome = HandlerOutcome::Emitted(vec![reply(&format!("a{listener}"), n)]);
         assert_eq!(self.expected[listener].pop_front(), Some(n));
-        self.cores[shard].handle(Input::Finished { task, outcome }, self.now);
+        self.cores[shard].handle(Input::Finished { invocation, outcome }, self.now);
         // It has ended for good when that is written.
         while self.poll(shard) {}
     }

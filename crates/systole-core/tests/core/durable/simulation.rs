@@ -292,9 +292,9 @@ impl Simulation {
                 }
             }
             Output::Start(start) => self.start(shard, start),
-            Output::Resume { task, call, result } => {
+            Output::Resume { invocation, call, result } => {
                 if let Some(handler) =
-                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
+                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.invocation) == (shard, invocation))
                 {
                     handler.resume(call, &result);
                     let (id, listener, resumed) = (handler.message, handler.listener, handler.resumed.clone());
@@ -306,12 +306,12 @@ impl Simulation {
                     assert_eq!(resumed[..both], recorded[..both], "{id}: the order of what it awaited has changed");
                 }
             }
-            Output::Abort { task } => {
+            Output::Abort { invocation } => {
                 if let Some(at) =
-                    self.handlers.iter().position(|handler| (handler.shard, handler.task) == (shard, task))
+                    self.handlers.iter().position(|handler| (handler.shard, handler.invocation) == (shard, invocation))
                 {
                     self.handlers.remove(at);
-                    self.input(shard, Input::Finished { task, outcome: HandlerOutcome::Aborted });
+                    self.input(shard, Input::Finished { invocation, outcome: HandlerOutcome::Aborted });
                 }
             }
             Output::Egress(egress) => {
@@ -326,17 +326,17 @@ impl Simulation {
                     self.clients.confirm(ticket);
                 }
             }
-            Output::Noted { task, .. } => {
+            Output::Noted { invocation, .. } => {
                 if let Some(handler) =
-                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
+                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.invocation) == (shard, invocation))
                 {
                     handler.noting = false;
                 }
             }
-            Output::Reserved { task, result } => {
-                self.say(|| format!("reserved for {task:?}: {result:?}"));
+            Output::Reserved { invocation, result } => {
+                self.say(|| format!("reserved for {invocation:?}: {result:?}"));
                 if let Some(handler) =
-                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.task) == (shard, task))
+                    self.handlers.iter_mut().find(|handler| (handler.shard, handler.invocation) == (shard, invocation))
                 {
                     handler.reserved(result.is_ok());
                 }
@@ -349,7 +349,7 @@ impl Simulation {
     }
 
     fn start(&mut self, shard: usize, start: Start) {
-        let Start { task, listener, message } = start;
+        let Start { invocation, listener, message } = start;
         self.takeovers.started();
         self.say(|| format!("start {listener:?}: {} on {}", message.id, message.thread));
         assert!(!self.store.done.contains(&message.id), "{} is done, and starts again", message.id);
@@ -363,7 +363,7 @@ impl Simulation {
         let listener = self.blueprint.listeners().position(|(id, _)| id == listener).expect("the core names its own");
         let greedy = self.greed > 0;
         self.greed = self.greed.saturating_sub(1);
-        self.handlers.push(Handler::new((shard, task), listener, &message, greedy));
+        self.handlers.push(Handler::new((shard, invocation), listener, &message, greedy));
     }
 
     /// Reports the steps that the journal has written.
@@ -381,19 +381,19 @@ impl Simulation {
     pub(crate) fn act(&mut self, at: usize) -> bool {
         let fresh = self.random.next() % 1000;
         let handler = &mut self.handlers[at];
-        let (shard, task) = (handler.shard, handler.task);
+        let (shard, invocation) = (handler.shard, handler.invocation);
         match handler.act(fresh) {
             Act::Call { call, requests, join, within } => {
-                self.input(shard, Input::Called { task, call, requests, join, within });
+                self.input(shard, Input::Called { invocation, call, requests, join, within });
             }
             Act::Park => {
-                self.input(shard, Input::Parked { task });
+                self.input(shard, Input::Parked { invocation });
                 return false;
             }
-            Act::Drop(call) => self.input(shard, Input::CallDropped { task, call }),
+            Act::Drop(call) => self.input(shard, Input::CallDropped { invocation, call }),
             Act::Reserve(tokens) => {
                 let amounts = Amounts { tokens, cost: Millionths(tokens * 3), ..Amounts::default() };
-                self.input(shard, Input::Reserve { task, amounts, is_last: None });
+                self.input(shard, Input::Reserve { invocation, amounts, is_last: None });
             }
             Act::Note { index, name, value: Some(value), tokens } => {
                 let thread = handler.thread;
@@ -410,14 +410,14 @@ impl Simulation {
                         fault: None,
                     })
                 });
-                self.input(shard, Input::Noted { task, index, name: name.into(), value: value.into(), answer });
+                self.input(shard, Input::Noted { invocation, index, name: name.into(), value: value.into(), answer });
             }
             Act::Note { value: None, .. } => {}
             Act::Wait => return false,
             Act::End(outcome) => {
                 let handler = self.handlers.remove(at);
                 self.say(|| format!("end {}: {outcome:?}", handler.message));
-                self.input(shard, Input::Finished { task, outcome });
+                self.input(shard, Input::Finished { invocation, outcome });
             }
         }
         true

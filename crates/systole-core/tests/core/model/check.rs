@@ -5,7 +5,7 @@ use std::time::Duration;
 use systole_core::vocab::Time;
 
 use super::Pair;
-use super::reference::{Model, Task, What};
+use super::reference::{Invocation, Model, What};
 use crate::harness::{self, Seen, describe_egress, secs};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -13,7 +13,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// A thing that is due at some time.
 #[derive(Debug, Clone, Copy)]
 enum Due {
-    Handler(harness::Task),
+    Handler(harness::Invocation),
     Deadline(usize),
     Continue(usize, i64),
     Idle(usize),
@@ -44,9 +44,9 @@ impl Pair {
         self.model.drain_faults();
         for seen in std::mem::take(&mut self.world.log) {
             match seen {
-                Seen::Started(task, thread, line) => self.started(task, thread, &line),
-                Seen::Resumed(task, call, result) => self.resumed(task, call, result),
-                Seen::Aborted(task) => self.aborted(task),
+                Seen::Started(invocation, thread, line) => self.started(invocation, thread, &line),
+                Seen::Resumed(invocation, call, result) => self.resumed(invocation, call, result),
+                Seen::Aborted(invocation) => self.aborted(invocation),
             }
         }
         self.model.cleared.clear();
@@ -55,7 +55,7 @@ impl Pair {
         self.compare_state();
     }
 
-    fn started(&mut self, name: harness::Task, id: systole_core::vocab::ThreadId, line: &str) {
+    fn started(&mut self, name: harness::Invocation, id: systole_core::vocab::ThreadId, line: &str) {
         let (listener, rest) = line.split_once(" <- ").expect("a line of the harness");
         let me: usize = listener[1..].parse().expect("l<i>");
         let what = rest.split_once(": ").expect("a line of the harness").1;
@@ -81,13 +81,13 @@ impl Pair {
             let position = self.model.position(mail.answers);
             let what = text(&mail.what);
             assert_eq!(line, format!("l{me} <- {}: {what}{position}", mail.from));
-            self.model.threads[thread].task = true;
+            self.model.threads[thread].invocation = true;
             self.model.threads[thread].ready_since = None;
         }
         // Where the thread is closed, or its call over, it was started before the core came to
         // what ended it: an abort must follow.
         self.model.order += 1;
-        self.model.tasks.push(Task {
+        self.model.invocations.push(Invocation {
             name,
             thread: open.then_some(thread),
             listener: me,
@@ -117,28 +117,32 @@ impl Pair {
         assert!(earlier.is_none() || self.model.plan.depth_first, "'{line}' overtook a thread that waits longer");
     }
 
-    fn resumed(&mut self, name: harness::Task, call: u32, result: String) {
-        let at = self.model.task_index(name);
-        let me = self.model.tasks[at].listener;
+    fn resumed(&mut self, name: harness::Invocation, call: u32, result: String) {
+        let at = self.model.invocation_index(name);
+        let me = self.model.invocations[at].listener;
         // Where the thread is closed, the core came to what closed it after this.
-        if self.model.tasks[at].thread.is_some() {
-            assert_eq!(self.model.tasks[at].ready.pop_front(), Some((call, result)), "what {name:?} is resumed with");
+        if self.model.invocations[at].thread.is_some() {
+            assert_eq!(
+                self.model.invocations[at].ready.pop_front(),
+                Some((call, result)),
+                "what {name:?} is resumed with"
+            );
         }
-        if self.model.tasks[at].parked {
+        if self.model.invocations[at].parked {
             assert!(self.model.holders(me) < self.model.slots(me), "{name:?} was resumed without a free slot");
             self.model.order += 1;
             let (now, order) = (self.model.now, self.model.order);
-            let task = &mut self.model.tasks[at];
-            (task.parked, task.since, task.order) = (false, now, order);
+            let invocation = &mut self.model.invocations[at];
+            (invocation.parked, invocation.since, invocation.order) = (false, now, order);
         }
     }
 
-    fn aborted(&mut self, name: harness::Task) {
-        let at = self.model.task_index(name);
-        let task = &self.model.tasks[at];
-        assert_eq!(task.thread, None, "{name:?} was aborted");
-        if !self.model.plan.listeners[task.listener].blocking {
-            self.model.tasks.remove(at);
+    fn aborted(&mut self, name: harness::Invocation) {
+        let at = self.model.invocation_index(name);
+        let invocation = &self.model.invocations[at];
+        assert_eq!(invocation.thread, None, "{name:?} was aborted");
+        if !self.model.plan.listeners[invocation.listener].blocking {
+            self.model.invocations.remove(at);
         }
     }
 
@@ -173,12 +177,12 @@ impl Pair {
 
     fn compare_state(&self) {
         let (world, model) = (&self.world, &self.model);
-        let running: Vec<_> = world.running.iter().map(|running| running.task).collect();
-        assert_eq!(running.len(), model.tasks.len(), "handlers that run");
-        for task in &model.tasks {
-            assert!(running.contains(&task.name), "{task:?} does not run");
-            let waits = task.parked && model.holders(task.listener) >= model.slots(task.listener);
-            assert!(task.ready.is_empty() || waits, "{task:?} could be resumed");
+        let running: Vec<_> = world.running.iter().map(|running| running.invocation).collect();
+        assert_eq!(running.len(), model.invocations.len(), "handlers that run");
+        for invocation in &model.invocations {
+            assert!(running.contains(&invocation.name), "{invocation:?} does not run");
+            let waits = invocation.parked && model.holders(invocation.listener) >= model.slots(invocation.listener);
+            assert!(invocation.ready.is_empty() || waits, "{invocation:?} could be resumed");
         }
         for thread in (0..model.threads.len()).filter(|&thread| model.is_startable(thread)) {
             let me = model.threads[thread].listener.expect("it is startable");
@@ -191,7 +195,7 @@ impl Pair {
         assert_eq!(paths, expected, "open threads");
         assert_eq!(world.next_wake(), model.next_due(), "when the core wants to wake");
         assert_eq!(world.gauge.messages(), model.waiting(), "messages that wait");
-        assert_eq!(world.is_idle(), model.tasks.is_empty(), "whether it is idle");
+        assert_eq!(world.is_idle(), model.invocations.is_empty(), "whether it is idle");
     }
 
     pub(super) fn is_own(&self, root: usize, client: &str) -> bool {
@@ -206,7 +210,10 @@ impl Model {
 
     /// Handlers that hold a slot of a listener.
     pub(super) fn holders(&self, listener: usize) -> usize {
-        self.tasks.iter().filter(|task| task.listener == listener && !task.parked && !task.slotless).count()
+        self.invocations
+            .iter()
+            .filter(|invocation| invocation.listener == listener && !invocation.parked && !invocation.slotless)
+            .count()
     }
 
     fn waiting(&self) -> usize {
@@ -235,9 +242,12 @@ impl Model {
 
     /// The things that have a time, in order.
     fn dues(&self) -> Vec<(Time, u64, Due)> {
-        let running = self.tasks.iter().filter(|task| task.thread.is_some() && !task.parked);
-        let mut dues: Vec<_> =
-            running.map(|task| (task.since.after(task.left), task.order, Due::Handler(task.name))).collect();
+        let running = self.invocations.iter().filter(|invocation| invocation.thread.is_some() && !invocation.parked);
+        let mut dues: Vec<_> = running
+            .map(|invocation| {
+                (invocation.since.after(invocation.left), invocation.order, Due::Handler(invocation.name))
+            })
+            .collect();
         for (at, thread) in self.threads.iter().enumerate().filter(|(_, thread)| thread.open) {
             dues.extend(thread.own_deadline.map(|order| (thread.deadline, order, Due::Deadline(at))));
             dues.extend(thread.continues.iter().map(|&(due, order, n)| (due, order, Due::Continue(at, n))));
@@ -256,8 +266,8 @@ impl Model {
         while let Some(&(_, _, due)) = self.dues().first().filter(|(at, _, _)| *at <= self.now) {
             match due {
                 Due::Handler(name) => {
-                    let at = self.task_index(name);
-                    let thread = self.tasks[at].thread.expect("only those of open threads are due");
+                    let at = self.invocation_index(name);
+                    let thread = self.invocations[at].thread.expect("only those of open threads are due");
                     self.fail(thread, "timeout");
                 }
                 Due::Deadline(thread) => self.fail(thread, "timeout"),

@@ -18,17 +18,17 @@ use systole_xml::ladder::Raw;
 
 use self::plan::{Plan, plans};
 use self::reference::{End, Model, Say};
-use crate::harness::{Task, World, letter_xml, secs};
+use crate::harness::{Invocation, World, letter_xml, secs};
 use crate::payloads::{emission, meta, on, spawn_xml, xml};
 
 /// A random event. Its numbers pick from the things that are there at that moment.
 #[derive(Debug, Clone)]
 enum Op {
     Inject { bob: bool, conversation: Option<u8>, target: u8, ok: bool, deadline: Option<u8> },
-    End { task: u8, how: Ending },
-    Await { task: u8, calls: Vec<Saying>, join: Join },
-    Park { task: u8 },
-    DropCall { task: u8, call: u8 },
+    End { invocation: u8, how: Ending },
+    Await { invocation: u8, calls: Vec<Saying>, join: Join },
+    Park { invocation: u8 },
+    DropCall { invocation: u8, call: u8 },
     Sleep { seconds: u16 },
     Leave { conversation: u8 },
     Cancel { conversation: u8 },
@@ -64,11 +64,11 @@ fn ops() -> impl Strategy<Value = Op> {
         (any::<bool>(), prop::option::of(any::<u8>()), any::<u8>(), ok(), prop::option::weighted(0.2, 1..60u8));
     prop_oneof![
         30 => inject.prop_map(|(bob, conversation, target, ok, deadline)| Op::Inject { bob, conversation, target, ok, deadline }),
-        60 => (any::<u8>(), endings()).prop_map(|(task, how)| Op::End { task, how }),
+        60 => (any::<u8>(), endings()).prop_map(|(invocation, how)| Op::End { invocation, how }),
         25 => (any::<u8>(), prop::collection::vec(requests(), 0..5), join)
-            .prop_map(|(task, calls, join)| Op::Await { task, calls, join }),
-        5 => any::<u8>().prop_map(|task| Op::Park { task }),
-        6 => (any::<u8>(), any::<u8>()).prop_map(|(task, call)| Op::DropCall { task, call }),
+            .prop_map(|(invocation, calls, join)| Op::Await { invocation, calls, join }),
+        5 => any::<u8>().prop_map(|invocation| Op::Park { invocation }),
+        6 => (any::<u8>(), any::<u8>()).prop_map(|(invocation, call)| Op::DropCall { invocation, call }),
         8 => prop_oneof![4 => 1..40u16, 1 => 800..1000u16].prop_map(|seconds| Op::Sleep { seconds }),
         3 => any::<u8>().prop_map(|conversation| Op::Leave { conversation }),
         3 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
@@ -154,29 +154,30 @@ impl Pair {
             Op::Inject { bob, conversation, target, ok, deadline } => {
                 self.inject(*bob, *conversation, *target, *ok, *deadline);
             }
-            Op::End { task, how } => {
-                if let Some(task) = self.pick(*task) {
-                    let how = self.ending(task, how);
-                    self.end(task, how);
+            Op::End { invocation, how } => {
+                if let Some(invocation) = self.pick(*invocation) {
+                    let how = self.ending(invocation, how);
+                    self.end(invocation, how);
                 }
             }
-            Op::Await { task, calls, join } => {
-                if let Some(task) = self.pick(*task) {
-                    self.awaits(task, calls, *join);
+            Op::Await { invocation, calls, join } => {
+                if let Some(invocation) = self.pick(*invocation) {
+                    self.awaits(invocation, calls, *join);
                 }
             }
-            Op::Park { task } => {
-                if let Some(task) = self.pick(*task) {
-                    self.world.handle(task.shard, Input::Parked { task: task.id });
-                    self.model.park(task, false);
+            Op::Park { invocation } => {
+                if let Some(invocation) = self.pick(*invocation) {
+                    self.world.handle(invocation.shard, Input::Parked { invocation: invocation.id });
+                    self.model.park(invocation, false);
                 }
             }
-            Op::DropCall { task, call } => {
-                if let Some(task) = self.pick(*task) {
-                    let at = self.model.task_index(task);
-                    let call = u32::from(*call) % self.model.tasks[at].calls.max(1);
-                    self.world.handle(task.shard, Input::CallDropped { task: task.id, call: CallId(call) });
-                    self.model.drop_call(task, call);
+            Op::DropCall { invocation, call } => {
+                if let Some(invocation) = self.pick(*invocation) {
+                    let at = self.model.invocation_index(invocation);
+                    let call = u32::from(*call) % self.model.invocations[at].calls.max(1);
+                    self.world
+                        .handle(invocation.shard, Input::CallDropped { invocation: invocation.id, call: CallId(call) });
+                    self.model.drop_call(invocation, call);
                 }
             }
             Op::Sleep { seconds } => self.pass(secs(u64::from(*seconds))),
@@ -276,20 +277,23 @@ impl Pair {
         payload.namespace() != ns::META && calls.is_some_and(|calls| calls.contains(payload))
     }
 
-    fn awaits(&mut self, task: Task, calls: &[Saying], join: Join) {
-        let says: Vec<_> = calls.iter().map(|saying| self.say(task, saying)).collect();
-        let at = self.model.task_index(task);
-        let id = self.model.tasks[at].calls;
-        self.model.tasks[at].calls += 1;
+    fn awaits(&mut self, invocation: Invocation, calls: &[Saying], join: Join) {
+        let says: Vec<_> = calls.iter().map(|saying| self.say(invocation, saying)).collect();
+        let at = self.model.invocation_index(invocation);
+        let id = self.model.invocations[at].calls;
+        self.model.invocations[at].calls += 1;
         let requests = says.iter().map(|say| self.emission(say, 0)).collect();
-        self.world.handle(task.shard, Input::Called { task: task.id, call: CallId(id), requests, join, within: None });
-        self.world.handle(task.shard, Input::Parked { task: task.id });
-        self.model.awaits(task, id, &says, join);
+        self.world.handle(
+            invocation.shard,
+            Input::Called { invocation: invocation.id, call: CallId(id), requests, join, within: None },
+        );
+        self.world.handle(invocation.shard, Input::Parked { invocation: invocation.id });
+        self.model.awaits(invocation, id, &says, join);
     }
 
-    fn end(&mut self, task: Task, how: End) {
-        let at = self.model.task_index(task);
-        let listener = self.model.tasks[at].listener;
+    fn end(&mut self, invocation: Invocation, how: End) {
+        let at = self.model.invocation_index(invocation);
+        let listener = self.model.invocations[at].listener;
         let outcome = match &how {
             End::Says(says) => HandlerOutcome::Emitted(says.iter().map(|say| self.emission(say, listener)).collect()),
             End::Malformed => HandlerOutcome::Wrote(Raw::new("<never")),
@@ -297,13 +301,13 @@ impl Pair {
             End::Panicked => HandlerOutcome::Panicked,
             End::Discarded => HandlerOutcome::Discarded,
         };
-        self.world.end(task, outcome);
-        self.model.end(task, how);
+        self.world.end(invocation, outcome);
+        self.model.end(invocation, how);
     }
 
-    fn ending(&mut self, task: Task, how: &Ending) -> End {
+    fn ending(&mut self, invocation: Invocation, how: &Ending) -> End {
         match how {
-            Ending::Says(sayings) => End::Says(sayings.iter().map(|saying| self.say(task, saying)).collect()),
+            Ending::Says(sayings) => End::Says(sayings.iter().map(|saying| self.say(invocation, saying)).collect()),
             Ending::Malformed => End::Malformed,
             Ending::Failed => End::Failed,
             Ending::Panicked => End::Panicked,
@@ -311,7 +315,7 @@ impl Pair {
         }
     }
 
-    fn say(&mut self, task: Task, saying: &Saying) -> Say {
+    fn say(&mut self, invocation: Invocation, saying: &Saying) -> Say {
         let count = self.model.plan.count();
         let n = self.number();
         let target = |target: u8| usize::from(target) % (count + 1);
@@ -324,14 +328,14 @@ impl Pair {
                 Say::Continue { n, ok, after }
             }
             Saying::Spawn(to, ok) => Say::Spawn { target: target(to), n, ok },
-            Saying::On(child, to, ok) => match self.spawned(task, child) {
+            Saying::On(child, to, ok) => match self.spawned(invocation, child) {
                 Some(child) => {
                     let own = self.model.threads[child].listener.expect("it is spawned");
                     Say::On { child, target: to.map_or(own, target), n, ok }
                 }
                 None => Say::Call { target: target(child), n, ok },
             },
-            Saying::Close(child) => match self.spawned(task, child) {
+            Saying::Close(child) => match self.spawned(invocation, child) {
                 Some(child) => Say::Close { child },
                 None => Say::Call { target: target(child), n, ok: true },
             },
@@ -340,8 +344,8 @@ impl Pair {
 
     /// A thread that the thread of a handler has spawned, and whose id has been seen; it may be
     /// closed by now.
-    fn spawned(&self, task: Task, number: u8) -> Option<usize> {
-        let owner = self.model.tasks[self.model.task_index(task)].thread?;
+    fn spawned(&self, invocation: Invocation, number: u8) -> Option<usize> {
+        let owner = self.model.invocations[self.model.invocation_index(invocation)].thread?;
         let is_one = |&at: &usize| {
             let thread = &self.model.threads[at];
             thread.parent == Some(owner) && thread.spawned && thread.id.is_some()
@@ -372,9 +376,9 @@ impl Pair {
     }
 
     /// Picks one of the handlers that run.
-    fn pick(&self, number: u8) -> Option<Task> {
-        let tasks = &self.model.tasks;
-        (!tasks.is_empty()).then(|| tasks[usize::from(number) % tasks.len()].name)
+    fn pick(&self, number: u8) -> Option<Invocation> {
+        let invocations = &self.model.invocations;
+        (!invocations.is_empty()).then(|| invocations[usize::from(number) % invocations.len()].name)
     }
 
     /// Picks one of the conversations that are open.
@@ -391,13 +395,13 @@ impl Pair {
         }
         self.settle();
         let mut rounds = 0;
-        while !self.model.tasks.is_empty() || self.model.waits_for_time() {
+        while !self.model.invocations.is_empty() || self.model.waits_for_time() {
             rounds += 1;
             assert!(rounds < 10_000, "it does not come to an end");
             match self.pick(0) {
-                Some(task) => {
+                Some(invocation) => {
                     let n = self.number();
-                    self.end(task, End::Says(vec![Say::Reply { n, ok: true }]));
+                    self.end(invocation, End::Says(vec![Say::Reply { n, ok: true }]));
                     self.settle();
                 }
                 None => self.pass(secs(5)),

@@ -15,7 +15,7 @@ pub(crate) struct Model {
     pub(crate) plan: Plan,
     pub(crate) now: Time,
     pub(crate) threads: Vec<Thread>,
-    pub(crate) tasks: Vec<Task>,
+    pub(crate) invocations: Vec<Invocation>,
     pub(crate) groups: Vec<Group>,
     pub(crate) down: Vec<bool>,
     /// The messages that must leave, as `conversation/from: what [label]`.
@@ -37,7 +37,7 @@ pub(crate) struct Thread {
     pub(crate) ordinal: usize,
     depth: u32,
     pub(crate) mailbox: VecDeque<Mail>,
-    pub(crate) task: bool,
+    pub(crate) invocation: bool,
     debt: Debt,
     /// Calls on a spawned thread that have not started; `None` for other threads.
     pub(crate) backlog: Option<VecDeque<(Mail, Debt)>>,
@@ -96,15 +96,15 @@ pub(crate) struct Group {
 
 #[derive(Debug)]
 pub(crate) struct Awaited {
-    pub(crate) task: harness::Task,
+    pub(crate) invocation: harness::Invocation,
     pub(crate) id: u32,
     join: Join,
     outcomes: Vec<Option<Result<String, &'static str>>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Task {
-    pub(crate) name: harness::Task,
+pub(crate) struct Invocation {
+    pub(crate) name: harness::Invocation,
     /// `None` once its thread is closed: it runs on until it is dropped.
     pub(crate) thread: Option<usize>,
     pub(crate) listener: usize,
@@ -169,7 +169,7 @@ impl Model {
             plan,
             now,
             threads: Vec::new(),
-            tasks: Vec::new(),
+            invocations: Vec::new(),
             groups: Vec::new(),
             down,
             said: Vec::new(),
@@ -241,15 +241,15 @@ impl Model {
     }
 
     /// A handler ends.
-    pub(crate) fn end(&mut self, name: harness::Task, how: End) {
-        let at = self.task_index(name);
-        let task = self.tasks.remove(at);
+    pub(crate) fn end(&mut self, name: harness::Invocation, how: End) {
+        let at = self.invocation_index(name);
+        let invocation = self.invocations.remove(at);
         for group in self.groups_of(name) {
             self.groups[group].over = true;
             self.cancel_group(group);
         }
-        let Some(thread) = task.thread else { return };
-        self.threads[thread].task = false;
+        let Some(thread) = invocation.thread else { return };
+        self.threads[thread].invocation = false;
         match how {
             End::Says(says) => self.respond(thread, &says),
             End::Malformed => {
@@ -464,7 +464,7 @@ impl Model {
         let backlog = self.threads[child].backlog.take();
         self.close(child);
         let state = &mut self.threads[child];
-        (state.open, state.backlog, state.task, state.strikes, state.drained) = (true, backlog, false, 0, false);
+        (state.open, state.backlog, state.invocation, state.strikes, state.drained) = (true, backlog, false, 0, false);
         self.cleared.extend(state.mailbox.drain(..).map(|mail| (child, mail.what)));
         state.continues.clear();
     }
@@ -479,11 +479,11 @@ impl Model {
     }
 
     /// A handler awaits calls; it parks.
-    pub(crate) fn awaits(&mut self, name: harness::Task, id: u32, says: &[Say], join: Join) {
+    pub(crate) fn awaits(&mut self, name: harness::Invocation, id: u32, says: &[Say], join: Join) {
         self.park(name, true);
-        let at = self.task_index(name);
-        let Some(thread) = self.tasks[at].thread else { return };
-        let me = self.tasks[at].listener;
+        let at = self.invocation_index(name);
+        let Some(thread) = self.invocations[at].thread else { return };
+        let me = self.invocations[at].listener;
         let total: usize = says.iter().map(|say| self.width(me, say)).sum();
         let refused = if self.plan.listeners[me].blocking {
             Some("!failed")
@@ -491,32 +491,32 @@ impl Model {
             (total > self.plan.fanout).then_some("!limit")
         };
         if let Some(code) = refused {
-            return self.tasks[at].ready.push_back((id, code.to_owned()));
+            return self.invocations[at].ready.push_back((id, code.to_owned()));
         }
-        let awaited = Awaited { task: name, id, join, outcomes: vec![None; total] };
+        let awaited = Awaited { invocation: name, id, join, outcomes: vec![None; total] };
         let group = self.group(thread, total, Some(awaited));
         self.perform(thread, says, Some(group));
         self.decide(group);
     }
 
     /// Parks a handler; `asked` if it has just called.
-    pub(crate) fn park(&mut self, name: harness::Task, asked: bool) {
+    pub(crate) fn park(&mut self, name: harness::Invocation, asked: bool) {
         let waits = asked || !self.groups_of(name).is_empty();
-        let at = self.task_index(name);
-        let task = &mut self.tasks[at];
-        if task.thread.is_some() && !task.parked && (waits || !task.ready.is_empty()) {
-            (task.parked, task.slotless) = (true, false);
-            task.left = task.left.saturating_sub(self.now.since(task.since));
+        let at = self.invocation_index(name);
+        let invocation = &mut self.invocations[at];
+        if invocation.thread.is_some() && !invocation.parked && (waits || !invocation.ready.is_empty()) {
+            (invocation.parked, invocation.slotless) = (true, false);
+            invocation.left = invocation.left.saturating_sub(self.now.since(invocation.since));
         }
     }
 
     /// A handler gives up a group of calls.
-    pub(crate) fn drop_call(&mut self, name: harness::Task, id: u32) {
-        let at = self.task_index(name);
-        if self.tasks[at].thread.is_none() {
+    pub(crate) fn drop_call(&mut self, name: harness::Invocation, id: u32) {
+        let at = self.invocation_index(name);
+        if self.invocations[at].thread.is_none() {
             return;
         }
-        self.tasks[at].ready.retain(|(ready, _)| *ready != id);
+        self.invocations[at].ready.retain(|(ready, _)| *ready != id);
         let of_id = |group: &usize| self.groups[*group].awaited.as_ref().is_some_and(|awaited| awaited.id == id);
         if let Some(group) = self.groups_of(name).into_iter().find(of_id) {
             self.groups[group].over = true;
@@ -524,20 +524,24 @@ impl Model {
         }
         let waits = !self.groups_of(name).is_empty();
         self.order += 1;
-        let task = &mut self.tasks[at];
-        if task.parked && !waits && task.ready.is_empty() {
-            (task.parked, task.slotless, task.since, task.order) = (false, true, self.now, self.order);
+        let invocation = &mut self.invocations[at];
+        if invocation.parked && !waits && invocation.ready.is_empty() {
+            (invocation.parked, invocation.slotless, invocation.since, invocation.order) =
+                (false, true, self.now, self.order);
         }
     }
 
     /// The open groups that a handler awaits.
-    pub(crate) fn groups_of(&self, name: harness::Task) -> Vec<usize> {
-        let awaits = |group: &Group| group.awaited.as_ref().is_some_and(|awaited| awaited.task == name);
+    pub(crate) fn groups_of(&self, name: harness::Invocation) -> Vec<usize> {
+        let awaits = |group: &Group| group.awaited.as_ref().is_some_and(|awaited| awaited.invocation == name);
         (0..self.groups.len()).filter(|&at| !self.groups[at].over && awaits(&self.groups[at])).collect()
     }
 
-    pub(crate) fn task_index(&self, name: harness::Task) -> usize {
-        self.tasks.iter().position(|task| task.name == name).unwrap_or_else(|| panic!("the model has no {name:?}"))
+    pub(crate) fn invocation_index(&self, name: harness::Invocation) -> usize {
+        self.invocations
+            .iter()
+            .position(|invocation| invocation.name == name)
+            .unwrap_or_else(|| panic!("the model has no {name:?}"))
     }
 
     #[expect(clippy::too_many_arguments, reason = "each says another thing of one call")]
@@ -584,7 +588,7 @@ impl Model {
             ordinal,
             depth,
             mailbox: listener.map(|_| mail).into_iter().collect(),
-            task: false,
+            invocation: false,
             debt: Debt::None,
             backlog: None,
             spawned: false,
@@ -683,11 +687,11 @@ impl Model {
         let Some(result) = result_of(awaited.join, &awaited.outcomes).filter(|_| !self.groups[group].over) else {
             return;
         };
-        let (name, id) = (awaited.task, awaited.id);
+        let (name, id) = (awaited.invocation, awaited.id);
         self.groups[group].over = true;
         self.cancel_group(group);
-        let at = self.task_index(name);
-        self.tasks[at].ready.push_back((id, result));
+        let at = self.invocation_index(name);
+        self.invocations[at].ready.push_back((id, result));
     }
 
     fn cancel_group(&mut self, group: usize) {
@@ -754,16 +758,16 @@ impl Model {
         for group in self.groups.iter_mut().filter(|group| group.owner == thread) {
             group.over = true;
         }
-        if let Some(task) = self.tasks.iter_mut().find(|task| task.thread == Some(thread)) {
-            task.thread = None;
-            task.ready.clear();
+        if let Some(invocation) = self.invocations.iter_mut().find(|invocation| invocation.thread == Some(thread)) {
+            invocation.thread = None;
+            invocation.ready.clear();
         }
     }
 
     /// A thread that has nothing more to do is silent.
     pub(crate) fn settle(&mut self, thread: usize) {
         let state = &self.threads[thread];
-        let busy = state.task || !state.mailbox.is_empty() || !state.continues.is_empty();
+        let busy = state.invocation || !state.mailbox.is_empty() || !state.continues.is_empty();
         let rests = state.backlog.is_some() && state.debt == Debt::None;
         if !state.open || busy || rests || self.owed(thread) > 0 {
             return;
@@ -827,7 +831,7 @@ impl Model {
     pub(crate) fn is_startable(&self, thread: usize) -> bool {
         let state = &self.threads[thread];
         let (Some(me), Some(mail)) = (state.listener, state.mailbox.front()) else { return false };
-        state.open && !state.task && self.for_handler(me, &mail.what)
+        state.open && !state.invocation && self.for_handler(me, &mail.what)
     }
 
     fn for_handler(&self, me: usize, what: &What) -> bool {
@@ -863,7 +867,7 @@ impl Model {
     fn is_ending(&self, thread: usize) -> bool {
         let state = &self.threads[thread];
         let (Some(me), Some(mail)) = (state.listener, state.mailbox.front()) else { return false };
-        state.open && !state.task && !self.for_handler(me, &mail.what)
+        state.open && !state.invocation && !self.for_handler(me, &mail.what)
     }
 
     /// A delayed continue comes to the tail of its thread's mailbox.
