@@ -101,18 +101,29 @@ def _handled() -> tuple[Message, _Recorded]:
 
 
 def payload(name: str) -> Callable[[type], type]:
-    """Makes a dataclass a payload, by its namespace and the class's name in lower case, or by `{namespace}name`."""
+    """Makes a dataclass a payload, by its namespace and the class's name in kebab case, or by `{namespace}name`."""
 
     _string("the name of a payload", name)
 
     def mark(cls: type) -> type:
         if "__dataclass_fields__" not in vars(cls):
             raise TypeError(f"{cls.__name__} is no dataclass: write @dataclass between @payload and the class")
-        cls.__payload__ = name if name.startswith("{") else f"{{{name}}}{cls.__name__.lower()}"  # type: ignore[attr-defined]
+        cls.__payload__ = name if name.startswith("{") else f"{{{name}}}{_kebab(cls.__name__)}"  # type: ignore[attr-defined]
         _payloads[cls.__payload__] = cls  # type: ignore[attr-defined]
         return cls
 
     return mark
+
+
+def _kebab(name: str) -> str:
+    """The name of a class in kebab case, as of a Rust type: `TaskDone` is `task-done`, `HTTPRequest` `http-request`."""
+    out = ""
+    for before, letter, after in zip(" " + name, name, name[1:] + " "):
+        starts = before.islower() or before in "0123456789" or before.isupper() and after.islower()
+        if (letter == "_" or letter.isupper() and starts) and not out.endswith("-"):
+            out += "-"
+        out += letter.lower().strip("_")
+    return out.strip("-")
 
 
 def named(name: str, **options: Any) -> Any:

@@ -709,11 +709,24 @@ assert systole._error("m", fault("m")) == {"error": "closed: no", "as": "7"}
 assert systole._error("m", fault("another")) == systole._error("m", systole.Fault("closed", "no")) == {"error": "closed: no"}
 "#;
 
+/// Names of payloads, by those of classes: the table of the Rust types.
+const NAMES: &str = r#"
+import dataclasses
+from systole import payload
+
+for line in open("tests/fixtures/kebab-case.txt", encoding="utf-8"):
+    name, expected = line.split()
+    cls = payload("urn:t")(dataclasses.make_dataclass(name, []))
+    assert cls.__payload__ == "{urn:t}" + expected, cls.__payload__
+assert payload("{urn:t}TaskDone")(dataclasses.make_dataclass("TaskDone", [])).__payload__ == "{urn:t}TaskDone"
+"#;
+
 #[test]
 fn the_python_package_reads_what_it_writes_and_refuses_what_has_no_mapping() {
-    for script in [ENUMS, TYPES] {
+    for script in [NAMES, ENUMS, TYPES] {
         let output = Command::new("python3")
             .args(["-c", script])
+            .current_dir(ROOT)
             .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
             .stdin(Stdio::null())
             .output()
