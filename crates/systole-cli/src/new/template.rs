@@ -32,7 +32,9 @@ const WORKER: &[(&str, &str)] = files!(
 );
 
 /// The package of `sdk/python`, word by word.
-const PACKAGE: (&str, &str) = ("systole.py", include_str!("../../templates/worker/systole.py"));
+const PACKAGE: &[(&str, &str)] = files!(
+    "worker": "systole/__init__.py", "systole/_listeners.py", "systole/_process.py", "systole/_xml.py", "systole/py.typed"
+);
 
 #[cfg(feature = "gateway")]
 const MODEL: &[(&str, &str)] = files!(
@@ -65,8 +67,8 @@ impl Template {
         let manifest = matches!(self, Self::Rust).then_some(MANIFEST);
         let named = files.iter().copied().chain(manifest).map(|(path, text)| (path, text.replace(PLACEHOLDER, name)));
         // As it is, whatever stands in it.
-        let package = matches!(self, Self::Worker).then(|| (PACKAGE.0, PACKAGE.1.to_owned()));
-        named.chain(package).collect()
+        let package = if matches!(self, Self::Worker) { PACKAGE } else { &[] };
+        named.chain(package.iter().map(|(path, text)| (*path, (*text).to_owned()))).collect()
     }
 }
 

@@ -590,8 +590,9 @@ from enum import Enum
 from typing import Any, Literal, NewType, Optional
 from uuid import UUID
 import systole
-from systole import decode, encode, listener, named, payload
+from systole import _process, _xml, decode, encode, listener, named, payload
 
+check = lambda: _xml.check([])
 Cents = NewType("Cents", int)
 Line = NewType("Line", list[Cents])
 
@@ -659,25 +660,25 @@ for hint in [
     list, tuple, dict, dict[str, int], set[str], Any, object, bytes, int | str, Optional[int | str], list[list[int]], list[int | None],
     tuple[int, str], Callable[[], int], Pair, timedelta, typing.TypedDict("Typed", {}),
 ]:
-    systole._payloads.clear()
+    _xml.payloads.clear()
     one(hint)
-    fails(TypeError, "One.x: ", "has no mapping to XML", "list[X], tuple[X, ...] or X | None", of=systole._check) if hint is not Pair \
-        else fails(TypeError, "One.x: Pair", "tuple has no text", of=systole._check)
-systole._payloads.clear()
+    fails(TypeError, "One.x: ", "has no mapping to XML", "list[X], tuple[X, ...] or X | None", of=check) if hint is not Pair \
+        else fails(TypeError, "One.x: Pair", "tuple has no text", of=check)
+_xml.payloads.clear()
 one(list[Inner])
 fails(TypeError, "Inner.y: list has no mapping", of=systole.run)
-systole._payloads.clear()
+_xml.payloads.clear()
 for hint in (list[int], Inner):
     one(hint, metadata={"xml": "@a"})
-    fails(TypeError, "One.x: ", "@a is text", of=systole._check)
-systole._payloads.clear()
+    fails(TypeError, "One.x: ", "@a is text", of=check)
+_xml.payloads.clear()
 
 @dataclass
 class Tree:
     tree: "list[Tree]"
 
 payload("urn:t")(Tree)
-systole._check()
+check()
 assert decode(Tree, encode(Tree([Tree([]), Tree([])]))) == Tree([Tree([]), Tree([])])
 
 class Plain:
@@ -705,8 +706,8 @@ def fault(of):
     fault = systole.Fault("closed", "no", True)
     fault._call = of, "7"
     return fault
-assert systole._error("m", fault("m")) == {"error": "closed: no", "as": "7"}
-assert systole._error("m", fault("another")) == systole._error("m", systole.Fault("closed", "no")) == {"error": "closed: no"}
+assert _process._error("m", fault("m")) == {"error": "closed: no", "as": "7"}
+assert _process._error("m", fault("another")) == _process._error("m", systole.Fault("closed", "no")) == {"error": "closed: no"}
 "#;
 
 /// Names of payloads, by those of classes: the table of the Rust types.

@@ -1,0 +1,1 @@
+../../../../../sdk/python/systole/__init__.py

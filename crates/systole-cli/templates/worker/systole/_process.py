@@ -1,0 +1,1 @@
+../../../../../sdk/python/systole/_process.py

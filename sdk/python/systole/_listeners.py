@@ -1,0 +1,140 @@
+"""Functions that a program of listeners calls: `listener`, `call`, `record` and the like."""
+from __future__ import annotations
+
+import asyncio
+import collections
+import dataclasses
+import inspect
+import json
+import os
+import sys
+import typing
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ._process import Message, Recorded, Worker, as_line, current
+from ._xml import bare, check, encode, said
+
+_worker = Worker()
+
+
+def listener(what: Any) -> Any:
+    """Registers a function for the payloads of its first parameter's type, or for a name: `@listener("{namespace}name")`."""
+    if isinstance(what, str):
+        return lambda function: _listen(function, what)
+    return _listen(what, None)
+
+
+def _listen(function: Callable[..., Any], name: str | None) -> Callable[..., Any]:
+    first = next(iter(inspect.signature(function).parameters), None)
+    hint = bare(typing.get_type_hints(function).get(first or "", str))
+    takes = hint if dataclasses.is_dataclass(hint) else None
+    if takes is None and hint not in (str, Any):
+        raise TypeError(f"{function.__name__}: {first} is {said(hint)}: write a dataclass that is a payload, or str for the XML")
+    name = name or getattr(takes, "__payload__", None)
+    if name is None:
+        raise TypeError(f"{function.__name__}: name its payload, @listener('{{namespace}}name'), or annotate a dataclass")
+    if name in _worker.functions:
+        other = _worker.functions[name][0].__name__
+        raise TypeError(f"{function.__name__}: {name} has a listener, {other}: write one function for it")
+    _worker.functions[name] = (function, takes)  # type: ignore[assignment]
+    return function
+
+
+def message() -> Message:
+    """The message that the calling function handles."""
+    return _handled()[0]
+
+
+def _handled() -> tuple[Message, Recorded]:
+    try:
+        return current.get()
+    except LookupError:
+        raise RuntimeError(
+            "no message is handled here; a thread that a function starts has its message by "
+            "contextvars.copy_context().run, as in pool.submit(contextvars.copy_context().run, work)"
+        ) from None
+
+
+def call(request: Any, to: str | None = None) -> Any:
+    """Calls another listener and returns the reply: awaited in an async function, at once in a plain one. Raises a `Fault`.
+
+    A payload that is a dataclass of this program is decoded, any other is a text with its XML.
+    """
+    return _answered(_worker.call(message().id, encode(request), None if to is None else _string("to", to)))
+
+
+def _answered(answer: Coroutine[Any, Any, Any]) -> Any:
+    """The answer of the worker's loop: awaited in it and in another loop of a plain function, at once without a loop."""
+    loop = asyncio._get_running_loop()
+    if loop is _worker.loop:
+        return answer
+    return _elsewhere(answer) if loop else asyncio.run_coroutine_threadsafe(answer, _worker.loop).result()
+
+
+async def _elsewhere(answer: Coroutine[Any, Any, Any]) -> Any:
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, _worker.loop))
+
+
+def record(name: str, learn: Callable[[], Any]) -> Any:
+    """Learns a value that can't be learned twice alike, records it as JSON and returns it: awaited in an async function, at once
+    in a plain one. `learn` is a plain function; in an async function it may be one, too.
+
+    The value is durable when it is returned. A function that runs again, after the end of its process or of the organism, gets
+    the recorded value of that name, and `learn` isn't called. Equal names get theirs in the order in which they were recorded: so
+    values that are learned side by side need different names.
+    """
+    name = _as_json(_string("the name", name))
+    of, recorded = _handled()
+    if asyncio._get_running_loop():
+        return _record(of.id, name, learn, recorded[name])
+    if recorded[name]:
+        return recorded[name].popleft()
+    value = _as_json(learn())
+    _answered(_worker.ask(of.id, {"record": name, "value": value}))
+    return value
+
+
+async def _record(id: str, name: str, learn: Callable[[], Any], known: collections.deque[Any]) -> Any:
+    if known:
+        return known.popleft()
+    value = learn()
+    value = _as_json(await value if inspect.isawaitable(value) else value)
+    await _answered(_worker.ask(id, {"record": name, "value": value}))
+    return value
+
+
+def _as_json(value: Any) -> Any:
+    """The value as a run after this one will get it."""
+    value = json.loads(as_line(value))
+    if _depth(value) > 100:
+        raise ValueError("a recorded value is nested deeper than 100")
+    return value
+
+
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, (dict, list)) else 0
+
+
+def progress(text: str) -> None:
+    """Tells operators how far the function is: the event `progress`, with 4096 bytes of the text."""
+    _worker.loop.call_soon_threadsafe(_worker.progress, message().id, _string("progress", text))
+
+
+def _string(what: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} has to be a str, not {type(value).__name__}")
+    return value
+
+
+def run(threads: int = 64) -> None:
+    """Handles messages until the organism ends. At most `threads` plain functions compute at once; those that wait for the
+    answer to a `call`, or for a `record`, don't count.
+    """
+    if threads < 1:
+        raise ValueError(f"threads has to be 1 or more, not {threads}")
+    check(takes for _, takes in _worker.functions.values() if takes)
+    if "SYSTOLE_WORKER" not in os.environ:
+        sys.exit("systole runs this program, by worker: in an organism.yaml")
+    _worker.serve(threads)

@@ -1,0 +1,252 @@
+"""The process of a worker: lines from the pump and to it, and the functions that handle its messages (docs/worker.md)."""
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import contextvars
+import dataclasses
+import functools
+import inspect
+import itertools
+import json
+import os
+import sys
+import traceback
+import typing
+import xml.etree.ElementTree as ET
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ._xml import decode, encode, payloads
+
+_FAULT = ("code", "message", "retryable", "rule", "example")
+Recorded = dict[str, collections.deque[Any]]
+
+# The message that a function handles, and the values that earlier runs of it recorded, by name.
+current: contextvars.ContextVar[tuple[Message, Recorded]] = contextvars.ContextVar("message")
+
+
+class Fault(Exception):
+    """A fault: the answer to a call that failed."""
+
+    # The message and the label of the call.
+    _call: tuple[str, str] | None = None
+
+    def __init__(self, code: str, message: str, retryable: bool = False, rule: str | None = None, example: str | None = None):
+        super().__init__(f"{code}: {message}" + (f" ({rule})" if rule else ""))
+        self.code, self.message, self.retryable, self.rule, self.example = code, message, retryable, rule, example
+
+
+@dataclasses.dataclass(frozen=True)
+class Message:
+    """Metadata of the message that a function handles; times and ids as text."""
+
+    id: str
+    type: str
+    sender: str
+    thread: str
+    in_reply_to: str | None
+    index: int | None
+    total: int | None
+    remaining: int | None
+    deadline: str | None
+    history: list[tuple[str, str]]
+
+
+class Worker:
+    """The functions of a program, the messages that they handle, and the streams of the pump."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self) -> None:
+        # By the payload: the function, and the dataclass that it takes.
+        self.functions: dict[str, tuple[Callable[..., Any], type | None]] = {}
+        self.out: list[bytes] = []
+        self.running: dict[str, asyncio.Task[None] | None] = {}
+        self.calls: dict[str, dict[str, asyncio.Future[Any]]] = {}
+        self.labels = itertools.count()
+        # Messages of plain functions: those that wait for a place, that compute, and that wait for the pump.
+        self.queue: collections.deque[tuple[str, Callable[[], None]]] = collections.deque()
+        self.computing: set[str] = set()
+        self.asking: set[str] = set()
+        # `places` bounds the threads that compute. One that waits needs a thread, too, but no place: a message that holds a
+        # slot of the pump must not wait here for answers that wait for a slot.
+        self.threads = ThreadPoolExecutor(sys.maxsize)
+
+    def serve(self, places: int) -> typing.NoReturn:
+        self.loop, self.places, self.begun = asyncio.new_event_loop(), places, bytearray()
+        self.writer = int(os.environ["SYSTOLE_WORKER"])
+        os.set_inheritable(self.writer, False)
+        # A script that reads its standard input must not read messages of the pump.
+        self.reader, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        typing.cast(Any, sys.stdout).reconfigure(line_buffering=True)
+        self.loop.add_reader(self.reader, self.read)
+        while True:
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):  # one in a task: whoever awaits it gets it
+                self.loop.run_forever()
+
+    def read(self) -> None:
+        chunk = os.read(self.reader, 1 << 18)
+        if not chunk:
+            try:
+                self.flush()
+                sys.stdout.flush()
+            finally:  # No caller waits for functions that still run.
+                os._exit(0)
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            if self.begun:
+                line, self.begun = bytes(self.begun + line), bytearray()
+            self.hear(json.loads(line))
+        self.begun += rest
+
+    def hear(self, line: dict[str, Any]) -> None:
+        if "type" in line:
+            self.start(line)
+        elif "as" in line:
+            calls = self.calls.get(line["id"], {})
+            if (answer := calls.pop(line["as"], None)) and not answer.done():
+                if "fault" in line:
+                    fault = Fault(*map(line["fault"].get, _FAULT))
+                    fault._call = line["id"], line["as"]
+                    answer.set_exception(fault)
+                else:
+                    answer.set_result(line.get("reply"))
+            if not calls:
+                self.resume(line["id"])
+        elif "cancel" in line:
+            if task := self.running.pop(line["cancel"], None):
+                task.cancel()
+            self.give_up(line["cancel"])
+        elif "ping" in line:
+            self.send({"pong": line["ping"]})
+
+    def start(self, line: dict[str, Any]) -> None:
+        past = [(one["from"], one["payload"]) for one in line.get("history", [])]
+        optional = [line.get(key) for key in ("in_reply_to", "index", "total", "remaining", "deadline")]
+        recorded: Recorded = collections.defaultdict(collections.deque)
+        for one in line.get("recorded", []):
+            recorded[one["name"]].append(one["value"])
+        head = Message(line["id"], line["type"], line["from"], line["thread"], *optional, past)  # type: ignore
+        current.set((head, recorded))
+        function, takes = self.functions.get(line["type"], (None, None))
+        self.running[line["id"]] = None
+        if function is None:
+            self.answer(line["id"], {"error": f"no function listens to {line['type']}"})
+        elif inspect.iscoroutinefunction(function):
+            self.running[line["id"]] = self.loop.create_task(self.run_async(function, takes, line))
+        else:
+            work = functools.partial(contextvars.copy_context().run, self.run_plain, function, takes, line)
+            self.queue.append((line["id"], work))
+            self.begin()
+
+    def begin(self) -> None:
+        """Starts the functions that places are free for."""
+        while self.queue and len(self.computing) < self.places:
+            id, work = self.queue.popleft()
+            try:
+                if id in self.running:  # else it was cancelled
+                    self.threads.submit(work)
+                    self.computing.add(id)
+            except RuntimeError as error:
+                self.answer(id, {"error": f"no thread for a plain function: {error}; an `async def` needs none"})
+
+    def resume(self, id: str) -> None:
+        """Gives a function its place again, even beyond `places`: the pump bounds the messages that it resumes."""
+        if id in self.asking:
+            self.asking.discard(id)
+            self.computing.add(id)
+
+    async def run_async(self, function: Callable[..., Awaitable[Any]], takes: type | None, line: dict[str, Any]) -> None:
+        try:
+            answer = _answer(await function(decode(takes, line["payload"]) if takes else line["payload"]))
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and line["id"] not in self.running:
+                raise  # The pump cancelled it.
+            answer = _error(line["id"], error)
+        self.answer(line["id"], answer)
+
+    def run_plain(self, function: Callable[..., Any], takes: type | None, line: dict[str, Any]) -> None:
+        answer: dict[str, Any] = {}
+        try:
+            if line["id"] in self.running:  # else it was cancelled, or answered: the pool keeps work that it found no thread for
+                answer = _answer(function(decode(takes, line["payload"]) if takes else line["payload"]))
+        except BaseException as error:  # a `sys.exit` of one function ends no others
+            if line["id"] in self.running:  # else it was cancelled: what its function raises is no failure
+                answer = _error(line["id"], error)
+        self.loop.call_soon_threadsafe(self.end_plain, line["id"], answer)
+
+    def end_plain(self, id: str, answer: dict[str, Any]) -> None:
+        self.computing.discard(id)
+        self.asking.discard(id)
+        self.answer(id, answer)
+        self.begin()
+
+    def answer(self, id: str, answer: dict[str, Any]) -> None:
+        # A message that is not there was cancelled meanwhile.
+        if id in self.running:
+            del self.running[id]
+            self.give_up(id)
+            self.send({"id": id, **answer})
+
+    def give_up(self, id: str) -> None:
+        for answer in self.calls.pop(id, {}).values():
+            answer.cancel()
+        self.resume(id)
+
+    async def call(self, id: str, xml: str, to: str | None) -> Any:
+        xml = await self.ask(id, {"call": xml} | ({"to": to} if to else {}))
+        cls = payloads.get(ET.fromstring(xml).tag)
+        return decode(cls, xml) if cls else xml
+
+    async def ask(self, id: str, line: dict[str, Any]) -> Any:
+        """Sends a line about a message, and awaits its answer."""
+        if id not in self.running:
+            raise asyncio.CancelledError
+        if id in self.computing:
+            self.computing.discard(id)
+            self.asking.add(id)
+            self.begin()
+        label = str(next(self.labels))
+        answer = self.calls.setdefault(id, {})[label] = self.loop.create_future()
+        self.send({"id": id, **line, "as": label})
+        return await answer
+
+    def progress(self, id: str, text: str) -> None:
+        if id in self.running:
+            self.send({"id": id, "progress": text})
+
+    def send(self, line: dict[str, Any]) -> None:
+        if not self.out:
+            self.loop.call_soon(self.flush)
+        self.out.append(as_line(line) + b"\n")
+
+    def flush(self) -> None:
+        data, self.out = memoryview(b"".join(self.out)), []
+        while data:
+            data = data[os.write(self.writer, data) :]
+
+
+def _answer(said: Any) -> dict[str, Any]:
+    said = [] if said is None else said if isinstance(said, (list, tuple)) else [said]
+    return {"payloads": [encode(one) for one in said]}
+
+
+def _error(id: str, error: BaseException) -> dict[str, Any]:
+    text = type(error).__name__
+    with contextlib.suppress(BaseException):  # It may be one that has no text, or can't be printed.
+        text = str(error) or text
+        if not isinstance(error, Fault):
+            traceback.print_exception(error)
+    # The pump passes on the fault of that call: its code, and whether a retry may help.
+    of, label = isinstance(error, Fault) and error._call or (None, None)
+    return {"error": text} | ({"as": label} if of == id else {})
+
+
+def as_line(value: Any) -> bytes:
+    # A lone surrogate is no text: the pump would end the process.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode(errors="replace")

@@ -1,0 +1,242 @@
+"""Payloads as XML: dataclasses, mapped as the types of Rust are (docs/types.md)."""
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import math
+import numbers
+import re
+import types
+import typing
+import uuid
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterable
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
+from xml.sax.saxutils import escape
+
+_SPACE = {"\r": "&#xD;"}
+_QUOTED = {"\r": "&#xD;", "\n": "&#xA;", "\t": "&#x9;", '"': "&quot;"}
+
+# The payloads of this program, by name.
+payloads: dict[str, type] = {}
+
+
+def payload(name: str) -> Callable[[type], type]:
+    """Makes a dataclass a payload, by its namespace and the class's name in kebab case, or by `{namespace}name`."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a payload has to be a str, not {type(name).__name__}")
+
+    def mark(cls: type) -> type:
+        if "__dataclass_fields__" not in vars(cls):
+            raise TypeError(f"{cls.__name__} is no dataclass: write @dataclass between @payload and the class")
+        cls.__payload__ = name if name.startswith("{") else f"{{{name}}}{_kebab(cls.__name__)}"  # type: ignore[attr-defined]
+        payloads[cls.__payload__] = cls  # type: ignore[attr-defined]
+        return cls
+
+    return mark
+
+
+def _kebab(name: str) -> str:
+    """The name of a class in kebab case, as of a Rust type: `TaskDone` is `task-done`, `HTTPRequest` `http-request`."""
+    out = ""
+    for before, letter, after in zip(" " + name, name, name[1:] + " "):
+        starts = before.islower() or before in "0123456789" or before.isupper() and after.islower()
+        if (letter == "_" or letter.isupper() and starts) and not out.endswith("-"):
+            out += "-"
+        out += letter.lower().strip("_")
+    return out.strip("-")
+
+
+def named(name: str, **options: Any) -> Any:
+    """A field with another name in the XML: `"other"`, `"@attribute"`, or `"$text"` for the text of the element itself."""
+    return dataclasses.field(metadata={"xml": name}, **options)
+
+
+def encode(value: Any) -> str:
+    """Encodes a payload as XML; a text is XML already."""
+    if isinstance(value, str):
+        return value
+    if not hasattr(type(value), "__payload__"):
+        raise TypeError(f"{type(value).__name__} is no payload: return a dataclass that is one, or XML as a str")
+    namespace, _, local = value.__payload__[1:].rpartition("}")
+    return _element(local, value, f' xmlns="{escape(namespace, _QUOTED)}"' if namespace else "")
+
+
+def _element(name: str, value: Any, attributes: str = "") -> str:
+    if not dataclasses.is_dataclass(value):
+        return f"<{name}>{escape(_text(value), _SPACE)}</{name}>"
+    content = ""
+    for field, one in ((field, getattr(value, field.name)) for field in dataclasses.fields(value)):
+        as_name = field.metadata.get("xml", field.name)
+        if one is None:
+            continue
+        if as_name.startswith("@"):
+            attributes += f' {as_name[1:]}="{escape(_text(one), _QUOTED)}"'
+        elif as_name == "$text":
+            content += escape(_text(one), _SPACE)
+        else:
+            content += "".join(_element(as_name, item) for item in (one if isinstance(one, (list, tuple)) else [one]))
+    return f"<{name}{attributes}>{content}</{name}>"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, enum.Enum):
+        return "None" if value.value is None else _text(value.value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, uuid.UUID, numbers.Integral)):
+        return str(value)
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{value} is no decimal in XML")
+        return format(value, "f")
+    if isinstance(value, float):
+        return str(value) if math.isfinite(value) else "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
+    raise TypeError(f"a value of the type {type(value).__name__} has no text in XML")
+
+
+def decode(cls: type, xml: str | ET.Element) -> Any:
+    """Decodes the XML of a payload as a dataclass. A field that is absent has the default of the dataclass, or None."""
+    element = ET.fromstring(xml) if isinstance(xml, str) else xml
+    namespace = "".join(element.tag.rpartition("}")[:2])
+    values: dict[str, Any] = {}
+    for field in _fields(cls):
+        found: list[Any] = [element]
+        if field.name.startswith("@"):
+            found = [text for text in [element.get(field.name[1:])] if text is not None]
+        elif field.name != "$text":
+            found = element.findall(namespace + field.name)
+        if len(found) > 1 and not field.many:
+            raise ValueError(f"{field.where}: there are {len(found)} elements: write list[{said(field.item)}]")
+        if found:
+            values[field.key] = field.many(map(field.read, found)) if field.many else field.read(found[0])
+        elif field.absent:
+            values[field.key] = field.absent()
+    return cls(**values)
+
+
+def check(classes: Iterable[Any]) -> None:
+    """Raises a TypeError for a payload, or for another of these classes, with a field that has no mapping."""
+    todo: list[Any] = [*payloads.values(), *classes]
+    known: set[Any] = set()
+    while todo:
+        if (cls := todo.pop()) not in known:
+            known.add(cls)
+            todo += [field.item for field in _fields(cls) if dataclasses.is_dataclass(field.item)]
+
+
+class _Field(typing.NamedTuple):
+    """The reading of a field: `read` makes an item of an element or an attribute, `many` a list or a tuple of items. `absent`
+    makes the value of a field without items; where it is None, that is left to the dataclass.
+    """
+
+    where: str
+    key: str
+    name: str
+    item: Any
+    read: Callable[[Any], Any]
+    many: Callable[..., Any] | None
+    absent: Callable[[], Any] | None
+
+
+@functools.cache
+def _fields(cls: type) -> list[_Field]:
+    try:
+        hints = typing.get_type_hints(cls)
+    except NameError as error:
+        raise TypeError(f"{cls.__name__}: {error}: declare the types of its fields at the top of the module") from None
+    return [_field(f"{cls.__name__}.{field.name}", field, hints[field.name]) for field in dataclasses.fields(cls) if field.init]
+
+
+def _field(where: str, field: dataclasses.Field[Any], hint: Any) -> _Field:
+    name = field.metadata.get("xml", field.name)
+    item, optional = _optional(bare(hint))
+    args, many = typing.get_args(item), None
+    if typing.get_origin(item) is list or typing.get_origin(item) is tuple and args[1:] == (...,):
+        many, item = typing.get_origin(item), bare(args[0])
+    try:
+        read = _reader(where, item)
+    except TypeError as error:
+        raise TypeError(f"{where}: {said(hint)} has no mapping to XML: {error}") from None
+    if name.startswith(("@", "$")) and (many or dataclasses.is_dataclass(item)):
+        raise TypeError(f"{where}: {said(hint)} is elements, and {name} is text: write a type that is text, or another name")
+    is_left = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+    return _Field(where, field.name, name, item, read, many, None if is_left else (lambda: None) if optional else many)
+
+
+def bare(hint: Any) -> Any:
+    """The type that a `NewType` or a statement `type` names."""
+    while inner := getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None):
+        hint = inner
+    return hint
+
+
+def _optional(hint: Any) -> tuple[Any, bool]:
+    """A type without None, and whether it had it."""
+    args = typing.get_args(hint)
+    some = tuple(one for one in args if one is not None and one is not type(None))
+    if typing.get_origin(hint) is typing.Literal:
+        return typing.Literal[some], some != args
+    if typing.get_origin(hint) in (typing.Union, types.UnionType) and len(some) == 1:
+        return bare(some[0]), True
+    return hint, False
+
+
+def said(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and not typing.get_origin(hint) else str(hint).replace("typing.", "")
+
+
+def _reader(where: str, hint: Any) -> Callable[[Any], Any]:
+    if dataclasses.is_dataclass(hint):
+        return functools.partial(decode, hint)  # type: ignore[arg-type]
+    parse = _parser(hint)
+
+    def read(found: str | ET.Element) -> Any:
+        text = found if isinstance(found, str) else "".join([found.text or "", *(child.tail or "" for child in found)])
+        try:
+            return parse(text)
+        except (ArithmeticError, LookupError, ValueError) as error:
+            raise ValueError(f"{where}: {text!r} is no {said(hint)}") from error
+
+    return read
+
+
+def _parser(hint: Any) -> Callable[[str], Any]:
+    """The function that parses a text as a type: a value of the wrong type is an error, never a guess."""
+    if typing.get_origin(hint) is typing.Literal:
+        return _choice(typing.get_args(hint))
+    if isinstance(hint, type) and not typing.get_origin(hint):
+        if isinstance(hint, enum.EnumMeta):
+            return _choice(list(hint), lambda text: hint(int(text) if issubclass(hint, enum.Flag) else text))
+        if hint is bool:
+            return lambda text: {"true": True, "1": True, "false": False, "0": False}[text.strip()]
+        if issubclass(hint, (date, time)):
+            return lambda text: hint.fromisoformat(_iso(text))
+        if issubclass(hint, (str, int, float, Decimal, uuid.UUID)):
+            return hint
+    raise TypeError(
+        "write str, int, float, bool, Decimal, date, datetime, time, UUID, an Enum, a Literal or a dataclass, "
+        "or list[X], tuple[X, ...] or X | None of one of these"
+    )
+
+
+def _choice(values: Iterable[Any], other: Callable[[str], Any] | None = None) -> Callable[[str], Any]:
+    """Parses the text of one of these values, with white space around it unless that is another one."""
+    texts = {spell(_text(one)): one for spell in (str.strip, str) for one in values}
+
+    def parse(text: str) -> Any:
+        known = text if text in texts else text.strip()
+        return other(text) if other and known not in texts else texts[known]
+
+    return parse
+
+
+def _iso(text: str) -> str:
+    """A time as Python 3.10 reads it: no `Z`, and 3 or 6 digits of a second."""
+    text = re.sub(r"\.(\d{1,6})\d*", lambda found: "." + found[1].ljust(6, "0"), text.strip())
+    return text[:-1] + "+00:00" if text.endswith("Z") else text
