@@ -52,6 +52,11 @@ export type Values<F> = { [K in Exclude<keyof F, OptionalKeys<F>>]: ValueOf<F[K]
   [K in OptionalKeys<F>]?: ValueOf<F[K]>;
 };
 
+/** An object that has one of these fields. */
+export type Choice<F> = {
+  [K in keyof F]: { [One in K]: ValueOf<F[K]> } & { [Other in Exclude<keyof F, K>]?: undefined };
+}[keyof F];
+
 /**
  * The types of fields. A field is a child element of its name in the namespace of the payload, unless it says otherwise. A value or
  * a text of another type is a TypeError that names the field.
@@ -65,6 +70,8 @@ export declare const t: {
   readonly bool: Text<boolean>;
   oneOf<const T extends string>(...values: T[]): Text<T>;
   object<const F extends Fields>(fields: F): Nested<Values<F>>;
+  /** A choice: an element of one of these names, as an object with that field. */
+  choice<const F extends { readonly [name: string]: Type }>(choices: F): Nested<Choice<F>>;
   /** None or one. */
   optional<F extends Type>(field: F): Optional<F>;
   /** Any number. */

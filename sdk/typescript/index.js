@@ -75,6 +75,7 @@ export const t = {
   bool: simple("true or false", (value) => typeof value === "boolean", (text) => BOOLEANS.get(text.trim())),
   oneOf,
   object: (fields) => ({ fields }),
+  choice: (choices) => ({ choices }),
   optional: (field) => ({ ...field, optional: true }),
   list: (field) => ({ ...field, list: true }),
   attribute: (field) => ({ ...field, place: "attribute" }),
@@ -100,13 +101,30 @@ export function payload(name, fields) {
 function declare(where, fields, known = new Set()) {
   if (known.has(fields)) return;
   known.add(fields);
+  const elements = new Map();
   for (const [key, field] of Object.entries(fields)) {
     const at = `${where}.${key}`;
     if (field?.fields) declare(at, field.fields, known);
+    else if (field?.choices) declareChoices(at, field, known);
     else if (!field?.write) throw new TypeError(`${at} has no type: write one of t, such as t.text`);
-    if (field.place && (field.fields || field.list)) throw new TypeError(`${at} is elements, but its place holds one text`);
+    if (field.place && (!field.write || field.list)) throw new TypeError(`${at} is elements, but its place holds one text`);
+    for (const name of field.place ? [] : names(key, field)) {
+      if (elements.has(name)) throw new TypeError(`${at}: ${elements.get(name)} is <${name}>, too: write another name`);
+      elements.set(name, at);
+    }
   }
 }
+
+function declareChoices(where, { choices, name }, known) {
+  if (name !== undefined) throw new TypeError(`${where} has no element of its own: name its choices`);
+  declare(where, choices, known);
+  const other = Object.entries(choices).find(([, one]) => one.place || one.list || one.optional || one.choices);
+  if (other) throw new TypeError(`${where}.${other[0]} is one element of a choice: write t.object or a type of text`);
+}
+
+/** The names of the elements that a field may be. */
+const names = (key, { name, choices }) =>
+  choices ? Object.entries(choices).map(([key, { name }]) => name ?? key) : [name ?? key];
 
 /** Encodes a payload as XML; a text is XML already. */
 export function encode(value) {
@@ -117,6 +135,7 @@ export function encode(value) {
 }
 
 function element(name, field, value, attributes = "", where = name) {
+  if (field.choices) return chosen(field.choices, value, where);
   if (!field.fields) return `<${name}>${escaped(field.write(value, where))}</${name}>`;
   if (Object(value) !== value) throw wrong(where, "an object", shown(value));
   const other = Object.keys(value).find((key) => value[key] !== undefined && !Object.hasOwn(field.fields, key));
@@ -140,6 +159,18 @@ function element(name, field, value, attributes = "", where = name) {
   return `<${name}${attributes}>${content}</${name}>`;
 }
 
+/** The element of a choice, an object that has one of them. */
+function chosen(choices, value, where) {
+  const keys = Object(value) === value ? Object.keys(value).filter((key) => value[key] !== undefined) : [];
+  const [key] = keys;
+  if (keys.length !== 1 || !Object.hasOwn(choices, key)) {
+    const what = `an object with one of ${Object.keys(choices).join(", ")}`;
+    throw wrong(where, what, keys.length ? `one with ${keys.join(" and ")}` : shown(value));
+  }
+  const field = choices[key];
+  return element(field.name ?? key, field, value[key], "", `${where}.${key}`);
+}
+
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;", "\n": "&#xA;", "\t": "&#x9;" };
 const escaped = (text) => text.replace(/[&<>\r]/g, (one) => ENTITIES[one]);
 const quoted = (text) => text.replace(/[&<>"\r\n\t]/g, (one) => ENTITIES[one]);
@@ -154,8 +185,9 @@ function object(where, fields, found) {
   for (const [key, field] of Object.entries(fields)) {
     const name = field.name ?? key;
     const at = `${where}.${key}`;
-    const children = found.children.filter((child) => child.name === name && child.namespace === found.namespace);
-    const read = (one) => (field.fields ? object(at, field.fields, one) : field.read(one.text, at));
+    const as = names(key, field);
+    const children = found.children.filter((child) => as.includes(child.name) && child.namespace === found.namespace);
+    const read = (one) => valueOf(at, field, one);
     const attribute = found.attributes.get(name);
     if (field.list) value[key] = children.map(read);
     else if (field.place === "content") value[key] = read(found);
@@ -165,6 +197,13 @@ function object(where, fields, found) {
     else if (!field.optional) throw new TypeError(`${at} is missing: t.optional takes none`);
   }
   return value;
+}
+
+function valueOf(where, field, found) {
+  if (field.fields) return object(where, field.fields, found);
+  if (!field.choices) return field.read(found.text, where);
+  const [key, chosen] = Object.entries(field.choices).find(([key, one]) => found.name === (one.name ?? key));
+  return { [key]: valueOf(`${where}.${key}`, chosen, found) };
 }
 
 /** Parses the XML of a payload of the pump, which is canonical. */

@@ -31,6 +31,24 @@ listener(Order, async ({ id, way, line, note, gift }, { signal, deadline }) => {
   return isSame ? [Price(price), `<price>${known.length}${text}</price>`] : undefined;
 });
 
+const Route = payload("{urn:t}route", {
+  way: t.choice({ fetched: t.object({}), courier: t.object({ street: t.text }), "by-post": t.named("post", t.int) }),
+  stops: t.list(t.choice({ town: t.text, break: t.int })),
+});
+listener(Route, ({ way, stops }) => {
+  const street: string | undefined = "courier" in way ? way.courier?.street : undefined;
+  const post: number = way["by-post"] ?? 0;
+  Route({ way: { courier: { street: `${street}${post}` } }, stops: [{ town: "x" }, { break: 5 }, ...stops] });
+  // @ts-expect-error: a choice is one of them.
+  Route({ way: { courier: { street: "x" }, fetched: {} }, stops });
+  // @ts-expect-error: no other choice is known.
+  Route({ way: { flown: {} }, stops });
+  // @ts-expect-error: a street is a string.
+  Route({ way: { courier: { street: 5 } }, stops });
+});
+// @ts-expect-error: a choice is elements.
+t.attribute(t.choice({ a: t.text }));
+
 // @ts-expect-error: an object that no payload made has no name.
 listener("{urn:t}other", (xml: string) => ({ cents: xml.length }));
 // @ts-expect-error: an attribute is text.

@@ -51,7 +51,9 @@ def _kebab(name: str) -> str:
 
 
 def named(name: str, **options: Any) -> Any:
-    """A field with another name in the XML: `"other"`, `"@attribute"`, or `"$text"` for the text of the element itself."""
+    """A field with another name in the XML: `"other"`, `"@attribute"`, `"$text"` for the text of the element itself, or `"$value"`
+    for a choice: a field of the type `A | B` or `list[A | B]` is elements that have the names of these dataclasses.
+    """
     return dataclasses.field(metadata={"xml": name}, **options)
 
 
@@ -68,6 +70,7 @@ def encode(value: Any) -> str:
 def _element(name: str, value: Any, attributes: str = "") -> str:
     if not dataclasses.is_dataclass(value):
         return f"<{name}>{escape(_text(value), _SPACE)}</{name}>"
+    cls: type = type(value)
     content = ""
     for field, one in ((field, getattr(value, field.name)) for field in dataclasses.fields(value)):
         as_name = field.metadata.get("xml", field.name)
@@ -78,8 +81,17 @@ def _element(name: str, value: Any, attributes: str = "") -> str:
         elif as_name == "$text":
             content += escape(_text(one), _SPACE)
         else:
-            content += "".join(_element(as_name, item) for item in (one if isinstance(one, (list, tuple)) else [one]))
+            names = _fields(cls)[field.name].names if as_name == "$value" else {}
+            for item in one if isinstance(one, (list, tuple)) else [one]:
+                content += _element(_chosen(names, item) if names else as_name, item)
     return f"<{name}{attributes}>{content}</{name}>"
+
+
+def _chosen(names: dict[str, type], item: Any) -> str:
+    for name, cls in names.items():
+        if cls is type(item):
+            return name
+    raise TypeError(f"{said(type(item))} is none of the choices: write {' or '.join(map(said, names.values()))}")
 
 
 def _text(value: Any) -> str:
@@ -105,10 +117,13 @@ def decode(cls: type, xml: str | ET.Element) -> Any:
     element = ET.fromstring(xml) if isinstance(xml, str) else xml
     namespace = "".join(element.tag.rpartition("}")[:2])
     values: dict[str, Any] = {}
-    for field in _fields(cls):
+    for field in _fields(cls).values():
         found: list[Any] = [element]
         if field.name.startswith("@"):
             found = [text for text in [element.get(field.name[1:])] if text is not None]
+        elif field.names:
+            tags = {namespace + name for name in field.names}
+            found = [child for child in element if child.tag in tags]
         elif field.name != "$text":
             found = element.findall(namespace + field.name)
         if len(found) > 1 and not field.many:
@@ -127,17 +142,20 @@ def check(classes: Iterable[Any]) -> None:
     while todo:
         if (cls := todo.pop()) not in known:
             known.add(cls)
-            todo += [field.item for field in _fields(cls) if dataclasses.is_dataclass(field.item)]
+            for field in _fields(cls).values():
+                todo += field.names.values() if field.names else [field.item] * dataclasses.is_dataclass(field.item)
 
 
 class _Field(typing.NamedTuple):
     """The reading of a field: `read` makes an item of an element or an attribute, `many` a list or a tuple of items. `absent`
-    makes the value of a field without items; where it is None, that is left to the dataclass.
+    makes the value of a field without items; where it is None, that is left to the dataclass. `names` has the dataclasses of a
+    choice by the names of their elements.
     """
 
     where: str
     key: str
     name: str
+    names: dict[str, type]
     item: Any
     read: Callable[[Any], Any]
     many: Callable[..., Any] | None
@@ -145,12 +163,17 @@ class _Field(typing.NamedTuple):
 
 
 @functools.cache
-def _fields(cls: type) -> list[_Field]:
+def _fields(cls: type) -> dict[str, _Field]:
     try:
         hints = typing.get_type_hints(cls)
     except NameError as error:
         raise TypeError(f"{cls.__name__}: {error}: declare the types of its fields at the top of the module") from None
-    return [_field(f"{cls.__name__}.{field.name}", field, hints[field.name]) for field in dataclasses.fields(cls) if field.init]
+    fields = [_field(f"{cls.__name__}.{field.name}", field, hints[field.name]) for field in dataclasses.fields(cls) if field.init]
+    known: dict[str, _Field] = {}
+    for field, name in ((field, name) for field in fields for name in field.names or [field.name]):
+        if (other := known.setdefault(name, field)) is not field:
+            raise TypeError(f"{field.where}: {other.where} is {name} in the XML, too: write another name")
+    return {field.key: field for field in fields}
 
 
 def _field(where: str, field: dataclasses.Field[Any], hint: Any) -> _Field:
@@ -159,14 +182,32 @@ def _field(where: str, field: dataclasses.Field[Any], hint: Any) -> _Field:
     args, many = typing.get_args(item), None
     if typing.get_origin(item) is list or typing.get_origin(item) is tuple and args[1:] == (...,):
         many, item = typing.get_origin(item), bare(args[0])
+    names = _names(where, item) if name == "$value" else {}
     try:
-        read = _reader(where, item)
+        read = functools.partial(_read_choice, names) if names else _reader(where, item)
     except TypeError as error:
         raise TypeError(f"{where}: {said(hint)} has no mapping to XML: {error}") from None
-    if name.startswith(("@", "$")) and (many or dataclasses.is_dataclass(item)):
+    if not names and name.startswith(("@", "$")) and (many or dataclasses.is_dataclass(item)):
         raise TypeError(f"{where}: {said(hint)} is elements, and {name} is text: write a type that is text, or another name")
     is_left = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-    return _Field(where, field.name, name, item, read, many, None if is_left else (lambda: None) if optional else many)
+    return _Field(where, field.name, name, names, item, read, many, None if is_left else (lambda: None) if optional else many)
+
+
+def _names(where: str, hint: Any) -> dict[str, type]:
+    """The dataclasses of a choice, by the names of their payloads or else of the classes."""
+    names: dict[str, type] = {}
+    for cls in map(bare, typing.get_args(hint) or [hint]):
+        if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
+            raise TypeError(f"{where}: {said(cls)} is no choice: write dataclasses, A | B, A | B | None or list[A | B]")
+        name = vars(cls).get("__payload__", "").rpartition("}")[2] or _kebab(cls.__name__)
+        if name in names:
+            raise TypeError(f"{where}: {said(cls)} and {said(names[name])} are both {name} in the XML: rename one")
+        names[name] = cls
+    return names
+
+
+def _read_choice(names: dict[str, type], element: ET.Element) -> Any:
+    return decode(names[element.tag.rpartition("}")[2]], element)
 
 
 def bare(hint: Any) -> Any:
@@ -182,8 +223,8 @@ def _optional(hint: Any) -> tuple[Any, bool]:
     some = tuple(one for one in args if one is not None and one is not type(None))
     if typing.get_origin(hint) is typing.Literal:
         return typing.Literal[some], some != args
-    if typing.get_origin(hint) in (typing.Union, types.UnionType) and len(some) == 1:
-        return bare(some[0]), True
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return bare(typing.Union[some]), some != args
     return hint, False
 
 
@@ -209,10 +250,10 @@ def _reader(where: str, hint: Any) -> Callable[[Any], Any]:
 def _parser(hint: Any) -> Callable[[str], Any]:
     """The function that parses a text as a type: a value of the wrong type is an error, never a guess."""
     if typing.get_origin(hint) is typing.Literal:
-        return _choice(typing.get_args(hint))
+        return _one_of(typing.get_args(hint))
     if isinstance(hint, type) and not typing.get_origin(hint):
         if isinstance(hint, enum.EnumMeta):
-            return _choice(list(hint), lambda text: hint(int(text) if issubclass(hint, enum.Flag) else text))
+            return _one_of(list(hint), lambda text: hint(int(text) if issubclass(hint, enum.Flag) else text))
         if hint is bool:
             return lambda text: {"true": True, "1": True, "false": False, "0": False}[text.strip()]
         if issubclass(hint, (date, time)):
@@ -225,7 +266,7 @@ def _parser(hint: Any) -> Callable[[str], Any]:
     )
 
 
-def _choice(values: Iterable[Any], other: Callable[[str], Any] | None = None) -> Callable[[str], Any]:
+def _one_of(values: Iterable[Any], other: Callable[[str], Any] | None = None) -> Callable[[str], Any]:
     """Parses the text of one of these values, with white space around it unless that is another one."""
     texts = {spell(_text(one)): one for spell in (str.strip, str) for one in values}
 

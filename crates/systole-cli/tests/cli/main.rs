@@ -28,6 +28,7 @@ mod watch;
 mod worker;
 mod worker_killed;
 mod worker_node;
+mod worker_python;
 mod worker_record;
 mod worker_test;
 mod xml;

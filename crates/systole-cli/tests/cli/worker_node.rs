@@ -325,6 +325,43 @@ for (const [field, part] of [
   [t.attribute(t.object({})), "one.x is elements"], [t.list(t.content(t.text)), "one.x is elements"],
 ]) fails(part, () => one(field));
 
+// A choice is one element of several names.
+const ways = { fetched: t.object({}), courier: t.object({ street: t.text }), byPost: t.named("by-post", t.int) };
+const way = t.choice(ways);
+for (const [x, text] of [
+  [{ fetched: {} }, "<fetched></fetched>"], [{ courier: { street: "Mill Lane 3" } }, "<courier><street>Mill Lane 3</street></courier>"],
+  [{ byPost: 5 }, "<by-post>5</by-post>"],
+]) {
+  writes(way, x, text);
+  for (const field of [way, t.optional(way)]) reads(field, text, x);
+  reads(t.list(way), `${text}<other></other><x></x>${text}`, [x, x]);
+}
+const mixed = [{ byPost: 1 }, { fetched: {} }, { byPost: 2 }];
+writes(t.list(way), mixed, "<by-post>1</by-post><fetched></fetched><by-post>2</by-post>");
+reads(t.list(way), "<by-post>1</by-post><fetched></fetched><by-post>2</by-post>", mixed);
+reads(t.list(way), "<fetched xmlns='urn:u'></fetched>".replaceAll("'", '"'), []);
+reads(t.optional(way), "", undefined);
+writes(t.optional(way), undefined, "");
+writes(way, { fetched: {}, courier: undefined }, "<fetched></fetched>");
+for (const x of ["fetched", 5, {}, [], { flown: {} }, { fetched: {}, byPost: 5 }, { "by-post": 5 }, { constructor: {} }])
+  fails("one.x has to be an object with one of fetched, courier, byPost, not ", () => encode(one(way)({ x })));
+fails("not one with fetched and byPost", () => encode(one(way)({ x: { fetched: {}, byPost: 5 } })));
+fails("one.x[1] has to be an object with one of ", () => encode(one(t.list(way))({ x: [{ fetched: {} }, null] })));
+fails("one.x.courier.street is missing", () => encode(one(way)({ x: { courier: {} } })));
+fails("one.x.byPost has to be an integer", () => encode(one(way)({ x: { byPost: "5" } })));
+fails("one.x.byPost has to be an integer", () => reads(way, "<by-post>x</by-post>"));
+fails("one.x has to be one element", () => reads(way, "<fetched></fetched><by-post>5</by-post>"));
+fails("one.x is missing", () => reads(way, "<x></x>"));
+for (const [field, part] of [
+  [t.choice({ y: undefined }), "one.x.y has no type"], [t.attribute(way), "one.x is elements"], [t.content(way), "one.x is elements"],
+  [t.named("y", way), "one.x has no element of its own"], [t.choice({ y: t.text, z: t.named("y", t.int) }), "one.x.z: one.x.y is <y>, too"],
+  [t.choice({ y: t.list(t.text) }), "one.x.y is one element"], [t.choice({ y: t.optional(t.text) }), "one.x.y is one element"],
+  [t.choice({ y: t.attribute(t.text) }), "one.x.y is one element"], [t.choice({ y: t.choice({ z: t.text }) }), "one.x.y is one element"],
+]) fails(part, () => one(field));
+fails("one.way: one.fetched is <fetched>, too", () => payload("{urn:t}one", { fetched: t.text, way }));
+const tree = { leaf: t.text, get node() { return t.object({ child: t.list(t.choice(tree)) }); } };
+reads(t.choice(tree), "<node><leaf>a</leaf><node></node></node>", { node: { child: [{ leaf: "a" }, { node: { child: [] } }] } });
+
 const Add = payload("{urn:t}add", {});
 listener(Add, () => {});
 fails("{urn:t}add has a listener", () => listener("{urn:t}add", () => {}));

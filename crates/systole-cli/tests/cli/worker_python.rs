@@ -1,0 +1,323 @@
+//! The package of `sdk/python` by itself: dataclasses as XML, and what has no mapping.
+
+use std::process::{Command, Stdio};
+
+use crate::kit::worker::ROOT;
+
+const ENUMS: &str = r#"
+import enum
+from dataclasses import dataclass
+from systole import decode, encode, named, payload
+
+class Any(enum.Enum):
+    SPACED, TRIMMED, NUMBER, NO, NONE, HALF = " x ", "x", 1, False, None, 0.5
+
+class Number(enum.IntEnum):
+    ZERO, ONE = 0, 1
+
+class Flags(enum.Flag):
+    READ, WRITE = 1, 2
+
+def check(kind, *more):
+    @payload("urn:t")
+    @dataclass
+    class One:
+        element: kind
+        attribute: kind = named("@attribute")
+        some: list[kind]
+    for member in [*kind, *more]:
+        value = One(member, member, [member])
+        assert decode(One, encode(value)) == value, encode(value)
+    return One
+
+check(Number)
+check(Flags, Flags.READ | Flags.WRITE, Flags(0))
+One = check(Any)
+
+@payload("urn:t")
+@dataclass
+class Texts:
+    some: list[str]
+    attribute: str = named("@attribute", default="")
+
+assert encode(Texts(["a", "", "b"])).count("<some>") == 3
+for wrong in (Texts(["a", None]), Texts([b"a"]), Texts([["a"]]), Texts([{}]), Texts([], attribute=["a"])):
+    try:
+        assert False, encode(wrong)
+    except TypeError as error:
+        assert "has no text in XML" in str(error), error
+
+spaced = "<one xmlns='urn:t' attribute=' false'><element>\n1\n</element></one>"
+assert decode(One, spaced) == One(Any.NUMBER, Any.NO, [])
+"#;
+
+/// Types of fields: what is read, and what is refused at the start.
+const TYPES: &str = r#"
+import dataclasses, typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal, NewType, Optional
+from uuid import UUID
+import systole
+from systole import _process, _xml, decode, encode, listener, named, payload
+
+check = lambda: _xml.check([])
+Cents = NewType("Cents", int)
+Line = NewType("Line", list[Cents])
+
+def one(hint, **options):
+    made = dataclasses.make_dataclass("One", [("x", hint, dataclasses.field(**options))])
+    return payload("urn:t")(made)
+
+def read(cls, content, attributes=""):
+    return decode(cls, f"<one xmlns='urn:t'{attributes}>{content}</one>").x
+
+def fails(kind, *parts, of):
+    try:
+        of()
+    except kind as error:
+        assert all(part in str(error) for part in parts), (error, parts)
+    else:
+        assert False, parts
+
+# What is written is read again.
+east = timezone(timedelta(hours=5, minutes=30))
+for hint, *values in [
+    (list[str] | None, ["ab", "c"], None), (Optional[list[str]], ["ab"], None), (list[int], [1, 2], []),
+    (tuple[int, ...], (1, 2), ()), (tuple[str, ...] | None, ("ab",), None), (Cents, 5), (Line, [1, 2], []), (Cents | None, 5, None),
+    (Decimal, Decimal("0.0000001"), Decimal("1E+3"), Decimal("-0.10")), (float, 1e-7, float("inf"), float("-inf")),
+    (date, date(2026, 2, 28)), (time, time(23, 59, 1, 500), time(1, 2, tzinfo=timezone.utc)),
+    (datetime, datetime(2026, 1, 2, 3, 4), datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=timezone.utc), datetime(1, 1, 1, tzinfo=east)),
+    (Literal["a", " a", 1, True], "a", " a", 1, True), (Literal["a", None], "a", None), (UUID, UUID(int=1)), (bool, True, False),
+]:
+    for value in values:
+        cls = one(hint)
+        again = decode(cls, encode(cls(value)))
+        assert again == cls(value) and type(again.x) is type(value), (hint, value, encode(cls(value)))
+assert "<x>0.0000001</x>" in encode(one(Decimal)(Decimal("0.0000001")))
+assert "<x>1000</x>" in encode(one(Decimal)(Decimal("1E+3")))
+
+# Other spellings of the same values.
+assert read(one(datetime), "<x> 2026-01-02T03:04:05.5Z\n</x>") == datetime(2026, 1, 2, 3, 4, 5, 500000, timezone.utc)
+assert read(one(datetime), "<x>2026-01-02T03:04:05.123456789</x>").microsecond == 123456
+assert read(one(time), "<x>03:04:05Z</x>") == time(3, 4, 5, tzinfo=timezone.utc)
+assert read(one(bool), "<x> 1 </x>") is True and read(one(bool), "<x>0</x>") is False
+
+# What is absent has the default.
+assert read(one(Optional[str], default="dflt"), "") == "dflt"
+assert read(one(list[str] | None, default_factory=lambda: ["dflt"]), "") == ["dflt"]
+assert read(one(Optional[int], default=7, metadata={"xml": "@a"}), "") == 7
+assert read(one(str, metadata={"xml": "$text"}), "a<b>c</b>d") == "ad"
+
+# A wrong value is an error with the name of its field.
+for hint, content in [
+    (int, ""), (int, "1.5"), (bool, "yes"), (bool, ""), (Literal["a"], "b"), (Decimal, "x"), (date, "2026-13-01"), (date, "2026-01-01Z"),
+]:
+    fails(ValueError, "One.x", repr(content), of=lambda: read(one(hint), f"<x>{content}</x>"))
+fails(ValueError, "One.x", "2 elements", "list[int]", of=lambda: read(one(int), "<x>1</x><x>2</x>"))
+fails(TypeError, "'x'", of=lambda: read(one(int), ""))
+
+class Pair(Enum):
+    ONE = 1, 2
+
+@dataclass
+class Inner:
+    y: list
+
+# A type without a mapping is refused at the start, also that of a dataclass in it.
+for hint in [
+    list, tuple, dict, dict[str, int], set[str], Any, object, bytes, int | str, Optional[int | str], list[list[int]], list[int | None],
+    tuple[int, str], Callable[[], int], Pair, timedelta, typing.TypedDict("Typed", {}),
+]:
+    _xml.payloads.clear()
+    one(hint)
+    fails(TypeError, "One.x: ", "has no mapping to XML", "list[X], tuple[X, ...] or X | None", of=check) if hint is not Pair \
+        else fails(TypeError, "One.x: Pair", "tuple has no text", of=check)
+_xml.payloads.clear()
+one(list[Inner])
+fails(TypeError, "Inner.y: list has no mapping", of=systole.run)
+_xml.payloads.clear()
+for hint in (list[int], Inner):
+    one(hint, metadata={"xml": "@a"})
+    fails(TypeError, "One.x: ", "@a is text", of=check)
+_xml.payloads.clear()
+
+@dataclass
+class Tree:
+    tree: "list[Tree]"
+
+payload("urn:t")(Tree)
+check()
+assert decode(Tree, encode(Tree([Tree([]), Tree([])]))) == Tree([Tree([]), Tree([])])
+
+class Plain:
+    x: int
+
+class Derived(Tree):
+    more: int
+
+for cls in (Plain, Derived):
+    fails(TypeError, cls.__name__, "@dataclass", of=lambda: payload("urn:t")(cls))
+fails(TypeError, "name of a payload", of=lambda: payload(Tree))
+fails(TypeError, "type is no payload", of=lambda: encode(Tree))
+
+@listener
+def first(tree: Tree): ...
+def second(tree: Tree): ...
+def third(tree: Optional[Tree]): ...
+def fourth(tree: dict): ...
+fails(TypeError, "second", "{urn:t}tree", "first", of=lambda: listener(second))
+fails(TypeError, "third", "tree is ", of=lambda: listener("{urn:t}other")(third))
+fails(TypeError, "fourth", "dict", of=lambda: listener("{urn:t}other")(fourth))
+
+# The fault of a call ends its message with the label of the call, another one doesn't.
+def fault(of):
+    fault = systole.Fault("closed", "no", True)
+    fault._call = of, "7"
+    return fault
+assert _process._error("m", fault("m")) == {"error": "closed: no", "as": "7"}
+assert _process._error("m", fault("another")) == _process._error("m", systole.Fault("closed", "no")) == {"error": "closed: no"}
+"#;
+
+/// Choices of elements, by the names of dataclasses.
+const CHOICES: &str = r#"
+import typing
+from dataclasses import dataclass
+from systole import _xml, decode, encode, named, payload
+
+@dataclass
+class Fetched:
+    pass
+
+@dataclass
+class ByCourier:
+    street: str
+    note: str | None = None
+
+@payload("{urn:elsewhere}Drone")
+@dataclass
+class Flown:
+    metres: int = named("$text")
+
+Way = typing.Union[Fetched, ByCourier, Flown]
+
+@payload("urn:t")
+@dataclass
+class One:
+    before: str
+    way: Way = named("$value")
+    after: str = ""
+
+@payload("urn:t")
+@dataclass
+class Optional:
+    way: Way | None = named("$value")
+
+@payload("urn:t")
+@dataclass
+class Many:
+    parts: list[Fetched | ByCourier] = named("$value")
+    note: str | None = None
+
+@payload("urn:t")
+@dataclass
+class Single:
+    part: tuple[Fetched, ...] = named("$value")
+
+def xml(name, content):
+    return f'<{name} xmlns="urn:t">{content}</{name}>'
+
+for value, content in [
+    (One("b", Fetched(), "a"), "<before>b</before><fetched></fetched><after>a</after>"),
+    (One("b", ByCourier("Mill Lane 3")), "<before>b</before><by-courier><street>Mill Lane 3</street></by-courier><after></after>"),
+    (One("b", Flown(7)), "<before>b</before><Drone>7</Drone><after></after>"),
+    (Optional(Fetched()), "<fetched></fetched>"), (Optional(None), ""), (Many([]), ""),
+    (Many([ByCourier("x"), Fetched(), ByCourier("y", "n")], "z"),
+     "<by-courier><street>x</street></by-courier><fetched></fetched><by-courier><street>y</street><note>n</note></by-courier><note>z</note>"),
+    (Single((Fetched(), Fetched())), "<fetched></fetched><fetched></fetched>"),
+]:
+    name = type(value).__name__.lower()
+    assert encode(value) == xml(name, content), encode(value)
+    assert decode(type(value), xml(name, content)) == value
+# Elements of another name, and of another namespace, are none of the choices.
+assert decode(Many, xml("many", "<other/><fetched xmlns='urn:u'/><fetched/>")) == Many([Fetched()])
+
+def fails(kind, *parts, of):
+    try:
+        of()
+    except kind as error:
+        assert all(part in str(error) for part in parts), (error, parts)
+    else:
+        assert False, parts
+
+# What is none of the choices, or more than one, is refused.
+for wrong in ("fetched", One("", Fetched()), Fetched):
+    fails(TypeError, "is none of the choices: write Fetched or ByCourier or Flown", of=lambda: encode(One("", wrong)))
+fails(TypeError, "NoneType is none of the choices", of=lambda: encode(Many([None])))
+fails(ValueError, "One.way: there are 2 elements", of=lambda: decode(One, xml("one", "<before/><fetched/><fetched/>")))
+fails(TypeError, "'way'", of=lambda: decode(One, xml("one", "<before/>")))
+_xml.check([])
+
+class Elsewhere:
+    Fetched = dataclass(type("Fetched", (), {}))
+
+# A choice that has no mapping is refused at the start.
+def refused(*parts, **hints):
+    for hint in hints.values():
+        @payload("urn:t")
+        @dataclass
+        class Wrong:
+            fetched: str
+            x: hint = named("$value")
+        fails(TypeError, *parts, of=lambda: _xml.check([]))
+    _xml.payloads.clear()
+
+refused("Wrong.x: ", "is no choice: write dataclasses, A | B, A | B | None or list[A | B]",
+        a=str, b=list[str], c=Fetched | str, d=list[Fetched | None], e=dict[str, Fetched], f=typing.Literal["a"], g=list)
+refused("Fetched and Fetched are both fetched in the XML", a=Fetched | Elsewhere.Fetched)
+refused("Wrong.x: Wrong.fetched is fetched in the XML, too", a=Fetched | ByCourier)
+
+# Without `$value` a type is one.
+@dataclass
+class Plain:
+    x: Fetched | ByCourier
+fails(TypeError, "Plain.x", "has no mapping to XML", of=lambda: _xml.check([Plain]))
+
+@dataclass
+class Inner:
+    y: list
+
+@dataclass
+class Outer:
+    x: Fetched | Inner = named("$value")
+fails(TypeError, "Inner.y: list has no mapping", of=lambda: _xml.check([Outer]))
+"#;
+
+/// Names of payloads, by those of classes: the table of the Rust types.
+const NAMES: &str = r#"
+import dataclasses
+from systole import payload
+
+for line in open("tests/fixtures/kebab-case.txt", encoding="utf-8"):
+    name, expected = line.split()
+    cls = payload("urn:t")(dataclasses.make_dataclass(name, []))
+    assert cls.__payload__ == "{urn:t}" + expected, cls.__payload__
+assert payload("{urn:t}TaskDone")(dataclasses.make_dataclass("TaskDone", [])).__payload__ == "{urn:t}TaskDone"
+"#;
+
+#[test]
+fn the_python_package_reads_what_it_writes_and_refuses_what_has_no_mapping() {
+    for script in [NAMES, ENUMS, TYPES, CHOICES] {
+        let output = Command::new("python3")
+            .args(["-c", script])
+            .current_dir(ROOT)
+            .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
