@@ -51,8 +51,8 @@ def _kebab(name: str) -> str:
 
 
 def named(name: str, **options: Any) -> Any:
-    """A field with another name in the XML: `"other"`, `"@attribute"`, `"$text"` for the text of the element itself, or `"$value"`
-    for a choice: a field of the type `A | B` or `list[A | B]` is elements that have the names of these dataclasses.
+    """A field with another name in the XML: `"other"`, `"@attribute"`, `"$text"` for the text of the element itself, or
+    `"$value"` for a choice: a field of the type `A | B` or `list[A | B]` is elements with the names of these dataclasses.
     """
     return dataclasses.field(metadata={"xml": name}, **options)
 

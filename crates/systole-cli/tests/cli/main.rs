@@ -27,6 +27,7 @@ mod secrets;
 mod watch;
 mod worker;
 mod worker_killed;
+mod worker_mapping;
 mod worker_node;
 mod worker_python;
 mod worker_record;

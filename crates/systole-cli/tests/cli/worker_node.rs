@@ -94,7 +94,7 @@ run();
 "#;
 
 /// Says so where there is no Node.
-fn node() -> bool {
+pub(crate) fn node() -> bool {
     let is_there =
         Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
     if !is_there {
