@@ -32,7 +32,7 @@ impl Folder {
 }
 
 /// The blocks of code of a page: language and text.
-fn blocks(page: &str) -> Vec<(&str, &str)> {
+pub(crate) fn blocks(page: &str) -> Vec<(&str, &str)> {
     let fenced = page.split("\n```").skip(1).step_by(2);
     fenced.filter_map(|block| block.split_once('\n')).collect()
 }
@@ -185,7 +185,7 @@ fn the_first_organisms_are_those_that_run() {
     let page = include_str!("../../../../docs/start.md");
     let folder = Folder::new("start");
     assert!(folder.run(&["new", "hello", "first"]).status.success());
-    for file in ["organism.yaml", "schema.xsd", "task.xml"] {
+    for file in ["organism.yaml", "schema.xsd", "greeter.py", "task.xml"] {
         assert!(page.contains(folder.read(&format!("first/{file}")).trim_end()), "docs/start.md: {file} differs");
     }
     let (_, program) = *blocks(include_str!("../../../../README.md")).iter().find(|(has, _)| *has == "rust").unwrap();
@@ -194,4 +194,72 @@ fn the_first_organisms_are_those_that_run() {
     let answer = folder.read("first/answer.xml");
     let printed = String::from_utf8(organism.stdout).unwrap();
     assert!(printed.contains(answer.trim_end()) && page.contains(answer.trim_end()), "{printed}");
+}
+
+/// A command of a block `console`, with the output that the page shows.
+struct Shown<'a> {
+    command: &'a str,
+    output: Vec<&'a str>,
+}
+
+fn shown(page: &str) -> Vec<Shown<'_>> {
+    let mut all: Vec<Shown<'_>> = Vec::new();
+    for (_, block) in blocks(page).into_iter().filter(|(language, _)| *language == "console") {
+        for line in block.lines() {
+            match line.strip_prefix("$ ") {
+                Some(command) => all.push(Shown { command, output: Vec::new() }),
+                None => all.last_mut().expect("a block begins with a command").output.push(line),
+            }
+        }
+    }
+    all
+}
+
+/// Runs a command in a folder where `systole` is the program under test.
+fn shell(folder: &Path, command: &str) -> Output {
+    let path = format!("{}:{}", Path::new(PROGRAM).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    Command::new("sh").args(["-c", command]).current_dir(folder).env("PATH", path).output().unwrap()
+}
+
+#[test]
+fn the_page_of_repair_shows_what_its_commands_print() {
+    let folder = Folder::new("repair");
+    folder.write("numbers.xsd", include_str!("../../../../examples/worker/numbers.xsd"));
+    folder.write("add.xml", "<add xmlns='urn:example:numbers:v1'><a>1</a><b>2</b></add>");
+    folder.write("answer.txt", "Sure: <sum value=3>");
+    folder.write(
+        "organism.yaml",
+        "organism: { name: repair }\nclients: [{ name: cli, calls: [writer] }]\nlisteners:\n  \
+         - { name: writer, echo: true, schemas: [numbers.xsd], accepts: ['{urn:example:numbers:v1}sum'] }\n",
+    );
+    let commands = shown(include_str!("../../../../docs/repair.md"));
+    for Shown { command, output } in &commands {
+        let run = shell(&folder.0, command);
+        let (out, err) = (String::from_utf8(run.stdout).unwrap(), String::from_utf8(run.stderr).unwrap());
+        assert!(run.status.success(), "{command}: {err}");
+        // The page shows no output where that of a valid or an unknown file is left to the reader.
+        let printed: Vec<&str> = out.lines().chain(err.lines()).collect();
+        assert!(output.is_empty() || *output == printed, "{command}: {printed:#?}");
+    }
+    assert_eq!(
+        commands.iter().filter(|shown| !shown.output.is_empty()).count(),
+        3,
+        "the outputs of the page were found"
+    );
+}
+
+#[test]
+fn the_page_of_the_program_shows_what_its_command_prints() {
+    // Ids differ from run to run.
+    let without_ids = |text: &str| -> Vec<String> {
+        let is_id = |part: &str| uuid::Uuid::try_parse(part).is_ok();
+        text.split(['<', '>']).map(|part| if is_id(part) { "an id".to_owned() } else { part.to_owned() }).collect()
+    };
+    let commands = shown(include_str!("../../../../docs/program.md"));
+    for Shown { command, output } in &commands {
+        let run = shell(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), command);
+        let printed = String::from_utf8(run.stdout).unwrap();
+        assert_eq!(without_ids(printed.trim_end()), without_ids(&output.join("\n")), "{command}");
+    }
+    assert_eq!(commands.len(), 1, "the command of the page was found");
 }

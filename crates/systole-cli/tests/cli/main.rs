@@ -18,6 +18,8 @@ mod killed;
 mod manual;
 mod model;
 mod new;
+#[cfg(feature = "gateway")]
+mod pages;
 mod people;
 mod pictures;
 mod refused;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::kit::has;
 use crate::kit::waiting::until;
 use crate::kit::worker::{Folder, ROOT};
+use crate::kit::{Scratch, has};
 
 const WITH_THE_PACKAGE: &str = r#"
 import { appendFileSync, existsSync, writeFileSync, writeSync } from "node:fs";
@@ -458,4 +458,31 @@ fn the_example_keeps_the_protocol_and_writes_an_invoice() {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     has(&out, &["<total>363</total><note>bread &amp; a roll: R&amp;D</note>"]);
     assert!(output.status.success() && err.contains("2 lines, 363 cents"), "{err}");
+}
+
+#[test]
+fn the_worker_in_the_docs_answers() {
+    if !node() {
+        return;
+    }
+    let page = include_str!("../../../../docs/worker.md");
+    let block = |language: &str| {
+        let found = crate::guide::blocks(page).into_iter().find(|(has, _)| *has == language);
+        found.unwrap_or_else(|| panic!("docs/worker.md has no block {language}")).1
+    };
+    let folder = Scratch::new("worker-docs");
+    fs::write(folder.join("numbers.xsd"), include_str!("../../../../examples/worker/numbers.xsd")).unwrap();
+    let script = block("js").replace("\"systole\"", &format!("\"{ROOT}/sdk/typescript/index.js\""));
+    fs::write(folder.join("agent.mjs"), script).unwrap();
+    let listeners = block("yaml").replace("[python3, agent.py]", "[node, agent.mjs]");
+    let organism = format!("organism: {{ name: docs }}\nclients: [{{ name: cli, calls: [calculator] }}]\n{listeners}",);
+    fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let asked = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(["ask", "organism.yaml", "<add><a>20</a><b>22</b></add>"])
+        .current_dir(&*folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let answer = String::from_utf8(asked.stdout).unwrap();
+    assert_eq!(answer.trim_end(), "<sum xmlns=\"urn:example:numbers:v1\" value=\"42\"></sum>", "{:?}", asked.stderr);
 }
