@@ -1,5 +1,6 @@
 //! The study of `examples/study` in Rust: a model plans, functions look up and approve. The model is a script, whose
-//! dirty XML is repaired, and whose wrong draft is fed back.
+//! dirty XML is repaired, and whose wrong draft is fed back. It differs from that study: functions stand for the workers in
+//! Python and for the person who approves, and without a journal nothing survives the end of the process.
 
 use systole::prelude::*;
 

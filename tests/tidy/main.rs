@@ -102,6 +102,13 @@ fn files_are_small() {
 }
 
 #[test]
+fn the_example_of_a_model_is_short() {
+    let path = Path::new("examples/rust_model.rs");
+    let lines = read(path).lines().count();
+    assert!(lines < 80, "{}: {lines} lines: docs/model.md says fewer than 80", path.display());
+}
+
+#[test]
 fn modules_have_telling_names() {
     each_source(|path, _| {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
