@@ -11,7 +11,7 @@ use crate::kit::worker::{Folder, ROOT};
 
 /// A worker by hand: the text of a payload is its command.
 const BY_HAND: &str = r#"
-import json, os, re, sys
+import json, os, re, subprocess, sys
 out = os.fdopen(int(os.environ["SYSTOLE_WORKER"]), "w")
 open("started", "a").write(f"{os.getpid()}\n")
 def write(line):
@@ -51,6 +51,11 @@ for line in sys.stdin:
                     say(one, len(held))
         elif text == "hang":
             pass
+        elif text == "leave":
+            sys.exit(0)
+        elif text == "bear":
+            child = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL)
+            say(line, child.pid)
         elif text.startswith("ask "):
             write({"id": line["id"], "call": text[4:].replace("[", "<").replace("]", ">"), "as": "k"})
         elif text.startswith("pass "):
@@ -193,6 +198,65 @@ fn a_heartbeat_without_an_answer_ends_the_process() {
     running.send("hang");
     until("another process", || (folder.started() > 1).then_some(()));
     folder.logs(&["a worker ended", "did not answer a heartbeat"]);
+}
+
+#[test]
+fn what_a_worker_started_ends_with_it() {
+    for (way, why) in [
+        ("line no JSON", "breaks the protocol"),
+        ("leave", "exited with status 0"),
+        ("die", "killed by signal 9"),
+        ("deaf", "did not answer a heartbeat"),
+    ] {
+        let heartbeat = if way == "deaf" { "2s" } else { "60s" };
+        let folder = Folder::new("group", BY_HAND, &format!("heartbeat: {heartbeat}, timeout: 60s"));
+        folder.limit("max_attempts: 1");
+        let mut running = folder.start(&[]);
+        let born = running.ask("bear");
+        let child = born.split_once("</say>").and_then(|(front, _)| front.rsplit('>').next()).unwrap().to_owned();
+        assert!(runs(&child), "{born}");
+        if way == "deaf" {
+            fs::write(folder.path().join("deaf"), "").unwrap();
+            running.send("hang");
+        } else {
+            running.send(way);
+        }
+        has(&running.receive(), &["<code>listener-failed</code>", why]);
+        until("the end of the child", || (!runs(&child)).then_some(()));
+        // The organism goes on, with another process.
+        let _ = fs::remove_file(folder.path().join("deaf"));
+        has(&running.ask("one"), &[">ONE</say>"]);
+        assert_eq!(folder.started(), 2);
+    }
+}
+
+/// A worker whose program exits before it has read or written a line.
+const EXITS: &str = r#"
+import os, sys
+open("started", "a").write(f"{os.getpid()}\n")
+sys.exit("out of luck")
+"#;
+
+#[test]
+fn a_worker_that_exits_before_its_first_line_rests() {
+    for (name, start, ends) in [("lazy", "", 0), ("eager", ", start: eager", 1)] {
+        let folder = Folder::new(&format!("exits-{name}"), EXITS, &format!("timeout: 60s{start}"));
+        let mut running = folder.start(&[]);
+        until("the end at the start", || (folder.read("log").matches("a worker ended").count() == ends).then_some(()));
+        let failed = running.ask("one");
+        let fault = ["<code>listener-failed</code>", "<retryable>true</retryable>"];
+        has(&failed, &fault);
+        has(&failed, &["exited with status 1, in attempt 5 of 5"]);
+        assert_eq!(folder.started(), ends + 5);
+        // The sixth end within a minute is the last for a minute, whoever started the process.
+        for _ in 0..2 {
+            let failed = running.ask("two");
+            has(&failed, &fault);
+            has(&failed, &["is resting: try again later"]);
+            assert_eq!(folder.started(), 6);
+        }
+        folder.logs(&["out of luck", "ended too often: none is started for 60s"]);
+    }
 }
 
 #[test]
