@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kit::has;
-use crate::kit::waiting::until;
+use crate::kit::waiting::{runs, until};
 use crate::kit::worker::Folder;
 
 /// A worker that notes each run of a message, makes two calls, and says what came. The text of a payload is its command.
@@ -74,43 +75,71 @@ fn folder(name: &str, keys: &str) -> Folder {
     folder
 }
 
-/// Kills the process that was started last, or the one before.
-fn kill(folder: &Folder, before: usize) {
-    let started = folder.read("started");
-    let pid = started.lines().rev().nth(before).or(started.lines().last()).unwrap().parse().unwrap();
-    // It may have been killed before.
-    let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+/// Numbers by a seed: xorshift64* (<https://doi.org/10.18637/jss.v008.i14>).
+struct Dice(u64);
+
+impl Dice {
+    /// Takes the seed of `SYSTOLE_SEED`, or draws one, and prints it.
+    fn cast() -> Self {
+        let drawn = || RandomState::new().build_hasher().finish();
+        let seed = std::env::var("SYSTOLE_SEED").map_or_else(|_| drawn(), |seed| seed.parse().unwrap());
+        eprintln!("SYSTOLE_SEED={seed} kills the same processes at the same places");
+        Self(seed | 1)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound
+    }
+}
+
+/// Kills one of the processes that run.
+fn kill(folder: &Folder, dice: &mut Dice) {
+    until("a process to kill", || {
+        let started = folder.read("started");
+        let running: Vec<&str> = started.lines().filter(|pid| runs(pid)).collect();
+        let victim = running.get(dice.below(running.len().max(1)))?.parse().unwrap();
+        kill_process(Pid::from_raw(victim).unwrap(), Signal::KILL).ok()
+    });
 }
 
 #[test]
 fn messages_run_again_when_their_process_is_killed() {
     const MESSAGES: usize = 120;
+    /// Five ends within a minute: one more, and the listener would rest.
+    const KILLS: usize = 5;
+    let mut dice = Dice::cast();
     for durable in [false, true] {
         let folder = folder(if durable { "again-durable" } else { "again" }, "timeout: 60s, processes: 2");
+        // Each kill may hit the same message.
+        folder.limit("max_attempts: 6");
         if durable {
             folder.keep();
         }
+        let mut places: Vec<usize> = (0..KILLS).map(|_| 10 + dice.below(2 * MESSAGES - 40)).collect();
+        places.sort_unstable();
         let mut running = folder.start(&["--until-idle"]);
         (0..MESSAGES).for_each(|n| running.send(&format!("{n}.")));
-        // Five ends within a minute: one more, and the listener would rest.
-        for kills in 1..=5 {
-            until("calls", || (folder.read("heard").lines().count() > kills * 30).then_some(()));
-            kill(&folder, kills % 2);
+        for &calls in &places {
+            until("calls", || (folder.read("heard").lines().count() >= calls).then_some(()));
+            kill(&folder, &mut dice);
         }
         let answers: Vec<String> = (0..MESSAGES).map(|_| running.receive()).collect();
         for n in 0..MESSAGES {
             let expected = format!(">{n}..first+{n}..second</say>");
             let found = answers.iter().filter(|answer| answer.contains(&expected)).count();
-            assert_eq!(found, 1, "{n}: {answers:?}");
+            assert_eq!(found, 1, "kills at {places:?}: {n}: {answers:?}");
         }
         assert_eq!(running.end(), (Some(0), String::new()));
         let runs = counts(&folder.read("runs"));
-        assert!(runs.len() == MESSAGES && runs.values().all(|&runs| runs <= 5), "{runs:?}");
-        assert!(runs.values().any(|&runs| runs > 1), "no kill hit a message");
+        assert!(runs.len() == MESSAGES && runs.values().all(|&runs| runs <= 1 + KILLS), "{places:?}: {runs:?}");
+        assert!(runs.values().any(|&runs| runs > 1), "no kill at {places:?} hit a message");
         let calls = counts(&folder.read("heard"));
         assert!(
             calls.len() == 2 * MESSAGES && calls.values().all(|&calls| calls == 1),
-            "a call was made again: {calls:?}"
+            "kills at {places:?}: a call was made again: {calls:?}"
         );
     }
 }
