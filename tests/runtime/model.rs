@@ -1,15 +1,18 @@
 //! Listeners that models speak for, on the simulated clock, with providers that a test scripts.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use systole::core::{EventKind, Millionths, Usage};
+use systole::core::{Body, Contract, EventKind, HandlerOutcome, Message, Millionths, Usage};
 use systole::journal::{Journal, MemoryJournal};
-use systole::model::{Again, Completion, Finish, Growth, Llm, ModelPrompt, Provider, Role, Setback};
+use systole::ladder::Raw;
+use systole::model::{Again, Completion, Finish, Growth, Llm, ModelListener, ModelPrompt, Provider, Role, Setback};
 use systole::outbound::retry::Policy;
 use systole::prelude::*;
-use systole::runtime::{LocalBoxFuture, OrganismBuilder};
+use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
+use systole::schema::PayloadSchema;
 use systole::settings::{Backend, ModelSettings, Price, Strategy};
 use systole::testing::{Kit, Probe};
 use systole::vocab::{Amounts, Budget, Name, Time};
@@ -455,6 +458,50 @@ fn a_listener_that_may_only_call_waits_for_nobody() {
     kit.run_until_idle();
     assert_eq!((heard.received().len(), fake.count()), (2, 2));
     assert!(kit.client("cli").try_receive().is_none(), "nothing is owed");
+}
+
+/// A listener that answers what it knows, and hands other messages on to a model.
+struct Routine {
+    model: Rc<ModelListener>,
+}
+
+impl RawListener for Routine {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
+        let is_known =
+            matches!(&message.body, Body::Payload { payload, .. } if payload.payload().as_str().contains("usual"));
+        if is_known {
+            return Box::pin(async { HandlerOutcome::Wrote(Raw::new("<plan><text>as usual</text></plan>")) });
+        }
+        self.model.clone().run(message, context)
+    }
+}
+
+#[test]
+fn a_listener_hands_messages_on_to_a_model_that_it_holds() {
+    let fake =
+        Fake::new([Say("<ask><text>one</text></ask>"), Say("<plan/>"), Say("```xml\n<plan><text>R&D</plan>\n```")]);
+    let llm = one(&fake);
+    let contract = Contract::new(Name::parse("planner").unwrap())
+        .accepts(vec![Task::qname()])
+        .replies(vec![Plan::qname()])
+        .calls(vec![Ask::qname()])
+        .returns(vec![Told::qname()])
+        .context(true);
+    let organism = Organism::builder("plans")
+        .schemas([PayloadSchema::of::<Task>().unwrap(), PayloadSchema::of::<Plan>().unwrap()])
+        .raw_listener(contract, move || Routine { model: Rc::new(ModelListener::new(&llm, settings())) })
+        .on("oracle", async |ask: Delivery<Ask>| Ok(Told { text: format!("{}!", ask.text) }))
+        .client("cli", |c| c.calls::<Task>());
+    let kit = Kit::start(organism).unwrap();
+    assert_eq!((plan(&kit, "the usual").unwrap().as_str(), fake.count()), ("as usual", 0));
+    // It calls, hears the answer, is refused and told why, and is repaired: as a model of the builder is.
+    assert_eq!(plan(&kit, "something else").unwrap(), "R&D");
+    let asked = fake.asked();
+    assert_eq!(asked.len(), 3);
+    assert!(asked[0].system.contains("Plan well.") && asked[0].system.contains("<ask"), "{}", asked[0].system);
+    assert!(asked[1].last().contains("one!"), "{}", asked[1].last());
+    assert!(asked[2].last().contains("was refused"), "{}", asked[2].last());
+    assert_eq!((plan(&kit, "the usual").unwrap().as_str(), fake.count()), ("as usual", 3));
 }
 
 fn budget(text: &str) -> Budget {
