@@ -20,6 +20,7 @@ use super::units;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Schema,
+    JsonSchema,
     Example,
     /// The example in an envelope.
     Envelope,
@@ -127,6 +128,7 @@ fn find<'c>(payload: &QName, config: &'c Config) -> Result<&'c PayloadSchema, Fa
 fn text<'c>(schema: &'c PayloadSchema, part: Part, config: &Config) -> Option<Cow<'c, str>> {
     Some(match part {
         Part::Schema => schema.document().into(),
+        Part::JsonSchema => format!("{:#}", schema.json_schema()).into(),
         Part::Example => schema.example().map(Canonical::as_str)?.into(),
         Part::Envelope => write_example(&sender(schema.qname(), config)?.name, schema.example()?).into(),
         Part::Prompt => schema.prompt().into(),

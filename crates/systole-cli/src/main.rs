@@ -71,7 +71,7 @@ enum Command {
         schema: bool,
     },
     /// Print the XSD of a payload, or of all
-    Schema(Describe),
+    Schema(Schema),
     /// Print a valid example of a payload, or of all
     Example(Example),
     /// Print the prompt for a model: to write a payload, or all, or to speak for a listener
@@ -130,6 +130,15 @@ struct Describe {
 }
 
 #[derive(Debug, Args)]
+struct Schema {
+    #[command(flatten)]
+    what: Describe,
+    /// Print its JSON Schema instead, for callers that write payloads as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 struct Prompt {
     #[command(flatten)]
     what: Describe,
@@ -163,7 +172,8 @@ fn main() -> ExitCode {
         Command::Ask(args) => run::ask(&args),
         Command::Check { organism } => check::check(&organism),
         Command::Reference { schema } => describe::reference(schema),
-        Command::Schema(args) => describe::describe(&args, describe::Part::Schema),
+        Command::Schema(Schema { what, json: false }) => describe::describe(&what, describe::Part::Schema),
+        Command::Schema(Schema { what, json: true }) => describe::describe(&what, describe::Part::JsonSchema),
         Command::Example(Example { what, envelope: false }) => describe::describe(&what, describe::Part::Example),
         Command::Example(Example { what, envelope: true }) => describe::describe(&what, describe::Part::Envelope),
         Command::Prompt(Prompt { what, listener: Some(listener) }) => describe::listener(&what, &listener),

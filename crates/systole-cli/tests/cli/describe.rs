@@ -36,6 +36,23 @@ fn the_schema_of_a_payload_is_its_document() {
 }
 
 #[test]
+fn the_json_schema_of_a_payload_has_its_fields() {
+    let (code, json, err) = said(&["schema", "organism.yaml", SUM, "--json"]);
+    assert_eq!((code, &*err), (0, ""));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["title"], &json["type"]), (&SUM.into(), &"object".into()), "{json:#}");
+    assert_eq!(json["properties"]["@value"]["type"], "integer", "{json:#}");
+    let (code, all, _) = said(&["schema", "organism.yaml", "--json"]);
+    let all: Vec<serde_json::Value> =
+        serde_json::Deserializer::from_str(&all).into_iter().map(Result::unwrap).collect();
+    assert_eq!(
+        (code, all.len(), all.iter().filter(|other| **other == json).count()),
+        (0, 6, 1),
+        "one for each payload"
+    );
+}
+
+#[test]
 fn the_example_of_a_payload_is_valid() {
     let (code, example, _) = said(&["example", "organism.yaml", SUM]);
     assert_eq!(code, 0);

@@ -4,8 +4,6 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
-use schemars::SchemaGenerator;
-
 use super::contract::{ContractError, RoundTrip, TypePlace, TypeShape};
 use super::example::{Examples, Measure, Parts, Sizes, Wanted, too_many};
 use super::payload_schema::{Checker, ExampleRoom, valid_example};
@@ -27,7 +25,8 @@ impl PayloadSchema {
         Ok(derived().entry(TypeId::of::<T>()).or_insert(made).clone())
     }
 
-    fn derive<T: Payload>() -> Result<Self, ContractError> {
+    /// The schema, made anew.
+    pub(super) fn derive<T: Payload>() -> Result<Self, ContractError> {
         let type_name = T::schema_name().into_owned();
         let qname = name_of::<T>(&type_name)?;
         let model = types::model_of::<T>(T::NAMESPACE, T::ROOT)?;
@@ -55,10 +54,9 @@ impl PayloadSchema {
         probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), (&model, &examples), checker()).map_err(round_trip)?;
         let example = valid_example(&examples, true, checker(), usize::MAX);
         let example = example.ok_or_else(|| refuse(TypeShape::NoExample))?;
-        let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
         let (example, room) = (OnceLock::from(Some(example)), ExampleRoom::new(0, 1));
-        Ok(Self::assemble(qname, (digest, path), document.into(), model, (example, room), Some(json_schema)))
+        Ok(Self::assemble(qname, (digest, path), document.into(), model, (example, room)))
     }
 }
 

@@ -18,6 +18,7 @@ mod encode;
 mod engine;
 mod example;
 mod infer_namespace;
+mod json;
 #[cfg(feature = "libxml")]
 mod libxml2;
 mod model;

@@ -6,6 +6,7 @@
 mod alphabet;
 mod class;
 mod cost;
+mod ecma;
 mod emit;
 mod foreign;
 mod intersection;
@@ -49,6 +50,11 @@ impl Pattern {
             several => several.iter().map(|pattern| format!("({pattern})")).collect::<Vec<_>>().join("|"),
         };
         Self { xsd, tree }
+    }
+
+    /// The pattern in the syntax of ECMA-262, to be searched for in a text; `None` if it has no such form that is short.
+    pub(crate) fn ecma(&self) -> Option<String> {
+        ecma::emit(self.tree.as_ref()?)
     }
 
     /// Texts that match, simple ones first; they differ by `variant`. Texts of about `length` characters are among them.

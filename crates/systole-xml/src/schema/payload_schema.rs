@@ -9,7 +9,7 @@ use super::engine::{ElementId, Grammar, Judge, SchemaError, verdict};
 use super::example::{Examples, Parts, Wanted, Wish};
 use super::model::Model;
 use super::source::{Digest, embed};
-use super::{Payload, prompt, vocabulary};
+use super::{Payload, json, prompt, vocabulary};
 use crate::ladder::Canonical;
 use crate::ladder::repair::Vocabulary;
 use crate::vocab::QName;
@@ -34,7 +34,7 @@ struct Inner {
     room: ExampleRoom,
     description: OnceLock<String>,
     prompt: OnceLock<Prompt>,
-    json_schema: Option<Value>,
+    json_schema: OnceLock<Value>,
     vocabulary: OnceLock<Option<Vocabulary>>,
 }
 
@@ -99,7 +99,7 @@ impl PayloadSchema {
         qname: QName,
         room: ExampleRoom,
     ) -> Self {
-        Self::assemble(qname, (digest, grammar), document, model, (OnceLock::new(), room), None)
+        Self::assemble(qname, (digest, grammar), document, model, (OnceLock::new(), room))
     }
 
     pub(super) fn assemble(
@@ -108,7 +108,6 @@ impl PayloadSchema {
         document: Arc<str>,
         model: Model,
         (example, room): (OnceLock<Option<Canonical>>, ExampleRoom),
-        json_schema: Option<Value>,
     ) -> Self {
         Self(Arc::new(Inner {
             description: OnceLock::new(),
@@ -122,7 +121,7 @@ impl PayloadSchema {
             part: OnceLock::new(),
             example,
             room,
-            json_schema,
+            json_schema: OnceLock::new(),
         }))
     }
 
@@ -176,9 +175,10 @@ impl PayloadSchema {
         })
     }
 
-    /// The JSON Schema of a Rust type.
-    pub fn json_schema(&self) -> Option<&Value> {
-        self.0.json_schema.as_ref()
+    /// The JSON Schema (draft 2020-12) of the payload as a JSON object, for callers that write JSON: attributes are
+    /// `@name`, text is `$text`, a choice is `$value`. Rules that JSON Schema can't express are in its descriptions.
+    pub fn json_schema(&self) -> &Value {
+        self.0.json_schema.get_or_init(|| json::schema(&self.0.model))
     }
 
     /// Tells whether the elements inside of the payload are in its namespace.

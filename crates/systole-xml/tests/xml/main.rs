@@ -9,6 +9,7 @@ mod fuzz;
 mod golden;
 mod hostile;
 mod hostile_schemas;
+mod json;
 #[cfg(feature = "libxml")]
 mod ladder;
 #[cfg(feature = "libxml")]

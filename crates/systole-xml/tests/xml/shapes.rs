@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::json::check_value;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -119,7 +120,7 @@ fn check<T: Payload + Values + PartialEq + Debug>(count: &mut Count) {
     };
     count.registered += 1;
     let mut catalog = Catalog::new();
-    catalog.add(schema).unwrap();
+    catalog.add(schema.clone()).unwrap();
     let mut validator = Validator::new(Arc::new(catalog));
     for value in T::values() {
         let written = encode(&value).unwrap_or_else(|error| panic!("{name}: {value:?} can't be written: {error}"));
@@ -127,6 +128,7 @@ fn check<T: Payload + Values + PartialEq + Debug>(count: &mut Count) {
         let valid = judged.unwrap_or_else(|error| panic!("{name}: {value:?} is {}: {error}", written.as_str()));
         let read: T = decode(&valid).unwrap_or_else(|error| panic!("{name}: {value:?} can't be read: {error}"));
         assert_eq!(read, value, "{name}: {} was written", written.as_str());
+        check_value(&schema, &value);
     }
 }
 

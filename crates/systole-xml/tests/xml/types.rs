@@ -1,12 +1,15 @@
-//! Golden files of Rust types: schema, prompt and example of each type that XML can represent, and the error text of
+//! Golden files of Rust types: schema, JSON Schema and prompt of each type that XML can represent, and the error text of
 //! each other. `UPDATE_GOLDEN=1` writes them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use systole_xml::schema::{ContractError, Payload, PayloadSchema};
+use systole_xml::schema::{Catalog, ContractError, Payload, PayloadSchema, Validator, decode};
+
+use crate::json::{check_examples, check_value};
 
 macro_rules! payload {
     ($($type:ty, $root:literal;)*) => {
@@ -17,7 +20,11 @@ macro_rules! payload {
     };
 }
 
-fn golden(path: &str, actual: &str) {
+pub(crate) fn pretty(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}
+
+pub(crate) fn golden(path: &str, actual: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(path);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -330,7 +337,13 @@ fn accept<T: Payload>() {
     let schema = PayloadSchema::of::<T>().unwrap_or_else(|error| panic!("{}: {error}", T::ROOT));
     golden(&format!("schema/{}.xsd", T::ROOT), schema.document());
     golden(&format!("prompt/{}.txt", T::ROOT), schema.prompt());
-    assert!(schema.example().is_some() && schema.json_schema().is_some());
+    golden(&format!("json/{}.json", T::ROOT), &pretty(schema.json_schema()));
+    let mut catalog = Catalog::new();
+    catalog.add(schema.clone()).unwrap();
+    let example = schema.example().expect("a Rust type has an example");
+    let valid = Validator::new(Arc::new(catalog)).validate(example.clone()).unwrap();
+    check_value(&schema, &decode::<T>(&valid).unwrap());
+    check_examples(schema.json_schema());
     assert!(schema.is_qualified());
 }
 

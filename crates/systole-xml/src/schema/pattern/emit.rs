@@ -74,7 +74,8 @@ fn branches_anchored(tree: &Hir) -> bool {
     matches!(tree.kind(), HirKind::Alternation(_) | HirKind::Capture(_)) && is_anchored(tree)
 }
 
-fn branches(tree: &Hir) -> &[Hir] {
+/// The alternatives of a choice, in parentheses or not; the tree itself if it is none.
+pub(super) fn branches(tree: &Hir) -> &[Hir] {
     match tree.kind() {
         HirKind::Alternation(branches) => branches,
         HirKind::Capture(capture) => branches(&capture.sub),
@@ -124,7 +125,8 @@ fn group(out: &mut String, tree: &Hir) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn push_quantifier(out: &mut String, repetition: &Repetition) {
+/// Writes a quantifier, in the syntax that all dialects have.
+pub(super) fn push_quantifier(out: &mut String, repetition: &Repetition) {
     match (repetition.min, repetition.max) {
         (0, None) => out.push('*'),
         (1, None) => out.push('+'),

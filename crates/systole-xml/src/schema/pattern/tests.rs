@@ -345,3 +345,54 @@ fn large_counts_of_large_classes_are_exact() {
     // Counts inside of counts cost as much as before.
     assert!(states(r"(\p{L}{0,999}x){0,999}") > 250_000);
 }
+
+#[test]
+fn patterns_of_json_schema_match_the_same_texts() {
+    let texts = [
+        "", "a", "b", "ab", "abc", "aab", "^", "$", "a$", "-", "\\", "x-1", "A-12", "A-1", "a\nb", "\t", "/", "é", "0",
+        "٣", "[a]", "a|b",
+    ];
+    for pattern in [
+        "a",
+        "a|b",
+        "a*b",
+        "(a|b){2}",
+        "(ab|c)?",
+        "[a-c]+",
+        "[^a]*",
+        "^|$",
+        r"a[$]|\-",
+        r"[\-\\\^\]]",
+        "[A-Z]-[0-9]{1,2}",
+        "a{2,}b?",
+        r"[\s\S]+",
+        r"\s",
+        r"\n|a.b",
+        "/",
+        "é|[à-ü]",
+        "[a-z-[bc]]+",
+        r"\[a\]",
+        "((a)|(b))*",
+        "",
+        "[𐀀-𐄀a]+",
+        ".",
+    ] {
+        let emitted = Pattern::from_xsd(&[pattern]).ecma().unwrap_or_else(|| panic!("{pattern} has no form"));
+        let found = Regex::new(&emitted).unwrap_or_else(|error| panic!("{pattern} became {emitted}: {error}"));
+        let automaton = alternatives(&[pattern]).unwrap();
+        for text in texts {
+            assert_eq!(found.is_match(text), automaton.is_match(text), "'{text}' by {pattern}, which became {emitted}");
+        }
+    }
+    for (pattern, emitted) in [("^[a-c]{2}$", "^[a-c]{2}$"), ("b|cd", "(?:b|cd)"), ("^(a|b)+x", "^(?:[a-b])+x")] {
+        assert_eq!(Pattern::from_rust(pattern).unwrap().ecma().as_deref(), Some(emitted), "found anywhere, as in Rust");
+    }
+}
+
+#[test]
+fn patterns_with_the_letters_of_all_scripts_have_no_form_in_json_schema() {
+    for pattern in [r"\d{4}", r"\w+", r"\p{L}", r"\P{Lu}"] {
+        assert_eq!(Pattern::from_xsd(&[pattern]).ecma(), None, "{pattern}");
+    }
+    assert_eq!(Pattern::from_xsd(&["("]).ecma(), None, "no pattern");
+}

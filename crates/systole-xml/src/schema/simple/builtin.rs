@@ -79,6 +79,14 @@ impl Builtin {
         }
     }
 
+    /// The type of the items of a list.
+    pub(in crate::schema) fn item(&self) -> Option<&'static Self> {
+        match self.made {
+            Made::ListOf(item) => Some(Self::named(item)),
+            Made::Any | Made::Primitive(_) | Made::Narrowed(..) => None,
+        }
+    }
+
     pub(in crate::schema) fn kind(&self) -> Kind {
         match self.made {
             Made::Any | Made::ListOf(_) => Kind::Text,

@@ -30,6 +30,7 @@ mod value;
 mod words;
 mod work;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub(crate) use builtin::{Builtin, Kind};
@@ -253,6 +254,17 @@ impl SimpleType {
     pub(in crate::schema) fn enumerated(&self, prefixes: &dyn Prefixes) -> Vec<&str> {
         let values = self.definition.enumerated.iter().flat_map(|values| values.iter());
         values.map(|value| &**value).filter(|value| self.check(value, prefixes).is_ok()).collect()
+    }
+
+    /// A literal with the white space that its value has.
+    pub(in crate::schema) fn normalized<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.definition.space.normalize(text)
+    }
+
+    /// Reports whether a facet limits the number of digits.
+    pub(in crate::schema) fn has_digits(&self) -> bool {
+        let facets = &self.definition.facets;
+        facets.total_digits.is_some() || facets.fraction_digits.is_some()
     }
 
     /// Reports whether values are qualified names, which need the prefixes in scope.
