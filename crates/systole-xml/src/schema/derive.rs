@@ -2,12 +2,16 @@
 
 use std::any::TypeId;
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use super::contract::{ContractError, RoundTrip, TypePlace, TypeShape};
+use super::engine::Grammar;
 use super::example::{Examples, Measure, Parts, Sizes, Wanted, too_many};
+use super::model::Model;
 use super::payload_schema::{Checker, ExampleRoom, valid_example};
 use super::source::digest;
+use super::source::documents::Documents;
+use super::source::read::Reader;
 use super::{Payload, PayloadSchema, document, probe, types, xsd};
 use crate::ladder::chars::has_scheme;
 use crate::vocab::{QName, ns};
@@ -30,8 +34,21 @@ impl PayloadSchema {
         let type_name = T::schema_name().into_owned();
         let qname = name_of::<T>(&type_name)?;
         let model = types::model_of::<T>(T::NAMESPACE, T::ROOT)?;
+        let probe = |model: &Model, examples: &Examples, checker: Checker| {
+            probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), (model, examples), checker)
+        };
+        Self::of_model(&type_name, qname.clone(), model, probe)
+    }
+
+    /// The schema of a model whose examples pass a test.
+    pub(super) fn of_model(
+        type_name: &str,
+        qname: QName,
+        mut model: Model,
+        probe: impl FnOnce(&Model, &Examples, Checker) -> Result<(), RoundTrip>,
+    ) -> Result<Self, ContractError> {
         let refuse = |shape| {
-            let place = TypePlace { type_name: type_name.clone(), field: None };
+            let place = TypePlace { type_name: type_name.to_owned(), field: None };
             ContractError::Shape { place, shape }
         };
         let depths = Sizes::of(&model, Measure::DEPTH);
@@ -41,9 +58,9 @@ impl PayloadSchema {
         if let Some(elements) = too_many(&model, &Sizes::of(&model, Measure::ELEMENTS)) {
             return Err(refuse(TypeShape::TooMany { elements }));
         }
-        let document = document::write(&model);
-        let round_trip = |problem| ContractError::RoundTrip { type_name: type_name.clone(), problem };
-        let grammar = xsd::grammar_of(&document).map_err(|error| round_trip(RoundTrip::Schema(error.to_string())))?;
+        let round_trip = |problem| ContractError::RoundTrip { type_name: type_name.to_owned(), problem };
+        let compiled = compile(&mut model).map_err(|error| round_trip(RoundTrip::Schema(error.to_string())));
+        let (document, grammar) = compiled?;
         let root = grammar.element(qname.namespace(), qname.local());
         let root = root.ok_or_else(|| round_trip(RoundTrip::Schema("its element is not declared".to_owned())))?;
         let path = (grammar, root);
@@ -51,13 +68,25 @@ impl PayloadSchema {
         let parts =
             Parts::of(&model, Wanted { enumerated: 2 * probe::MOST_ALTERNATIVES, others: 2, steps: usize::MAX });
         let examples = Examples::of(&model, &parts);
-        probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), (&model, &examples), checker()).map_err(round_trip)?;
+        probe(&model, &examples, checker()).map_err(round_trip)?;
         let example = valid_example(&examples, true, checker(), usize::MAX);
         let example = example.ok_or_else(|| refuse(TypeShape::NoExample))?;
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
         let (example, room) = (OnceLock::from(Some(example)), ExampleRoom::new(0, 1));
-        Ok(Self::assemble(qname, (digest, path), document.into(), model, (example, room)))
+        Ok(Self::assemble(qname, (digest, path), document, model, (example, room)))
     }
+}
+
+/// Compiles a model, and gives its simple types their compiled form. The document is written for those to whom it is
+/// disclosed; the compiler reads the tree that is made beside it.
+fn compile(model: &mut Model) -> Result<(Arc<str>, Arc<Grammar>), ContractError> {
+    let (pen, defined) = document::write(model);
+    let documents = Documents::written(pen)?;
+    let reader = Reader::new(&documents);
+    let components = xsd::compile(&documents, &reader)?;
+    let types = components.simple_types();
+    model.define(defined.iter().filter_map(|(node, id)| Some((*id, types.get(node)?.clone()))));
+    Ok((documents.get(0).given.clone(), components.into_grammar()))
 }
 
 fn name_of<T: Payload>(type_name: &str) -> Result<QName, ContractError> {

@@ -1,37 +1,36 @@
-//! The writer of XSD 1.0 documents, from a [`Model`].
+//! The writer of XSD 1.0 documents, from a [`Model`]: the text that is disclosed, and the tree that is compiled.
 
 use super::model::{
     Attribute, Bound, Complex, Content, Element, Enumerator, Model, Order, Particle, Simple, Term, Type, TypeId,
     Variety,
 };
-use crate::ladder::escape::{EscapeContext, escape_lossy};
+use super::source::tree::{NodeId, Pen};
 use crate::vocab::ns;
 
+/// The elements of a document that define the simple types of a model.
+pub(super) type Defined = Vec<(NodeId, TypeId)>;
+
 /// Writes the schema document of a model that was made from a Rust type.
-pub(crate) fn write(model: &Model) -> String {
+pub(super) fn write(model: &Model) -> (Pen, Defined) {
     let namespace = &*model.root.namespace;
-    let mut out = Writer { out: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned(), open: Vec::new(), model };
+    let mut out = Writer { pen: Pen::new(), defined: Vec::new(), model };
     let mut attributes = vec![("xmlns:xs", ns::XSD)];
     if !namespace.is_empty() {
         attributes.extend([("xmlns:tns", namespace), ("targetNamespace", namespace)]);
     }
     attributes.push(("elementFormDefault", "qualified"));
-    out.start("xs:schema", &attributes);
+    out.pen.start("xs:schema", &attributes);
     out.element(&model.root, &[]);
-    for ty in &*model.types {
-        match ty {
-            Type::Complex(complex) => out.named_complex(complex),
-            Type::Simple(simple) => out.named_simple(simple),
-        }
+    for id in 0..model.types.len() {
+        out.named(id);
     }
-    out.end();
-    out.out
+    out.pen.end();
+    (out.pen, out.defined)
 }
 
-/// Writes elements, each on a line of its own.
 struct Writer<'a> {
-    out: String,
-    open: Vec<&'static str>,
+    pen: Pen,
+    defined: Defined,
     model: &'a Model,
 }
 
@@ -42,14 +41,14 @@ impl Writer<'_> {
         attributes.extend(named.as_deref().map(|name| ("type", name)));
         attributes.extend(occurs);
         if named.is_some() && element.doc.is_empty() {
-            return self.empty("xs:element", &attributes);
+            return self.pen.empty("xs:element", &attributes);
         }
-        self.start("xs:element", &attributes);
+        self.pen.start("xs:element", &attributes);
         self.documentation(&element.doc);
         if named.is_none() {
-            self.anonymous(element.ty);
+            self.definition(element.ty, &[]);
         }
-        self.end();
+        self.pen.end();
     }
 
     /// The reference to a type; `None` if the type is written where it is used.
@@ -65,31 +64,32 @@ impl Writer<'_> {
         Some(format!("{prefix}{name}"))
     }
 
-    fn anonymous(&mut self, id: TypeId) {
+    fn named(&mut self, id: TypeId) {
+        let name = match &self.model.types[id] {
+            Type::Complex(complex) => &complex.name,
+            Type::Simple(simple) => &simple.name,
+        };
+        if let Some(name) = name {
+            self.definition(id, &[("name", name)]);
+        }
+    }
+
+    fn definition(&mut self, id: TypeId, attributes: &[(&str, &str)]) {
         match &self.model.types[id] {
-            Type::Complex(complex) => self.complex(complex, &[]),
-            Type::Simple(simple) => self.simple(simple, &[]),
-        }
-    }
-
-    fn named_complex(&mut self, complex: &Complex) {
-        if let Some(name) = &complex.name {
-            self.complex(complex, &[("name", name)]);
-        }
-    }
-
-    fn named_simple(&mut self, simple: &Simple) {
-        if let Some(name) = &simple.name {
-            self.simple(simple, &[("name", name)]);
+            Type::Complex(complex) => self.complex(complex, attributes),
+            Type::Simple(simple) => {
+                self.defined.push((self.pen.next(), id));
+                self.simple(simple, attributes);
+            }
         }
     }
 
     fn complex(&mut self, complex: &Complex, attributes: &[(&str, &str)]) {
         let empty = matches!(complex.content, Content::Empty) && complex.attributes.is_empty();
         if empty && complex.doc.is_empty() {
-            return self.empty("xs:complexType", attributes);
+            return self.pen.empty("xs:complexType", attributes);
         }
-        self.start("xs:complexType", attributes);
+        self.pen.start("xs:complexType", attributes);
         self.documentation(&complex.doc);
         match &complex.content {
             Content::Empty => self.attributes(&complex.attributes),
@@ -99,17 +99,17 @@ impl Writer<'_> {
             }
             Content::Text(ty) => self.text(*ty, &complex.attributes),
         }
-        self.end();
+        self.pen.end();
     }
 
     /// Writes text with attributes: it extends a simple type, which therefore has a name.
     fn text(&mut self, ty: TypeId, attributes: &[Attribute]) {
         let base = self.type_name(ty).unwrap_or_else(|| "xs:string".to_owned());
-        self.start("xs:simpleContent", &[]);
-        self.start("xs:extension", &[("base", &base)]);
+        self.pen.start("xs:simpleContent", &[]);
+        self.pen.start("xs:extension", &[("base", &base)]);
         self.attributes(attributes);
-        self.end();
-        self.end();
+        self.pen.end();
+        self.pen.end();
     }
 
     fn attributes(&mut self, attributes: &[Attribute]) {
@@ -119,15 +119,15 @@ impl Writer<'_> {
             given.extend(named.as_deref().map(|name| ("type", name)));
             given.extend(attribute.required.then_some(("use", "required")));
             if named.is_some() && attribute.doc.is_empty() {
-                self.empty("xs:attribute", &given);
+                self.pen.empty("xs:attribute", &given);
                 continue;
             }
-            self.start("xs:attribute", &given);
+            self.pen.start("xs:attribute", &given);
             self.documentation(&attribute.doc);
             if named.is_none() {
-                self.anonymous(attribute.ty);
+                self.definition(attribute.ty, &[]);
             }
-            self.end();
+            self.pen.end();
         }
     }
 
@@ -139,16 +139,16 @@ impl Writer<'_> {
         occurs.extend((particle.max != Some(1)).then_some(("maxOccurs", max.as_str())));
         match &particle.term {
             Term::Element(element) => self.element(element, &occurs),
-            Term::Any(_) => self.empty("xs:any", &occurs),
+            Term::Any(_) => self.pen.empty("xs:any", &occurs),
             Term::Group(order, particles) => {
                 let tag = match order {
                     Order::Sequence => "xs:sequence",
                     Order::Choice => "xs:choice",
                     Order::All => "xs:all",
                 };
-                self.start(tag, &occurs);
+                self.pen.start(tag, &occurs);
                 particles.iter().for_each(|particle| self.particle(particle));
-                self.end();
+                self.pen.end();
             }
         }
     }
@@ -156,7 +156,7 @@ impl Writer<'_> {
     /// Writes a simple type. The patterns of one restriction are alternatives, so each further one restricts the type
     /// before it.
     fn simple(&mut self, simple: &Simple, attributes: &[(&str, &str)]) {
-        self.start("xs:simpleType", attributes);
+        self.pen.start("xs:simpleType", attributes);
         self.documentation(&simple.doc);
         let base = match &simple.variety {
             Variety::Atomic(base) => format!("xs:{}", base.name),
@@ -164,49 +164,49 @@ impl Writer<'_> {
         };
         let patterns = &simple.facets.patterns;
         match patterns.len() {
-            0 | 1 => self.start("xs:restriction", &[("base", &base)]),
+            0 | 1 => self.pen.start("xs:restriction", &[("base", &base)]),
             nested => {
                 for _ in 1..nested {
-                    self.start("xs:restriction", &[]);
-                    self.start("xs:simpleType", &[]);
+                    self.pen.start("xs:restriction", &[]);
+                    self.pen.start("xs:simpleType", &[]);
                 }
-                self.start("xs:restriction", &[("base", &base)]);
+                self.pen.start("xs:restriction", &[("base", &base)]);
                 for pattern in &patterns[1..] {
-                    self.empty("xs:pattern", &[("value", &pattern.xsd)]);
-                    self.end();
-                    self.end();
+                    self.pen.empty("xs:pattern", &[("value", &pattern.xsd)]);
+                    self.pen.end();
+                    self.pen.end();
                 }
             }
         }
         if let Some(pattern) = patterns.first() {
-            self.empty("xs:pattern", &[("value", &pattern.xsd)]);
+            self.pen.empty("xs:pattern", &[("value", &pattern.xsd)]);
         }
         self.facets(simple);
-        self.end();
-        self.end();
+        self.pen.end();
+        self.pen.end();
     }
 
     fn facets(&mut self, simple: &Simple) {
         let facets = &simple.facets;
         for (name, length) in [("xs:minLength", facets.min_length), ("xs:maxLength", facets.max_length)] {
             if let Some(length) = length {
-                self.empty(name, &[("value", &length.to_string())]);
+                self.pen.empty(name, &[("value", &length.to_string())]);
             }
         }
         let bound = |bound: &Bound, inclusive, exclusive| if bound.exclusive { exclusive } else { inclusive };
         if let Some(min) = &facets.min {
-            self.empty(bound(min, "xs:minInclusive", "xs:minExclusive"), &[("value", &min.value)]);
+            self.pen.empty(bound(min, "xs:minInclusive", "xs:minExclusive"), &[("value", &min.value)]);
         }
         if let Some(max) = &facets.max {
-            self.empty(bound(max, "xs:maxInclusive", "xs:maxExclusive"), &[("value", &max.value)]);
+            self.pen.empty(bound(max, "xs:maxInclusive", "xs:maxExclusive"), &[("value", &max.value)]);
         }
         for Enumerator { value, doc, .. } in &facets.values {
             if doc.is_empty() {
-                self.empty("xs:enumeration", &[("value", value)]);
+                self.pen.empty("xs:enumeration", &[("value", value)]);
             } else {
-                self.start("xs:enumeration", &[("value", value)]);
+                self.pen.start("xs:enumeration", &[("value", value)]);
                 self.documentation(doc);
-                self.end();
+                self.pen.end();
             }
         }
     }
@@ -215,47 +215,8 @@ impl Writer<'_> {
         if doc.is_empty() {
             return;
         }
-        self.start("xs:annotation", &[]);
-        self.tag("xs:documentation", &[]);
-        self.out.push('>');
-        escape_lossy(&mut self.out, doc, EscapeContext::Text);
-        self.out.push_str("</xs:documentation>\n");
-        self.end();
-    }
-
-    fn start(&mut self, name: &'static str, attributes: &[(&str, &str)]) {
-        self.tag(name, attributes);
-        self.out.push_str(">\n");
-        self.open.push(name);
-    }
-
-    fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) {
-        self.tag(name, attributes);
-        self.out.push_str("/>\n");
-    }
-
-    fn tag(&mut self, name: &str, attributes: &[(&str, &str)]) {
-        self.indent();
-        self.out.push('<');
-        self.out.push_str(name);
-        for (name, value) in attributes {
-            self.out.push(' ');
-            self.out.push_str(name);
-            self.out.push_str("=\"");
-            escape_lossy(&mut self.out, value, EscapeContext::Attribute);
-            self.out.push('"');
-        }
-    }
-
-    fn end(&mut self) {
-        let Some(name) = self.open.pop() else { return };
-        self.indent();
-        self.out.push_str("</");
-        self.out.push_str(name);
-        self.out.push_str(">\n");
-    }
-
-    fn indent(&mut self) {
-        self.out.extend(std::iter::repeat_n(' ', 2 * self.open.len()));
+        self.pen.start("xs:annotation", &[]);
+        self.pen.text("xs:documentation", doc);
+        self.pen.end();
     }
 }

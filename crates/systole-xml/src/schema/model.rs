@@ -1,5 +1,5 @@
 //! The content of a schema, from a Rust type or from `.xsd` documents: enough to write an
-//! example and a prompt, and, for Rust types, the XSD itself. Validation of messages never uses it.
+//! example, a prompt and a JSON Schema, and, for Rust types, the XSD itself. Validation of messages never uses it.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(crate) struct Simple {
     pub(crate) doc: String,
     pub(crate) variety: Variety,
     pub(crate) facets: Facets,
-    /// The type by which the engine judges values of examples; `None` if it can't be made.
+    /// The type by which the engine judges values; `None` until the grammar is compiled.
     pub(in crate::schema) definition: Option<SimpleType>,
 }
 
@@ -174,6 +174,16 @@ impl Model {
         match &self.types[id] {
             Type::Complex(complex) => Some(complex),
             Type::Simple(_) => None,
+        }
+    }
+
+    /// Sets the compiled form of simple types.
+    pub(in crate::schema) fn define(&mut self, definitions: impl Iterator<Item = (TypeId, SimpleType)>) {
+        let types = Arc::make_mut(&mut self.types);
+        for (id, definition) in definitions {
+            if let Some(Type::Simple(simple)) = types.get_mut(id) {
+                simple.definition = Some(definition);
+            }
         }
     }
 

@@ -7,15 +7,16 @@ use std::sync::Arc;
 
 #[cfg(feature = "libxml")]
 pub use both::{Judges, compile_by_libxml};
+use serde_json::Value;
 
 use super::engine::{Components, Grammar};
 use super::source::documents::Documents;
 use super::source::plain;
 use super::source::read::Reader;
 use super::xsd::{self, compile};
-use super::{ContractError, Schema, XsdDocument};
+use super::{ContractError, Payload, PayloadSchema, Schema, XsdDocument, types};
 use crate::ladder::strict::canonicalize;
-use crate::vocab::XmlLimits;
+use crate::vocab::{QName, XmlLimits};
 
 /// The verdict of a validator: valid, or the first rule that is broken.
 pub type Verdict = Result<(), String>;
@@ -27,6 +28,23 @@ pub type Verdict = Result<(), String>;
 pub fn compile_by_engine(document: &XsdDocument) -> Result<impl Sized + use<>, String> {
     let documents = xsd::documents(std::slice::from_ref(document)).map_err(|error| error.to_string())?;
     grammar(&documents)
+}
+
+/// Makes the schema of a Rust type, as its first registration in a process does.
+///
+/// # Errors
+/// [`ContractError`] if XML can't carry the type.
+pub fn contract<T: Payload>() -> Result<PayloadSchema, ContractError> {
+    PayloadSchema::derive::<T>()
+}
+
+/// Makes the schema of the Rust type that a JSON Schema describes as schemars does, as far as no value of it is needed.
+///
+/// # Errors
+/// [`ContractError`] if XML can't carry the type.
+pub fn described(payload: QName, schema: &Value) -> Result<PayloadSchema, ContractError> {
+    let model = types::model_of_description(payload.namespace(), payload.local(), schema)?;
+    PayloadSchema::of_model(payload.local(), payload.clone(), model, |_, _, _| Ok(()))
 }
 
 fn grammar(documents: &Documents) -> Result<Arc<Grammar>, String> {

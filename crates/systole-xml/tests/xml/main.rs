@@ -1,6 +1,7 @@
 //! The crate from outside: the ladder, repair, schemas and their engine, beside independent judges.
 
 mod allocations;
+mod built;
 mod counting;
 mod examples;
 mod examples_random;

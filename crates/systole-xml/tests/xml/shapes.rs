@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::built::check_document;
 use crate::json::check_value;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -122,6 +123,7 @@ fn check<T: Payload + Values + PartialEq + Debug>(count: &mut Count) {
     let mut catalog = Catalog::new();
     catalog.add(schema.clone()).unwrap();
     let mut validator = Validator::new(Arc::new(catalog));
+    check_document(&schema);
     for value in T::values() {
         let written = encode(&value).unwrap_or_else(|error| panic!("{name}: {value:?} can't be written: {error}"));
         let judged = validator.validate(written.clone());

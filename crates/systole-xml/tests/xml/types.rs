@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole_xml::schema::{Catalog, ContractError, Payload, PayloadSchema, Validator, decode};
 
+use crate::built::check_document;
 use crate::json::{check_examples, check_value};
 
 macro_rules! payload {
@@ -344,6 +345,7 @@ fn accept<T: Payload>() {
     let valid = Validator::new(Arc::new(catalog)).validate(example.clone()).unwrap();
     check_value(&schema, &decode::<T>(&valid).unwrap());
     check_examples(schema.json_schema());
+    check_document(&schema);
     assert!(schema.is_qualified());
 }
 

@@ -4,6 +4,7 @@ mod locations;
 mod reach;
 #[cfg(feature = "libxml")]
 mod sources;
+mod written;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,6 +35,23 @@ const ENTITIES: usize = 1 << 20;
 
 /// The greatest number of tags of a document, those in annotations counted.
 const TAGS: usize = 400_000;
+
+/// The greatest number of elements of a schema, annotations left out: to read and compile one takes up to 3 µs.
+const ELEMENTS: usize = 1 << 15;
+
+/// The limits of a document. The depth bounds the functions that recurse over the tree; values are copied to where they
+/// are used.
+const LIMITS: XmlLimits = XmlLimits {
+    message_bytes: BYTES,
+    depth: 256,
+    attributes: 256,
+    namespaces: 256,
+    name_bytes: 1 << 10,
+    value_bytes: 1 << 16,
+    comment_bytes: BYTES,
+    instruction_bytes: BYTES,
+    relative_namespaces: true,
+};
 
 /// The places where a document is no schema, each with the rule.
 type Flaws = fn(&Canonical, &Tree) -> Vec<(Option<Position>, String)>;
@@ -91,8 +109,6 @@ impl Documents {
     /// # Errors
     /// At least one error: those of each document by itself, or the first one in the links.
     pub(in crate::schema) fn read(given: &[XsdDocument], flaws: Flaws) -> Result<Self, Vec<ContractError>> {
-        /// The greatest number of elements of a schema, annotations left out: to read and compile one takes up to 3 µs.
-        const ELEMENTS: usize = 1 << 15;
         /// The greatest number of documents: each payload has a digest of all that its document leads to.
         const DOCUMENTS: usize = 512;
         /// The number of errors after which no further document is read.
@@ -137,16 +153,18 @@ impl Documents {
                 },
             }
         }
-        if errors.is_empty() { Self::linked(documents).map_err(|error| vec![error]) } else { Err(errors) }
+        if errors.is_empty() { Self::with_well_known(documents).map_err(|error| vec![error]) } else { Err(errors) }
     }
 
     /// The schema of schemas, which judges the structure of all others.
     pub(in crate::schema) fn of_structure(text: &str) -> Self {
         let document = Document::new("schema.xsd", text, BYTES);
-        document.and_then(|(document, _)| Self::linked(vec![document])).expect("the schema of schemas is well-formed")
+        document
+            .and_then(|(document, _)| Self::with_well_known(vec![document]))
+            .expect("the schema of schemas is well-formed")
     }
 
-    fn linked(mut documents: Vec<Document>) -> Result<Self, ContractError> {
+    fn with_well_known(mut documents: Vec<Document>) -> Result<Self, ContractError> {
         let given = documents.len();
         for (namespace, name, text) in WELL_KNOWN {
             let is_needed = namespace == ns::XML || documents.iter().any(|document| document.imports(namespace));
@@ -154,6 +172,11 @@ impl Documents {
                 documents.push(Document::new(name, text, BYTES)?.0);
             }
         }
+        Self::linked(documents, given)
+    }
+
+    /// Links documents, of which the first were given.
+    fn linked(documents: Vec<Document>, given: usize) -> Result<Self, ContractError> {
         let locations = Locations::of(&documents);
         let mut by_digest: Vec<usize> = (0..documents.len()).collect();
         by_digest.sort_unstable_by_key(|index| documents[*index].digest);
@@ -350,18 +373,6 @@ impl Documents {
 impl Document {
     /// Parses a document of at most `room` bytes into its tree and its canonical form, without judging its structure.
     fn new(name: &str, given: &str, room: usize) -> Result<(Self, Canonical), ContractError> {
-        // Depth bounds the functions that recurse over the tree. Values are copied to where they are used.
-        const LIMITS: XmlLimits = XmlLimits {
-            message_bytes: BYTES,
-            depth: 256,
-            attributes: 256,
-            namespaces: 256,
-            name_bytes: 1 << 10,
-            value_bytes: 1 << 16,
-            comment_bytes: BYTES,
-            instruction_bytes: BYTES,
-            relative_namespaces: true,
-        };
         let error = |at, problem| document_error(name, at, problem);
         let too_large = || {
             let rule = format!(
@@ -405,14 +416,20 @@ impl Document {
                 DocumentProblem::no_schema(root.namespace, (root.prefix, root.local)),
             ));
         }
+        Ok((Self::of_tree(name, shared, tree)?, canonical))
+    }
+
+    /// The document of a tree whose root is a schema.
+    fn of_tree(name: &str, given: Arc<str>, tree: Tree) -> Result<Self, ContractError> {
         let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
         let digest = blake3::hash(tree.document().as_bytes()).into();
-        let document = Self { name: name.to_owned(), given: shared, tree, target, links: Vec::new(), digest };
+        let document = Self { name: name.to_owned(), given, tree, target, links: Vec::new(), digest };
         match document.long_name(LIMITS.name_bytes) {
-            None => Ok((document, canonical)),
+            None => Ok(document),
             Some((node, attribute)) => {
                 let rule = format!("the {attribute} has more than {} bytes: choose a shorter one", LIMITS.name_bytes);
-                Err(error(Some(document.position_of_attribute(node, attribute)), DocumentProblem::Rule(rule)))
+                let at = Some(document.position_of_attribute(node, attribute));
+                Err(document_error(name, at, DocumentProblem::Rule(rule)))
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::ladder::escape::uncarriable;
 use crate::schema::contract::{ContractError, TypePlace, TypeShape};
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
 use crate::schema::pattern::Pattern;
-use crate::schema::simple::{Builtin, Facet, Kind, NoPrefixes, SimpleType};
+use crate::schema::simple::{Builtin, Kind, SimpleType};
 
 impl<'a> Derivation<'a> {
     /// The type of a number, a text or a boolean.
@@ -43,38 +43,14 @@ impl<'a> Derivation<'a> {
         }
         let name = defined.map(|name| self.type_name(name));
         let doc = if name.is_some() { view.type_doc().to_owned() } else { String::new() };
-        let definition = definition_of(base, &facets);
+        // Types with facets are compiled with the document.
+        let definition = if facets.is_empty() { SimpleType::builtin(base.name) } else { None };
         let id = self.add(Type::Simple(Simple { name, doc, variety: Variety::Atomic(base), facets, definition }));
         if let Some(name) = defined {
             self.made.insert(name.to_owned(), id);
         }
         id
     }
-}
-
-/// The type of the engine for a base with facets. Each pattern is a restriction of its own, because those of one
-/// restriction are alternatives.
-fn definition_of(base: &Builtin, facets: &Facets) -> Option<SimpleType> {
-    let lengths = [("minLength", facets.min_length), ("maxLength", facets.max_length)];
-    let lengths = lengths.map(|(name, length)| Some((name, length?.to_string())));
-    let bound = |bound: &Option<Bound>, inclusive, exclusive| {
-        let bound = bound.as_ref()?;
-        Some((if bound.exclusive { exclusive } else { inclusive }, bound.value.clone()))
-    };
-    let bounds =
-        [bound(&facets.min, "minInclusive", "minExclusive"), bound(&facets.max, "maxInclusive", "maxExclusive")];
-    let values = facets.values.iter().map(|value| ("enumeration", value.value.clone()));
-    let written: Vec<(&str, String)> = lengths.into_iter().chain(bounds).flatten().chain(values).collect();
-    let written: Vec<Facet> = written.iter().map(|(name, value)| facet(name, value)).collect();
-    let mut made = SimpleType::builtin(base.name)?.restrict(base.name, &written).ok()?;
-    for pattern in &facets.patterns {
-        made = made.restrict(base.name, &[facet("pattern", &pattern.xsd)]).ok()?;
-    }
-    Some(made)
-}
-
-fn facet<'a>(name: &'a str, value: &'a str) -> Facet<'a> {
-    Facet { name, value, fixed: false, prefixes: &NoPrefixes }
 }
 
 /// The built-in type with the values of `type` and `format`, and the patterns that narrow it to them.

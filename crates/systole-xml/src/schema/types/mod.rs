@@ -36,6 +36,15 @@ pub(crate) fn model_of<T: JsonSchema>(namespace: &str, local: &str) -> Result<Mo
     Derivation::new(&definitions, namespace).model(&name, local, &read)
 }
 
+/// The model of an element whose content a JSON Schema describes as schemars does.
+///
+/// # Errors
+/// [`ContractError::Shape`] if XML can't carry the content.
+pub(crate) fn model_of_description(namespace: &str, local: &str, schema: &Value) -> Result<Model, ContractError> {
+    let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
+    Derivation::new(&definitions, namespace).model(local, local, schema)
+}
+
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> (Value, Map<String, Value>) {
     let mut generator = settings.into_generator();
     let schema = generator.subschema_for::<T>().to_value();

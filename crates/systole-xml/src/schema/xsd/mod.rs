@@ -5,10 +5,8 @@ mod namesake;
 mod pitfalls;
 mod structure;
 
-use std::sync::Arc;
-
 use super::contract::{ContractError, DocumentProblem};
-use super::engine::{self, Components, Grammar};
+use super::engine::{self, Components};
 use super::example::{Measure, Sizes, too_many};
 use super::payload_schema::{ExampleRoom, PayloadSchema};
 use super::shorten::quoted;
@@ -155,10 +153,4 @@ pub(super) fn compile<'r, 'a>(
     reader: &'r Reader<'a>,
 ) -> Result<Components<'r, 'a>, ContractError> {
     engine::compile(reader).map_err(|wrong| documents.wrong(wrong))
-}
-
-/// The grammar of a document that refers to no other.
-pub(super) fn grammar_of(document: &str) -> Result<Arc<Grammar>, ContractError> {
-    let documents = self::documents(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
-    Ok(compile(&documents, &Reader::new(&documents))?.into_grammar())
 }

@@ -1,6 +1,6 @@
-//! The components of a schema in the form that examples, prompts and repair need. They are the components that the
-//! automata are made of, so they agree with validation; only documentation, and facets as their author wrote them, come
-//! from the schema documents.
+//! The components of a schema in the form that examples, prompts, JSON Schemas and repair need. They are the components
+//! that the automata are made of, so they agree with validation; only documentation, and facets as their author wrote
+//! them, come from the schema documents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,9 +18,10 @@ use crate::schema::engine::grammar::{
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
 use crate::schema::pattern::Pattern;
-use crate::schema::simple::Builtin;
+use crate::schema::simple::{Builtin, SimpleType};
 use crate::schema::source::Place;
 use crate::schema::source::read::Reader;
+use crate::schema::source::tree::NodeId;
 use crate::vocab::QName;
 
 /// The components of a schema that remain once its grammar is compiled.
@@ -89,6 +90,18 @@ impl<'r, 'a> Components<'r, 'a> {
     /// The grammar that was compiled from the components.
     pub(in crate::schema) fn grammar(&self) -> &Arc<Grammar> {
         &self.grammar
+    }
+
+    /// The simple types that elements of the first document define.
+    pub(in crate::schema) fn simple_types(&self) -> HashMap<NodeId, SimpleType> {
+        let own =
+            self.types.iter().zip(&self.grammar.types).filter_map(|(kept, ty)| match (&kept.place, &ty.content) {
+                (Some(place), Compiled::Simple(simple)) if kept.is_simple && place.document == 0 => {
+                    Some((place.node, simple.clone()))
+                }
+                _ => None,
+            });
+        own.collect()
     }
 
     /// Drops the components and keeps the grammar.

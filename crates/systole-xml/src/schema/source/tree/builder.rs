@@ -6,6 +6,7 @@ use std::ops::Range;
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
+use super::written::Part;
 use super::{Attribute, Declaration, Element, NOWHERE, NodeId, Span, Text, Tree, index, place};
 use crate::ladder::scan::declared_prefix;
 
@@ -31,11 +32,11 @@ impl<'t> Builder<'t> {
             let event = reader.read_event().ok()?;
             let end = usize::try_from(reader.buffer_position()).ok()?;
             match event {
-                Event::Start(tag) => {
-                    let id = self.element(&tag, start..end);
-                    self.open.push((id, NOWHERE));
+                Event::Start(tag) => self.read_tag(&tag, start..end),
+                Event::Empty(tag) => {
+                    self.read_tag(&tag, start..end);
+                    self.close(end)?;
                 }
-                Event::Empty(tag) => drop(self.element(&tag, start..end)),
                 Event::End(_) => self.close(end)?,
                 Event::Text(text) => self.text(text.xml10_content()),
                 Event::CData(text) => self.text(text.xml10_content()),
@@ -49,8 +50,40 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn element(&mut self, tag: &BytesStart, span: Range<usize>) -> NodeId {
-        let name = tag.name().into_inner();
+    /// Adds the elements of a document that was written with its parts.
+    pub(super) fn place(mut self, parts: &[Part]) -> Option<()> {
+        let document = self.tree.document.clone();
+        for part in parts {
+            match part {
+                Part::Start { tag, name, attributes } => {
+                    let start = tag.start + "<".len();
+                    let attributes =
+                        attributes.iter().map(|(name, value)| (&document[name.clone()], value.of(&document)));
+                    self.element(&document[start..start + name], tag.clone(), attributes);
+                }
+                Part::Text(text) => self.text(text.of(&document)),
+                Part::End(end) => self.close(*end)?,
+            }
+        }
+        Some(())
+    }
+
+    fn read_tag(&mut self, tag: &BytesStart, span: Range<usize>) {
+        let mut attributes = tag.attributes();
+        let attributes = attributes.with_checks(false).flatten().map(|attribute| {
+            let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0).unwrap_or_default();
+            (attribute.key.into_inner(), value)
+        });
+        self.element(tag.name().into_inner(), span, attributes);
+    }
+
+    /// Starts an element.
+    fn element<'v>(
+        &mut self,
+        name: &str,
+        span: Range<usize>,
+        attributes: impl Iterator<Item = (&'v str, Cow<'v, str>)>,
+    ) {
         let id = self.tree.elements.len();
         self.tree.elements.push(Element {
             tag: place(span.start),
@@ -65,9 +98,7 @@ impl<'t> Builder<'t> {
             declarations: place(self.tree.declarations.len()),
             text: NOWHERE,
         });
-        for attribute in tag.attributes().with_checks(false).flatten() {
-            let name = attribute.key.into_inner();
-            let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0).unwrap_or_default();
+        for (name, value) in attributes {
             match declared_prefix(name) {
                 Some(prefix) => {
                     let prefix = self.span(prefix.into());
@@ -81,7 +112,7 @@ impl<'t> Builder<'t> {
         }
         let prefix = self.tree.elements[id].names(&self.tree.document).0;
         self.tree.elements[id].namespace = self.tree.declaration(id, prefix);
-        id
+        self.open.push((id, NOWHERE));
     }
 
     /// Ends the element that started last.
