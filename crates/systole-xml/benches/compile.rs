@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-use systole_xml::schema::{XsdDocument, oracle};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use systole_xml::schema::{Payload, XsdDocument, oracle};
 
 #[global_allocator]
 static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
@@ -29,6 +31,75 @@ impl fmt::Display for Document {
     }
 }
 
+/// A sum of two numbers.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Add {
+    /// Left operand.
+    a: i64,
+    /// Right operand.
+    b: i64,
+}
+
+/// An order of goods.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Order {
+    #[serde(rename = "@customer")]
+    customer: u32,
+    /// The place of delivery.
+    #[schemars(length(min = 1, max = 80))]
+    street: String,
+    #[schemars(regex(pattern = "^[A-Z]{2}-[0-9]{5}$"))]
+    code: String,
+    note: Option<String>,
+    #[serde(default)]
+    line: Vec<Line>,
+    #[serde(rename = "$value")]
+    way: Way,
+}
+
+/// A line of an order.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Line {
+    #[serde(rename = "@cents")]
+    #[schemars(range(min = 1, max = 100_000))]
+    cents: u32,
+    #[serde(rename = "@unit")]
+    unit: Unit,
+    #[serde(rename = "$text")]
+    article: String,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Unit {
+    Piece,
+    Kilogram,
+    Litre,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    /// At the counter.
+    Fetched,
+    Courier {
+        name: String,
+        #[schemars(range(min = 0.0, max = 24.0))]
+        hours: f64,
+    },
+    Post(String),
+}
+
+impl Payload for Add {
+    const NAMESPACE: &'static str = "urn:example:compile:v1";
+    const ROOT: &'static str = "add";
+}
+
+impl Payload for Order {
+    const NAMESPACE: &'static str = "urn:example:compile:v1";
+    const ROOT: &'static str = "order";
+}
+
 fn main() {
     divan::main();
 }
@@ -42,4 +113,16 @@ fn engine(bencher: divan::Bencher<'_, '_>, document: &Document) {
 #[divan::bench(name = "libxml2", args = DOCUMENTS)]
 fn libxml(bencher: divan::Bencher<'_, '_>, document: &Document) {
     bencher.bench_local(|| oracle::compile_by_libxml(document.text).expect("it is a schema"));
+}
+
+#[divan::bench(name = "type", types = [Add, Order])]
+fn derived<T: Payload>(bencher: divan::Bencher<'_, '_>) {
+    bencher.bench_local(|| oracle::contract::<T>().expect("XML can carry it"));
+}
+
+#[divan::bench(name = "document", types = [Add, Order])]
+fn read<T: Payload>(bencher: divan::Bencher<'_, '_>) {
+    let schema = oracle::contract::<T>().expect("XML can carry it");
+    let document = XsdDocument { name: String::new(), text: schema.document().to_owned() };
+    bencher.bench_local(|| oracle::compile_by_engine(&document).expect("the engine understands it"));
 }
