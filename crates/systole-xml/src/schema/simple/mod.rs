@@ -261,6 +261,18 @@ impl SimpleType {
         self.definition.space.normalize(text)
     }
 
+    /// The least and the greatest length that facets allow.
+    pub(in crate::schema) fn lengths(&self) -> [Option<usize>; 2] {
+        let facets = &self.definition.facets;
+        [facets.length.or(facets.min_length), facets.length.or(facets.max_length)]
+    }
+
+    /// The least and the greatest value that facets allow: each as written, and whether it is excluded itself.
+    pub(in crate::schema) fn bounds(&self) -> [Option<(&str, bool)>; 2] {
+        let facets = &self.definition.facets;
+        [&facets.least, &facets.most].map(|bound| bound.as_ref().map(|bound| (&*bound.written, !bound.inclusive)))
+    }
+
     /// Reports whether a facet limits the number of digits.
     pub(in crate::schema) fn has_digits(&self) -> bool {
         let facets = &self.definition.facets;

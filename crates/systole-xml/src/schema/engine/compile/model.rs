@@ -1,11 +1,13 @@
 //! The components of a schema in the form that examples, prompts, JSON Schemas and repair need. They are the components
-//! that the automata are made of, so they agree with validation; only documentation, and facets as their author wrote
-//! them, come from the schema documents.
+//! that the automata are made of, so they agree with validation; only documentation, and patterns and enumerated values
+//! as their author wrote them, come from the schema documents.
+
+mod facets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashSet, HashSetExt};
+use foldhash::HashMap;
 
 use super::concrete::Concrete;
 use super::constraint_words::constraint_words;
@@ -16,8 +18,7 @@ use crate::schema::engine::grammar::{
     AttributeUse, Attributes, Content as Compiled, ElementId, Grammar, Name, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
-use crate::schema::pattern::Pattern;
+use crate::schema::model::{self, Beside, Complex, Content, Model, Type};
 use crate::schema::simple::{Builtin, SimpleType};
 use crate::schema::source::Place;
 use crate::schema::source::read::Reader;
@@ -265,88 +266,6 @@ impl Projection<'_, '_, '_> {
         Some((name.map(str::to_owned), doc))
     }
 
-    fn simple(&mut self, id: TypeId) -> Option<Simple> {
-        let mut facets = Facets::default();
-        let variety = self.variety(id, &mut facets)?;
-        facets.patterns.reverse();
-        let (name, doc) = self.title(id)?;
-        let definition = match &self.components.grammar.types[id.index()].content {
-            Compiled::Simple(simple) => Some(simple.clone()),
-            Compiled::Empty | Compiled::Sequence { .. } | Compiled::All { .. } => None,
-        };
-        Some(Simple { name, doc, variety, facets, definition })
-    }
-
-    /// The variety of a simple type after all its restrictions. Adds their facets, the innermost restriction last.
-    fn variety(&mut self, mut id: TypeId, facets: &mut Facets) -> Option<Variety> {
-        let components = self.components;
-        loop {
-            self.spend(1)?;
-            match &components.types[id.index()].made {
-                Made::Parts => return None,
-                Made::Builtin(builtin) => return Some(Variety::Atomic(builtin)),
-                Made::Restriction(place) => {
-                    self.facets(facets, place)?;
-                    id = components.grammar.types[id.index()].base?;
-                }
-                Made::List(item) => return Some(Variety::List(self.refer(*item)?)),
-                Made::Union(members) => {
-                    // A duplicate member has no effect.
-                    let mut seen = HashSet::new();
-                    let members = members.iter().filter(|member| seen.insert(**member));
-                    return Some(Variety::Union(members.map(|member| self.refer(*member)).collect::<Option<_>>()?));
-                }
-            }
-        }
-    }
-
-    /// Adds the facets of a restriction. The facets of restrictions derived from it must be added before.
-    fn facets(&mut self, facets: &mut Facets, restriction: &Place) -> Option<()> {
-        let tree = &self.components.reader.document(restriction).tree;
-        let (mut patterns, mut values) = (Vec::new(), Vec::new());
-        let is_enumerated = !facets.values.is_empty();
-        // Spends for all of them before any is kept, so that too many never take memory.
-        self.spend(tree.parts(restriction.node).count())?;
-        for node in tree.parts(restriction.node) {
-            let each = if tree.node(node).local == "pattern" { PATTERN } else { VALUE };
-            self.spend_on_text(tree.untrimmed(node, "value").unwrap_or_default(), each)?;
-        }
-        for node in tree.parts(restriction.node) {
-            let Some(value) = tree.untrimmed(node, "value") else { continue };
-            let bound = |exclusive| Bound { value: value.trim().to_owned(), exclusive };
-            let number = || value.trim().parse().ok();
-            match tree.node(node).local {
-                "length" => {
-                    facets.min_length = facets.min_length.or_else(number);
-                    facets.max_length = facets.max_length.or_else(number);
-                }
-                "minLength" => facets.min_length = facets.min_length.or_else(number),
-                "maxLength" => facets.max_length = facets.max_length.or_else(number),
-                "minInclusive" => drop(facets.min.get_or_insert_with(|| bound(false))),
-                "minExclusive" => drop(facets.min.get_or_insert_with(|| bound(true))),
-                "maxInclusive" => drop(facets.max.get_or_insert_with(|| bound(false))),
-                "maxExclusive" => drop(facets.max.get_or_insert_with(|| bound(true))),
-                "pattern" => patterns.push(value),
-                "enumeration" if !is_enumerated => {
-                    let doc = tree.documentation(node);
-                    self.spend_on_text(&doc, DOC)?;
-                    let prefix = value.split_once(':').map_or("", |(prefix, _)| prefix.trim());
-                    let namespace = Some(tree.bound(node, prefix)).filter(|name| !name.is_empty()).cloned();
-                    values.push(Enumerator { value: value.to_owned(), namespace, doc });
-                }
-                _ => {}
-            }
-        }
-        // The patterns of one restriction are alternatives.
-        if !patterns.is_empty() {
-            facets.patterns.push(Pattern::from_xsd(&patterns));
-        }
-        if !is_enumerated {
-            facets.values = values;
-        }
-        Some(())
-    }
-
     fn complex(&mut self, id: TypeId) -> Option<Complex> {
         let components = self.components;
         let kept = &components.types[id.index()];
@@ -369,27 +288,6 @@ impl Projection<'_, '_, '_> {
         };
         let (name, doc) = self.title(id)?;
         Some(Complex { name, doc, attributes, any_attributes, content, beside })
-    }
-
-    /// The type of the text content of a complex type.
-    fn text(&mut self, kept: &Kept) -> Option<model::TypeId> {
-        let text = kept.text?;
-        let mut narrowed = kept.narrowed.as_ref();
-        if narrowed.is_none() {
-            return self.refer(text);
-        }
-        let mut facets = Facets::default();
-        while let Some(Narrowed { at, before }) = narrowed.map(|narrowed| &**narrowed) {
-            self.facets(&mut facets, at)?;
-            narrowed = before.as_ref();
-        }
-        let variety = self.variety(text, &mut facets)?;
-        facets.patterns.reverse();
-        let definition = match &kept.content {
-            DraftContent::Simple(simple) => Some(simple.clone()),
-            DraftContent::Empty | DraftContent::Children { .. } => None,
-        };
-        self.add(Type::Simple(Simple { name: None, doc: String::new(), variety, facets, definition }))
     }
 
     fn attribute(&mut self, used: &AttributeUse) -> Option<model::Attribute> {
