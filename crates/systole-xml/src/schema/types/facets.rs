@@ -32,7 +32,7 @@ impl<'a> Derivation<'a> {
         }
         let enumerator = |v: &Variant| Enumerator { value: v.name.to_owned(), namespace: None, doc: v.doc.to_owned() };
         let facets = Facets { values: variants.iter().map(enumerator).collect(), ..Facets::default() };
-        Ok(self.named(view, Builtin::named("string"), facets))
+        Ok(self.named(view, Builtin::STRING, facets))
     }
 
     /// A type that is named like the Rust type, unless its place adds rules to it.
@@ -57,38 +57,43 @@ impl<'a> Derivation<'a> {
 fn base(view: &View, ty: &str) -> Result<(&'static Builtin, Vec<Pattern>), TypeShape> {
     const BYTE: &str = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
     let format = view.get("format").and_then(Value::as_str);
-    let (name, pattern) = match (ty, format) {
-        ("boolean", _) => ("boolean", None),
-        ("integer", Some("int8")) => ("byte", None),
-        ("integer", Some("int16")) => ("short", None),
-        ("integer", Some("int32")) => ("int", None),
-        ("integer", Some("uint8")) => ("unsignedByte", None),
-        ("integer", Some("uint16")) => ("unsignedShort", None),
-        ("integer", Some("uint32")) => ("unsignedInt", None),
-        ("integer", Some("uint64")) => ("unsignedLong", None),
-        ("integer", Some("int")) => (if isize::BITS == 64 { "long" } else { "int" }, None),
-        ("integer", Some("uint")) => (if usize::BITS == 64 { "unsignedLong" } else { "unsignedInt" }, None),
-        ("integer", Some("int128" | "uint128")) => return Err(TypeShape::WideInteger),
-        ("integer", _) => ("long", None),
-        ("number", Some("float")) => ("float", None),
-        ("number", _) => ("double", None),
-        ("string", None) => ("string", None),
-        // A pattern of the author says more than the name of a format.
-        ("string", Some(_)) if view.get("pattern").is_some() => ("string", None),
-        ("string", Some("uuid")) => {
-            ("string", Some("^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$".to_owned()))
+    let (builtin, pattern) = match (ty, format) {
+        ("boolean", _) => (Builtin::BOOLEAN, None),
+        ("integer", Some("int8")) => (Builtin::BYTE, None),
+        ("integer", Some("int16")) => (Builtin::SHORT, None),
+        ("integer", Some("int32")) => (Builtin::INT, None),
+        ("integer", Some("uint8")) => (Builtin::UNSIGNED_BYTE, None),
+        ("integer", Some("uint16")) => (Builtin::UNSIGNED_SHORT, None),
+        ("integer", Some("uint32")) => (Builtin::UNSIGNED_INT, None),
+        ("integer", Some("uint64")) => (Builtin::UNSIGNED_LONG, None),
+        ("integer", Some("int")) => (if isize::BITS == 64 { Builtin::LONG } else { Builtin::INT }, None),
+        ("integer", Some("uint")) => {
+            (if usize::BITS == 64 { Builtin::UNSIGNED_LONG } else { Builtin::UNSIGNED_INT }, None)
         }
-        ("string", Some("ipv4")) => ("string", Some(format!("^({BYTE}\\.){{3}}{BYTE}$"))),
-        ("string", Some("date")) => ("date", Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}$".to_owned())),
+        ("integer", Some("int128" | "uint128")) => return Err(TypeShape::WideInteger),
+        ("integer", _) => (Builtin::LONG, None),
+        ("number", Some("float")) => (Builtin::FLOAT, None),
+        ("number", _) => (Builtin::DOUBLE, None),
+        ("string", None) => (Builtin::STRING, None),
+        // A pattern of the author says more than the name of a format.
+        ("string", Some(_)) if view.get("pattern").is_some() => (Builtin::STRING, None),
+        ("string", Some("uuid")) => {
+            (Builtin::STRING, Some("^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$".to_owned()))
+        }
+        ("string", Some("ipv4")) => (Builtin::STRING, Some(format!("^({BYTE}\\.){{3}}{BYTE}$"))),
+        ("string", Some("date")) => (Builtin::DATE, Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}$".to_owned())),
         ("string", Some("date-time")) => {
             let zone = "(Z|[+-][0-9]{2}:[0-9]{2})";
-            ("dateTime", Some(format!("^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9:]{{8}}(\\.[0-9]{{1,9}})?{zone}$")))
+            (
+                Builtin::DATE_TIME,
+                Some(format!("^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9:]{{8}}(\\.[0-9]{{1,9}})?{zone}$")),
+            )
         }
         ("string", Some(format)) => return Err(TypeShape::Format(format.to_owned())),
         _ => return Err(TypeShape::Anything),
     };
     let patterns = pattern.iter().filter_map(|pattern| Pattern::from_rust(pattern).ok()).collect();
-    Ok((Builtin::named(name), patterns))
+    Ok((builtin, patterns))
 }
 
 fn facets(view: &View, base: &Builtin, mut patterns: Vec<Pattern>) -> Result<Facets, TypeShape> {
