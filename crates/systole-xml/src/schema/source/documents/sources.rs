@@ -55,9 +55,9 @@ impl Documents {
             let location = self.location(&link.to, &format!("{index}.{}", link.node), wrappers);
             links.push((link.node, Some(location)));
         }
-        for (_, by, node) in &self.missing {
+        for (_, _, node) in self.missing.iter().filter(|(_, by, _)| *by == index) {
             let imports = document.tree.node(*node).local == "import";
-            links.extend((*by == index).then(|| (*node, (!imports).then(|| ABSENT.to_owned()))));
+            links.push((*node, (!imports).then(|| ABSENT.to_owned())));
         }
         links.sort_unstable_by_key(|(node, _)| *node);
         for (node, location) in links.into_iter().rev() {
