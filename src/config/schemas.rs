@@ -123,13 +123,7 @@ fn report(reader: &mut Reader, listed: &[Listed], error: ContractError) {
     let Some(file) = listed.iter().find(|file| file.document.name == *document) else {
         return reader.report(Mistake::Schema(error), Span { start: 0, end: 0 });
     };
-    match at {
-        Some(at) => note(reader, file, *at, Mistake::Document { problem: problem.clone() }),
-        None => {
-            let by = file.by.span;
-            reader.report(Mistake::Schema(error), by);
-        }
-    }
+    note(reader, file, *at, Mistake::Document { problem: problem.clone() });
 }
 
 /// Reports a pitfall in a schema file.

@@ -49,13 +49,16 @@ pub enum ContractError {
         /// The payload.
         payload: QName,
     },
+    /// A set of documents that is empty.
+    #[error("no schema document is given: pass one that declares an element")]
+    NoDocument,
     /// A document that can't be compiled as an XML Schema.
-    #[error("{document}{}: {problem}", Line(*at))]
+    #[error("{document}:{at}: {problem}")]
     Document {
         /// The name of the document.
         document: String,
-        /// The place in the document. The column is 1 if only the line is known.
-        at: Option<Position>,
+        /// The place in the document.
+        at: Position,
         /// The problem, with its correction.
         problem: DocumentProblem,
     },
@@ -329,16 +332,5 @@ impl DocumentProblem {
     /// The problem of a document without an element.
     pub(super) fn no_element() -> Self {
         Self::NotASchema("but there is no element".to_owned())
-    }
-}
-
-struct Line(Option<Position>);
-
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(at) => write!(f, ":{at}"),
-            None => Ok(()),
-        }
     }
 }

@@ -21,6 +21,9 @@ pub struct Position {
 }
 
 impl Position {
+    /// The start of a text.
+    pub const START: Self = Self { line: 1, column: 1 };
+
     /// The place of the byte at `offset` of `input`; offsets past the end mean the end.
     pub fn of(input: &[u8], offset: usize) -> Self {
         let before = &input[..offset.min(input.len())];

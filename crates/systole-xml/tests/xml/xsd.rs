@@ -364,14 +364,20 @@ fn bad_documents_are_refused_at_their_place() {
         refused(&[("a.xsd", "<xs:schema".to_owned())]),
         refused(&[("a.xsd", String::new())]),
         refused(&[("a.xsd", "<schema/>".to_owned())]),
-        refused(&[("a.xsd", format!("{HEAD}/>"))]),
+        refused(&[("a.xsd", format!("<!-- none -->\n {HEAD}/>"))]),
         refused(&[("a.xsd", format!("{HEAD}>\n  <xs:include schemaLocation=\"/etc/b.xsd\"/></xs:schema>"))]),
         refused(&[("a.xsd", format!("{HEAD}>\n<xs:element name=\"r\" type=\"nothing\"/></xs:schema>"))]),
         refused(&[
             ("a.xsd", format!("{HEAD}><xs:include schemaLocation=\"b.xsd\"/></xs:schema>")),
             ("b.xsd", format!("{HEAD}>\n\n<xs:element name=\"r\"><xs:complexTyp/></xs:element></xs:schema>")),
         ]),
-        refused(&[("a.xsd", format!("{HEAD}/>")), ("a.xsd", format!("{HEAD}> </xs:schema>"))]),
+        refused(&[("a.xsd", format!("{HEAD}/>")), ("a.xsd", format!("\n  {HEAD}> </xs:schema>"))]),
+        refused(&[("a.xsd", format!("{HEAD}/>")), ("a.xsd", "\n<xs:schema".to_owned())]),
+        refused(&[("a.xsd", format!("{HEAD}>\n{}</xs:schema>", "<xs:element/>\n".repeat(400_000)))]),
+        refused(&[("a.xsd", format!("{HEAD}>\n{}</xs:schema>", "<xs:element/>\n".repeat(40_000)))]),
+        refused(&[("a.xsd", format!("{HEAD}>\n<!--{}--></xs:schema>", "\n".repeat(9 << 20)))]),
+        PayloadSchema::from_xsd_set(&vec![document("a.xsd", ""); 513]).unwrap_err().to_string(),
+        PayloadSchema::from_xsd_set(&[]).unwrap_err().to_string(),
         refused(&[("a.xsd", format!("{HEAD}>\n{counted}<xs:element name=\"r\" type=\"t\"/></xs:schema>"))]),
         refused(&[("a.xsd", format!("{HEAD}>\n {many}<xs:element name=\"r\" type=\"t\"/></xs:schema>"))]),
     ];
@@ -379,7 +385,7 @@ fn bad_documents_are_refused_at_their_place() {
     let missing =
         format!("{HEAD}>\n  <xs:import namespace=\"urn:x\" schemaLocation=\"http://localhost:1/b.xsd\"/></xs:schema>");
     let error = PayloadSchema::from_xsd("a.xsd", &missing).unwrap_err();
-    let at = Some(Position { line: 2, column: 3 });
+    let at = Position { line: 2, column: 3 };
     let problem = DocumentProblem::Missing("http://localhost:1/b.xsd".into());
     assert_eq!(error, ContractError::Document { document: "a.xsd".into(), at, problem });
 }

@@ -90,7 +90,7 @@ impl Builtin {
     /// The type of the items of a list.
     pub(in crate::schema) fn item(&self) -> Option<&'static Self> {
         match self.made {
-            Made::ListOf(item) => Some(Self::named(item)),
+            Made::ListOf(item) => Some(in_table(item)),
             Made::Any | Made::Primitive(_) | Made::Narrowed(..) => None,
         }
     }

@@ -54,7 +54,7 @@ const LIMITS: XmlLimits = XmlLimits {
 };
 
 /// The places where a document is no schema, each with the rule.
-type Flaws = fn(&Canonical, &Tree) -> Vec<(Option<Position>, String)>;
+type Flaws = fn(&Canonical, &Tree) -> Vec<(Position, String)>;
 
 /// A set of schema documents with their links resolved.
 pub(in crate::schema) struct Documents {
@@ -109,85 +109,53 @@ impl Documents {
     /// # Errors
     /// At least one error: those of each document by itself, or the first one in the links.
     pub(in crate::schema) fn read(given: &[XsdDocument], flaws: Flaws) -> Result<Self, Vec<ContractError>> {
-        /// The greatest number of documents: each payload has a digest of all that its document leads to.
-        const DOCUMENTS: usize = 512;
-        /// The number of errors after which no further document is read.
-        const ERRORS: usize = 10;
-        let mut documents: Vec<Document> = Vec::new();
-        let mut errors = Vec::new();
-        if let Some(document) = given.get(DOCUMENTS) {
-            let rule = format!("the schema has more than {DOCUMENTS} documents: list those that payloads need");
-            return Err(vec![document_error(&document.name, None, DocumentProblem::Rule(rule))]);
-        }
-        let mut left = ELEMENTS;
-        let (mut room, mut expansions) = (BYTES, ENTITIES);
-        for XsdDocument { name, text } in given {
-            if errors.len() >= ERRORS {
-                break;
-            }
-            match documents.iter().find(|known| known.name == *name) {
-                Some(known) if *known.given == **text => {}
-                Some(_) => errors.push(document_error(name, None, DocumentProblem::Twice)),
-                None => match Document::new(name, text, room.min(text.len() + expansions)) {
-                    Ok((document, canonical)) => {
-                        let bytes = document.tree.document().len();
-                        room -= bytes.min(room);
-                        expansions -= bytes.saturating_sub(text.len()).min(expansions);
-                        let own = document.tree.outside_annotations().count();
-                        if own > left
-                            && let Some(node) = document.tree.outside_annotations().nth(left)
-                        {
-                            let rule = format!(
-                                "the schema has more than {ELEMENTS} elements in all of its documents, annotations \
-                                 left out: remove declarations that no payload needs"
-                            );
-                            let at = Some(document.position(node));
-                            return Err(vec![document_error(name, at, DocumentProblem::Rule(rule))]);
-                        }
-                        left -= own;
-                        let flaws = flaws(&canonical, &document.tree).into_iter();
-                        errors.extend(flaws.map(|(at, rule)| document_error(name, at, DocumentProblem::Rule(rule))));
-                        documents.push(document);
-                    }
-                    Err(error) => errors.push(error),
-                },
-            }
-        }
-        if errors.is_empty() { Self::with_well_known(documents).map_err(|error| vec![error]) } else { Err(errors) }
+        let (set, wrong) = Self::with_well_known(Document::read(given, flaws)?);
+        wrong.map_or(Ok(set), |error| Err(vec![error]))
+    }
+
+    /// Reads the documents of a set for another judge: neither their structure nor their links are judged.
+    ///
+    /// # Errors
+    /// Those of documents that are no schema documents, or exceed the limits.
+    #[cfg(feature = "libxml")]
+    pub(in crate::schema) fn unjudged(given: &[XsdDocument]) -> Result<Self, Vec<ContractError>> {
+        Ok(Self::with_well_known(Document::read(given, |_, _| Vec::new())?).0)
     }
 
     /// The schema of schemas, which judges the structure of all others.
     pub(in crate::schema) fn of_structure(text: &str) -> Self {
         let document = Document::new("schema.xsd", text, BYTES);
-        document
-            .and_then(|(document, _)| Self::with_well_known(vec![document]))
-            .expect("the schema of schemas is well-formed")
+        Self::with_well_known(vec![document.expect("the schema of schemas is well-formed").0]).0
     }
 
-    fn with_well_known(mut documents: Vec<Document>) -> Result<Self, ContractError> {
+    /// Adds the built-in documents that others import, and links all.
+    fn with_well_known(mut documents: Vec<Document>) -> (Self, Option<ContractError>) {
         let given = documents.len();
         for (namespace, name, text) in WELL_KNOWN {
             let is_needed = namespace == ns::XML || documents.iter().any(|document| document.imports(namespace));
             if is_needed && documents.iter().all(|document| document.target != namespace) {
-                documents.push(Document::new(name, text, BYTES)?.0);
+                let built_in = Document::new(name, text, BYTES).expect("built-in documents are well-formed");
+                documents.push(built_in.0);
             }
         }
         Self::linked(documents, given)
     }
 
-    /// Links documents, of which the first were given.
-    fn linked(documents: Vec<Document>, given: usize) -> Result<Self, ContractError> {
+    /// Resolves the links of documents, of which the first were given. The first error in them comes beside the set, which
+    /// has the wrong links, too.
+    fn linked(documents: Vec<Document>, given: usize) -> (Self, Option<ContractError>) {
         let locations = Locations::of(&documents);
         let mut by_digest: Vec<usize> = (0..documents.len()).collect();
         by_digest.sort_unstable_by_key(|index| documents[*index].digest);
         let mut set = Self { documents, given, missing: Vec::new(), reach: Reach::default(), by_digest };
+        let mut wrong = None;
         for index in 0..set.documents.len() {
-            let (links, missing) = set.links(index, &locations)?;
+            let (links, missing) = set.links(index, &locations, &mut wrong);
             set.documents[index].links = links;
             set.missing.extend(missing.into_iter().map(|(location, node)| (location, index, node)));
         }
         set.reach = Reach::of(&set.documents);
-        Ok(set)
+        (set, wrong)
     }
 
     /// Tells for each document whether an `xs:redefine` leads to it, directly or by documents that are included or
@@ -259,33 +227,33 @@ impl Documents {
             ));
         }
         let problem = DocumentProblem::Rule(rule);
-        match wrong.at {
-            Some(place) => {
-                let document = &self.documents[place.document];
-                let position = match wrong.attribute {
-                    Some(attribute) => document.position_of_attribute(place.node, attribute),
-                    None => document.position(place.node),
-                };
-                document_error(&document.name, Some(position), problem)
-            }
-            None => document_error(self.documents.first().map_or("", |document| &document.name), None, problem),
-        }
+        // A rule without a place is one of the whole schema: its first document stands for it.
+        let (document, node) = wrong.at.map_or((0, 0), |place| (place.document, place.node));
+        let document = &self.documents[document];
+        let at = match wrong.attribute {
+            Some(attribute) => document.position_of_attribute(node, attribute),
+            None => document.position(node),
+        };
+        document_error(&document.name, at, problem)
     }
 
     /// The error of a problem at a place.
     pub(in crate::schema) fn problem(&self, place: &Place, problem: DocumentProblem) -> ContractError {
         let document = &self.documents[place.document];
-        document_error(&document.name, Some(document.position(place.node)), problem)
+        document_error(&document.name, document.position(place.node), problem)
     }
 
+    /// The error of a set that declares no payload.
     pub(in crate::schema) fn no_element(&self) -> ContractError {
         if let Some((location, document, node)) = self.missing.first() {
             let document = &self.documents[*document];
             let problem = DocumentProblem::Missing(location.clone());
-            return document_error(&document.name, Some(document.position(*node)), problem);
+            return document_error(&document.name, document.position(*node), problem);
         }
-        let name = self.documents.first().map_or("", |document| &document.name);
-        document_error(name, None, DocumentProblem::NoElement)
+        match self.documents[..self.given].first() {
+            Some(first) => document_error(&first.name, first.position(0), DocumentProblem::NoElement),
+            None => ContractError::NoDocument,
+        }
     }
 
     /// Tells of each document whether the roots or their links lead to it.
@@ -295,8 +263,13 @@ impl Documents {
         reached
     }
 
-    /// The links of a document, and the locations without a document.
-    fn links(&self, index: usize, locations: &Locations) -> Result<(Vec<Link>, Vec<Absent>), ContractError> {
+    /// The links of a document, and the locations without a document. `wrong` keeps the first error in them.
+    fn links(
+        &self,
+        index: usize,
+        locations: &Locations,
+        wrong: &mut Option<ContractError>,
+    ) -> (Vec<Link>, Vec<Absent>) {
         let document = &self.documents[index];
         let tree = &document.tree;
         let (mut links, mut missing) = (Vec::new(), Vec::new());
@@ -314,30 +287,30 @@ impl Documents {
                 Some(all) if import => all.clone(),
                 _ => by_location().into_iter().collect(),
             };
-            self.check_link(index, node, import, &to)?;
-            let is_repeated = import && !imported.insert(namespace);
-            match (location, to.is_empty()) {
-                // A document may be missing if nothing refers to its components (sections 4.2.1 to 4.2.3).
-                (location, true) if import || !self.redefines(index, node) => {
-                    missing.extend(location.map(|location| (location.to_owned(), node)));
-                }
-                (_, true) => {
-                    let problem = DocumentProblem::Missing(location.unwrap_or_default().to_owned());
-                    return Err(document_error(&document.name, Some(document.position(node)), problem));
-                }
-                (_, false) => links.push(Link { node, import, is_repeated, to }),
+            if let Err(error) = self.check_link(index, node, import, &to) {
+                wrong.get_or_insert(error);
             }
+            let is_repeated = import && !imported.insert(namespace);
+            if !to.is_empty() {
+                links.push(Link { node, import, is_repeated, to });
+                continue;
+            }
+            // A document may be missing if nothing refers to its components (sections 4.2.1 to 4.2.3).
+            if !import && self.redefines(index, node) {
+                let problem = DocumentProblem::Missing(location.unwrap_or_default().to_owned());
+                wrong.get_or_insert(document_error(&document.name, document.position(node), problem));
+            }
+            missing.extend(location.map(|location| (location.to_owned(), node)));
         }
-        Ok((links, missing))
+        (links, missing)
     }
 
     /// Checks the namespaces of documents that are included, redefined or imported (src-include, src-import).
     fn check_link(&self, index: usize, node: NodeId, import: bool, to: &[usize]) -> Result<(), ContractError> {
         let document = &self.documents[index];
         let namespace = document.tree.get(node, "namespace");
-        let wrong = |rule: String| {
-            Err(document_error(&document.name, Some(document.position(node)), DocumentProblem::Rule(rule)))
-        };
+        let wrong =
+            |rule: String| Err(document_error(&document.name, document.position(node), DocumentProblem::Rule(rule)));
         if import && namespace.unwrap_or_default() == document.target {
             return wrong(match namespace {
                 Some(_) => "a document imports other namespaces than its own: write xs:include".to_owned(),
@@ -371,33 +344,87 @@ impl Documents {
 }
 
 impl Document {
+    /// Reads documents, each by itself. `flaws` judges their structure.
+    ///
+    /// # Errors
+    /// At least one error.
+    fn read(given: &[XsdDocument], flaws: Flaws) -> Result<Vec<Self>, Vec<ContractError>> {
+        /// The greatest number of documents: each payload has a digest of all that its document leads to.
+        const DOCUMENTS: usize = 512;
+        /// The number of errors after which no further document is read.
+        const ERRORS: usize = 10;
+        let mut documents: Vec<Self> = Vec::new();
+        let mut errors = Vec::new();
+        if let Some(document) = given.get(DOCUMENTS) {
+            let rule = format!("the schema has more than {DOCUMENTS} documents: list those that payloads need");
+            return Err(vec![document_error(&document.name, Position::START, DocumentProblem::Rule(rule))]);
+        }
+        let mut left = ELEMENTS;
+        let (mut room, mut expansions) = (BYTES, ENTITIES);
+        for XsdDocument { name, text } in given {
+            if errors.len() >= ERRORS {
+                break;
+            }
+            let known = documents.iter().find(|known| known.name == *name);
+            if known.is_some_and(|known| *known.given == **text) {
+                continue;
+            }
+            match Self::new(name, text, room.min(text.len() + expansions)) {
+                Ok((document, _)) if known.is_some() => {
+                    errors.push(document_error(name, document.position(0), DocumentProblem::Twice));
+                }
+                Ok((document, canonical)) => {
+                    let bytes = document.tree.document().len();
+                    room -= bytes.min(room);
+                    expansions -= bytes.saturating_sub(text.len()).min(expansions);
+                    let own = document.tree.outside_annotations().count();
+                    if own > left
+                        && let Some(node) = document.tree.outside_annotations().nth(left)
+                    {
+                        let rule = format!(
+                            "the schema has more than {ELEMENTS} elements in all of its documents, annotations \
+                             left out: remove declarations that no payload needs"
+                        );
+                        let at = document.position(node);
+                        return Err(vec![document_error(name, at, DocumentProblem::Rule(rule))]);
+                    }
+                    left -= own;
+                    let flaws = flaws(&canonical, &document.tree).into_iter();
+                    errors.extend(flaws.map(|(at, rule)| document_error(name, at, DocumentProblem::Rule(rule))));
+                    documents.push(document);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() { Ok(documents) } else { Err(errors) }
+    }
+
     /// Parses a document of at most `room` bytes into its tree and its canonical form, without judging its structure.
     fn new(name: &str, given: &str, room: usize) -> Result<(Self, Canonical), ContractError> {
         let error = |at, problem| document_error(name, at, problem);
-        let too_large = || {
+        let too_large = |at| {
             let rule = format!(
                 "the documents of the schema have more than {BYTES} bytes or {TAGS} tags together, or entities that make more than {ENTITIES} bytes: remove documentation, or declarations that no payload needs"
             );
-            error(None, DocumentProblem::Rule(rule))
+            error(at, DocumentProblem::Rule(rule))
         };
         if given.len() > room {
-            return Err(too_large());
+            return Err(too_large(Position::of(given.as_bytes(), room)));
         }
-        let text = plain(given).map_err(|(at, problem)| {
-            error(Some(Position::of(given.as_bytes(), at)), DocumentProblem::Malformed(problem))
-        })?;
+        let text = plain(given)
+            .map_err(|(at, problem)| error(Position::of(given.as_bytes(), at), DocumentProblem::Malformed(problem)))?;
         let shared: Arc<str> = given.into();
         // Entities may have made it longer. Each element is kept, those in annotations, too.
-        if text.len() > room || memchr::memchr_iter(b'<', text.as_bytes()).count() > TAGS {
-            return Err(too_large());
+        let first_too_many = memchr::memchr_iter(b'<', text.as_bytes()).nth(TAGS);
+        if let Some(at) = first_too_many.or_else(|| (text.len() > room).then_some(room)) {
+            return Err(too_large(Position::of(text.as_bytes(), at)));
         }
         // Most documents have neither declaration nor DOCTYPE, so that both texts are one.
         let text = if *text == *given { shared.clone() } else { text.into() };
         let read = |text: Arc<str>| {
-            let canonical = canonicalize(&Bytes::from_owner(Shared(text.clone())), &LIMITS).map_err(|strict| {
-                error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string()))
-            })?;
-            let tree = Tree::parse(text).ok_or_else(|| error(None, DocumentProblem::no_element()))?;
+            let canonical = canonicalize(&Bytes::from_owner(Shared(text.clone())), &LIMITS)
+                .map_err(|strict| error(strict.position(), DocumentProblem::Malformed(strict.kind().to_string())))?;
+            let tree = Tree::parse(text).ok_or_else(|| error(Position::START, DocumentProblem::no_element()))?;
             Ok::<_, ContractError>((canonical, tree))
         };
         let (mut canonical, mut tree) = read(text)?;
@@ -412,7 +439,7 @@ impl Document {
             let declaration = attribute_offset(text, root.tag.start, &declaration);
             let at = declaration.filter(|_| root.local == "schema").unwrap_or(root.tag.start);
             return Err(error(
-                Some(Position::of(text, at)),
+                Position::of(text, at),
                 DocumentProblem::no_schema(root.namespace, (root.prefix, root.local)),
             ));
         }
@@ -428,7 +455,7 @@ impl Document {
             None => Ok(document),
             Some((node, attribute)) => {
                 let rule = format!("the {attribute} has more than {} bytes: choose a shorter one", LIMITS.name_bytes);
-                let at = Some(document.position_of_attribute(node, attribute));
+                let at = document.position_of_attribute(node, attribute);
                 Err(document_error(name, at, DocumentProblem::Rule(rule)))
             }
         }

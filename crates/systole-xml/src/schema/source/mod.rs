@@ -29,6 +29,6 @@ pub struct XsdDocument {
     pub text: String,
 }
 
-pub(super) fn document_error(document: &str, at: Option<Position>, problem: DocumentProblem) -> ContractError {
+pub(super) fn document_error(document: &str, at: Position, problem: DocumentProblem) -> ContractError {
     ContractError::Document { document: document.to_owned(), at, problem: problem.bounded() }
 }

@@ -22,7 +22,7 @@ static STRUCTURE: LazyLock<(Arc<Grammar>, ElementId)> = LazyLock::new(|| {
 });
 
 /// The places where a document is no XSD 1.0 schema, in document order, each with the rule.
-pub(super) fn flaws(document: &Canonical, tree: &Tree) -> Vec<(Option<Position>, String)> {
+pub(super) fn flaws(document: &Canonical, tree: &Tree) -> Vec<(Position, String)> {
     /// Maximum number of errors: as many as fit on a screen.
     const MOST: usize = 10;
     let (grammar, root) = &*STRUCTURE;
@@ -35,7 +35,7 @@ pub(super) fn flaws(document: &Canonical, tree: &Tree) -> Vec<(Option<Position>,
         };
         let at = document.position_of(violation.element, part);
         let hint = hint(tree, violation.element, &violation.part);
-        (at, format!("{}{hint}", violation.rule))
+        (at.unwrap_or(Position::START), format!("{}{hint}", violation.rule))
     };
     let mut flaws: Vec<_> = violations.into_iter().map(told).collect();
     flaws.sort_by_key(|(at, _)| *at);
