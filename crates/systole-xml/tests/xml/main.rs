@@ -17,6 +17,7 @@ mod ladder;
 mod oracles;
 mod prompts;
 mod property;
+mod random_schemas;
 mod repair;
 mod rules;
 mod shapes;

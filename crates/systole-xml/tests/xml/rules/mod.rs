@@ -1,7 +1,7 @@
 //! Rules of XSD 1.0, one by one: schemas that break one rule each, beside their nearest valid neighbours.
 
 mod instances;
-mod schemas;
+pub(crate) mod schemas;
 mod slips;
 
 use std::ops::RangeInclusive;
