@@ -1,11 +1,15 @@
-//! Random schemas: each is accepted, and refused with the sentence of a rule after a change that breaks the rule.
+//! Random schemas: each is accepted, and refused with the sentence of a rule after a change that breaks the rule. Random
+//! content models, identity constraints and redefinitions are compared with naive references.
 
+mod ambiguity;
 mod bounds;
 mod declarations;
 mod generator;
+mod keys;
 mod models;
 mod mutations;
 mod particles;
+mod redefinitions;
 mod restrictions;
 mod simple;
 pub(crate) mod tree;
