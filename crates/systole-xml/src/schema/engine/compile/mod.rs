@@ -341,18 +341,25 @@ impl<'r, 'a> Compiler<'r, 'a> {
             let Slot::Waiting(place) = std::mem::replace(&mut self.types[id.index()], Slot::Reading) else {
                 unreachable!("the slot was just looked at")
             };
-            let draft = match self.tree(&place).node(place.node).local {
-                "simpleType" => self.nested(|compiler| compiler.simple_draft(&place)),
-                _ => self.nested(|compiler| compiler.complex(&place)),
-            };
-            let draft = draft.map_err(|wrong| wrong.at(&place))?;
-            let text = draft.text.or(draft.is_simple.then_some(id));
-            self.types[id.index()] = Slot::Read(Box::new(Draft { place: Some(place), text, ..draft }));
+            // A small frame, in which no draft is moved: types are read by recursion.
+            self.types[id.index()] = Slot::Read(self.draft_at(id, &place)?);
         }
         match &self.types[id.index()] {
             Slot::Read(draft) => Ok(draft),
             Slot::Reading | Slot::Waiting(_) => wrong("a type is derived from itself"),
         }
+    }
+
+    /// Reads the type at a place.
+    fn draft_at(&mut self, id: TypeId, place: &Place) -> Result<Box<Draft>, Wrong> {
+        let draft = match self.tree(place).node(place.node).local {
+            "simpleType" => self.nested(|compiler| compiler.simple_draft(place).map(Box::new)),
+            _ => self.nested(|compiler| compiler.complex(place).map(Box::new)),
+        };
+        let mut draft = draft.map_err(|wrong| wrong.at(place))?;
+        draft.text = draft.text.or(draft.is_simple.then_some(id));
+        draft.place = Some(place.clone());
+        Ok(draft)
     }
 
     fn add(&mut self, slot: Slot) -> TypeId {

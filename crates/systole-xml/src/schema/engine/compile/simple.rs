@@ -31,64 +31,72 @@ impl Compiler<'_, '_> {
         if tree.node(node).local != "restriction" {
             self.check_redefinition(&derived, self.builtin("anySimpleType")?)?;
         }
+        // A function for each, since types are read by recursion: the frame of one would have the values of all.
         match tree.node(node).local {
-            "restriction" => {
-                let base = self.one_type(&derived, "base")?;
-                self.check_redefinition(&derived, base)?;
-                let of = self.simple_of(base)?;
-                if of.is_any() {
-                    return wrong("xs:anySimpleType can't be restricted: write xs:string as the base");
-                }
-                if self.read(base)?.last.restriction {
-                    return wrong("the 'final' of the base forbids restriction");
-                }
-                let simple = self.restrict(&of, &derived)?;
-                Ok(Draft::simple(label, base, simple, Made::Restriction(derived)))
-            }
-            "list" => {
-                let item = self.one_type(&derived, "itemType")?;
-                let of = self.simple_of(item)?;
-                if self.read(item)?.last.list {
-                    return wrong("the 'final' of the item type forbids lists");
-                }
-                check_notation(&of, "the type of the items of a list")?;
-                let list = SimpleType::list(&of)?;
-                Ok(Draft::simple(label, self.builtin("anySimpleType")?, list, Made::List(item)))
-            }
-            "union" => {
-                let mut members = Vec::new();
-                for member in tree.get(node, "memberTypes").unwrap_or_default().split_ascii_whitespace() {
-                    members.push(self.named_type(&derived, member)?);
-                }
-                for inner in inner_types(tree, node) {
-                    members.push(self.type_at(&Place { node: inner, ..place.clone() })?);
-                }
-                if members.is_empty() {
-                    return wrong("a union has types: write memberTypes, or xs:simpleType inside");
-                }
-                for member in &members {
-                    self.simple_of(*member)?;
-                    if self.read(*member)?.last.union {
-                        return wrong("the 'final' of a member type forbids unions");
-                    }
-                }
-                let simples = members.iter().map(|member| self.simple_of(*member)).collect::<Result<_, _>>()?;
-                let made = Made::Union(members.clone());
-                let union = SimpleType::union(simples)?;
-                self.spend_on_union(&union)?;
-                // Members of member unions are members, too.
-                let mut seen: HashSet<TypeId> = members.iter().copied().collect();
-                let mut at = 0;
-                while let Some(member) = members.get(at).copied() {
-                    let inner = self.read(member)?.members.clone();
-                    members.extend(inner.into_iter().filter(|inner| seen.insert(*inner)));
-                    at += 1;
-                }
-                let draft = Draft::simple(label, self.builtin("anySimpleType")?, union, made);
-                Ok(Draft { members, ..draft })
-            }
+            "restriction" => self.restriction(label, derived),
+            "list" => self.list(label, &derived),
+            "union" => self.union(label, &derived),
             other => wrong(format!("xs:{other} is not allowed in a simple type")),
         }
+    }
+
+    fn restriction(&mut self, label: Box<str>, derived: Place) -> Result<Draft, Wrong> {
+        let base = self.one_type(&derived, "base")?;
+        self.check_redefinition(&derived, base)?;
+        let of = self.simple_of(base)?;
+        if of.is_any() {
+            return wrong("xs:anySimpleType can't be restricted: write xs:string as the base");
+        }
+        if self.read(base)?.last.restriction {
+            return wrong("the 'final' of the base forbids restriction");
+        }
+        let simple = self.restrict(&of, &derived)?;
+        Ok(Draft::simple(label, base, simple, Made::Restriction(derived)))
+    }
+
+    fn list(&mut self, label: Box<str>, derived: &Place) -> Result<Draft, Wrong> {
+        let item = self.one_type(derived, "itemType")?;
+        let of = self.simple_of(item)?;
+        if self.read(item)?.last.list {
+            return wrong("the 'final' of the item type forbids lists");
+        }
+        check_notation(&of, "the type of the items of a list")?;
+        let list = SimpleType::list(&of)?;
+        Ok(Draft::simple(label, self.builtin("anySimpleType")?, list, Made::List(item)))
+    }
+
+    fn union(&mut self, label: Box<str>, derived: &Place) -> Result<Draft, Wrong> {
+        let (tree, node) = (self.tree(derived), derived.node);
+        let mut members = Vec::new();
+        for member in tree.get(node, "memberTypes").unwrap_or_default().split_ascii_whitespace() {
+            members.push(self.named_type(derived, member)?);
+        }
+        for inner in inner_types(tree, node) {
+            members.push(self.type_at(&Place { node: inner, ..derived.clone() })?);
+        }
+        if members.is_empty() {
+            return wrong("a union has types: write memberTypes, or xs:simpleType inside");
+        }
+        for member in &members {
+            self.simple_of(*member)?;
+            if self.read(*member)?.last.union {
+                return wrong("the 'final' of a member type forbids unions");
+            }
+        }
+        let simples = members.iter().map(|member| self.simple_of(*member)).collect::<Result<_, _>>()?;
+        let made = Made::Union(members.clone());
+        let union = SimpleType::union(simples)?;
+        self.spend_on_union(&union)?;
+        // Members of member unions are members, too.
+        let mut seen: HashSet<TypeId> = members.iter().copied().collect();
+        let mut at = 0;
+        while let Some(member) = members.get(at).copied() {
+            let inner = self.read(member)?.members.clone();
+            members.extend(inner.into_iter().filter(|inner| seen.insert(*inner)));
+            at += 1;
+        }
+        let draft = Draft::simple(label, self.builtin("anySimpleType")?, union, made);
+        Ok(Draft { members, ..draft })
     }
 
     /// The simple type of a type id; an error if the type is complex.
