@@ -1,7 +1,7 @@
 //! Rules of XSD 1.0, one by one: schemas that break one rule each, beside their nearest valid neighbours.
 
 mod instances;
-pub(crate) mod schemas;
+mod schemas;
 mod slips;
 
 use std::ops::RangeInclusive;
@@ -12,14 +12,16 @@ use std::time::Duration;
 use systole_xml::schema::oracle::{Refusal, Whole};
 use systole_xml::schema::{PayloadSchema, XsdDocument};
 
-/// The result for a schema with target namespace `urn:t`. A global element is added in front, so that the schema has
-/// one.
-fn said(inside: &str) -> Result<(), String> {
-    let text = format!(
+/// A schema with target namespace `urn:t`. A global element is added in front, so that the schema has one.
+pub(crate) fn document(inside: &str) -> String {
+    format!(
         "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:t='urn:t' targetNamespace='urn:t'>\
          <xs:element name='z'/>{inside}</xs:schema>"
-    );
-    let document = XsdDocument { name: "a.xsd".to_owned(), text };
+    )
+}
+
+fn said(inside: &str) -> Result<(), String> {
+    let document = XsdDocument { name: "a.xsd".to_owned(), text: document(inside) };
     PayloadSchema::from_xsd_set(&[document]).map(drop).map_err(|error| error.to_string())
 }
 
@@ -30,19 +32,21 @@ fn restriction(base: &str, derived: &str) -> String {
     )
 }
 
+/// The rows of all tables: the rule, what breaks it, and what keeps it.
+pub(crate) fn rows() -> Vec<(&'static str, String, String)> {
+    let rows = schemas::STRUCTURES.iter().chain(schemas::SIMPLE);
+    let rows = rows.map(|(rule, broken, kept)| (*rule, (*broken).to_owned(), (*kept).to_owned()));
+    let particles = schemas::PARTICLES
+        .iter()
+        .map(|(rule, base, broken, kept)| (*rule, restriction(base, broken), restriction(base, kept)));
+    rows.chain(particles).collect()
+}
+
 /// Checks the error text for each schema against a golden file, so that each is refused for the rule that it breaks.
 #[test]
 fn each_rule_is_kept_apart_from_its_nearest_neighbour() {
-    let rows = schemas::STRUCTURES.iter().chain(schemas::SIMPLE);
-    let mut rows: Vec<(&str, String, String)> =
-        rows.map(|(rule, broken, kept)| (*rule, (*broken).to_owned(), (*kept).to_owned())).collect();
-    rows.extend(
-        schemas::PARTICLES
-            .iter()
-            .map(|(rule, base, broken, kept)| (*rule, restriction(base, broken), restriction(base, kept))),
-    );
     let (mut told, mut wrong) = (String::new(), String::new());
-    for (rule, broken, kept) in rows {
+    for (rule, broken, kept) in rows() {
         match said(&broken) {
             Ok(()) => wrong.push_str(&format!("{rule} is broken, but accepted: {broken}\n")),
             Err(error) => told.push_str(&format!("{rule}\n  {error}\n")),
@@ -61,11 +65,8 @@ fn each_rule_is_kept_apart_from_its_nearest_neighbour() {
 fn errors_quote_no_more_than_a_part_of_what_is_long() {
     const LONG: usize = 2_500;
     const MOST: usize = 1_100;
-    let mut schemas: Vec<String> =
-        schemas::STRUCTURES.iter().chain(schemas::SIMPLE).map(|(_, broken, _)| (*broken).to_owned()).collect();
-    schemas.extend(schemas::PARTICLES.iter().map(|(_, base, broken, _)| restriction(base, broken)));
     let mut refused = 0;
-    for schema in schemas {
+    for (_, schema, _) in rows() {
         let mut values: Vec<&str> = schema.split('\'').skip(1).step_by(2).collect();
         values.sort_unstable();
         values.dedup();
