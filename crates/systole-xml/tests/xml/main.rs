@@ -3,6 +3,7 @@
 mod allocations;
 mod built;
 mod counting;
+mod deep;
 mod examples;
 mod examples_random;
 #[cfg(feature = "libxml")]
