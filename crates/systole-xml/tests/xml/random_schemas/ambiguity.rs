@@ -206,7 +206,7 @@ fn verdicts(seed: u64) -> (bool, Result<(), String>, String) {
 }
 
 proptest! {
-    #![proptest_config(config(1_000))]
+    #![proptest_config(config(400))]
 
     #[test]
     fn ambiguous_models_are_refused_and_no_others(seed in any::<u64>()) {

@@ -45,7 +45,7 @@ fn mutations() -> impl Iterator<Item = &'static Mutation> {
 const SHARES: usize = 8;
 
 proptest! {
-    #![proptest_config(config(8))]
+    #![proptest_config(config(6))]
 
     #[test]
     fn each_rule_that_a_random_schema_breaks_is_told(seed in any::<u64>()) {
