@@ -11,6 +11,7 @@ mod envelope;
 #[doc(hidden)]
 pub mod escape;
 mod known;
+mod names;
 mod parse;
 #[doc(hidden)]
 pub mod properties;

@@ -8,9 +8,8 @@ use super::claim::Claim;
 use super::{Claims, EnvelopeError};
 use crate::ladder::chars::excerpt;
 use crate::ladder::known::known_name;
-use crate::ladder::scan::unescape;
 use crate::ladder::strict::{Canonical, Loan, Surroundings, canonicalize_in};
-use crate::ladder::tape::{Attribute, Cursor, Tag, Tape};
+use crate::ladder::tape::{Attribute, Cursor, Tag, Tape, Uri};
 use crate::vocab::{Position, QName, XmlLimits, ns};
 
 /// The claims and the payload of an envelope.
@@ -49,8 +48,8 @@ fn take_apart(
 struct Reader<'a> {
     message: &'a Canonical,
     cursor: Cursor<'a>,
-    /// The namespace of the message, as its declaration: most names are found to be in it by the address alone.
-    own: &'a str,
+    /// The namespace of the message, that of envelopes.
+    own: Uri,
 }
 
 /// An element whose start tag was read.
@@ -96,7 +95,7 @@ const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
 
 impl<'a> Reader<'a> {
     fn new(message: &'a Canonical, tape: &'a Tape) -> Self {
-        Self { message, cursor: tape.cursor(message.as_str()), own: "" }
+        Self { message, cursor: tape.cursor(message.as_str()), own: Uri::NONE }
     }
 
     fn root(&mut self) -> Result<Start<'a>, EnvelopeError> {
@@ -111,7 +110,7 @@ impl<'a> Reader<'a> {
         if found.namespace() != ns::ENVELOPE || found.local() != "message" {
             return Err(self.not_message());
         }
-        self.own = self.namespace(&root);
+        self.own = root.tag.uri();
         Ok(root)
     }
 
@@ -124,7 +123,7 @@ impl<'a> Reader<'a> {
                 Required::Payload => EnvelopeError::NoPayload { at },
             });
         };
-        let is_ours = self.known(&meta, meta.tag.prefix()) == Known::Envelope;
+        let is_ours = self.known(meta.tag.uri()) == Known::Envelope;
         if !is_ours || meta.tag.local() != "meta" {
             // from, to, thread or message instead of <meta> is a misplaced element, and no payload without <meta>.
             let is_misplaced = is_ours && matches!(meta.tag.local(), "from" | "to" | "thread" | "message");
@@ -148,7 +147,7 @@ impl<'a> Reader<'a> {
         // Number of elements among from, to and thread that can't come any more.
         let mut passed = 0;
         while let Some(child) = self.child(meta, "meta")? {
-            let known = self.known(&child, child.tag.prefix());
+            let known = self.known(child.tag.uri());
             if passed == 0 && (known, child.tag.local()) != (Known::Envelope, "from") {
                 match required {
                     Required::All => return Err(EnvelopeError::NoFrom { at: self.position(&child) }),
@@ -188,12 +187,12 @@ impl<'a> Reader<'a> {
         let mut claims = Claims::default();
         let before = self.cursor;
         let Some(meta) = self.child(root, "message")? else { return Ok(claims) };
-        if self.known(&meta, meta.tag.prefix()) != Known::Envelope || meta.tag.local() != "meta" {
+        if self.known(meta.tag.uri()) != Known::Envelope || meta.tag.local() != "meta" {
             self.cursor = before;
             return Ok(claims);
         }
         while let Some(child) = self.child(&meta, "meta")? {
-            let text = match (self.known(&child, child.tag.prefix()), child.tag.local()) {
+            let text = match (self.known(child.tag.uri()), child.tag.local()) {
                 (Known::Envelope, "from" | "to" | "thread") | (Known::SystoleMeta, "in-reply-to") => {
                     self.claim(&child, "meta")?
                 }
@@ -290,8 +289,7 @@ impl<'a> Reader<'a> {
     }
 
     fn qname(&self, start: &Start<'a>) -> QName {
-        let namespace = unescape(self.namespace(start));
-        known_name(&namespace, start.tag.local())
+        known_name(self.cursor.uri_name(start.tag.uri()), start.tag.local())
     }
 
     /// The next child of an element that holds elements only.
@@ -340,9 +338,8 @@ impl<'a> Reader<'a> {
     /// everywhere (XML Schema 1.0 part 1, section 2.6.3), which Systole never follows.
     fn check_attributes(&self, start: &Start<'a>, element: &'static str) -> Result<(), EnvelopeError> {
         let allowed = |attribute: &Attribute| {
-            attribute.declared().is_some()
-                || matches!(attribute.local(), "schemaLocation" | "noNamespaceSchemaLocation")
-                    && self.known(start, attribute.prefix()) == Known::Xsi
+            let is_hint = || matches!(attribute.local(), "schemaLocation" | "noNamespaceSchemaLocation");
+            attribute.uri().is_none_or(|uri| is_hint() && self.known(uri) == Known::Xsi)
         };
         match start.tag.attributes().find(|attribute| !allowed(attribute)) {
             Some(found) => {
@@ -355,31 +352,16 @@ impl<'a> Reader<'a> {
 
     /// The declarations around the payload: prefixes and the namespaces bound to them, as written.
     fn declared_around(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        let declared = |attribute: Attribute<'a>| Some((attribute.declared()?, attribute.written()));
+        let declared = |attribute: Attribute<'a>| Some((attribute.declared()?.0, attribute.written()));
         self.cursor.tag(0).into_iter().flat_map(|message| message.attributes()).map_while(declared)
     }
 
-    fn known(&self, start: &Start, prefix: &str) -> Known {
-        match self.cursor.declaration(start.index, prefix) {
-            Some(namespace) if std::ptr::eq(namespace, self.own) => Known::Envelope,
-            Some(namespace) => Known::of(namespace),
-            None if prefix.is_empty() => Known::None,
-            // Only xml needs no declaration.
-            None => Known::Other,
-        }
-    }
-
-    /// The namespace of an element, as written.
-    fn namespace(&self, start: &Start) -> &'a str {
-        match self.cursor.declaration(start.index, start.tag.prefix()) {
-            Some(namespace) => namespace,
-            None if start.tag.prefix().is_empty() => "",
-            None => ns::XML,
-        }
+    fn known(&self, uri: Uri) -> Known {
+        if uri == self.own { Known::Envelope } else { Known::of(self.cursor.uri_name(uri)) }
     }
 
     fn name(&self, start: &Start<'a>) -> Box<str> {
-        let (namespace, local) = (self.namespace(start), start.tag.local());
+        let (namespace, local) = (self.cursor.uri_name(start.tag.uri()), start.tag.local());
         let name = if namespace.is_empty() { local.to_owned() } else { format!("{{{namespace}}}{local}") };
         excerpt(&name)
     }
@@ -398,7 +380,7 @@ impl<'a> Reader<'a> {
             }
         }
         let Some(default) = default else { return Standalone::AsIs };
-        if !root.tag.prefix().is_empty() {
+        if root.tag.is_prefixed() {
             let all = self.cursor.all_prefixed(root.index);
             return if all { Standalone::AsIs } else { Standalone::Unknown };
         }
@@ -439,14 +421,15 @@ impl Part {
             Self::Rewritten(canonical) => canonical.sharing_repairs(&message),
             Self::Ready { text, root, element } => {
                 let mut part = Loan::blank();
-                let found = tape.subtree(element, &text, &mut part);
+                tape.subtree(element, &text, &mut part);
                 if message.is_alone() {
                     tape.belong_to_nobody();
+                    part.take_uris(&mut tape);
+                } else {
+                    part.copy_uris(&tape);
                 }
                 let canonical = message.into_part(text, root, element);
-                if found.is_some() {
-                    part.belong_to(&canonical);
-                }
+                part.belong_to(&canonical);
                 canonical
             }
         }

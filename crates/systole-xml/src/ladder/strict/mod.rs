@@ -231,6 +231,7 @@ fn read_with(
             found(finish(&mut pass, root, keeps, input, origin));
         }
         *pass.roots = roots;
+        std::mem::swap(pass.tape.uris_mut(), pass.scope.uris_mut());
         Ok(Vec::new())
     })
 }

@@ -6,9 +6,10 @@ use std::ops::Range;
 use super::error::{CutToken, StrictError, StrictErrorKind};
 use super::pool::Loan;
 use super::room::Room;
-use super::scope::{Mark, Scope, Uri};
+use super::scope::{Mark, Scope};
 use super::tag::Attribute;
 use super::writer::{Piece, Writer};
+use crate::ladder::tape::Uri;
 use crate::vocab::{Position, XmlLimits};
 
 /// The elements that may stand at the top level, and the output.

@@ -2,9 +2,10 @@
 
 use super::error::StrictErrorKind;
 use super::pass::{Check, Pass};
-use super::scope::{Prefix, Scope, Uri};
+use super::scope::{Prefix, Scope};
 use super::tag::{Attribute, Name};
 use crate::ladder::chars::excerpt;
+use crate::ladder::tape::Uri;
 
 impl<'a> Pass<'a> {
     /// The prefix of an element, which must be bound.
@@ -78,9 +79,9 @@ impl<'a> Pass<'a> {
             let attribute = self.attributes[index];
             let place = self.place() + 1;
             self.write_attribute(&attribute)?;
-            let Name { start, local, end } = attribute.name;
+            let Name { start, end, .. } = attribute.name;
             let behind = self.place() - 1;
-            self.tape.attribute(place, end - start, local - start, behind);
+            self.tape.attribute(place, end - start, behind, attribute.namespace);
             self.note_colons(attribute.value.start, attribute.value.end);
         }
         self.attributes.clear();
@@ -137,7 +138,7 @@ impl<'a> Pass<'a> {
         let binding = self.scope.binding(prefix);
         let name = self.scope.prefix_name(prefix);
         let xmlns = if name.is_empty() { "xmlns" } else { "xmlns:" };
-        let (length, local) = (xmlns.len() + name.len(), if name.is_empty() { 0 } else { xmlns.len() });
+        let length = xmlns.len() + name.len();
         let place = self.place() + 1;
         if let Some((start, end)) = binding.verbatim {
             self.writer.source(start, end);
@@ -150,7 +151,7 @@ impl<'a> Pass<'a> {
             self.writer.literal("\"");
         }
         let behind = self.place() - 1;
-        self.tape.attribute(place, length, local, behind);
+        self.tape.declaration(place, length, behind, binding.uri);
     }
 }
 

@@ -1,23 +1,11 @@
 //! Prefixes and namespaces in scope, in the input and in the output.
 
 use crate::ladder::chars::{excerpt, has_scheme};
-use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
-use std::ops::Range;
 
 use super::error::StrictErrorKind;
+use crate::ladder::names::Names;
+use crate::ladder::tape::{Uri, Uris};
 use crate::vocab::{XmlLimits, ns};
-
-/// A namespace name, by its index in the table of the pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Uri(u32);
-
-impl Uri {
-    /// No namespace: that of an unprefixed name where no default namespace is declared.
-    pub(super) const NONE: Self = Self(0);
-    const XML: Self = Self(1);
-}
 
 /// A prefix, by its index in the table of the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +23,8 @@ impl Prefix {
 /// others are in scope.
 #[derive(Debug)]
 pub(super) struct Scope {
-    prefixes: Table,
-    uris: Table,
+    prefixes: Names,
+    uris: Uris,
     states: Vec<State>,
     declared: Vec<(Prefix, Binding)>,
     rendered: Vec<(Prefix, Uri)>,
@@ -86,22 +74,19 @@ const UNBOUND: State = State {
 /// The empty prefix in a prefix list (Exclusive XML Canonicalization 1.0, section 4).
 const DEFAULT: &str = "#default";
 
-/// Number of names in the tables of every document: the empty prefix and `xml`, no namespace and that of `xml`.
+/// Number of prefixes in the table of every document: the empty one and `xml`.
 const KNOWN: usize = 2;
 
 impl Default for Scope {
     fn default() -> Self {
-        let (mut prefixes, mut uris) = (Table::default(), Table::default());
-        uris.intern("");
-        let xml = Uri(uris.intern(ns::XML));
+        let mut prefixes = Names::default();
         prefixes.intern("");
         prefixes.intern("xml");
-        debug_assert_eq!(xml, Uri::XML);
         // `xml` is never rendered, because every document has it.
-        let state = State { bound: Binding { uri: xml, ..UNBOUND.bound }, rendered: xml, ..UNBOUND };
+        let state = State { bound: Binding { uri: Uri::XML, ..UNBOUND.bound }, rendered: Uri::XML, ..UNBOUND };
         Self {
             prefixes,
-            uris,
+            uris: Uris::default(),
             states: vec![UNBOUND, state],
             declared: Vec::new(),
             rendered: Vec::new(),
@@ -117,7 +102,7 @@ impl Scope {
     pub(super) fn clear(&mut self) {
         self.rewind(Mark { declared: 0, rendered: 0 });
         self.prefixes.truncate(KNOWN);
-        self.uris.truncate(KNOWN);
+        self.uris.clear();
         self.states.truncate(KNOWN);
         self.states[0] = UNBOUND;
         self.in_scope = 0;
@@ -140,7 +125,7 @@ impl Scope {
     /// Binds a prefix outside of the bytes that the pass reads.
     pub(super) fn inherit(&mut self, prefix: &str, uri: &str) {
         let prefix = self.prefix(prefix);
-        let uri = self.uri(uri);
+        let uri = self.uris.intern(uri);
         self.rebind(prefix, Binding { uri, verbatim: None, depth: 0, counts: true });
         self.fresh.push(prefix);
     }
@@ -148,7 +133,7 @@ impl Scope {
     /// Records that an ancestor outside of the bytes has rendered a prefix already.
     pub(super) fn inherit_rendered(&mut self, prefix: &str, uri: &str) {
         let prefix = self.prefix(prefix);
-        self.state(prefix).rendered = self.uri(uri);
+        self.state(prefix).rendered = self.uris.intern(uri);
     }
 
     pub(super) fn mark(&self) -> Mark {
@@ -186,7 +171,12 @@ impl Scope {
     }
 
     pub(super) fn uri_name(&self, uri: Uri) -> &str {
-        self.uris.name(uri.0)
+        self.uris.name(uri)
+    }
+
+    /// The table of the namespaces of the document.
+    pub(super) fn uris_mut(&mut self) -> &mut Uris {
+        &mut self.uris
     }
 
     #[inline]
@@ -277,7 +267,7 @@ impl Scope {
         limits: &XmlLimits,
     ) -> Result<(), StrictErrorKind> {
         check_declaration(prefix, uri, limits)?;
-        let uri = self.uri(uri);
+        let uri = self.uris.intern(uri);
         let prefix = self.prefix(prefix);
         let before = self.binding(prefix);
         if before.depth == depth {
@@ -299,10 +289,6 @@ impl Scope {
         let before = std::mem::replace(&mut self.state(prefix).bound, binding);
         self.in_scope -= usize::from(before.counts);
         self.in_scope += usize::from(binding.counts);
-    }
-
-    fn uri(&mut self, name: &str) -> Uri {
-        Uri(self.uris.intern(name))
     }
 
     fn state(&mut self, prefix: Prefix) -> &mut State {
@@ -331,108 +317,9 @@ fn declaration_name(prefix: &str) -> Box<str> {
     if prefix.is_empty() { "xmlns".into() } else { excerpt(&format!("xmlns:{prefix}")) }
 }
 
-/// Distinct texts by number. Up to eight are searched linearly, more by a hash that the sender
-/// can't predict.
-#[derive(Debug, Default)]
-struct Table {
-    text: String,
-    names: Vec<Range<usize>>,
-    /// Numbers of names, by the hash of the name or the next free one.
-    numbers: HashMap<u64, u32>,
-    hasher: RandomState,
-}
-
-impl Table {
-    const FEW: usize = 8;
-
-    fn intern(&mut self, name: &str) -> u32 {
-        if self.names.len() <= Self::FEW {
-            let known = self.names.iter().position(|range| self.text.as_bytes()[range.clone()] == *name.as_bytes());
-            return known.map_or_else(|| self.add(name), number);
-        }
-        let hash = self.slot(name);
-        match self.numbers.get(&hash) {
-            Some(&known) => known,
-            None => self.add(name),
-        }
-    }
-
-    fn find(&self, name: &str) -> Option<u32> {
-        if self.names.len() <= Self::FEW {
-            return self
-                .names
-                .iter()
-                .position(|range| self.text.as_bytes()[range.clone()] == *name.as_bytes())
-                .map(number);
-        }
-        self.numbers.get(&self.slot(name)).copied()
-    }
-
-    fn name(&self, number: u32) -> &str {
-        &self.text[self.names[number as usize].clone()]
-    }
-
-    fn truncate(&mut self, names: usize) {
-        self.names.truncate(names);
-        self.text.truncate(self.names.last().map_or(0, |last| last.end));
-        self.numbers.clear();
-    }
-
-    fn is_large(&self, kept: usize) -> bool {
-        self.text.capacity() > 16 * kept || self.names.capacity() > kept || self.numbers.capacity() > kept
-    }
-
-    fn add(&mut self, name: &str) -> u32 {
-        let new = self.names.len();
-        let start = self.text.len();
-        self.text.push_str(name);
-        self.names.push(start..self.text.len());
-        if new == Self::FEW {
-            (0..new).for_each(|known| self.index(known));
-        }
-        if new >= Self::FEW {
-            self.index(new);
-        }
-        number(new)
-    }
-
-    fn index(&mut self, known: usize) {
-        let slot = self.slot(&self.text[self.names[known].clone()]);
-        self.numbers.insert(slot, number(known));
-    }
-
-    /// The hash of a name, or the first one behind it that isn't the slot of another name.
-    fn slot(&self, name: &str) -> u64 {
-        let mut hash = self.hasher.hash_one(name);
-        while self.numbers.get(&hash).is_some_and(|&known| self.name(known) != name) {
-            hash = hash.wrapping_add(1);
-        }
-        hash
-    }
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).expect("a document has fewer than 2^32 names: each takes a byte, and 4 GiB are refused")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_stay_the_same_past_the_linear_search() {
-        let names: Vec<String> = (0..100).map(|i| format!("n{i}")).collect();
-        let mut table = Table::default();
-        for round in 0..4 {
-            for (i, name) in names.iter().enumerate() {
-                assert_eq!(table.intern(name) as usize, i, "{name} in round {round}");
-                assert_eq!(table.name(number(i)), name);
-            }
-            if round == 1 {
-                table.truncate(2);
-            }
-        }
-    }
 
     #[test]
     fn shadowed_declarations_come_back_and_count_once() {

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::error::{CutToken, StrictError, StrictErrorKind};
 use super::pass::{Check, Open, Pass};
-use super::scope::{Prefix, Uri};
+use super::scope::Prefix;
+use crate::ladder::tape::Uri;
 
 /// A qualified name in the source.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +57,7 @@ impl<'a> Pass<'a> {
         let namespace = self.scope.binding(prefix).uri;
         self.resolve_attributes()?;
         let (place, parent) = (self.place(), self.open.last().map(|open| open.number));
-        let number = self.tape.start(place, place + name.local - at, place + name.end - at, parent);
+        let number = self.tape.start(place, place + name.local - at, place + name.end - at, parent, namespace);
         self.write_start_tag(at, &name, prefix, end)?;
         let content = self.place() + 1;
         self.tape.content(number, content);

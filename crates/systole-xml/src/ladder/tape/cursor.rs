@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{INSTRUCTIONS, NONE, REFERENCES, Tag, Tape};
+use super::uris::Marked;
+use super::{NONE, Node, Tag, Tape, Uri};
 use crate::ladder::scan::{ScanToken, Scanner, unescape_into};
 
 /// A place in a document between two of its tokens. A copy is cheap, and serves to look ahead, or to come back.
@@ -93,8 +94,8 @@ impl<'a> Cursor<'a> {
         if self.at >= stop {
             return None;
         }
-        let references = node.marks & REFERENCES != 0;
-        if node.marks & INSTRUCTIONS != 0 {
+        let references = node.uri.has(Marked::REFERENCES);
+        if node.uri.has(Marked::INSTRUCTIONS) {
             return self.divided_text(stop, references);
         }
         let written = &self.text[self.at..stop];
@@ -107,11 +108,11 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn value(&mut self) -> Option<Text<'a>> {
         let node = self.tape.nodes.get(self.open as usize)?;
-        if self.next < self.limit || self.at != node.content as usize || node.marks & INSTRUCTIONS != 0 {
+        if self.next < self.limit || self.at != node.content as usize || node.uri.has(Marked::INSTRUCTIONS) {
             return None;
         }
         let written = &self.text[self.at..node.close as usize];
-        let references = node.marks & REFERENCES != 0;
+        let references = node.uri.has(Marked::REFERENCES);
         self.leave();
         Some(Text { written, references })
     }
@@ -162,25 +163,37 @@ impl<'a> Cursor<'a> {
         (element < self.tape.nodes.len()).then(|| self.tape.tag(self.text, element))
     }
 
-    /// The namespace that a prefix is bound to in an element, as written: by its own declaration or the nearest one
-    /// around.
-    pub(crate) fn declaration(&self, element: usize, prefix: &str) -> Option<&'a str> {
-        let mut element = element;
-        loop {
-            let declarations = self.tag(element)?.attributes().map_while(|found| Some((found.declared()?, found)));
-            for (declared, found) in declarations {
-                if declared == prefix {
-                    return Some(found.written());
-                }
-            }
-            element = self.tape.nodes[element].parent as usize;
-        }
+    /// The parent of an element.
+    pub(crate) fn parent(&self, element: usize) -> Option<usize> {
+        let parent = self.tape.nodes[element].parent;
+        (parent != NONE).then_some(parent as usize)
+    }
+
+    /// Tells whether an element is `inner`, or around it.
+    pub(crate) fn encloses(&self, element: usize, inner: usize) -> bool {
+        (element..self.tape.nodes[element].next as usize).contains(&inner)
+    }
+
+    /// The name of a namespace.
+    #[inline]
+    pub(crate) fn uri_name(&self, uri: Uri) -> &'a str {
+        self.tape.uris.name(uri)
+    }
+
+    /// The number of a namespace, if a name in the document may be in it.
+    pub(crate) fn find_uri(&self, name: &str) -> Option<Uri> {
+        self.tape.uris.find(name)
+    }
+
+    /// One more than the greatest number of a namespace.
+    pub(crate) fn uris(&self) -> usize {
+        self.tape.uris.len()
     }
 
     /// Tells whether an element and all elements in it have a prefix.
     pub(crate) fn all_prefixed(&self, element: usize) -> bool {
         let nodes = &self.tape.nodes[element..self.tape.nodes[element].next as usize];
-        nodes.iter().all(|node| node.local != node.at + 1)
+        nodes.iter().all(Node::is_prefixed)
     }
 
     fn divided_text(&mut self, stop: usize, references: bool) -> Option<Text<'a>> {

@@ -1,7 +1,8 @@
 //! Start tags and attributes, as the tape gives them.
 
-use super::{Node, Place};
-use crate::ladder::scan::declared_prefix;
+use super::uris::Marked;
+use super::{Node, Place, Uri};
+use crate::ladder::scan::split_prefix;
 
 /// A start tag. Its parts are cut out of the document on demand.
 #[derive(Debug, Clone, Copy)]
@@ -37,16 +38,22 @@ impl<'a> Tag<'a> {
         &self.text[self.node.at as usize + 1..self.node.name_end as usize]
     }
 
-    /// The prefix of the name; empty for none.
-    #[inline]
-    pub(crate) fn prefix(&self) -> &'a str {
-        prefix(self.text, self.node.at + 1, self.node.local)
-    }
-
     /// The name without its prefix.
     #[inline]
     pub(crate) fn local(&self) -> &'a str {
         &self.text[self.node.local as usize..self.node.name_end as usize]
+    }
+
+    /// The namespace of the name.
+    #[inline]
+    pub(crate) fn uri(&self) -> Uri {
+        self.node.uri.uri()
+    }
+
+    /// Tells whether the name has a prefix.
+    #[inline]
+    pub(crate) fn is_prefixed(&self) -> bool {
+        self.node.is_prefixed()
     }
 
     /// Namespace declarations, then attributes, in canonical order.
@@ -73,16 +80,18 @@ impl<'a> Attribute<'a> {
         &self.text[self.place.name as usize..self.place.value as usize - "=\"".len()]
     }
 
-    /// The prefix of the name; empty for none, and `xmlns` for that of a declaration.
+    /// The namespace of the name; `None` if it is a declaration.
     #[inline]
-    pub(crate) fn prefix(&self) -> &'a str {
-        prefix(self.text, self.place.name, self.place.local)
+    pub(crate) fn uri(&self) -> Option<Uri> {
+        let uri = self.place.uri;
+        if uri.has(Marked::DECLARATION) { None } else { Some(uri.uri()) }
     }
 
     /// The name without its prefix.
     #[inline]
     pub(crate) fn local(&self) -> &'a str {
-        &self.text[self.place.local as usize..self.place.value as usize - "=\"".len()]
+        // A name without a prefix is in no namespace.
+        if self.place.uri == Marked::new(Uri::NONE, 0) { self.name() } else { split_prefix(self.name()).1 }
     }
 
     /// The value as written, with its character references.
@@ -91,17 +100,10 @@ impl<'a> Attribute<'a> {
         &self.text[self.place.value as usize..self.place.end as usize]
     }
 
-    /// The prefix that it declares (empty for the default namespace); `None` if it is no declaration.
+    /// The prefix that it declares (empty for the default namespace), and the namespace; `None` if it is no declaration.
     #[inline]
-    pub(crate) fn declared(&self) -> Option<&'a str> {
-        declared_prefix(self.name())
+    pub(crate) fn declared(&self) -> Option<(&'a str, Uri)> {
+        let uri = self.place.uri;
+        uri.has(Marked::DECLARATION).then(|| (self.name().get("xmlns:".len()..).unwrap_or_default(), uri.uri()))
     }
-}
-
-/// A prefix. An empty one points into the document, as any other does: `""` points to no memory, and `memcmp` by masked
-/// loads takes a hundred nanoseconds to compare nothing there.
-#[inline]
-fn prefix(text: &str, name: u32, local: u32) -> &str {
-    let end = if local == name { name } else { local - 1 };
-    &text[name as usize..end as usize]
 }

@@ -9,7 +9,7 @@ use super::text::TextValue;
 use super::variant::VariantValue;
 use super::{DecodeError, Undecodable, Within};
 use crate::ladder::scan::unescape;
-use crate::ladder::tape::{Attributes, Tag};
+use crate::ladder::tape::{Attributes, Tag, Uri};
 
 /// The fields of a struct, from the attributes and the content of its element.
 pub(super) struct Fields<'r, 'de> {
@@ -52,7 +52,7 @@ impl<'r, 'de> Fields<'r, 'de> {
     }
 
     fn own_attribute(&mut self) -> Option<(&'de str, &'de str)> {
-        let own = self.attributes.find(|attribute| attribute.prefix().is_empty() && attribute.name() != "xmlns")?;
+        let own = self.attributes.find(|attribute| attribute.uri() == Some(Uri::NONE))?;
         Some((own.name(), own.written()))
     }
 }

@@ -16,15 +16,9 @@ impl<'a> Walk<'_, 'a> {
         // Clause 5: an attribute that only a wildcard allows may be an ID if no other attribute is one.
         let (mut wild_ids, mut used_ids) = (0, 0);
         for attribute in started.tag.attributes() {
-            if attribute.declared().is_some() {
-                continue;
-            }
-            let (prefix, local) = (attribute.prefix(), attribute.local());
-            let (name, written) = (attribute.name(), attribute.written());
-            let namespace = match prefix {
-                "" => Namespace::NONE,
-                prefix => self.judge.scope.namespace(self.text, prefix),
-            };
+            let Some(uri) = attribute.uri() else { continue };
+            let (local, name, written) = (attribute.local(), attribute.name(), attribute.written());
+            let namespace = self.namespace(uri);
             if let Some(used) = attributes.find(namespace, local) {
                 required += u32::from(used.required);
                 used_ids += u32::from(used.attribute.ty.identity() == Identity::Id);
@@ -92,7 +86,7 @@ impl<'a> Walk<'_, 'a> {
 
     #[inline]
     fn attribute_value(&mut self, started: &Started<'a>, name: &str, value: &str, attribute: &Attribute) {
-        let prefixes = self.judge.scope.prefixes(self.text);
+        let prefixes = self.prefixes(started);
         if let Err(mismatch) = attribute.ty.check(value, &prefixes) {
             return self.refuse_attribute_value(started, name, &mismatch);
         }
@@ -123,7 +117,7 @@ impl<'a> Walk<'_, 'a> {
     fn identify_parts(&mut self, started: &Started<'a>, ty: &SimpleType, value: &str, owner: Option<usize>) {
         let mut identities = std::mem::take(&mut self.judge.identities);
         let mut record = |identity, value: &str| identities.record(identity, value, started.number, owner);
-        let found = ty.identities(value, &self.judge.scope.prefixes(self.text), &mut record);
+        let found = ty.identities(value, &self.prefixes(started), &mut record);
         self.judge.identities = identities;
         if let Err(mismatch) = found {
             self.refuse_value(started, &mismatch);
@@ -159,13 +153,10 @@ impl<'a> Walk<'_, 'a> {
     }
 
     pub(super) fn is_there(&self, started: &Started<'a>, used: &AttributeUse) -> bool {
-        started.tag.attributes().any(|attribute| {
-            let namespace = match attribute.prefix() {
-                "" => Namespace::NONE,
-                prefix => self.judge.scope.namespace(self.text, prefix),
-            };
-            attribute.declared().is_none() && used.name.is(namespace, attribute.local())
-        })
+        started
+            .tag
+            .attributes()
+            .any(|attribute| attribute.uri().is_some_and(|uri| used.name.is(self.namespace(uri), attribute.local())))
     }
 
     fn attribute_name(&self, used: &AttributeUse) -> String {
@@ -185,7 +176,7 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn refuse_attribute(&mut self, started: &Started, name: &str, clause: impl std::fmt::Display) {
-        let element = self.shown(started.prefix, started.namespace, started.local);
+        let element = self.shown(&started.tag, started.namespace);
         self.report(started.number, Part::Attribute(name.to_owned()), &Subject::Attribute(name, &element), clause);
     }
 }

@@ -39,7 +39,7 @@ impl<'a> Walk<'_, 'a> {
         };
         match step {
             Step::Element(element) => self.element(started, element),
-            Step::Wildcard(ProcessContents::Skip) => self.skip(started),
+            Step::Wildcard(ProcessContents::Skip) => self.skip(),
             Step::Wildcard(process) => match grammar.global_elements.get(started.namespace, started.local) {
                 Some(element) => self.element(started, *element),
                 None => self.undeclared(started, process),
@@ -50,7 +50,7 @@ impl<'a> Walk<'_, 'a> {
             }
             Step::Unknown => {
                 self.unexpected(started, content);
-                self.skip(started);
+                self.skip();
             }
         }
     }
@@ -134,7 +134,6 @@ impl<'a> Walk<'_, 'a> {
         self.keys_leave();
         if let Some(open) = self.judge.open.pop() {
             self.judge.seen.truncate(open.seen);
-            self.judge.scope.rewind(open.mark);
         }
     }
 
@@ -174,7 +173,6 @@ impl<'a> Walk<'_, 'a> {
         }
         self.keys_leave();
         self.judge.text = buffer;
-        self.judge.scope.rewind(started.mark);
     }
 
     /// Validates mixed content with a fixed value: that text or none, and no elements (section 3.3.4, clause 5.2.2).
@@ -193,7 +191,6 @@ impl<'a> Walk<'_, 'a> {
         }
         self.keys_leave();
         self.judge.text = buffer;
-        self.judge.scope.rewind(started.mark);
     }
 
     /// Validates the value of an element (section 3.3.4, clause 5).
@@ -205,7 +202,7 @@ impl<'a> Walk<'_, 'a> {
         element: Option<&Element>,
         value: &str,
     ) {
-        let prefixes = self.judge.scope.prefixes(self.text);
+        let prefixes = self.prefixes(started);
         let constraint = element.and_then(|element| element.value.as_ref());
         // An empty element has the default or fixed value, which is valid for the declared type.
         if let (true, Some(constraint)) = (value.is_empty(), constraint) {
@@ -232,7 +229,7 @@ impl<'a> Walk<'_, 'a> {
     /// Reports whether a valid value equals the fixed value; otherwise refuses it.
     #[inline(never)]
     fn has_fixed(&mut self, started: &Started<'a>, simple: &SimpleType, value: &str, fixed: &ValueConstraint) -> bool {
-        let found = is_fixed(simple, value, fixed, &self.judge.scope.prefixes(self.text));
+        let found = is_fixed(simple, value, fixed, &self.prefixes(started));
         match &found {
             Ok(true) => {}
             Ok(false) => {

@@ -14,7 +14,6 @@ use super::violation::{Part, Subject};
 use super::{Started, Walk};
 use crate::ladder::scan::unescape;
 use crate::schema::engine::grammar::{ConstraintKind, Content, Element, Steps, Type};
-use crate::schema::engine::namespace::Namespace;
 use crate::schema::simple::{Prefixes, SimpleType};
 
 impl<'a> Walk<'_, 'a> {
@@ -151,13 +150,8 @@ impl<'a> Walk<'_, 'a> {
         keys.budget.spend(keys.read.len() + ty.attributes.uses.len() / Budget::COPIED);
         for (number, attribute) in started.tag.attributes().enumerate() {
             keys.budget.spend(1);
-            if attribute.declared().is_some() {
-                continue;
-            }
-            let namespace = match attribute.prefix() {
-                "" => Namespace::NONE,
-                prefix => self.judge.scope.namespace(self.text, prefix),
-            };
+            let Some(uri) = attribute.uri() else { continue };
+            let namespace = self.namespace(uri);
             if !test.allows(namespace, attribute.local()) {
                 continue;
             }
@@ -169,7 +163,7 @@ impl<'a> Walk<'_, 'a> {
             let Some(declared) = declared else { continue };
             let mut made = Ok(());
             let key = keys.read_once(number, |values| {
-                let prefixes = self.judge.scope.prefixes(self.text);
+                let prefixes = self.prefixes(started);
                 made = declared.ty.key(values, &unescape(attribute.written()), &prefixes);
             });
             if let Err(mismatch) = made
@@ -190,7 +184,7 @@ impl<'a> Walk<'_, 'a> {
             let key = keys.read_once(number, |values| match &value.key {
                 Some(key) => values.push_str(key),
                 None => {
-                    let prefixes = self.judge.scope.prefixes(self.text);
+                    let prefixes = self.prefixes(started);
                     made = used.attribute.ty.key(values, &value.text, &prefixes);
                 }
             });
@@ -213,7 +207,7 @@ impl<'a> Walk<'_, 'a> {
             return;
         }
         let start = keys.values.len();
-        let prefixes = self.judge.scope.prefixes(self.text);
+        let prefixes = self.judge.scope.prefixes(&self.cursor, started.number);
         if let Err(mismatch) = simple.key(&mut keys.values, value, &prefixes as &dyn Prefixes) {
             return self.refuse_value(started, &mismatch);
         }

@@ -18,11 +18,12 @@ mod violation;
 use super::grammar::{ElementId, Grammar, ProcessContents, StateId, TypeId};
 use super::namespace::Namespace;
 use crate::ladder::Canonical;
-use crate::ladder::tape::{Cursor, Tag};
+use crate::ladder::tape::{Cursor, Tag, Uri};
+use crate::vocab::ns;
 use identity::Identities;
 use matching::Keys;
 pub(in crate::schema) use path::paths;
-use scope::Scope;
+use scope::{InScope, Scope};
 use violation::Subject;
 pub(super) use violation::shown_name;
 pub(in crate::schema) use violation::{Part, Violation};
@@ -54,8 +55,6 @@ struct Open {
     /// The number of the element in document order, from 0.
     number: usize,
     namespace: Namespace,
-    /// The mark of the scope before the declarations of its start tag.
-    mark: usize,
     /// Set by `xsi:nil`: the element must be empty.
     nil: bool,
     /// Set if the content broke a rule, so that the order of its children is no longer checked.
@@ -119,11 +118,11 @@ impl Judge {
         most: usize,
     ) -> Vec<Violation> {
         self.clear();
-        self.scope.begin(payload.bytes().len(), self.bound.unwrap_or(usize::MAX));
         let own = root.map_or(Namespace::NONE, |root| grammar.name(grammar.elements[root.index()].name).namespace);
         let mut violations = payload.read(|cursor| {
-            let text = cursor.document();
-            let mut walk = Walk { grammar, judge: self, text, cursor, own, violations: Vec::new(), most };
+            self.scope.begin(&cursor, self.bound.unwrap_or(usize::MAX));
+            let (text, xsi) = (cursor.document(), cursor.find_uri(ns::XSI));
+            let mut walk = Walk { grammar, judge: self, text, cursor, own, xsi, violations: Vec::new(), most };
             walk.run(root, process, is_whole);
             walk.violations
         });
@@ -140,7 +139,6 @@ impl Judge {
         self.scope.shrink(KEPT);
         self.identities.shrink(KEPT);
         self.open.clear();
-        self.scope.clear();
         self.text.clear();
         self.seen.clear();
         self.identities.clear();
@@ -156,6 +154,8 @@ struct Walk<'w, 'a> {
     cursor: Cursor<'a>,
     /// The namespace of the root element.
     own: Namespace,
+    /// The namespace of `xsi:type`, if a name may be in it.
+    xsi: Option<Uri>,
     violations: Vec<Violation>,
     most: usize,
 }
@@ -163,11 +163,9 @@ struct Walk<'w, 'a> {
 /// An element whose start tag was just read.
 struct Started<'a> {
     tag: Tag<'a>,
-    prefix: &'a str,
     local: &'a str,
     namespace: Namespace,
     number: usize,
-    mark: usize,
 }
 
 impl<'a> Walk<'_, 'a> {
@@ -202,17 +200,23 @@ impl<'a> Walk<'_, 'a> {
     fn enter(&mut self) -> Option<Started<'a>> {
         let number = self.cursor.elements();
         let tag = self.cursor.enter()?;
-        let mark = self.judge.scope.mark();
-        self.judge.scope.declare(self.text, &tag, &self.grammar.namespaces);
-        let (prefix, local) = (tag.prefix(), tag.local());
-        let namespace = self.judge.scope.namespace(self.text, prefix);
-        Some(Started { tag, prefix, local, namespace, number, mark })
+        Some(Started { tag, local: tag.local(), namespace: self.namespace(tag.uri()), number })
     }
 
-    /// Skips the content of an element, and its end tag.
-    fn skip(&mut self, started: &Started) {
+    /// The namespace of the grammar that a name is in.
+    #[inline]
+    fn namespace(&self, uri: Uri) -> Namespace {
+        self.judge.scope.namespace(uri, &self.cursor, &self.grammar.namespaces)
+    }
+
+    /// The declarations in scope at an element, for its values.
+    fn prefixes(&self, started: &Started) -> InScope<'_> {
+        self.judge.scope.prefixes(&self.cursor, started.number)
+    }
+
+    /// Skips the content of the element whose start tag was just read, and its end tag.
+    fn skip(&mut self) {
         self.cursor.leave();
-        self.judge.scope.rewind(started.mark);
     }
 
     fn report(&mut self, element: usize, part: Part, subject: &Subject, clause: impl std::fmt::Display) {
@@ -223,7 +227,7 @@ impl<'a> Walk<'_, 'a> {
 
     /// Reports a violation of the element whose start tag was just read.
     fn refuse(&mut self, started: &Started, part: Part, clause: impl std::fmt::Display) {
-        let name = self.shown(started.prefix, started.namespace, started.local);
+        let name = self.shown(&started.tag, started.namespace);
         self.report(started.number, part, &Subject::Element(&name), clause);
     }
 
@@ -232,14 +236,12 @@ impl<'a> Walk<'_, 'a> {
         let Some(open) = self.judge.open.last() else { return };
         let (number, namespace) = (open.number, open.namespace);
         let Some(tag) = self.cursor.tag(number) else { return };
-        let name = self.shown(tag.prefix(), namespace, tag.local());
+        let name = self.shown(&tag, namespace);
         self.report(number, part, &Subject::Element(&name), clause);
     }
 
-    /// The name of an element in scope, for messages.
-    fn shown(&self, prefix: &str, namespace: Namespace, local: &str) -> String {
-        use crate::schema::simple::Prefixes;
-        let prefixes = self.judge.scope.prefixes(self.text);
-        shown_name(self.own, namespace, prefixes.namespace(prefix).unwrap_or_default(), local)
+    /// The name of an element, for messages.
+    fn shown(&self, tag: &Tag, namespace: Namespace) -> String {
+        shown_name(self.own, namespace, self.cursor.uri_name(tag.uri()), tag.local())
     }
 }

@@ -6,7 +6,6 @@ use crate::ladder::scan::{split_prefix, unescape};
 use crate::ladder::tape::Attribute;
 use crate::schema::engine::grammar::{Content, Element, ElementId, ProcessContents, StateId, Type, TypeId};
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::simple::Prefixes;
 
 /// The values of the `xsi:` attributes of an element.
 #[derive(Default)]
@@ -22,14 +21,14 @@ impl<'a> Walk<'_, 'a> {
         let element = &grammar.elements[id.index()];
         if element.is_abstract {
             self.refuse(started, Part::Tag, "it is abstract: write an element of its substitution group");
-            return self.skip(started);
+            return self.skip();
         }
         let instance = self.instance(started);
         let mut ty = element.ty;
         if let Some(written) = instance.ty {
             match self.instance_type(started, written, Some(element)) {
                 Some(given) => ty = given,
-                None => return self.skip(started),
+                None => return self.skip(),
             }
         }
         let mut nil = false;
@@ -37,20 +36,20 @@ impl<'a> Walk<'_, 'a> {
             let value = unescape(written);
             let value = value.trim_matches([' ', '\t', '\n', '\r']);
             if !element.nillable || !matches!(value, "true" | "1" | "false" | "0") {
-                let name = self.shown(started.prefix, started.namespace, started.local);
+                let name = self.shown(&started.tag, started.namespace);
                 let clause = match element.nillable {
                     true => format!("found '{value}', expected true or false"),
                     false => "it can't be nil".to_owned(),
                 };
                 let part = Part::Attribute(self.instance_name(started, "nil"));
                 self.report(started.number, part, &Subject::Attribute("xsi:nil", &name), clause);
-                return self.skip(started);
+                return self.skip();
             }
             nil = matches!(value, "true" | "1");
         }
         if nil && element.value.as_ref().is_some_and(|value| value.fixed) {
             self.refuse(started, Part::Tag, "it can't be nil, because its value is fixed");
-            return self.skip(started);
+            return self.skip();
         }
         self.typed(started, ty, Some(element), nil);
     }
@@ -61,13 +60,13 @@ impl<'a> Walk<'_, 'a> {
         match (instance.ty, process) {
             (Some(written), _) => match self.instance_type(started, written, None) {
                 Some(ty) => self.typed(started, ty, None, false),
-                None => self.skip(started),
+                None => self.skip(),
             },
             (None, ProcessContents::Strict) => {
                 let is_root = self.judge.open.is_empty();
                 let why = if is_root { "it has no xsi:type" } else { "only declared elements are allowed here" };
                 self.refuse(started, Part::Tag, format!("not declared in the schema, and {why}"));
-                self.skip(started);
+                self.skip();
             }
             (None, _) => self.typed(started, self.grammar.any, None, false),
         }
@@ -83,7 +82,7 @@ impl<'a> Walk<'_, 'a> {
                 Part::Tag,
                 format_args!("its type {} is abstract: xsi:type must name another one", ty.label),
             );
-            return self.skip(started);
+            return self.skip();
         }
         self.attributes(started, &ty.attributes);
         self.keys_enter(started, ty, element);
@@ -107,7 +106,6 @@ impl<'a> Walk<'_, 'a> {
             seen,
             number: started.number,
             namespace: started.namespace,
-            mark: started.mark,
             nil,
             lost: false,
             told: false,
@@ -116,17 +114,10 @@ impl<'a> Walk<'_, 'a> {
 
     fn instance(&self, started: &Started<'a>) -> Instance<'a> {
         let mut instance = Instance::default();
-        if !self.judge.scope.may_have_xsi() {
+        if self.xsi.is_none() {
             return instance;
         }
-        for attribute in started.tag.attributes() {
-            let prefix = attribute.prefix();
-            if prefix.is_empty()
-                || attribute.declared().is_some()
-                || self.judge.scope.namespace(self.text, prefix) != Namespace::XSI
-            {
-                continue;
-            }
+        for attribute in started.tag.attributes().filter(|attribute| attribute.uri() == self.xsi) {
             match attribute.local() {
                 "type" => instance.ty = Some(attribute.written()),
                 "nil" => instance.nil = Some(attribute.written()),
@@ -142,9 +133,8 @@ impl<'a> Walk<'_, 'a> {
         let value = unescape(written);
         let value = value.trim_matches([' ', '\t', '\n', '\r']);
         let (prefix, local) = split_prefix(value);
-        let prefixes = self.judge.scope.prefixes(self.text);
-        let namespace = match prefixes.namespace(prefix) {
-            Some(uri) => Some(grammar.namespaces.find(uri)),
+        let namespace = match self.prefixes(started).uri(prefix) {
+            Some(uri) => Some(self.namespace(uri)),
             None => prefix.is_empty().then_some(Namespace::NONE),
         };
         let found = namespace.and_then(|namespace| grammar.global_types.get(namespace, local)).copied();
@@ -163,7 +153,7 @@ impl<'a> Walk<'_, 'a> {
             }
             (Some(_), Some(given), None) => return Some(given),
         };
-        let name = self.shown(started.prefix, started.namespace, started.local);
+        let name = self.shown(&started.tag, started.namespace);
         let part = Part::Attribute(self.instance_name(started, "type"));
         self.report(started.number, part, &Subject::Attribute("xsi:type", &name), clause);
         None
@@ -171,9 +161,8 @@ impl<'a> Walk<'_, 'a> {
 
     /// The qualified name of an `xsi:` attribute in the payload.
     fn instance_name(&self, started: &Started, local: &str) -> String {
-        let named = |attribute: &Attribute| {
-            attribute.local() == local && self.judge.scope.namespace(self.text, attribute.prefix()) == Namespace::XSI
-        };
+        let named =
+            |attribute: &Attribute| attribute.local() == local && self.xsi.is_some() && attribute.uri() == self.xsi;
         let name = started.tag.attributes().find(named).map(|attribute| attribute.name());
         name.unwrap_or_default().to_owned()
     }

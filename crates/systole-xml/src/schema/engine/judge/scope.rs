@@ -1,72 +1,51 @@
-//! Namespace declarations in scope during the walk.
+//! The namespaces of names, and the declarations in scope for values.
 
-use std::cell::Cell;
-use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
-use std::ops::Range;
+use std::cell::{Cell, RefCell};
 
-use crate::ladder::scan::unescape_into;
-use crate::ladder::tape::Tag;
+use crate::ladder::tape::{Bindings, Cursor, Uri};
 use crate::schema::engine::namespace::{Namespace, Namespaces};
 use crate::schema::simple::Prefixes;
-use crate::vocab::ns;
 
-/// The bindings of prefixes at the current element.
+/// The namespaces of a payload, and the steps for its values.
 ///
-/// Prefixes are looked up by number, and declarations are undone from a log when their element ends, so an element
-/// costs time for its own names and declarations only, however many others are in scope. The memory is kept from one
-/// payload to the next, so the scope holds positions in the text rather than the text.
+/// The tape has the namespace of each name, by number; the grammar's one is looked up when a name is first in it. Only
+/// values that are qualified names need prefixes.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    /// The position where each prefix first occurred; the first entry is the default namespace.
-    prefixes: Vec<Range<usize>>,
-    /// The current binding of each prefix.
-    bound: Vec<Binding>,
-    /// The numbers of prefixes by hash, once there are many. The hash is keyed, so that a sender can't cause
-    /// collisions.
-    numbers: HashMap<u64, usize>,
-    hasher: RandomState,
-    /// The log of hidden bindings: the number of a prefix, and its binding before a declaration.
-    hidden: Vec<(usize, Binding)>,
-    /// Namespace names with references resolved.
-    resolved: String,
-    /// The number of declarations of the namespace of `xsi:type` in scope.
-    xsi: usize,
+    /// The namespace of the grammar by the number of the namespace in the payload, once it was looked up.
+    namespaces: Vec<Cell<Option<Namespace>>>,
+    declared: RefCell<Declared>,
     /// The steps that are left for pattern matching.
     steps: Cell<usize>,
     /// The steps that the payload had at its start.
     granted: usize,
 }
 
-#[derive(Debug, Clone)]
-struct Binding {
-    namespace: Namespace,
-    uri: Uri,
+/// The declarations of an element and those around it.
+#[derive(Debug, Default)]
+struct Declared {
+    bindings: Bindings,
+    /// The element and those around it, from the root on.
+    elements: Vec<u32>,
 }
-
-/// The location of a namespace name.
-#[derive(Debug, Clone)]
-enum Uri {
-    Unbound,
-    Text(Range<usize>),
-    Resolved(Range<usize>),
-}
-
-const UNBOUND: Binding = Binding { namespace: Namespace::NONE, uri: Uri::Unbound };
-
-/// The number of prefixes up to which they are compared in sequence.
-const FEW: usize = 8;
 
 impl Scope {
     /// The steps for values for a payload of any size, and for each of its bytes; a step takes 6 ns or less.
     const STEPS: (usize, usize) = (100_000_000, 64);
 
-    /// Starts the budget for a payload of `bytes` bytes, with at most `most` steps.
-    pub(super) fn begin(&mut self, bytes: usize, most: usize) {
+    /// Starts a payload, with a budget by its length, of at most `most` steps.
+    pub(super) fn begin(&mut self, payload: &Cursor, most: usize) {
         let (any, each) = Self::STEPS;
+        let bytes = payload.document().len();
         self.granted = any.saturating_add(bytes.saturating_mul(each)).min(most);
         self.steps.set(self.granted);
+        self.namespaces.clear();
+        self.namespaces.resize(payload.uris(), Cell::new(None));
+        let Declared { bindings, elements } = self.declared.get_mut();
+        if !elements.is_empty() {
+            bindings.clear();
+            elements.clear();
+        }
     }
 
     /// The steps that the payload took so far.
@@ -74,135 +53,70 @@ impl Scope {
         self.granted - self.steps.get()
     }
 
-    pub(super) fn clear(&mut self) {
-        self.prefixes.clear();
-        self.bound.clear();
-        self.numbers.clear();
-        self.hidden.clear();
-        self.resolved.clear();
-        self.xsi = 0;
-        self.prefixes.push(0..0);
-        self.bound.push(UNBOUND);
-    }
-
-    /// The mark to rewind to.
-    pub(super) fn mark(&self) -> usize {
-        self.hidden.len()
-    }
-
-    /// Adds the declarations of a start tag, which is a part of `text`.
-    pub(super) fn declare(&mut self, text: &str, tag: &Tag, namespaces: &Namespaces) {
-        for attribute in tag.attributes() {
-            // Declarations come before all other attributes.
-            let Some(prefix) = attribute.declared() else { break };
-            let written = attribute.written();
-            let number = self.number(text, prefix);
-            let (namespace, uri) = if memchr::memchr(b'&', written.as_bytes()).is_some() {
-                let start = self.resolved.len();
-                unescape_into(&mut self.resolved, written);
-                (namespaces.find(&self.resolved[start..]), Uri::Resolved(start..self.resolved.len()))
-            } else if written.is_empty() {
-                (Namespace::NONE, Uri::Unbound)
-            } else {
-                (namespaces.find(written), Uri::Text(range(text, written)))
-            };
-            self.bind(number, Binding { namespace, uri }, true);
-        }
-    }
-
-    /// Undoes the declarations since `mark`.
-    pub(super) fn rewind(&mut self, mark: usize) {
-        while self.hidden.len() > mark
-            && let Some((number, before)) = self.hidden.pop()
-        {
-            self.bind(number, before, false);
-        }
-    }
-
-    /// The namespace of an element, or of an attribute with a non-empty prefix.
+    /// The namespace of the grammar that a name of the payload is in.
     #[inline]
-    pub(super) fn namespace(&self, text: &str, prefix: &str) -> Namespace {
-        match prefix {
-            "" => self.bound[0].namespace,
-            "xml" => Namespace::XML,
-            _ => self.find(text, prefix).map_or(Namespace::NONE, |number| self.bound[number].namespace),
-        }
+    pub(super) fn namespace(&self, uri: Uri, payload: &Cursor, namespaces: &Namespaces) -> Namespace {
+        let known = &self.namespaces[uri.index()];
+        known.get().unwrap_or_else(|| {
+            let found = namespaces.find(payload.uri_name(uri));
+            known.set(Some(found));
+            found
+        })
     }
 
-    /// Reports whether an attribute of the namespace of `xsi:type` is possible here.
-    #[inline]
-    pub(super) fn may_have_xsi(&self) -> bool {
-        self.xsi > 0
-    }
-
-    pub(super) fn prefixes<'s>(&'s self, text: &'s str) -> InScope<'s> {
-        InScope { scope: self, text }
-    }
-
-    fn bind(&mut self, number: usize, binding: Binding, log: bool) {
-        self.xsi += usize::from(binding.namespace == Namespace::XSI);
-        let before = std::mem::replace(&mut self.bound[number], binding);
-        self.xsi -= usize::from(before.namespace == Namespace::XSI);
-        if log {
-            self.hidden.push((number, before));
-        }
-    }
-
-    fn number(&mut self, text: &str, prefix: &str) -> usize {
-        if prefix.is_empty() {
-            return 0;
-        }
-        if let Some(number) = self.find(text, prefix) {
-            return number;
-        }
-        let new = self.prefixes.len();
-        self.prefixes.push(range(text, prefix));
-        self.bound.push(UNBOUND);
-        if new + 1 == FEW {
-            for number in 1..new {
-                self.index(text, number);
-            }
-        }
-        if new + 1 >= FEW {
-            self.index(text, new);
-        }
-        new
-    }
-
-    fn find(&self, text: &str, prefix: &str) -> Option<usize> {
-        if self.prefixes.len() < FEW {
-            return (1..self.prefixes.len()).find(|number| text[self.prefixes[*number].clone()] == *prefix);
-        }
-        let mut hash = self.hasher.hash_one(prefix);
-        loop {
-            let number = *self.numbers.get(&hash)?;
-            if text[self.prefixes[number].clone()] == *prefix {
-                return Some(number);
-            }
-            hash = hash.wrapping_add(1);
-        }
-    }
-
-    fn index(&mut self, text: &str, number: usize) {
-        let mut hash = self.hasher.hash_one(&text[self.prefixes[number].clone()]);
-        while self.numbers.contains_key(&hash) {
-            hash = hash.wrapping_add(1);
-        }
-        self.numbers.insert(hash, number);
+    /// The declarations in scope at an element.
+    pub(super) fn prefixes<'s>(&'s self, payload: &'s Cursor<'s>, element: usize) -> InScope<'s> {
+        InScope { scope: self, payload, element }
     }
 
     /// Drops the memory if a large message has left more than `kept` entries.
     pub(super) fn shrink(&mut self, kept: usize) {
-        if self.prefixes.capacity() > kept || self.resolved.capacity() > kept {
+        let Declared { bindings, elements } = self.declared.get_mut();
+        bindings.shrink(kept);
+        if self.namespaces.capacity() > kept || elements.capacity() > kept {
             *self = Self::default();
         }
     }
 }
 
-/// The declarations in scope, for values that are qualified names.
+impl Declared {
+    /// Moves to an element. As elements are asked for in document order, the tag of each is read once at most, so all
+    /// moves together take time linear in the payload.
+    fn reach(&mut self, payload: &Cursor, element: usize) {
+        while let Some(left) = self.elements.pop_if(|last| !payload.encloses(*last as usize, element)) {
+            self.bindings.leave(left);
+        }
+        let around = self.elements.len();
+        let nearest = self.elements.last().map(|last| *last as usize);
+        let mut next = Some(element);
+        while let Some(inner) = next.filter(|_| next != nearest) {
+            self.elements.push(inner as u32);
+            next = payload.parent(inner);
+        }
+        self.elements[around..].reverse();
+        for &element in &self.elements[around..] {
+            let tag = payload.tag(element as usize);
+            // Declarations come before all other attributes.
+            let declarations = tag.iter().flat_map(|tag| tag.attributes().map_while(|attribute| attribute.declared()));
+            declarations.for_each(|(prefix, uri)| self.bindings.declare(element, prefix, uri));
+        }
+    }
+}
+
+/// The declarations in scope at an element, for values that are qualified names.
 pub(super) struct InScope<'s> {
     scope: &'s Scope,
-    text: &'s str,
+    payload: &'s Cursor<'s>,
+    element: usize,
+}
+
+impl InScope<'_> {
+    /// The namespace that a prefix is bound to; `None` if it is unbound.
+    pub(super) fn uri(&self, prefix: &str) -> Option<Uri> {
+        let mut declared = self.scope.declared.borrow_mut();
+        declared.reach(self.payload, self.element);
+        Some(declared.bindings.uri(prefix)).filter(|uri| *uri != Uri::NONE)
+    }
 }
 
 impl Prefixes for InScope<'_> {
@@ -214,23 +128,8 @@ impl Prefixes for InScope<'_> {
     }
 
     fn namespace(&self, prefix: &str) -> Option<&str> {
-        let number = match prefix {
-            "" => 0,
-            "xml" => return Some(ns::XML),
-            _ => self.scope.find(self.text, prefix)?,
-        };
-        match &self.scope.bound[number].uri {
-            Uri::Unbound => None,
-            Uri::Text(range) => Some(&self.text[range.clone()]),
-            Uri::Resolved(range) => Some(&self.scope.resolved[range.clone()]),
-        }
+        self.uri(prefix).map(|uri| self.payload.uri_name(uri))
     }
-}
-
-/// The range of a part of a text.
-fn range(text: &str, part: &str) -> Range<usize> {
-    let start = part.as_ptr() as usize - text.as_ptr() as usize;
-    start..start + part.len()
 }
 
 #[cfg(test)]
@@ -244,25 +143,29 @@ mod tests {
         let mut namespaces = Namespaces::new();
         let known = namespaces.intern("urn:5");
         let declared: String = (0..40).map(|i| format!(" xmlns:p{i}=\"urn:{i}\" p{i}:k=\"\"")).collect();
-        let text = format!("<a{declared}><b xmlns=\"urn:5\" xmlns:p5=\"urn:&amp;\" p5:k=\"\"></b></a>");
+        let text =
+            format!("<a{declared}><b></b><b xmlns=\"urn:5\" xmlns:p5=\"urn:&amp;\" p5:k=\"\"><c></c></b><d></d></a>");
         let canonical = canonicalize(&text.into(), &XmlLimits::default()).unwrap();
-        let text = canonical.as_str();
-        let mut scope = Scope::default();
-        scope.clear();
-        let mark = canonical.read(|mut cursor| {
-            scope.declare(text, &cursor.enter().unwrap(), &namespaces);
-            let mark = scope.mark();
-            scope.declare(text, &cursor.enter().unwrap(), &namespaces);
-            mark
+        canonical.read(|payload| {
+            let mut scope = Scope::default();
+            scope.begin(&payload, usize::MAX);
+            let at = |element, prefix: &str| {
+                let found = scope.prefixes(&payload, element);
+                found.namespace(prefix).map(str::to_owned)
+            };
+            for i in 0..40 {
+                let (prefix, uri) = (format!("p{i}"), Some(format!("urn:{i}")));
+                assert_eq!(at(1, &prefix), uri);
+                assert_eq!(at(3, &prefix), if i == 5 { Some("urn:&".to_owned()) } else { uri });
+            }
+            let urn = |uri: &str| Some(uri.to_owned());
+            assert_eq!([at(2, "p5"), at(3, ""), at(3, "q")], [urn("urn:&"), urn("urn:5"), None]);
+            assert_eq!([at(4, "p5"), at(4, ""), at(0, "p5")], [urn("urn:5"), None, urn("urn:5")]);
+            let namespace = |uri| scope.namespace(uri, &payload, &namespaces);
+            let of = |element| namespace(payload.tag(element).unwrap().uri());
+            assert_eq!([0, 2, 3, 4].map(of), [Namespace::NONE, known, known, Namespace::NONE]);
+            let attributes = payload.tag(2).unwrap().attributes();
+            assert_eq!(attributes.filter_map(|k| k.uri()).map(namespace).collect::<Vec<_>>(), [Namespace::FOREIGN]);
         });
-        for i in (0..40).filter(|i| *i != 5) {
-            assert_eq!(scope.prefixes(text).namespace(&format!("p{i}")), Some(format!("urn:{i}").as_str()));
-        }
-        assert_eq!(scope.prefixes(text).namespace("p5"), Some("urn:&"));
-        assert_eq!(scope.namespace(text, "p5"), Namespace::FOREIGN);
-        assert_eq!(scope.namespace(text, ""), known);
-        scope.rewind(mark);
-        assert_eq!((scope.namespace(text, "p5"), scope.namespace(text, "")), (known, Namespace::NONE));
-        assert_eq!(scope.prefixes(text).namespace("q"), None);
     }
 }
