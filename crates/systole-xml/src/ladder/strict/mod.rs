@@ -24,8 +24,8 @@ mod locate;
 mod pass;
 mod pool;
 mod render;
-mod room;
 mod scope;
+mod scratch;
 mod subtree;
 mod tag;
 mod values;
@@ -43,7 +43,7 @@ pub(crate) use escape::{push_text, push_value};
 pub(crate) use locate::{attribute_offset, content_offset, element_offset};
 use pass::{Goal, Pass, Root, check_size};
 pub(in crate::ladder) use pool::Loan;
-use room::Room;
+use scratch::Scratch;
 use subtree::Subtree;
 use writer::Piece;
 
@@ -122,8 +122,8 @@ fn document(
     limits: &XmlLimits,
 ) -> Result<Vec<u8>, StrictError> {
     let lists = [form.prefixes.to_vec()];
-    Room::lend(|room| {
-        let mut pass = Pass::new(input, Goal::Document, form.comments, &lists, limits, room)?;
+    Scratch::lend(|scratch| {
+        let mut pass = Pass::new(input, Goal::Document, form.comments, &lists, limits, scratch)?;
         declared.iter().for_each(|&(prefix, uri)| pass.scope.inherit(prefix, uri));
         pass.run()?;
         Ok(match pass.writer.take() {
@@ -207,8 +207,8 @@ fn read_with(
     found: &mut impl FnMut(Canonical),
     limits: &XmlLimits,
 ) -> Result<Vec<Vec<Box<str>>>, StrictError> {
-    Room::lend(|room| {
-        let mut pass = Pass::new(input, goal, false, lists, limits, room)?;
+    Scratch::lend(|scratch| {
+        let mut pass = Pass::new(input, goal, false, lists, limits, scratch)?;
         for &(prefix, uri) in surroundings.declared {
             pass.scope.inherit(prefix, uri);
         }

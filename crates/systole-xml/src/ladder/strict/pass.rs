@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::error::{CutToken, StrictError, StrictErrorKind};
 use super::pool::Loan;
-use super::room::Room;
 use super::scope::{Mark, Scope};
+use super::scratch::Scratch;
 use super::tag::Attribute;
 use super::writer::{Piece, Writer};
 use crate::ladder::tape::Uri;
@@ -93,15 +93,15 @@ impl<'a> Pass<'a> {
         comments: bool,
         lists: &'a [Vec<&'a str>],
         limits: &'a XmlLimits,
-        room: &'a mut Room,
+        scratch: &'a mut Scratch,
     ) -> Check<Self> {
         let input = text.as_bytes();
         check_size(input, limits)?;
         if let Some((at, found)) = chars::forbidden(text) {
             return Err(StrictError::new(StrictErrorKind::ForbiddenCharacter { found }, input, at));
         }
-        room.clear();
-        let Room { open, attributes, scope, roots, out } = room;
+        scratch.clear();
+        let Scratch { open, attributes, scope, roots, out } = scratch;
         let reserve = if goal == Goal::Fragment { 0 } else { input.len() + input.len() / 16 + 64 };
         Ok(Self {
             text,

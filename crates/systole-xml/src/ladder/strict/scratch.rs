@@ -8,7 +8,7 @@ use super::tag::Attribute;
 
 /// The working memory of a pass, kept for the next one.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct Scratch {
     pub(super) open: Vec<Open>,
     pub(super) attributes: Vec<Attribute>,
     pub(super) scope: Scope,
@@ -17,16 +17,16 @@ pub(super) struct Room {
 }
 
 thread_local! {
-    static ROOM: Cell<Option<Box<Room>>> = const { Cell::new(None) };
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
-impl Room {
+impl Scratch {
     /// Lends the scratch space of this OS thread.
     pub(super) fn lend<R>(borrow: impl FnOnce(&mut Self) -> R) -> R {
-        let mut room = ROOM.try_with(Cell::take).ok().flatten().unwrap_or_default();
-        let result = borrow(&mut room);
-        if !room.is_large() {
-            let _ = ROOM.try_with(|kept| kept.set(Some(room)));
+        let mut scratch = SCRATCH.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        let result = borrow(&mut scratch);
+        if !scratch.is_large() {
+            let _ = SCRATCH.try_with(|kept| kept.set(Some(scratch)));
         }
         result
     }
