@@ -63,7 +63,7 @@ mod tests {
     use std::sync::Arc;
 
     use proptest::prelude::*;
-    use systole_xml::schema::{Catalog, Validator, builtin};
+    use systole_xml::schema::{Catalog, Validator, own_schema};
 
     use super::*;
     use crate::protocol::boot_qname;
@@ -73,7 +73,7 @@ mod tests {
     }
 
     fn reply() -> Result<Answer, Fault> {
-        let boot = builtin(&boot_qname()).and_then(|schema| schema.example()).unwrap();
+        let boot = own_schema(&boot_qname()).and_then(|schema| schema.example()).unwrap();
         let payload = Validator::new(Arc::new(Catalog::new())).validate(boot.clone()).unwrap();
         Ok(Answer { from: "callee".parse().unwrap(), payload })
     }

@@ -92,7 +92,7 @@ macro_rules! written_by_hand {
             fn contract() -> Result<systole_xml::schema::PayloadSchema, systole_xml::schema::ContractError> {
                 let payload = Self::qname();
                 let missing = || systole_xml::schema::ContractError::Reserved { payload: payload.clone() };
-                systole_xml::schema::builtin(&payload).cloned().ok_or_else(missing)
+                systole_xml::schema::own_schema(&payload).cloned().ok_or_else(missing)
             }
         })*
     };

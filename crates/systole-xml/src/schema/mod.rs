@@ -60,7 +60,7 @@ pub use infer_namespace::infer_namespace;
 pub use opinion::second_opinion;
 pub use opinion::{Objection, Opinion};
 #[doc(hidden)]
-pub use own_schemas::builtin;
+pub use own_schemas::own_schema;
 pub use payload::Payload;
 pub use payload_schema::PayloadSchema;
 pub use source::XsdDocument;

@@ -21,6 +21,6 @@ pub(super) fn all() -> &'static [PayloadSchema] {
 }
 
 /// The schema of a payload of the pump itself; `None` for any other payload.
-pub fn builtin(qname: &QName) -> Option<&'static PayloadSchema> {
+pub fn own_schema(qname: &QName) -> Option<&'static PayloadSchema> {
     all().iter().find(|schema| schema.qname() == qname)
 }
