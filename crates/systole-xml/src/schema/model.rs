@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::pattern::Pattern;
-use super::simple::{Builtin, SimpleType};
+use super::simple::{SimpleType, XsdType};
 
 /// Index of a type in [`Model::types`]; types refer to each other, and to themselves, by it.
 pub(crate) type TypeId = usize;
@@ -72,7 +72,7 @@ pub(crate) struct Simple {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Variety {
-    Atomic(&'static Builtin),
+    Atomic(&'static XsdType),
     /// Items separated by spaces.
     List(TypeId),
     Union(Vec<TypeId>),

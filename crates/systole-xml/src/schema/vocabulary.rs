@@ -65,7 +65,7 @@ impl<'m> Builder<'m> {
     /// Tells whether a type has any text for a value, its length aside.
     fn is_string(&self, ty: TypeId) -> bool {
         let Some(simple) = self.model.simple(ty) else { return false };
-        let is_string = matches!(&simple.variety, Variety::Atomic(builtin) if matches!(builtin.name, "string" | "normalizedString" | "token"));
+        let is_string = matches!(&simple.variety, Variety::Atomic(xsd_type) if matches!(xsd_type.name, "string" | "normalizedString" | "token"));
         is_string && simple.facets.patterns.is_empty() && simple.facets.values.is_empty()
     }
 

@@ -11,7 +11,7 @@ use systole_xml::vocab::XmlLimits;
 const HEAD: &str = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'>";
 
 /// The built-in types that have values in messages, and a value of each.
-const BUILTINS: [(&str, &str); 42] = [
+const XSD_TYPES: [(&str, &str); 42] = [
     ("string", "text"),
     ("boolean", "true"),
     ("decimal", "1.5"),
@@ -153,13 +153,13 @@ fn unquoted(words: &str) -> String {
 fn a_prompt_says_of_each_facet_of_each_type_what_a_refusal_says() {
     let mut seen: BTreeMap<(String, &str), usize> = BTreeMap::new();
     let mut wrong = String::new();
-    for (builtin, sample) in BUILTINS {
+    for (xsd_type, sample) in XSD_TYPES {
         let restriction = |inside: &str| {
-            format!("<xs:simpleType><xs:restriction base='xs:{builtin}'>{inside}</xs:restriction></xs:simpleType>")
+            format!("<xs:simpleType><xs:restriction base='xs:{xsd_type}'>{inside}</xs:restriction></xs:simpleType>")
         };
         let kinds = [
             ("atomic", restriction("")),
-            ("list", format!("<xs:simpleType><xs:list itemType='xs:{builtin}'/></xs:simpleType>")),
+            ("list", format!("<xs:simpleType><xs:list itemType='xs:{xsd_type}'/></xs:simpleType>")),
             (
                 "list of a restriction",
                 format!(
@@ -167,7 +167,7 @@ fn a_prompt_says_of_each_facet_of_each_type_what_a_refusal_says() {
                     restriction("<xs:pattern value='[0-9]+'/>")
                 ),
             ),
-            ("union", format!("<xs:simpleType><xs:union memberTypes='xs:{builtin} xs:gMonth'/></xs:simpleType>")),
+            ("union", format!("<xs:simpleType><xs:union memberTypes='xs:{xsd_type} xs:gMonth'/></xs:simpleType>")),
         ];
         for (kind, base) in kinds {
             let unrestricted = Case::of(&base).map(|case| case.fields().to_owned()).unwrap_or_default();
@@ -177,14 +177,14 @@ fn a_prompt_says_of_each_facet_of_each_type_what_a_refusal_says() {
                 let Some(mut case) = Case::of(&restricted(&base, &steps)) else { continue };
                 let fields = unquoted(case.fields());
                 if facet != "none" && case.fields() == unrestricted {
-                    wrong.push_str(&format!("{builtin}, {kind}: {facet} is not said: {fields}\n"));
+                    wrong.push_str(&format!("{xsd_type}, {kind}: {facet} is not said: {fields}\n"));
                 }
                 for value in WRONG {
                     let Some(expected) = case.expected(value) else { continue };
                     *seen.entry((kind.to_owned(), facet)).or_default() += 1;
                     let is_said = fields.contains(&unquoted(&expected));
                     if !is_said && !UNCOUNTABLE.iter().any(|bound| expected.contains(bound)) {
-                        wrong.push_str(&format!("{builtin}, {kind}, {facet}: '{value}': {expected}\n  {fields}\n"));
+                        wrong.push_str(&format!("{xsd_type}, {kind}, {facet}: '{value}': {expected}\n  {fields}\n"));
                     }
                 }
             }

@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use crate::ladder::encode::float_text;
 use crate::schema::model::{Bound, Facets};
 use crate::schema::pattern::{self, Lengths};
-use crate::schema::simple::{Builtin, Kind};
+use crate::schema::simple::{Kind, XsdType};
 
 /// Takes a candidate; breaks once no further one is wanted.
 pub(super) type Offer<'o> = dyn FnMut(&str) -> ControlFlow<()> + 'o;
 
 /// Offers texts for a built-in type with facets, simple ones first. `turn` chooses one of two samples. Texts that are made
 /// to a length have at most `most` bytes.
-pub(super) fn atomic(base: &Builtin, facets: &Facets, turn: usize, most: usize, offer: &mut Offer) -> ControlFlow<()> {
+pub(super) fn atomic(base: &XsdType, facets: &Facets, turn: usize, most: usize, offer: &mut Offer) -> ControlFlow<()> {
     let samples = [base.samples[turn % 2], base.samples[(turn + 1) % 2]];
     // Only with a plain value does a date stay a date.
     if !facets.patterns.is_empty() || base.kind() != Kind::Text {
@@ -57,7 +57,7 @@ pub(super) fn atomic(base: &Builtin, facets: &Facets, turn: usize, most: usize, 
     combined(facets, wholes, offer)
 }
 
-fn is_list(base: &Builtin) -> bool {
+fn is_list(base: &XsdType) -> bool {
     matches!(base.name, "NMTOKENS" | "IDREFS" | "ENTITIES")
 }
 
@@ -96,7 +96,7 @@ fn combined(facets: &Facets, mut wholes: Vec<String>, offer: &mut Offer) -> Cont
 /// Offers the shortest texts that all patterns and the form of the type have in common. `spend` takes steps, and ends the
 /// search by `false`.
 pub(super) fn of_all_patterns(
-    base: &Builtin,
+    base: &XsdType,
     facets: &Facets,
     spend: &dyn Fn(usize) -> bool,
     offer: &mut Offer,
@@ -122,7 +122,7 @@ pub(super) fn of_all_patterns(
 }
 
 /// A pattern for plain literals of a type.
-fn form(base: &Builtin) -> Option<&'static str> {
+fn form(base: &XsdType) -> Option<&'static str> {
     Some(match base.kind() {
         Kind::Integer(..) => r"[+\-]?[0-9]{1,18}",
         Kind::Decimal => r"[+\-]?[0-9]+(\.[0-9]+)?",
@@ -169,7 +169,7 @@ fn words(word: &str, facets: &Facets) -> Option<String> {
 }
 
 /// Octets of an allowed length, in hexadecimal or base64; `None` if the text has more than `most` bytes.
-fn octets(base: &Builtin, facets: &Facets, most: usize) -> Option<String> {
+fn octets(base: &XsdType, facets: &Facets, most: usize) -> Option<String> {
     const LONGEST: usize = 1 << 16;
     let count = |usual| usize::try_from(fit(usual, facets)).ok().filter(|count| *count <= most.min(LONGEST) / 2);
     match base.name {
@@ -242,7 +242,7 @@ fn days_between(facets: &Facets) -> Option<String> {
 }
 
 /// A pattern for lists of `count` plain literals of a type, or of that many and more.
-pub(super) fn list_form(base: &Builtin, count: usize, is_exact: bool) -> Option<String> {
+pub(super) fn list_form(base: &XsdType, count: usize, is_exact: bool) -> Option<String> {
     const MOST: usize = 64;
     let item = form(base).filter(|_| (1..=MOST).contains(&count))?;
     let others = count - 1;

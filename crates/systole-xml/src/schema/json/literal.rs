@@ -3,16 +3,16 @@
 use serde_json::{Number, Value};
 
 use crate::schema::model::{Model, Simple, Variety};
-use crate::schema::simple::{Builtin, Kind, NoPrefixes, SimpleType};
+use crate::schema::simple::{Kind, NoPrefixes, SimpleType, XsdType};
 
 /// The value of a literal; `None` if JSON has no such value.
 pub(super) fn value(model: &Model, simple: &Simple, text: &str) -> Option<Value> {
     let definition = simple.definition.as_ref()?;
     let text = &*definition.normalized(text);
     match &simple.variety {
-        Variety::Atomic(builtin) => match builtin.item() {
+        Variety::Atomic(xsd_type) => match xsd_type.item() {
             Some(item) => text.split(' ').map(|word| atomic(item, word)).collect(),
-            None => atomic(builtin, text),
+            None => atomic(xsd_type, text),
         },
         Variety::List(item) => {
             let item = model.simple(*item)?;
@@ -28,25 +28,25 @@ pub(super) fn value(model: &Model, simple: &Simple, text: &str) -> Option<Value>
     }
 }
 
-fn atomic(builtin: &Builtin, text: &str) -> Option<Value> {
-    match builtin.kind() {
+fn atomic(xsd_type: &XsdType, text: &str) -> Option<Value> {
+    match xsd_type.kind() {
         Kind::Boolean => Some(matches!(text, "true" | "1").into()),
-        Kind::Integer(..) | Kind::Decimal | Kind::Float => number(builtin, text).map(Value::Number),
+        Kind::Integer(..) | Kind::Decimal | Kind::Float => number(xsd_type, text).map(Value::Number),
         Kind::Text | Kind::Form => Some(text.into()),
     }
 }
 
 /// The number of a literal of a numeric type, if JSON can write just this number.
-pub(super) fn number(builtin: &Builtin, text: &str) -> Option<Number> {
+pub(super) fn number(xsd_type: &XsdType, text: &str) -> Option<Number> {
     if let Ok(whole) = text.parse::<i128>() {
         return integer(whole);
     }
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite())?;
     let written = Number::from_f64(number)?;
     // A decimal may have more digits than a binary number.
-    let is_exact = match builtin.kind() {
+    let is_exact = match xsd_type.kind() {
         Kind::Float => true,
-        _ => SimpleType::builtin("decimal")?.equal(text, &format!("{number}"), &NoPrefixes).is_ok_and(|equal| equal),
+        _ => SimpleType::xsd_type("decimal")?.equal(text, &format!("{number}"), &NoPrefixes).is_ok_and(|equal| equal),
     };
     is_exact.then_some(written)
 }

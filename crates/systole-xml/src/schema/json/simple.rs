@@ -8,7 +8,7 @@ use super::sketch::Sketch;
 use super::{Object, Writer, literal};
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Variety};
 use crate::schema::pattern::Pattern;
-use crate::schema::simple::{Builtin, Kind, NoPrefixes, SimpleType};
+use crate::schema::simple::{Kind, NoPrefixes, SimpleType, XsdType};
 
 /// Keywords, and whether they tell all rules of the type.
 struct Rules {
@@ -29,7 +29,7 @@ impl Rules {
 impl<'m> Writer<'m> {
     pub(super) fn simple(&mut self, simple: &'m Simple) -> Sketch {
         let mut rules = match &simple.variety {
-            Variety::Atomic(builtin) => match builtin.item() {
+            Variety::Atomic(xsd_type) => match xsd_type.item() {
                 Some(item) => {
                     let min = simple.facets.min_length.unwrap_or(0).max(1);
                     let rules = atomic(item, &Facets::default());
@@ -38,7 +38,7 @@ impl<'m> Writer<'m> {
                         Sketch { keywords: rules.keywords, words: words.into_iter().collect(), ..Sketch::default() };
                     list(item, min, &simple.facets)
                 }
-                None => atomic(builtin, &simple.facets),
+                None => atomic(xsd_type, &simple.facets),
             },
             Variety::List(item) => {
                 let item = self.shape(Shape::plain(*item), "item");
@@ -90,9 +90,9 @@ impl<'m> Writer<'m> {
 fn words(simple: &Simple) -> String {
     let definition = simple.definition.as_ref();
     let limits = definition.map(SimpleType::limits).unwrap_or_default();
-    let noun = |builtin: &Builtin| definition.map_or(builtin.words(), SimpleType::noun).to_owned();
+    let noun = |xsd_type: &XsdType| definition.map_or(xsd_type.words(), SimpleType::noun).to_owned();
     match &simple.variety {
-        Variety::Atomic(builtin) => format!("xs:{}: {}{limits}", builtin.name, noun(builtin)),
+        Variety::Atomic(xsd_type) => format!("xs:{}: {}{limits}", xsd_type.name, noun(xsd_type)),
         Variety::List(_) | Variety::Union(_) => {
             format!("in XML: {}{limits}", definition.map(SimpleType::noun).unwrap_or_default())
         }
@@ -104,24 +104,24 @@ fn list(item: Sketch, min: u64, facets: &Facets) -> Rules {
 }
 
 /// The rules of a built-in type with facets.
-fn atomic(builtin: &'static Builtin, facets: &Facets) -> Rules {
-    match builtin.kind() {
+fn atomic(xsd_type: &'static XsdType, facets: &Facets) -> Rules {
+    match xsd_type.kind() {
         Kind::Boolean => Rules { all: facets.patterns.is_empty(), ..Rules::of_type("boolean") },
-        Kind::Integer(min, max) => numeric("integer", builtin, facets, (min, max)),
-        Kind::Decimal | Kind::Float => numeric("number", builtin, facets, (None, None)),
-        Kind::Text | Kind::Form => textual(builtin, facets),
+        Kind::Integer(min, max) => numeric("integer", xsd_type, facets, (min, max)),
+        Kind::Decimal | Kind::Float => numeric("number", xsd_type, facets, (None, None)),
+        Kind::Text | Kind::Form => textual(xsd_type, facets),
     }
 }
 
 /// The rules of a type of numbers; `known` are the least and the greatest of the built-in type.
-fn numeric(name: &str, builtin: &Builtin, facets: &Facets, known: (Option<i128>, Option<i128>)) -> Rules {
+fn numeric(name: &str, xsd_type: &XsdType, facets: &Facets, known: (Option<i128>, Option<i128>)) -> Rules {
     let mut rules = Rules::of_type(name);
     let ends =
         [("minimum", "exclusiveMinimum", &facets.min, known.0), ("maximum", "exclusiveMaximum", &facets.max, known.1)];
     for (inclusive, exclusive, bound, known) in ends {
         let (keyword, number) = match bound {
-            Some(Bound { value, exclusive: true }) => (exclusive, literal::number(builtin, value)),
-            Some(Bound { value, .. }) => (inclusive, literal::number(builtin, value)),
+            Some(Bound { value, exclusive: true }) => (exclusive, literal::number(xsd_type, value)),
+            Some(Bound { value, .. }) => (inclusive, literal::number(xsd_type, value)),
             None => (inclusive, known.and_then(literal::integer)),
         };
         match number {
@@ -133,11 +133,11 @@ fn numeric(name: &str, builtin: &Builtin, facets: &Facets, known: (Option<i128>,
     rules
 }
 
-fn textual(builtin: &Builtin, facets: &Facets) -> Rules {
+fn textual(xsd_type: &XsdType, facets: &Facets) -> Rules {
     let mut rules = Rules::of_type("string");
-    rules.all = matches!(builtin.name, "anySimpleType" | "string" | "normalizedString" | "token");
+    rules.all = matches!(xsd_type.name, "anySimpleType" | "string" | "normalizedString" | "token");
     // The lengths of binary values count bytes; qualified names of any length are valid.
-    let unit = match builtin.name {
+    let unit = match xsd_type.name {
         "QName" | "NOTATION" | "base64Binary" => None,
         "hexBinary" => Some(2),
         _ => Some(1),

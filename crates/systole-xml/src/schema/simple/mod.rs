@@ -10,7 +10,6 @@
 
 mod binary;
 mod bound;
-mod builtin;
 mod date_time;
 mod decimal;
 mod definition;
@@ -29,11 +28,11 @@ mod uri;
 mod value;
 mod words;
 mod work;
+mod xsd_types;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub(crate) use builtin::{Builtin, Kind};
 use definition::{Definition, Variety};
 pub(in crate::schema) use facets::is_facet;
 use fast_path::FastPath;
@@ -42,6 +41,7 @@ pub(in crate::schema) use mismatch::Mismatch;
 use primitive::Primitive;
 use value::Value;
 pub(in crate::schema) use words::{list_of, union_of};
+pub(crate) use xsd_types::{Kind, XsdType};
 
 /// A compiled simple type. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -113,8 +113,8 @@ impl Identity {
 
 impl SimpleType {
     /// A built-in type by its local name in the namespace of XML Schema.
-    pub(in crate::schema) fn builtin(local: &str) -> Option<Self> {
-        builtin::named(local)
+    pub(in crate::schema) fn xsd_type(local: &str) -> Option<Self> {
+        xsd_types::named(local)
     }
 
     /// A restriction of this type, called `name` in texts, by the facets of one step in document order.
@@ -303,6 +303,6 @@ impl Unsupported {
 mod tests;
 
 /// Reports whether XSD 1.0 has a type of this local name.
-pub(super) fn is_builtin(local: &str) -> bool {
-    local == "anyType" || SimpleType::builtin(local).is_some()
+pub(super) fn is_xsd_type(local: &str) -> bool {
+    local == "anyType" || SimpleType::xsd_type(local).is_some()
 }

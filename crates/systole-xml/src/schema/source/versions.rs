@@ -50,8 +50,8 @@ fn is_excluded(tree: &Tree, id: NodeId) -> bool {
         match local {
             "minVersion" => version().is_some_and(|least| OWN < least),
             "maxVersion" => version().is_some_and(|first| OWN >= first),
-            "typeAvailable" => !names.all(|name| is_known(tree, id, name, simple::is_builtin)),
-            "typeUnavailable" => names.all(|name| is_known(tree, id, name, simple::is_builtin)),
+            "typeAvailable" => !names.all(|name| is_known(tree, id, name, simple::is_xsd_type)),
+            "typeUnavailable" => names.all(|name| is_known(tree, id, name, simple::is_xsd_type)),
             "facetAvailable" => !names.all(|name| is_known(tree, id, name, simple::is_facet)),
             "facetUnavailable" => names.all(|name| is_known(tree, id, name, simple::is_facet)),
             _ => false,

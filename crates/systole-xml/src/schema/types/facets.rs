@@ -10,7 +10,7 @@ use crate::ladder::escape::uncarriable;
 use crate::schema::contract::{ContractError, TypePlace, TypeShape};
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
 use crate::schema::pattern::Pattern;
-use crate::schema::simple::{Builtin, Kind, SimpleType};
+use crate::schema::simple::{Kind, SimpleType, XsdType};
 
 impl<'a> Derivation<'a> {
     /// The type of a number, a text or a boolean.
@@ -32,11 +32,11 @@ impl<'a> Derivation<'a> {
         }
         let enumerator = |v: &Variant| Enumerator { value: v.name.to_owned(), namespace: None, doc: v.doc.to_owned() };
         let facets = Facets { values: variants.iter().map(enumerator).collect(), ..Facets::default() };
-        Ok(self.named(view, Builtin::STRING, facets))
+        Ok(self.named(view, XsdType::STRING, facets))
     }
 
     /// A type that is named like the Rust type, unless its place adds rules to it.
-    fn named(&mut self, view: &View<'a>, base: &'static Builtin, facets: Facets) -> TypeId {
+    fn named(&mut self, view: &View<'a>, base: &'static XsdType, facets: Facets) -> TypeId {
         let defined = view.definition.filter(|_| !view.has_own_rules());
         if let Some(id) = defined.and_then(|name| self.made.get(name)) {
             return *id;
@@ -44,7 +44,7 @@ impl<'a> Derivation<'a> {
         let name = defined.map(|name| self.type_name(name));
         let doc = if name.is_some() { view.type_doc().to_owned() } else { String::new() };
         // Types with facets are compiled with the document.
-        let definition = if facets.is_empty() { SimpleType::builtin(base.name) } else { None };
+        let definition = if facets.is_empty() { SimpleType::xsd_type(base.name) } else { None };
         let id = self.add(Type::Simple(Simple { name, doc, variety: Variety::Atomic(base), facets, definition }));
         if let Some(name) = defined {
             self.made.insert(name.to_owned(), id);
@@ -54,38 +54,38 @@ impl<'a> Derivation<'a> {
 }
 
 /// The built-in type with the values of `type` and `format`, and the patterns that narrow it to them.
-fn base(view: &View, ty: &str) -> Result<(&'static Builtin, Vec<Pattern>), TypeShape> {
+fn base(view: &View, ty: &str) -> Result<(&'static XsdType, Vec<Pattern>), TypeShape> {
     const BYTE: &str = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
     let format = view.get("format").and_then(Value::as_str);
-    let (builtin, pattern) = match (ty, format) {
-        ("boolean", _) => (Builtin::BOOLEAN, None),
-        ("integer", Some("int8")) => (Builtin::BYTE, None),
-        ("integer", Some("int16")) => (Builtin::SHORT, None),
-        ("integer", Some("int32")) => (Builtin::INT, None),
-        ("integer", Some("uint8")) => (Builtin::UNSIGNED_BYTE, None),
-        ("integer", Some("uint16")) => (Builtin::UNSIGNED_SHORT, None),
-        ("integer", Some("uint32")) => (Builtin::UNSIGNED_INT, None),
-        ("integer", Some("uint64")) => (Builtin::UNSIGNED_LONG, None),
-        ("integer", Some("int")) => (if isize::BITS == 64 { Builtin::LONG } else { Builtin::INT }, None),
+    let (xsd_type, pattern) = match (ty, format) {
+        ("boolean", _) => (XsdType::BOOLEAN, None),
+        ("integer", Some("int8")) => (XsdType::BYTE, None),
+        ("integer", Some("int16")) => (XsdType::SHORT, None),
+        ("integer", Some("int32")) => (XsdType::INT, None),
+        ("integer", Some("uint8")) => (XsdType::UNSIGNED_BYTE, None),
+        ("integer", Some("uint16")) => (XsdType::UNSIGNED_SHORT, None),
+        ("integer", Some("uint32")) => (XsdType::UNSIGNED_INT, None),
+        ("integer", Some("uint64")) => (XsdType::UNSIGNED_LONG, None),
+        ("integer", Some("int")) => (if isize::BITS == 64 { XsdType::LONG } else { XsdType::INT }, None),
         ("integer", Some("uint")) => {
-            (if usize::BITS == 64 { Builtin::UNSIGNED_LONG } else { Builtin::UNSIGNED_INT }, None)
+            (if usize::BITS == 64 { XsdType::UNSIGNED_LONG } else { XsdType::UNSIGNED_INT }, None)
         }
         ("integer", Some("int128" | "uint128")) => return Err(TypeShape::WideInteger),
-        ("integer", _) => (Builtin::LONG, None),
-        ("number", Some("float")) => (Builtin::FLOAT, None),
-        ("number", _) => (Builtin::DOUBLE, None),
-        ("string", None) => (Builtin::STRING, None),
+        ("integer", _) => (XsdType::LONG, None),
+        ("number", Some("float")) => (XsdType::FLOAT, None),
+        ("number", _) => (XsdType::DOUBLE, None),
+        ("string", None) => (XsdType::STRING, None),
         // A pattern of the author says more than the name of a format.
-        ("string", Some(_)) if view.get("pattern").is_some() => (Builtin::STRING, None),
+        ("string", Some(_)) if view.get("pattern").is_some() => (XsdType::STRING, None),
         ("string", Some("uuid")) => {
-            (Builtin::STRING, Some("^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$".to_owned()))
+            (XsdType::STRING, Some("^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$".to_owned()))
         }
-        ("string", Some("ipv4")) => (Builtin::STRING, Some(format!("^({BYTE}\\.){{3}}{BYTE}$"))),
-        ("string", Some("date")) => (Builtin::DATE, Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}$".to_owned())),
+        ("string", Some("ipv4")) => (XsdType::STRING, Some(format!("^({BYTE}\\.){{3}}{BYTE}$"))),
+        ("string", Some("date")) => (XsdType::DATE, Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}$".to_owned())),
         ("string", Some("date-time")) => {
             let zone = "(Z|[+-][0-9]{2}:[0-9]{2})";
             (
-                Builtin::DATE_TIME,
+                XsdType::DATE_TIME,
                 Some(format!("^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9:]{{8}}(\\.[0-9]{{1,9}})?{zone}$")),
             )
         }
@@ -93,10 +93,10 @@ fn base(view: &View, ty: &str) -> Result<(&'static Builtin, Vec<Pattern>), TypeS
         _ => return Err(TypeShape::Anything),
     };
     let patterns = pattern.iter().filter_map(|pattern| Pattern::from_rust(pattern).ok()).collect();
-    Ok((builtin, patterns))
+    Ok((xsd_type, patterns))
 }
 
-fn facets(view: &View, base: &Builtin, mut patterns: Vec<Pattern>) -> Result<Facets, TypeShape> {
+fn facets(view: &View, base: &XsdType, mut patterns: Vec<Pattern>) -> Result<Facets, TypeShape> {
     for pattern in view.all("pattern").filter_map(Value::as_str) {
         let refused = |reason| TypeShape::Pattern { pattern: pattern.to_owned(), reason };
         patterns.push(Pattern::from_rust(pattern).map_err(refused)?);
@@ -115,7 +115,7 @@ fn facets(view: &View, base: &Builtin, mut patterns: Vec<Pattern>) -> Result<Fac
 /// The tightest bound on one side, unless the base type has it already.
 fn bound(
     view: &View,
-    base: &Builtin,
+    base: &XsdType,
     inclusive: &str,
     exclusive: &str,
     tighter: impl Fn(f64, f64) -> bool,

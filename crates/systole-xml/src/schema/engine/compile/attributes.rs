@@ -195,7 +195,7 @@ impl Compiler<'_, '_> {
             (Some(_), Some(_)) => return wrong("an attribute has either a type or an xs:simpleType inside, not both"),
             (Some(name), _) => self.named_type(place, name)?,
             (None, Some(node)) => self.type_at(&Place { node, ..place.clone() })?,
-            (None, None) => self.builtin("anySimpleType")?,
+            (None, None) => self.xsd_type("anySimpleType")?,
         };
         let ty = self.simple_of(id)?;
         check_notation(&ty, "the type of an attribute")?;

@@ -6,7 +6,6 @@
 
 mod attributes;
 mod automaton;
-mod builtin;
 mod complex;
 mod concrete;
 mod conflict;
@@ -21,6 +20,7 @@ mod refer;
 mod restriction;
 mod simple;
 mod substitution;
+mod xsd_types;
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(in crate::schema) fn compile<'r, 'a>(reader: &'r Reader<'a>) -> Result<Compo
         return wrong(rule).map_err(|wrong: Wrong| wrong.at(place));
     }
     let mut compiler = Compiler::new(reader);
-    compiler.builtins()?;
+    compiler.xsd_types()?;
     compiler.twice()?;
     for kind in [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group, Kind::Notation] {
         for (name, place) in reader.components(kind) {

@@ -19,7 +19,7 @@ use crate::schema::engine::grammar::{
 };
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::model::{self, Beside, Complex, Content, Model, Type};
-use crate::schema::simple::{Builtin, SimpleType};
+use crate::schema::simple::{SimpleType, XsdType};
 use crate::schema::source::Place;
 use crate::schema::source::read::Reader;
 use crate::schema::source::tree::NodeId;
@@ -51,7 +51,7 @@ pub(super) struct Kept {
 pub(super) enum Made {
     /// A complex type.
     Parts,
-    Builtin(&'static Builtin),
+    XsdType(&'static XsdType),
     /// A simple type, restricted by the facets at a place.
     Restriction(Place),
     List(TypeId),

@@ -3,7 +3,7 @@
 use super::{Compiler, Reference, Wrong, shown};
 use crate::schema::engine::grammar::{TypeId, ValueConstraint};
 use crate::schema::shorten::quoted;
-use crate::schema::simple::Builtin;
+use crate::schema::simple::XsdType;
 use crate::schema::source::Place;
 use crate::schema::source::read::{Kind, nearest};
 use crate::vocab::ns;
@@ -14,8 +14,8 @@ impl<'r> Compiler<'r, '_> {
         let name = self.reference(Kind::Type, place, written)?;
         if &*name.0 == ns::XSD && self.reader.refer(Kind::Type, &name, place).is_none() {
             return self
-                .known_builtin(&name.1)
-                .ok_or_else(|| self.wrong_reference(place, &name.1, self.no_builtin(place, &name.1)));
+                .known_xsd_type(&name.1)
+                .ok_or_else(|| self.wrong_reference(place, &name.1, self.no_xsd_type(place, &name.1)));
         }
         let found = self.find(Kind::Type, &name, place)?;
         self.type_at(found)
@@ -27,9 +27,9 @@ impl<'r> Compiler<'r, '_> {
         let tree = self.tree(place);
         let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));
         let refused = |rule: String| Err(self.wrong_reference(place, local, rule));
-        let builtin = || self.meant_builtin(kind, place, local).map(|name| format!("did you mean {name}?"));
+        let xsd_type = || self.meant_xsd_type(kind, place, local).map(|name| format!("did you mean {name}?"));
         if !prefix.is_empty() && prefix != "xml" && tree.resolve(place.node, prefix).is_empty() {
-            let advice = builtin().unwrap_or_else(|| format!("declare xmlns:{}", quoted(prefix)));
+            let advice = xsd_type().unwrap_or_else(|| format!("declare xmlns:{}", quoted(prefix)));
             let written = quoted(qname);
             return refused(format!("the prefix of '{written}' is not bound: {advice}"));
         }
@@ -43,12 +43,12 @@ impl<'r> Compiler<'r, '_> {
                     "'{written}' is in no namespace, which this document doesn't import: write xs:import without namespace"
                 ),
                 "" => {
-                    let advice = builtin().unwrap_or_else(|| self.with_prefix(place, local));
+                    let advice = xsd_type().unwrap_or_else(|| self.with_prefix(place, local));
                     format!("'{written}' has no prefix: {advice}")
                 }
                 namespace => {
                     let namespace = quoted(namespace);
-                    let advice = builtin().unwrap_or_else(|| {
+                    let advice = xsd_type().unwrap_or_else(|| {
                         format!("write xs:import, or did you mean targetNamespace=\"{namespace}\"?")
                     });
                     format!("'{written}' is in the namespace {namespace}, which this document doesn't import: {advice}")
@@ -63,7 +63,7 @@ impl<'r> Compiler<'r, '_> {
         if let Some(place) = self.reader.refer(kind, name, from) {
             return Ok(place);
         }
-        let near = self.meant_builtin(kind, from, &name.1).map(|name| format!(": did you mean {name}?"));
+        let near = self.meant_xsd_type(kind, from, &name.1).map(|name| format!(": did you mean {name}?"));
         let near = near.or_else(|| self.reader.nearest(kind, name).map(|near| format!(": did you mean '{near}'?")));
         let rule = format!(
             "there is no {} '{}' in the given documents{}",
@@ -101,20 +101,20 @@ impl<'r> Compiler<'r, '_> {
 
     /// The built-in type that the author of a reference to a user-defined type probably meant, as the document would
     /// write it.
-    fn meant_builtin(&self, kind: Kind, place: &Place, local: &str) -> Option<String> {
+    fn meant_xsd_type(&self, kind: Kind, place: &Place, local: &str) -> Option<String> {
         if kind != Kind::Type {
             return None;
         }
-        let known = || Builtin::all().iter().map(|builtin| builtin.name);
-        let builtin = known().find(|name| *name == local).or_else(|| {
+        let known = || XsdType::all().iter().map(|xsd_type| xsd_type.name);
+        let xsd_type = known().find(|name| *name == local).or_else(|| {
             let in_other_case = known().find(|name| name.eq_ignore_ascii_case(local));
             in_other_case.filter(|_| self.reader.nearest(kind, &(place.target.clone(), local.to_owned())).is_none())
         })?;
-        Some(self.builtin_name(place, builtin))
+        Some(self.xsd_type_name(place, xsd_type))
     }
 
     /// The name of a built-in type as the document would write it.
-    fn builtin_name(&self, place: &Place, local: &str) -> String {
+    fn xsd_type_name(&self, place: &Place, local: &str) -> String {
         let tree = self.tree(place);
         match tree.prefix_of(place.node, ns::XSD) {
             Some(prefix) => format!("{prefix}:{local}"),
@@ -123,20 +123,20 @@ impl<'r> Compiler<'r, '_> {
     }
 
     /// The error text for an unknown type in the namespace of XML Schema.
-    fn no_builtin(&self, place: &Place, local: &str) -> String {
+    fn no_xsd_type(&self, place: &Place, local: &str) -> String {
         let name = format!("xs:{}", quoted(local));
         if matches!(local, "dateTimeStamp" | "yearMonthDuration" | "dayTimeDuration" | "anyAtomicType" | "error") {
             return format!("{name} is a type of XSD 1.1, and schemas here are XSD 1.0");
         }
         let own = (place.target.clone(), local.to_owned());
-        let advice = match (alias(local), nearest(local, Builtin::all().iter().map(|builtin| builtin.name))) {
+        let advice = match (alias(local), nearest(local, XsdType::all().iter().map(|xsd_type| xsd_type.name))) {
             _ if self.reader.refer(Kind::Type, &own, place).is_some() => {
                 format!("for the type of that name in this schema, {}", self.with_prefix(place, local))
             }
-            (Some(meant), _) | (None, Some(meant)) => format!("did you mean {}?", self.builtin_name(place, meant)),
+            (Some(meant), _) | (None, Some(meant)) => format!("did you mean {}?", self.xsd_type_name(place, meant)),
             (None, None) => format!(
                 "write a built-in type such as {}, or one of this schema, in its own namespace",
-                self.builtin_name(place, "string")
+                self.xsd_type_name(place, "string")
             ),
         };
         format!("there is no type {name}: {advice}")

@@ -29,7 +29,7 @@ impl Compiler<'_, '_> {
         };
         let derived = Place { node, ..place.clone() };
         if tree.node(node).local != "restriction" {
-            self.check_redefinition(&derived, self.builtin("anySimpleType")?)?;
+            self.check_redefinition(&derived, self.xsd_type("anySimpleType")?)?;
         }
         // A function for each, since types are read by recursion: the frame of one would have the values of all.
         match tree.node(node).local {
@@ -62,7 +62,7 @@ impl Compiler<'_, '_> {
         }
         check_notation(&of, "the type of the items of a list")?;
         let list = SimpleType::list(&of)?;
-        Ok(Draft::simple(label, self.builtin("anySimpleType")?, list, Made::List(item)))
+        Ok(Draft::simple(label, self.xsd_type("anySimpleType")?, list, Made::List(item)))
     }
 
     fn union(&mut self, label: Box<str>, derived: &Place) -> Result<Draft, Wrong> {
@@ -95,7 +95,7 @@ impl Compiler<'_, '_> {
             members.extend(inner.into_iter().filter(|inner| seen.insert(*inner)));
             at += 1;
         }
-        let draft = Draft::simple(label, self.builtin("anySimpleType")?, union, made);
+        let draft = Draft::simple(label, self.xsd_type("anySimpleType")?, union, made);
         Ok(Draft { members, ..draft })
     }
 

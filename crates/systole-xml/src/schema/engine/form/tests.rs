@@ -204,7 +204,7 @@ fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
         Kind::Value { ty, choices, .. } if choices.is_empty() => {
             let words = ty.words().to_owned();
             let has = |name: &str| match name.strip_prefix("xs:") {
-                Some(local) => crate::schema::simple::SimpleType::builtin(local).unwrap().words() == words,
+                Some(local) => crate::schema::simple::SimpleType::xsd_type(local).unwrap().words() == words,
                 None => name == "short",
             };
             let values = TYPES.iter().find(|(name, _)| has(name)).unwrap().1;

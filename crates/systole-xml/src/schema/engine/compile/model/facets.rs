@@ -50,7 +50,7 @@ impl Projection<'_, '_, '_> {
             self.spend(1)?;
             match &components.types[id.index()].made {
                 Made::Parts => return None,
-                Made::Builtin(builtin) => return Some(Variety::Atomic(builtin)),
+                Made::XsdType(xsd_type) => return Some(Variety::Atomic(xsd_type)),
                 Made::Restriction(place) => {
                     self.listed(facets, place)?;
                     id = components.grammar.types[id.index()].base?;
@@ -106,20 +106,20 @@ impl Projection<'_, '_, '_> {
 fn whole(variety: Variety, mut facets: Facets, definition: Option<SimpleType>) -> Simple {
     facets.patterns.reverse();
     if let Some(made) = &definition {
-        let builtin = match &variety {
-            Variety::Atomic(builtin) => SimpleType::builtin(builtin.name),
+        let xsd_type = match &variety {
+            Variety::Atomic(xsd_type) => SimpleType::xsd_type(xsd_type.name),
             Variety::List(_) | Variety::Union(_) => None,
         };
-        let known = builtin.as_ref();
-        let of_builtin = known.map(SimpleType::lengths).unwrap_or_default();
+        let known = xsd_type.as_ref();
+        let of_xsd_type = known.map(SimpleType::lengths).unwrap_or_default();
         let [min_length, max_length] =
-            beyond(made.lengths(), of_builtin).map(|length| length.and_then(|length| u64::try_from(length).ok()));
+            beyond(made.lengths(), of_xsd_type).map(|length| length.and_then(|length| u64::try_from(length).ok()));
         (facets.min_length, facets.max_length) = (min_length, max_length);
-        let of_builtin = known.map(SimpleType::bounds).unwrap_or_default();
+        let of_xsd_type = known.map(SimpleType::bounds).unwrap_or_default();
         let bound = |bound: Option<(&str, bool)>| {
             bound.map(|(value, exclusive)| Bound { value: value.trim().to_owned(), exclusive })
         };
-        [facets.min, facets.max] = beyond(made.bounds(), of_builtin).map(bound);
+        [facets.min, facets.max] = beyond(made.bounds(), of_xsd_type).map(bound);
     }
     Simple { name: None, doc: String::new(), variety, facets, definition }
 }

@@ -12,7 +12,7 @@ use super::{Facet, Identity, NoPrefixes, SimpleType};
 
 /// A built-in simple type.
 #[derive(Debug)]
-pub(crate) struct Builtin {
+pub(crate) struct XsdType {
     /// The local name in the namespace of XML Schema.
     pub(in crate::schema) name: &'static str,
     /// Two different values in canonical form.
@@ -55,7 +55,7 @@ enum Narrowing {
 }
 
 /// Constants for the types of Rust types.
-impl Builtin {
+impl XsdType {
     pub(in crate::schema) const BOOLEAN: &'static Self = in_table("boolean");
     pub(in crate::schema) const BYTE: &'static Self = in_table("byte");
     pub(in crate::schema) const SHORT: &'static Self = in_table("short");
@@ -72,10 +72,10 @@ impl Builtin {
     pub(in crate::schema) const DATE_TIME: &'static Self = in_table("dateTime");
 }
 
-impl Builtin {
+impl XsdType {
     /// All built-in types, each after its base.
     pub(in crate::schema) fn all() -> &'static [Self] {
-        &BUILTINS
+        &XSD_TYPES
     }
 
     /// The local name of the base type.
@@ -183,8 +183,8 @@ pub(super) fn named(local: &str) -> Option<SimpleType> {
 
 /// The compiled types, sorted by name.
 static TYPES: LazyLock<Vec<(&'static str, SimpleType)>> = LazyLock::new(|| {
-    let mut types: Vec<(&'static str, SimpleType)> = Vec::with_capacity(BUILTINS.len());
-    for row in &BUILTINS {
+    let mut types: Vec<(&'static str, SimpleType)> = Vec::with_capacity(XSD_TYPES.len());
+    for row in &XSD_TYPES {
         let known = |name: &str| types.iter().find(|(known, _)| *known == name).map(|(_, known)| known);
         let definition = row.define(known);
         types.extend(definition.map(|definition| (row.name, SimpleType::new(definition))));
@@ -198,11 +198,11 @@ fn plain_facet<'a>(name: &'a str, value: &'a str) -> Facet<'a> {
 }
 
 /// The row of a name that the table is known to have; in a constant, a name without a row doesn't compile.
-const fn in_table(name: &str) -> &'static Builtin {
+const fn in_table(name: &str) -> &'static XsdType {
     let mut at = 0;
-    while at < BUILTINS.len() {
-        if is_same(BUILTINS[at].name.as_bytes(), name.as_bytes()) {
-            return &BUILTINS[at];
+    while at < XSD_TYPES.len() {
+        if is_same(XSD_TYPES[at].name.as_bytes(), name.as_bytes()) {
+            return &XSD_TYPES[at];
         }
         at += 1;
     }
@@ -218,23 +218,23 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
     at == one.len() && at == other.len()
 }
 
-const fn row(name: &'static str, made: Made, samples: [&'static str; 2]) -> Builtin {
-    Builtin { name, samples, made }
+const fn row(name: &'static str, made: Made, samples: [&'static str; 2]) -> XsdType {
+    XsdType { name, samples, made }
 }
 
-const fn space(name: &'static str, base: &'static str, space: Space) -> Builtin {
+const fn space(name: &'static str, base: &'static str, space: Space) -> XsdType {
     row(name, Made::Narrowed(base, Narrowing::Space(space)), TEXTS)
 }
 
-const fn lexis(name: &'static str, base: &'static str, lexis: Lexis, samples: [&'static str; 2]) -> Builtin {
+const fn lexis(name: &'static str, base: &'static str, lexis: Lexis, samples: [&'static str; 2]) -> XsdType {
     row(name, Made::Narrowed(base, Narrowing::Lexis(lexis)), samples)
 }
 
-const fn identity(name: &'static str, identity: Identity) -> Builtin {
+const fn identity(name: &'static str, identity: Identity) -> XsdType {
     row(name, Made::Narrowed("NCName", Narrowing::Identity(identity)), NAMES)
 }
 
-const fn integers(name: &'static str, base: &'static str, range: Narrowing) -> Builtin {
+const fn integers(name: &'static str, base: &'static str, range: Narrowing) -> XsdType {
     let samples = match range {
         Narrowing::Most(max) if max < 1 => ["-1", "-2"],
         _ => WHOLE,
@@ -242,7 +242,7 @@ const fn integers(name: &'static str, base: &'static str, range: Narrowing) -> B
     row(name, Made::Narrowed(base, range), samples)
 }
 
-const fn moment(name: &'static str, kind: DateTimeKind, samples: [&'static str; 2]) -> Builtin {
+const fn moment(name: &'static str, kind: DateTimeKind, samples: [&'static str; 2]) -> XsdType {
     row(name, Made::Primitive(Primitive::DateTime(kind)), samples)
 }
 
@@ -252,7 +252,7 @@ const PARTS: [&str; 2] = ["1.5", "2.5"];
 const WHOLE: [&str; 2] = ["1", "2"];
 
 /// The rows, each after its base.
-static BUILTINS: [Builtin; 45] = [
+static XSD_TYPES: [XsdType; 45] = [
     row("anySimpleType", Made::Any, TEXTS),
     row("string", Made::Primitive(Primitive::String), TEXTS),
     row("boolean", Made::Primitive(Primitive::Boolean), ["true", "false"]),
@@ -306,16 +306,16 @@ mod tests {
 
     #[test]
     fn kinds_follow_from_the_base() {
-        assert_eq!(Builtin::UNSIGNED_BYTE.kind(), Kind::Integer(Some(0), Some(255)));
+        assert_eq!(XsdType::UNSIGNED_BYTE.kind(), Kind::Integer(Some(0), Some(255)));
         assert_eq!(in_table("negativeInteger").kind(), Kind::Integer(None, Some(-1)));
         assert_eq!(in_table("ENTITY").kind(), Kind::Text);
     }
 
     #[test]
     fn each_is_made_of_those_before_it() {
-        assert_eq!(TYPES.len(), BUILTINS.len());
-        for (at, row) in BUILTINS.iter().enumerate() {
-            let is_known = |name: &str| name == "anyType" || BUILTINS[..at].iter().any(|row| row.name == name);
+        assert_eq!(TYPES.len(), XSD_TYPES.len());
+        for (at, row) in XSD_TYPES.iter().enumerate() {
+            let is_known = |name: &str| name == "anyType" || XSD_TYPES[..at].iter().any(|row| row.name == name);
             assert!(is_known(row.base()), "{}", row.name);
         }
     }

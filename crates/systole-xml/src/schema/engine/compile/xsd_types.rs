@@ -7,7 +7,7 @@ use crate::schema::engine::grammar::{
     Attribute, Attributes, Derivation, Derivations, Name, ProcessContents, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
-use crate::schema::simple::{Builtin, SimpleType};
+use crate::schema::simple::{SimpleType, XsdType};
 
 /// The attributes in the namespace of `xsi:type`, with their types; for `xsi:schemaLocation`, the type of each list
 /// item.
@@ -16,21 +16,21 @@ const INSTANCE: [(&str, &str); 4] =
 
 impl Compiler<'_, '_> {
     /// Adds the types that every schema has; `xs:anyType` is the first.
-    pub(super) fn builtins(&mut self) -> Result<(), Wrong> {
+    pub(super) fn xsd_types(&mut self) -> Result<(), Wrong> {
         let any = self.any_draft();
         let any = self.add(Slot::Read(Box::new(any)));
         debug_assert_eq!(any, self.any_type());
         self.global_types.push((xsd("anyType"), any));
-        for builtin in Builtin::all() {
-            let Some(simple) = SimpleType::builtin(builtin.name) else { continue };
-            let base = self.builtin(builtin.base())?;
-            let draft = Draft::simple(format!("xs:{}", builtin.name).into(), base, simple, Made::Builtin(builtin));
+        for xsd_type in XsdType::all() {
+            let Some(simple) = SimpleType::xsd_type(xsd_type.name) else { continue };
+            let base = self.xsd_type(xsd_type.base())?;
+            let draft = Draft::simple(format!("xs:{}", xsd_type.name).into(), base, simple, Made::XsdType(xsd_type));
             let id = self.add(Slot::Read(Box::new(draft)));
-            self.global_types.push((xsd(builtin.name), id));
+            self.global_types.push((xsd(xsd_type.name), id));
         }
         // Every schema declares the attributes in the namespace of xsi:type (section 3.2.7).
         for (local, ty) in INSTANCE {
-            let id = self.builtin(ty)?;
+            let id = self.xsd_type(ty)?;
             let name = Name { namespace: Namespace::XSI, local: local.into() };
             let ty = self.simple_of(id)?;
             let ty = if local == "schemaLocation" { SimpleType::list(&ty)? } else { ty };
@@ -44,15 +44,15 @@ impl Compiler<'_, '_> {
     }
 
     /// The built-in type of a local name, if there is one.
-    pub(super) fn known_builtin(&self, local: &str) -> Option<TypeId> {
+    pub(super) fn known_xsd_type(&self, local: &str) -> Option<TypeId> {
         // The built-in types are the first entries.
-        let known = self.global_types.iter().take(Builtin::all().len() + 1);
+        let known = self.global_types.iter().take(XsdType::all().len() + 1);
         known.filter(|(name, _)| name.is(Namespace::XSD, local)).map(|(_, id)| *id).next()
     }
 
     /// The built-in type of a local name that exists.
-    pub(super) fn builtin(&self, local: &str) -> Result<TypeId, Wrong> {
-        self.known_builtin(local).ok_or_else(|| Wrong::new(None, format!("there is no type xs:{local}")))
+    pub(super) fn xsd_type(&self, local: &str) -> Result<TypeId, Wrong> {
+        self.known_xsd_type(local).ok_or_else(|| Wrong::new(None, format!("there is no type xs:{local}")))
     }
 
     /// The draft of `xs:anyType`: any content and any attributes, checked laxly (section 3.4.7).
