@@ -108,23 +108,25 @@ pub(crate) struct Automaton {
     /// The alphabet whose letters the expression reads; `None` if it reads characters.
     alphabet: Option<Box<Alphabet>>,
     /// Steps that one byte of a value takes at worst: the cost of the pattern.
-    weight: usize,
+    cost_per_byte: usize,
 }
 
 impl Automaton {
     /// Compiles a tree.
     fn new(tree: &Hir) -> Result<Self, &'static str> {
-        let weight = cost::weight(tree);
+        let cost_per_byte = cost::per_byte(tree);
         match large(tree, cost::cost(tree)) {
-            Some((alphabet, tree)) => Ok(Self { regex: regex(&tree)?, alphabet: Some(Box::new(alphabet)), weight }),
-            None => Ok(Self { regex: regex(tree)?, alphabet: None, weight }),
+            Some((alphabet, tree)) => {
+                Ok(Self { regex: regex(&tree)?, alphabet: Some(Box::new(alphabet)), cost_per_byte })
+            }
+            None => Ok(Self { regex: regex(tree)?, alphabet: None, cost_per_byte }),
         }
     }
 
     /// Steps that a match takes at worst.
     #[inline]
     pub(crate) fn steps(&self, text: &str) -> usize {
-        text.len().saturating_add(COMPARISON).saturating_mul(self.weight)
+        text.len().saturating_add(COMPARISON).saturating_mul(self.cost_per_byte)
     }
 
     #[inline]

@@ -31,7 +31,7 @@ fn sequences(start: char, end: char) -> usize {
 /// many if a text can be divided in several ways between an expression of variable length and the one behind it or its
 /// repetition, as in `(a{0,9}){0,9}`, `.{0,99}a.{0,99}` and `.*a.{99}`. Else each byte leads to few, however high
 /// the counts are, as in `.{0,4000}`.
-pub(super) fn weight(tree: &Hir) -> usize {
+pub(super) fn per_byte(tree: &Hir) -> usize {
     /// Number of states that are visited about as fast as one.
     const FEW: usize = 64;
     let Shape { spread, .. } = shape(tree);

@@ -301,9 +301,9 @@ fn the_alphabet_of_a_pattern_changes_no_verdict() {
     };
     for pattern in patterns {
         let tree = tree(&[pattern]).unwrap();
-        let plain = Automaton { regex: regex(&tree).unwrap(), alphabet: None, weight: 1 };
+        let plain = Automaton { regex: regex(&tree).unwrap(), alphabet: None, cost_per_byte: 1 };
         let (alphabet, tree) = alphabet::reduced(&tree).unwrap();
-        let reduced = Automaton { regex: regex(&tree).unwrap(), alphabet: Some(Box::new(alphabet)), weight: 1 };
+        let reduced = Automaton { regex: regex(&tree).unwrap(), alphabet: Some(Box::new(alphabet)), cost_per_byte: 1 };
         for _ in 0..4_000 {
             let length = next(7);
             let text: String = (0..length).map(|_| pool[next(pool.len())]).collect();
@@ -314,12 +314,12 @@ fn the_alphabet_of_a_pattern_changes_no_verdict() {
 
 #[test]
 fn patterns_that_part_a_text_in_many_ways_take_more_steps() {
-    let weight = |pattern: &str| alternatives(&[pattern]).unwrap().weight;
+    let cost = |pattern: &str| alternatives(&[pattern]).unwrap().cost_per_byte;
     let words: Vec<String> = (0..5_000).map(|n| format!("w{n}")).collect();
     for few in
         [".{0,4000}", r"[A-Z]{2}\d{1,30}", r"\c{1,64}@\c{1,60}", r"[A-Z].{0,999}\.", "(ab){1,900}", &words.join("|")]
     {
-        assert_eq!(weight(few), 1, "{few}");
+        assert_eq!(cost(few), 1, "{few}");
     }
     for (many, most) in [
         ("((((a{0,9}){0,9}){0,9}){0,9}){0,9}", 59_049),
@@ -328,7 +328,7 @@ fn patterns_that_part_a_text_in_many_ways_take_more_steps() {
         ("(a?b?){3000}c", 6_001),
         ("(a|bc){100}", 300),
     ] {
-        assert_eq!(weight(many), most, "{many}");
+        assert_eq!(cost(many), most, "{many}");
     }
 }
 
