@@ -242,7 +242,7 @@ const fn integers(name: &'static str, base: &'static str, range: Narrowing) -> X
     row(name, Made::Narrowed(base, range), samples)
 }
 
-const fn moment(name: &'static str, kind: DateTimeKind, samples: [&'static str; 2]) -> XsdType {
+const fn date_time(name: &'static str, kind: DateTimeKind, samples: [&'static str; 2]) -> XsdType {
     row(name, Made::Primitive(Primitive::DateTime(kind)), samples)
 }
 
@@ -260,14 +260,14 @@ static XSD_TYPES: [XsdType; 45] = [
     row("float", Made::Primitive(Primitive::Float), PARTS),
     row("double", Made::Primitive(Primitive::Double), PARTS),
     row("duration", Made::Primitive(Primitive::Duration), ["PT30S", "P1D"]),
-    moment("dateTime", DateTimeKind::DateTime, ["2026-01-31T12:00:00Z", "2026-02-28T18:30:00Z"]),
-    moment("time", DateTimeKind::Time, ["12:00:00", "18:30:00"]),
-    moment("date", DateTimeKind::Date, ["2026-01-31", "2026-02-28"]),
-    moment("gYearMonth", DateTimeKind::GYearMonth, ["2026-01", "2026-02"]),
-    moment("gYear", DateTimeKind::GYear, ["2026", "2027"]),
-    moment("gMonthDay", DateTimeKind::GMonthDay, ["--01-31", "--02-28"]),
-    moment("gDay", DateTimeKind::GDay, ["---31", "---28"]),
-    moment("gMonth", DateTimeKind::GMonth, ["--01", "--02"]),
+    date_time("dateTime", DateTimeKind::DateTime, ["2026-01-31T12:00:00Z", "2026-02-28T18:30:00Z"]),
+    date_time("time", DateTimeKind::Time, ["12:00:00", "18:30:00"]),
+    date_time("date", DateTimeKind::Date, ["2026-01-31", "2026-02-28"]),
+    date_time("gYearMonth", DateTimeKind::GYearMonth, ["2026-01", "2026-02"]),
+    date_time("gYear", DateTimeKind::GYear, ["2026", "2027"]),
+    date_time("gMonthDay", DateTimeKind::GMonthDay, ["--01-31", "--02-28"]),
+    date_time("gDay", DateTimeKind::GDay, ["---31", "---28"]),
+    date_time("gMonth", DateTimeKind::GMonth, ["--01", "--02"]),
     row("hexBinary", Made::Primitive(Primitive::Hex), ["CAFE", "BEEF"]),
     row("base64Binary", Made::Primitive(Primitive::Base64), ["c3lzdG9sZQ==", "cHVtcA=="]),
     row("anyURI", Made::Primitive(Primitive::Uri), ["https://example.org/", "https://example.org/other"]),
