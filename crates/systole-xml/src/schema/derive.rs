@@ -8,7 +8,7 @@ use super::contract::{ContractError, RoundTrip, TypePlace, TypeShape};
 use super::engine::Grammar;
 use super::example::{Examples, Measure, Parts, Sizes, Wanted, too_many};
 use super::model::Model;
-use super::payload_schema::{Checker, ExampleRoom, valid_example};
+use super::payload_schema::{Checker, ExampleSearch, valid_example};
 use super::source::digest;
 use super::source::documents::Documents;
 use super::source::read::Reader;
@@ -72,8 +72,8 @@ impl PayloadSchema {
         let example = valid_example(&examples, true, checker(), usize::MAX);
         let example = example.ok_or_else(|| refuse(TypeShape::NoExample))?;
         let digest = digest([blake3::hash(document.as_bytes()).into()]);
-        let (example, room) = (OnceLock::from(Some(example)), ExampleRoom::new(0, 1));
-        Ok(Self::assemble(qname, (digest, path), document, model, (example, room)))
+        let (example, search) = (OnceLock::from(Some(example)), ExampleSearch::new(0, 1));
+        Ok(Self::assemble(qname, (digest, path), document, model, (example, search)))
     }
 }
 

@@ -31,7 +31,7 @@ struct Inner {
     /// large schema are never sent.
     model: Model,
     example: OnceLock<Option<Canonical>>,
-    room: ExampleRoom,
+    search: ExampleSearch,
     description: OnceLock<String>,
     prompt: OnceLock<Prompt>,
     json_schema: OnceLock<Value>,
@@ -41,10 +41,10 @@ struct Inner {
 /// The state that the search for the examples of all payloads of a schema shares. No question changes what another one
 /// finds.
 #[derive(Debug, Clone)]
-pub(super) struct ExampleRoom(Arc<Room>);
+pub(super) struct ExampleSearch(Arc<SharedSearch>);
 
 #[derive(Debug)]
-struct Room {
+struct SharedSearch {
     /// Number of steps for all payloads together: a step for each byte that is written or validated, and for each part of
     /// a model that is visited.
     steps: usize,
@@ -54,7 +54,7 @@ struct Room {
     parts: OnceLock<Parts>,
 }
 
-impl ExampleRoom {
+impl ExampleSearch {
     /// Maximum number of steps for the values of all types.
     const VALUES: usize = 1 << 20;
 
@@ -62,7 +62,7 @@ impl ExampleRoom {
     const LEAST: usize = 1 << 10;
 
     pub(super) fn new(steps: usize, payloads: usize) -> Self {
-        Self(Arc::new(Room { steps, payloads, parts: OnceLock::new() }))
+        Self(Arc::new(SharedSearch { steps, payloads, parts: OnceLock::new() }))
     }
 
     /// The parts of examples, and the number of steps for each payload.
@@ -97,9 +97,9 @@ impl PayloadSchema {
         document: Arc<str>,
         model: Model,
         qname: QName,
-        room: ExampleRoom,
+        search: ExampleSearch,
     ) -> Self {
-        Self::assemble(qname, (digest, grammar), document, model, (OnceLock::new(), room))
+        Self::assemble(qname, (digest, grammar), document, model, (OnceLock::new(), search))
     }
 
     pub(super) fn assemble(
@@ -107,7 +107,7 @@ impl PayloadSchema {
         (digest, grammar): (Digest, (Arc<Grammar>, ElementId)),
         document: Arc<str>,
         model: Model,
-        (example, room): (OnceLock<Option<Canonical>>, ExampleRoom),
+        (example, search): (OnceLock<Option<Canonical>>, ExampleSearch),
     ) -> Self {
         Self(Arc::new(Inner {
             description: OnceLock::new(),
@@ -120,7 +120,7 @@ impl PayloadSchema {
             document,
             part: OnceLock::new(),
             example,
-            room,
+            search,
             json_schema: OnceLock::new(),
         }))
     }
@@ -146,7 +146,7 @@ impl PayloadSchema {
     pub fn example(&self) -> Option<&Canonical> {
         let make = || {
             let (grammar, root) = self.grammar();
-            let (parts, steps) = self.0.room.share(&self.0.model);
+            let (parts, steps) = self.0.search.share(&self.0.model);
             valid_example(&Examples::of(&self.0.model, parts), false, Checker::new(grammar, root), steps)
         };
         self.0.example.get_or_init(make).as_ref()

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::Sampler;
-use super::values::Room;
+use super::values::StepsLeft;
 use crate::schema::model::{Simple, TypeId};
 
 impl<'a> Sampler<'a> {
@@ -33,7 +33,7 @@ impl<'a> Sampler<'a> {
     /// A valid text that differs from `base` by a number.
     fn variant(&mut self, simple: &Simple, base: &str, number: usize) -> Option<String> {
         let definition = simple.definition.as_ref()?;
-        let room = Room(Cell::new(self.room));
+        let steps = StepsLeft(Cell::new(self.room));
         let candidates = [counted(base, false, number), counted(base, true, number), lettered(base, number)];
         let appended = format!("{base}{}", number + 1);
         let digits = number.to_string();
@@ -46,8 +46,8 @@ impl<'a> Sampler<'a> {
             _ => None,
         };
         let mut all = candidates.into_iter().chain([Some(appended), replaced, other]).flatten();
-        let found = all.find(|text| room.take(16 + text.len()) && definition.check(text, &room).is_ok());
-        self.room = room.0.get();
+        let found = all.find(|text| steps.take(16 + text.len()) && definition.check(text, &steps).is_ok());
+        self.room = steps.0.get();
         found
     }
 }

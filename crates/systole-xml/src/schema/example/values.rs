@@ -42,7 +42,7 @@ impl Values {
             found: vec![None; model.types.len()],
             share: 0,
             left: wanted.steps,
-            room: Room(Cell::new(0)),
+            steps: StepsLeft(Cell::new(0)),
         };
         let share = |types: usize| wanted.steps / 2 / types.max(1);
         search.share = share(types.len()).max(LEAST);
@@ -92,7 +92,7 @@ struct Search<'m> {
     share: usize,
     /// Number of steps for the patterns of all types.
     left: usize,
-    room: Room,
+    steps: StepsLeft,
 }
 
 impl Search<'_> {
@@ -117,7 +117,7 @@ impl Search<'_> {
                 None => return self.found[ty] = Some(Vec::new()),
             }
         }
-        self.room.0.set(self.share);
+        self.steps.0.set(self.share);
         let is_id = matches!(simple.variety, Variety::Atomic(base) if base.name == "ID");
         let (turns, most) = match (simple.facets.values.is_empty(), is_id && !simple.facets.is_empty()) {
             (false, _) => (1, self.wanted.enumerated),
@@ -128,7 +128,7 @@ impl Search<'_> {
         for turn in 0..turns {
             let end = found.len() + most;
             let mut take = |text: &str| {
-                if !self.room.take(CANDIDATE + text.len()) {
+                if !self.steps.take(CANDIDATE + text.len()) {
                     return ControlFlow::Break(());
                 }
                 if !found.iter().any(|known| **known == *text) && self.allows(simple, text) {
@@ -146,7 +146,7 @@ impl Search<'_> {
         let Some(definition) = &simple.definition else { return true };
         // The namespaces of an enumeration of names are known only in a payload.
         let is_named = definition.has_prefixes() && !simple.facets.values.is_empty();
-        is_named || definition.check(text, &self.room).is_ok()
+        is_named || definition.check(text, &self.steps).is_ok()
     }
 
     fn candidates(&self, simple: &Simple, turn: usize, offer: &mut Offer) -> ControlFlow<()> {
@@ -156,14 +156,14 @@ impl Search<'_> {
         }
         match &simple.variety {
             Variety::Atomic(base) => {
-                atomic(base, facets, turn, self.room.0.get(), offer)?;
-                of_all_patterns(base, facets, &|steps| self.room.take(steps), offer)
+                atomic(base, facets, turn, self.steps.0.get(), offer)?;
+                of_all_patterns(base, facets, &|steps| self.steps.take(steps), offer)
             }
             Variety::List(item) => {
                 let known = self.found[*item].as_deref().unwrap_or_default();
                 let count = usize::try_from(facets.min_length.unwrap_or(0).max(1)).unwrap_or(usize::MAX);
                 for value in known.iter().cycle().skip(turn).take(known.len()) {
-                    if !self.room.take(count.saturating_mul(1 + value.len())) {
+                    if !self.steps.take(count.saturating_mul(1 + value.len())) {
                         break;
                     }
                     offer(&vec![&**value; count].join(" "))?;
@@ -192,14 +192,14 @@ impl Search<'_> {
         };
         let is_exact = facets.max_length == facets.min_length && facets.max_length.is_some();
         let Some(form) = list_form(base, count, is_exact) else { return Vec::new() };
-        shortest_of_all(&facets.patterns, Some(&form), None, &|steps| self.room.take(steps))
+        shortest_of_all(&facets.patterns, Some(&form), None, &|steps| self.steps.take(steps))
     }
 }
 
 /// The steps that are left for the values of a type.
-pub(super) struct Room(pub(super) Cell<usize>);
+pub(super) struct StepsLeft(pub(super) Cell<usize>);
 
-impl Room {
+impl StepsLeft {
     /// Takes steps; `false` if there are not enough.
     pub(super) fn take(&self, steps: usize) -> bool {
         let left = self.0.get().checked_sub(steps);
@@ -208,7 +208,7 @@ impl Room {
     }
 }
 
-impl Prefixes for Room {
+impl Prefixes for StepsLeft {
     fn namespace(&self, _: &str) -> Option<&str> {
         None
     }

@@ -8,7 +8,7 @@ mod structure;
 use super::contract::{ContractError, DocumentProblem};
 use super::engine::{self, Components};
 use super::example::{Measure, Sizes, too_many};
-use super::payload_schema::{ExampleRoom, PayloadSchema};
+use super::payload_schema::{ExampleSearch, PayloadSchema};
 use super::shorten::quoted;
 use super::source::XsdDocument;
 use super::source::documents::Documents;
@@ -89,7 +89,7 @@ impl XsdSet {
             .collect();
         let models = components.models(declared.iter().map(|(qname, _, root)| (*qname, *root)), PARTS);
         let sizes = models.first().map(|model| Sizes::of(model, Measure::ELEMENTS));
-        let room = ExampleRoom::new(EXAMPLES, models.len());
+        let search = ExampleSearch::new(EXAMPLES, models.len());
         let mut schemas: Vec<PayloadSchema> = Vec::new();
         for ((qname, element, root), model) in declared.into_iter().zip(models) {
             if let Some(elements) = sizes.as_ref().and_then(|sizes| too_many(&model, sizes)) {
@@ -104,7 +104,7 @@ impl XsdSet {
                 text,
                 model,
                 qname.clone(),
-                room.clone(),
+                search.clone(),
             ));
         }
         if schemas.is_empty() {
