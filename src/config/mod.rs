@@ -102,7 +102,7 @@ pub struct Config {
 /// An organism, or its mistakes, and the files that it was read from or will run.
 #[derive(Debug)]
 pub struct Survey {
-    /// As of [`Config::load_advised`].
+    /// The organism, or its mistakes, as [`Config::load_advised`] returns them.
     pub config: Result<Config, Vec<ConfigFinding>>,
     /// The organism.yaml; schemas, instructions and scripts; programs and arguments of commands and workers that are files
     /// beside it. Those that are missing are among them.

@@ -1,4 +1,4 @@
-//! The row that an answer without a row is for, if there is exactly one that it can be for.
+//! The row of an answer that names none, where only one can be meant.
 //!
 //! The SDK answers a peer at the `source_id` of a row. That is the row's own id, so such an answer names its row. The
 //! SDK answers a person with `notify`, which has no addressee. So `canvas_user` is shown on the rows of one person per

@@ -7,8 +7,8 @@ use super::builder::OrganismBuilder;
 use super::contract::{ClientBuilder, ContractBuilder};
 
 impl OrganismBuilder {
-    /// Sets the most that each conversation may use: its threads together, whoever sends its messages. Conversations of
-    /// `<boot>` are bounded by the budgets of listeners alone.
+    /// Sets the most that each conversation of any client may use, its threads together. Conversations of `<boot>` are
+    /// bounded by the budgets of listeners alone.
     ///
     /// ```
     /// use systole::prelude::*;

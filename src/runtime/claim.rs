@@ -19,7 +19,7 @@ impl Moving {
     /// Claims partitions for a move. No move begins or ends while `choose` looks for them.
     ///
     /// # Errors
-    /// Those of `choose`, and [`JournalError`] if one of the partitions is in another move.
+    /// The errors of `choose`, and [`JournalError`] if one of the partitions is in another move.
     pub(super) fn claim<T>(
         &self,
         choose: impl FnOnce() -> Result<(T, Partitions), JournalError>,

@@ -65,11 +65,11 @@ systole_core::vocab::setters!(WorkerSpec {
 /// The time at which the processes of a worker are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WorkerStart {
-    /// One with the first message, another one when all have work.
+    /// A process starts with the first message, another one when all have work.
     #[default]
     Lazy,
-    /// All of them with the organism, if the listener is registered by
-    /// [`raw_listener_at_start`](super::OrganismBuilder::raw_listener_at_start). One that ends is started again as with
+    /// All processes start with the organism, if the listener is registered by
+    /// [`raw_listener_at_start`](super::OrganismBuilder::raw_listener_at_start). After an end, a process starts as with
     /// `Lazy`.
     Eager,
 }

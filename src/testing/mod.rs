@@ -28,7 +28,7 @@
 //! assert_eq!(calculator.received(), [Add { a: 1, b: 2 }]);
 //! assert_eq!(kit.tree(), "root\n  calculator\n");
 //!
-// No answer comes: the handler's timeout passes.
+//! // No answer comes: the handler's timeout passes.
 //! kit.advance(Duration::from_secs(30));
 //! let fault = kit.client("cli").try_receive().and_then(|egress| egress.fault);
 //! assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::Timeout));

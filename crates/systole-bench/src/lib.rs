@@ -14,6 +14,8 @@ mod fan_out;
 pub mod hostile;
 mod idle;
 mod latency;
+#[cfg(feature = "libxml")]
+mod libxml2;
 mod load;
 mod measure;
 mod memory;

@@ -8,9 +8,11 @@ use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::{Canonical, Envelope, Raw, parse};
 use systole_xml::schema::{Catalog, Element, Payload, PayloadSchema, Validated, Validator, decode, encode};
 
+#[cfg(feature = "libxml")]
+use super::libxml2::Libxml;
 use super::load::LoadError;
 use super::messages::{Add, Note, Order, Sample, orders};
-use super::reference::{Libxml, deserialize, tokenize};
+use super::reference::{deserialize, tokenize};
 
 /// A message for measuring the stages.
 pub struct Specimen {
@@ -118,29 +120,42 @@ fn ladder<T: Sample>(message: Bytes, catalog: Arc<Catalog>) -> Vec<Stage> {
 
 fn references<T: Payload>(message: &Bytes, schema: &PayloadSchema) -> Vec<Stage> {
     let text: Arc<str> = std::str::from_utf8(message).expect("the samples are UTF-8").into();
+    let (read, tokens) = (text.clone(), text);
+    let mut stages = of_libxml2::<T>(message, schema, &read);
+    let stage = |name, run| Stage { side: Side::Reference, name, run };
+    stages.push(stage("quick-xml serde", Box::new(move || drop(black_box(deserialize::<T>(&read))))));
+    stages.push(stage(TOKENS, Box::new(move || _ = black_box(tokenize(&tokens)))));
+    stages
+}
+
+#[cfg(not(feature = "libxml"))]
+#[expect(clippy::extra_unused_type_parameters, reason = "the signature with the feature")]
+fn of_libxml2<T: Payload>(_: &Bytes, _: &PayloadSchema, _: &Arc<str>) -> Vec<Stage> {
+    Vec::new()
+}
+
+#[cfg(feature = "libxml")]
+fn of_libxml2<T: Payload>(message: &Bytes, schema: &PayloadSchema, text: &Arc<str>) -> Vec<Stage> {
     let libxml = || Libxml::new(schema.document());
     let (parser, mut validator, mut payload, mut whole) = (libxml(), libxml(), libxml(), libxml());
     let document = parser.parse(message);
     let (validated, judged) = (parser.parse(message), parser.parse(message));
-    let (parsed, everything) = (message.clone(), message.clone());
-    let (read, all_read, tokens) = (text.clone(), text.clone(), text);
+    let (parsed, everything, read) = (message.clone(), message.clone(), text.clone());
     let stage = |name, run| Stage { side: Side::Reference, name, run };
     vec![
         stage("libxml2 parse", Box::new(move || drop(black_box(parser.parse(&parsed))))),
         stage("libxml2 C14N", Box::new(move || drop(black_box(Libxml::canonicalize(&document))))),
         stage("libxml2 XSD", Box::new(move || validator.validate(&validated))),
         stage("libxml2 XSD, payload", Box::new(move || payload.validate_payload(&judged))),
-        stage("quick-xml serde", Box::new(move || drop(black_box(deserialize::<T>(&read))))),
         stage(
             ALL,
             Box::new(move || {
                 let document = whole.parse(&everything);
                 drop(black_box(Libxml::canonicalize(&document)));
                 whole.validate(&document);
-                drop(black_box(deserialize::<T>(&all_read)));
+                drop(black_box(deserialize::<T>(&read)));
             }),
         ),
-        stage(TOKENS, Box::new(move || _ = black_box(tokenize(&tokens)))),
     ]
 }
 

@@ -245,7 +245,7 @@ enum End {
 /// The end of an organism.
 enum Ended {
     Done(ExitCode),
-    /// It is to start again, by this configuration.
+    /// A changed configuration, by which the organism starts again.
     Changed(Box<Config>),
 }
 

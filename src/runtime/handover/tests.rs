@@ -37,12 +37,12 @@ struct Listener {
 /// Behaviour of a listener when it gets a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Way {
-    /// It waits for ever.
+    /// Waits for ever.
     #[default]
     Waits,
-    /// It takes another turn, for ever and without a wait.
+    /// Takes another turn, for ever and without a wait.
     GoesOn,
-    /// It panics.
+    /// Panics.
     Panics,
 }
 

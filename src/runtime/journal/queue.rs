@@ -103,7 +103,7 @@ struct Batch {
     beside: Vec<Written>,
     /// Partitions that are taken over after the steps.
     adopt: Option<(Partitions, Adopted)>,
-    /// Those who wait for the tables to have the steps.
+    /// Callbacks for readers that wait until the tables have the steps.
     feed: Vec<Written>,
 }
 

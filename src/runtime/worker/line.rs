@@ -48,7 +48,7 @@ pub(super) enum About {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Recorded {
     pub(super) name: String,
-    /// As it was written: numbers of any size, and any depth.
+    /// The JSON text as the worker wrote it: numbers of any size, and any depth.
     pub(super) value: Box<RawValue>,
 }
 

@@ -31,7 +31,7 @@ pub struct Trial {
     /// `None` once its input has ended.
     input: Option<UnboundedSender<Vec<u8>>>,
     printed: Arc<Mutex<VecDeque<String>>>,
-    /// They keep what is printed.
+    /// Tasks that collect what the process prints.
     keepers: Vec<JoinHandle<()>>,
     end: Option<End>,
 }

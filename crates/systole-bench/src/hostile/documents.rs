@@ -99,7 +99,7 @@ pub const DOCUMENTS: &[Document] = &[
     document("backticks", |size| fill("", "` `` <a> ", "<a/>", size)),
     document("fences", |size| fill("", "```python\n<a>\n", "<a/>", size)),
     document("mentions", |size| fill("", "I use the <add> tag, ", "<add>1</add>", size)),
-    document("generics", |size| fill("", "Vec<String> is ", "<a/>", size)),
+    document("generics", |size| fill("", "Vec<String> is ", "\n<a/>", size)),
     document("prose", |size| fill("", "Well, let me think about this.\n", "<a/>", size)),
     // Streams and envelopes.
     document("envelopes", |size| fill("", &format!("{ENVELOPE}<a/></message>\n"), "", size)),

@@ -206,7 +206,7 @@ impl Pump {
         came.ok_or_else(|| broken(self.nothing(), expected))
     }
 
-    /// The same; `None` if the process says nothing for a while: it awaits something.
+    /// Reads the next line as [`next`](Self::next) does; `None` if the process is silent for a while: it awaits something.
     pub(super) async fn next_soon(&mut self, expected: &str) -> Result<Option<Came>, Broken> {
         let soon = Instant::now() + SILENCE;
         self.next_until(Some(soon).filter(|&soon| soon < self.until), expected).await

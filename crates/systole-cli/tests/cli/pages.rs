@@ -42,7 +42,7 @@ async fn journal(client: &Client, thread: &Thread, request: Task) -> Result<(), 
 }
 
 #[rustfmt::skip]
-fn model(settings: &LlmSettings) -> Result<(), Box<dyn Error>> {
+fn model(settings: LlmSettings) -> Result<(), Box<dyn Error>> {
     let llm = Llm::open(&settings)?;         // or Llm::scripted([("<task", "<plan>…")]), Llm::new(Strategy::Failover).backend(backend, || provider)
     let builder = Organism::builder("trips")
         .model("planner", &llm, "Plan trips.", |c| {         // or ModelSettings::from("Plan trips.").tries(5)

@@ -186,12 +186,12 @@ pub enum EventKind {
     },
 }
 
-/// The start of what somebody wrote, as an event shows it.
+/// Returns the start of a text that a listener or a model wrote, as an event shows it.
 pub(super) fn shown(written: &[u8]) -> Arc<str> {
     excerpt(written, SHOWN)
 }
 
-/// The start of what somebody wrote, as text.
+/// Returns the start of a text that a listener wrote, at most that many bytes.
 pub(super) fn excerpt(written: &[u8], most: usize) -> Arc<str> {
     let kept = String::from_utf8_lossy(&written[..written.len().min(most)]);
     match written.len().saturating_sub(most) {

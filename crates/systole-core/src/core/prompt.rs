@@ -57,7 +57,7 @@ impl<'a> Prompt<'a> {
         if contract.replies.is_empty() {
             return self.out.push_str("Nothing: when nothing is left to do, answer with nothing.\n\n");
         }
-        self.out.push_str("Exactly one element, which ends the invocation");
+        self.out.push_str("Exactly one element, which ends the task");
         self.out.push_str(match contract.silence {
             Silence::Idle => "; or nothing, if there is nothing to say",
             Silence::Error => "",
@@ -168,11 +168,7 @@ mod tests {
             ],
             ..contract(
                 "planner",
-                [
-                    &["{urn:t}invocation"],
-                    &["{urn:t}plan", "{urn:t}no"],
-                    &["{urn:t}ask", "{urn:t}note", "{urn:t}invocation"],
-                ],
+                [&["{urn:t}task"], &["{urn:t}plan", "{urn:t}no"], &["{urn:t}ask", "{urn:t}note", "{urn:t}task"]],
             )
         };
         let atlas = Contract {
@@ -193,11 +189,11 @@ Messages come one after the other: a line with their sender, and below it an XML
 
 # What you are asked
 
-<invocation> in namespace urn:t
+<task> in namespace urn:t
 
 # What you reply
 
-Exactly one element, which ends the invocation. One of these:
+Exactly one element, which ends the task. One of these:
 
 <plan> in namespace urn:t
 
@@ -218,9 +214,9 @@ says that nothing more comes back.
 
 <note> in namespace urn:t
 
-<invocation> goes to planner: Plans trips. What comes back: <plan> or <no>.
+<task> goes to planner: Plans trips. What comes back: <plan> or <no>.
 
-<invocation>, as above.
+<task>, as above.
 
 # What comes back
 

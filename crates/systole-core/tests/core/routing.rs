@@ -276,7 +276,7 @@ fn a_call_that_no_listener_accepts_is_told() {
 
 #[test]
 fn what_a_remote_listener_does_to_tasks_over_http_is_no_warning() {
-    let [register, registered] = ["{urn:systole:invocation:v1}register", "{urn:systole:invocation:v1}registered"];
+    let [register, registered] = ["{urn:systole:task:v1}register", "{urn:systole:task:v1}registered"];
     let caller = |outlives| {
         taker("agent", "a", &["b"]).can_park(false).outlives(outlives).calls(vec![register.parse().unwrap()])
     };

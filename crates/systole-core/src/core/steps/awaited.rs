@@ -184,8 +184,8 @@ impl Core {
         }
     }
 
-    /// A handler waits. If it waits for a result that came, before, after one that it has not asked for, it does
-    /// not do what it did.
+    /// Ends a handler that runs again and waits in another order than before: for a result that came after one which it
+    /// has not asked for this time.
     pub(super) fn check_replay(&mut self, invocation: InvocationId) {
         if let Some(fault) = self.invocations.divergence(invocation) {
             self.diverge(invocation, fault);

@@ -201,7 +201,7 @@ impl Thread {
         self.extra.as_ref().and_then(|extra| extra.spawned.as_ref()).map_or(0, VecDeque::len)
     }
 
-    /// Concurrency of its mailbox that are taken: queued messages and those that are promised.
+    /// Returns the number of slots in its mailbox that are taken: by queued messages and by promised answers.
     pub(in crate::core) fn reserved(&self) -> usize {
         self.children.open as usize + self.mailbox.len() + self.pending_continues() + self.backlog_len()
     }

@@ -63,7 +63,7 @@ impl Submit {
         Self { detached: true, ..Self::new(description) }
     }
 
-    /// The same for a job that has registered, or will.
+    /// Addresses the task to a job that has registered, or will.
     #[must_use]
     pub fn to(self, job: Name) -> Self {
         Self { to: Some(job), ..self }
