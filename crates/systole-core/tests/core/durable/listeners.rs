@@ -75,6 +75,8 @@ enum Script {
 enum Ending {
     Reply,
     Call(usize),
+    /// A call whose payload breaks its contract: a dead letter.
+    Break,
     Spawn,
     /// A flood: so many calls, so many questions to the core, and as many continues.
     Flood(usize),
@@ -216,6 +218,10 @@ impl Handler {
         match ending {
             Ending::Reply => HandlerOutcome::Emitted(vec![reply(&format!("a{own}"), n)]),
             Ending::Call(width) => HandlerOutcome::Emitted(self.requests(width, 99)),
+            Ending::Break => {
+                let broken = xml(&format!("q{}", (own + 1) % LISTENERS), n).replace(&format!(">{n}<"), ">many<");
+                HandlerOutcome::Emitted(vec![call_xml(&broken)])
+            }
             Ending::Spawn => HandlerOutcome::Emitted(vec![spawn("q1", 0)]),
             Ending::Flood(width) => {
                 let question = format!("<list-capabilities xmlns=\"{}\"/>", systole_core::vocab::ns::META);
@@ -238,8 +244,9 @@ impl Handler {
 /// The script for a request with so much left to do.
 fn request(n: i64, random: &mut Random) -> Script {
     if n <= 0 {
-        return match random.below(10) {
+        return match random.below(13) {
             0 => Script::End(Ending::Fail),
+            4..7 => Script::End(Ending::Break),
             1 => Script::End(Ending::Nothing),
             2 => Script::Note,
             3 => Script::Think(random.below(60) as u64),

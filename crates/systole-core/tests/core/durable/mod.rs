@@ -15,7 +15,7 @@ mod takeover;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use simulation::Simulation;
+use simulation::{KINDS, Simulation};
 
 /// Histories, unless the environment sets another number. Without optimizations each takes much longer.
 const HISTORIES: u64 = if cfg!(debug_assertions) { 4_000 } else { 100_000 };
@@ -29,12 +29,13 @@ fn nothing_is_lost_or_doubled_in_any_history() {
     let histories = number("SYSTOLE_HISTORIES").unwrap_or(HISTORIES);
     let next = AtomicU64::new(0);
     let totals = [const { AtomicU64::new(0) }; 3];
+    let sent = [const { AtomicU64::new(0) }; KINDS.len()];
     let played = |worker: &dyn Fn() -> Option<u64>| {
         while let Some(seed) = worker() {
             let played = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, false).play()));
             match played {
-                Ok(counts) => {
-                    for (total, count) in totals.iter().zip(counts) {
+                Ok((counts, kinds)) => {
+                    for (total, count) in totals.iter().zip(counts).chain(sent.iter().zip(kinds)) {
                         total.fetch_add(count, Ordering::Relaxed);
                     }
                 }
@@ -57,6 +58,10 @@ fn nothing_is_lost_or_doubled_in_any_history() {
     assert!(crashes > histories / 4, "the histories hardly crash: {crashes} in {histories}");
     assert!(takeovers > histories / 4, "partitions hardly move: {takeovers} times in {histories}");
     assert!(meanwhile > histories / 40, "the others hardly go on: {meanwhile} handlers in {histories}");
+    for (kind, count) in KINDS.iter().zip(sent.map(AtomicU64::into_inner)) {
+        println!("{count} of the kind {kind}");
+        assert!(count > histories / 400, "hardly an input of the kind {kind}: {count} in {histories}");
+    }
 }
 
 fn number(variable: &str) -> Option<u64> {

@@ -25,6 +25,8 @@ thread_local! {
 pub(crate) struct Simulation {
     pub(crate) random: Random,
     show: bool,
+    /// True if partitions move all the time, so that messages on their way miss their core.
+    is_restless: bool,
     pub(crate) store: Store,
     pub(crate) cores: Vec<Core>,
     /// Messages between shards, in order.
@@ -45,6 +47,8 @@ pub(crate) struct Simulation {
     pub(crate) now: Time,
     roots: u128,
     pub(crate) crashes: u64,
+    /// Inputs by their kinds.
+    sent: [u64; KINDS.len()],
     /// The last step of each shard that it knows to be written.
     pub(crate) told: Vec<u64>,
     /// Handlers that may still be greedy.
@@ -52,6 +56,24 @@ pub(crate) struct Simulation {
     /// Tokens of requests to models that ended after their threads had closed.
     late_tokens: u64,
     pub(crate) takeovers: Takeovers,
+}
+
+/// The kinds of inputs that each run of many histories must hold.
+pub(crate) const KINDS: [&str; 8] = ["core", "stray", "left", "cancel", "redrive", "discard", "drain", "unwritable"];
+
+/// The place of an input in [`KINDS`].
+fn kind(input: &Input) -> Option<usize> {
+    Some(match input {
+        Input::Core(_) => 0,
+        Input::Stray(_) => 1,
+        Input::Left { .. } => 2,
+        Input::Cancel { .. } => 3,
+        Input::Redrive { .. } => 4,
+        Input::Discard { .. } => 5,
+        Input::Drain => 6,
+        Input::Unwritable => 7,
+        _ => return None,
+    })
 }
 
 impl Simulation {
@@ -63,6 +85,7 @@ impl Simulation {
         let mut simulation = Self {
             random,
             show,
+            is_restless: seed.is_multiple_of(4),
             store: Store::new(),
             cores: Vec::new(),
             links: VecDeque::new(),
@@ -76,6 +99,7 @@ impl Simulation {
             now,
             roots: 0,
             crashes: 0,
+            sent: [0; KINDS.len()],
             late: HashSet::new(),
             told: Vec::new(),
             greed,
@@ -86,18 +110,21 @@ impl Simulation {
         simulation
     }
 
-    /// Plays the history to its end; the numbers of crashes in it, and of takeovers.
-    pub(crate) fn play(mut self) -> [u64; 3] {
+    /// Plays the history to its end; the numbers of crashes in it, of takeovers, and of inputs by [`KINDS`].
+    pub(crate) fn play(mut self) -> ([u64; 3], [u64; KINDS.len()]) {
         for _ in 0..8 + self.random.below(46) {
             self.event();
             self.hand_over();
         }
         self.finish();
         self.check();
-        [self.crashes, self.takeovers.count, self.takeovers.meanwhile]
+        ([self.crashes, self.takeovers.count, self.takeovers.meanwhile], self.sent)
     }
 
     fn event(&mut self) {
+        if self.is_restless && self.random.once_in(3) {
+            return if self.random.once_in(2) { self.release() } else { self.adopt() };
+        }
         match self.random.below(51) {
             0..4 => self.send(),
             4..18 => {
@@ -121,7 +148,7 @@ impl Simulation {
                 self.carry();
             }
             44 => self.give_up(),
-            45 | 46 => self.letter(),
+            45 | 46 => _ = self.letter(),
             47 if self.random.once_in(4) => self.unwritable(),
             47 if self.random.once_in(4) => self.everywhere(|| Input::Drain),
             48 | 49 => self.release(),
@@ -189,17 +216,18 @@ impl Simulation {
         self.everywhere(|| Input::Cancel { root });
     }
 
-    /// An operator redrives or discards a dead letter.
-    fn letter(&mut self) {
-        let shard = self.some_core();
-        let letters: Vec<_> = self.cores[shard].dead_letters().iter().map(|letter| letter.id).collect();
+    /// An operator redrives or discards a dead letter; `false` if there is none.
+    fn letter(&mut self) -> bool {
+        let of = |shard: usize| self.cores[shard].dead_letters().iter().map(move |letter| (shard, letter.id));
+        let letters: Vec<_> = self.present().into_iter().flat_map(of).collect();
         if letters.is_empty() {
-            return;
+            return false;
         }
-        let letter = letters[self.random.below(letters.len())];
+        let (shard, letter) = letters[self.random.below(letters.len())];
         let (root, redrive) = (self.fresh_root(), !self.random.once_in(3));
         self.say(|| format!("letter {letter}: redrive {redrive}"));
         self.input(shard, if redrive { Input::Redrive { letter, root } } else { Input::Discard { letter } });
+        true
     }
 
     fn client(&self) -> ClientId {
@@ -207,6 +235,9 @@ impl Simulation {
     }
 
     pub(crate) fn input(&mut self, shard: usize, input: Input) {
+        if let Some(kind) = kind(&input) {
+            self.sent[kind] += 1;
+        }
         self.cores[shard].handle(input, self.now);
     }
 
@@ -502,7 +533,7 @@ impl Simulation {
 
     /// Lets everything end.
     pub(crate) fn finish(&mut self) {
-        let mut rounds = 0;
+        let (mut rounds, mut redriven) = (0, 0);
         loop {
             rounds += 1;
             let open: Vec<_> = self.cores.iter().flat_map(|core| core.snapshot().threads).collect();
@@ -529,7 +560,17 @@ impl Simulation {
                 continue;
             } else if open.is_empty() {
                 assert!(self.cores.iter().all(Core::is_idle), "nothing is open, but a core isn't idle");
-                return;
+                // Most dead letters are made here; those of redriven ones are the last.
+                if redriven == 2 || !self.letter() {
+                    return;
+                }
+                redriven += 1;
+                self.poll_all();
+                if self.random.once_in(2) {
+                    let steps = self.random.below(3);
+                    self.store.write(steps, self.late_tokens);
+                    self.crash();
+                }
             } else if let Some(wake) = self.cores.iter().filter_map(Core::next_wake).min() {
                 self.now = self.now.max(wake);
             } else {
