@@ -84,7 +84,7 @@ fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     let stat = JournalReader::open(journal).and_then(|reader| reader.stat()).map_err(Failure::store)?;
     if json {
         let mut value = json!(stat);
-        value["last_written"] = Time::from_nanos(stat.last_written).to_string().into();
+        value["last_written"] = (stat.last_written > 0).then(|| Time::from_nanos(stat.last_written).to_string()).into();
         print::json(&value)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -92,7 +92,11 @@ fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     let (kib, sizes) = (|bytes: u64| bytes.div_ceil(1024), (stat.file_bytes, stat.used_bytes, stat.log_bytes));
     page.line(format_args!("state           {}", state(&stat)))?;
     page.line(format_args!("epoch           {}", stat.epoch))?;
-    page.line(format_args!("last written    {}", moment(Time::from_nanos(stat.last_written))))?;
+    let written = match stat.last_written {
+        0 => "never".to_owned(),
+        nanos => moment(Time::from_nanos(nanos)).to_string(),
+    };
+    page.line(format_args!("last written    {written}"))?;
     page.line(format_args!("conversations   {} open", stat.open_conversations))?;
     page.line(format_args!("threads         {} open, {} kept", stat.open_threads, stat.kept_threads))?;
     page.line(format_args!("messages        {} waiting, {} kept", stat.waiting_messages, stat.kept_messages))?;

@@ -46,7 +46,7 @@ impl SqliteJournal {
         let Opened { db, read: Read { meta, batches }, cut } =
             open(file, options).map_err(|problem| problem.of(file))?;
         if let Some(cut) = cut.filter(Cut::is_damage) {
-            tracing::error!(file = %file.display(), at = cut.at, transactions = cut.lost,
+            tracing::error!(file = %file.display(), at = cut.at, at_least = cut.lost,
                 "finished transactions are missing at the end of the journal's log, as after a loss of power");
         } else if let Some(cut) = &cut {
             tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,

@@ -16,9 +16,9 @@ pub(super) struct Mentioned<'t> {
     is_beside: bool,
 }
 
-/// Characters behind which a payload may stand amid a line: a colon or an arrow that introduces it, or the end of the
-/// sentence before.
-const INTRODUCING: [char; 10] = [':', '：', '→', '.', '!', '?', '…', '。', '！', '？'];
+/// Characters behind which a payload may stand amid a line: a colon, a dash or an arrow that introduces it, or the end of
+/// the sentence before.
+const INTRODUCING: [char; 12] = [':', '：', '→', '—', '–', '.', '!', '?', '…', '。', '！', '？'];
 
 /// The text behind an element, up to the next tag or the end of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

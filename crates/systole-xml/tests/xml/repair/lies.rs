@@ -143,7 +143,13 @@ fn a_payload_amid_a_sentence_is_not_sent() {
     ] {
         check(Some(review()), &[(text, Some(note))]);
     }
-    for text in ["Now: <done/> &", "All is well & good. <done/>", "- <done/> &", "Here it is & goes\n<done/>"] {
+    for text in [
+        "Now: <done/> &",
+        "All is well & good. <done/>",
+        "- <done/> &",
+        "No work left & none — <done/>",
+        "Here it is & goes\n<done/>",
+    ] {
         check(Some(review()), &[(text, Some("<done/>"))]);
     }
 }
