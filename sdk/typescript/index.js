@@ -305,7 +305,8 @@ export function progress(text) {
 
 function sentence(thrown) {
   try {
-    return String(thrown?.message || thrown?.name || thrown);
+    // The pump keeps no more, and a longer line than it takes would end the process with all of its messages.
+    return String(thrown?.message || thrown?.name || thrown).slice(0, 4096).toWellFormed();
   } catch {
     return "what was thrown has no text";
   }

@@ -32,6 +32,8 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
             let message = event.get("message").unwrap_or(event);
             text(message, "model").unwrap_or_default().clone_into(&mut grown.model);
             message.get("usage").into_iter().for_each(|usage| note(grown, usage));
+            // A placeholder: the tokens of the answer are counted as it ends.
+            grown.usage.output = 0;
         }
         kind @ ("content_block_start" | "content_block_delta") => {
             let part = event.get(if kind == "content_block_start" { "content_block" } else { "delta" });

@@ -373,6 +373,9 @@ mod tests {
             .replace("event: message_stop", &format!("event: message_delta\ndata: {counted}\n\nevent: message_stop"));
         let completion = all(Dialect::Anthropic, &twice).unwrap();
         assert_eq!((completion.finish, completion.usage.output), (Finish::Whole, 8));
+        // The count of a message that begins is a placeholder, no count of its answer.
+        let uncounted = ANTHROPIC.replace(",\"usage\":{\"output_tokens\":7}", "");
+        assert_eq!(all(Dialect::Anthropic, &uncounted).unwrap().usage.output, 0);
         let unsaid =
             OLLAMA.replace(r#","done_reason":"stop""#, "").replace(r#""done":false"#, r#""done":false,"error":null"#);
         assert_eq!(all(Dialect::Ollama, &unsaid).unwrap().finish, Finish::Withheld("(none given)".to_owned()));

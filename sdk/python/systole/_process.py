@@ -244,7 +244,8 @@ def _error(id: str, error: BaseException) -> dict[str, Any]:
             traceback.print_exception(error)
     # The pump passes on the fault of that call: its code, and whether a retry may help.
     of, label = isinstance(error, Fault) and error._call or (None, None)
-    return {"error": text} | ({"as": label} if of == id else {})
+    # The pump keeps no more, and a longer line than it takes would end the process with all of its messages.
+    return {"error": text[:4096]} | ({"as": label} if of == id else {})
 
 
 def as_line(value: Any) -> bytes:

@@ -196,7 +196,8 @@ def _field(where: str, field: dataclasses.Field[Any], hint: Any) -> _Field:
 def _names(where: str, hint: Any) -> dict[str, type]:
     """The dataclasses of a choice, by the names of their payloads or else of the classes."""
     names: dict[str, type] = {}
-    for cls in map(bare, typing.get_args(hint) or [hint]):
+    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    for cls in map(bare, typing.get_args(hint) if is_union else [hint]):
         if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
             raise TypeError(f"{where}: {said(cls)} is no choice: write dataclasses, A | B, A | B | None or list[A | B]")
         name = vars(cls).get("__payload__", "").rpartition("}")[2] or _kebab(cls.__name__)

@@ -179,6 +179,7 @@ def fault(of):
     fault._call = of, "7"
     return fault
 assert _process._error("m", fault("m")) == {"error": "closed: no", "as": "7"}
+assert len(_process._error("m", ValueError("x" * 10_000))["error"]) == 4096
 assert _process._error("m", fault("another")) == _process._error("m", systole.Fault("closed", "no")) == {"error": "closed: no"}
 "#;
 
@@ -276,7 +277,8 @@ def refused(*parts, **hints):
     _xml.payloads.clear()
 
 refused("Wrong.x: ", "is no choice: write dataclasses, A | B, A | B | None or list[A | B]",
-        a=str, b=list[str], c=Fetched | str, d=list[Fetched | None], e=dict[str, Fetched], f=typing.Literal["a"], g=list)
+        a=str, b=list[str], c=Fetched | str, d=list[Fetched | None], e=dict[str, Fetched], f=typing.Literal["a"], g=list,
+        h=tuple[Fetched, ByCourier], i=dict[Fetched, ByCourier], j=type[Fetched])
 refused("Fetched and Fetched are both fetched in the XML", a=Fetched | Elsewhere.Fetched)
 refused("Wrong.x: Wrong.fetched is fetched in the XML, too", a=Fetched | ByCourier)
 

@@ -53,8 +53,9 @@ impl Names {
         self.names.len()
     }
 
-    /// Keeps the first `names` names.
+    /// Keeps the first `names` names, few enough to be searched without hashes.
     pub(super) fn truncate(&mut self, names: usize) {
+        debug_assert!(names <= Self::FEW, "{names} names have no hashes");
         self.names.truncate(names);
         self.text.truncate(self.names.last().map_or(0, |last| last.end));
         self.numbers.clear();
