@@ -22,8 +22,7 @@ impl Names {
     /// The number of a name, which is added if it isn't there.
     pub(super) fn intern(&mut self, name: &str) -> u32 {
         if self.names.len() <= Self::FEW {
-            let known = self.names.iter().position(|range| self.text.as_bytes()[range.clone()] == *name.as_bytes());
-            return known.map_or_else(|| self.add(name), number);
+            return self.search(name).unwrap_or_else(|| self.add(name));
         }
         let slot = self.slot(name);
         match self.numbers.get(&slot) {
@@ -39,8 +38,7 @@ impl Names {
     /// The number of a name, if it is there.
     pub(super) fn find(&self, name: &str) -> Option<u32> {
         if self.names.len() <= Self::FEW {
-            let known = self.names.iter().position(|range| self.text.as_bytes()[range.clone()] == *name.as_bytes());
-            return known.map(number);
+            return self.search(name);
         }
         self.numbers.get(&self.slot(name)).copied()
     }
@@ -72,6 +70,12 @@ impl Names {
     /// Tells whether its capacity is over `kept` names, or 16 bytes for each.
     pub(super) fn is_large(&self, kept: usize) -> bool {
         self.text.capacity() > 16 * kept || self.names.capacity() > kept || self.numbers.capacity() > kept
+    }
+
+    /// Searches few names, one by one.
+    fn search(&self, name: &str) -> Option<u32> {
+        let known = self.names.iter().position(|range| self.text.as_bytes()[range.clone()] == *name.as_bytes());
+        known.map(number)
     }
 
     fn add(&mut self, name: &str) -> u32 {

@@ -61,29 +61,19 @@ impl Compiler<'_, '_> {
         let particle = Particle { id: self.particle_id(), min: 0, max: UNBOUNDED, term: Term::Wildcard(lax.clone()) };
         Draft {
             label: "xs:anyType".into(),
-            base: None,
-            derivation: Derivation::Restriction,
-            members: Vec::new(),
-            is_abstract: false,
-            block: Derivations::default(),
-            last: Derivations::default(),
-            place: None,
-            text: None,
-            is_simple: false,
-            made: Made::Parts,
-            narrowed: None,
             attributes: Attributes { wildcard: Some(lax), ..Attributes::default() },
             content: DraftContent::Children { particle: particle.into(), mixed: true },
+            ..Draft::placeholder(None)
         }
     }
 }
 
 impl Draft {
-    /// A draft with a base and nothing else.
-    pub(super) fn placeholder(base: TypeId) -> Self {
+    /// A draft with a base, as all types but `xs:anyType` have one, and nothing else.
+    pub(super) fn placeholder(base: impl Into<Option<TypeId>>) -> Self {
         Self {
             label: Box::default(),
-            base: Some(base),
+            base: base.into(),
             derivation: Derivation::Restriction,
             members: Vec::new(),
             is_abstract: false,
