@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use bytes::Bytes;
-use systole_core::core::{Answered, Blueprint, ClientId, ListenerId, Party, ReadMessage, precheck, precheck_answer};
+use systole_core::core::{
+    Answered, Blueprint, ClientId, ListenerId, Party, ReadAnswer, ReadMessage, precheck, precheck_answer,
+};
 use systole_core::vocab::{Fault, Name};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
@@ -76,10 +78,15 @@ impl Judge {
     }
 
     /// The verdict of the pump on a listener's answer to a message, in advance; `None` if the thread has ended.
-    pub(super) async fn answer(&self, listener: ListenerId, to: Answered, bytes: Bytes) -> Option<Result<(), Fault>> {
+    pub(super) async fn answer(
+        &self,
+        listener: ListenerId,
+        to: Answered,
+        bytes: Bytes,
+    ) -> Option<Result<ReadAnswer, Fault>> {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
-            precheck_answer(&Raw::new(bytes), to, listener, blueprint, validator).map(drop)
+            precheck_answer(Raw::new(bytes), to, listener, blueprint, validator).map(|checked| checked.read)
         };
         self.look(size, look).await
     }

@@ -39,16 +39,17 @@ impl RemoteListener {
             Err(_) => return failed(format!("the mailbox of {name} takes no messages")),
         };
         let mut stay = Stay { mailboxes: &self.mailboxes, id, told: Some(told) };
-        let Some(Ended { settlement, attachment }) = stay.ended().await else {
+        let Some(Ended { settlement, read, attachment }) = stay.ended().await else {
             return failed(format!("the mailbox of {name} was closed"));
         };
         if let Err(attachment) = thread.attach(attachment) {
             self.mailboxes.append_attached(attachment);
         }
-        match settlement {
-            Settlement::Reply(bytes) => HandlerOutcome::Wrote(Raw::new(bytes)),
-            Settlement::Fail(why) => HandlerOutcome::Failed(Failure { message: why, fault: None }),
-            Settlement::Silent => HandlerOutcome::Emitted(Vec::new()),
+        match (settlement, read) {
+            (Settlement::Reply(_), Some(read)) => HandlerOutcome::Read(Box::new(read)),
+            (Settlement::Reply(bytes), None) => HandlerOutcome::Wrote(Raw::new(bytes)),
+            (Settlement::Fail(why), _) => HandlerOutcome::Failed(Failure { message: why, fault: None }),
+            (Settlement::Silent, _) => HandlerOutcome::Emitted(Vec::new()),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use systole_core::core::Attachment;
+use systole_core::core::{Attachment, ReadAnswer};
 use systole_core::journal::{JournalError, Number, Op, Recovered};
 use systole_core::mailbox::{
     DeliveryMode, End, MailboxChange, MailboxInput, MailboxLimits, Mailboxes, Refused, Settlement,
@@ -50,6 +50,8 @@ struct Inner {
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) settlement: Settlement,
+    /// The reply as the judge has read it, so that the pump does not judge it again.
+    pub(super) read: Option<ReadAnswer>,
     /// Changes that are written in the step that consumes the message.
     pub(super) attachment: Attachment,
 }
@@ -208,7 +210,17 @@ impl MailboxService {
     /// # Errors
     /// [`ActError`]: nothing has changed.
     pub(super) fn act(&self, input: MailboxInput) -> Result<Acted, ActError> {
-        self.0.act(input)
+        self.0.act(input, None)
+    }
+
+    /// Settles a message: like [`act`](Self::act), with the reply as the judge has read it.
+    pub(super) fn settle(
+        &self,
+        id: MessageId,
+        settlement: Settlement,
+        read: Option<ReadAnswer>,
+    ) -> Result<Acted, ActError> {
+        self.0.act(MailboxInput::Settle { id, settlement }, read)
     }
 
     /// Expires leases; runs until the future is dropped.
@@ -265,7 +277,7 @@ impl MailboxService {
 }
 
 impl Inner {
-    fn act(self: &Arc<Self>, input: MailboxInput) -> Result<Acted, ActError> {
+    fn act(self: &Arc<Self>, input: MailboxInput, mut read: Option<ReadAnswer>) -> Result<Acted, ActError> {
         let appender = self.appender.get().filter(|appender| !appender.is_sealed()).ok_or(Ending)?;
         let asked = about(&input);
         let moved = match &input {
@@ -279,7 +291,8 @@ impl Inner {
         let ends = std::mem::take(&mut change.ends);
         let ended_here = ends.iter().any(|end| Some(end.id) == asked);
         for end in ends {
-            self.conclude(appender, end, Some(&mut durable).filter(|_| done.is_ok()));
+            let read = if Some(end.id) == asked { read.take() } else { None };
+            self.conclude(appender, end, read, Some(&mut durable).filter(|_| done.is_ok()));
         }
         // A repeated end is acknowledged when the first one is durable.
         let same = asked.filter(|_| change.repeated).and_then(|id| {
@@ -325,6 +338,7 @@ impl Inner {
         self: &Arc<Self>,
         appender: &JournalAppender,
         end: End,
+        read: Option<ReadAnswer>,
         durable: Option<&mut Vec<oneshot::Receiver<()>>>,
     ) {
         let End { id, settlement, ops } = end;
@@ -339,8 +353,8 @@ impl Inner {
         let attachment = appender.attach(ops, move |taken| inner.settled(id, taken));
         let handler = lock(&self.handlers).remove(&id);
         let unsent = match handler {
-            Some(handler) => handler.send(Ended { settlement, attachment }).err(),
-            None => Some(Ended { settlement, attachment }),
+            Some(handler) => handler.send(Ended { settlement, read, attachment }).err(),
+            None => Some(Ended { settlement, read, attachment }),
         };
         if let Some(Ended { attachment, .. }) = unsent {
             appender.append_attached(attachment);
@@ -414,7 +428,7 @@ impl Recoverable for Inner {
             Box::new(move || {
                 for id in over {
                     // No handler waits for the message: one that had it was deregistered.
-                    let _ = self.act(MailboxInput::Abandoned { id });
+                    let _ = self.act(MailboxInput::Abandoned { id }, None);
                 }
             })
         })

@@ -1,13 +1,13 @@
 //! The loop of a listener that a model speaks for.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use systole_core::core::Silence;
 use systole_core::core::{
-    Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, Usage, precheck_answer,
+    Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, ReadAnswer, Usage, precheck_answer,
 };
 use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::ladder::Raw;
@@ -69,13 +69,13 @@ impl ModelListener {
             return HandlerOutcome::Emitted(Vec::new());
         }
         match self.converse(message, context).await {
-            Ok(answer) => HandlerOutcome::Wrote(Raw::new(answer)),
+            Ok(answer) => HandlerOutcome::Read(Box::new(answer)),
             Err(failure) => HandlerOutcome::Failed(failure),
         }
     }
 
     /// Asks until an answer keeps the contract.
-    async fn converse(&self, message: &Message, context: &RunContext) -> Result<String, Failure> {
+    async fn converse(&self, message: &Message, context: &RunContext) -> Result<ReadAnswer, Failure> {
         let ModelSettings { temperature, max_tokens, tries, .. } = self.settings;
         let own = &context.contract().name;
         let mut chat = Chat::of(own, context.thread().history(), message);
@@ -85,10 +85,16 @@ impl ModelListener {
             let system = self.system_prompt(context).to_owned();
             let prompt = ModelPrompt { listener: own.clone(), system, turns: chat.turns(), temperature, max_tokens };
             let key = prompt.key();
-            let asking = self.ask(prompt, message, context);
+            // Unset where the journal has the answer.
+            let verdict = Cell::new(None);
+            let asking = self.ask(prompt, message, context, &verdict);
             let exchange: Exchange = context.thread().record_answer(NOTE, &key, asking).await?;
             let completion = exchange.completion();
-            let Err(fault) = self.judge(&completion, message, context) else { return Ok(completion.text) };
+            let verdict = verdict.take().unwrap_or_else(|| self.judge(&completion, message, context));
+            let fault = match verdict {
+                Ok(read) => return Ok(read),
+                Err(fault) => fault,
+            };
             if tried >= tries.max(1) {
                 return Err(gave_up(tried, &fault));
             }
@@ -102,6 +108,7 @@ impl ModelListener {
         prompt: ModelPrompt,
         message: &Message,
         context: &RunContext,
+        verdict: &Cell<Option<Result<ReadAnswer, Fault>>>,
     ) -> Result<(Exchange, ModelAnswer), Failure> {
         let only = self.settings.backend.as_ref();
         let prompt = allow(prompt, &self.llm.price(only), context.thread()).await?;
@@ -109,14 +116,15 @@ impl ModelListener {
         let growth = Growth::of(context.thread(), &clock);
         let asked = self.llm.ask(&self.providers, &prompt, only, &clock, &growth).await;
         let Answered { backend, completion } = asked.map_err(|unanswered| failure(&unanswered))?;
-        let fault = self.judge(&completion, message, context).err();
+        let judged = self.judge(&completion, message, context);
         let report = ModelAnswer {
             backend: backend.as_str().into(),
             model: completion.model.as_str().into(),
             usage: completion.usage,
             text: Arc::from(&*completion.text),
-            fault,
+            fault: judged.as_ref().err().cloned(),
         };
+        verdict.set(Some(judged));
         Ok((Exchange::new(backend.as_str(), prompt.last(), completion), report))
     }
 
@@ -128,7 +136,7 @@ impl ModelListener {
     }
 
     /// Judges an answer as the pump will, but for its being whole, which the pump can't know.
-    fn judge(&self, completion: &Completion, message: &Message, context: &RunContext) -> Result<(), Fault> {
+    fn judge(&self, completion: &Completion, message: &Message, context: &RunContext) -> Result<ReadAnswer, Fault> {
         if let Some(fault) = unfinished(&completion.finish, self.settings.max_tokens) {
             return Err(fault);
         }
@@ -137,13 +145,14 @@ impl ModelListener {
         let validator = validator.get_or_insert_with(|| Validator::new(Arc::new(context.catalog().clone())));
         let to = To { message: message.id, thread: message.thread };
         let raw = Raw::new(completion.text.clone());
-        match precheck_answer(&raw, to, listener, blueprint, validator)? {
-            PrecheckedAnswer { payloads: 0, .. } if context.contract().silence == Silence::Error => Err(nothing_said()),
+        let PrecheckedAnswer { replies, read } = precheck_answer(raw, to, listener, blueprint, validator)?;
+        match (replies, read.parts.len()) {
+            (_, 0) if context.contract().silence == Silence::Error => Err(nothing_said()),
             // A draft, an example, or what the model advises against may stand before the one that is meant.
-            PrecheckedAnswer { replies, .. } if replies > 1 => Err(several_replies(replies)),
+            (replies, _) if replies > 1 => Err(several_replies(replies)),
             // The pump would take the reply, and drop the others without a word to the model.
-            PrecheckedAnswer { replies: 1, payloads } if payloads > 1 => Err(beside_a_reply(payloads - 1)),
-            _ => Ok(()),
+            (1, payloads) if payloads > 1 => Err(beside_a_reply(payloads - 1)),
+            _ => Ok(read),
         }
     }
 }

@@ -22,7 +22,7 @@ use super::request::{Query, body, idempotency_key, json, message_id, no_message}
 use super::view::Reading;
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
-use crate::gateway::service::ActError;
+use crate::gateway::service::{ActError, Acted};
 use crate::gateway::submissions::{Envelope, Kept, Submitted};
 use crate::gateway::{Principal, PrincipalKind};
 use crate::runtime::entropy::Entropy;
@@ -209,32 +209,34 @@ async fn settle(app: &AppState, caller: &Caller, id: &str, with: Settlement) -> 
 /// # Errors
 /// 422 for a reply that the pump would refuse: nothing has ended then.
 pub(in crate::gateway) async fn conclude(app: &AppState, id: MessageId, with: Settlement) -> Result<(), Problem> {
+    let mut read = None;
     if let Settlement::Reply(reply) = &with {
         let (mailbox, thread) = app.place_of(id).await?.ok_or_else(no_message)?;
         if let Some(listener) = app.judge.listener(&mailbox) {
             let to = Answered { message: id, thread };
             let verdict = app.judge.answer(listener, to, reply.clone()).await.ok_or_else(Problem::stopping)?;
-            verdict.map_err(Problem::of_answer)?;
+            read = Some(verdict.map_err(Problem::of_answer)?);
         }
     }
-    end(app, id, MailboxInput::Settle { id, settlement: with.clone() }, &with, None).await
+    let acted = app.mailboxes.settle(id, with.clone(), read);
+    ended(app, id, acted, &with, None).await
 }
 
 /// Ends a message of a mailbox without a reply, durably, for a caller that shows no receipt.
 pub(super) async fn end_silently(app: &AppState, mailbox: Name, id: MessageId) -> Result<(), Problem> {
-    let input = MailboxInput::Acknowledge { mailbox: mailbox.clone(), id };
-    end(app, id, input, &Settlement::Silent, Some(&mailbox)).await
+    let acted = app.mailboxes.act(MailboxInput::Acknowledge { mailbox: mailbox.clone(), id });
+    ended(app, id, acted, &Settlement::Silent, Some(&mailbox)).await
 }
 
-/// Ends a message by an input that settles it so; with a mailbox, only a message of that one.
-async fn end(
+/// Waits until an input that settles a message so is durable; with a mailbox, only a message of that one.
+async fn ended(
     app: &AppState,
     id: MessageId,
-    input: MailboxInput,
+    acted: Result<Acted, ActError>,
     with: &Settlement,
     of: Option<&Name>,
 ) -> Result<(), Problem> {
-    let refused = match app.mailboxes.act(input) {
+    let refused = match acted {
         Ok(mut acted) => return Ok(acted.durable().await?),
         Err(ActError::Ending) => return Err(Problem::stopping()),
         Err(ActError::Refused(refused)) => refused,

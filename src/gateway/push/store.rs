@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_core::core::Answered;
+use systole_core::core::{Answered, ReadAnswer};
 use systole_core::mailbox::{MailboxInput, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
 
 use super::answer::{Verdict, judge, refused};
 use super::endpoints::{Endpoints, Next};
 use crate::gateway::judge::Judge;
-use crate::gateway::service::{ActError, MailboxService};
+use crate::gateway::service::{ActError, Acted, MailboxService};
 use crate::outbound::{Begun, DeliveryOutcome, DeliveryStore, Job, OutboxError, Said, Stored};
 use crate::runtime::Organism;
 use crate::runtime::journal::JournalQuery;
@@ -83,20 +83,31 @@ impl MailStore {
         })
     }
 
-    /// Turns a reply that the pump would refuse into a failure.
-    async fn judged(&self, id: MessageId, settlement: Settlement) -> Result<Settlement, OutboxError> {
-        let Settlement::Reply(reply) = &settlement else { return Ok(settlement) };
+    /// Turns a reply that the pump would refuse into a failure; reads one that it takes.
+    async fn judged(
+        &self,
+        id: MessageId,
+        settlement: Settlement,
+    ) -> Result<(Settlement, Option<ReadAnswer>), OutboxError> {
+        let Settlement::Reply(reply) = &settlement else { return Ok((settlement, None)) };
         let place = self.mailboxes.place_of(id);
         let place = place.and_then(|(name, thread)| Some((self.judge.listener(&name)?, thread)));
-        let Some((listener, thread)) = place else { return Ok(settlement) };
+        let Some((listener, thread)) = place else { return Ok((settlement, None)) };
         let to = Answered { message: id, thread };
         let verdict = self.judge.answer(listener, to, reply.clone()).await.ok_or(OutboxError::Closed)?;
-        Ok(verdict.map_or_else(|fault| Settlement::Fail(refused(&fault.to_string()).into()), |()| settlement))
+        Ok(match verdict {
+            Ok(read) => (settlement, Some(read)),
+            Err(fault) => (Settlement::Fail(refused(&fault.to_string()).into()), None),
+        })
     }
 
     /// Gives an input to the mailboxes, durably; false if they refused it.
     async fn act(&self, input: MailboxInput) -> Result<bool, OutboxError> {
-        match self.mailboxes.act(input) {
+        self.done(self.mailboxes.act(input)).await
+    }
+
+    async fn done(&self, acted: Result<Acted, ActError>) -> Result<bool, OutboxError> {
+        match acted {
             Ok(mut acted) => acted.durable().await.map(|()| true).map_err(|_| OutboxError::Closed),
             Err(ActError::Refused(_)) => Ok(false),
             Err(ActError::Ending) => Err(OutboxError::Closed),
@@ -133,8 +144,8 @@ impl DeliveryStore for MailStore {
             };
             match judge(outcome, read) {
                 Verdict::End(settlement) => {
-                    let settlement = self.judged(id, settlement).await?;
-                    self.act(MailboxInput::Settle { id, settlement }).await
+                    let (settlement, read) = self.judged(id, settlement).await?;
+                    self.done(self.mailboxes.settle(id, settlement, read)).await
                 }
                 Verdict::Awaits => self.act(MailboxInput::Taken { id }).await,
                 Verdict::Leave => Ok(false),

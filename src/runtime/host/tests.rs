@@ -137,7 +137,9 @@ fn see((_, input): (CoreId, Input)) -> Seen {
     let index = |invocation: InvocationId| u32::try_from(invocation.index()).unwrap();
     match input {
         Input::Finished { invocation, outcome } => match outcome {
-            HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) => Seen::Said(index(invocation)),
+            HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_) => {
+                Seen::Said(index(invocation))
+            }
             HandlerOutcome::Failed(failure) => Seen::Failed(index(invocation), failure.message.to_string()),
             HandlerOutcome::Panicked => Seen::Panicked(index(invocation)),
             HandlerOutcome::Discarded => Seen::Discarded(index(invocation)),

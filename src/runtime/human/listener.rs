@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use systole_core::core::{Body, Contract, Failure, HandlerOutcome, Message};
+use systole_core::core::{Body, Contract, Failure, HandlerOutcome, Message, ReadAnswer, read_answer};
 use systole_core::protocol::{boot_qname, write_fault};
 use systole_core::vocab::{Name, XmlLimits, near, ns};
-use systole_xml::ladder::{Canonical, Envelope, Raw, parse_fragment};
-use systole_xml::schema::{Catalog, PayloadSchema, Validator, infer_namespace, vocabulary};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::{Catalog, Draft, PayloadSchema, Validator};
 
 use super::console::{Asked, Console};
 use super::questions::{DECLINE, Typed};
@@ -52,12 +52,12 @@ impl HumanListener {
         );
         let mut validator = Validator::new(context.catalog.clone());
         while let Some(Typed { text, reviewed }) = asked.entry().await {
-            match judge(&text, contract, &context.limits().xml, &mut validator) {
-                Verdict::Reply(shown) if !boots && !reviewed => asked.review(text, shown),
+            match judge(text.clone(), contract, &context.limits().xml, &mut validator) {
+                Verdict::Reply(_, shown) if !boots && !reviewed => asked.review(text, shown),
                 Verdict::Calls(_, shown) if !reviewed => asked.review(text, shown),
-                Verdict::Reply(_) if !boots => {
+                Verdict::Reply(read, _) if !boots => {
                     asked.answered();
-                    return HandlerOutcome::Wrote(Raw::new(text));
+                    return HandlerOutcome::Read(read);
                 }
                 Verdict::Decline if !boots => {
                     asked.answered();
@@ -65,7 +65,9 @@ impl HumanListener {
                 }
                 Verdict::Calls(calls, _) => call(calls, context, &asked).await,
                 Verdict::Refused(why) => asked.tell(&why),
-                Verdict::Reply(_) | Verdict::Decline => asked.tell("No caller waits for an answer here: write a call."),
+                Verdict::Reply(..) | Verdict::Decline => {
+                    asked.tell("No caller waits for an answer here: write a call.")
+                }
             }
         }
         asked.answered();
@@ -107,7 +109,7 @@ fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[PayloadSc
 /// Meaning of an entry. The texts show the payloads to send.
 #[derive(Debug)]
 enum Verdict {
-    Reply(String),
+    Reply(Box<ReadAnswer>, String),
     Decline,
     Calls(Vec<Call>, String),
     Refused(String),
@@ -117,46 +119,53 @@ enum Verdict {
 #[derive(Debug)]
 struct Call {
     to: Option<Name>,
-    payload: Canonical,
+    payload: Draft,
 }
 
 /// Prechecks an entry by the pump's rules, so that the person can correct mistakes before the pump judges it.
-fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut Validator) -> Verdict {
+fn judge(entry: String, contract: &Contract, limits: &XmlLimits, validator: &mut Validator) -> Verdict {
     if entry == DECLINE {
         return Verdict::Decline;
     }
-    let sent = || vocabulary(contract.replies.iter().chain(&contract.calls), validator.catalog());
-    let fragment = match parse_fragment(&Raw::new(entry.to_owned()), limits, sent) {
-        Ok(fragment) => fragment,
-        Err(error) => return Verdict::Refused(error.to_string()),
+    let mut read = match read_answer(Raw::new(entry), contract, limits, validator.catalog()) {
+        Ok(read) => read,
+        Err(fault) => return Verdict::Refused(fault.message.to_string()),
     };
     let mut calls = Vec::new();
     let mut replies = 0;
     let mut shown = String::new();
-    for repair in &fragment.repairs {
+    for repair in &read.repairs {
         let _ = writeln!(shown, "repaired: {} {}", repair.at, repair.kind);
     }
-    for element in fragment.elements {
-        let (to, element) = match unwrap(element) {
-            Ok(unwrapped) => unwrapped,
-            Err(why) => return Verdict::Refused(why),
+    for part in &mut read.parts {
+        let payload = match &part.payload {
+            Draft::NoEnvelope(error) => return Verdict::Refused(error.to_string()),
+            payload => payload.clone().into_payload(),
         };
-        let element = infer_namespace(element, contract.replies.iter().chain(&contract.calls), validator.catalog());
-        let root = element.root().clone();
-        if to.is_none() && contract.replies.contains(&root) {
+        let Some(payload) = payload else { continue };
+        let to = part.claims.as_ref().and_then(|claims| claims.to.as_deref());
+        let to = match to.map(Name::parse).transpose() {
+            Ok(to) => to,
+            Err(error) => return Verdict::Refused(format!("<to>: {error}")),
+        };
+        let root = payload.root();
+        if to.is_none() && contract.replies.contains(root) {
             replies += 1;
-        } else if to.is_some() && contract.replies.contains(&root) && !contract.calls.contains(&root) {
+        } else if to.is_some() && contract.replies.contains(root) && !contract.calls.contains(root) {
             return Verdict::Refused("a reply goes to the caller: leave <to> out".to_owned());
-        } else if !contract.calls.contains(&root) && root.namespace() != ns::META {
-            let near = near::payload(&root, contract.replies.iter().chain(&contract.calls));
+        } else if !contract.calls.contains(root) && root.namespace() != ns::META {
+            let near = near::payload(root, contract.replies.iter().chain(&contract.calls));
             let near = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
             return Verdict::Refused(format!("{root} is neither a reply nor a call of {}{near}", contract.name));
         }
-        if root.namespace() != ns::META
-            && let Err(error) = validator.validate(element.clone())
-        {
-            let at = error.at.map_or_else(String::new, |at| format!("{at}: "));
-            return Verdict::Refused(format!("{at}{error}"));
+        if root.namespace() != ns::META {
+            match validator.validate(payload.clone()) {
+                Ok(proof) => part.payload = Draft::Proved(proof),
+                Err(error) => {
+                    let at = error.at.map_or_else(String::new, |at| format!("{at}: "));
+                    return Verdict::Refused(format!("{at}{error}"));
+                }
+            }
         }
         if !shown.is_empty() && !shown.ends_with('\n') {
             shown.push('\n');
@@ -164,24 +173,14 @@ fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut V
         if let Some(to) = &to {
             let _ = write!(shown, "to {to}: ");
         }
-        shown.push_str(element.as_str());
-        calls.push(Call { to, payload: element });
+        shown.push_str(payload.as_str());
+        calls.push(Call { to, payload: part.payload.clone() });
     }
     match (replies, calls.is_empty()) {
         (0, true) => Verdict::Refused("There is no element in this.".to_owned()),
         (0, false) => Verdict::Calls(calls, shown),
-        _ => Verdict::Reply(shown),
+        _ => Verdict::Reply(Box::new(read), shown),
     }
-}
-
-/// Splits an envelope into the listener that it names and its payload; returns a bare payload as it is.
-fn unwrap(element: Canonical) -> Result<(Option<Name>, Canonical), String> {
-    if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
-        return Ok((None, element));
-    }
-    let (claims, payload) = Envelope::open_emitted(element).map_err(|error| error.to_string())?.into_parts();
-    let to = claims.to.map(|to| Name::parse(&to).map_err(|error| format!("<to>: {error}"))).transpose()?;
-    Ok((to, payload))
 }
 
 #[cfg(test)]
@@ -204,10 +203,10 @@ mod tests {
             catalog.add(schema).unwrap();
         }
         let mut validator = Validator::new(Arc::new(catalog));
-        match judge(entry, &contract, &XmlLimits::default(), &mut validator) {
+        match judge(entry.to_owned(), &contract, &XmlLimits::default(), &mut validator) {
             Verdict::Calls(calls, _) => format!("{} calls", calls.len()),
             Verdict::Refused(why) => why,
-            Verdict::Reply(shown) => format!("Reply {shown}"),
+            Verdict::Reply(_, shown) => format!("Reply {shown}"),
             Verdict::Decline => "Decline".to_owned(),
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use systole::config::Config;
-use systole_core::core::{Answered, Emission, ListenerId, PrecheckedAnswer, Silence, precheck_answer, precheck_call};
+use systole_core::core::{Answered, Emission, ListenerId, Silence, precheck_answer, precheck_call};
 use systole_core::vocab::{Fault, Limits, MessageId, QName, ThreadId};
 use systole_xml::ladder::{Canonical, Raw, parse};
 use systole_xml::schema::{PayloadSchema, Validator};
@@ -84,12 +84,13 @@ impl Contract {
         let blueprint = &config.blueprint;
         // No fault names them here.
         let to = Answered { message: MessageId::from_uuid(Uuid::nil()), thread: ThreadId::from_uuid(Uuid::nil()) };
-        Some(match precheck_answer(output, to, *listener, blueprint, validator) {
-            Ok(PrecheckedAnswer { payloads: 0, .. }) if blueprint.contract(*listener).silence == Silence::Error => {
+        Some(match precheck_answer(output.clone(), to, *listener, blueprint, validator) {
+            Ok(checked) if checked.read.parts.is_empty() && blueprint.contract(*listener).silence == Silence::Error => {
                 Err("it has no payload, which is a fault for its caller: `silence: idle` in the contract allows it"
                     .into())
             }
-            Ok(PrecheckedAnswer { replies, .. }) if replies > 1 => {
+            Ok(checked) if checked.replies > 1 => {
+                let replies = checked.replies;
                 Err(format!("it has {replies} replies: the first one is the answer, and the others are dead letters"))
             }
             Ok(_) => Ok(()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_xml::ladder::{Canonical, Claims, Raw};
+use systole_xml::ladder::{Canonical, Raw};
 use systole_xml::schema::{DecodeError, Draft, Element, IntoDraft, Payload, Validated, decode};
 
 use super::blueprint::{ClientId, ListenerId};
@@ -14,7 +14,7 @@ use super::dead_letters::{DeadLetterError, DeadLetterId};
 use super::event::Event;
 use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
-use super::read::LABEL;
+use super::read::{LABEL, ReadAnswer, ReadMessage};
 use super::usage::ModelAnswer;
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
 use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time};
@@ -298,20 +298,6 @@ pub enum Arrival {
     Read(Box<Result<ReadMessage, Fault>>),
 }
 
-/// A message of a client that has been parsed.
-#[derive(Debug)]
-pub struct ReadMessage {
-    /// The claims of its envelope.
-    pub claims: Claims,
-    /// The payload.
-    pub payload: Canonical,
-    /// The bytes before their repair, shortened for operators, if they had to be repaired.
-    pub repaired: Option<Arc<str>>,
-    /// The proof that the payload keeps its schema, where `precheck` has judged it: the core does
-    /// not judge it again.
-    pub proof: Option<Validated<Element>>,
-}
-
 impl Arrival {
     /// The label that the client gave the message, where it has been read.
     pub(super) fn label(&self) -> Option<Arc<str>> {
@@ -347,6 +333,8 @@ pub enum HandlerOutcome {
     Emitted(Vec<Emission>),
     /// The handler wrote bytes: none, one or several payloads, maybe dirty.
     Wrote(Raw),
+    /// The handler wrote bytes that are parsed already, and proved as far as `precheck_answer` has judged them.
+    Read(Box<ReadAnswer>),
     /// The handler returned an error.
     Failed(Failure),
     /// The handler panicked.

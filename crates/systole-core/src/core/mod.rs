@@ -50,13 +50,14 @@ pub use event::{Event, EventKind};
 pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{
     Answer, Arrival, Attachment, Body, CallId, CoreId, CoreMessage, Egress, Emission, EmissionKind, Failure,
-    HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Output, ReadMessage, Remembered, Settled, Start,
+    HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Output, Remembered, Settled, Start,
 };
 pub use key::{InvocationId, ThreadKey};
 pub use misroute::Misroute;
 #[doc(hidden)]
 pub use precheck::{Answered, PrecheckedAnswer, precheck, precheck_answer, precheck_call};
 pub use prompt::listener_prompt;
+pub use read::{ReadAnswer, ReadMessage, ReadPart, read_answer};
 pub use setup::{CoreConfig, Decoders};
 pub use steps::{Core, OpenBudget};
 pub use tree::{Holding, OpenThread, Snapshot};

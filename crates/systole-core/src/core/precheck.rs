@@ -1,14 +1,14 @@
 //! Messages judged at an entrance before the pump takes them: a message that would be refused is not stored first.
 
-use systole_xml::ladder::{Canonical, Envelope, Raw, parse_fragment};
-use systole_xml::schema::{self, Element, Validated, Validator};
+use systole_xml::ladder::{Canonical, Raw};
+use systole_xml::schema::{self, Draft, Element, Validated, Validator};
 
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
-use super::io::{Emission, ReadMessage};
+use super::io::Emission;
 use super::judge::route;
 use super::meta::is_for_threads;
-use super::read::{LABEL, read_message};
+use super::read::{LABEL, ReadAnswer, ReadMessage, read_answer, read_message};
 use crate::protocol::{MetaProblem, MetaRequest};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, ns};
 
@@ -22,12 +22,12 @@ pub struct Answered {
 }
 
 /// Bytes with which a listener answers, once they are judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct PrecheckedAnswer {
-    /// Payloads in them.
-    pub payloads: usize,
     /// Payloads among them that may be the reply: the first valid one is.
     pub replies: usize,
+    /// The bytes, parsed, with the proofs of what was judged: for [`HandlerOutcome::Read`](super::HandlerOutcome::Read).
+    pub read: ReadAnswer,
 }
 
 /// Judges the bytes of a client's message as the core will; the message is for [`Arrival::Read`](super::Arrival::Read).
@@ -61,38 +61,29 @@ pub fn precheck(
 /// # Errors
 /// The fault of the first payload that the core would refuse.
 pub fn precheck_answer(
-    raw: &Raw,
+    raw: Raw,
     to: Answered,
     listener: ListenerId,
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<PrecheckedAnswer, Fault> {
-    if raw.bytes().trim_ascii().is_empty() {
-        return Ok(PrecheckedAnswer { payloads: 0, replies: 0 });
-    }
     let (contract, party) = (blueprint.contract(listener), Party::Listener(listener));
     let sendable = || contract.replies.iter().chain(&contract.calls);
-    let vocabulary = || schema::vocabulary(sendable(), validator.catalog());
-    let fragment = parse_fragment(raw, &blueprint.limits.xml, vocabulary).map_err(|error| faults::malformed(&error))?;
+    let mut read = read_answer(raw, contract, &blueprint.limits.xml, validator.catalog())?;
     let (mut refused, mut replies, mut is_answered) = (None, 0, false);
-    let payloads = fragment.elements.len();
-    for element in fragment.elements {
-        let (claims, payload) = if element.root().namespace() == ns::ENVELOPE && element.root().local() == "message" {
-            let (claims, payload) = match Envelope::open_emitted(element) {
-                Ok(envelope) => envelope.into_parts(),
-                Err(error) => {
-                    let fault = faults::envelope(&error, &contract.name, sendable(), validator.catalog());
-                    refused = refused.or(Some(fault));
-                    continue;
-                }
-            };
-            (Some(claims), payload)
-        } else {
-            (None, element)
+    for part in &mut read.parts {
+        let payload = match &part.payload {
+            Draft::Canonical(payload) => payload.clone(),
+            Draft::NoEnvelope(error) => {
+                let fault = faults::envelope(error, &contract.name, sendable(), validator.catalog());
+                refused = refused.or(Some(fault));
+                continue;
+            }
+            Draft::Proved(_) | Draft::Unencodable(_) => continue,
         };
-        let payload = schema::infer_namespace(payload, sendable(), validator.catalog());
-        let addressee = claims.as_ref().and_then(|claims| claims.to.as_deref());
-        let thread = claims.as_ref().and_then(|claims| claims.thread.as_deref());
+        let claims = part.claims.as_ref();
+        let addressee = claims.and_then(|claims| claims.to.as_deref());
+        let thread = claims.and_then(|claims| claims.thread.as_deref());
         let is_reply = addressee.is_none() && contract.replies.contains(payload.root());
         replies += usize::from(is_reply);
         if is_answered {
@@ -100,7 +91,7 @@ pub fn precheck_answer(
         }
         let is_call = blueprint.may_call(party, payload.root());
         let qname = payload.root().clone();
-        let answered = claims.as_ref().and_then(|claims| claims.in_reply_to.as_deref());
+        let answered = claims.and_then(|claims| claims.in_reply_to.as_deref());
         if let Some(other) = answered.filter(|id| is_reply && id.parse() != Ok(to.message)) {
             return Err(faults::other_message("in-reply-to", other, &to.message));
         }
@@ -110,13 +101,18 @@ pub fn precheck_answer(
         }
         let verdict = match addressee.map(Name::parse).transpose() {
             Err(_) => Err(faults::route(payload.root())),
-            Ok(_) if is_reply => keeps_schema(&payload, validator).map(drop),
+            Ok(_) if is_reply => keeps_schema(&payload, validator).map(Some),
             // The thread may be one that the listener has spawned, and says whom it is for.
-            Ok(None) if thread.is_some() && is_call => keeps_schema(&payload, validator).map(drop),
+            Ok(None) if thread.is_some() && is_call => keeps_schema(&payload, validator).map(Some),
             Ok(to) => may_ask(payload, to.as_ref(), party, blueprint, validator),
         };
         match verdict {
-            Ok(()) => is_answered |= is_reply,
+            Ok(proof) => {
+                is_answered |= is_reply;
+                if let Some(proof) = proof {
+                    part.payload = Draft::Proved(proof);
+                }
+            }
             Err(fault) if fault.code == FaultCode::Route && !contract.replies.contains(&qname) && !is_call => {
                 let fault = faults::with_sendable(fault, &qname, sendable(), validator.catalog());
                 refused = refused.or(Some(fault));
@@ -126,7 +122,7 @@ pub fn precheck_answer(
     }
     match refused.filter(|_| !is_answered) {
         Some(fault) => Err(fault),
-        None => Ok(PrecheckedAnswer { payloads, replies }),
+        None => Ok(PrecheckedAnswer { replies, read }),
     }
 }
 
@@ -144,23 +140,24 @@ pub fn precheck_call(
     let contract = blueprint.contract(listener);
     let Some(payload) = call.payload.clone().into_payload().filter(|_| call.thread.is_none()) else { return Ok(()) };
     let payload = schema::infer_namespace(payload, contract.replies.iter().chain(&contract.calls), validator.catalog());
-    may_ask(payload, call.to.as_ref(), Party::Listener(listener), blueprint, validator)
+    may_ask(payload, call.to.as_ref(), Party::Listener(listener), blueprint, validator).map(drop)
 }
 
-/// Judges a request of a listener, to the core or to another listener.
+/// Judges a request of a listener, to the core or to another listener. Requests to the core have no schema, and so no
+/// proof.
 fn may_ask(
     payload: Canonical,
     to: Option<&Name>,
     caller: Party,
     blueprint: &Blueprint,
     validator: &mut Validator,
-) -> Result<(), Fault> {
+) -> Result<Option<Validated<Element>>, Fault> {
     if payload.root().namespace() != ns::META {
-        return may_call(&payload, to, caller, blueprint, validator).map(drop);
+        return may_call(&payload, to, caller, blueprint, validator).map(Some);
     }
     match MetaRequest::read(&payload) {
-        Ok(MetaRequest::SpawnThread { first }) => may_call(&first, None, caller, blueprint, validator).map(drop),
-        Ok(_) => Ok(()),
+        Ok(MetaRequest::SpawnThread { first }) => may_call(&first, None, caller, blueprint, validator).map(|_| None),
+        Ok(_) => Ok(None),
         Err(error) if matches!(error.problem, MetaProblem::Unknown { .. }) => Err(faults::route(payload.root())),
         Err(error) => Err(faults::meta(&error)),
     }

@@ -1,16 +1,32 @@
-//! Messages of clients, parsed at an entrance.
+//! Messages of clients and answers of handlers, parsed once: at an entrance, or by the core.
 
-use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, parse};
-use systole_xml::schema::{self, Catalog};
+use std::sync::Arc;
+
+use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, Repair, parse, parse_fragment};
+use systole_xml::schema::{self, Catalog, Draft, Element, Validated};
 
 use super::blueprint::{Blueprint, ClientId, Party};
+use super::contract::Contract;
 use super::event::shown;
 use super::faults;
-use super::io::ReadMessage;
-use crate::vocab::{Fault, ns};
+use crate::vocab::{Fault, XmlLimits, ns};
 
 /// Bytes of the label that a client may give a message: it is kept until the answer leaves.
 pub(super) const LABEL: usize = 256;
+
+/// A message of a client that has been parsed.
+#[derive(Debug)]
+pub struct ReadMessage {
+    /// The claims of its envelope.
+    pub claims: Claims,
+    /// The payload.
+    pub payload: Canonical,
+    /// The bytes before their repair, shortened for operators, if they had to be repaired.
+    pub repaired: Option<Arc<str>>,
+    /// The proof that the payload keeps its schema, where `precheck` has judged it: the core does
+    /// not judge it again.
+    pub proof: Option<Validated<Element>>,
+}
 
 /// Parses a client's message: its claims and its payload.
 ///
@@ -43,4 +59,52 @@ pub(super) fn read_message(
     } else {
         Err(faults::no_message(&payload, client, catalog))
     }
+}
+
+/// The bytes with which a handler answered, parsed: the core does not parse them again.
+#[derive(Debug)]
+pub struct ReadAnswer {
+    /// The bytes.
+    pub raw: Raw,
+    /// The changes that repair made.
+    pub repairs: Vec<Repair>,
+    /// The top-level elements, in order.
+    pub parts: Vec<ReadPart>,
+}
+
+/// A top-level element of an answer.
+#[derive(Debug)]
+pub struct ReadPart {
+    /// The claims of the `<message>` that the payload stood in, if any.
+    pub claims: Option<Claims>,
+    /// The payload: [`Draft::Proved`] where `precheck_answer` has judged it, [`Draft::NoEnvelope`] for a `<message>` that
+    /// is no envelope.
+    pub payload: Draft,
+}
+
+/// Parses the bytes with which a handler answered: none, one or several payloads, each bare or in a `<message>`, maybe
+/// dirty. A root without a namespace is the reply or the call of the listener that has its local name.
+///
+/// # Errors
+/// The fault of bytes that hold no XML.
+pub fn read_answer(raw: Raw, contract: &Contract, limits: &XmlLimits, catalog: &Catalog) -> Result<ReadAnswer, Fault> {
+    if raw.bytes().trim_ascii().is_empty() {
+        return Ok(ReadAnswer { raw, repairs: Vec::new(), parts: Vec::new() });
+    }
+    let sendable = || contract.replies.iter().chain(&contract.calls);
+    let vocabulary = || schema::vocabulary(sendable(), catalog);
+    let fragment = parse_fragment(&raw, limits, vocabulary);
+    let fragment = fragment.map_err(|error| faults::malformed(&error))?;
+    let draft = |payload| Draft::Canonical(schema::infer_namespace(payload, sendable(), catalog));
+    let part = |element: Canonical| {
+        if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
+            return ReadPart { claims: None, payload: draft(element) };
+        }
+        match Envelope::open_emitted(element).map(Envelope::into_parts) {
+            Ok((claims, payload)) => ReadPart { claims: Some(claims), payload: draft(payload) },
+            Err(error) => ReadPart { claims: None, payload: Draft::NoEnvelope(error) },
+        }
+    };
+    let parts = fragment.elements.into_iter().map(part).collect();
+    Ok(ReadAnswer { raw, repairs: fragment.repairs, parts })
 }

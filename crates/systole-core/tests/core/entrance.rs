@@ -1,9 +1,9 @@
 //! Messages that an entrance has read and judged: the core takes them as it would take their bytes.
 
 use systole_core::core::*;
-use systole_core::vocab::{Fault, FaultCode, ThreadId};
+use systole_core::vocab::{Fault, FaultCode, ThreadId, ns};
 use systole_xml::ladder::Raw;
-use systole_xml::schema::Validator;
+use systole_xml::schema::{Draft, Validator};
 
 use super::harness::*;
 use super::payloads::*;
@@ -88,4 +88,44 @@ fn a_message_goes_to_the_shard_of_its_conversation_as_it_was_read() {
     let said = world.said();
     assert_eq!(said, ["worker: pong 1", "worker: pong 2", "worker: pong 3"]);
     assert!(world.egress.is_empty() && world.paths().len() == 1, "all of it is one conversation");
+}
+
+/// Judges the bytes with which the worker answers as the entrance of agents does.
+fn read_answer(world: &World, invocation: Invocation, text: &str) -> Result<PrecheckedAnswer, Fault> {
+    let mut validator = Validator::new(catalog());
+    let (Some(Party::Listener(worker)), message) = (world.blueprint.party("worker"), world.message(invocation)) else {
+        panic!("worker is no listener")
+    };
+    let to = Answered { message: message.id, thread: message.thread };
+    precheck_answer(Raw::new(text.to_owned()), to, worker, &world.blueprint, &mut validator)
+}
+
+#[test]
+fn an_answer_that_was_read_is_not_read_again() {
+    let mut world = Setup::new(vec![worker(|_| {})]).build();
+    let enveloped = format!("<message xmlns=\"{}\">{}</message>", ns::ENVELOPE, xml("pong", 2));
+    for text in [xml("pong", 2), format!("```xml\n{}\n```", xml("pong", 2)), enveloped] {
+        world.send("alice", letter("ping", 1));
+        let invocation = world.invocation("worker");
+        let PrecheckedAnswer { replies, mut read } = read_answer(&world, invocation, &text).expect("it is good");
+        assert_eq!((replies, read.parts.len()), (1, 1));
+        assert!(matches!(read.parts[0].payload, Draft::Proved(_)), "a reply is judged at its entrance");
+        // These bytes would be refused: they count for operators only.
+        read.raw = Raw::new("<never");
+        world.end(invocation, HandlerOutcome::Read(Box::new(read)));
+        world.run();
+        assert_eq!(world.said(), ["worker: pong 2"], "{text}");
+    }
+}
+
+#[test]
+fn a_part_of_an_answer_without_a_proof_is_judged() {
+    let mut world = Setup::new(vec![worker(|_| {})]).build();
+    world.send("alice", letter("ping", 1));
+    let invocation = world.invocation("worker");
+    let mut read = read_answer(&world, invocation, &xml("pong", 2)).expect("it is good").read;
+    read.parts[0].payload = Draft::Canonical(canonical("<pong xmlns=\"urn:test\"><n>no number</n></pong>"));
+    world.end(invocation, HandlerOutcome::Read(Box::new(read)));
+    world.run();
+    assert_eq!(world.said(), ["worker: !payload"]);
 }

@@ -48,6 +48,12 @@ impl<T: Payload> IntoDraft for T {
     }
 }
 
+impl IntoDraft for Draft {
+    fn into_draft(self) -> Draft {
+        self
+    }
+}
+
 impl IntoDraft for Canonical {
     fn into_draft(self) -> Draft {
         Draft::Canonical(self)

@@ -13,14 +13,14 @@ use crate::core::books::Entry;
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::gauge::Permit;
-use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output, ReadMessage};
+use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output};
 use crate::core::items::Item;
 use crate::core::judge::{Refusal, Sound, Verdict};
 use crate::core::key::ThreadKey;
 use crate::core::meta::is_for_threads;
 use crate::core::misroute::Misroute;
 use crate::core::queued::{Origin, Sender};
-use crate::core::read::{LABEL, read_message};
+use crate::core::read::{LABEL, ReadMessage, read_message};
 use crate::core::tree::Owner;
 use crate::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, ns};
 

@@ -1,7 +1,6 @@
 //! Responses of handlers: read, judged as a whole, and then let take effect.
 
-use systole_xml::ladder::{Canonical, Claim, Envelope, Raw, parse_fragment};
-use systole_xml::schema::{self, Draft};
+use systole_xml::ladder::Claim;
 
 use super::Core;
 use super::answer::Reply;
@@ -15,9 +14,10 @@ use crate::core::items::{Item, Response, Source};
 use crate::core::judge::{Refusal, Verdict};
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::{Origin, Sender};
+use crate::core::read::{ReadAnswer, ReadPart, read_answer};
 use crate::core::tree::{FanOut, FanOutKind, Turn};
 use crate::journal::{FanId, Op};
-use crate::vocab::{Fault, Name, ThreadId, ns};
+use crate::vocab::{Fault, Name, ThreadId};
 
 impl HandlerOutcome {
     /// Payloads in it, as far as that is known before it is parsed.
@@ -25,6 +25,7 @@ impl HandlerOutcome {
         match self {
             Self::Emitted(emissions) => emissions.len(),
             Self::Wrote(_) => 1,
+            Self::Read(read) => read.parts.len(),
             Self::Failed(_) | Self::Panicked | Self::Discarded | Self::Aborted => 0,
         }
     }
@@ -51,7 +52,8 @@ impl Core {
             self.leave_turn(key);
         }
         let silent = matches!(&outcome, HandlerOutcome::Emitted(emissions) if emissions.is_empty());
-        let ended_well = matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_));
+        let ended_well =
+            matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_));
         let diverged = (ended_well && !ended.repeats_all()).then(|| ended.unrepeated());
         if ended_well && !silent && diverged.is_none() {
             self.tree.begin_judging(key);
@@ -63,7 +65,9 @@ impl Core {
         self.consume(ended.log);
         match (diverged, outcome) {
             (Some(fault), _) => self.fail_shown(key, fault),
-            (None, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_)) => self.tree.touch(key),
+            (None, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_)) => {
+                self.tree.touch(key)
+            }
             (None, HandlerOutcome::Failed(failure)) => self.fail(key, faults::failed(failure)),
             (None, HandlerOutcome::Panicked) => self.fail(key, faults::panicked()),
             (None, HandlerOutcome::Discarded | HandlerOutcome::Aborted) => self.fail(key, faults::discarded()),
@@ -103,7 +107,12 @@ impl Core {
             return self.tree.touch(key);
         };
         let (wrote, emissions) = match outcome {
-            HandlerOutcome::Wrote(raw) => (Some(raw.clone()), self.read(key, listener, &raw)),
+            HandlerOutcome::Wrote(raw) => {
+                let (contract, limits) = (self.setup.blueprint.contract(listener), &self.setup.blueprint.limits.xml);
+                let read = read_answer(raw.clone(), contract, limits, self.judge.catalog());
+                (Some(raw), read.map(|read| self.unwrap_all(key, listener, read)))
+            }
+            HandlerOutcome::Read(read) => (Some(read.raw.clone()), Ok(self.unwrap_all(key, listener, *read))),
             HandlerOutcome::Emitted(emissions) => (None, Ok(emissions)),
             HandlerOutcome::Failed(_)
             | HandlerOutcome::Panicked
@@ -129,33 +138,21 @@ impl Core {
         self.tree.touch(key);
     }
 
-    /// Reads what a handler wrote as bytes: emissions.
-    fn read(&mut self, key: ThreadKey, listener: ListenerId, raw: &Raw) -> Result<Vec<Emission>, Fault> {
-        if raw.bytes().trim_ascii().is_empty() {
-            return Ok(Vec::new());
-        }
-        let contract = self.setup.blueprint.contract(listener);
-        let sent = || schema::vocabulary(contract.replies.iter().chain(&contract.calls), self.judge.catalog());
-        let fragment = parse_fragment(raw, &self.setup.blueprint.limits.xml, sent);
-        let fragment = fragment.map_err(|error| faults::malformed(&error))?;
-        if !fragment.repairs.is_empty() {
-            let (by, repairs) = (contract.name.clone(), fragment.repairs);
+    /// Makes emissions of what a handler wrote as bytes.
+    fn unwrap_all(&mut self, key: ThreadKey, listener: ListenerId, read: ReadAnswer) -> Vec<Emission> {
+        let ReadAnswer { raw, repairs, parts } = read;
+        if !repairs.is_empty() {
+            let by = self.setup.blueprint.contract(listener).name.clone();
             let text = || shown(raw.bytes());
             self.tree.event(key, &mut self.out, || EventKind::Repaired { by, repairs, text: text() });
         }
-        Ok(fragment.elements.into_iter().map(|element| self.unwrap(key, listener, element)).collect())
+        parts.into_iter().map(|part| self.unwrap(key, listener, part)).collect()
     }
 
     /// Takes a payload out of a top-level `<message>`, which counts for its `to`, its `thread` and its payload only.
-    fn unwrap(&mut self, key: ThreadKey, listener: ListenerId, element: Canonical) -> Emission {
-        let kind = EmissionKind::Inferred;
-        if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
-            return Emission { kind, to: None, thread: None, payload: Draft::Canonical(element) };
-        }
-        let (claims, payload) = match Envelope::open_emitted(element) {
-            Ok(envelope) => envelope.into_parts(),
-            Err(error) => return Emission { kind, to: None, thread: None, payload: Draft::NoEnvelope(error) },
-        };
+    fn unwrap(&mut self, key: ThreadKey, listener: ListenerId, part: ReadPart) -> Emission {
+        let (kind, ReadPart { claims, payload }) = (EmissionKind::Inferred, part);
+        let Some(claims) = claims else { return Emission { kind, to: None, thread: None, payload } };
         let own = &self.setup.blueprint.contract(listener).name;
         let own_id = self.tree.get(key).map(|thread| thread.id);
         let named = claims.thread.as_deref().and_then(|thread| thread.parse::<ThreadId>().ok());
@@ -169,7 +166,7 @@ impl Core {
         }
         // A text that is no name is routed like any other unknown one.
         let to = claims.to.map(|to| Name::parse(&to).unwrap_or_else(|_| Name::root()));
-        Emission { kind, to, thread, payload: Draft::Canonical(payload) }
+        Emission { kind, to, thread, payload }
     }
 
     /// Judges the emissions of a response. Where there are too many, only those are looked at that
