@@ -15,6 +15,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .start()?;
     let answer = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?;
     println!("Hello, {}!", answer.name);
-    assert_eq!(answer.name, "world from the greeter");
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::schemas::{Listed, note};
 
 /// The second opinion on the schemas of an organism.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Advice {
     /// The validator was not asked.
     Unasked,

@@ -25,6 +25,7 @@ pub struct TasksSpec {
 
 /// The jobs whose tasks a listener has.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TasksOf {
     /// One job, by its owner.
     Owner(Name),

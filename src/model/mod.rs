@@ -79,6 +79,7 @@ pub struct Completion {
 
 /// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Finish {
     /// The model ended the answer.
     Whole,
@@ -101,6 +102,7 @@ pub struct Setback {
 
 /// The chance of another attempt after one without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Again {
     /// Another attempt after back-off, and not before the time that the provider gave, if any.
     Later(Option<Duration>),

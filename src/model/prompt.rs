@@ -31,6 +31,7 @@ pub struct Turn {
 
 /// A speaker in a conversation with a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
     /// The model.
     Model,

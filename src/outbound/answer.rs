@@ -20,6 +20,7 @@ pub struct DeliveryAnswer {
 
 /// Effect of a delivery on the peer that accepted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Taken {
     /// The peer has handled it; the body is its result.
     Answered,

@@ -26,6 +26,7 @@ impl Default for CircuitPolicy {
 
 /// The state of a circuit at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CircuitState {
     /// Attempts may begin.
     Closed,

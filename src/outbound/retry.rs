@@ -76,6 +76,7 @@ pub struct Tried {
 
 /// Result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ended {
     /// The peer accepted.
     Accepted,
@@ -94,6 +95,7 @@ pub enum Ended {
 
 /// Decision after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Decision {
     /// Retry after this time.
     Wait(Duration),

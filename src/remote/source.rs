@@ -16,6 +16,7 @@ pub struct Source {
 
 /// Kind of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SourceKind {
     /// A person, who is notified.
     Person,
@@ -27,6 +28,7 @@ pub enum SourceKind {
 
 /// The way of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Transport<'a> {
     /// A notification of the person.
     Notify,

@@ -70,6 +70,7 @@ systole_core::vocab::setters!(CommandSpec {
 
 /// A variable of a command's environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Variable {
     /// Copied from the pump's environment when a message comes; absent if it is absent there.
     Inherited(String),

@@ -17,6 +17,7 @@ pub struct Principal {
 
 /// Kind of a principal, which decides on its permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PrincipalKind {
     /// Sends messages, and reads their answers.
     Client,

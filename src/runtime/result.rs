@@ -21,6 +21,7 @@ pub trait HandlerResult<A: Actor<Context = Context<A>>> {
 
 /// The result of a handler, by kind.
 #[doc(hidden)]
+#[non_exhaustive]
 pub enum Reply<A: Actor<Context = Context<A>>> {
     Now(Response),
     Future(ResponseFuture<Response>),

@@ -24,6 +24,7 @@ systole_core::vocab::setters!(LlmSettings {
 
 /// The order in which the backends are asked that are not resting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Strategy {
     /// The one with the lowest `priority`, then the next one.
     #[default]
@@ -66,6 +67,7 @@ systole_core::vocab::setters!(Backend {
 
 /// The protocol of a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProviderSettings {
     /// A model behind HTTP.
     Http(Endpoint),
@@ -99,6 +101,7 @@ systole_core::vocab::setters!(Endpoint {
 
 /// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Dialect {
     /// Chat Completions, of OpenAI and many others.
     OpenAi,
@@ -110,6 +113,7 @@ pub enum Dialect {
 
 /// Source of an API key.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum KeySource {
     /// A variable of the environment.
     Env(String),

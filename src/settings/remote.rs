@@ -10,6 +10,7 @@ pub(crate) const REPORTED: &str = "reported";
 
 /// Transport of messages to a remote listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mode {
     /// The listener polls.
     Poll,
@@ -46,6 +47,7 @@ systole_core::vocab::setters!(Push {
 
 /// Format of a delivery, and of its answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// The envelope; the answer holds payloads.
     #[default]

@@ -82,7 +82,7 @@ fn expand(before: &[String], tree: &str, paths: &mut Vec<Module>) {
     }
 }
 
-/// The module that a path begins with, as seen from another one.
+/// The module that a path leads to, as seen from another one: the one that defines its name, not one that re-exports it.
 fn resolve(from: &[String], path: &[String], modules: &BTreeMap<Module, String>) -> Option<Module> {
     let mut at = from.to_vec();
     let mut names = path.iter().peekable();
@@ -97,10 +97,31 @@ fn resolve(from: &[String], path: &[String], modules: &BTreeMap<Module, String>)
             "crate" | "self" => {}
             "super" => drop(at.pop()),
             name if modules.contains_key(&[&*at, &[name.to_owned()]].concat()) => at.push(name.to_owned()),
-            _ => break,
+            name => {
+                let exported = modules.get(&at).and_then(|code| re_exported(code, name));
+                return exported.and_then(|path| resolve(&at, &path, modules)).or(Some(at));
+            }
         }
     }
     Some(at)
+}
+
+/// The path of a name that a module re-exports.
+fn re_exported(code: &str, name: &str) -> Option<Module> {
+    let mut paths = Vec::new();
+    for (at, _) in code.match_indices("\npub") {
+        let item = &code[at + 1..code[at..].find(';').map_or(code.len(), |end| at + end)];
+        let Some((visibility, tree)) = item.split_once(" use ") else { continue };
+        if visibility == "pub" || visibility.starts_with("pub(") && visibility.ends_with(')') {
+            expand(&[], tree, &mut paths);
+        }
+    }
+    paths.into_iter().find_map(|mut path| {
+        let last = path.pop()?;
+        let (own, exported) = last.split_once(" as ").unwrap_or((&last, &last));
+        path.push(own.to_owned());
+        (exported == name).then_some(path)
+    })
 }
 
 /// The uses of modules below a parent among each other.

@@ -137,13 +137,12 @@ fn see((_, input): (CoreId, Input)) -> Seen {
     let index = |invocation: InvocationId| u32::try_from(invocation.index()).unwrap();
     match input {
         Input::Finished { invocation, outcome } => match outcome {
-            HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_) => {
-                Seen::Said(index(invocation))
-            }
+            HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) => Seen::Said(index(invocation)),
             HandlerOutcome::Failed(failure) => Seen::Failed(index(invocation), failure.message.to_string()),
             HandlerOutcome::Panicked => Seen::Panicked(index(invocation)),
             HandlerOutcome::Discarded => Seen::Discarded(index(invocation)),
             HandlerOutcome::Aborted => Seen::Aborted(index(invocation)),
+            other => panic!("a host does not end a handler with {other:?}"),
         },
         Input::Called { invocation, .. } => Seen::Called(index(invocation)),
         Input::CallDropped { invocation, .. } => Seen::CallDropped(index(invocation)),

@@ -269,7 +269,7 @@ fn begin(question: &Question, line: &str) -> Step {
     }
     match line.parse::<usize>() {
         Ok(number) if (1..=question.offers.len()).contains(&number) => {
-            let (form, turn) = Form::new(question.offers[number - 1].clone(), question.limits.clone());
+            let (form, turn) = question.offers[number - 1].form(question.limits.clone());
             filled(question, Box::new(form), turn, String::new())
         }
         _ if line.is_empty() => Step::More(Entry::Nothing, PROMPT.to_owned()),

@@ -29,6 +29,7 @@ pub use wal::Cut;
 
 /// The failures that written data survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Durability {
     /// The end of the process, including `kill -9`: the data is with the operating system.
     #[default]

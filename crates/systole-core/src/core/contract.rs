@@ -104,6 +104,7 @@ impl Contract {
 
 /// The effect of a thread that ends without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Silence {
     /// The caller gets an `agent-error` with code `silent`.
     #[default]
@@ -114,6 +115,7 @@ pub enum Silence {
 
 /// The routing of a payload that names no target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Routing {
     /// Reached by QName; no other listener may accept the same one.
     #[default]
@@ -126,6 +128,7 @@ pub enum Routing {
 
 /// The order in which the ready threads of one conversation get their turn. Conversations take turns in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Scheduling {
     /// One message from each ready thread in turn.
     #[default]
@@ -164,6 +167,7 @@ systole_xml::vocab::setters!(ClientContract {
 
 /// The parties that may make one kind of request to the core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Access {
     /// No party.
     None,

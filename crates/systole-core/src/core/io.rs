@@ -328,6 +328,7 @@ pub struct CallId(pub u32);
 
 /// The end of a handler.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum HandlerOutcome {
     /// The handler returned emissions, maybe none.
     Emitted(Vec<Emission>),
@@ -388,6 +389,7 @@ pub struct Emission {
 
 /// The kind of an emission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EmissionKind {
     /// The answer to the caller.
     Reply,

@@ -11,6 +11,7 @@
 mod catalog;
 mod contract;
 mod decode;
+mod decoder;
 mod derive;
 mod document;
 mod draft;
@@ -49,7 +50,8 @@ pub use catalog::Catalog;
 pub use contract::{ContractError, DocumentProblem, RoundTrip, TypePlace, TypeShape};
 #[doc(hidden)]
 pub use decode::decode_canonical;
-pub use decode::{DecodeError, DecodeFn, DecodeProblem, Decoded, Undecodable, decode, decoder, element_decoder};
+pub use decode::{DecodeError, DecodeProblem, Undecodable};
+pub use decoder::{DecodeFn, Decoded, decode, decoder, element_decoder};
 pub use draft::{Draft, IntoDraft, Proven};
 pub use encode::encode;
 pub use engine::{Finding, SchemaError};

@@ -5,14 +5,14 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::contract::ContractError;
-use super::engine::{ElementId, Grammar, Judge, SchemaError, verdict};
+use super::engine::{ElementId, Form, FormStep, Grammar, Judge, SchemaError, verdict};
 use super::example::{Examples, Parts, Wanted, Wish};
 use super::model::Model;
 use super::source::{Digest, embed};
 use super::{Payload, json, prompt, vocabulary};
 use crate::ladder::Canonical;
 use crate::ladder::repair::Vocabulary;
-use crate::vocab::QName;
+use crate::vocab::{QName, XmlLimits};
 
 /// The schema of one payload, with its example, prompt and documents. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -179,6 +179,12 @@ impl PayloadSchema {
     /// `@name`, text is `$text`, a choice is `$value`. Rules that JSON Schema can't express are in its descriptions.
     pub fn json_schema(&self) -> &Value {
         self.0.json_schema.get_or_init(|| json::schema(&self.0.model))
+    }
+
+    /// Starts a form in which a person writes the payload. Returns the form and its first question.
+    #[doc(hidden)]
+    pub fn form(&self, limits: XmlLimits) -> (Form, FormStep) {
+        Form::new(self.0.grammar.clone(), self.is_qualified(), limits)
     }
 
     /// Tells whether the elements inside of the payload are in its namespace.

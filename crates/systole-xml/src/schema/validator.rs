@@ -4,8 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::decode::{DecodeError, decode_canonical};
 use super::engine::{Judge, SchemaError, verdict};
-use super::{Catalog, DecodeError, Payload, decode};
+use super::{Catalog, Payload};
 use crate::ladder::Canonical;
 
 /// A validator of payloads, for one OS thread.
@@ -105,9 +106,9 @@ impl Validated<Element> {
     /// Decodes the payload, and keeps the proof with the value.
     ///
     /// # Errors
-    /// As [`decode`].
+    /// As [`decode`](super::decode()).
     pub fn decode<T: Payload>(self) -> Result<Validated<T>, DecodeError> {
-        let value = decode(&self)?;
+        let value = decode_canonical(&self.payload)?;
         Ok(Validated { payload: self.payload, value })
     }
 }

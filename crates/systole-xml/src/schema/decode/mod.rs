@@ -11,44 +11,14 @@ mod reader;
 mod text;
 mod variant;
 
-use std::any::Any;
-use std::sync::Arc;
-
 use serde::de::DeserializeOwned;
 
-use super::Payload;
 use crate::ladder::Canonical;
-use crate::schema::{Element, Validated};
 use crate::vocab::Position;
 use reader::Reader;
 
 /// Maximum depth of elements that a value is decoded from. Types nest on the stack while they are decoded.
 const MAX_DEPTH: usize = 256;
-
-/// A decoded value of a type that only the listener's handler knows.
-pub type Decoded = Box<dyn Any + Send>;
-
-/// The decoder of one listener, which alone knows the type.
-pub type DecodeFn = Arc<dyn Fn(&Validated<Element>) -> Result<Decoded, DecodeError> + Send + Sync>;
-
-/// The decoder of a Rust type: the [`Decoded`] is a `T`.
-pub fn decoder<T: Payload>() -> DecodeFn {
-    Arc::new(|payload| decode::<T>(payload).map(|value| Box::new(value) as Decoded))
-}
-
-/// The decoder of an `.xsd` contract: the [`Decoded`] is an [`Element`] with the canonical payload.
-pub fn element_decoder() -> DecodeFn {
-    Arc::new(|payload| Ok(Box::new(payload.value().clone())))
-}
-
-/// Decodes a payload whose schema is that of the type.
-///
-/// # Errors
-/// [`DecodeError`] if the type refuses a value that its schema allows: a number in a form that Rust
-/// doesn't read, or one that breaks a rule of a `Deserialize` written by hand.
-pub fn decode<T: Payload>(payload: &Validated<Element>) -> Result<T, DecodeError> {
-    decode_canonical(payload.payload())
-}
 
 /// Decodes a payload that was not validated.
 ///

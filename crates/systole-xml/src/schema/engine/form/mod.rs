@@ -21,11 +21,12 @@ mod tests;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::judge::Judge;
 use super::verdict::verdict;
 use crate::ladder::strict::{canonicalize, canonicalize_fragment};
-use crate::schema::PayloadSchema;
+use crate::schema::engine::grammar::{ElementId, Grammar};
 use crate::vocab::XmlLimits;
 use filling::{Filling, Rules, Taken};
 use question::{Kind, Question};
@@ -33,7 +34,9 @@ use question::{Kind, Question};
 /// A form that a person fills in.
 #[derive(Debug)]
 pub struct Form {
-    schema: PayloadSchema,
+    grammar: Arc<Grammar>,
+    root: ElementId,
+    is_qualified: bool,
     limits: XmlLimits,
     filling: Filling,
     /// The answers so far, in order.
@@ -85,13 +88,18 @@ const WHICH: &str = "Which answer is to change? (its number, 0 for none): ";
 const QUOTES: &str = "\"\"\"";
 
 impl Form {
-    /// Starts a form for a payload. Returns the form and its first question.
-    pub fn new(schema: PayloadSchema, limits: XmlLimits) -> (Self, FormStep) {
-        let filling = Filling::new(schema.grammar().1, !schema.is_qualified());
+    /// Starts a form for a payload, whose declaration is in that grammar. Returns the form and its first question.
+    pub(in crate::schema) fn new(
+        (grammar, root): (Arc<Grammar>, ElementId),
+        is_qualified: bool,
+        limits: XmlLimits,
+    ) -> (Self, FormStep) {
         let mut form = Self {
-            schema,
+            filling: Filling::new(root, !is_qualified),
+            is_qualified,
+            grammar,
+            root,
             limits,
-            filling,
             given: Vec::new(),
             kept: HashMap::new(),
             as_xml: BTreeSet::new(),
@@ -169,7 +177,7 @@ impl Form {
 
     fn give(&mut self, answer: &str) -> Result<(), String> {
         let Some(Question { key, prompt, .. }) = self.filling.asked.clone() else { return Ok(()) };
-        let rules = Rules { grammar: self.schema.grammar().0, limits: &self.limits, as_xml: &self.as_xml };
+        let rules = Rules { grammar: &self.grammar, limits: &self.limits, as_xml: &self.as_xml };
         match self.filling.answer(&rules, &mut self.judge, answer)? {
             Taken::Written => self.given.push(Given { key, prompt, answer: answer.to_owned() }),
             Taken::AsXml(path) => {
@@ -209,7 +217,7 @@ impl Form {
     /// Replays the kept answers, up to a question without one; `false` if nothing is left to ask.
     fn replay(&mut self) -> Result<bool, String> {
         loop {
-            let rules = Rules { grammar: self.schema.grammar().0, limits: &self.limits, as_xml: &self.as_xml };
+            let rules = Rules { grammar: &self.grammar, limits: &self.limits, as_xml: &self.as_xml };
             if !self.filling.advance(&rules)? {
                 return Ok(false);
             }
@@ -223,7 +231,7 @@ impl Form {
 
     /// Restarts the form with all answers but the one of a question.
     fn restart(&mut self, without: Option<&str>) {
-        self.filling = Filling::new(self.schema.grammar().1, !self.schema.is_qualified());
+        self.filling = Filling::new(self.root, !self.is_qualified);
         let given = std::mem::take(&mut self.given);
         self.kept.extend(given.into_iter().map(|given| (given.key.clone(), given)));
         if let Some(key) = without {
@@ -277,12 +285,11 @@ impl Form {
     }
 
     fn review(&mut self) -> FormStep {
-        let filling = std::mem::replace(&mut self.filling, Filling::new(self.schema.grammar().1, false));
+        let filling = std::mem::replace(&mut self.filling, Filling::new(self.root, false));
         let written = filling.finish();
         let shown = written.clone();
         let judged = canonicalize(&written.into(), &self.limits).map_err(|error| error.to_string()).and_then(|whole| {
-            let (grammar, root) = self.schema.grammar();
-            let judged = verdict(grammar, Some(root), &mut self.judge, &whole);
+            let judged = verdict(&self.grammar, Some(self.root), &mut self.judge, &whole);
             judged.map(|()| whole.as_str().to_owned()).map_err(|error| error.to_string())
         });
         let text = match &judged {

@@ -11,6 +11,7 @@ use roxmltree::{Document, Node};
 use super::question::{Child, Kind, Step};
 use super::*;
 use crate::ladder::strict::c14n_subtree;
+use crate::schema::PayloadSchema;
 use crate::schema::engine::grammar::Content;
 
 fn schema(text: &str) -> Result<PayloadSchema, String> {
@@ -19,7 +20,7 @@ fn schema(text: &str) -> Result<PayloadSchema, String> {
 }
 
 fn transcript(schema: PayloadSchema, typed: &str) -> String {
-    let (mut form, mut turn) = Form::new(schema, XmlLimits { depth: 20, ..XmlLimits::default() });
+    let (mut form, mut turn) = schema.form(XmlLimits { depth: 20, ..XmlLimits::default() });
     let mut out = String::new();
     let mut lines = typed.lines();
     loop {
@@ -62,7 +63,7 @@ fn a_payload_never_grows_past_a_message() {
         <xs:element name='c' minOccurs='100' maxOccurs='100'><xs:complexType/></xs:element></xs:sequence></xs:complexType>
         </xs:element></xs:sequence></xs:complexType></xs:element></xs:schema>";
     let limits = XmlLimits { message_bytes: 200, ..XmlLimits::default() };
-    let (mut form, _) = Form::new(schema(text).unwrap(), limits);
+    let (mut form, _) = schema(text).unwrap().form(limits);
     let told = "the payload would be larger than 200 bytes, the limit of a message\nroot";
     for line in [&*"x".repeat(200), "y"] {
         let FormStep::Ask(said) = form.line(line) else { panic!("it asks") };
@@ -168,7 +169,7 @@ fn group(dice: &mut Dice, out: &mut String, names: &mut usize, deeper: usize) {
 /// Answers a form by a function of its questions, with the lines as a person would type them. Returns the payload that
 /// was sent.
 fn fill(schema: &PayloadSchema, mut answer: impl FnMut(&Form, usize) -> String) -> String {
-    let (mut form, mut turn) = Form::new(schema.clone(), XmlLimits::default());
+    let (mut form, mut turn) = schema.form(XmlLimits::default());
     for number in 0..100_000 {
         let typed = match &form.stage {
             Stage::Review(judged) => {
@@ -227,7 +228,7 @@ fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
 
 /// Reports whether a step leads to an element without children.
 fn is_flat(form: &Form, step: &Step) -> bool {
-    let grammar = form.schema.grammar().0;
+    let grammar = &*form.grammar;
     let Child::Element(id) = step.child else { return false };
     let ty = grammar.elements[id.index()].ty;
     !matches!(grammar.types[ty.index()].content, Content::Sequence { .. } | Content::All { .. })
@@ -247,7 +248,7 @@ fn read_off(instance: &str, form: &Form) -> String {
     let document = Document::parse(instance).unwrap();
     let asked = form.filling.asked.as_ref().unwrap();
     let node = at(&document, &asked.element);
-    let grammar = form.schema.grammar().0;
+    let grammar = &*form.grammar;
     let attribute = || {
         let names = node.attributes().filter(|attribute| attribute.namespace().is_none());
         let path = asked.key.trim_end_matches(['=', '?']).rsplit('@').next().unwrap();
