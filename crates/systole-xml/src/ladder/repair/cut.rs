@@ -6,6 +6,7 @@
 
 use super::lexis::is_blank;
 use super::scan::Scanner;
+use crate::ladder::RepairKind;
 use crate::ladder::scan::split_prefix;
 
 impl Scanner<'_> {
@@ -20,6 +21,7 @@ impl Scanner<'_> {
             || self.outside.in_fence
             || self.is_indented_deeper(open.start)
             || self.lacks_child()
+            || self.has_supplied()
     }
 
     /// Tells whether the input ends with the indentation of one more child.
@@ -29,6 +31,12 @@ impl Scanner<'_> {
             if is_blank(line) { line.len() } else { 0 }
         };
         indentation(&self.text[self.tail..]) > indentation(&self.text[..root])
+    }
+
+    /// Tells whether an end tag was supplied before. It was missing in all that followed, which may be cut: so the element
+    /// may have held more.
+    fn has_supplied(&self) -> bool {
+        self.marks.iter().any(|mark| mark.kind == RepairKind::MissingEndTag)
     }
 
     /// Tells whether the payload has not all children that its contract demands.

@@ -76,7 +76,7 @@
 //! name that isn't ended in the same way. At the end of the input, end tags are supplied only if nothing but a closing
 //! fence follows the last tag, or nothing but white space and nothing tells that the input is cut (`cut.rs`): one
 //! element without text of its own is open, a child has ended last, no fence is open, the indentation of no further child
-//! follows, and the contract demands no further child. The last tag is certainly whole, and the element isn't text amid
+//! follows, no other end tag was missing, and the contract demands no further child. The last tag is certainly whole, and the element isn't text amid
 //! prose: else the input is truncated.
 //! The end of thoughts that have no start drops all before it; if it drops the only element, the input is refused.
 //! `<think>` and the like without an end tag are prose, and an element that follows on the same

@@ -896,6 +896,11 @@ proptest! {
             if payload.root() != example.root() {
                 return Ok(());
             }
+            // libxml2 reads no more of a decimal.
+            const DIGITS: usize = 24;
+            if text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > DIGITS) {
+                return Ok(());
+            }
             let verdict = both.verdict(payload.as_str());
             prop_assert!(matches!(verdict, Valid | Invalid), "{:?}: {} {:?}", verdict, text, both.rules(&text));
             prop_assert!(!changes.is_empty() || verdict == Valid, "{}", text);
