@@ -49,7 +49,11 @@ pub use systole_core::{inbox, protocol, vocab};
 pub use systole_xml::{ladder, schema};
 
 /// Contracts, messages, answers and events, as listeners, clients and operators meet them. The inputs and outputs of the
-/// machine behind them are in the crate `systole-core`.
+/// machine behind them are in the crate `systole-core`:
+///
+/// ```compile_fail,E0432
+/// use systole::core::Input;
+/// ```
 pub mod core {
     pub use systole_core::core::{
         Access, Answer, Blueprint, BlueprintProblem, Body, CallId, ClientContract, ClientId, Contract, Counts,

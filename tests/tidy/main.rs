@@ -109,6 +109,24 @@ fn files_begin_with_their_purpose() {
     });
 }
 
+/// The compiler keeps these ways to a proof inside of `ladder`; there, each has one file that may take it.
+#[test]
+fn each_proof_has_one_minter() {
+    let minters = [
+        ("from_encoder(", "encode/mod.rs"),
+        (".into_part(", "envelope/open.rs"),
+        ("Canonical::checked(", "strict/mod.rs"),
+        ("Validated {", "schema/validator.rs"),
+    ];
+    each_source(|path, code| {
+        let is_definition = |line: &str| ["fn ", "struct ", "impl", "//"].iter().any(|word| line.contains(word));
+        for (way, minter) in minters {
+            let mints = code.lines().any(|line| line.contains(way) && !is_definition(line));
+            assert!(!mints || path.ends_with(minter), "{}: only {minter} may write {way}", path.display());
+        }
+    });
+}
+
 /// The parts of the core keep their state to themselves: the steps alone join them.
 #[test]
 fn the_steps_alone_implement_the_core() {

@@ -197,7 +197,7 @@ impl Canonical {
     }
 
     /// A document whose promises the caller keeps. Outside of this module only the strict pass calls it.
-    pub(in crate::ladder) fn checked(text: ByteString, root: QName, origin: Origin, keeps: bool) -> Self {
+    pub(super) fn checked(text: ByteString, root: QName, origin: Origin, keeps: bool) -> Self {
         Self { parts: Arc::new(Parts { text, root, repairs: None, origin, keeps }) }
     }
 

@@ -1,9 +1,10 @@
 //! Complex types: structs, their fields and the variants of their enums.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::order::Step;
 use super::variants::Variant;
 use super::view::{Kind, View};
 use super::{Derivation, at, empty};
@@ -46,10 +47,11 @@ impl<'a> Derivation<'a> {
         let properties = view.get("properties").and_then(Value::as_object);
         let required: HashSet<&str> =
             view.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-        for (key, schema) in properties.into_iter().flatten() {
+        for (key, schema) in self.in_order(properties.into_iter().flatten()) {
             let place = &TypePlace { type_name: type_name.to_owned(), field: Some(key.clone()) };
             let view = &View::of(schema, self.definitions).map_err(at(place))?;
             let field = Field { place, name: key, view, required: required.contains(key.as_str()) };
+            self.way.push(Step::Field(key.clone()));
             match key.strip_prefix('@') {
                 Some(name) => attributes.push(self.attribute(Field { name, ..field })?),
                 None if key == "$text" => text = Some((place.clone(), self.text(&field, type_name)?)),
@@ -59,6 +61,7 @@ impl<'a> Derivation<'a> {
                 }
                 None => particles.push(self.child(field)?),
             }
+            self.way.pop();
         }
         let content = match text {
             Some((place, _)) if !particles.is_empty() => return Err(at(&place)(TypeShape::MixedText)),
@@ -67,6 +70,15 @@ impl<'a> Derivation<'a> {
             None => Content::Children(Particle::once(Term::Group(Order::Sequence, particles))),
         };
         Ok((attributes, content))
+    }
+
+    /// The properties of the struct at the end of the way, in the order of its fields.
+    fn in_order(&self, properties: impl Iterator<Item = (&'a String, &'a Value)>) -> Vec<(&'a String, &'a Value)> {
+        let fields = (self.order)(&self.way).unwrap_or_default();
+        let places: HashMap<&str, usize> = fields.iter().enumerate().map(|(at, name)| (*name, at)).collect();
+        let mut properties: Vec<_> = properties.collect();
+        properties.sort_by_key(|(name, _)| places.get(name.as_str()).copied().unwrap_or(usize::MAX));
+        properties
     }
 
     fn attribute(&mut self, field: Field<'a, '_>) -> Result<Attribute, ContractError> {
@@ -180,6 +192,7 @@ impl<'a> Derivation<'a> {
                     Err(TypeShape::Tuple) => return Err(at(place)(TypeShape::TupleVariant(name))),
                     kind => kind.map_err(at(place))?,
                 };
+                self.way.push(Step::Variant(name.clone()));
                 let ty = match kind {
                     _ if view.nullable => return Err(at(place)(TypeShape::VariantContent(name))),
                     Kind::List => return Err(at(place)(TypeShape::VariantContent(name))),
@@ -189,6 +202,7 @@ impl<'a> Derivation<'a> {
                     }
                     _ => self.type_of(&view, place)?,
                 };
+                self.way.pop();
                 (ty, view.hints())
             }
         };

@@ -7,6 +7,7 @@
 mod agree;
 mod facets;
 mod fields;
+mod order;
 mod variants;
 mod view;
 
@@ -15,17 +16,19 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::contract::{ContractError, TypePlace, TypeShape};
 use super::model::{Beside, Complex, Content, Element, Model, Type, TypeId};
+use order::Step;
 use view::{Kind, View};
 
 /// The model of the element `{namespace}local` whose content is a `T`.
 ///
 /// # Errors
 /// [`ContractError::Shape`] if XML can't carry the type.
-pub(crate) fn model_of<T: JsonSchema>(namespace: &str, local: &str) -> Result<Model, ContractError> {
+pub(crate) fn model_of<T: JsonSchema + DeserializeOwned>(namespace: &str, local: &str) -> Result<Model, ContractError> {
     let (read, definitions) = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
     let (written, written_definitions) = generate::<T>(SchemaSettings::draft2020_12().for_serialize());
     let name = T::schema_name();
@@ -33,16 +36,16 @@ pub(crate) fn model_of<T: JsonSchema>(namespace: &str, local: &str) -> Result<Mo
     for (name, schema) in &definitions {
         agree::check(name, schema, written_definitions.get(name).unwrap_or(&Value::Null))?;
     }
-    Derivation::new(&definitions, namespace).model(&name, local, &read)
+    Derivation::new(&definitions, namespace, order::fields::<T>).model(&name, local, &read)
 }
 
-/// The model of an element whose content a JSON Schema describes as schemars does.
+/// The model of an element whose content a JSON Schema describes as schemars does. Fields have the order of the map.
 ///
 /// # Errors
 /// [`ContractError::Shape`] if XML can't carry the content.
 pub(crate) fn model_of_description(namespace: &str, local: &str, schema: &Value) -> Result<Model, ContractError> {
     let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
-    Derivation::new(&definitions, namespace).model(local, local, schema)
+    Derivation::new(&definitions, namespace, |_| None).model(local, local, schema)
 }
 
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> (Value, Map<String, Value>) {
@@ -59,12 +62,20 @@ struct Derivation<'a> {
     /// The named types, by the definitions that they were made from.
     made: HashMap<String, TypeId>,
     names: HashSet<String>,
+    /// The names of the fields of the struct at the end of a way, in their order.
+    order: fn(&[Step]) -> Option<&'static [&'static str]>,
+    /// The way from the root to the value whose type is made.
+    way: Vec<Step>,
 }
 
 impl<'a> Derivation<'a> {
-    fn new(definitions: &'a Map<String, Value>, namespace: &str) -> Self {
-        let (types, made, names) = Default::default();
-        Self { definitions, namespace: namespace.into(), types, made, names }
+    fn new(
+        definitions: &'a Map<String, Value>,
+        namespace: &str,
+        order: fn(&[Step]) -> Option<&'static [&'static str]>,
+    ) -> Self {
+        let (types, made, names, way) = Default::default();
+        Self { definitions, namespace: namespace.into(), types, made, names, order, way }
     }
 
     fn model(mut self, type_name: &str, local: &str, schema: &'a Value) -> Result<Model, ContractError> {
