@@ -13,14 +13,14 @@ use super::refusal::response;
 /// First byte of a handshake (RFC 8446, section 5.1); no HTTP request begins with it.
 const HANDSHAKE: u8 = 22;
 
-/// Refusal of a client that speaks plain HTTP to a TLS port.
+/// Refusal of a client that sends plain HTTP to a TLS port.
 const PLAIN: &str = "this port speaks TLS: use https";
 
 /// Most bytes that are read of a client that begins no handshake: a connection that is closed with bytes unread is
 /// reset, and its client may lose the refusal.
 const UNREAD: u64 = 1 << 20;
 
-/// Makes the handshake, within `time`. `None` if the client doesn't, or speaks another protocol, which is refused.
+/// Makes the handshake, within `time`. `None` if the client doesn't, or uses another protocol, which is refused.
 pub(super) async fn handshake(stream: TcpStream, tls: &TlsAcceptor, time: Duration) -> Option<TlsStream<TcpStream>> {
     // A refusal is all that such a client gets.
     tokio::time::timeout(time, begin(stream, tls)).await.ok()?

@@ -1,23 +1,23 @@
 //! The accept loop of everything that is served over HTTP/1.1: the gateway and the endpoint of agents that get pushes.
 //!
 //! ```text
-//! accept -> Room (admission) -> TLS -> Wire (answers of hyper itself) -> hyper -> Visit -> router
+//! accept -> Admission -> TLS -> Wire (answers of hyper itself) -> hyper -> RequestPermit -> router
 //! ```
 //!
-//! - Connections are bounded in all, per address and per principal ([`Room`]). A connection without a call in flight is
-//!   closed in favour of a new one, the oldest first: calls in flight alone can use up the room, and a part of that is
+//! - Connections are bounded in all, per address and per principal ([`Admission`]). A connection without a call in flight is
+//!   closed in favour of a new one, the oldest first: calls in flight alone can use up all places, and some of these are
 //!   kept for admins.
 //! - A head, a handshake and an answer that is not read have a time limit. The reader of a body sets the body's.
 //! - Refusals of hyper itself become problem documents, too ([`Wire`]).
 //!
-//! Not here: authentication. The router does that, and reports the principal with [`Visit::enter`].
+//! Not here: authentication. The router does that, and reports the principal with [`RequestPermit::enter`].
 
 mod address;
+mod admission;
+mod connection;
 mod handshake;
 mod listener;
 mod refusal;
-mod room;
-mod speak;
 mod wire;
 
 use std::io;
@@ -31,14 +31,14 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) use address::Source;
+pub(crate) use admission::{Admission, Bounds, Full, RequestPermit};
 pub(crate) use listener::Listener;
-pub(crate) use room::{Bounds, Full, Room, Visit};
 
+use admission::Admitted;
+pub(crate) use connection::GuardedBody;
+use connection::serve_http;
 use handshake::handshake;
 use listener::Entering;
-use room::Stay;
-pub(crate) use speak::Carrying;
-use speak::speak;
 
 /// Time for the requests in flight when the entrance ends.
 const GRACE: Duration = Duration::from_secs(2);
@@ -67,13 +67,18 @@ pub(crate) struct Times {
 }
 
 /// Serves until `end` is true; then lets the requests in flight end.
-pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, mut end: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    entrance: Entrance,
+    admission: Arc<Admission>,
+    router: Router,
+    mut end: watch::Receiver<bool>,
+) {
     let Entrance { mut listener, tls, times } = entrance;
     let mut pause = PAUSE.0;
     loop {
         // With no room left, connections wait in the queue of the system.
         let entered = async {
-            room.vacancy().await;
+            admission.until_vacant().await;
             listener.accept().await
         };
         let entered = tokio::select! {
@@ -84,15 +89,15 @@ pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, m
             Ok((stream, peer)) => {
                 pause = PAUSE.0;
                 let (tls, router, end) = (tls.clone(), router.clone(), end.clone());
-                match room.let_in(Source::of(peer.ip())) {
-                    Ok(stay) => drop(tokio::spawn(connection(stream, tls, (stay, times), router, end))),
+                match admission.admit(Source::of(peer.ip())) {
+                    Ok(admitted) => drop(tokio::spawn(serve_connection(stream, tls, (admitted, times), router, end))),
                     Err(full) => refuse(stream, tls.is_some(), full),
                 }
                 // The connection reads its head before others come that could take its place.
                 tokio::task::yield_now().await;
             }
             Err(error) if is_exhausted(&error) => {
-                let closed = room.make_room(CLOSED);
+                let closed = admission.evict_idle(CLOSED);
                 tracing::warn!(%error, closed, "no connection can be accepted: idle ones are closed");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(PAUSE.1);
@@ -105,7 +110,7 @@ pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, m
         }
     }
     drop(listener);
-    let _ = timeout(GRACE, room.emptied()).await;
+    let _ = timeout(GRACE, admission.until_empty()).await;
 }
 
 /// Checks whether the process or the system has no descriptor or no memory left.
@@ -114,24 +119,24 @@ fn is_exhausted(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
 }
 
-async fn connection(
+async fn serve_connection(
     stream: Entering,
     tls: Option<TlsAcceptor>,
-    (stay, times): (Arc<Stay>, Times),
+    (admitted, times): (Arc<Admitted>, Times),
     router: Router,
     end: watch::Receiver<bool>,
 ) {
-    let place = stay.clone();
+    let place = admitted.clone();
     let served = async move {
         match (stream, tls) {
-            (Entering::System(stream), None) => speak(stream, stay, times, router, end).await,
+            (Entering::System(stream), None) => serve_http(stream, admitted, times, router, end).await,
             (Entering::System(stream), Some(tls)) => {
                 if let Some(stream) = handshake(stream, &tls, times.header).await {
-                    speak(stream, stay, times, router, end).await;
+                    serve_http(stream, admitted, times, router, end).await;
                 }
             }
             #[cfg(feature = "testing")]
-            (Entering::World(stream), _) => speak(stream, stay, times, router, end).await,
+            (Entering::World(stream), _) => serve_http(stream, admitted, times, router, end).await,
         }
     };
     tokio::select! {

@@ -4,7 +4,6 @@
 //! hyper answers a head that it can't parse before any router sees it, with a status and nothing else. Such an answer
 //! is recognized by its moment: no request is being answered ([`Phase::Clean`]), and yet bytes are written. One
 //! exception is left as it is: a bad head behind a request whose answer its client has not read yet.
-//! exception is left as it is: a bad head behind a request whose answer its client has not read yet.
 
 use std::future::Future;
 use std::io;
@@ -75,7 +74,7 @@ impl Progress {
         self.set(Phase::Ended);
     }
 
-    /// Notes that the connection speaks another protocol from now on.
+    /// Notes that another protocol replaces HTTP on the connection.
     pub(super) fn upgrade(&self) {
         self.set(Phase::Through);
     }
@@ -178,9 +177,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let (before, room) = (buffer.filled().len(), buffer.remaining());
+        let (before, admission) = (buffer.filled().len(), buffer.remaining());
         let read = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
-        self.ended |= room > 0 && buffer.filled().len() == before;
+        self.ended |= admission > 0 && buffer.filled().len() == before;
         Poll::Ready(read)
     }
 }

@@ -38,8 +38,8 @@ impl RemoteListener {
             }
             Err(_) => return failed(format!("the mailbox of {name} takes no messages")),
         };
-        let mut stay = Stay { mailboxes: &self.mailboxes, id, told: Some(told) };
-        let Some(Ended { settlement, read, attachment }) = stay.ended().await else {
+        let mut waiting = WaitingMail { mailboxes: &self.mailboxes, id, told: Some(told) };
+        let Some(Ended { settlement, read, attachment }) = waiting.ended().await else {
             return failed(format!("the mailbox of {name} was closed"));
         };
         if let Err(attachment) = thread.attach(attachment) {
@@ -64,13 +64,13 @@ impl RawListener for RemoteListener {
 
 /// A message while its handler waits. Dropping it deregisters the handler: the pump no longer waits for the end of the
 /// message.
-struct Stay<'a> {
+struct WaitingMail<'a> {
     mailboxes: &'a MailboxService,
     id: MessageId,
     told: Option<oneshot::Receiver<Ended>>,
 }
 
-impl Stay<'_> {
+impl WaitingMail<'_> {
     async fn ended(&mut self) -> Option<Ended> {
         let ended = self.told.as_mut()?.await.ok();
         self.told = None;
@@ -78,7 +78,7 @@ impl Stay<'_> {
     }
 }
 
-impl Drop for Stay<'_> {
+impl Drop for WaitingMail<'_> {
     fn drop(&mut self) {
         if let Some(told) = self.told.take() {
             self.mailboxes.leave(self.id, told);

@@ -13,17 +13,17 @@
 //! `docs/gateway.md` has the calls.
 
 mod cursor;
+#[cfg(feature = "facade")]
+pub(crate) mod facade;
 mod http;
 mod judge;
 mod listener;
 mod notices;
 mod problem;
 mod push;
-#[cfg(feature = "facade")]
-pub(crate) mod seam;
+mod recovered_mail;
 mod service;
 mod submissions;
-mod taken_up;
 
 use std::collections::HashMap;
 use std::io;
@@ -37,7 +37,9 @@ use tokio_rustls::TlsAcceptor;
 pub use crate::runtime::Token;
 pub use crate::runtime::principal::{Principal, PrincipalKind};
 pub use listener::RemoteListener;
-pub use notices::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
+pub use notices::{
+    Block, BoxFuture, Call, DelegateError, NoticeLimits, NoticeToken, QueueDelegate, QueueRead, Row, SessionId,
+};
 pub use push::PushError;
 pub use service::MailboxService;
 
@@ -67,18 +69,18 @@ pub struct Gateway {
     /// The format of pushes that a façade brings.
     format: Option<Arc<dyn PushFormat>>,
     /// Mailboxes that also get the answers to a client, by client.
-    letters: HashMap<Name, Name>,
+    answer_mailboxes: HashMap<Name, Name>,
     /// Routes besides the gateway's own calls.
     more: http::Routes,
     /// Paths that answer 404 for an unknown token.
-    obituary: fn(&str) -> bool,
-    door: Option<Door>,
+    removal_notice: fn(&str) -> bool,
+    socket: Option<BoundSocket>,
     /// Descriptions of the additional routes (OpenAPI).
     descriptions: Vec<&'static str>,
 }
 
 /// Address and certificate of a gateway that is served over the network.
-struct Door {
+struct BoundSocket {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
 }
@@ -126,9 +128,9 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         let mailboxes = MailboxService::new(listeners);
         let endpoints = Endpoints::declared(&mailboxes)?;
-        let (letters, more, descriptions) = (HashMap::new(), http::Routes::new(), Vec::new());
+        let (answer_mailboxes, more, descriptions) = (HashMap::new(), http::Routes::new(), Vec::new());
         let (settings, journal) = (settings.clone(), journal.clone());
-        let obituary = |_: &str| false;
+        let removal_notice = |_: &str| false;
         Ok(Self {
             settings,
             journal,
@@ -136,10 +138,10 @@ impl Gateway {
             delegate: None,
             endpoints,
             format: None,
-            letters,
+            answer_mailboxes,
             more,
-            obituary,
-            door: None,
+            removal_notice,
+            socket: None,
             descriptions,
         })
     }
@@ -149,8 +151,8 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] if the address or the certificate can't be used.
     pub fn listen(self) -> Result<Self, GatewayError> {
-        let door = Some(Door::open(&self.settings)?);
-        Ok(Self { door, ..self })
+        let socket = Some(BoundSocket::open(&self.settings)?);
+        Ok(Self { socket, ..self })
     }
 
     /// Lets the mailboxes live in the journal of the organism.
@@ -207,8 +209,8 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] if the address can't be bound, or the journal can't be read.
     pub fn serve(mut self, organism: &Arc<Organism>, others: &[&str]) -> Result<Serving, GatewayError> {
-        let door = self.door.take();
-        let Door { listener, tls } = door.map_or_else(|| Door::open(&self.settings), Ok)?;
+        let socket = self.socket.take();
+        let BoundSocket { listener, tls } = socket.map_or_else(|| BoundSocket::open(&self.settings), Ok)?;
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (end, ended) = watch::channel(false);
@@ -216,7 +218,7 @@ impl Gateway {
         let times = Times { header: self.settings.header_time, stall: self.settings.body_time };
         let (vital, of_work) = (organism.vital("gateway"), organism.vital("gateway-work"));
         let served = self.attach(organism, others)?;
-        let room = served.app.edge.room.clone();
+        let admission = served.app.edge.admission.clone();
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let Attached { router, work, .. } = served;
@@ -224,7 +226,7 @@ impl Gateway {
                 match tokio::net::TcpListener::from_std(listener) {
                     Ok(listener) => {
                         let listener = Listener::System(listener);
-                        serve(Entrance { listener, tls, times }, room, router, ended).await;
+                        serve(Entrance { listener, tls, times }, admission, router, ended).await;
                     }
                     Err(error) => vital.fail(error),
                 }
@@ -250,7 +252,8 @@ impl Gateway {
             Arc::new(MailboxDelegate::new(self.mailboxes.clone(), query.clone(), owned))
         });
         let ids = IdKey::new(blake3::derive_key("systole gateway 2026 letters", secret));
-        let submissions = Submissions::new(self.mailboxes.clone(), query.clone(), ids, organism, others, self.letters);
+        let submissions =
+            Submissions::new(self.mailboxes.clone(), query.clone(), ids, organism, others, self.answer_mailboxes);
         let sessions = Arc::new(Sessions::new(delegate));
         let answer = organism.blueprint().limits.xml.message_bytes;
         let endpoints = self.endpoints.map(|endpoints| endpoints.with_format(self.format.as_ref())).transpose()?;
@@ -268,7 +271,7 @@ impl Gateway {
             edge: Edge::new(&settings, answer),
             description: http::Description::with(self.descriptions),
             settings,
-            obituary: self.obituary,
+            removal_notice: self.removal_notice,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
             cursors: blake3::derive_key("systole gateway 2026 cursors", secret),
@@ -307,7 +310,7 @@ fn narrowed(settings: GatewaySettings, connections: usize) -> GatewaySettings {
     }
 }
 
-impl Door {
+impl BoundSocket {
     fn open(settings: &GatewaySettings) -> Result<Self, GatewayError> {
         let tls = settings.tls.as_ref().map(Tls::load).transpose()?.map(|config| Arc::new(config).into());
         let address = settings.listen;
@@ -332,7 +335,7 @@ impl Gateway {
         let Attached { app, router, work } = self.attach(organism, others)?;
         tokio::spawn(work.run(ended.clone()));
         let entrance = Entrance { listener, tls: None, times };
-        tokio::spawn(serve(entrance, app.edge.room.clone(), router.clone(), ended));
+        tokio::spawn(serve(entrance, app.edge.admission.clone(), router.clone(), ended));
         Ok(Simulated { router, address, mailboxes, _end: end })
     }
 }

@@ -8,7 +8,7 @@ use systole_core::inbox::{InboxError, InboxProblem, JobError};
 use systole_core::mailbox::Refused;
 use systole_core::vocab::{Fault, FaultCode};
 
-use super::notices::Trouble;
+use super::notices::DelegateFailure;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
 use crate::accept::Full;
@@ -182,8 +182,8 @@ impl From<SubmitError> for Problem {
 }
 
 /// A failed confirmation: its notices may come again.
-impl From<Trouble> for Problem {
-    fn from(error: Trouble) -> Self {
+impl From<DelegateFailure> for Problem {
+    fn from(error: DelegateFailure) -> Self {
         let title = "The confirmation can't be kept";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.to_string());
         Self { retry_after: Some(1), ..problem }

@@ -17,7 +17,7 @@ use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::taken_up::TakenUp;
+use super::recovered_mail::RecoveredMail;
 pub(super) use crate::runtime::Ending;
 use crate::runtime::clock::Clock;
 use crate::runtime::{Following, JournalAppender, Recoverable};
@@ -32,12 +32,12 @@ struct Inner {
     machine: Mutex<Mailboxes>,
     /// Unset before the organism starts.
     appender: OnceLock<JournalAppender>,
-    taken_up: TakenUp,
+    recovered_mail: RecoveredMail,
     /// Handlers that wait for the end of a message.
     handlers: Mutex<HashMap<MessageId, oneshot::Sender<Ended>>>,
     /// Ends on their way into the journal, and requests that wait for them.
     settling: Mutex<HashMap<MessageId, Vec<oneshot::Sender<()>>>>,
-    bells: HashMap<Name, Notify>,
+    arrivals: HashMap<Name, Notify>,
     /// Notification that the next end of a lease may have changed.
     deadline: Notify,
     pushes: mpsc::UnboundedSender<Push>,
@@ -120,10 +120,10 @@ impl MailboxService {
         Self(Arc::new(Inner {
             machine: Mutex::new(Mailboxes::new(boxes, MailboxLimits::default())),
             appender: OnceLock::new(),
-            taken_up: TakenUp::default(),
+            recovered_mail: RecoveredMail::default(),
             handlers: Mutex::default(),
             settling: Mutex::default(),
-            bells: modes.keys().map(|name| (name.clone(), Notify::new())).collect(),
+            arrivals: modes.keys().map(|name| (name.clone(), Notify::new())).collect(),
             modes,
             deadline: Notify::new(),
             pushes,
@@ -176,8 +176,8 @@ impl MailboxService {
     }
 
     /// The notification of a mailbox: a message can be read, or leased.
-    pub(super) fn bell(&self, name: &Name) -> Option<&Notify> {
-        self.0.bells.get(name)
+    pub(super) fn arrivals(&self, name: &Name) -> Option<&Notify> {
+        self.0.arrivals.get(name)
     }
 
     /// The news of pushed messages; `None` for all callers but the first.
@@ -305,14 +305,14 @@ impl Inner {
         let told = writes.then(|| {
             let (tell, told) = oneshot::channel();
             let ops = std::mem::take(&mut change.ops);
-            let (rings, ended) = (std::mem::take(&mut change.rings), change.ended.clone());
+            let (wakes, ended) = (std::mem::take(&mut change.wakes), change.ended.clone());
             let inner = self.clone();
             // Handed over while the machine is locked: so changes are written in the order in which they were made. If it
             // is refused, `tell` is dropped, and the request learns that.
             let _ = appender.append(
                 ops,
                 Box::new(move || {
-                    inner.ring(&rings);
+                    inner.wake(&wakes);
                     inner.forget(&ended);
                     // The request may have been dropped.
                     let _ = tell.send(());
@@ -383,10 +383,10 @@ impl Inner {
         }
     }
 
-    fn ring(&self, rings: &[Name]) {
-        for name in rings {
-            if let Some(bell) = self.bells.get(name) {
-                bell.notify_waiters();
+    fn wake(&self, names: &[Name]) {
+        for name in names {
+            if let Some(arrivals) = self.arrivals.get(name) {
+                arrivals.notify_waiters();
             }
             if matches!(self.modes.get(name), Some(Mode::Push(_))) {
                 self.tell([Push::Wake(name.clone())]);
@@ -411,7 +411,7 @@ impl Inner {
 
 impl Recoverable for Inner {
     fn move_in(self: Arc<Self>, recovered: &Recovered, appender: JournalAppender) -> Result<(), JournalError> {
-        self.taken_up.fill(recovered);
+        self.recovered_mail.fill(recovered);
         let change = lock(&self.machine).recover(recovered, appender.now());
         // An organism starts once.
         let _ = self.appender.set(appender);
@@ -423,7 +423,7 @@ impl Recoverable for Inner {
     }
 
     fn follow(self: Arc<Self>, ops: &[Op]) -> Option<Following> {
-        let over = self.taken_up.over(ops);
+        let over = self.recovered_mail.over(ops);
         (!over.is_empty()).then(|| -> Following {
             Box::new(move || {
                 for id in over {

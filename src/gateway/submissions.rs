@@ -26,7 +26,7 @@ pub(super) struct Submissions {
     ids: IdKey,
     clients: HashMap<Name, Client>,
     /// Mailboxes that also get the answers to a client, by client.
-    letters: HashMap<Name, Name>,
+    answer_mailboxes: HashMap<Name, Name>,
     /// Keys of submissions that are not durable yet.
     keys: Mutex<HashMap<Key, Pending>>,
     /// Requests that wait for the answer to a submission.
@@ -94,14 +94,22 @@ impl Submissions {
         ids: IdKey,
         organism: &Organism,
         others: &[&str],
-        letters: HashMap<Name, Name>,
+        answer_mailboxes: HashMap<Name, Name>,
     ) -> Arc<Self> {
         let names = organism.blueprint().clients().map(|(_, client)| client.name.clone());
         let names = names.filter(|name| !others.contains(&name.as_str()));
         let clients =
             names.filter_map(|name| Some((name.clone(), organism.client(name.as_str()).ok()?.over_network())));
         let clients = clients.collect();
-        Arc::new(Self { mailboxes, query, ids, clients, letters, keys: Mutex::default(), watched: Mutex::default() })
+        Arc::new(Self {
+            mailboxes,
+            query,
+            ids,
+            clients,
+            answer_mailboxes,
+            keys: Mutex::default(),
+            watched: Mutex::default(),
+        })
     }
 
     /// Checks whether a client submits messages through the gateway.
@@ -219,12 +227,12 @@ impl Submissions {
     /// Delivers an answer, which the journal has already, to its mailbox and to the requests that wait for it.
     fn keep(&self, client: &Client, unread: Unread) {
         let answered: Option<MessageId> = unread.egress().in_reply_to.as_deref().and_then(|label| label.parse().ok());
-        let mailbox = self.letters.get(client.name());
+        let mailbox = self.answer_mailboxes.get(client.name());
         if let (Some(id), Some(mailbox)) = (answered, mailbox) {
-            let letter = self.letter(mailbox.clone(), id, unread.egress());
-            // The letter is written before the answer counts as read. Where the journal takes nothing more, the answer
+            let mail = self.answer_mail(mailbox.clone(), id, unread.egress());
+            // The message is written before the answer counts as read. Where the journal takes nothing more, the answer
             // comes again.
-            if self.mailboxes.act(MailboxInput::Letter(letter)).is_err() {
+            if self.mailboxes.act(MailboxInput::AnswerCopy(mail)).is_err() {
                 return;
             }
         }
@@ -237,8 +245,8 @@ impl Submissions {
     }
 
     /// Makes an answer a message of a mailbox; it expects no answer.
-    fn letter(&self, mailbox: Name, answered: MessageId, egress: &Egress) -> MailRecord {
-        let id = self.letter_id(answered, egress.number);
+    fn answer_mail(&self, mailbox: Name, answered: MessageId, egress: &Egress) -> MailRecord {
+        let id = self.answer_mail_id(answered, egress.number);
         MailRecord {
             seq: UNPLACED,
             mailbox,
@@ -253,7 +261,7 @@ impl Submissions {
     }
 
     /// Id of an answer as a message of a mailbox.
-    pub(super) fn letter_id(&self, answered: MessageId, number: Number) -> MessageId {
+    pub(super) fn answer_mail_id(&self, answered: MessageId, number: Number) -> MessageId {
         self.ids.derive(answered, number).0
     }
 

@@ -13,12 +13,12 @@ use systole_core::vocab::{MessageId, Name, ns};
 use super::Facade;
 use super::ids::parse;
 use super::notify::{answer, row};
-use super::people::Listener;
-use super::room::{self, Room};
+use super::parties::Listener;
 use super::rpc::{METHOD, Send};
 use super::said;
 use super::said::Said;
-use crate::gateway::seam::{AppState, Problem, SentAnswer, StoredMail, document};
+use super::workspace_request::{RequestParts, WorkspaceRequest};
+use crate::gateway::facade::{AppState, Problem, SentAnswer, StoredMail, document};
 
 /// Code of an internal error (JSON-RPC 2.0, section 5.1).
 const INTERNAL_ERROR: i32 = -32603;
@@ -33,29 +33,29 @@ const KEY: usize = 128;
 /// `POST /workspaces/{id}/a2a`
 ///
 /// Sent to the id of a row of the workspace, the text answers that row; sent to a listener, it opens a conversation.
-pub(super) async fn send(room: Room) -> Result<Response, Problem> {
-    let (to, target) = (room.id.clone(), room.facade.people.find(&room.id).cloned());
-    let (speaker, person) = (room.speaker(), room.person());
+pub(super) async fn send(call: WorkspaceRequest) -> Result<Response, Problem> {
+    let (to, target) = (call.id.clone(), call.facade.parties.find(&call.id).cloned());
+    let (speaker, person) = (call.speaker(), call.person());
     match &speaker {
-        Some(own) => room.is_claimed(own)?,
+        Some(own) => call.is_claimed(own)?,
         None if person.is_none() => return Err(Problem::forbidden("only workspaces and clients send text")),
         None => {}
     }
-    let (said, request) = room.asked().await?;
+    let (parts, request) = call.json_rpc_body().await?;
     let send = Send::read(&request)?;
     let opened = match (speaker, person) {
-        (Some(own), _) => say(&said, &own, (&to, target), (send, &request)).await?,
+        (Some(own), _) => send_as_workspace(&parts, &own, (&to, target), (send, &request)).await?,
         (None, Some(person)) => {
-            let target = target.ok_or_else(nobody)?;
+            let target = target.ok_or_else(no_listener)?;
             let speaker = ("canvas_user", person.as_str());
-            Some((open(&said.app, &person, speaker, &target, keyed(send)).await?, target))
+            Some((open(&parts.app, &person, speaker, &target, keyed(send)).await?, target))
         }
         (None, None) => None,
     };
     if let Some((id, target)) = opened
-        && !said.app.is_pulled(&target.name)
-        && let Some((row, answer)) = said.app.answer(id, AT_ONCE).await?
-        && said.known.is_known(&said.app)
+        && !parts.app.is_pulled(&target.name)
+        && let Some((row, answer)) = parts.app.answer(id, AT_ONCE).await?
+        && parts.known.is_valid(&parts.app)
     {
         return Ok(document(&result(&request, row, &answer)));
     }
@@ -69,30 +69,30 @@ struct Delegation {
 }
 
 /// `POST /workspaces/{id}/delegate`: a workspace gives a peer a task, as a text to the peer.
-pub(super) async fn delegate(room: Room) -> Result<Response, Problem> {
-    let own = room.speaker().ok_or_else(|| Problem::forbidden("only workspaces delegate"))?;
-    room.is_claimed(&own)?;
-    let target = room.facade.people.find(&room.id).cloned().ok_or_else(nobody)?;
-    let (said, Delegation { task, idempotency_key }) = room.said::<Delegation>().await?;
-    let voice = own.voice.as_ref().ok_or_else(|| mute(&own))?;
+pub(super) async fn delegate(call: WorkspaceRequest) -> Result<Response, Problem> {
+    let own = call.speaker().ok_or_else(|| Problem::forbidden("only workspaces delegate"))?;
+    call.is_claimed(&own)?;
+    let target = call.facade.parties.find(&call.id).cloned().ok_or_else(no_listener)?;
+    let (parts, Delegation { task, idempotency_key }) = call.body::<Delegation>().await?;
+    let voice = own.voice.as_ref().ok_or_else(|| may_not_begin(&own))?;
     if idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > KEY) {
         return Err(Problem::bad_request(format!("'idempotency_key' has 1 to {KEY} bytes")));
     }
     // The SDK makes the key of the task alone: the same task for another peer is another delegation.
     let key = idempotency_key.map(|key| format!("delegate:{}:{key}", target.name));
     let speaker = ("peer_agent", own.name.as_str());
-    let id = open(&said.app, voice, speaker, &target, (task, key)).await?.to_string();
+    let id = open(&parts.app, voice, speaker, &target, (task, key)).await?.to_string();
     Ok(document(&json!({ "status": "queued", "delegation_id": id, "target_id": target.id.to_string() })))
 }
 
 /// Answers a row, or opens a conversation: then it returns the message that opened it.
-async fn say(
-    said: &room::Said,
+async fn send_as_workspace(
+    parts: &RequestParts,
     own: &Listener,
     (to, target): (&str, Option<Listener>),
     (send, request): (Send, &Value),
 ) -> Result<Option<(MessageId, Listener)>, Problem> {
-    let (app, facade) = (&said.app, &said.facade);
+    let (app, facade) = (&parts.app, &parts.facade);
     let item = match (&send.in_reply_to, &target) {
         (Some(id), _) => row(app, own, id).await?.ok_or_else(|| no_row(to)).map(Some)?,
         (None, None) => row(app, own, to).await?,
@@ -104,11 +104,11 @@ async fn say(
         }
         (Some(_), _) => Err(no_row(to)),
         (None, Some(target)) => {
-            let voice = own.voice.as_ref().ok_or_else(|| mute(own))?;
+            let voice = own.voice.as_ref().ok_or_else(|| may_not_begin(own))?;
             let id = open(app, voice, ("peer_agent", own.name.as_str()), &target, keyed(send)).await?;
             Ok(Some((id, target)))
         }
-        (None, None) => Err(nobody()),
+        (None, None) => Err(no_listener()),
     }
 }
 
@@ -133,7 +133,7 @@ fn result(request: &Value, row: MessageId, answer: &SentAnswer) -> Value {
 /// Checks the receiver of an answer to a row: the row's own id, or the listener that sent the row.
 fn is_between(facade: &Facade, item: &StoredMail, to: &str, target: Option<&Listener>) -> bool {
     match target {
-        Some(target) => facade.people.speaker(&item.record.from).is_some_and(|sender| sender.name == target.name),
+        Some(target) => facade.parties.speaker(&item.record.from).is_some_and(|sender| sender.name == target.name),
         None => parse(to).is_some_and(|id| id == *item.record.id.as_uuid()),
     }
 }
@@ -142,11 +142,11 @@ fn no_row(to: &str) -> Problem {
     Problem::not_found(format!("'in_reply_to' is no row that came from '{}'", to.escape_debug()))
 }
 
-fn nobody() -> Problem {
+fn no_listener() -> Problem {
     Problem::not_found("no listener with that id accepts text")
 }
 
-fn mute(own: &Listener) -> Problem {
+fn may_not_begin(own: &Listener) -> Problem {
     let detail = format!("'{}' may not begin with {}: add it to its 'calls' in organism.yaml", own.name, said());
     Problem::forbidden(detail)
 }
@@ -164,9 +164,9 @@ async fn open(
     (text, key): (String, Option<String>),
 ) -> Result<MessageId, Problem> {
     if !to.takes {
-        return Err(nobody());
+        return Err(no_listener());
     }
-    let payload = Said::by(kind, id, spoken(text)?).write()?;
+    let payload = Said::by(kind, id, not_blank(text)?).write()?;
     let (envelope, to, payload) = (ns::ENVELOPE, &to.name, payload.as_str());
     let envelope =
         format!("<message xmlns=\"{envelope}\"><meta><from>{from}</from><to>{to}</to></meta>{payload}</message>");
@@ -174,7 +174,7 @@ async fn open(
 }
 
 /// Checks that a text is not blank.
-pub(super) fn spoken(text: String) -> Result<String, Problem> {
+pub(super) fn not_blank(text: String) -> Result<String, Problem> {
     if text.trim().is_empty() {
         return Err(Problem::bad_request("'message' is blank: send a text"));
     }

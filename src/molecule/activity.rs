@@ -12,11 +12,11 @@ use uuid::Uuid;
 use super::Facade;
 use super::ids::parse;
 use super::notify::row;
-use super::people::Listener;
-use super::room::Room;
+use super::parties::Listener;
 use super::rows::{BYTES, ERROR, RECEIVED, Row, rows};
 use super::said;
-use crate::gateway::seam::{AppState, History, Of, Problem, document, long_document};
+use super::workspace_request::WorkspaceRequest;
+use crate::gateway::facade::{AppState, History, Of, Problem, document, long_document};
 
 /// Rows of a page, by default and at most.
 const LIMIT: (u64, u64) = (100, 500);
@@ -30,26 +30,26 @@ const SINCE: u64 = 30 * 24 * 60 * 60;
 /// `GET /workspaces/{id}/activity`: strictly behind the cursor, oldest first.
 ///
 /// A workspace that asks without a filter reads in order: it has handled the rows up to its cursor, answered or not.
-pub(super) async fn list(room: Room) -> Result<Response, Problem> {
-    let (own, query) = (room.workspace()?, room.query()?);
-    let (app, facade) = (&room.app, &room.facade);
-    room.heard(&own);
-    let is_own = room.speaker().is_some_and(|speaker| speaker.name == own.name);
+pub(super) async fn list(call: WorkspaceRequest) -> Result<Response, Problem> {
+    let (own, query) = (call.workspace()?, call.query()?);
+    let (app, facade) = (&call.app, &call.facade);
+    call.note_call(&own);
+    let is_own = call.speaker().is_some_and(|speaker| speaker.name == own.name);
     // Pushed messages are not read in order, by the rows.
     let is_reader = is_own && app.is_pulled(&own.name);
     let Some(of) = history(app, facade, &own, &query).await? else { return Ok(document(&json!([]))) };
-    let held = room.known.room(app);
+    let held = call.known.answer_bytes(app);
     let _turn = held.turn(BYTES).await?;
     let in_order = matches!(of.of, Of::Payload(_)) && FILTERS.iter().all(|filter| !query.contains_key(*filter));
     let from_peers = of.senders.is_some();
     let (shown, page) = if is_reader && in_order {
         read_on(app, facade, &own.name, of).await?
     } else {
-        (None, rows(app, &facade.people, of, |row: &Row| !from_peers || !row.is_persons()).await?)
+        (None, rows(app, &facade.parties, of, |row: &Row| !from_peers || !row.is_persons()).await?)
     };
     let bytes = page.iter().map(|row| row.text.len()).sum();
     let of = facade.clone();
-    let value = move || page.iter().map(|row| row.show(&of.people, shown == Some(row.item.record.id))).collect();
+    let value = move || page.iter().map(|row| row.show(&of.parties, shown == Some(row.item.record.id))).collect();
     held.weigh(bytes, long_document(app, value).await?)
 }
 
@@ -74,11 +74,11 @@ async fn read_on(
             waiting.after = last;
         }
     }
-    let mut page = rows(app, &facade.people, of, |_| true).await?;
+    let mut page = rows(app, &facade.parties, of, |_| true).await?;
     // The first person whose row is shown, and never another one: a copy of the agent may work on it for long.
     let mut people = page.iter().filter(|row| row.is_open()).map(|row| &row.item.record.from);
-    let first = people.find(|name| facade.people.is_person(name)).cloned();
-    let person = app.addressee(own).unwrap_or(first).filter(|person| facade.people.is_person(person));
+    let first = people.find(|name| facade.parties.is_person(name)).cloned();
+    let person = app.addressee(own).unwrap_or(first).filter(|person| facade.parties.is_person(person));
     let Some(person) = person else { return Ok((None, page)) };
     let is_persons = |row: &Row| row.is_open() && row.item.record.from == person;
     let mut of_person =
@@ -89,7 +89,7 @@ async fn read_on(
     }
     let Some((_, id)) = shown else { return Ok((None, page)) };
     let shown = app.show(own, id, person).await?.then_some(id);
-    facade.turns.set(own, shown);
+    facade.shown_rows.set(own, shown);
     Ok((shown, page))
 }
 
@@ -129,13 +129,13 @@ async fn history(
 /// Names of the clients or listeners that a peer may have sent by. The peer is given by its id, or by the `source_id`
 /// of a row.
 async fn senders(app: &AppState, facade: &Facade, own: &Listener, peer: Uuid) -> Result<Vec<Name>, Problem> {
-    let known = facade.people.senders(peer);
+    let known = facade.parties.senders(peer);
     if !known.is_empty() {
         return Ok(known);
     }
     let sender = row(app, own, &peer.to_string()).await?.map(|mail| mail.record.from);
-    let peer = sender.and_then(|name| facade.people.speaker(&name));
-    Ok(peer.map(|peer| facade.people.senders(peer.id)).unwrap_or_default())
+    let peer = sender.and_then(|name| facade.parties.speaker(&name));
+    Ok(peer.map(|peer| facade.parties.senders(peer.id)).unwrap_or_default())
 }
 
 /// The place of a row. An unknown row and one of another workspace look alike.

@@ -13,19 +13,19 @@
 
 mod a2a;
 mod activity;
-mod heard;
 mod ids;
-mod named;
-mod nothing;
+mod last_calls;
 mod notify;
-mod people;
+mod parties;
 mod push;
 mod registry;
-mod room;
+mod row_references;
 mod rows;
 mod rpc;
 mod said;
-mod turns;
+mod shown_rows;
+mod unsupported;
+mod workspace_request;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -35,22 +35,22 @@ use axum::http::Method;
 use axum::routing::{MethodRouter, get, post};
 
 use crate::gateway::Gateway;
-use crate::gateway::seam::{AppState, Routes};
-use heard::Heard;
+use crate::gateway::facade::{AppState, Routes};
 pub(crate) use ids::id_of;
-use people::People;
-pub(crate) use people::voice;
+use last_calls::LastCalls;
+use parties::Parties;
+pub(crate) use parties::voice;
 pub use said::{Said, Speaker};
+use shown_rows::ShownRows;
 use systole_core::core::Blueprint;
 use systole_core::vocab::{Name, QName};
 use systole_xml::schema::{Payload, PayloadSchema};
-use turns::Turns;
 
 /// State that all calls share.
 struct Facade {
-    people: People,
-    turns: Turns,
-    heard: Heard,
+    parties: Parties,
+    shown_rows: ShownRows,
+    last_calls: LastCalls,
 }
 
 /// The name of the payload in which text travels.
@@ -69,10 +69,11 @@ pub(crate) fn schemas() -> &'static [PayloadSchema] {
 
 /// Serves the workspaces of an organism by way of its gateway.
 pub fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
-    let people = People::of(blueprint);
-    let letters: HashMap<Name, Name> = people.voices().collect();
-    let facade = Arc::new(Facade { people, turns: Turns::default(), heard: Heard::default() });
-    let gateway = gateway.with_obituary(registry::is_state).with_letters(letters).with_format(facade.clone());
+    let parties = Parties::of(blueprint);
+    let mailboxes: HashMap<Name, Name> = parties.voices().collect();
+    let facade = Arc::new(Facade { parties, shown_rows: ShownRows::default(), last_calls: LastCalls::default() });
+    let gateway =
+        gateway.with_removal_notice(registry::is_state).with_answer_mailboxes(mailboxes).with_format(facade.clone());
     gateway.with_routes(routes().layer(Extension(facade)), DESCRIPTION)
 }
 
@@ -88,11 +89,11 @@ fn calls() -> [(&'static str, Method, MethodRouter<Arc<AppState>>); 15] {
         ("/registry/{id}/peers", Method::GET, get(registry::peers)),
         ("/workspaces/{id}/state", Method::GET, get(registry::state)),
         ("/workspaces/{id}/activity", Method::GET, get(activity::list)),
-        ("/workspaces/{id}/activity", Method::POST, post(nothing::none)),
-        ("/workspaces/{id}/plugins", Method::GET, get(nothing::list)),
-        ("/workspaces/{id}/plugins", Method::POST, post(nothing::none)),
-        ("/workspaces/{id}/plugins/{name}/download", Method::GET, get(nothing::none)),
-        ("/workspaces/{id}/files", Method::GET, get(nothing::list)),
+        ("/workspaces/{id}/activity", Method::POST, post(unsupported::not_found)),
+        ("/workspaces/{id}/plugins", Method::GET, get(unsupported::empty_list)),
+        ("/workspaces/{id}/plugins", Method::POST, post(unsupported::not_found)),
+        ("/workspaces/{id}/plugins/{name}/download", Method::GET, get(unsupported::not_found)),
+        ("/workspaces/{id}/files", Method::GET, get(unsupported::empty_list)),
         ("/workspaces/{id}/notify", Method::POST, post(notify::notify)),
         ("/workspaces/{id}/a2a", Method::POST, post(a2a::send)),
         ("/workspaces/{id}/delegate", Method::POST, post(a2a::delegate)),

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use systole_core::vocab::MessageId;
 
 use super::Facade;
-use super::people::Listener;
-use super::room::Room;
+use super::parties::Listener;
 use super::said::Said;
-use super::{a2a, named, said};
-use crate::gateway::seam::{AppState, MailState, Problem, StoredMail, document};
+use super::workspace_request::WorkspaceRequest;
+use super::{a2a, row_references, said};
+use crate::gateway::facade::{AppState, MailState, Problem, StoredMail, document};
 
 #[derive(Deserialize)]
 struct Notice {
@@ -20,17 +20,17 @@ struct Notice {
 }
 
 /// `POST /workspaces/{id}/notify`
-pub(super) async fn notify(room: Room) -> Result<Response, Problem> {
-    let own = room.acting()?;
-    let (said, body) = room.said::<Value>().await?;
+pub(super) async fn notify(call: WorkspaceRequest) -> Result<Response, Problem> {
+    let own = call.acting()?;
+    let (parts, body) = call.body::<Value>().await?;
     let notice = Notice::deserialize(&body).map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
     let Notice { message, in_reply_to } = notice;
-    let (app, facade) = (&said.app, &said.facade);
-    let text = a2a::spoken(message)?;
+    let (app, facade) = (&parts.app, &parts.facade);
+    let text = a2a::not_blank(message)?;
     let item = match in_reply_to {
         Some(id) => named_row(app, &own, &id).await?,
         None => {
-            let shown = facade.turns.shown(&own.name).ok_or_else(unnamed)?;
+            let shown = facade.shown_rows.shown(&own.name).ok_or_else(unnamed)?;
             // A row that was passed over takes no answer.
             let item = app.mail(&own.name, shown).await?.filter(|item| item.status.state != MailState::Acked);
             item.ok_or_else(unnamed)?
@@ -67,8 +67,8 @@ pub(super) async fn answer(
     item: &StoredMail,
     (text, request): (String, &Value),
 ) -> Result<(), Problem> {
-    if let Some(other) = app.mail_among(&own.name, named::others(request, item.record.id)).await? {
-        return Err(named::ambiguous(other));
+    if let Some(other) = app.mail_among(&own.name, row_references::others(request, item.record.id)).await? {
+        return Err(row_references::ambiguous(other));
     }
     if !own.replies {
         let detail = format!("'{}' may not answer with {}: add it to its 'replies' in organism.yaml", own.name, said());
@@ -81,6 +81,6 @@ pub(super) async fn answer(
     }
     let payload = Said::by("peer_agent", own.name.as_str(), text).write()?;
     app.reply(item.record.id, payload.bytes().clone()).await?;
-    facade.turns.answered(&own.name, item.record.id);
+    facade.shown_rows.answered(&own.name, item.record.id);
     Ok(())
 }

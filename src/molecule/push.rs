@@ -8,8 +8,8 @@ use systole_core::vocab::{MessageId, Name};
 
 use super::rows::Row;
 use super::said::Said;
-use super::{Facade, named, rpc};
-use crate::gateway::seam::{PushFormat, StoredMail, parse_json};
+use super::{Facade, row_references, rpc};
+use crate::gateway::facade::{PushFormat, StoredMail, parse_json};
 
 /// Depth of nested results that are searched: that of the server, of JSON-RPC, and a task's message.
 const DEPTH: usize = 4;
@@ -25,8 +25,8 @@ impl PushFormat for Facade {
     /// Writes the task of the server's documentation, and the JSON-RPC request that agents send each other: handlers
     /// are written for one or the other.
     fn write(&self, mail: &StoredMail) -> Option<Bytes> {
-        let row = Row::of(&self.people, mail.clone()).filter(Row::is_said)?;
-        let shown = row.show(&self.people, false);
+        let row = Row::of(&self.parties, mail.clone()).filter(Row::is_said)?;
+        let shown = row.show(&self.parties, false);
         let Value::Object(mut body) = shown["request_body"].clone() else { return None };
         let data = &shown["data"];
         let sender = data.get("peer_id").filter(|id| id.is_string()).unwrap_or(&data["peer_name"]);
@@ -44,7 +44,7 @@ impl PushFormat for Facade {
     }
 
     fn others(&self, id: MessageId, answer: &[u8]) -> Vec<MessageId> {
-        parse_json(answer).map_or_else(|_| Vec::new(), |answer| named::others(&answer, id))
+        parse_json(answer).map_or_else(|_| Vec::new(), |answer| row_references::others(&answer, id))
     }
 
     fn read(&self, listener: &Name, id: MessageId, answer: &[u8]) -> Result<Option<Bytes>, String> {

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::notify::row;
-use super::people::Listener;
-use super::room::Room;
-use crate::gateway::seam::{AppState, Problem, document};
+use super::parties::Listener;
+use super::workspace_request::WorkspaceRequest;
+use crate::gateway::facade::{AppState, Problem, document};
 
 /// URL of a workspace that is reached through the gateway alone: the SDK's own word for it.
 const NO_INBOUND: &str = "remote://no-inbound";
@@ -35,14 +35,14 @@ pub(super) async fn register(State(app): State<Arc<AppState>>, request: Request)
     if !request.headers().contains_key(AUTHORIZATION) {
         return Ok(document(&json!({ "status": "unverified" })));
     }
-    let room: Room = request.extract_with_state(&app).await?;
-    let (speaker, facade) = (room.speaker(), room.facade.clone());
-    let (_, wanted): (_, Registration) = room.said().await?;
+    let call: WorkspaceRequest = request.extract_with_state(&app).await?;
+    let (speaker, facade) = (call.speaker(), call.facade.clone());
+    let (_, wanted): (_, Registration) = call.body().await?;
     wanted.check()?;
     let own = speaker.filter(|own| own.is_called(&wanted.id)).ok_or_else(|| {
         Problem::forbidden(format!("'{}' is not the workspace of this token", wanted.id.escape_debug()))
     })?;
-    facade.heard.note(&app, &own.name);
+    facade.last_calls.note(&app, &own.name);
     let mode = app.sign_on(own.name.clone(), wanted.delivery_mode.as_deref(), wanted.reported()).await?;
     Ok(document(&json!({ "status": "registered", "id": own.id.to_string(), "delivery_mode": mode })))
 }
@@ -72,14 +72,14 @@ struct Heartbeat {
 }
 
 /// `POST /registry/heartbeat`
-pub(super) async fn heartbeat(room: Room) -> Result<Response, Problem> {
-    let speaker = room.speaker();
-    let (said, Heartbeat { workspace_id }) = room.said().await?;
+pub(super) async fn heartbeat(call: WorkspaceRequest) -> Result<Response, Problem> {
+    let speaker = call.speaker();
+    let (parts, Heartbeat { workspace_id }) = call.body().await?;
     let own = speaker
         .filter(|own| own.is_called(&workspace_id))
         .ok_or_else(|| Problem::forbidden("'workspace_id' is not the workspace of this token"))?;
-    said.facade.heard.note(&said.app, &own.name);
-    let status = if said.app.is_paused(&own.name) { "paused" } else { "ok" };
+    parts.facade.last_calls.note(&parts.app, &own.name);
+    let status = if parts.app.is_paused(&own.name) { "paused" } else { "ok" };
     Ok(document(&json!({ "status": status })))
 }
 
@@ -91,46 +91,46 @@ pub(super) fn is_state(path: &str) -> bool {
 /// `GET /workspaces/{id}/state`
 ///
 /// The SDK ends on 404. An agent gets it if its listener or its token was removed.
-pub(super) async fn state(room: Room) -> Result<Response, Problem> {
-    if room.is_removed() {
+pub(super) async fn state(call: WorkspaceRequest) -> Result<Response, Problem> {
+    if call.is_removed() {
         return Err(Problem::removed());
     }
-    let own = room.workspace()?;
-    room.heard(&own);
-    let paused = room.app.is_paused(&own.name);
-    let status = room.facade.heard.status(&room.app, &own.name);
+    let own = call.workspace()?;
+    call.note_call(&own);
+    let paused = call.app.is_paused(&own.name);
+    let status = call.facade.last_calls.status(&call.app, &own.name);
     let id = own.id.to_string();
     Ok(document(&json!({ "workspace_id": id, "status": status, "paused": paused, "deleted": false })))
 }
 
 /// `GET /workspaces/{id}/secrets/values`: none. Secrets of agents are not kept here.
-pub(super) async fn secrets(room: Room) -> Result<Response, Problem> {
-    room.workspace()?;
+pub(super) async fn secrets(call: WorkspaceRequest) -> Result<Response, Problem> {
+    call.workspace()?;
     Ok(document(&json!({})))
 }
 
 /// `GET /registry/discover/{id}`, by the id of a listener or of a row that it sent.
-pub(super) async fn discover(room: Room) -> Result<Response, Problem> {
-    let own = room.speaker().ok_or_else(|| Problem::forbidden("only a workspace discovers others"))?;
-    let people = &room.facade.people;
-    let found = match people.find(&room.id) {
+pub(super) async fn discover(call: WorkspaceRequest) -> Result<Response, Problem> {
+    let own = call.speaker().ok_or_else(|| Problem::forbidden("only a workspace discovers others"))?;
+    let parties = &call.facade.parties;
+    let found = match parties.find(&call.id) {
         Some(found) => Some(found),
-        None => row(&room.app, &own, &room.id).await?.and_then(|row| people.speaker(&row.record.from)),
+        None => row(&call.app, &own, &call.id).await?.and_then(|row| parties.speaker(&row.record.from)),
     };
     let found = found.filter(|found| found.takes);
     let found = found.ok_or_else(|| Problem::not_found("no listener with that id accepts text"))?;
-    Ok(document(&show(&room, found)))
+    Ok(document(&show(&call, found)))
 }
 
 /// `GET /registry/{id}/peers`
-pub(super) async fn peers(room: Room) -> Result<Response, Problem> {
-    let own = room.workspace()?;
-    let others = room.facade.people.all().into_iter().filter(|other| other.name != own.name);
-    Ok(document(&others.map(|other| show(&room, other)).collect()))
+pub(super) async fn peers(call: WorkspaceRequest) -> Result<Response, Problem> {
+    let own = call.workspace()?;
+    let others = call.facade.parties.all().into_iter().filter(|other| other.name != own.name);
+    Ok(document(&others.map(|other| show(&call, other)).collect()))
 }
 
-fn show(room: &Room, listener: &Listener) -> Value {
-    let status = room.facade.heard.status(&room.app, &listener.name);
+fn show(call: &WorkspaceRequest, listener: &Listener) -> Value {
+    let status = call.facade.last_calls.status(&call.app, &listener.name);
     let name = listener.name.as_str();
     json!({
         "id": listener.id.to_string(),

@@ -5,9 +5,9 @@ use systole_core::protocol::read_fault;
 use systole_core::vocab::Name;
 
 use super::ids::id_of;
-use super::people::{People, Sender};
+use super::parties::{Parties, Sender};
 use super::said::{self, Said};
-use crate::gateway::seam::{AppState, History, Problem, StoredMail};
+use crate::gateway::facade::{AppState, History, Problem, StoredMail};
 use crate::remote::SourceKind;
 
 /// Bytes of text in a page, which has at least one row.
@@ -32,9 +32,9 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of(people: &People, item: StoredMail) -> Option<Self> {
+    pub(super) fn of(parties: &Parties, item: StoredMail) -> Option<Self> {
         if let Some(said) = Said::read(&item.record.envelope) {
-            let sender = people.sender(&item, &said);
+            let sender = parties.sender(&item, &said);
             return Some(Self { item, sender, kind: RECEIVED, text: said.text });
         }
         let fault = read_fault(&said::payload(&item.record.envelope)?).ok()?;
@@ -58,7 +58,7 @@ impl Row {
     }
 
     /// JSON of the row for its reader; `notified` is true if `notify` answers it.
-    pub(super) fn show(&self, people: &People, notified: bool) -> Value {
+    pub(super) fn show(&self, parties: &Parties, notified: bool) -> Value {
         let Self { item, sender, kind, text } = self;
         let peer = Name::parse(&sender.name).ok().filter(|_| sender.kind == SourceKind::Peer);
         let source = match sender.kind {
@@ -70,7 +70,7 @@ impl Row {
         let (id, workspace) = (item.record.id.to_string(), id_of(&item.record.mailbox).to_string());
         // The SDK sends its answer there: the id names this row alone, so that the answer can be for no other one.
         let source_id = Some(&id).filter(|_| !notified);
-        let listener = peer.as_ref().and_then(|name| people.speaker(name));
+        let listener = peer.as_ref().and_then(|name| parties.speaker(name));
         let described = listener.map_or("", |listener| listener.description.as_str());
         let peer_id = peer.as_ref().map(|name| id_of(name).to_string());
         let card = peer_id.as_ref().filter(|_| listener.is_some_and(|listener| listener.takes));
@@ -108,7 +108,7 @@ impl Row {
 /// The rows of a history, oldest first, within the limit of `of`.
 pub(super) async fn rows(
     app: &AppState,
-    people: &People,
+    parties: &Parties,
     mut of: History,
     wanted: impl Fn(&Row) -> bool,
 ) -> Result<Vec<Row>, Problem> {
@@ -116,7 +116,7 @@ pub(super) async fn rows(
     loop {
         let (page, has_more) = app.history(of.clone()).await?;
         of.after = page.last().map_or(of.after, |mail| mail.record.seq);
-        for row in page.into_iter().filter_map(|item| Row::of(people, item)).filter(&wanted) {
+        for row in page.into_iter().filter_map(|item| Row::of(parties, item)).filter(&wanted) {
             bytes += row.text.len();
             if rows.len() == of.limit || bytes > BYTES && !rows.is_empty() {
                 return Ok(rows);

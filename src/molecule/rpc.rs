@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::gateway::seam::{Problem, parse_json};
+use crate::gateway::facade::{Problem, parse_json};
 
 /// Codes of errors (JSON-RPC 2.0, section 5.1).
 const PARSE_ERROR: i32 = -32700;

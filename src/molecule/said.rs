@@ -8,7 +8,7 @@ use systole_xml::ladder::{Canonical, Envelope, strict};
 use systole_xml::schema::{ContractError, Payload, PayloadSchema, decode_canonical, encode};
 
 use super::schemas;
-use crate::gateway::seam::Problem;
+use crate::gateway::facade::Problem;
 
 /// A text of a sender. Its reply is a text of the receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

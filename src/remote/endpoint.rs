@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::handler::Handled;
 use super::inbound::Inbound;
 use super::push::{PushOptions, Pushed};
-use crate::accept::{self, Bounds, Entrance, Listener, Room, Times};
+use crate::accept::{self, Admission, Bounds, Entrance, Listener, Times};
 use crate::outbound::signature::{self, SignatureError};
 use crate::runtime::clock::Clock;
 
@@ -54,7 +54,7 @@ pub(super) async fn serve(listener: Listener, endpoint: Arc<Endpoint>, end: watc
     };
     let entrance = Entrance { listener, tls: None, times: Times { header: header_time, stall: body_time } };
     let router = Router::new().fallback(answer).with_state(endpoint);
-    accept::serve(entrance, Room::new(bounds), router, end).await;
+    accept::serve(entrance, Admission::new(bounds), router, end).await;
 }
 
 async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {

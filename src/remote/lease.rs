@@ -20,7 +20,7 @@ const VISIBILITY: Duration = Duration::from_secs(30);
 /// Leases one message at a time, and extends the lease for as long as its handler runs.
 ///
 /// - Several workers share a mailbox: each message is handled by one of them at a time.
-/// - At least once: the message of a worker that dies is leased to the next one when its lease expires (30 s), 5 times
+/// - At least once: the message of a worker that ends is leased to the next one when its lease expires (30 s), 5 times
 ///   in all; then it is a dead letter, and its caller gets an `agent-error`.
 /// - A handler without a reply ends the message: the contract's `silence` says whether its caller is notified.
 /// - A handler that answers later ([`Handled::Later`](super::Handled::Later)) holds the message: no lease runs, no

@@ -153,5 +153,5 @@ fn nobody_sees_a_task_that_a_crash_could_undo() {
         assert!(again.status.is_success(), "{again:?}");
         assert_eq!(tasks(&crashed.get("worker", TASKS).is(200)), 1, "a repeated key after {polls} polls");
     }
-    assert!(seen > 0, "it was seen while its submission was under way");
+    assert!(seen > 0, "it was seen while its submission was in flight");
 }

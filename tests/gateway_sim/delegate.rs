@@ -133,7 +133,7 @@ fn whatever_a_delegate_does_only_good_rows_change_a_response() {
 
     let calls = moody.0.calls.lock().unwrap();
     let call = &calls[0];
-    assert_eq!((call.principal.as_str(), &*call.name, call.room.rows, call.room.bytes), ("ada", "s", 100, 65_536));
+    assert_eq!((call.principal.as_str(), &*call.name, call.limits.rows, call.limits.bytes), ("ada", "s", 100, 65_536));
     assert!(calls.iter().all(|other| other.session == call.session));
     assert!(call.arguments.starts_with(b"<message ") && call.arguments.ends_with(b"</message>"));
     assert_eq!(calls.len(), 7, "once for each call, but for the one that panicked before it looked");

@@ -395,7 +395,7 @@ impl Answer {
     }
 }
 
-/// A request that is under way.
+/// A request that is in flight.
 pub(crate) struct Pending {
     running: Rc<RefCell<Option<Running>>>,
     answer: JoinHandle<Answer>,

@@ -1,4 +1,4 @@
-//! An organism that ends in order while a call is under way, at any point of both: what was acknowledged is there after
+//! An organism that ends in order while a call is in flight, at any point of both: what was acknowledged is there after
 //! the next start, and what could not be made durable any more is refused as a call to repeat.
 
 use axum::http::Method;

@@ -10,7 +10,7 @@ use axum::response::Response;
 use systole_core::vocab::Name;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::accept::Carrying;
+use crate::accept::GuardedBody;
 use crate::gateway::problem::Problem;
 
 /// Bytes of messages that are read for answers at once.
@@ -112,7 +112,7 @@ impl Held {
     }
 
     fn until_sent(self, response: Response) -> Response {
-        response.map(|body| Body::new(Carrying::new(body, self)))
+        response.map(|body| Body::new(GuardedBody::new(body, self)))
     }
 
     /// Adds bytes, unless there are too many.

@@ -9,19 +9,19 @@ use systole_core::vocab::Name;
 use systole_xml::schema::Payload;
 
 use super::AppState;
-use super::door::Known;
+use super::authenticate::Authenticated;
 use super::failures::Reason;
 use crate::gateway::problem::Problem;
 use crate::gateway::{Principal, PrincipalKind};
 
-/// The principal that makes a request, as the door knows it by the token.
+/// The principal that makes a request, as its token tells.
 pub(crate) struct Caller(pub(in crate::gateway) Principal);
 
 impl FromRequestParts<Arc<AppState>> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
-        match parts.extensions.get::<Arc<Known>>() {
+        match parts.extensions.get::<Arc<Authenticated>>() {
             Some(known) => Ok(Self(known.principal.clone())),
             None => {
                 app.edge.failures.count(Reason::Missing);

@@ -25,7 +25,7 @@ pub(super) async fn livez(State(app): State<Arc<AppState>>) -> Result<Response, 
 pub(super) async fn readyz(State(app): State<Arc<AppState>>) -> Result<Response, Problem> {
     app.open()?;
     app.organism.ready().map_err(SubmitError::Send)?;
-    app.edge.room.vacant().map_err(|full| Problem::full(&full))?;
+    app.edge.admission.vacant().map_err(|full| Problem::full(&full))?;
     app.edge.bodies.room(Gauge::SMALL)?;
     // Without the journal no token is known.
     app.query.answers()?;
@@ -48,7 +48,7 @@ pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
     for (fate, count) in figures {
         let _ = writeln!(text, "systole_messages_total{{fate=\"{fate}\"}} {count}");
     }
-    let (connections, calls) = app.edge.room.figures();
+    let (connections, calls) = app.edge.admission.figures();
     let (waiting, dead_letters) = app.mailboxes.look(|machine| (machine.waiting(), machine.dead_letters()));
     let gauges = [
         ("messages_waiting", app.organism.waiting().await),
@@ -64,7 +64,7 @@ pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
         let _ = writeln!(text, "# TYPE systole_{name} gauge\nsystole_{name} {figure}");
     }
     text += "# TYPE systole_gateway_rate_limited_total counter\n";
-    for (of, count) in [("principal", app.edge.rate.refused()), ("stranger", app.edge.strangers.refused())] {
+    for (of, count) in [("principal", app.edge.rate.refused()), ("stranger", app.edge.unauthenticated.refused())] {
         let _ = writeln!(text, "systole_gateway_rate_limited_total{{of=\"{of}\"}} {count}");
     }
     text += "# TYPE systole_gateway_unauthorized_total counter\n";

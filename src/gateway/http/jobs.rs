@@ -12,9 +12,9 @@ use systole_core::inbox::payload::{Find, Register, Remove, Submit};
 use systole_core::inbox::{JobCard, Status, Submission, Task, TaskContext, TaskInbox, page};
 use systole_core::vocab::{Name, TaskId, Time};
 
-use super::about::About;
 use super::caller::Caller;
 use super::request::{Query, given, idempotency_key, json, large_json};
+use super::resource_request::ResourceRequest;
 use super::{AppState, view};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
@@ -54,8 +54,8 @@ struct Card {
 }
 
 /// `PUT /v1/jobs/{job}`: registers a job of the caller.
-pub(super) async fn register(about: About) -> Result<Response, Problem> {
-    let About { app, caller, name: job, request } = about.plain()?;
+pub(super) async fn register(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller, name: job, request } = resource.plain()?;
     caller.may::<Register>(&app)?;
     let (name, Card { description, skills }) = (named(&job)?, json(&app, request).await?);
     let card = JobCard { name: name.clone(), description, skills };
@@ -65,12 +65,12 @@ pub(super) async fn register(about: About) -> Result<Response, Problem> {
 }
 
 /// `DELETE /v1/jobs/{job}`: removes a job; its owner keeps the tasks that wait.
-pub(super) async fn remove(about: About) -> Result<Response, Problem> {
-    let About { app, caller, name: job, .. } = about.plain()?;
+pub(super) async fn remove(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller, name: job, .. } = resource.plain()?;
     caller.may::<Remove>(&app)?;
     let (name, owner, now) = (named(&job)?, caller.principal(), app.mailboxes.now());
     app.organism.tasks().enrol(&name, |jobs| jobs.remove(&owner, &name, now)).await?;
-    Ok(view::nothing())
+    Ok(view::no_content())
 }
 
 #[derive(Deserialize)]
@@ -88,8 +88,8 @@ struct Wanted {
 }
 
 /// `POST /v1/jobs/{job}/tasks`
-pub(super) async fn submit(about: About) -> Result<Response, Problem> {
-    let About { app, caller, name: job, request } = about.plain()?;
+pub(super) async fn submit(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller, name: job, request } = resource.plain()?;
     caller.may::<Submit>(&app)?;
     let name = named(&job)?;
     let key = idempotency_key(request.headers())?;
@@ -116,8 +116,8 @@ pub(super) async fn submit(about: About) -> Result<Response, Problem> {
 }
 
 /// `GET /v1/jobs/{job}/tasks`: the tasks that the caller owns or submitted.
-pub(super) async fn list(about: About) -> Result<Response, Problem> {
-    let About { app, caller, name: job, request } = about;
+pub(super) async fn list(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller, name: job, request } = resource;
     let query = Query::of(&request, &["status", "after", "limit"])?;
     let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
     let after = query.number("after", 0, (0, u64::MAX))?;
@@ -137,8 +137,8 @@ pub(super) async fn list(about: About) -> Result<Response, Problem> {
 }
 
 /// `GET /v1/jobs/{job}/inbox.md`: the pending tasks, as Markdown for a model.
-pub(super) async fn markdown(about: About) -> Result<Response, Problem> {
-    let About { app, caller, name: job, .. } = about.plain()?;
+pub(super) async fn markdown(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller, name: job, .. } = resource.plain()?;
     let is_admin = caller.0.kind == PrincipalKind::Admin;
     let read = |inbox: &TaskInbox| {
         let is_owner = inbox.owner().is_some_and(|owner| *owner.name() == caller.0.name);

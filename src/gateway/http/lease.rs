@@ -43,13 +43,13 @@ pub(super) async fn lease(mailbox_request: MailboxRequest) -> Result<Response, P
     let max = within("max", wanted.max.map_or(1, |max| max.0), (1, MAX))? as usize;
     let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.map_or(0, |wait| wait.0), (0, WAIT))?);
     let visibility = visibility(&app, wanted.visibility)?;
-    let bell = app.mailboxes.bell(&mailbox).ok_or_else(Problem::stopping)?;
-    let held = known.room(&app);
+    let arrivals = app.mailboxes.arrivals(&mailbox).ok_or_else(Problem::stopping)?;
+    let held = known.answer_bytes(&app);
     // Bound of a lease: one page, and the messages that it wants.
     let bytes = app.edge.bodies.page(PAGE.min(max.saturating_mul(app.organism.blueprint().limits.xml.message_bytes)));
     let (mut acted, _turn) = loop {
-        let mut rung = std::pin::pin!(bell.notified());
-        rung.as_mut().enable();
+        let mut arrived = std::pin::pin!(arrivals.notified());
+        arrived.as_mut().enable();
         let is_free = app.mailboxes.look(|machine| machine.has_free(&mailbox));
         let turn = if is_free { Some(held.turn(bytes).await?) } else { None };
         let receipts = (0..if is_free { max } else { 0 }).map(|_| draw()).collect();
@@ -58,8 +58,8 @@ pub(super) async fn lease(mailbox_request: MailboxRequest) -> Result<Response, P
             break (acted, turn);
         }
         drop(turn);
-        app.mailboxes.await_news(rung, until).await;
-        if !known.is_known(&app) {
+        app.mailboxes.await_news(arrived, until).await;
+        if !known.is_valid(&app) {
             return Err(Problem::unauthorized());
         }
     };
@@ -133,7 +133,7 @@ async fn handle(
         {
             Ok(mut acted) => {
                 acted.durable().await?;
-                return Ok(view::nothing());
+                return Ok(view::no_content());
             }
             Err(ActError::Ending) => return Err(Problem::stopping()),
             Err(ActError::Refused(refused)) => refused,
@@ -148,7 +148,7 @@ async fn handle(
             let status = mail.ok_or_else(no_message)?.status;
             match Repeated::action(&status, &action) {
                 _ if status.receipt != Some(receipt) => Err(stale()),
-                Repeated::Same => Ok(view::nothing()),
+                Repeated::Same => Ok(view::no_content()),
                 Repeated::Other => Err(over(status.state)),
             }
         }
@@ -160,7 +160,7 @@ async fn unleased(app: &AppState, mailbox: Name, id: MessageId, action: Action) 
     match action {
         Action::Ack | Action::Term { .. } => {
             end_silently(app, mailbox, id).await?;
-            Ok(view::nothing())
+            Ok(view::no_content())
         }
         Action::Hold => {
             let acted = app.mailboxes.act(MailboxInput::Keep { mailbox, id, receipt: draw() });

@@ -26,9 +26,9 @@ const LIMIT: (u64, u64) = (100, 500);
 pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
     let query = mailbox_request.query(&["after", "limit", "wait", "type", "peer", "before"])?;
     let MailboxRequest { app, mailbox, known, reader, .. } = mailbox_request;
-    let held = known.room(&app);
+    let held = known.answer_bytes(&app);
     let before = query.text("before").map(|text| {
-        view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
+        view::date_time(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
     });
     let (mut range, from) = range(&app, mailbox, &query)?;
     range.payload = query.filter::<QName>("type", "the name of a payload, {namespace}local")?;
@@ -41,10 +41,10 @@ pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Pr
         _ => None,
     };
     let until = Instant::now() + query.wait()?;
-    let bell = app.mailboxes.bell(&range.mailbox).ok_or_else(Problem::stopping)?;
+    let arrivals = app.mailboxes.arrivals(&range.mailbox).ok_or_else(Problem::stopping)?;
     let (page, turn) = loop {
-        let mut rung = std::pin::pin!(bell.notified());
-        rung.as_mut().enable();
+        let mut arrived = std::pin::pin!(arrivals.notified());
+        arrived.as_mut().enable();
         // Passes also the messages that come back while the reader waits and would block others: their lease ended, or
         // the pump runs them again.
         if let Some(through) = passed {
@@ -56,7 +56,7 @@ pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Pr
             break (page, Some(turn));
         }
         drop(turn);
-        if !app.mailboxes.await_news(rung, until).await {
+        if !app.mailboxes.await_news(arrived, until).await {
             break (page, None);
         }
     };
@@ -71,7 +71,7 @@ pub(super) async fn dead(mailbox_request: MailboxRequest) -> Result<Response, Pr
     let MailboxRequest { app, mailbox, known, .. } = mailbox_request;
     let (range, from) = range(&app, mailbox, &query)?;
     let range = Range { dead: true, ..range };
-    let held = known.room(&app);
+    let held = known.answer_bytes(&app);
     let _turn = held.turn(range.bytes).await?;
     let page = page(&app, range.clone(), from).await?;
     show(app, range, page, false, held).await
@@ -93,9 +93,10 @@ pub(super) async fn redrive(mailbox_request: MailboxRequest) -> Result<Response,
 }
 
 /// `DELETE /v1/mailboxes/{mailbox}/dead`
-pub(super) async fn bury(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
+pub(super) async fn discard(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
     let id = mailbox_request.query(&["id"])?.text("id").map(message_id).transpose()?;
-    let mut acted = mailbox_request.app.mailboxes.act(MailboxInput::Bury { mailbox: mailbox_request.mailbox, id })?;
+    let mut acted =
+        mailbox_request.app.mailboxes.act(MailboxInput::Discard { mailbox: mailbox_request.mailbox, id })?;
     acted.durable().await?;
     counted("deleted", id, acted.change.count)
 }

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use systole_core::vocab::{MessageId, Name};
 
 use super::AppState;
+use super::authenticate::Authenticated;
 use super::caller::Caller;
-use super::door::Known;
 use super::request::{Query, json, message_id};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
@@ -19,7 +19,7 @@ use crate::gateway::problem::Problem;
 pub(super) struct MailboxRequest {
     pub(super) app: Arc<AppState>,
     pub(super) mailbox: Name,
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<Authenticated>,
     /// True if the caller is the listener itself.
     pub(super) reader: bool,
     /// The message in the path.
@@ -39,7 +39,7 @@ impl FromRequest<Arc<AppState>> for MailboxRequest {
 
     async fn from_request(mut request: Request, app: &Arc<AppState>) -> Result<Self, Problem> {
         let caller: Caller = request.extract_parts_with_state(app).await?;
-        let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
+        let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
         let place = request.extract_parts::<Path<Place>>().await;
         let Path(Place { mailbox, id }) = place.map_err(|error| Problem::bad_request(error.body_text()))?;
         let mailbox = caller.mailbox(app, &mailbox)?;

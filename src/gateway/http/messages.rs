@@ -16,8 +16,8 @@ use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use systole_xml::ladder::{Meta, write_envelope};
 use tokio::time::Instant;
 
+use super::authenticate::Authenticated;
 use super::caller::Caller;
-use super::door::Known;
 use super::request::{Query, body, idempotency_key, json, message_id, no_message};
 use super::view::Reading;
 use super::{AppState, view};
@@ -62,7 +62,7 @@ pub(super) struct Posted {
 pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> Result<Posted, Problem> {
     let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
-    let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
+    let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
     let body = body(app, request).await?;
     let (submission, envelope) = judged(app, from, body.clone(), key).await?;
     if wait.is_zero() {
@@ -71,16 +71,16 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
     }
     let id = submission.id;
     let watch = app.submissions.watch(id);
-    let rung = watch.notify().notified();
+    let arrived = watch.notify().notified();
     let kept = hand_over(app, submission, envelope).await?;
     let until = Instant::now() + wait;
     // A watch sees all answers to a new message; the journal has those to an earlier one.
-    let mut answers = match kept.id == id && app.mailboxes.await_news(rung, until).await {
+    let mut answers = match kept.id == id && app.mailboxes.await_news(arrived, until).await {
         true => watch.answers(),
         // The message is durable: where the journal can't be read any more, only its answer is not shown.
         false => answers_of(app, kept.id, until).await.unwrap_or_default(),
     };
-    if !known.is_known(app) {
+    if !known.is_valid(app) {
         // The message is submitted, and its answer not shown.
         answers.clear();
     }
@@ -132,13 +132,13 @@ async fn hand_over(app: &AppState, submission: SubmissionRecord, envelope: Envel
 pub(super) async fn look(
     State(app): State<Arc<AppState>>,
     Caller(principal): Caller,
-    Extension(known): Extension<Arc<Known>>,
+    Extension(known): Extension<Arc<Authenticated>>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     let skip = Query::of(&request, &["skip"])?.number("skip", 0, (0, u32::MAX.into()))? as usize;
     let id = message_id(&id)?;
-    let (held, most) = (known.room(&app), app.organism.blueprint().limits.xml.message_bytes);
+    let (held, most) = (known.answer_bytes(&app), app.organism.blueprint().limits.xml.message_bytes);
     let _turn = held.turn(most).await?;
     let sees = |owner: &Name| principal.kind == PrincipalKind::Admin || *owner == principal.name;
     if let Some(sent) = app.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {

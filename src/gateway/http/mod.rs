@@ -1,9 +1,8 @@
 //! The HTTP side: routes, and the checks before each of them.
 
-mod about;
+mod authenticate;
 mod bodies;
 mod caller;
-mod door;
 mod failures;
 mod health;
 mod jobs;
@@ -18,10 +17,11 @@ mod presence;
 mod protocol;
 mod rate;
 mod request;
+mod resource_request;
 mod sessions;
-mod strangers;
 mod stream;
 mod tasks;
+mod unauthenticated;
 mod view;
 
 use std::sync::Arc;
@@ -38,20 +38,20 @@ use super::notices::Sessions;
 use super::problem::{PROBLEM, Problem};
 use super::service::MailboxService;
 use super::submissions::Submissions;
-use crate::accept::{Bounds, Room};
+use crate::accept::{Admission, Bounds};
 use crate::runtime::journal::JournalQuery;
 use crate::runtime::{Organism, SendError};
 use crate::settings::GatewaySettings;
+#[cfg(feature = "facade")]
+pub(crate) use authenticate::Authenticated;
 use bodies::Bodies;
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
-#[cfg(feature = "facade")]
-pub(crate) use door::Known;
 use failures::Failures;
 pub(super) use openapi::Description;
 use rate::Rate;
-use strangers::Strangers;
 use systole_core::vocab::{MessageId, Name, ThreadId};
+use unauthenticated::UnauthenticatedTurns;
 #[cfg(feature = "facade")]
 pub(super) use {
     json_document::parse as parse_json,
@@ -68,10 +68,10 @@ pub(crate) type Routes = Router<Arc<AppState>>;
 pub(crate) struct Edge {
     pub(super) rate: Rate,
     /// The connections.
-    pub(super) room: Arc<Room>,
+    pub(super) admission: Arc<Admission>,
     bodies: Arc<Bodies>,
     failures: Failures,
-    strangers: Strangers,
+    unauthenticated: UnauthenticatedTurns,
 }
 
 impl Edge {
@@ -82,10 +82,10 @@ impl Edge {
         let (all, one) = (settings.bodies.max(message_bytes), settings.bodies_per_principal.max(message_bytes));
         Self {
             rate: Rate::new(settings.requests),
-            room: Room::new(Bounds { connections, reserve, per_address, per_principal }),
+            admission: Admission::new(Bounds { connections, reserve, per_address, per_principal }),
             bodies: Bodies::new(all, one),
             failures: Failures::default(),
-            strangers: Strangers::default(),
+            unauthenticated: UnauthenticatedTurns::default(),
         }
     }
 }
@@ -94,7 +94,7 @@ impl Edge {
 pub(crate) struct AppState {
     pub(super) settings: GatewaySettings,
     /// True for a path that answers 404 for an unknown token.
-    pub(super) obituary: fn(&str) -> bool,
+    pub(super) removal_notice: fn(&str) -> bool,
     pub(super) organism: Arc<Organism>,
     pub(super) mailboxes: MailboxService,
     /// Queries of the journal.
@@ -162,7 +162,7 @@ fn routes() -> Vec<Route> {
         ("/v1/mailboxes/{mailbox}/messages/{id}/term", Method::POST, post(lease::term)),
         ("/v1/mailboxes/{mailbox}/stream", Method::GET, get(stream::stream)),
         ("/v1/mailboxes/{mailbox}/dead", Method::GET, get(mailbox::dead)),
-        ("/v1/mailboxes/{mailbox}/dead", Method::DELETE, delete(mailbox::bury)),
+        ("/v1/mailboxes/{mailbox}/dead", Method::DELETE, delete(mailbox::discard)),
         ("/v1/mailboxes/{mailbox}/dead/redrive", Method::POST, post(mailbox::redrive)),
         ("/v1/sessions/{session}", Method::DELETE, delete(sessions::end)),
         ("/v1/sessions/{session}/call", Method::POST, post(sessions::call)),
@@ -181,7 +181,7 @@ fn routes() -> Vec<Route> {
     routes
 }
 
-/// All calls, behind the door that judges heads and knows principals.
+/// All calls, behind the checks of heads and tokens.
 pub(super) fn router(app: Arc<AppState>, more: Routes) -> Router {
     let router = routes().into_iter().fold(Router::new(), |router, (path, _, method)| router.route(path, method));
     let nowhere = || async { Problem::not_found("there is no such path: see /openapi.json") };
@@ -190,7 +190,7 @@ pub(super) fn router(app: Arc<AppState>, more: Routes) -> Router {
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not that way", detail)
     };
     let router = router.merge(more).fallback(any(nowhere)).method_not_allowed_fallback(not_so);
-    router.layer(map_response(one_shape)).layer(from_fn_with_state(app.clone(), door::enter)).with_state(app)
+    router.layer(map_response(one_shape)).layer(from_fn_with_state(app.clone(), authenticate::enter)).with_state(app)
 }
 
 /// Gives refusals of the framework the shape of any other problem.

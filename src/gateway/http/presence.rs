@@ -24,7 +24,7 @@ pub(super) async fn heartbeat(
     request: Request,
 ) -> Result<Response, Problem> {
     let name = caller.mailbox(&app, &name)?;
-    nothing(&app, request).await?;
+    require_empty(&app, request).await?;
     Ok(state(&app, &name))
 }
 
@@ -53,7 +53,7 @@ async fn set(app: &AppState, caller: &Caller, name: &str, request: Request, paus
         return Err(Problem::forbidden("only an admin pauses and resumes agents"));
     }
     let name = caller.mailbox(app, name)?;
-    nothing(app, request).await?;
+    require_empty(app, request).await?;
     let of = name.clone();
     let input = if paused { MailboxInput::Pause { name: of } } else { MailboxInput::Resume { name: of } };
     app.mailboxes.act(input)?.durable().await?;
@@ -61,7 +61,7 @@ async fn set(app: &AppState, caller: &Caller, name: &str, request: Request, paus
 }
 
 /// Checks that a request has neither query nor body.
-async fn nothing(app: &AppState, request: Request) -> Result<(), Problem> {
+async fn require_empty(app: &AppState, request: Request) -> Result<(), Problem> {
     Query::of(&request, &[])?;
     let body: Map<String, Value> = json(app, request).await?;
     match body.keys().next() {

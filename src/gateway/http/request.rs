@@ -13,7 +13,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use systole_core::vocab::MessageId;
 
-use super::door::{Known, LONG};
+use super::authenticate::{Authenticated, LONG};
 use super::{AppState, json_document};
 use crate::gateway::problem::Problem;
 
@@ -198,7 +198,7 @@ fn parsed<T: DeserializeOwned>(bytes: Bytes) -> Result<T, Problem> {
 
 /// Reads a body of a known caller and of the right media type, within its bounds and its time.
 async fn read(app: &AppState, request: Request, limit: usize, media: Media) -> Result<Bytes, Problem> {
-    let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
+    let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
     if request.body().is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -227,7 +227,7 @@ async fn read(app: &AppState, request: Request, limit: usize, media: Media) -> R
         let detail = format!("the body took longer than {} s", time.as_secs_f64());
         Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "slow_body", "The body is too slow", detail))
     })?;
-    if app.mailboxes.now().since(began) >= LONG && !known.is_known(app) {
+    if app.mailboxes.now().since(began) >= LONG && !known.is_valid(app) {
         return Err(Problem::unauthorized());
     }
     Ok(all)

@@ -6,18 +6,18 @@ use serde::Deserialize;
 use serde_json::json;
 use systole_core::vocab::Name;
 
-use super::about::About;
 use super::caller::Caller;
 use super::messages::{self, Posted};
 use super::request::json;
+use super::resource_request::ResourceRequest;
 use super::{AppState, view};
-use crate::gateway::notices::{self, Block, NoticeToken, QueueRead, SESSIONS, SessionId, Told};
+use crate::gateway::notices::{self, Block, NoticeBatch, NoticeToken, QueueRead, SESSIONS, SessionId};
 use crate::gateway::problem::Problem;
 use crate::runtime::journal::SentAnswer;
 
 /// `POST /v1/sessions/{session}/call`
-pub(super) async fn call(about: About) -> Result<Response, Problem> {
-    let About { app, caller: Caller(principal), name, request } = about;
+pub(super) async fn call(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller: Caller(principal), name, request } = resource;
     let name = read_name(&name)?;
     messages::may_send(&app, &principal)?;
     let clock = app.mailboxes.clock().ok_or_else(Problem::stopping)?;
@@ -37,10 +37,10 @@ pub(super) async fn call(about: About) -> Result<Response, Problem> {
 }
 
 /// `POST /v1/sessions/{session}/heartbeat`
-pub(super) async fn heartbeat(about: About) -> Result<Response, Problem> {
-    let About { app, caller: Caller(principal), name, .. } = about.plain()?;
-    hear(&app, &principal.name, &name)?;
-    Ok(view::nothing())
+pub(super) async fn heartbeat(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller: Caller(principal), name, .. } = resource.plain()?;
+    touch(&app, &principal.name, &name)?;
+    Ok(view::no_content())
 }
 
 #[derive(Deserialize)]
@@ -51,9 +51,9 @@ struct Said {
 }
 
 /// `POST /v1/sessions/{session}/confirm`
-pub(super) async fn confirm(about: About) -> Result<Response, Problem> {
-    let About { app, caller: Caller(principal), name, request } = about.plain()?;
-    let session = hear(&app, &principal.name, &name)?;
+pub(super) async fn confirm(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller: Caller(principal), name, request } = resource.plain()?;
+    let session = touch(&app, &principal.name, &name)?;
     let text = match json(&app, request).await? {
         Said { text: Some(text), token: None } | Said { text: None, token: Some(text) } => text,
         Said { .. } => return Err(Problem::bad_request("the body: either 'token', or 'text' with tokens in it")),
@@ -70,26 +70,27 @@ pub(super) async fn confirm(about: About) -> Result<Response, Problem> {
 }
 
 /// `GET /v1/sessions/{session}/notices`
-pub(super) async fn list(about: About) -> Result<Response, Problem> {
-    let About { app, caller: Caller(principal), name, .. } = about.plain()?;
-    hear(&app, &principal.name, &name)?;
-    let (told, lapses) = app.sessions.unconfirmed(&principal.name, &name).ok_or_else(no_session)?;
-    let one = |told: &Told| json!({ "token": told.token.to_string(), "at": told.at.to_string(), "ids": told.ids });
-    let told: Vec<_> = told.iter().map(one).collect();
-    Ok(view::document(StatusCode::OK, &json!({ "notices": told, "lapses": lapses.to_string() })))
+pub(super) async fn list(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller: Caller(principal), name, .. } = resource.plain()?;
+    touch(&app, &principal.name, &name)?;
+    let (batches, lapses) = app.sessions.unconfirmed(&principal.name, &name).ok_or_else(no_session)?;
+    let one =
+        |batch: &NoticeBatch| json!({ "token": batch.token.to_string(), "at": batch.at.to_string(), "ids": batch.ids });
+    let notices: Vec<_> = batches.iter().map(one).collect();
+    Ok(view::document(StatusCode::OK, &json!({ "notices": notices, "lapses": lapses.to_string() })))
 }
 
 /// `DELETE /v1/sessions/{session}`
-pub(super) async fn end(about: About) -> Result<Response, Problem> {
-    let About { app, caller: Caller(principal), name, .. } = about.plain()?;
+pub(super) async fn end(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller: Caller(principal), name, .. } = resource.plain()?;
     let name = read_name(&name)?;
-    if app.sessions.end(&principal.name, &name).await { Ok(view::nothing()) } else { Err(no_session()) }
+    if app.sessions.end(&principal.name, &name).await { Ok(view::no_content()) } else { Err(no_session()) }
 }
 
 /// Notes a sign of life of a session, as each of its requests does.
-fn hear(app: &AppState, principal: &Name, name: &str) -> Result<SessionId, Problem> {
+fn touch(app: &AppState, principal: &Name, name: &str) -> Result<SessionId, Problem> {
     let name = read_name(name)?;
-    app.sessions.hear(principal, &name, app.mailboxes.now()).ok_or_else(no_session)
+    app.sessions.touch(principal, &name, app.mailboxes.now()).ok_or_else(no_session)
 }
 
 fn read_name(text: &str) -> Result<String, Problem> {

@@ -13,12 +13,12 @@ use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
 use tokio::time::Instant;
 
-use super::door::Known;
+use super::authenticate::Authenticated;
 use super::mailbox_request::MailboxRequest;
 use super::request::Query;
 use super::view::Reading;
 use super::{AppState, mailbox, view};
-use crate::accept::Visit;
+use crate::accept::RequestPermit;
 use crate::gateway::problem::Problem;
 use crate::runtime::journal::{Page, QueryError, Range, StoredMail};
 
@@ -47,8 +47,9 @@ pub(super) async fn stream(
         Some(id) => Query::only("after", id),
         None => query,
     };
-    let visit = mailbox_request.request.extensions().get::<Visit>().cloned();
-    let known = mailbox_request.request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
+    let permit = mailbox_request.request.extensions().get::<RequestPermit>().cloned();
+    let known =
+        mailbox_request.request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::unauthorized)?;
     let MailboxRequest { app, mailbox, .. } = mailbox_request;
     let (range, from) = mailbox::range(&app, mailbox, &query)?;
     // A lost place is refused before the stream begins.
@@ -58,7 +59,7 @@ pub(super) async fn stream(
         let upgrade = upgrade.max_message_size(HEARD).max_frame_size(HEARD);
         return Ok(upgrade.on_upgrade(async move |socket| {
             feed(app, known, range, Reader::Socket(Box::new(socket))).await;
-            drop(visit);
+            drop(permit);
         }));
     }
     let (sender, body) = Channel::<Bytes, Infallible>::new(AHEAD);
@@ -71,16 +72,16 @@ pub(super) async fn stream(
 /// Sends the messages that are there and that come, until the reader leaves, its token is revoked or the organism
 /// stops. What a reader leaves unread counts as bodies of its principal: a stream that would have too much ends, and
 /// the next request goes on at its place.
-async fn feed(app: Arc<AppState>, known: Arc<Known>, mut range: Range, mut to: Reader) {
-    let Some(bell) = app.mailboxes.bell(&range.mailbox) else { return };
+async fn feed(app: Arc<AppState>, known: Arc<Authenticated>, mut range: Range, mut to: Reader) {
+    let Some(arrivals) = app.mailboxes.arrivals(&range.mailbox) else { return };
     range.bytes = app.edge.bodies.page(PAGE);
     while !app.mailboxes.is_stopping() {
-        let mut rung = std::pin::pin!(bell.notified());
-        rung.as_mut().enable();
-        let held = known.room(&app);
+        let mut arrived = std::pin::pin!(arrivals.notified());
+        arrived.as_mut().enable();
+        let held = known.answer_bytes(&app);
         let Ok(turn) = held.turn(range.bytes).await else { return };
         let Ok(page) = app.query.page(range.clone()).await else { return };
-        if !known.is_known(&app) || held.more(page.bytes()).is_err() {
+        if !known.is_valid(&app) || held.more(page.bytes()).is_err() {
             return;
         }
         drop(turn);
@@ -95,7 +96,7 @@ async fn feed(app: Arc<AppState>, known: Arc<Known>, mut range: Range, mut to: R
             continue;
         }
         let goes_on = tokio::select! {
-            rang = app.mailboxes.await_news(rung, Instant::now() + ALIVE) => match rang {
+            rang = app.mailboxes.await_news(arrived, Instant::now() + ALIVE) => match rang {
                 true => Some(()),
                 false => to.say_alive().await,
             },

@@ -15,15 +15,15 @@ use systole_core::inbox::{ArtifactPart, InboxChange, InboxError, InboxPrincipal,
 use systole_core::vocab::{TaskId, Time};
 use systole_xml::schema::Payload;
 
-use super::about::About;
 use super::request::large_json;
+use super::resource_request::ResourceRequest;
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::runtime::inbox::BoardError;
 
 /// `GET /v1/tasks/{id}`
-pub(super) async fn look(about: About) -> Result<Response, Problem> {
-    let About { app, caller, name: id, .. } = about.plain()?;
+pub(super) async fn look(resource: ResourceRequest) -> Result<Response, Problem> {
+    let ResourceRequest { app, caller, name: id, .. } = resource.plain()?;
     let id = task_id(&id)?;
     let seen = app.organism.tasks().task(id, |inbox, task| caller.sees(inbox, task).then(|| view::task(task)));
     let task = match seen.await {
@@ -114,8 +114,8 @@ fn artifact(on: On<'_>, said: Artifact) -> Done {
 }
 
 fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> Done) -> MethodRouter<Arc<AppState>> {
-    post(async move |about: About| {
-        let About { app, caller, name: id, request } = about.plain()?;
+    post(async move |resource: ResourceRequest| {
+        let ResourceRequest { app, caller, name: id, request } = resource.plain()?;
         caller.may::<P>(&app)?;
         let id = task_id(&id)?;
         let said: T = large_json(&app, request).await?;

@@ -40,7 +40,7 @@ pub(super) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Body
     response
 }
 
-pub(super) fn nothing() -> Response {
+pub(super) fn no_content() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
@@ -180,6 +180,6 @@ pub(super) fn hex(bytes: [u8; 16]) -> String {
     uuid::Uuid::from_bytes(bytes).simple().to_string()
 }
 
-pub(super) fn moment(text: &str) -> Option<Time> {
+pub(super) fn date_time(text: &str) -> Option<Time> {
     text.parse().ok()
 }

@@ -13,7 +13,7 @@ const TIME: Duration = Duration::from_secs(5);
 
 /// Reason why a delegate gave no answer.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::gateway) enum Trouble {
+pub(in crate::gateway) enum DelegateFailure {
     /// The delegate returned an error.
     #[error("{0}")]
     Refused(DelegateError),
@@ -26,11 +26,13 @@ pub(in crate::gateway) enum Trouble {
 }
 
 /// Calls a delegate and awaits its answer, at most for [`TIME`].
-pub(super) async fn ask<'a, T>(begin: impl FnOnce() -> BoxFuture<'a, Result<T, DelegateError>>) -> Result<T, Trouble> {
-    let future = catch_panic(begin).map_err(|_| Trouble::Panicked)?;
+pub(super) async fn ask<'a, T>(
+    begin: impl FnOnce() -> BoxFuture<'a, Result<T, DelegateError>>,
+) -> Result<T, DelegateFailure> {
+    let future = catch_panic(begin).map_err(|_| DelegateFailure::Panicked)?;
     match tokio::time::timeout(TIME, Contained(Some(future))).await {
-        Ok(answer) => answer?.map_err(Trouble::Refused),
-        Err(_) => Err(Trouble::Late),
+        Ok(answer) => answer?.map_err(DelegateFailure::Refused),
+        Err(_) => Err(DelegateFailure::Late),
     }
 }
 
@@ -38,14 +40,14 @@ pub(super) async fn ask<'a, T>(begin: impl FnOnce() -> BoxFuture<'a, Result<T, D
 struct Contained<'a, T>(Option<BoxFuture<'a, T>>);
 
 impl<T> Future for Contained<'_, T> {
-    type Output = Result<T, Trouble>;
+    type Output = Result<T, DelegateFailure>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(future) = &mut self.0 else { return Poll::Ready(Err(Trouble::Panicked)) };
+        let Some(future) = &mut self.0 else { return Poll::Ready(Err(DelegateFailure::Panicked)) };
         match catch_panic(|| future.as_mut().poll(context)) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(answer)) => Poll::Ready(Ok(answer)),
-            Err(_) => Poll::Ready(Err(Trouble::Panicked)),
+            Err(_) => Poll::Ready(Err(DelegateFailure::Panicked)),
         }
     }
 }
@@ -74,15 +76,15 @@ mod tests {
         let refused = ask::<()>(|| Box::pin(async { Err("no".into()) })).await;
         assert_eq!(refused.unwrap_err().to_string(), "no");
         let early = ask::<()>(|| std::panic::resume_unwind(Box::new("at once"))).await;
-        assert!(matches!(early, Err(Trouble::Panicked)), "{early:?}");
+        assert!(matches!(early, Err(DelegateFailure::Panicked)), "{early:?}");
         let panicked = ask::<()>(|| Box::pin(async { std::panic::resume_unwind(Box::new("later")) })).await;
-        assert!(matches!(panicked, Err(Trouble::Panicked)), "{panicked:?}");
+        assert!(matches!(panicked, Err(DelegateFailure::Panicked)), "{panicked:?}");
         let late = ask::<()>(|| {
             Box::pin(async {
                 let _bomb = Bomb;
                 std::future::pending().await
             })
         });
-        assert!(matches!(late.await, Err(Trouble::Late)));
+        assert!(matches!(late.await, Err(DelegateFailure::Late)));
     }
 }

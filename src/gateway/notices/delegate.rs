@@ -83,12 +83,12 @@ pub struct Call {
     /// The body of the call: an envelope as the client wrote it, dirty or not.
     pub arguments: Bytes,
     /// Limits of the notices on the response.
-    pub room: Room,
+    pub limits: NoticeLimits,
 }
 
 /// Limits of the notices on one response; the rest rides on the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct NoticeLimits {
     /// The most rows.
     pub rows: usize,
     /// The most bytes of text, of all rows together; a single row may have more.

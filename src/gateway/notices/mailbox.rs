@@ -38,8 +38,8 @@ impl MailboxDelegate {
             return Ok(None);
         }
         let token = NoticeToken::draw();
-        let (session, bytes) = (*call.session.as_bytes(), call.room.bytes as u64);
-        let (mailbox, rows) = (mailbox.clone(), call.room.rows);
+        let (session, bytes) = (*call.session.as_bytes(), call.limits.bytes as u64);
+        let (mailbox, rows) = (mailbox.clone(), call.limits.rows);
         let input = MailboxInput::Reserve { mailbox, session, token: *token.as_bytes(), rows, bytes };
         let mut unread = Unread { delegate: self, session: call.session, token: Some(token) };
         let mut reserved = self.mailboxes.act(input).map_err(refused)?;

@@ -19,12 +19,12 @@ mod session;
 mod sessions;
 mod splice;
 
-pub(super) use ask::Trouble;
+pub(super) use ask::DelegateFailure;
 pub use delegate::{
-    Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId,
+    Block, BoxFuture, Call, DelegateError, NoticeLimits, NoticeToken, QueueDelegate, QueueRead, Row, SessionId,
 };
 pub(super) use mailbox::MailboxDelegate;
 pub(super) use scan::tokens;
-pub(super) use session::{SESSIONS, Told, name};
+pub(super) use session::{NoticeBatch, SESSIONS, name};
 pub(super) use sessions::Sessions;
 pub(super) use splice::splice;

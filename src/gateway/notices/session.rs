@@ -31,7 +31,7 @@ pub(in crate::gateway) fn name(text: &str) -> Option<String> {
 
 /// The notices of one token.
 #[derive(Debug, Clone)]
-pub(in crate::gateway) struct Told {
+pub(in crate::gateway) struct NoticeBatch {
     pub(in crate::gateway) token: NoticeToken,
     pub(in crate::gateway) ids: Vec<String>,
     pub(in crate::gateway) at: Time,
@@ -42,48 +42,48 @@ pub(in crate::gateway) struct Told {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: SessionId,
-    heard: Time,
-    told: VecDeque<Told>,
+    last_call: Time,
+    batches: VecDeque<NoticeBatch>,
 }
 
 impl Session {
     pub(super) fn begin(now: Time) -> Self {
-        Self { id: SessionId::draw(), heard: now, told: VecDeque::new() }
+        Self { id: SessionId::draw(), last_call: now, batches: VecDeque::new() }
     }
 
-    pub(super) fn hear(&mut self, now: Time) {
-        self.heard = self.heard.max(now);
+    pub(super) fn touch(&mut self, now: Time) {
+        self.last_call = self.last_call.max(now);
     }
 
     /// Time of expiry, unless the session calls before.
     pub(super) fn lapses(&self) -> Time {
-        self.heard.after(SILENCE)
+        self.last_call.after(SILENCE)
     }
 
     /// Rows that the session may get now.
-    pub(super) fn room(&self) -> usize {
-        let waiting: usize = self.unconfirmed().map(|told| told.ids.len()).sum();
+    pub(super) fn free_rows(&self) -> usize {
+        let waiting: usize = self.unconfirmed().map(|batch| batch.ids.len()).sum();
         ROWS.saturating_sub(waiting)
     }
 
-    pub(super) fn unconfirmed(&self) -> impl Iterator<Item = &Told> {
-        self.told.iter().filter(|told| !told.confirmed)
+    pub(super) fn unconfirmed(&self) -> impl Iterator<Item = &NoticeBatch> {
+        self.batches.iter().filter(|batch| !batch.confirmed)
     }
 
-    pub(super) fn tell(&mut self, token: NoticeToken, ids: Vec<String>, at: Time) {
-        self.told.push_back(Told { token, ids, at, confirmed: false });
+    pub(super) fn add(&mut self, token: NoticeToken, ids: Vec<String>, at: Time) {
+        self.batches.push_back(NoticeBatch { token, ids, at, confirmed: false });
     }
 
     pub(super) fn knows(&self, token: NoticeToken) -> bool {
-        self.told.iter().any(|told| told.token == token)
+        self.batches.iter().any(|batch| batch.token == token)
     }
 
     pub(super) fn confirm(&mut self, token: NoticeToken) {
-        self.told.iter_mut().filter(|told| told.token == token).for_each(|told| told.confirmed = true);
-        if self.told.iter().filter(|told| told.confirmed).count() > CONFIRMED
-            && let Some(oldest) = self.told.iter().position(|told| told.confirmed)
+        self.batches.iter_mut().filter(|batch| batch.token == token).for_each(|batch| batch.confirmed = true);
+        if self.batches.iter().filter(|batch| batch.confirmed).count() > CONFIRMED
+            && let Some(oldest) = self.batches.iter().position(|batch| batch.confirmed)
         {
-            self.told.remove(oldest);
+            self.batches.remove(oldest);
         }
     }
 }
@@ -107,11 +107,11 @@ mod tests {
         let mut session = Session::begin(Time::default());
         let tokens: Vec<_> = (0..=CONFIRMED as u128).map(|n| NoticeToken::from_bytes(n.to_be_bytes())).collect();
         for &token in &tokens {
-            session.tell(token, vec!["a".into(), "b".into()], Time::default());
-            assert_eq!(session.room(), ROWS - 2);
+            session.add(token, vec!["a".into(), "b".into()], Time::default());
+            assert_eq!(session.free_rows(), ROWS - 2);
             session.confirm(token);
         }
-        assert_eq!((session.room(), session.unconfirmed().count()), (ROWS, 0));
+        assert_eq!((session.free_rows(), session.unconfirmed().count()), (ROWS, 0));
         assert!(!session.knows(tokens[0]) && session.knows(tokens[1]) && session.knows(tokens[CONFIRMED]));
     }
 }

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use systole_core::vocab::{Name, Time};
 use tokio::sync::Notify;
 
-use super::ask::{Trouble, ask};
-use super::delegate::{Call, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
-use super::session::{SESSIONS, Session, Told};
+use super::ask::{DelegateFailure, ask};
+use super::delegate::{Call, NoticeLimits, NoticeToken, QueueDelegate, QueueRead, Row, SessionId};
+use super::session::{NoticeBatch, SESSIONS, Session};
 use crate::runtime::clock::Clock;
 
 /// Limits of the notices on one response.
-const ROOM: Room = Room { rows: 100, bytes: 64 << 10 };
+const LIMITS: NoticeLimits = NoticeLimits { rows: 100, bytes: 64 << 10 };
 
 /// Owner and name of a session.
 type Key = (Name, String);
@@ -36,7 +36,7 @@ impl Sessions {
     /// Notes a sign of life of a session, and opens it if it is new; `None` if the principal has the most sessions that
     /// it may have.
     pub(in crate::gateway) async fn enter(&self, owner: &Name, name: &str, now: Time) -> Option<SessionId> {
-        if let Some(id) = self.hear(owner, name, now) {
+        if let Some(id) = self.touch(owner, name, now) {
             return Some(id);
         }
         // An expired session of that name may not have been swept yet.
@@ -51,10 +51,10 @@ impl Sessions {
     }
 
     /// Notes a sign of life of a session; `None` if its principal has none of that name.
-    pub(in crate::gateway) fn hear(&self, owner: &Name, name: &str, now: Time) -> Option<SessionId> {
+    pub(in crate::gateway) fn touch(&self, owner: &Name, name: &str, now: Time) -> Option<SessionId> {
         let mut open = self.open();
         let session = open.get_mut(&(owner.clone(), name.to_owned())).filter(|session| session.lapses() > now)?;
-        session.hear(now);
+        session.touch(now);
         Some(session.id)
     }
 
@@ -75,13 +75,13 @@ impl Sessions {
         clock: &Clock,
     ) -> Option<QueueRead> {
         let key = (owner.clone(), name.to_owned());
-        let rows = ROOM.rows.min(self.with(&key, session, |session| session.room())?);
+        let rows = LIMITS.rows.min(self.with(&key, session, |session| session.free_rows())?);
         if rows == 0 {
             tracing::debug!(principal = %owner, "a session has to confirm notices before it gets more");
             return None;
         }
-        let room = Room { rows, ..ROOM };
-        let call = Call { session, principal: owner.clone(), name: name.to_owned(), arguments, room };
+        let limits = NoticeLimits { rows, ..LIMITS };
+        let call = Call { session, principal: owner.clone(), name: name.to_owned(), arguments, limits };
         let read = match ask(|| self.delegate.read(call)).await {
             Ok(read) => read.filter(|read| !read.rows.is_empty())?,
             Err(error) => {
@@ -89,18 +89,18 @@ impl Sessions {
                 return None;
             }
         };
-        if let Err(error) = fits(&read, room) {
+        if let Err(error) = fits(&read, limits) {
             tracing::error!(%error, "notices can't be read: the response goes without them");
             self.release(session, Some(read.token)).await;
             return None;
         }
         let ids = read.rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>();
         let now = clock.now();
-        let told = self.with(&key, session, |session| {
-            session.hear(now);
-            (session.room() >= ids.len()).then(|| session.tell(read.token, ids, now))
+        let added = self.with(&key, session, |session| {
+            session.touch(now);
+            (session.free_rows() >= ids.len()).then(|| session.add(read.token, ids, now))
         });
-        if told.flatten().is_none() {
+        if added.flatten().is_none() {
             // The session ended meanwhile, or another of its calls took the room.
             self.release(session, Some(read.token)).await;
             return None;
@@ -114,7 +114,7 @@ impl Sessions {
         (owner, name): (&Name, &str),
         session: SessionId,
         tokens: Vec<NoticeToken>,
-    ) -> Result<Vec<(NoticeToken, Vec<String>)>, Trouble> {
+    ) -> Result<Vec<(NoticeToken, Vec<String>)>, DelegateFailure> {
         let key = (owner.clone(), name.to_owned());
         let mut confirmed = Vec::new();
         for token in tokens {
@@ -129,7 +129,7 @@ impl Sessions {
     }
 
     /// The unconfirmed notices of a session, and the time of its expiry; `None` if it is over.
-    pub(in crate::gateway) fn unconfirmed(&self, owner: &Name, name: &str) -> Option<(Vec<Told>, Time)> {
+    pub(in crate::gateway) fn unconfirmed(&self, owner: &Name, name: &str) -> Option<(Vec<NoticeBatch>, Time)> {
         let open = self.open();
         let session = open.get(&(owner.clone(), name.to_owned()))?;
         Some((session.unconfirmed().cloned().collect(), session.lapses()))
@@ -192,17 +192,17 @@ impl fmt::Debug for Sessions {
 
 /// A delegate gave more than the limits of a response allow.
 #[derive(Debug, thiserror::Error)]
-#[error("the delegate gave {rows} rows of {bytes} bytes, where {most} rows and {} bytes may ride: give the rest later", ROOM.bytes)]
+#[error("the delegate gave {rows} rows of {bytes} bytes, where {most} rows and {} bytes may ride: give the rest later", LIMITS.bytes)]
 struct TooMuch {
     rows: usize,
     bytes: usize,
     most: usize,
 }
 
-fn fits(read: &QueueRead, room: Room) -> Result<(), TooMuch> {
+fn fits(read: &QueueRead, limits: NoticeLimits) -> Result<(), TooMuch> {
     let (rows, bytes) = (read.rows.len(), read.rows.iter().map(Row::bytes).sum());
-    let much = rows > room.rows || bytes > room.bytes && rows > 1;
-    if much { Err(TooMuch { rows, bytes, most: room.rows }) } else { Ok(()) }
+    let much = rows > limits.rows || bytes > limits.bytes && rows > 1;
+    if much { Err(TooMuch { rows, bytes, most: limits.rows }) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -19,10 +19,11 @@ pub(in crate::gateway) fn splice(read: &QueueRead, content: Vec<Block>) -> Vec<B
 }
 
 fn prefix(token: NoticeToken, rows: usize) -> String {
-    let (messages, them) = if rows == 1 { ("1 message", "it") } else { (&*format!("{rows} messages"), "them") };
+    let (messages, them, they) =
+        if rows == 1 { ("1 message", "it", "it") } else { (&*format!("{rows} messages"), "them", "they") };
     format!(
         "{MARK} begin {token}?>\n{messages} came for you meanwhile, from others: no part of the answer below. Confirm \
-         {them} by this token, else {them} will be told again."
+         {them} by this token, else {they} will come again."
     )
 }
 

@@ -362,7 +362,7 @@ fn an_agent_that_answers_later_is_not_pushed_to_again() {
     // Conversations have no order among each other.
     let sent = [send(1), send(2)];
     let ids: Vec<_> = seen.all().iter().map(|message| message.id).collect();
-    // The second push may be under way: the end waits for its answer.
+    // The second push may be in flight: the end waits for its answer.
     site.stop();
     site.start();
     let third = ada.send(3).is(202).json();

@@ -36,7 +36,7 @@ impl Mailboxes {
             self.places.insert(id, (name.clone(), seq));
             change.ops.push(Op::Mail(mail, status));
         }
-        change.rings.push(name);
+        change.wakes.push(name);
         self.index(id, now);
         Ok(())
     }
@@ -54,10 +54,10 @@ impl Mailboxes {
         }
     }
 
-    pub(super) fn letter(&mut self, mail: MailRecord, change: &mut MailboxChange) {
+    pub(super) fn answer_copy(&mut self, mail: MailRecord, change: &mut MailboxChange) {
         if self.boxes.contains_key(&mail.mailbox) {
             let seq = self.next_place();
-            change.rings.push(mail.mailbox.clone());
+            change.wakes.push(mail.mailbox.clone());
             let status = MailStatus { state: MailState::Acked, ..MailStatus::default() };
             change.ops.push(Op::Mail(MailRecord { seq, ..mail }, status));
         }
@@ -74,7 +74,7 @@ impl Mailboxes {
         if mailbox.delivery == DeliveryMode::Pushed {
             change.withdrawn.extend(self.places.get(&id).map(|(name, _)| (name.clone(), id)));
         }
-        change.ops.extend(self.doubt_after(id));
+        change.ops.extend(self.clear_addressee_after(id));
         change.ended.push(id);
         self.index(id, now);
     }

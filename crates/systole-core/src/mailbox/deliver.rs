@@ -24,7 +24,7 @@ impl Mailboxes {
                 let _ = self.settle(id, Settlement::Fail(too_often(most)), now, change);
             } else {
                 self.index(id, now);
-                change.rings.extend(self.places.get(&id).map(|(name, _)| name.clone()));
+                change.wakes.extend(self.places.get(&id).map(|(name, _)| name.clone()));
             }
         }
     }
@@ -93,7 +93,7 @@ impl Mailboxes {
                 entry.status.due = due;
                 entry.status.receipt = None;
                 entry.status.error = error.or(entry.status.error.take());
-                change.rings.push(of.0.clone());
+                change.wakes.push(of.0.clone());
             }
             // A hold has no end: extending it changes nothing.
             Action::Extend { .. } | Action::Hold if entry.status.due == Time::MAX => {
@@ -184,7 +184,7 @@ impl Mailboxes {
                 entry.reserved = None;
             }
             self.index(id, now);
-            change.rings.extend(self.places.get(&id).map(|(name, _)| name.clone()));
+            change.wakes.extend(self.places.get(&id).map(|(name, _)| name.clone()));
         }
     }
 

@@ -101,7 +101,7 @@ impl Mailboxes {
             mailbox.bytes -= mailbox.entries.get(&seq).map_or(0, |entry| entry.bytes);
         }
         let mut ops: Vec<Op> = mailbox.write(seq).into_iter().collect();
-        ops.extend(self.doubt_after(id));
+        ops.extend(self.clear_addressee_after(id));
         if awaited {
             change.ends.push(End { id, settlement, ops });
         } else {
@@ -185,12 +185,12 @@ impl Mailboxes {
             self.index(id, now);
         }
         if change.count > 0 {
-            change.rings.push(name.clone());
+            change.wakes.push(name.clone());
         }
         Ok(())
     }
 
-    pub(super) fn bury(
+    pub(super) fn discard(
         &mut self,
         name: &Name,
         one: Option<MessageId>,

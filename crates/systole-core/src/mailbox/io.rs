@@ -26,7 +26,7 @@ pub enum MailboxInput {
     /// again after a restart: then it is known.
     Arrived(MailRecord),
     /// An answer to a client is put into a mailbox, to be read there. It has ended from the start.
-    Letter(MailRecord),
+    AnswerCopy(MailRecord),
     /// The pump waits for a message no more.
     Abandoned {
         /// The message.
@@ -104,7 +104,7 @@ pub enum MailboxInput {
         id: Option<MessageId>,
     },
     /// Dead letters of a mailbox are deleted.
-    Bury {
+    Discard {
         /// The mailbox.
         mailbox: Name,
         /// A dead letter; all of them if it is absent.
@@ -239,7 +239,7 @@ pub struct MailboxChange {
     /// Messages that ended, by operations in `ops`: [`MailboxInput::Durable`] follows when those are.
     pub ended: Vec<MessageId>,
     /// Mailboxes that have something new to read or to deliver.
-    pub rings: Vec<Name>,
+    pub wakes: Vec<Name>,
     /// Messages that a lease or a reservation took.
     pub given: Vec<Given>,
     /// Messages that a session confirmed, and whether that ended them.

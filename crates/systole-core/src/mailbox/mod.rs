@@ -12,7 +12,7 @@
 //! ---------> free <----------------------- + ack, confirm, pass -> acked   (deliveries used up) -> dead
 //!            |  push: attempt, back-off    | term -> terminated
 //!            |                             | fail -> dead ---- redrive ----> free (redriven: no caller)
-//!            +-- abandoned by the pump --> gone          \--- bury ------> deleted
+//!            +-- abandoned by the pump --> gone          \--- discard ---> deleted
 //! ```
 //!
 //! Invariants:
@@ -122,8 +122,8 @@ impl Mailboxes {
         let done = match input {
             MailboxInput::Tick => Ok(()),
             MailboxInput::Arrived(mail) => self.arrived(mail, now, &mut change),
-            MailboxInput::Letter(mail) => {
-                self.letter(mail, &mut change);
+            MailboxInput::AnswerCopy(mail) => {
+                self.answer_copy(mail, &mut change);
                 Ok(())
             }
             MailboxInput::Abandoned { id } => {
@@ -146,7 +146,7 @@ impl Mailboxes {
             }
             MailboxInput::Keep { mailbox, id, receipt } => self.keep(&mailbox, id, receipt, now, &mut change),
             MailboxInput::Redrive { mailbox, id } => self.redrive(&mailbox, id, now, &mut change),
-            MailboxInput::Bury { mailbox, id } => self.bury(&mailbox, id, &mut change),
+            MailboxInput::Discard { mailbox, id } => self.discard(&mailbox, id, &mut change),
             MailboxInput::Reserve { mailbox, session, token, rows, bytes } => {
                 self.reserve(&mailbox, Reservation { session, token }, (rows, bytes), now, &mut change)
             }

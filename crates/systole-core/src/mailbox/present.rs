@@ -53,7 +53,7 @@ impl Mailboxes {
                 change.ops.extend(mailbox.write(seq));
             }
         }
-        change.rings.push(name.clone());
+        change.wakes.push(name.clone());
         change.ops.push(self.agent(name)?);
         Ok(())
     }
@@ -89,7 +89,7 @@ impl Mailboxes {
         }
         let another = |(at, entry): (&Number, &Entry)| *at != seq && entry.is_open() && entry.status.deliveries > 0;
         if fixed.is_some() && mailbox.entries.iter().any(another) {
-            change.ops.extend(mailbox.doubt(name));
+            change.ops.extend(mailbox.clear_addressee(name));
             return Ok(());
         }
         let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| entry.is_open()) else { return Ok(()) };
@@ -107,12 +107,12 @@ impl Mailboxes {
     }
 
     /// Fixes that answers without an addressee are for none, where an end of a message lets a late one be for two.
-    pub(super) fn doubt_after(&mut self, id: MessageId) -> Option<Op> {
+    pub(super) fn clear_addressee_after(&mut self, id: MessageId) -> Option<Op> {
         let (name, seq) = self.places.get(&id)?.clone();
         let mailbox = self.boxes.get_mut(&name)?;
         let MailStatus { state, deliveries, .. } = mailbox.entries.get(&seq)?.status;
         let shown_once = if state == MailState::Replied { 1 } else { 0 };
-        if deliveries > shown_once { mailbox.doubt(&name) } else { None }
+        if deliveries > shown_once { mailbox.clear_addressee(&name) } else { None }
     }
 
     fn agent(&mut self, name: &Name) -> Result<Op, Refused> {
@@ -124,7 +124,7 @@ impl Mailboxes {
 
 impl Mailbox {
     /// Fixes that answers without an addressee are for none, if they are for a person.
-    fn doubt(&mut self, name: &Name) -> Option<Op> {
+    fn clear_addressee(&mut self, name: &Name) -> Option<Op> {
         let person = self.addressee.as_mut()?;
         person.take()?;
         Some(Op::Addressee(AddresseeRecord { mailbox: name.clone(), person: None }))

@@ -65,7 +65,7 @@ impl Mailboxes {
             entry.status.state = MailState::Gone;
         }
         change.ops.extend(mailbox.write(seq));
-        change.ops.extend(self.doubt_after(mail.id));
+        change.ops.extend(self.clear_addressee_after(mail.id));
         change.ended.push(mail.id);
         self.index(mail.id, now);
     }

@@ -54,7 +54,7 @@ enum Act {
     Redrive {
         mailbox: usize,
     },
-    Bury {
+    Discard {
         mailbox: usize,
     },
     Reserve {
@@ -100,7 +100,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (mailbox.clone(), which.clone()).prop_map(|(mailbox, which)| Act::Skip { mailbox, which }),
         1 => which.clone().prop_map(|which| Act::Keep { which }),
         1 => mailbox.clone().prop_map(|mailbox| Act::Redrive { mailbox }),
-        1 => mailbox.clone().prop_map(|mailbox| Act::Bury { mailbox }),
+        1 => mailbox.clone().prop_map(|mailbox| Act::Discard { mailbox }),
         2 => (mailbox.clone(), 0..2u8, 0..4usize)
             .prop_map(|(mailbox, session, rows)| Act::Reserve { mailbox, session, rows }),
         2 => which.clone().prop_map(|which| Act::Confirm { which }),
@@ -341,8 +341,8 @@ impl World {
                     known.lease = known.lease.filter(|(_, until)| *until > self.now);
                 }
             }
-            Act::Bury { mailbox } => {
-                self.handle(MailboxInput::Bury { mailbox: name(mailbox), id: None }).1.unwrap();
+            Act::Discard { mailbox } => {
+                self.handle(MailboxInput::Discard { mailbox: name(mailbox), id: None }).1.unwrap();
             }
             Act::Reserve { mailbox, session, rows } => {
                 let token = self.draw();

@@ -45,7 +45,7 @@ impl QueueDelegate for Arc<Rows> {
                 Some(Trouble::Hangs) => std::future::pending().await,
                 None => {}
             }
-            let (token, most) = (NoticeToken::draw(), if self.greedy { usize::MAX } else { call.room.rows });
+            let (token, most) = (NoticeToken::draw(), if self.greedy { usize::MAX } else { call.limits.rows });
             let mut all = self.all.lock().unwrap();
             let free = all.iter_mut().filter(|(_, held)| held.is_none()).take(most);
             let rows = free.map(|(row, held)| {
@@ -100,7 +100,7 @@ impl Site {
     }
 
     async fn confirm(&self, name: &str, token: NoticeToken) -> Vec<(NoticeToken, Vec<String>)> {
-        let session = self.sessions.hear(&ada(), name, self.clock.now()).unwrap();
+        let session = self.sessions.touch(&ada(), name, self.clock.now()).unwrap();
         self.sessions.confirm((&ada(), name), session, vec![token]).await.unwrap()
     }
 }
@@ -157,11 +157,11 @@ async fn what_a_silent_session_has_comes_again_under_a_new_token() {
     // Each request of a session extends it.
     for _ in 0..3 {
         tokio::time::advance(SILENCE - Duration::from_secs(1)).await;
-        site.sessions.hear(&ada(), "s", site.clock.now()).unwrap();
+        site.sessions.touch(&ada(), "s", site.clock.now()).unwrap();
         assert_eq!(site.rows.free(), 0);
     }
     tokio::time::advance(SILENCE).await;
-    assert_eq!(site.sessions.hear(&ada(), "s", site.clock.now()), None, "it is over, swept or not");
+    assert_eq!(site.sessions.touch(&ada(), "s", site.clock.now()), None, "it is over, swept or not");
     while site.rows.free() == 0 {
         tokio::task::yield_now().await;
     }
@@ -215,28 +215,28 @@ async fn whatever_goes_wrong_nothing_is_pending() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_gives_more_than_there_is_room_for_keeps_it() {
-    let rows = Arc::new(Rows { greedy: true, ..Arc::into_inner(Rows::of(ROOM.rows + 1)).unwrap() });
+    let rows = Arc::new(Rows { greedy: true, ..Arc::into_inner(Rows::of(LIMITS.rows + 1)).unwrap() });
     let site = Site::over(rows);
     assert_eq!(site.call("s").await, None);
-    assert_eq!(site.rows.free(), ROOM.rows + 1);
+    assert_eq!(site.rows.free(), LIMITS.rows + 1);
     let one = |text: usize| Row { id: "a".into(), blocks: vec![Block::text("x".repeat(text))] };
     let read = |rows| QueueRead { token: NoticeToken::draw(), rows };
-    assert!(fits(&read(vec![one(ROOM.bytes * 2)]), ROOM).is_ok(), "a single row of any size comes");
-    assert!(fits(&read(vec![one(1), one(ROOM.bytes - 1)]), ROOM).is_ok());
-    assert!(fits(&read(vec![one(1), one(ROOM.bytes)]), ROOM).is_err());
+    assert!(fits(&read(vec![one(LIMITS.bytes * 2)]), LIMITS).is_ok(), "a single row of any size comes");
+    assert!(fits(&read(vec![one(1), one(LIMITS.bytes - 1)]), LIMITS).is_ok());
+    assert!(fits(&read(vec![one(1), one(LIMITS.bytes)]), LIMITS).is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_rest_rides_on_the_next_call_until_as_much_is_unconfirmed_as_may_be() {
     let site = Site::over(Rows::of(ROWS + 50));
     let mut last = None;
-    for _ in 0..ROWS / ROOM.rows {
+    for _ in 0..ROWS / LIMITS.rows {
         let read = site.call("s").await.unwrap();
-        assert_eq!(read.rows.len(), ROOM.rows);
+        assert_eq!(read.rows.len(), LIMITS.rows);
         last = Some(read.token);
     }
     assert_eq!(site.call("s").await, None);
-    assert_eq!(site.confirm("s", last.unwrap()).await[0].1.len(), ROOM.rows);
+    assert_eq!(site.confirm("s", last.unwrap()).await[0].1.len(), LIMITS.rows);
     assert_eq!(site.call("s").await.unwrap().rows.len(), 50);
 }
 

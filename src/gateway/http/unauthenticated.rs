@@ -40,7 +40,7 @@ pub(super) enum RequestGroup {
 
 /// The turns of all addresses.
 #[derive(Debug, Default)]
-pub(super) struct Strangers {
+pub(super) struct UnauthenticatedTurns {
     /// End of the last turn that was given.
     turns: Mutex<HashMap<(Source, RequestGroup), Time>>,
     refused: AtomicU64,
@@ -55,7 +55,7 @@ pub(super) enum Turn {
     Refused(Duration),
 }
 
-impl Strangers {
+impl UnauthenticatedTurns {
     /// The turn of a request of that address.
     pub(super) fn turn(&self, source: Source, group: RequestGroup, now: Time) -> Turn {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,28 +98,28 @@ mod tests {
 
     #[test]
     fn an_address_has_a_burst_then_turns_and_then_refusals_and_others_are_not_delayed() {
-        let strangers = Strangers::default();
-        let turns: Vec<_> = (0..200).map(|_| strangers.turn(source(1), RequestGroup::Other, at(0))).collect();
+        let addresses = UnauthenticatedTurns::default();
+        let turns: Vec<_> = (0..200).map(|_| addresses.turn(source(1), RequestGroup::Other, at(0))).collect();
         let after = |millis| Turn::After(Duration::from_millis(millis));
         assert!(turns[..100].iter().all(|turn| *turn == after(0)), "{turns:?}");
         assert_eq!(turns[100..103], [after(10), after(20), after(30)]);
         assert_eq!(turns[124..126], [after(250), Turn::Refused(REFUSED)]);
-        assert_eq!(strangers.turn(source(1), RequestGroup::Monitoring, at(0)), after(0));
-        assert_eq!(strangers.turn(source(2), RequestGroup::Other, at(0)), after(0));
+        assert_eq!(addresses.turn(source(1), RequestGroup::Monitoring, at(0)), after(0));
+        assert_eq!(addresses.turn(source(2), RequestGroup::Other, at(0)), after(0));
         // A refusal takes no turn: the next one is free as time passes.
-        assert_eq!(strangers.turn(source(1), RequestGroup::Other, at(10)), after(250));
-        assert_eq!(strangers.turn(source(1), RequestGroup::Other, at(2000)), after(0));
-        assert_eq!(strangers.refused(), 75);
+        assert_eq!(addresses.turn(source(1), RequestGroup::Other, at(10)), after(250));
+        assert_eq!(addresses.turn(source(1), RequestGroup::Other, at(2000)), after(0));
+        assert_eq!(addresses.refused(), 75);
     }
 
     #[test]
     fn the_memory_of_addresses_is_bounded_and_keeps_those_that_wait() {
-        let strangers = Strangers::default();
-        let turn = |number| strangers.turn(source(number), RequestGroup::Other, at(0));
+        let addresses = UnauthenticatedTurns::default();
+        let turn = |number| addresses.turn(source(number), RequestGroup::Other, at(0));
         for number in [1; 200].into_iter().chain(2..3 * ADDRESSES as u32) {
             turn(number);
         }
-        assert_eq!(strangers.turns.lock().unwrap().len(), ADDRESSES);
+        assert_eq!(addresses.turns.lock().unwrap().len(), ADDRESSES);
         assert_eq!(turn(1), Turn::Refused(REFUSED));
     }
 }

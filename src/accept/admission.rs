@@ -69,7 +69,7 @@ impl Full {
 
 /// The connections of an entrance.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct Admission {
     bounds: Bounds,
     state: Mutex<State>,
     /// Notification that a place has become free, or can be taken.
@@ -82,9 +82,9 @@ struct State {
     next: u64,
     connections: HashMap<u64, Connection>,
     /// Connections without a call in flight, by the time from which each may be closed.
-    resting: BTreeSet<(Instant, u64)>,
+    idle: BTreeSet<(Instant, u64)>,
     /// Number of connections of each address without a call of a principal.
-    strangers: HashMap<Source, usize>,
+    unauthenticated: HashMap<Source, usize>,
     /// Calls in flight of each principal, and of all.
     callers: HashMap<Name, usize>,
     calls: usize,
@@ -93,21 +93,21 @@ struct State {
 #[derive(Debug)]
 struct Connection {
     source: Source,
-    doing: Doing,
+    activity: Activity,
     evicted: Arc<Notify>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Doing {
+enum Activity {
     /// Waits for a head or is slowed down, and may be closed from that moment on.
-    Rests(Instant),
+    Idle(Instant),
     /// Serves a request without an authenticated principal.
-    Asks,
+    Unauthenticated,
     /// Serves a call of a principal.
-    Calls(Name),
+    Call(Name),
 }
 
-impl Room {
+impl Admission {
     pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
         Arc::new(Self { bounds, state: Mutex::default(), changed: Notify::new() })
     }
@@ -124,7 +124,7 @@ impl Room {
     ///
     /// # Cancel safety
     /// Dropping it changes nothing.
-    pub(super) async fn vacancy(&self) {
+    pub(super) async fn until_vacant(&self) {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
@@ -133,7 +133,7 @@ impl Room {
                 if state.connections.len() < self.most() {
                     return;
                 }
-                state.resting.first().map(|(from, _)| *from)
+                state.idle.first().map(|(from, _)| *from)
             };
             match first {
                 Some(from) if from <= Instant::now() => return,
@@ -145,7 +145,7 @@ impl Room {
     }
 
     /// Waits until no connection is left.
-    pub(super) async fn emptied(&self) {
+    pub(super) async fn until_empty(&self) {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
@@ -156,12 +156,12 @@ impl Room {
         }
     }
 
-    /// Admits a connection. Where there is no room, a resting one is closed: one of the same address if that has its
+    /// Admits a connection. Where there is no room, an idle one is closed: one of the same address if that has its
     /// most connections, else one of the address that has most.
-    pub(super) fn let_in(self: &Arc<Self>, source: Source) -> Result<Arc<Stay>, Full> {
+    pub(super) fn admit(self: &Arc<Self>, source: Source) -> Result<Arc<Admitted>, Full> {
         let (mut state, most, now) = (self.state(), self.bounds.per_address, Instant::now());
         // An address at its limit takes no place of other addresses: one of its own connections is closed.
-        let is_full = state.strangers.get(&source).is_some_and(|count| *count >= most);
+        let is_full = state.unauthenticated.get(&source).is_some_and(|count| *count >= most);
         if is_full && !state.evict(&[source], now + GRACE) {
             return Err(Full::Address { most });
         }
@@ -173,15 +173,17 @@ impl Room {
         }
         state.next += 1;
         let (number, evicted) = (state.next, Arc::new(Notify::new()));
-        state.connections.insert(number, Connection { source, doing: Doing::Asks, evicted: evicted.clone() });
-        *state.strangers.entry(source).or_default() += 1;
-        state.turn(number, Doing::Rests(now + GRACE));
+        state
+            .connections
+            .insert(number, Connection { source, activity: Activity::Unauthenticated, evicted: evicted.clone() });
+        *state.unauthenticated.entry(source).or_default() += 1;
+        state.set_activity(number, Activity::Idle(now + GRACE));
         drop(state);
-        Ok(Arc::new(Stay { room: self.clone(), number, source, evicted }))
+        Ok(Arc::new(Admitted { admission: self.clone(), number, source, evicted }))
     }
 
     /// Closes some resting connections; returns their number.
-    pub(super) fn make_room(&self, most: usize) -> usize {
+    pub(super) fn evict_idle(&self, most: usize) -> usize {
         let (mut state, now) = (self.state(), Instant::now() + GRACE);
         (0..most).take_while(|_| state.evict_any(now)).count()
     }
@@ -204,42 +206,42 @@ impl Room {
 
 impl State {
     /// Changes the state of a connection. One that was evicted is gone.
-    fn turn(&mut self, number: u64, to: Doing) {
+    fn set_activity(&mut self, number: u64, to: Activity) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let source = connection.source;
-        let from = std::mem::replace(&mut connection.doing, to.clone());
+        let from = std::mem::replace(&mut connection.activity, to.clone());
         match &from {
-            Doing::Rests(from) => drop(self.resting.remove(&(*from, number))),
-            Doing::Asks => {}
-            Doing::Calls(name) => {
-                less(&mut self.callers, name);
+            Activity::Idle(from) => drop(self.idle.remove(&(*from, number))),
+            Activity::Unauthenticated => {}
+            Activity::Call(name) => {
+                count_down(&mut self.callers, name);
                 self.calls -= 1;
-                *self.strangers.entry(source).or_default() += 1;
+                *self.unauthenticated.entry(source).or_default() += 1;
             }
         }
         match to {
-            Doing::Rests(from) => drop(self.resting.insert((from, number))),
-            Doing::Asks => {}
-            Doing::Calls(name) => {
+            Activity::Idle(from) => drop(self.idle.insert((from, number))),
+            Activity::Unauthenticated => {}
+            Activity::Call(name) => {
                 *self.callers.entry(name).or_default() += 1;
                 self.calls += 1;
-                less(&mut self.strangers, &source);
+                count_down(&mut self.unauthenticated, &source);
             }
         }
     }
 
     fn leave(&mut self, number: u64) {
         // The call of a connection ends with it.
-        self.turn(number, Doing::Asks);
+        self.set_activity(number, Activity::Unauthenticated);
         if let Some(connection) = self.connections.remove(&number) {
-            less(&mut self.strangers, &connection.source);
+            count_down(&mut self.unauthenticated, &connection.source);
         }
     }
 
     /// The addresses with the most connections.
     fn crowded(&self) -> Vec<Source> {
-        let most = self.strangers.values().max().copied().unwrap_or_default();
-        self.strangers.iter().filter(|(_, count)| **count == most).map(|(source, _)| *source).collect()
+        let most = self.unauthenticated.values().max().copied().unwrap_or_default();
+        self.unauthenticated.iter().filter(|(_, count)| **count == most).map(|(source, _)| *source).collect()
     }
 
     /// Closes the connection of these addresses that rests for the longest time; false if none rests.
@@ -252,7 +254,7 @@ impl State {
     }
 
     fn evict_where(&mut self, now: Instant, wanted: impl Fn(&Connection) -> bool) -> bool {
-        let due = self.resting.iter().take_while(|(from, _)| *from <= now);
+        let due = self.idle.iter().take_while(|(from, _)| *from <= now);
         let found = due.map(|(_, number)| *number).find(|number| self.connections.get(number).is_some_and(&wanted));
         let Some(number) = found else { return false };
         if let Some(connection) = self.connections.get(&number) {
@@ -264,7 +266,7 @@ impl State {
 }
 
 /// Counts down; a count of zero is removed.
-fn less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
+fn count_down<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;
         if *count == 0 {
@@ -275,45 +277,45 @@ fn less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
 
 /// The place of a connection, until this value is dropped.
 #[derive(Debug)]
-pub(super) struct Stay {
-    room: Arc<Room>,
+pub(super) struct Admitted {
+    admission: Arc<Admission>,
     number: u64,
     source: Source,
     evicted: Arc<Notify>,
 }
 
-impl Stay {
+impl Admitted {
     /// Waits until the connection has to be closed.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }
 }
 
-impl Drop for Stay {
+impl Drop for Admitted {
     fn drop(&mut self) {
-        self.room.state().leave(self.number);
-        self.room.changed.notify_waiters();
+        self.admission.state().leave(self.number);
+        self.admission.changed.notify_waiters();
     }
 }
 
 /// A request of a connection, among the extensions of the request. It is in flight until all clones are dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Visit(Arc<Turn>);
+pub(crate) struct RequestPermit(Arc<RequestGuard>);
 
 #[derive(Debug)]
-struct Turn {
-    stay: Arc<Stay>,
+struct RequestGuard {
+    admitted: Arc<Admitted>,
 }
 
-impl Visit {
-    pub(super) fn begin(stay: &Arc<Stay>) -> Self {
-        stay.room.state().turn(stay.number, Doing::Asks);
-        Self(Arc::new(Turn { stay: stay.clone() }))
+impl RequestPermit {
+    pub(super) fn begin(admitted: &Arc<Admitted>) -> Self {
+        admitted.admission.state().set_activity(admitted.number, Activity::Unauthenticated);
+        Self(Arc::new(RequestGuard { admitted: admitted.clone() }))
     }
 
     /// The source address of the client.
     pub(crate) fn source(&self) -> Source {
-        self.0.stay.source
+        self.0.admitted.source
     }
 
     /// Makes the request a call of that principal.
@@ -321,15 +323,15 @@ impl Visit {
     /// # Errors
     /// [`Full`] if there are too many.
     pub(crate) fn enter(&self, name: &Name, is_admin: bool) -> Result<(), Full> {
-        let Stay { room, number, .. } = &*self.0.stay;
-        let Bounds { connections, reserve, per_principal, .. } = room.bounds;
-        let mut state = room.state();
+        let Admitted { admission, number, .. } = &*self.0.admitted;
+        let Bounds { connections, reserve, per_principal, .. } = admission.bounds;
+        let mut state = admission.state();
         let own = state.callers.get(name).copied().unwrap_or_default();
         if own >= per_principal {
             return Err(Full::Principal { name: name.clone(), most: per_principal });
         }
         let most = match is_admin {
-            // A part of the reserve stays free, so that a new connection finds a place.
+            // A part of the reserve connections free, so that a new connection finds a place.
             true => connections.saturating_add(reserve - reserve.div_ceil(4)),
             false if own < FEW => connections,
             false => (connections - connections / 4).max(per_principal),
@@ -337,32 +339,32 @@ impl Visit {
         if state.calls >= most {
             return Err(Full::All { most });
         }
-        state.turn(*number, Doing::Calls(name.clone()));
+        state.set_activity(*number, Activity::Call(name.clone()));
         Ok(())
     }
 
     /// Lets the connection be closed for another one from now on: its answer is delayed.
-    pub(crate) fn rest(&self) {
-        self.0.rest(Instant::now());
+    pub(crate) fn allow_eviction(&self) {
+        self.0.idle_from(Instant::now());
     }
 
     /// Keeps the connection again: its answer is made now.
-    pub(crate) fn ask(&self) {
-        let stay = &self.0.stay;
-        stay.room.state().turn(stay.number, Doing::Asks);
+    pub(crate) fn forbid_eviction(&self) {
+        let admitted = &self.0.admitted;
+        admitted.admission.state().set_activity(admitted.number, Activity::Unauthenticated);
     }
 }
 
-impl Turn {
-    fn rest(&self, from: Instant) {
-        self.stay.room.state().turn(self.stay.number, Doing::Rests(from));
-        self.stay.room.changed.notify_waiters();
+impl RequestGuard {
+    fn idle_from(&self, from: Instant) {
+        self.admitted.admission.state().set_activity(self.admitted.number, Activity::Idle(from));
+        self.admitted.admission.changed.notify_waiters();
     }
 }
 
-impl Drop for Turn {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
-        self.rest(Instant::now() + GRACE);
+        self.idle_from(Instant::now() + GRACE);
     }
 }
 
@@ -381,13 +383,13 @@ mod tests {
     }
 
     /// Opens a connection of an address with a call of the principal `who` in flight.
-    fn call(room: &Arc<Room>, last: u8, who: &str, is_admin: bool) -> Result<Visit, Full> {
-        let visit = Visit::begin(&room.let_in(source(last))?);
-        visit.enter(&name(who), is_admin).map(|()| visit)
+    fn call(admission: &Arc<Admission>, last: u8, who: &str, is_admin: bool) -> Result<RequestPermit, Full> {
+        let permit = RequestPermit::begin(&admission.admit(source(last))?);
+        permit.enter(&name(who), is_admin).map(|()| permit)
     }
 
-    fn is_evicted(stay: &Stay) -> bool {
-        !stay.room.state().connections.contains_key(&stay.number)
+    fn is_evicted(admitted: &Admitted) -> bool {
+        !admitted.admission.state().connections.contains_key(&admitted.number)
     }
 
     /// Lets the time pass after which resting connections may be closed.
@@ -397,106 +399,106 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_oldest_idle_connection_of_an_address_gives_its_place_to_a_new_one() {
-        let room = Room::new(BOUNDS);
-        let other = room.let_in(source(2)).unwrap();
-        let stays: Vec<_> = (0..3).map(|_| room.let_in(source(1)).unwrap()).collect();
+        let admission = Admission::new(BOUNDS);
+        let other = admission.admit(source(2)).unwrap();
+        let connections: Vec<_> = (0..3).map(|_| admission.admit(source(1)).unwrap()).collect();
         // The first one has made a request since.
         pass().await;
-        drop(Visit::begin(&stays[0]));
-        let _new = room.let_in(source(1)).unwrap();
-        assert_eq!(stays.iter().map(|stay| is_evicted(stay)).collect::<Vec<_>>(), [false, true, false]);
+        drop(RequestPermit::begin(&connections[0]));
+        let _new = admission.admit(source(1)).unwrap();
+        assert_eq!(connections.iter().map(|admitted| is_evicted(admitted)).collect::<Vec<_>>(), [false, true, false]);
         assert!(!is_evicted(&other));
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_address_whose_requests_are_all_under_way_is_full_and_no_other_is() {
-        let room = Room::new(BOUNDS);
-        let stays: Vec<_> = (0..3).map(|_| room.let_in(source(1)).unwrap()).collect();
-        let visits: Vec<_> = stays.iter().map(Visit::begin).collect();
-        assert_eq!(room.let_in(source(1)).unwrap_err(), Full::Address { most: 3 });
-        room.let_in(source(2)).unwrap();
+        let admission = Admission::new(BOUNDS);
+        let connections: Vec<_> = (0..3).map(|_| admission.admit(source(1)).unwrap()).collect();
+        let permits: Vec<_> = connections.iter().map(RequestPermit::begin).collect();
+        assert_eq!(admission.admit(source(1)).unwrap_err(), Full::Address { most: 3 });
+        admission.admit(source(2)).unwrap();
         // A connection that is slowed down is closed.
-        visits[1].rest();
-        room.let_in(source(1)).unwrap();
-        assert!(is_evicted(&stays[1]));
+        permits[1].allow_eviction();
+        admission.admit(source(1)).unwrap();
+        assert!(is_evicted(&connections[1]));
         // A connection keeps its place once it is answered.
-        let third = room.let_in(source(1)).unwrap();
-        let _visit = Visit::begin(&third);
-        visits[2].rest();
-        visits[2].ask();
-        assert_eq!(room.let_in(source(1)).unwrap_err(), Full::Address { most: 3 });
+        let third = admission.admit(source(1)).unwrap();
+        let _permit = RequestPermit::begin(&third);
+        permits[2].allow_eviction();
+        permits[2].forbid_eviction();
+        assert_eq!(admission.admit(source(1)).unwrap_err(), Full::Address { most: 3 });
     }
 
     #[tokio::test(start_paused = true)]
     async fn calls_of_a_principal_are_not_counted_for_its_address_and_bounded_for_themselves() {
-        let room = Room::new(BOUNDS);
-        let calls: Vec<_> = (0..2).map(|_| call(&room, 1, "ada", false).unwrap()).collect();
-        assert_eq!(call(&room, 1, "ada", false).unwrap_err(), Full::Principal { name: name("ada"), most: 2 });
-        let strangers: Vec<_> = (0..3).map(|_| room.let_in(source(1)).unwrap()).collect();
-        assert_eq!(room.figures(), (5, 2));
-        drop((calls, strangers));
-        assert_eq!(room.figures(), (0, 0));
-        let state = room.state();
-        assert!(state.strangers.is_empty() && state.callers.is_empty() && state.resting.is_empty());
+        let admission = Admission::new(BOUNDS);
+        let calls: Vec<_> = (0..2).map(|_| call(&admission, 1, "ada", false).unwrap()).collect();
+        assert_eq!(call(&admission, 1, "ada", false).unwrap_err(), Full::Principal { name: name("ada"), most: 2 });
+        let unauthenticated: Vec<_> = (0..3).map(|_| admission.admit(source(1)).unwrap()).collect();
+        assert_eq!(admission.figures(), (5, 2));
+        drop((calls, unauthenticated));
+        assert_eq!(admission.figures(), (0, 0));
+        let state = admission.state();
+        assert!(state.unauthenticated.is_empty() && state.callers.is_empty() && state.idle.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_quarter_of_the_room_is_kept_for_those_with_few_calls() {
-        let room = Room::new(Bounds { connections: 80, reserve: 4, per_address: 3, per_principal: 40 });
+        let admission = Admission::new(Bounds { connections: 80, reserve: 4, per_address: 3, per_principal: 40 });
         let many: Vec<_> =
-            (0..80).filter_map(|n| call(&room, n, ["ada", "bob"][usize::from(n % 2)], false).ok()).collect();
+            (0..80).filter_map(|n| call(&admission, n, ["ada", "bob"][usize::from(n % 2)], false).ok()).collect();
         assert_eq!(many.len(), 60);
-        let few: Vec<_> = (0..40).filter_map(|n| call(&room, n, "eve", false).ok()).collect();
+        let few: Vec<_> = (0..40).filter_map(|n| call(&admission, n, "eve", false).ok()).collect();
         assert_eq!(few.len(), FEW);
-        assert_eq!(call(&room, 1, "ada", false).unwrap_err(), Full::All { most: 60 });
+        assert_eq!(call(&admission, 1, "ada", false).unwrap_err(), Full::All { most: 60 });
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_part_of_the_room_is_kept_for_admins_and_for_newcomers() {
-        let room = Room::new(BOUNDS);
+        let admission = Admission::new(BOUNDS);
         let mut calls = Vec::new();
         for (at, who) in ["ada", "ada", "bob", "bob"].iter().enumerate() {
-            calls.push(call(&room, at as u8, who, false).unwrap());
+            calls.push(call(&admission, at as u8, who, false).unwrap());
         }
-        assert_eq!(call(&room, 9, "eve", false).unwrap_err(), Full::All { most: 4 });
-        calls.extend((0..2).map(|at| call(&room, at, "boss", true).unwrap()));
-        calls.push(call(&room, 1, "chief", true).unwrap());
-        assert_eq!(call(&room, 1, "chief", true).unwrap_err(), Full::All { most: 7 });
+        assert_eq!(call(&admission, 9, "eve", false).unwrap_err(), Full::All { most: 4 });
+        calls.extend((0..2).map(|at| call(&admission, at, "boss", true).unwrap()));
+        calls.push(call(&admission, 1, "chief", true).unwrap());
+        assert_eq!(call(&admission, 1, "chief", true).unwrap_err(), Full::All { most: 7 });
         // No call gets the last place: new connections have it, one after the other, and can ask for health.
-        let mut stays = Vec::new();
+        let mut connections = Vec::new();
         for last in 0..20 {
-            let stay = room.let_in(source(last)).unwrap();
-            drop(Visit::begin(&stay));
+            let admitted = admission.admit(source(last)).unwrap();
+            drop(RequestPermit::begin(&admitted));
             pass().await;
-            room.vacancy().await;
-            stays.push(stay);
+            admission.until_vacant().await;
+            connections.push(admitted);
         }
-        assert_eq!(room.figures(), (8, 7));
+        assert_eq!(admission.figures(), (8, 7));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_address_that_has_most_gives_way() {
-        let room = Room::new(Bounds { per_address: 8, ..BOUNDS });
-        let quiet = room.let_in(source(2)).unwrap();
+        let admission = Admission::new(Bounds { per_address: 8, ..BOUNDS });
+        let quiet = admission.admit(source(2)).unwrap();
         pass().await;
-        let crowd: Vec<_> = (0..7).map(|_| room.let_in(source(1)).unwrap()).collect();
+        let crowd: Vec<_> = (0..7).map(|_| admission.admit(source(1)).unwrap()).collect();
         pass().await;
-        room.vacancy().await;
-        let _new = room.let_in(source(3)).unwrap();
+        admission.until_vacant().await;
+        let _new = admission.admit(source(3)).unwrap();
         assert!(!is_evicted(&quiet) && is_evicted(&crowd[0]));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_is_evicted_is_told() {
-        let room = Room::new(Bounds { connections: 1, reserve: 0, ..BOUNDS });
-        let first = room.let_in(source(1)).unwrap();
+        let admission = Admission::new(Bounds { connections: 1, reserve: 0, ..BOUNDS });
+        let first = admission.admit(source(1)).unwrap();
         // No connection is admitted before the first may be closed.
         let waited = Instant::now();
-        room.vacancy().await;
+        admission.until_vacant().await;
         assert_eq!(waited.elapsed(), GRACE);
-        let _second = room.let_in(source(2)).unwrap();
+        let _second = admission.admit(source(2)).unwrap();
         first.evicted().await;
         drop(first);
-        assert_eq!(room.figures(), (1, 0));
+        assert_eq!(admission.figures(), (1, 0));
     }
 }

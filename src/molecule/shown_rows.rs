@@ -16,9 +16,9 @@ use systole_core::vocab::{MessageId, Name};
 /// The row of each workspace that `notify` answers. It is lost when the process ends: then `notify` has to name its row
 /// until one is shown.
 #[derive(Default)]
-pub(super) struct Turns(Mutex<HashMap<Name, MessageId>>);
+pub(super) struct ShownRows(Mutex<HashMap<Name, MessageId>>);
 
-impl Turns {
+impl ShownRows {
     /// Notes the row that `notify` answers, if it answers any.
     pub(super) fn set(&self, workspace: &Name, row: Option<MessageId>) {
         match row {
@@ -34,9 +34,9 @@ impl Turns {
 
     /// Notes that a row has its answer.
     pub(super) fn answered(&self, workspace: &Name, row: MessageId) {
-        let mut turns = self.lock();
-        if turns.get(workspace) == Some(&row) {
-            turns.remove(workspace);
+        let mut shown = self.lock();
+        if shown.get(workspace) == Some(&row) {
+            shown.remove(workspace);
         }
     }
 

@@ -10,7 +10,7 @@ use systole_core::vocab::MessageId;
 
 /// Messages of an earlier run that wait in mailboxes, by their numbers in a core.
 #[derive(Debug, Default)]
-pub(super) struct TakenUp {
+pub(super) struct RecoveredMail {
     /// True while there are any: each step reads it.
     is_any: AtomicBool,
     state: Mutex<State>,
@@ -23,7 +23,7 @@ struct State {
     threads: HashMap<Number, Vec<Number>>,
 }
 
-impl TakenUp {
+impl RecoveredMail {
     /// Notes the waiting messages of a recovered journal.
     pub(super) fn fill(&self, recovered: &Recovered) {
         let waits = recovered.mail.iter().filter(|mail| mail.status.state == MailState::Waiting);

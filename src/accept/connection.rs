@@ -21,14 +21,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use super::Times;
+use super::admission::{Admitted, RequestPermit};
 use super::refusal::HEAD;
-use super::room::{Stay, Visit};
 use super::wire::{Progress, Wire};
 
 /// Serves HTTP until the client leaves, or the entrance ends.
-pub(super) async fn speak(
+pub(super) async fn serve_http(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    stay: Arc<Stay>,
+    admitted: Arc<Admitted>,
     times: Times,
     router: Router,
     mut end: watch::Receiver<bool>,
@@ -36,12 +36,12 @@ pub(super) async fn speak(
     let (progress, router) = (Progress::new(), TowerToHyperService::new(router));
     let wire = Wire::new(stream, progress.clone(), times.stall);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let visit = Visit::begin(&stay);
+        let permit = RequestPermit::begin(&admitted);
         progress.begin(!request.body().is_end_stream());
-        let mut request: Request = request.map(|body| Body::new(Heard { body, progress: progress.clone() }));
-        request.extensions_mut().insert(visit.clone());
+        let mut request: Request = request.map(|body| Body::new(TrackedBody { body, progress: progress.clone() }));
+        request.extensions_mut().insert(permit.clone());
         let (answer, progress) = (router.call(request), progress.clone());
-        async move { answer.await.map(|response| tell(response, visit, progress)) }
+        async move { answer.await.map(|response| finish(response, permit, progress)) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -62,8 +62,8 @@ pub(super) async fn speak(
     }
 }
 
-/// The answer to a visit, which ends when the answer is sent.
-fn tell(mut response: Response, visit: Visit, progress: Arc<Progress>) -> Response {
+/// The answer to a request, which is in flight until the answer is sent.
+fn finish(mut response: Response, permit: RequestPermit, progress: Arc<Progress>) -> Response {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         progress.upgrade();
         return response;
@@ -72,16 +72,16 @@ fn tell(mut response: Response, visit: Visit, progress: Arc<Progress>) -> Respon
     if progress.is_unread() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    response.map(|body| Body::new(Carrying::new(body, End { progress, _visit: visit })))
+    response.map(|body| Body::new(GuardedBody::new(body, End { progress, _permit: permit })))
 }
 
 /// The body of a request.
-struct Heard {
+struct TrackedBody {
     body: Incoming,
     progress: Arc<Progress>,
 }
 
-impl HttpBody for Heard {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -109,14 +109,14 @@ const PIECE: usize = 16 << 10;
 ///
 /// It is handed over piece by piece: hyper takes as many pieces as it has room for ([`HEAD`]), and would keep a body
 /// that is handed over whole in memory until the client has read it.
-pub(crate) struct Carrying<T> {
+pub(crate) struct GuardedBody<T> {
     body: Body,
     /// The rest of the part that is being handed over.
     rest: Bytes,
     _until_sent: T,
 }
 
-impl<T> Carrying<T> {
+impl<T> GuardedBody<T> {
     pub(crate) fn new(body: Body, until_sent: T) -> Self {
         Self { body, rest: Bytes::new(), _until_sent: until_sent }
     }
@@ -125,7 +125,7 @@ impl<T> Carrying<T> {
 /// The end of an answer, noted when this value is dropped.
 struct End {
     progress: Arc<Progress>,
-    _visit: Visit,
+    _permit: RequestPermit,
 }
 
 impl Drop for End {
@@ -134,7 +134,7 @@ impl Drop for End {
     }
 }
 
-impl<T: Unpin> HttpBody for Carrying<T> {
+impl<T: Unpin> HttpBody for GuardedBody<T> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -179,13 +179,13 @@ mod tests {
     use tokio::time::Instant;
 
     use super::super::address::Source;
-    use super::super::room::{Bounds, Room};
+    use super::super::admission::{Admission, Bounds};
     use super::*;
 
     const TIMES: Times = Times { header: Duration::from_secs(10), stall: Duration::from_secs(30) };
 
     /// A client and its connection, with a buffer of so many bytes between them.
-    fn connect(bytes: usize) -> (DuplexStream, Arc<Room>, JoinHandle<()>) {
+    fn connect(bytes: usize) -> (DuplexStream, Arc<Admission>, JoinHandle<()>) {
         let router = Router::new()
             .route("/small", get(async || "small"))
             .route("/large", get(async || "x".repeat(1 << 20)))
@@ -193,16 +193,16 @@ mod tests {
         connect_to(router, bytes)
     }
 
-    fn connect_to(router: Router, bytes: usize) -> (DuplexStream, Arc<Room>, JoinHandle<()>) {
-        let room = Room::new(Bounds { connections: 8, reserve: 1, per_address: 8, per_principal: 8 });
-        let stay = room.let_in(Source::of([192, 0, 2, 1].into())).unwrap();
+    fn connect_to(router: Router, bytes: usize) -> (DuplexStream, Arc<Admission>, JoinHandle<()>) {
+        let admission = Admission::new(Bounds { connections: 8, reserve: 1, per_address: 8, per_principal: 8 });
+        let admitted = admission.admit(Source::of([192, 0, 2, 1].into())).unwrap();
         let (client, server) = duplex(bytes);
         let (keep, end) = watch::channel(false);
         let served = tokio::spawn(async move {
-            speak(server, stay, TIMES, router, end).await;
+            serve_http(server, admitted, TIMES, router, end).await;
             drop(keep);
         });
-        (client, room, served)
+        (client, admission, served)
     }
 
     async fn all(mut client: DuplexStream) -> String {
@@ -214,12 +214,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_silent_client_a_slow_head_and_an_idle_connection_have_the_time_of_a_head() {
         for said in ["", "GET /small HTTP/1.1\r\nHo", "GET /small HTTP/1.1\r\nHost: a\r\n\r\n"] {
-            let (mut client, room, served) = connect(4096);
+            let (mut client, admission, served) = connect(4096);
             let began = Instant::now();
             client.write_all(said.as_bytes()).await.unwrap();
             served.await.unwrap();
             assert_eq!(began.elapsed(), TIMES.header, "{said:?}");
-            assert_eq!(room.figures(), (0, 0));
+            assert_eq!(admission.figures(), (0, 0));
         }
     }
 
@@ -236,7 +236,8 @@ mod tests {
     async fn an_answer_is_under_way_until_the_last_of_it_is_taken() {
         let held = Arc::new(());
         let answer = held.clone();
-        let answer = move || async move { Response::new(Body::new(Carrying::new("x".repeat(1 << 20).into(), answer))) };
+        let answer =
+            move || async move { Response::new(Body::new(GuardedBody::new("x".repeat(1 << 20).into(), answer))) };
         let (mut client, _, served) = connect_to(Router::new().route("/held", get(answer)), 4096);
         let of_route = Arc::strong_count(&held);
         client.write_all(b"GET /held HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.unwrap();

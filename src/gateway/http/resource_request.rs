@@ -11,14 +11,14 @@ use super::request::Query;
 use crate::gateway::problem::Problem;
 
 /// A request about the thing that its path names: a job, a task, a session.
-pub(super) struct About {
+pub(super) struct ResourceRequest {
     pub(super) app: Arc<AppState>,
     pub(super) caller: Caller,
     pub(super) name: String,
     pub(super) request: Request,
 }
 
-impl FromRequest<Arc<AppState>> for About {
+impl FromRequest<Arc<AppState>> for ResourceRequest {
     type Rejection = Problem;
 
     async fn from_request(mut request: Request, app: &Arc<AppState>) -> Result<Self, Problem> {
@@ -29,7 +29,7 @@ impl FromRequest<Arc<AppState>> for About {
     }
 }
 
-impl About {
+impl ResourceRequest {
     /// The request, which must have no query.
     pub(super) fn plain(self) -> Result<Self, Problem> {
         Query::of(&self.request, &[])?;

@@ -1,7 +1,7 @@
 //! The checks before every call: of its head, of its principal, and of the room for it. Nothing of a body is read here;
-//! no other code reads a body without a [`Known`] caller.
+//! no other code reads a body without a [`Authenticated`] caller.
 //!
-//! A token can be revoked while its call waits or its body comes. Then it is checked again ([`Known::is_known`]): when
+//! A token can be revoked while its call waits or its body comes. Then it is checked again ([`Authenticated::is_valid`]): when
 //! the body was read, and before an effect or an answer after a wait. A call that had its effect is never answered with
 //! 401.
 
@@ -18,8 +18,8 @@ use super::AppState;
 use super::bodies::Held;
 use super::failures::Reason;
 use super::protocol;
-use super::strangers::{RATE, RequestGroup, Turn};
-use crate::accept::Visit;
+use super::unauthenticated::{RATE, RequestGroup, Turn};
+use crate::accept::RequestPermit;
 use crate::gateway::problem::Problem;
 use crate::gateway::{Principal, PrincipalKind};
 use crate::runtime::principal::TokenHash;
@@ -35,7 +35,7 @@ const DESCRIPTION: &str = "/openapi.json";
 pub(super) const LONG: Duration = Duration::from_millis(10);
 
 /// The caller of a request, among its extensions. Without one no body is read.
-pub(crate) struct Known {
+pub(crate) struct Authenticated {
     pub(super) principal: Principal,
     /// The hash of the caller's token.
     token: TokenHash,
@@ -43,19 +43,19 @@ pub(crate) struct Known {
     held: Held,
 }
 
-impl Known {
+impl Authenticated {
     /// Adds bytes of the request's body to those in memory, until its answer begins.
     pub(super) fn hold(&self, bytes: usize) -> Result<(), Problem> {
         self.held.more(bytes)
     }
 
     /// Room for the bytes of the answer, which is empty at first.
-    pub(crate) fn room(&self, app: &AppState) -> Held {
+    pub(crate) fn answer_bytes(&self, app: &AppState) -> Held {
         app.edge.bodies.hold(self.principal.name.clone())
     }
 
     /// Checks whether the token is still that of the same principal.
-    pub(crate) fn is_known(&self, app: &AppState) -> bool {
+    pub(crate) fn is_valid(&self, app: &AppState) -> bool {
         app.query.bearer(self.token).is_ok_and(|found| found.as_ref() == Some(&self.principal))
     }
 }
@@ -65,31 +65,31 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
     if let Err(problem) = protocol::judge(&request) {
         return problem.into_response();
     }
-    let visit = request.extensions().get::<Visit>().cloned();
+    let permit = request.extensions().get::<RequestPermit>().cloned();
     let is_monitoring = MONITORING.contains(&request.uri().path());
     let is_open = is_monitoring || request.uri().path() == DESCRIPTION;
-    let token = match shown(request.headers()).filter(|_| !is_open) {
+    let token = match bearer(request.headers()).filter(|_| !is_open) {
         None => {
             let group = if is_monitoring { RequestGroup::Monitoring } else { RequestGroup::Other };
-            return match wait_for_turn(&app, visit, group).await {
+            return match wait_for_turn(&app, permit, group).await {
                 Ok(()) => next.run(request).await,
                 Err(problem) => closing(problem),
             };
         }
-        Some(Err(reason)) => return closing(refuse(&app, visit, reason).await),
+        Some(Err(reason)) => return closing(refuse(&app, permit, reason).await),
         Some(Ok(token)) => token::hash(token),
     };
-    let is_obituary = (app.obituary)(request.uri().path());
+    let is_removal_notice = (app.removal_notice)(request.uri().path());
     let principal = match app.query.bearer(token).map(|found| found.filter(|principal| is_here(&app, principal))) {
         Ok(Some(principal)) => principal,
         // The request is kept meanwhile, so that nothing of its body is read.
         Ok(None) => {
-            let refused = refuse(&app, visit, Reason::Wrong).await;
-            return closing(if is_obituary { Problem::removed() } else { refused });
+            let refused = refuse(&app, permit, Reason::Wrong).await;
+            return closing(if is_removal_notice { Problem::removed() } else { refused });
         }
         Err(error) => return Problem::from(error).into_response(),
     };
-    let known = match let_in(&app, visit, principal, token) {
+    let known = match admit(&app, permit, principal, token) {
         Ok(known) => Arc::new(known),
         Err(problem) => return problem.into_response(),
     };
@@ -98,8 +98,8 @@ pub(super) async fn enter(State(app): State<Arc<AppState>>, mut request: Request
     let is_safe = request.method().is_safe();
     let began = app.mailboxes.now();
     let response = next.run(request).await;
-    if is_safe && app.mailboxes.now().since(began) >= LONG && !known.is_known(&app) {
-        return closing(if is_obituary { Problem::removed() } else { Problem::unauthorized() });
+    if is_safe && app.mailboxes.now().since(began) >= LONG && !known.is_valid(&app) {
+        return closing(if is_removal_notice { Problem::removed() } else { Problem::unauthorized() });
     }
     response
 }
@@ -114,38 +114,43 @@ fn is_here(app: &AppState, principal: &Principal) -> bool {
 }
 
 /// Admits a principal within its rate limit, if there is room.
-fn let_in(app: &AppState, visit: Option<Visit>, principal: Principal, token: TokenHash) -> Result<Known, Problem> {
+fn admit(
+    app: &AppState,
+    permit: Option<RequestPermit>,
+    principal: Principal,
+    token: TokenHash,
+) -> Result<Authenticated, Problem> {
     app.edge.rate.pass(&principal.name, app.mailboxes.now()).map_err(|seconds| {
         let requests = app.settings.requests;
         Problem::too_many("rate", format!("{} may make {requests} requests a second", principal.name), seconds)
     })?;
-    if let Some(visit) = visit {
-        visit.enter(&principal.name, principal.kind == PrincipalKind::Admin).map_err(|full| Problem::full(&full))?;
+    if let Some(permit) = permit {
+        permit.enter(&principal.name, principal.kind == PrincipalKind::Admin).map_err(|full| Problem::full(&full))?;
     }
     let held = app.edge.bodies.hold(principal.name.clone());
-    Ok(Known { principal, token, held })
+    Ok(Authenticated { principal, token, held })
 }
 
 /// The token in the headers, if there is any.
-fn shown(headers: &HeaderMap) -> Option<Result<&str, Reason>> {
-    let shown = headers.get(AUTHORIZATION)?;
-    let bearer = shown.to_str().ok().and_then(|shown| shown.split_once(' '));
+fn bearer(headers: &HeaderMap) -> Option<Result<&str, Reason>> {
+    let bearer = headers.get(AUTHORIZATION)?;
+    let bearer = bearer.to_str().ok().and_then(|bearer| bearer.split_once(' '));
     let token = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
     Some(token.ok_or(Reason::Malformed))
 }
 
 /// Waits for the turn of a request without a token. Meanwhile its connection may be closed for others.
-async fn wait_for_turn(app: &AppState, visit: Option<Visit>, group: RequestGroup) -> Result<(), Problem> {
-    let Some(visit) = visit else { return Ok(()) };
-    let (wait, let_in) = match app.edge.strangers.turn(visit.source(), group, app.mailboxes.now()) {
+async fn wait_for_turn(app: &AppState, permit: Option<RequestPermit>, group: RequestGroup) -> Result<(), Problem> {
+    let Some(permit) = permit else { return Ok(()) };
+    let (wait, admit) = match app.edge.unauthenticated.turn(permit.source(), group, app.mailboxes.now()) {
         Turn::After(Duration::ZERO) => return Ok(()),
         Turn::After(wait) => (wait, true),
         Turn::Refused(wait) => (wait, false),
     };
-    visit.rest();
+    permit.allow_eviction();
     tokio::time::sleep(wait).await;
-    if let_in {
-        visit.ask();
+    if admit {
+        permit.forbid_eviction();
         return Ok(());
     }
     let detail = format!("an address may make {RATE} requests without a token a second");
@@ -154,11 +159,11 @@ async fn wait_for_turn(app: &AppState, visit: Option<Visit>, group: RequestGroup
 
 /// Refuses a token, the later the more bad ones came from its address. Meanwhile its connection may be closed for
 /// others.
-async fn refuse(app: &AppState, visit: Option<Visit>, reason: Reason) -> Problem {
+async fn refuse(app: &AppState, permit: Option<RequestPermit>, reason: Reason) -> Problem {
     app.edge.failures.count(reason);
-    if let Some(visit) = visit {
-        let delay = app.edge.failures.fail(visit.source(), app.mailboxes.now());
-        visit.rest();
+    if let Some(permit) = permit {
+        let delay = app.edge.failures.fail(permit.source(), app.mailboxes.now());
+        permit.allow_eviction();
         tokio::time::sleep(delay).await;
     }
     Problem::unauthorized()

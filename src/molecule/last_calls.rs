@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use systole_core::vocab::{Name, Time};
 
-use crate::gateway::seam::AppState;
+use crate::gateway::facade::AppState;
 
 /// Time for which an agent counts as online after its last call: the time to live of that platform.
 const ONLINE: Duration = Duration::from_secs(60);
 
 /// Time of the last call of each agent, in this process.
 #[derive(Default)]
-pub(super) struct Heard(Mutex<HashMap<Name, Time>>);
+pub(super) struct LastCalls(Mutex<HashMap<Name, Time>>);
 
-impl Heard {
+impl LastCalls {
     /// Notes a call of an agent.
     pub(super) fn note(&self, app: &AppState, agent: &Name) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(agent.clone(), app.now());

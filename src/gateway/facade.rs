@@ -1,4 +1,4 @@
-//! The parts of a façade over the gateway: routes of its own, which judge, store and deliver as the gateway's do.
+//! The interface for façades over the gateway: routes of their own, which judge, store and deliver as the gateway's do.
 //!
 //! A façade hands its routes over with [`Gateway::with_routes`]; its handlers see the [`AppState`], whose operations are
 //! here. A façade can't admit a caller, nor reach a mailbox otherwise than the calls of the gateway do.
@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::http;
-pub(crate) use super::http::{AppState, Caller, Known, Routes};
+pub(crate) use super::http::{AppState, Authenticated, Caller, Routes};
 pub(crate) use super::problem::Problem;
 pub(crate) use super::push::PushFormat;
 use super::service::ActError;
@@ -36,8 +36,8 @@ impl Gateway {
 
     /// Answers 404 with `deleted: true` at these paths where a token is unknown: agents that ask there stop at that
     /// answer.
-    pub(crate) fn with_obituary(self, is_it: fn(&str) -> bool) -> Self {
-        Self { obituary: is_it, ..self }
+    pub(crate) fn with_removal_notice(self, is_checked: fn(&str) -> bool) -> Self {
+        Self { removal_notice: is_checked, ..self }
     }
 
     /// Sets the format of pushes to the listeners that are declared with a façade's format.
@@ -47,8 +47,8 @@ impl Gateway {
 
     /// Puts the answers to these clients also into mailboxes, as messages that expect no answer; the map has the
     /// mailbox of each client.
-    pub(crate) fn with_letters(mut self, letters: HashMap<Name, Name>) -> Self {
-        self.letters.extend(letters);
+    pub(crate) fn with_answer_mailboxes(mut self, mailboxes: HashMap<Name, Name>) -> Self {
+        self.answer_mailboxes.extend(mailboxes);
         self
     }
 }
@@ -171,7 +171,7 @@ impl AppState {
         wait: Duration,
     ) -> Result<Option<(MessageId, SentAnswer)>, Problem> {
         let first = http::answers_of(self, id, Instant::now() + wait).await?.into_iter().next();
-        Ok(first.map(|answer| (self.submissions.letter_id(id, answer.number), answer)))
+        Ok(first.map(|answer| (self.submissions.answer_mail_id(id, answer.number), answer)))
     }
 
     /// Judges and submits an envelope of a client, durably, once for each key.

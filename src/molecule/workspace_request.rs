@@ -10,30 +10,30 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use systole_core::vocab::Name;
 
-use super::people::Listener;
+use super::parties::Listener;
 use super::{Facade, rpc};
-use crate::gateway::seam::{AppState, Caller, Known, Problem, parse_json};
+use crate::gateway::facade::{AppState, Authenticated, Caller, Problem, parse_json};
 
 /// Headers by which a workspace names itself, besides its token.
 const CLAIMS: [&str; 2] = ["x-source-workspace-id", "x-workspace-id"];
 
 /// A request with a token.
-pub(super) struct Room {
+pub(super) struct WorkspaceRequest {
     pub(super) app: Arc<AppState>,
     pub(super) facade: Arc<Facade>,
     caller: Caller,
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<Authenticated>,
     /// The id in the path.
     pub(super) id: String,
     request: Request,
 }
 
-impl FromRequest<Arc<AppState>> for Room {
+impl FromRequest<Arc<AppState>> for WorkspaceRequest {
     type Rejection = Problem;
 
     async fn from_request(mut request: Request, app: &Arc<AppState>) -> Result<Self, Problem> {
         let caller: Caller = request.extract_parts_with_state(app).await?;
-        let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::stopping)?;
+        let known = request.extensions().get::<Arc<Authenticated>>().cloned().ok_or_else(Problem::stopping)?;
         let id = request.extract_parts::<Path<HashMap<String, String>>>().await;
         let id = id.map(|Path(mut path)| path.remove("id").unwrap_or_default());
         let id = id.map_err(|error| Problem::bad_request(error.body_text()))?;
@@ -42,11 +42,11 @@ impl FromRequest<Arc<AppState>> for Room {
     }
 }
 
-impl Room {
+impl WorkspaceRequest {
     /// The workspace that a text names, if it is the caller's own.
     pub(super) fn own(&self, id: &str) -> Result<Listener, Problem> {
         let who = self.caller.who();
-        let found = self.facade.people.find(id).filter(|found| found.takes && self.app.is_remote(&found.name));
+        let found = self.facade.parties.find(id).filter(|found| found.takes && self.app.is_remote(&found.name));
         match found {
             Some(found) if who.is_admin() || self.speaks_as(found) => Ok(found.clone()),
             None if who.is_admin() => {
@@ -70,7 +70,7 @@ impl Room {
 
     /// The caller as a workspace.
     pub(super) fn speaker(&self) -> Option<Listener> {
-        let found = self.facade.people.find(self.caller.who().name.as_str());
+        let found = self.facade.parties.find(self.caller.who().name.as_str());
         found.filter(|found| found.takes && self.speaks_as(found)).cloned()
     }
 
@@ -81,16 +81,16 @@ impl Room {
     }
 
     /// Notes a call of a workspace, if it is the caller.
-    pub(super) fn heard(&self, own: &Listener) {
+    pub(super) fn note_call(&self, own: &Listener) {
         if self.speaks_as(own) {
-            self.facade.heard.note(&self.app, &own.name);
+            self.facade.last_calls.note(&self.app, &own.name);
         }
     }
 
     /// The caller as a person.
     pub(super) fn person(&self) -> Option<Name> {
         let who = self.caller.who();
-        Some(who.name.clone()).filter(|name| who.is_client() && self.facade.people.is_person(name))
+        Some(who.name.clone()).filter(|name| who.is_client() && self.facade.parties.is_person(name))
     }
 
     /// Checks that the claims of the headers name that workspace.
@@ -120,17 +120,17 @@ impl Room {
     }
 
     /// Parses the body; also returns the rest of the request.
-    pub(super) async fn said<T: DeserializeOwned>(self) -> Result<(Said, T), Problem> {
+    pub(super) async fn body<T: DeserializeOwned>(self) -> Result<(RequestParts, T), Problem> {
         let Self { app, facade, known, request, .. } = self;
         let body = read(&app, request).await?;
-        Ok((Said { app, facade, known }, body))
+        Ok((RequestParts { app, facade, known }, body))
     }
 
     /// Parses the body as JSON-RPC; also returns the rest of the request.
-    pub(super) async fn asked(self) -> Result<(Said, Value), Problem> {
+    pub(super) async fn json_rpc_body(self) -> Result<(RequestParts, Value), Problem> {
         let Self { app, facade, known, request, .. } = self;
         let bytes = app.body(request).await?;
-        Ok((Said { app, facade, known }, rpc::parse(&bytes)?))
+        Ok((RequestParts { app, facade, known }, rpc::parse(&bytes)?))
     }
 
     fn speaks_as(&self, listener: &Listener) -> bool {
@@ -140,10 +140,10 @@ impl Room {
 }
 
 /// The rest of a request whose body was read.
-pub(super) struct Said {
+pub(super) struct RequestParts {
     pub(super) app: Arc<AppState>,
     pub(super) facade: Arc<Facade>,
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<Authenticated>,
 }
 
 /// Parses a JSON document; unknown fields are ignored, as the platform does.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::ids::{id_of, parse};
 use super::said;
 use super::said::Said;
-use crate::gateway::seam::StoredMail;
+use crate::gateway::facade::StoredMail;
 use crate::remote::{Source, SourceKind};
 
 /// Suffix of the client of a workspace, behind the workspace's name.
@@ -22,7 +22,7 @@ pub(crate) fn voice(workspace: &Name) -> Result<Name, NameError> {
 }
 
 /// The parties of an organism.
-pub(super) struct People {
+pub(super) struct Parties {
     listeners: HashMap<Name, Listener>,
     by_id: HashMap<Uuid, Name>,
     /// The workspace of each voice.
@@ -52,7 +52,7 @@ pub(super) struct Sender {
     pub(super) name: String,
 }
 
-impl People {
+impl Parties {
     pub(super) fn of(blueprint: &Blueprint) -> Self {
         let listener = |contract: &Contract| Listener {
             name: contract.name.clone(),

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use systole_core::vocab::MessageId;
 
-use crate::gateway::seam::Problem;
+use crate::gateway::facade::Problem;
 
 /// Fields whose string is a text: an id there names nothing.
 const TEXTS: [&str; 3] = ["text", "message", "result"];
