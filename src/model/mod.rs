@@ -94,7 +94,7 @@ pub enum Finish {
 pub struct Setback {
     /// A few words for the caller of the listener.
     pub message: String,
-    /// The same with the provider's words, for the log; never a key.
+    /// The message with the provider's words, for the log; never a key.
     pub detail: String,
     /// The chance of another attempt.
     pub again: Again,

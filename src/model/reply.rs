@@ -66,7 +66,7 @@ impl Reply {
     /// Takes some bytes.
     ///
     /// # Errors
-    /// A setback, if the provider reports an error or does not speak its protocol.
+    /// A setback, if the provider reports an error or breaks its protocol.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Setback> {
         let frames = match &mut self.frames {
             Frames::Events(parser) => {

@@ -26,7 +26,7 @@ pub(crate) trait DeliveryStore: fmt::Debug + Send + Sync + 'static {
     /// Notes that an attempt failed, and the time of the next one; `false` if the delivery was ended elsewhere.
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool>;
 
-    /// Notes the end of a delivery; `false` as above. `told` is true if its sender learns of it now.
+    /// Notes the end of a delivery; `false` as above. `told` is true if its sender gets the outcome now.
     fn settle(
         &self,
         id: MessageId,

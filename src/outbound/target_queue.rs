@@ -41,7 +41,7 @@ pub(super) struct Shared {
 pub(super) enum Stopped {
     /// No further attempt may begin.
     Closing,
-    /// Another party has ended the delivery, and told its handles.
+    /// Another party has ended the delivery, and its handles have the outcome.
     Ended,
     /// The outbox has failed, and logged it.
     Outbox,

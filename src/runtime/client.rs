@@ -17,8 +17,8 @@ use systole_xml::ladder::Raw;
 use tokio::sync::mpsc::WeakUnboundedSender;
 
 use super::asking::{Asking, returned};
+use super::client_envelope::ClientEnvelope;
 use super::egress::{EgressReceiver, EgressSender, Unread, way};
-use super::letter::Letter;
 use super::link::Command;
 use super::response::call_to;
 use super::shared::Shared;
@@ -146,7 +146,7 @@ impl Client {
         let way = Way { attachment: Some(Attachment { ops: Vec::new(), ticket }), ..Way::default() };
         let sent = self.write(request.into_request()).and_then(|envelope| self.inject(root, envelope, true, way));
         if let Err(error) = sent {
-            self.shared.pending_acks.punch(ticket, false);
+            self.shared.pending_acks.resolve(ticket, false);
             return Err(error);
         }
         taken.await.map_err(|_| SendError::Closed)?;
@@ -170,7 +170,7 @@ impl Client {
         let ops = submission.map(Op::Submitted).into_iter().collect();
         let way = Way { attachment: Some(Attachment { ops, ticket }), read, ..Way::default() };
         if let Err(error) = self.inject(root, envelope, true, way) {
-            self.shared.pending_acks.punch(ticket, false);
+            self.shared.pending_acks.resolve(ticket, false);
             return Err(error);
         }
         Ok(async { taken.await.map_err(|_| SendError::Closed) })
@@ -178,7 +178,7 @@ impl Client {
 
     /// Receives the next message as [`receive`](Self::receive) does, without marking it as read.
     pub async fn receive_unread(&self) -> Option<Unread> {
-        self.shared.inlets[self.id.0 as usize].lock().await.next_unread().await
+        self.shared.receivers[self.id.0 as usize].lock().await.next_unread().await
     }
 
     /// Sends a request in a conversation of its own and waits for its reply.
@@ -230,22 +230,22 @@ impl Client {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub async fn receive(&self) -> Option<Egress> {
-        self.shared.inlets[self.id.0 as usize].lock().await.next().await
+        self.shared.receivers[self.id.0 as usize].lock().await.next().await
     }
 
     /// Receives the next such message, if there is one.
     pub fn try_receive(&self) -> Option<Egress> {
-        self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next()
+        self.shared.receivers[self.id.0 as usize].try_lock().ok()?.try_next()
     }
 
     /// Receives the next such message, if there is one, without marking it as read.
     pub fn try_receive_unread(&self) -> Option<Unread> {
-        self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next_unread()
+        self.shared.receivers[self.id.0 as usize].try_lock().ok()?.try_next_unread()
     }
 
     fn write(&self, requests: Result<Vec<Emission>, Failure>) -> Result<Bytes, SendError> {
         let deadline = self.patience.map(|patience| self.shared.clock.now().after(patience));
-        Letter { from: self.name(), deadline }.write(requests)
+        ClientEnvelope { from: self.name(), deadline }.write(requests)
     }
 
     fn inject(&self, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {

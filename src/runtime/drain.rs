@@ -52,7 +52,7 @@ pub(super) async fn drain(
     let counts = timeout(GRACE, shared.counts()).await.unwrap_or_default();
     tell_all(shared, || Command::Quit);
     let ended = timeout(GRACE, ended.recv()).await.is_ok();
-    shared.pending_acks.tear_all();
+    shared.pending_acks.fail_all();
     Drained { idle, ended, counts }
 }
 

@@ -72,13 +72,13 @@ impl JournalAppender {
     }
 
     /// Writes the operations of an attachment that no core got, because the pump no longer waits for them. Where the
-    /// organism ends they are dropped, and their ticket is told so: the next start runs the handler again.
+    /// organism ends they are dropped, and their ticket ends so: the next start runs the handler again.
     #[cfg(feature = "gateway")]
     pub(crate) fn append_attached(&self, attachment: Attachment) {
         let Attachment { ops, ticket } = attachment;
-        let mut punched = self.pending_acks.punch_once(ticket);
-        // Told by the drop of `punched`.
-        let _ = self.append(ops, Box::new(move || punched.taken()));
+        let mut resolved = self.pending_acks.resolve_on_drop(ticket);
+        // Reported by the drop of `resolved`.
+        let _ = self.append(ops, Box::new(move || resolved.taken()));
     }
 
     /// Returns the time of the organism.

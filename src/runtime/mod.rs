@@ -14,6 +14,7 @@ mod calling;
 #[cfg(feature = "testing")]
 mod claim;
 mod client;
+mod client_envelope;
 #[doc(hidden)]
 pub mod clock;
 pub mod command;
@@ -41,7 +42,6 @@ mod jobs;
 pub mod journal;
 mod journal_appender;
 mod journal_handle;
-mod letter;
 mod link;
 #[cfg(feature = "testing")]
 pub(crate) mod network;

@@ -129,7 +129,7 @@ impl Organism {
         let (links, receivers) = links(shards);
         let limits = &blueprint.limits;
         let unread: Vec<_> = blueprint.clients().map(|_| Gauge::new(limits.egress, limits.egress_bytes)).collect();
-        let (ports, inlets): (Vec<_>, Vec<_>) = unread.iter().cloned().map(ClientPort::new).unzip();
+        let (ports, egresses): (Vec<_>, Vec<_>) = unread.iter().cloned().map(ClientPort::new).unzip();
         let directory = Directory::default();
         // A client that is alone may have all.
         let several = if unread.len() > 1 { unread.len() } else { 0 };
@@ -144,7 +144,7 @@ impl Organism {
             clock,
             entropy,
             unread,
-            inlets: inlets.into_iter().map(tokio::sync::Mutex::new).collect(),
+            receivers: egresses.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
             pending_acks: PendingAcks::default(),
             turn: AtomicU8::new(0),
@@ -351,7 +351,7 @@ impl Organism {
         if self.shared.closed.load(Ordering::Acquire) || self.breakdown().is_some() {
             return Err(SendError::Closed);
         }
-        Ok(self.shared.gauge.room(&self.shared.client_uses)?)
+        Ok(self.shared.gauge.check_room(&self.shared.client_uses)?)
     }
 
     /// Makes the guard of work that the organism depends on.

@@ -16,7 +16,7 @@ pub(super) struct PendingAcks {
     waiting: Arc<DashMap<u64, Told>>,
     last: Arc<AtomicU64>,
     /// True if no more steps will be made.
-    torn: Arc<AtomicBool>,
+    closed: Arc<AtomicBool>,
 }
 
 impl PendingAcks {
@@ -36,45 +36,45 @@ impl PendingAcks {
     pub(super) fn watch(&self, told: impl FnOnce(bool) + Send + Sync + 'static) -> u64 {
         let ticket = self.last.fetch_add(1, Ordering::Relaxed);
         self.waiting.insert(ticket, Box::new(told));
-        // After the insertion: either this load sees the flag, or `tear_all` sees the ticket.
-        if self.torn.load(Ordering::SeqCst) {
-            self.punch(ticket, false);
+        // After the insertion: either this load sees the flag, or `fail_all` sees the ticket.
+        if self.closed.load(Ordering::SeqCst) {
+            self.resolve(ticket, false);
         }
         ticket
     }
 
     /// Reports that the step of a ticket was made, or will not be.
-    pub(super) fn punch(&self, ticket: u64, taken: bool) {
+    pub(super) fn resolve(&self, ticket: u64, taken: bool) {
         if let Some((_, told)) = self.waiting.remove(&ticket) {
             told(taken);
         }
     }
 
     /// Makes a value that reports on a ticket when it is dropped: that its step was made, if it was
-    /// [`taken`](PunchOnce::taken).
+    /// [`taken`](ResolveOnDrop::taken).
     #[cfg(feature = "gateway")]
-    pub(super) fn punch_once(&self, ticket: u64) -> PunchOnce {
-        PunchOnce { pending_acks: self.clone(), ticket, taken: false }
+    pub(super) fn resolve_on_drop(&self, ticket: u64) -> ResolveOnDrop {
+        ResolveOnDrop { pending_acks: self.clone(), ticket, taken: false }
     }
 
     /// Ends all waits, present and later, as no more steps will be made.
-    pub(super) fn tear_all(&self) {
-        self.torn.store(true, Ordering::SeqCst);
+    pub(super) fn fail_all(&self) {
+        self.closed.store(true, Ordering::SeqCst);
         let left: Vec<u64> = self.waiting.iter().map(|entry| *entry.key()).collect();
-        left.into_iter().for_each(|ticket| self.punch(ticket, false));
+        left.into_iter().for_each(|ticket| self.resolve(ticket, false));
     }
 }
 
 /// A report that is made in any case, as the drop of this value.
 #[cfg(feature = "gateway")]
-pub(super) struct PunchOnce {
+pub(super) struct ResolveOnDrop {
     pending_acks: PendingAcks,
     ticket: u64,
     taken: bool,
 }
 
 #[cfg(feature = "gateway")]
-impl PunchOnce {
+impl ResolveOnDrop {
     /// Notes that the step was made.
     pub(super) fn taken(&mut self) {
         self.taken = true;
@@ -82,8 +82,8 @@ impl PunchOnce {
 }
 
 #[cfg(feature = "gateway")]
-impl Drop for PunchOnce {
+impl Drop for ResolveOnDrop {
     fn drop(&mut self) {
-        self.pending_acks.punch(self.ticket, self.taken);
+        self.pending_acks.resolve(self.ticket, self.taken);
     }
 }

@@ -69,7 +69,7 @@ pub(super) struct Shard {
 /// The longest time that a shard waits.
 #[derive(Debug, Clone, Copy)]
 enum Patience {
-    /// One turn of the other tasks of its thread.
+    /// Waits for one turn of the other tasks of its thread.
     OneTurn,
     Endless,
 }
@@ -151,7 +151,7 @@ impl Shard {
 
     fn turn(&mut self) -> bool {
         let now = self.shard_context.clock.now();
-        self.shard_context.stir();
+        self.shard_context.count_activity();
         while let Ok((to, command)) = self.commands.try_recv() {
             self.obey(to, command, now);
         }
@@ -347,7 +347,7 @@ impl Shard {
                 context.links.send(to, Command::Core(Input::Core(message)));
             }
             Output::Append { number, step } => self.append(core, number, step),
-            Output::Taken { ticket, kept } => self.shared.pending_acks.punch(ticket, kept),
+            Output::Taken { ticket, kept } => self.shared.pending_acks.resolve(ticket, kept),
             Output::Noted { invocation, index } => match context.away(core, invocation) {
                 Some(away) => {
                     context.links.send(away, Command::Noted { origin: core, invocation, index });
@@ -373,7 +373,7 @@ impl Shard {
     fn close_if_unwritable(&self, input: &Input) {
         if matches!(input, Input::Unwritable) {
             self.shared.closed.store(true, Ordering::Release);
-            self.shared.pending_acks.tear_all();
+            self.shared.pending_acks.fail_all();
             self.journal_handle.iter().for_each(|journal_handle| journal_handle.seal());
         }
     }

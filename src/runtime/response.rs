@@ -183,7 +183,7 @@ mod tests {
 
     impl IntoDraft for NeverEncoded {
         fn into_draft(self) -> Draft {
-            unreachable!("a call to nobody is refused before its payload is looked at")
+            unreachable!("a call without a receiver is refused before its payload is looked at")
         }
     }
 }

@@ -101,7 +101,7 @@ impl ShardContext {
     pub(super) fn tell(&self, core: CoreId, input: Input) {
         if self.is_here(core) {
             self.inputs.borrow_mut().push_back((core, input));
-            self.ring();
+            self.wake_pump();
         } else {
             self.links.send(core, Command::Core(input));
         }
@@ -143,7 +143,7 @@ impl ShardContext {
     }
 
     /// Wakes the pump.
-    pub(super) fn ring(&self) {
+    pub(super) fn wake_pump(&self) {
         if let Some(pump) = self.pump.take() {
             pump.wake();
         }
@@ -171,7 +171,7 @@ impl ShardContext {
     }
 
     /// Counts that something ran: a test on a simulated clock waits until the count stays.
-    pub(super) fn stir(&self) {
+    pub(super) fn count_activity(&self) {
         self.activity.set(self.activity.get().wrapping_add(1));
     }
 
@@ -194,7 +194,7 @@ impl ShardContext {
     fn one_less_fresh(&self) {
         self.fresh.set(self.fresh.get() - 1);
         if self.fresh.get() == 0 && self.awaits_fresh.take() {
-            self.ring();
+            self.wake_pump();
         }
     }
 

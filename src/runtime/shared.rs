@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) client_uses: Vec<ClientUse>,
     /// Unread messages of each client.
     pub(super) unread: Vec<Gauge>,
-    pub(super) inlets: Vec<tokio::sync::Mutex<EgressReceiver>>,
+    pub(super) receivers: Vec<tokio::sync::Mutex<EgressReceiver>>,
     pub(super) given: Given,
     pub(super) closed: AtomicBool,
     /// Waiters for messages to be taken.

@@ -13,11 +13,11 @@ mod calls;
 mod connection;
 mod exchange;
 mod line;
+mod line_process;
+mod message_run;
 mod prints;
 mod process;
 mod records;
-mod speaker;
-mod talk;
 mod trial;
 
 use std::cell::RefCell;
@@ -35,11 +35,11 @@ use super::host::restart::{COOL_DOWN, Restarts, Verdict};
 use super::{LocalBoxFuture, RawListener, RunContext, StartContext};
 use calls::Calls;
 use connection::Connection;
+use message_run::{Run, run_message};
 use records::Records;
-use talk::{Run, talk};
 
-pub use exchange::{Heard, LineEffect};
-pub use trial::{Spoken, Trial};
+pub use exchange::{LineEffect, LineKind};
+pub use trial::{Trial, TrialOutput};
 
 /// A program that stays, and its processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl WorkerSpec {
     /// Default interval of heartbeats.
     pub const HEARTBEAT: Duration = Duration::from_secs(30);
 
-    /// One process of that program, started with the first message.
+    /// Settings for one process of that program, which starts with the first message.
     pub fn new(command: CommandSpec) -> Self {
         Self { command, processes: 1, heartbeat: Self::HEARTBEAT, start: WorkerStart::default() }
     }
@@ -141,10 +141,10 @@ impl WorkerListener {
         let served = tokio::task::spawn_local({
             let (listener, clock) = (Rc::downgrade(self), clock.clone());
             async move {
-                let (end, under_way) = started.serve(&clock).await;
+                let (end, in_flight) = started.serve(&clock).await;
                 let Some(listener) = listener.upgrade() else { return };
-                if !end.is_success() || under_way > 0 {
-                    tracing::warn!(listener = %listener.name, program = %listener.spec.command.program.display(), error = end.detail(), under_way, "a worker ended");
+                if !end.is_success() || in_flight > 0 {
+                    tracing::warn!(listener = %listener.name, program = %listener.spec.command.program.display(), error = end.detail(), in_flight, "a worker ended");
                     listener.failed(clock.now());
                 }
             }
@@ -168,10 +168,10 @@ impl WorkerListener {
                 Err(failure) => return HandlerOutcome::Failed(failure),
             };
             records.durable(&context).await;
-            match talk(connection, &message, &context, &mut calls, &mut records).await {
+            match run_message(connection, &message, &context, &mut calls, &mut records).await {
                 Run::Done(outcome) => return outcome,
                 // No attempt: the process never had it.
-                Run::Lost { told: false, .. } => {}
+                Run::Lost { delivered: false, .. } => {}
                 Run::Lost { why, .. } if !calls.begin_again() => return HandlerOutcome::Failed(failed(&*why, true)),
                 Run::Lost { why, .. } if attempt >= most => {
                     return HandlerOutcome::Failed(failed(format!("{why}, in attempt {attempt} of {most}"), true));

@@ -19,7 +19,7 @@ const EPOCH: Time = Time::from_nanos(1_935_921_600_000_000_000);
 ///
 /// Tasks of a test that are spawned inside of [`block_on`](Self::block_on) by `tokio::task::spawn_local` live in the world:
 /// they run whenever it does, and outlive each organism of it. An organism that another one goes on from has the same
-/// clock. What speaks HTTP in it, an agent of `systole::remote` for example, has connections over the
+/// clock. A party of HTTP in it, an agent of `systole::remote` for example, has connections over the
 /// [network](Self::network) alone, and the time of the clock.
 #[derive(Clone)]
 pub struct World(Rc<Inner>);

@@ -25,7 +25,7 @@ pub(super) fn print<const COLUMNS: usize>(
     page.finish()
 }
 
-/// A moment to the second.
-pub(super) fn moment(time: Time) -> String {
+/// A date and time to the second.
+pub(super) fn date_time(time: Time) -> String {
     Time::from_nanos(time.as_nanos() / 1_000_000_000 * 1_000_000_000).to_string()
 }

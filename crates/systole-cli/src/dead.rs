@@ -11,9 +11,9 @@ use systole_core::core::{Blueprint, DeadLetterError};
 use systole_core::journal::{LetterRecord, Number};
 use systole_core::protocol::refused_qname;
 
-use super::columns::{self, moment};
+use super::columns::{self, date_time};
 use super::failure::Failure;
-use super::kept;
+use super::journal_args;
 use super::print::{self, Page};
 
 #[derive(Debug, Subcommand)]
@@ -24,14 +24,14 @@ pub(super) enum Action {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        of: kept::Kept,
+        of: journal_args::JournalArgs,
     },
     /// Print a dead letter: its reason and its payload
     Show {
         /// The number of the dead letter
         number: Number,
         #[command(flatten)]
-        of: kept::Kept,
+        of: journal_args::JournalArgs,
     },
     /// Drop dead letters; not while the journal is in use
     Drop(Chosen),
@@ -45,7 +45,7 @@ pub(super) struct Chosen {
     #[arg(required = true)]
     numbers: Vec<Number>,
     #[command(flatten)]
-    of: kept::Kept,
+    of: journal_args::JournalArgs,
 }
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
@@ -95,7 +95,7 @@ fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failur
         let again = if *redrive { ", redriven at the next start" } else { "" };
         [
             letter.number.to_string(),
-            moment(letter.at),
+            date_time(letter.at),
             letter.from.to_string(),
             name(letter.to.as_ref().map(ToString::to_string)),
             name(letter.payload.as_ref().map(|(qname, _)| qname.to_string())),
@@ -129,7 +129,7 @@ fn show(journal: &Path, number: Number) -> Result<ExitCode, Failure> {
         letters.iter().find(|(letter, _)| letter.number == number).ok_or_else(|| no_such(number))?;
     let mut page = Page::new();
     let to = letter.to.as_ref().map_or("no receiver", |name| name.as_str());
-    let at = moment(letter.at);
+    let at = date_time(letter.at);
     page.line(format_args!("dead letter {number}, {at}, from {} to {to}, at {}", letter.from, letter.path))?;
     page.line(&letter.reason)?;
     if *redrive {

@@ -13,9 +13,9 @@ use systole::runtime::journal::{
 use systole::runtime::terminal::Escaped;
 use systole_core::vocab::Time;
 
-use super::columns::moment;
+use super::columns::date_time;
 use super::failure::Failure;
-use super::kept;
+use super::journal_args;
 use super::print::{self, Page};
 use super::units;
 
@@ -68,7 +68,7 @@ pub(super) struct Named {
 
 impl Named {
     fn file(&self) -> Result<PathBuf, Failure> {
-        kept::journal(self.journal.as_deref(), self.organism.as_deref())
+        journal_args::journal(self.journal.as_deref(), self.organism.as_deref())
     }
 }
 
@@ -94,7 +94,7 @@ fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     page.line(format_args!("epoch           {}", stat.epoch))?;
     let written = match stat.last_written {
         0 => "never".to_owned(),
-        nanos => moment(Time::from_nanos(nanos)).to_string(),
+        nanos => date_time(Time::from_nanos(nanos)).to_string(),
     };
     page.line(format_args!("last written    {written}"))?;
     page.line(format_args!("conversations   {} open", stat.open_conversations))?;

@@ -14,7 +14,7 @@ mod describe;
 mod event_line;
 mod failure;
 mod journal;
-mod kept;
+mod journal_args;
 mod log;
 mod manual;
 mod new;

@@ -3,9 +3,9 @@
 mod ask;
 #[cfg_attr(not(feature = "gateway"), path = "run/no_entrance.rs")]
 mod entrance;
-mod gone;
 mod input;
 mod launch;
+mod missing_parties;
 #[cfg_attr(not(feature = "gateway"), path = "run/no_models.rs")]
 mod models;
 mod watch;

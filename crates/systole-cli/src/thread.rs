@@ -14,9 +14,9 @@ use systole::runtime::journal::{ConversationEntry, JournalReader, ThreadEntry};
 use systole_core::journal::Owner;
 use systole_core::vocab::ThreadId;
 
-use super::columns::{self, moment};
+use super::columns::{self, date_time};
 use super::failure::Failure;
-use super::kept;
+use super::journal_args;
 use super::print;
 
 #[derive(Debug, Subcommand)]
@@ -53,7 +53,7 @@ pub(super) struct Journal {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    of: kept::Kept,
+    of: journal_args::JournalArgs,
 }
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
@@ -160,7 +160,7 @@ fn list(of: &Journal, open: bool) -> Result<ExitCode, Failure> {
             root.record.id.to_string(),
             owner(&root.record.owner),
             state(root).to_owned(),
-            moment(root.closed.unwrap_or(root.opened)),
+            date_time(root.closed.unwrap_or(root.opened)),
             format!("{} of {}", conversation.open_threads, conversation.threads),
             conversation.waiting.to_string(),
         ]
@@ -174,7 +174,7 @@ fn owner(owner: &Owner) -> String {
     match owner {
         Owner::Listener(name) | Owner::Client(name) => name.to_string(),
         Owner::Boot => "boot".to_owned(),
-        Owner::Nobody => "-".to_owned(),
+        Owner::None => "-".to_owned(),
     }
 }
 

@@ -43,9 +43,9 @@ pub(super) struct Outbox {
 pub(super) enum Put {
     /// The delivery is new.
     New,
-    /// The same delivery is in the outbox, and open.
+    /// The delivery is in the outbox already, and open.
     Open,
-    /// The same delivery is in the outbox, and has ended.
+    /// The delivery is in the outbox already, and has ended.
     Over(DeliveryOutcome),
     /// Another delivery has the id.
     Taken,
@@ -226,7 +226,7 @@ impl Outbox {
         }
         let sql = "SELECT min(settled) FROM delivery WHERE settled IS NOT NULL";
         let oldest: Option<i64> = self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        Ok(Some(oldest.map(|oldest| row::moment(oldest).after(self.retention.age))))
+        Ok(Some(oldest.map(|oldest| row::time_of(oldest).after(self.retention.age))))
     }
 
     /// The deliveries that have not ended.

@@ -78,7 +78,7 @@ pub(super) fn count(value: i64) -> u64 {
     value.max(0).unsigned_abs()
 }
 
-pub(super) fn moment(value: i64) -> Time {
+pub(super) fn time_of(value: i64) -> Time {
     Time::from_nanos(count(value))
 }
 
@@ -130,7 +130,7 @@ pub(super) fn head(db: &Connection, target: &Name) -> Result<Option<Job>, FilePr
         },
         attempts: row.get(5)?,
         spent: duration(row.get(6)?),
-        next: row.get::<_, Option<i64>>(7)?.map(moment),
+        next: row.get::<_, Option<i64>>(7)?.map(time_of),
         last_error: row.get(8)?,
     }))
 }
@@ -164,10 +164,10 @@ fn report(row: &Row<'_>) -> Result<DeliveryReport, FileProblem> {
         id: id(row.get_ref(0)?)?,
         target: name(row.get_ref(1)?)?,
         url: text(row.get_ref(2)?)?,
-        created: moment(row.get(3)?),
+        created: time_of(row.get(3)?),
         attempts: row.get(4)?,
         spent: duration(row.get(5)?),
-        next: row.get::<_, Option<i64>>(6)?.map(moment),
+        next: row.get::<_, Option<i64>>(6)?.map(time_of),
         last_error: row.get(7)?,
         outcome: None,
     };

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::Host;
-use super::acts::Acts;
+use super::actor_futures::ActorFutures;
 use super::feed::Feed;
 use super::restart::{COOL_DOWN, Restarts, Verdict};
 use crate::runtime::accepts::ActorRoute;
@@ -34,7 +34,7 @@ pub(in crate::runtime) struct ActorHost<A: Actor<Context = Context<A>>> {
     pub(super) shard_context: Rc<ShardContext>,
     pub(super) routes: Arc<[ActorRoute<A>]>,
     pub(super) queue: RefCell<VecDeque<Job>>,
-    pub(super) acts: RefCell<Acts<A>>,
+    pub(super) futures: RefCell<ActorFutures<A>>,
     pub(super) held: RefCell<Option<Held<A>>>,
     /// The number of the present instance; leftovers of an earlier instance do nothing.
     pub(super) life: Cell<u64>,
@@ -87,7 +87,7 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
             shard_context,
             routes,
             queue: RefCell::default(),
-            acts: RefCell::default(),
+            futures: RefCell::default(),
             held: RefCell::default(),
             life: Cell::new(0),
             idle_feed: Cell::default(),
@@ -160,12 +160,12 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
             }
         })
         .await;
-        self.bury(died);
+        self.end_instance(died);
         self.end.take().unwrap_or(End::Failed)
     }
 
     /// Drops the instance, and reports the end of every handler that ended with it.
-    fn bury(&self, died: Result<(), Panicked>) {
+    fn end_instance(&self, died: Result<(), Panicked>) {
         self.life.set(self.life.get() + 1);
         self.idle_feed.take();
         let body = self.body.borrow_mut().take();
@@ -181,10 +181,10 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
             }
             None => {}
         }
-        let acts = self.acts.borrow_mut().take_all();
-        for act in acts {
-            self.shard_context.finish(act.key, HandlerOutcome::Discarded);
-            discard(act);
+        let futures = self.futures.borrow_mut().take_all();
+        for pending in futures {
+            self.shard_context.finish(pending.key, HandlerOutcome::Discarded);
+            discard(pending);
         }
     }
 
@@ -221,7 +221,7 @@ impl<A: Actor<Context = Context<A>>> Host for ActorHost<A> {
             let at = queue.iter().position(|job| job.key == key);
             at.and_then(|at| queue.remove(at))
         };
-        let act = self.acts.borrow_mut().remove(key);
+        let pending = self.futures.borrow_mut().remove(key);
         let held = self.held.borrow_mut().take_if(|held| match held {
             Held::Ours { key: held, .. } | Held::Foreign { key: held, .. } => *held == key,
         });
@@ -232,7 +232,7 @@ impl<A: Actor<Context = Context<A>>> Host for ActorHost<A> {
             Some(Held::Ours { .. }) => self.waker.take().into_iter().for_each(Waker::wake),
             None => {}
         }
-        discard((queued, act, held));
+        discard((queued, pending, held));
     }
 
     fn close(&self) {
@@ -240,7 +240,7 @@ impl<A: Actor<Context = Context<A>>> Host for ActorHost<A> {
         if let Some(task) = self.task.get() {
             task.abort();
         }
-        self.bury(Ok(()));
+        self.end_instance(Ok(()));
         discard(std::mem::take(&mut *self.queue.borrow_mut()));
     }
 }

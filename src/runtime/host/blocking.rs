@@ -10,7 +10,7 @@ use systole_core::core::{Failure, HandlerOutcome, ListenerId, Message};
 use systole_core::protocol::boot_qname;
 
 use super::Host;
-use super::lives::Lives;
+use super::supervised::Supervised;
 use crate::runtime::accepts::BlockingRoute;
 use crate::runtime::delivery::Parcel;
 use crate::runtime::handler::HandlerKey;
@@ -47,7 +47,7 @@ impl<L: Send + Sync> Run for Routed<L> {
 pub(in crate::runtime) struct BlockingHost {
     shard_context: Rc<ShardContext>,
     listener: ListenerId,
-    lives: Rc<Lives<Arc<dyn Run>>>,
+    supervised: Rc<Supervised<Arc<dyn Run>>>,
     pool: Pool,
     running: RefCell<Vec<(HandlerKey, Arc<Turn>)>>,
 }
@@ -70,14 +70,14 @@ impl BlockingHost {
         let contract = shard_context.blueprint.contract(listener);
         let threads = contract.concurrency as usize + usize::from(contract.accepts.contains(&boot_qname()));
         let pool = if shard_context.clock.is_simulated() { Pool::inline() } else { Pool::of_threads(threads) };
-        let lives = Lives::new(shard_context.clone(), listener, factory);
-        Rc::new(Self { shard_context, listener, lives, pool, running: RefCell::default() })
+        let supervised = Supervised::new(shard_context.clone(), listener, factory);
+        Rc::new(Self { shard_context, listener, supervised, pool, running: RefCell::default() })
     }
 }
 
 impl Host for BlockingHost {
     fn start(self: Rc<Self>, key: HandlerKey, message: Message) {
-        let Some(instance) = self.lives.instance() else {
+        let Some(instance) = self.supervised.instance() else {
             self.shard_context.finish(key, HandlerOutcome::Discarded);
             return discard(message);
         };
@@ -119,12 +119,12 @@ impl Host for BlockingHost {
         let aborted = turn.is_none_or(|turn| turn.aborted.load(Ordering::Acquire));
         self.shard_context.finish(key, if aborted { HandlerOutcome::Aborted } else { outcome });
         if panicked {
-            self.lives.failed();
+            self.supervised.failed();
         }
     }
 
     fn close(&self) {
         self.pool.close();
-        self.lives.close();
+        self.supervised.close();
     }
 }

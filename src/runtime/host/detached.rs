@@ -82,7 +82,7 @@ impl<R, P: FnOnce()> Future for Running<R, P> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let Detached { future, shard_context, key, listener, .. } = &*self.detached;
-        shard_context.stir();
+        shard_context.count_activity();
         // Taken out of its cell while it runs: its code may use the cell.
         let Some(mut running) = future.borrow_mut().take() else { return Poll::Ready(()) };
         let outcome = match shard_context.run(*listener, || running.as_mut().poll(cx)) {

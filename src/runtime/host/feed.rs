@@ -13,7 +13,7 @@ use systole_core::vocab::Fault;
 use tokio::sync::oneshot;
 
 use super::actor::{ActorHost, Held, Job};
-use super::acts::Act;
+use super::actor_futures::PendingFuture;
 use super::detached::detach;
 use crate::runtime::delivery::{Delivery, Parcel};
 use crate::runtime::handler::HandlerKey;
@@ -35,7 +35,7 @@ impl<A: Actor<Context = Context<A>>> ActorFuture<A> for Feed<A> {
 
     fn poll(self: Pin<&mut Self>, actor: &mut A, ctx: &mut Context<A>, cx: &mut TaskContext<'_>) -> Poll<()> {
         let host = &self.host;
-        host.shard_context.stir();
+        host.shard_context.count_activity();
         self.take_foreign_result();
         for _ in 0..BUDGET {
             if host.life.get() != self.life {
@@ -45,15 +45,15 @@ impl<A: Actor<Context = Context<A>>> ActorFuture<A> for Feed<A> {
             if ctx.waiting() {
                 return Poll::Pending;
             }
-            let act = host.acts.borrow_mut().next_ready();
-            if let Some(act) = act {
-                self.resume(act, actor, ctx);
+            let pending = host.futures.borrow_mut().next_ready();
+            if let Some(pending) = pending {
+                self.resume(pending, actor, ctx);
                 continue;
             }
             let job = host.queue.borrow_mut().pop_front();
             match job {
                 Some(job) => self.start(job, actor, ctx),
-                None if host.acts.borrow().sleep(cx.waker()) => {
+                None if host.futures.borrow().sleep(cx.waker()) => {
                     host.idle_feed.set(Some(cx.waker().clone()));
                     return Poll::Pending;
                 }
@@ -103,7 +103,7 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
         let mut cx = TaskContext::from_waker(Waker::noop());
         match self.host.run(|| future.as_mut().poll(actor, ctx, &mut cx)) {
             Ok(Poll::Pending) => {
-                self.host.acts.borrow_mut().insert(key, future);
+                self.host.futures.borrow_mut().insert(key, future);
                 self.host.shard_context.begun(key);
             }
             Ok(Poll::Ready(response)) => {
@@ -117,24 +117,24 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
         }
     }
 
-    fn resume(&self, mut act: Act<A>, actor: &mut A, ctx: &mut Context<A>) {
-        let waker = Waker::from(act.waker.clone());
-        match self.host.run(|| act.future.as_mut().poll(actor, ctx, &mut TaskContext::from_waker(&waker))) {
+    fn resume(&self, mut pending: PendingFuture<A>, actor: &mut A, ctx: &mut Context<A>) {
+        let waker = Waker::from(pending.waker.clone());
+        match self.host.run(|| pending.future.as_mut().poll(actor, ctx, &mut TaskContext::from_waker(&waker))) {
             Ok(Poll::Pending) => {
-                let key = act.key;
-                self.host.acts.borrow_mut().put_back(act);
+                let key = pending.key;
+                self.host.futures.borrow_mut().put_back(pending);
                 self.host.shard_context.settle(key);
             }
             ended => {
-                self.host.acts.borrow_mut().forget(&act);
+                self.host.futures.borrow_mut().forget(&pending);
                 self.ended(
-                    act.key,
+                    pending.key,
                     ended.map(|poll| match poll {
                         Poll::Ready(response) => response,
                         Poll::Pending => unreachable!("matched above"),
                     }),
                 );
-                discard(act);
+                discard(pending);
             }
         }
     }

@@ -4,13 +4,13 @@
 //! exactly once, whatever the listener does: panics are caught, and the factory makes the listener again.
 
 mod actor;
-mod acts;
+mod actor_futures;
 mod blocking;
 mod detached;
 mod feed;
-mod lives;
 mod raw;
 pub(super) mod restart;
+mod supervised;
 
 pub(super) use actor::ActorHost;
 pub(super) use blocking::{BlockingHost, Routed, Run};

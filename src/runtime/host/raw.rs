@@ -8,7 +8,7 @@ use systole_core::core::{HandlerOutcome, ListenerId, Message};
 
 use super::Host;
 use super::detached::detach;
-use super::lives::Lives;
+use super::supervised::Supervised;
 use crate::runtime::handler::HandlerKey;
 use crate::runtime::raw::{RawListener, RunContext, StartContext};
 use crate::runtime::shard_context::ShardContext;
@@ -18,7 +18,7 @@ use crate::runtime::thread::Thread;
 pub(in crate::runtime) struct RawHost {
     shard_context: Rc<ShardContext>,
     listener: ListenerId,
-    lives: Rc<Lives<Rc<dyn RawListener>>>,
+    supervised: Rc<Supervised<Rc<dyn RawListener>>>,
 }
 
 impl RawHost {
@@ -27,23 +27,23 @@ impl RawHost {
         listener: ListenerId,
         factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync>,
     ) -> Rc<Self> {
-        let lives = Lives::new(shard_context.clone(), listener, factory);
-        Rc::new(Self { shard_context, listener, lives })
+        let supervised = Supervised::new(shard_context.clone(), listener, factory);
+        Rc::new(Self { shard_context, listener, supervised })
     }
 
     /// Makes the listener now, not with its first message, and lets it prepare.
     pub(in crate::runtime) fn prepare(&self) {
-        let Some(instance) = self.lives.instance() else { return };
+        let Some(instance) = self.supervised.instance() else { return };
         let (clock, blueprint) = (self.shard_context.clock.clone(), self.shard_context.blueprint.clone());
         if self.shard_context.run(self.listener, || instance.prepare(StartContext { clock, blueprint })).is_err() {
-            self.lives.failed();
+            self.supervised.failed();
         }
     }
 }
 
 impl Host for RawHost {
     fn start(self: Rc<Self>, key: HandlerKey, mut message: Message) {
-        let Some(instance) = self.lives.instance() else {
+        let Some(instance) = self.supervised.instance() else {
             self.shard_context.finish(key, HandlerOutcome::Discarded);
             return discard(message);
         };
@@ -56,12 +56,18 @@ impl Host for RawHost {
         };
         match self.shard_context.run(self.listener, || instance.run(message, context)) {
             Ok(future) => {
-                let lives = self.lives.clone();
-                detach(&self.shard_context, (key, self.listener), future, |outcome| outcome, move || lives.failed());
+                let supervised = self.supervised.clone();
+                detach(
+                    &self.shard_context,
+                    (key, self.listener),
+                    future,
+                    |outcome| outcome,
+                    move || supervised.failed(),
+                );
             }
             Err(_) => {
                 self.shard_context.finish(key, HandlerOutcome::Panicked);
-                self.lives.failed();
+                self.supervised.failed();
             }
         }
     }
@@ -71,6 +77,6 @@ impl Host for RawHost {
     }
 
     fn close(&self) {
-        self.lives.close();
+        self.supervised.close();
     }
 }

@@ -15,8 +15,8 @@ use systole_core::vocab::{Name, TaskId, Time};
 
 use super::inboxes::Inboxes;
 use super::outbox::send;
-use super::place::{Place, may_wait};
 use super::shared::{Shared, Written, failure};
+use super::waiter::{WaitGuard, may_wait};
 use crate::runtime::accepts::AsActor;
 use crate::runtime::contract::ContractBuilder;
 use crate::runtime::delivery::Delivery;
@@ -130,7 +130,12 @@ impl<I: Inboxes> Handler<Delivery<Submit>> for JobActor<I> {
         let submitted = self.submit(&submit).and_then(|(submitted, written)| {
             let place = (!submit.detached).then(|| {
                 let submitter = InboxPrincipal::new(submit.from().clone());
-                Ok::<_, Failure>(Place::take(self.shared.clone(), submit.thread().clock()?, submitted.id, submitter))
+                Ok::<_, Failure>(WaitGuard::take(
+                    self.shared.clone(),
+                    submit.thread().clock()?,
+                    submitted.id,
+                    submitter,
+                ))
             });
             Ok((submitted, written, place.transpose()?))
         });
@@ -150,7 +155,7 @@ impl<I: Inboxes> Handler<Delivery<Submit>> for JobActor<I> {
 async fn wait<I: Inboxes>(
     shared: &Arc<Shared<I>>,
     submit: &Delivery<Submit>,
-    place: &Place<I>,
+    place: &WaitGuard<I>,
     id: TaskId,
 ) -> Response {
     let clock = submit.thread().clock()?;
@@ -175,7 +180,7 @@ async fn wait<I: Inboxes>(
         let question = question.filter(|_| shared.sends().questions && place.is_first());
         let Some((number, text)) = question else {
             submit.thread().reattached();
-            place.waiter.rings.notified().await;
+            place.waiter.news.notified().await;
             continue;
         };
         asked = number;
@@ -183,7 +188,7 @@ async fn wait<I: Inboxes>(
         let answered = loop {
             tokio::select! {
                 answered = &mut answer => break Some(answered),
-                () = place.waiter.rings.notified() => {
+                () = place.waiter.news.notified() => {
                     let open = |task: &Task| task.open_question().is_some_and(|open| open.number == number);
                     if shared.read(id, open) != Ok(true) {
                         break None;

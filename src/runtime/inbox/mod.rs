@@ -17,11 +17,11 @@ mod actor;
 mod board;
 mod inboxes;
 mod outbox;
-mod place;
 mod recover;
 mod registry;
 mod setting;
 mod shared;
+mod waiter;
 
 use std::fmt;
 use std::sync::Arc;

@@ -8,8 +8,8 @@ use systole_core::journal::{JournalError, JournalErrorKind, Owner, Recovered};
 use systole_core::vocab::{Name, Time};
 
 use super::inboxes::Inboxes;
-use super::place::GONE;
 use super::shared::Shared;
+use super::waiter::GONE;
 use crate::runtime::journal_appender::{JournalAppender, Recoverable};
 
 impl<I: Inboxes> Recoverable for Shared<I> {

@@ -16,8 +16,8 @@ use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 use tokio::sync::{Notify, watch};
 
 use super::inboxes::Inboxes;
-use super::place::Waiter;
 use super::setting::{Sends, Setting};
+use super::waiter::Waiter;
 use crate::runtime::journal_appender::{Ending, JournalAppender};
 use crate::runtime::thread::{Noted, Thread};
 
@@ -196,7 +196,7 @@ impl<I: Inboxes> Shared<I> {
                     // A task ends only once.
                     let _ = waiter.ended.set(result.clone());
                 }
-                waiter.rings.notify_one();
+                waiter.news.notify_one();
             }
         }
         self.outbox.notify_one();

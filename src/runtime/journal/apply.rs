@@ -154,7 +154,7 @@ impl<'a> Apply<'a> {
             Op::Read { egress } => {
                 self.end_kept::<EgressRecord>([egress.cast_signed()], None, over!("egress", "number = ?1", "?2"))
             }
-            Op::Bury(letter) => self.put(letter, [letter.number.cast_signed()]),
+            Op::Letter(letter) => self.put(letter, [letter.number.cast_signed()]),
             Op::Task(task) => {
                 self.take(DELETE_TASK, (task.inbox.as_str(), &task.id.as_uuid().as_bytes()[..]))?;
                 self.insert(task)
@@ -172,7 +172,7 @@ impl<'a> Apply<'a> {
             Op::Addressee(addressee) => self.addressee(addressee),
             Op::Submitted(_) => Ok(()),
             Op::Unmark { letter } => self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()]),
-            Op::Unbury { letter } => {
+            Op::LetterGone { letter } => {
                 self.end(gone!("letter", "number = ?1"), &[letter.cast_signed()])?;
                 self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()])
             }

@@ -87,8 +87,8 @@ coded! {
         18: Forget { thread, before };
         19: Leave(egress);
         20: Read { egress };
-        21: Bury(letter);
-        22: Unbury { letter };
+        21: Letter(letter);
+        22: LetterGone { letter };
         23: Unmark { letter };
         24: Task(task);
         25: TaskGone { inbox, id };
@@ -105,7 +105,7 @@ coded! {
         number, id, parent, root, owner, ordinal, depth, opened_by, origin, deadline, own_deadline, spawned, left,
         label, traceparent
     }
-    enum Owner { 0: Listener(name); 1: Client(name); 2: Boot; 3: Nobody; }
+    enum Owner { 0: Listener(name); 1: Client(name); 2: Boot; 3: None; }
     enum Origin { 0: None; 1: Single; 2: Fan(fan, index); }
     struct FanId { message, call }
     struct BudgetRecord { thread, budget, spent }
@@ -290,7 +290,7 @@ mod tests {
             Op::Settled { fan, settled: settled(1, Err(fault.clone())) },
             Op::Decided { fan, order: 0, result: Ok(vec![settled(0, Ok(answer)), settled(1, Err(fault.clone()))]) },
             Op::Decided { fan, order: 128, result: Err(fault) },
-            Op::Bury(letter),
+            Op::Letter(letter),
             Op::Unmark { letter: 127 },
             Op::Leave(egress(b"<a></a>")),
             Op::Leave(egress(b"<c></c>")),

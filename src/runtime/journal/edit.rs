@@ -40,7 +40,7 @@ impl SqliteJournal {
     /// # Errors
     /// [`StoreError`] if the change can't be written.
     pub fn drop_letter(&mut self, letter: Number, now: Time) -> Result<bool, StoreError> {
-        let step = Step { ops: vec![Op::Unbury { letter }], at: now };
+        let step = Step { ops: vec![Op::LetterGone { letter }], at: now };
         self.with_letter(letter, |apply| apply.step(&step))
     }
 

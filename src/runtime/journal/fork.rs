@@ -18,7 +18,7 @@ use super::apply::Apply;
 use super::error::StoreError;
 use super::fan::SettledRow;
 use super::meta::Meta;
-use super::moment::Moment;
+use super::open_rows::OpenRows;
 use super::reader::JournalReader;
 use super::renew::Renewal;
 use super::retain::horizon;
@@ -84,7 +84,7 @@ pub enum ForkError {
     Boot,
     /// No client owns the root.
     #[error("the conversation has no client that would get its answers: name one with `--as NAME`")]
-    Nobody,
+    NoClient,
     /// A spawned thread was open, and its debts are not kept.
     #[error(
         "thread {0} was spawned, and its open calls at that time are not kept: name a message from before the thread"
@@ -137,7 +137,7 @@ impl SqliteJournal {
 
 impl Fork {
     /// Reads the conversation at the time of the message, applies the edit, and returns that time.
-    fn read(&self, reader: &JournalReader) -> Result<(Moment, Time), ForkError> {
+    fn read(&self, reader: &JournalReader) -> Result<(OpenRows, Time), ForkError> {
         let threads = reader.conversation(self.conversation)?;
         let root = threads.first().ok_or(ForkError::NoThread(self.conversation))?.record.root;
         let point = reader.told(Point::find(reader, self.at))?;
@@ -158,7 +158,7 @@ impl Fork {
                 answer.payload = edit.payload().bytes().clone();
             }
         };
-        let mut moment = reader.told(Moment::read(reader, root, point.at, edit))?;
+        let mut moment = reader.told(OpenRows::read(reader, root, point.at, edit))?;
         let message = moment.messages.iter_mut().find(|message| message.number == point.message.number);
         let message = message.ok_or(ForkError::Discarded(self.at))?;
         if point.answer.is_none() {
@@ -192,11 +192,11 @@ impl Fork {
         if expected == found { Ok(()) } else { Err(ForkError::OtherPayload { at: self.at, expected, found }) }
     }
 
-    fn owner(&self, moment: &Moment) -> Result<Name, ForkError> {
+    fn owner(&self, moment: &OpenRows) -> Result<Name, ForkError> {
         match (moment.threads.first().map(|root| &root.owner), &self.owner) {
             (Some(Owner::Boot), _) => Err(ForkError::Boot),
             (Some(_), Some(name)) | (Some(Owner::Client(name)), None) => Ok(name.clone()),
-            (Some(Owner::Nobody | Owner::Listener(_)) | None, _) => Err(ForkError::Nobody),
+            (Some(Owner::None | Owner::Listener(_)) | None, _) => Err(ForkError::NoClient),
         }
     }
 }

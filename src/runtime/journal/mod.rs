@@ -17,8 +17,8 @@ mod fork;
 mod mail;
 mod mailbox;
 mod meta;
-mod moment;
 mod open;
+mod open_rows;
 mod pending;
 mod principal;
 #[cfg(feature = "gateway")]

@@ -29,10 +29,10 @@ const ROUNDS: usize = 2;
 pub(super) struct Queue {
     state: Mutex<State>,
     /// Wakes the writer's thread.
-    bell: Condvar,
+    wake: Condvar,
     /// True if shards write, too.
     shared: bool,
-    /// True if the tables of the journal have all steps that the cores have been told of.
+    /// True if the tables of the journal have all steps that were reported to the cores.
     fed: Arc<AtomicBool>,
 }
 
@@ -112,10 +112,10 @@ impl Queue {
     pub(super) fn new(pen: Pen, shared: bool) -> Self {
         let fed = pen.fed.clone();
         let state = State { orders: VecDeque::new(), pen: Some(pen), wanted: false, end: None, failed: None };
-        Self { state: Mutex::new(state), bell: Condvar::new(), shared, fed }
+        Self { state: Mutex::new(state), wake: Condvar::new(), shared, fed }
     }
 
-    /// Tells whether the tables of the journal have all steps that the cores have been told of.
+    /// Tells whether the tables of the journal have all steps that were reported to the cores.
     pub(super) fn is_fed(&self) -> bool {
         self.fed.load(Ordering::Acquire)
     }
@@ -133,7 +133,7 @@ impl Queue {
         // While another thread writes, it takes the step along.
         if !left && (state.pen.is_some() || !self.shared) {
             drop(state);
-            self.bell.notify_one();
+            self.wake.notify_one();
         }
     }
 
@@ -151,14 +151,14 @@ impl Queue {
         }
         if state.pen.is_some() && !state.orders.is_empty() {
             drop(state);
-            self.bell.notify_one();
+            self.wake.notify_one();
         }
     }
 
     /// Ends the queue: no more steps come.
     pub(super) fn end(&self, end: End) {
         self.lock().end.get_or_insert(end);
-        self.bell.notify_one();
+        self.wake.notify_one();
     }
 
     /// Waits for work for the writer's thread, until the time to tidy at the latest, or until it was idle for a while and
@@ -176,8 +176,8 @@ impl Queue {
             }
             state.wanted = due;
             state = match due {
-                true => self.bell.wait(state).unwrap_or_else(PoisonError::into_inner),
-                false => self.bell.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                true => self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+                false => self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
             };
             state.wanted = false;
             gather = Duration::ZERO;
@@ -187,7 +187,7 @@ impl Queue {
     fn begin(&self, mut state: MutexGuard<'_, State>, mut pen: Pen, gather: Duration) -> Turn {
         if !state.orders.is_empty() && !gather.is_zero() {
             let more = |state: &mut State| state.orders.len() < BATCH && state.end.is_none();
-            state = self.bell.wait_timeout_while(state, gather, more).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.wake.wait_timeout_while(state, gather, more).unwrap_or_else(PoisonError::into_inner).0;
         }
         pen.fill(&mut state.orders);
         match state.end {
@@ -205,7 +205,7 @@ impl Queue {
 
     fn put_back(&self, written: Result<Pen, JournalError>) -> MutexGuard<'_, State> {
         let mut state = self.lock();
-        let ring = match written {
+        let is_awaited = match written {
             Ok(pen) => {
                 state.pen = Some(pen);
                 state.wanted
@@ -220,8 +220,8 @@ impl Queue {
                 true
             }
         };
-        if ring {
-            self.bell.notify_one();
+        if is_awaited {
+            self.wake.notify_one();
         }
         state
     }
@@ -232,7 +232,7 @@ impl Queue {
 }
 
 impl Pen {
-    /// Makes the pen of a recovered journal for these cores, which hear of an error.
+    /// Makes the pen of a recovered journal for these cores, which get its error.
     pub(super) fn new(journal: Box<dyn Journal>, cores: Vec<CoreId>, told: Told) -> Self {
         let fed = Arc::new(AtomicBool::new(journal.is_fed()));
         Self { journal, cores, told, batch: Batch::default(), fed }
@@ -255,7 +255,7 @@ impl Pen {
             let Self { journal, told, batch, fed, .. } = pen;
             if !batch.steps.is_empty() {
                 journal.append(&batch.steps)?;
-                // Before anyone is told of them.
+                // Before the callbacks report the steps.
                 fed.store(journal.is_fed(), Ordering::Release);
             }
             batch.steps.clear();

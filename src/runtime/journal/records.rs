@@ -32,7 +32,7 @@ impl Record for ThreadRecord {
             Owner::Client(name) => (None, Some(name.as_str())),
             // No client has this name.
             Owner::Boot => (None, Some("root")),
-            Owner::Nobody => (None, None),
+            Owner::None => (None, None),
         };
         cell(number(self.number))?;
         cell(blob(self.id.as_uuid().as_bytes()))?;
@@ -62,7 +62,7 @@ impl Record for ThreadRecord {
                 (Some(name), None) => Owner::Listener(name),
                 (None, Some(name)) if name == systole_core::vocab::Name::root() => Owner::Boot,
                 (None, Some(name)) => Owner::Client(name),
-                (None, None) => Owner::Nobody,
+                (None, None) => Owner::None,
                 (Some(_), Some(_)) => return None,
             },
             ordinal: cells.small()?,
@@ -169,7 +169,8 @@ impl Record for NoteRecord {
     }
 }
 
-/// A mark on a dead letter that the next start redrives.
+/// A mark on a dead letter that the next start redrives. Its table, `requeue`, keeps the name of the file format: another
+/// name would be a new version of it.
 pub(super) struct Redrive(pub(super) Number);
 
 impl Record for Redrive {
@@ -236,6 +237,7 @@ impl Record for EgressRecord {
     }
 }
 
+// The column `buried` is the time at which the message became a dead letter; its name belongs to the file format.
 impl Record for LetterRecord {
     statements!(
         "letter",

@@ -10,7 +10,7 @@ use systole_core::journal::{
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 
 use super::budget::renewed;
-use super::moment::Moment;
+use super::open_rows::OpenRows;
 use crate::runtime::sqlite::FileProblem;
 
 /// New numbers and ids by old ones.
@@ -29,7 +29,7 @@ pub(super) struct Renewal {
 
 impl Renewal {
     /// Assigns the numbers of a start that nothing else has.
-    pub(super) fn new(key: IdKey, epoch: u32, moment: &Moment, later: Duration) -> Result<Self, FileProblem> {
+    pub(super) fn new(key: IdKey, epoch: u32, moment: &OpenRows, later: Duration) -> Result<Self, FileProblem> {
         let first = moment.threads.first().ok_or_else(torn)?;
         let mut last = numbers_after(epoch);
         let (_, root) = key.derive_entry(first.id, last);
@@ -59,8 +59,8 @@ impl Renewal {
     }
 
     /// Makes the operations that create the conversation for a client.
-    pub(super) fn ops(&mut self, moment: Moment, owner: &Name) -> Result<Vec<Op>, FileProblem> {
-        let Moment { threads, budgets, messages, fans, notes, remembered } = moment;
+    pub(super) fn ops(&mut self, moment: OpenRows, owner: &Name) -> Result<Vec<Op>, FileProblem> {
+        let OpenRows { threads, budgets, messages, fans, notes, remembered } = moment;
         let before = threads.first().map(|root| root.owner.clone());
         let mut ops = Vec::new();
         for thread in threads {
@@ -183,8 +183,8 @@ fn torn() -> FileProblem {
 }
 
 /// Collects all numbers of a conversation, in order.
-fn numbers_of(moment: &Moment) -> Vec<Number> {
-    let Moment { threads, messages, fans, remembered, .. } = moment;
+fn numbers_of(moment: &OpenRows) -> Vec<Number> {
+    let OpenRows { threads, messages, fans, remembered, .. } = moment;
     let mut numbers: Vec<_> = threads.iter().map(|thread| thread.number).collect();
     numbers.extend(messages.iter().flat_map(|message| [message.number, message.place]));
     numbers.extend(remembered.iter().map(|(entry, _)| entry.number));

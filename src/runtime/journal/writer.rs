@@ -114,7 +114,7 @@ impl JournalFeeder {
 }
 
 impl JournalWriter {
-    /// Starts the thread for a recovered journal and these cores, which hear of an error. Retention goes by `clock`.
+    /// Starts the thread for a recovered journal and these cores, which get its error. Retention goes by `clock`.
     ///
     /// # Errors
     /// The system's error, if no thread can be started.

@@ -19,8 +19,8 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB};
 
 use super::Durability;
+use super::file_lock::LockedFile;
 use super::format::Format;
-use super::held::Held;
 use super::open::{CHECKPOINT, join};
 use super::problem::FileProblem;
 
@@ -92,7 +92,7 @@ impl Checkpoints {
     }
 
     /// Starts or finishes a checkpoint after a transaction, by the length of the log.
-    pub(super) fn after_commit(&mut self, db: &Connection, file: &Held) {
+    pub(super) fn after_commit(&mut self, db: &Connection, file: &LockedFile) {
         let pages = self.pages.load(Ordering::Relaxed);
         let anew = pages < self.seen;
         self.seen = pages;

@@ -5,22 +5,22 @@
 //! (see [`held`]). Created files can be read and written by their owner alone.
 
 mod checkpoint;
+mod file_lock;
 mod format;
-mod held;
 mod open;
 mod place;
 mod problem;
 mod wal;
 
 pub(crate) use checkpoint::write_back;
+pub(crate) use file_lock::{Database, LockedFile};
 pub(crate) use format::Format;
-pub(crate) use held::{Database, Held};
 pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, truncate_log, used};
 pub(crate) use place::{beside, place};
 use std::time::Duration;
 #[cfg(feature = "gateway")]
 pub(crate) use {
-    held::is_written_here,
+    file_lock::is_written_here,
     open::{join, transaction},
 };
 

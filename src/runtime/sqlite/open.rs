@@ -8,8 +8,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::Durability;
+use super::file_lock::{Database, LockedFile, create};
 use super::format::Format;
-use super::held::{Database, Held, create};
 use super::place::beside;
 use super::problem::FileProblem;
 use super::wal::Cut;
@@ -55,7 +55,7 @@ impl<T> Opening<'_, T> {
     /// # Errors
     /// [`FileProblem::InUse`] if another writer has the file, or the [`FileProblem`] that it has. It is left unchanged.
     pub(crate) fn open(&self, file: &Path) -> Result<Opened<T>, FileProblem> {
-        let mut held = Held::take(file)?;
+        let mut held = LockedFile::take(file)?;
         if fs::metadata(held.path())?.len() == 0 {
             held = self.create(held)?;
         }
@@ -87,7 +87,7 @@ impl<T> Opening<'_, T> {
     }
 
     /// Creates the file that replaces an empty one, which stays locked meanwhile.
-    fn create(&self, empty: Held) -> Result<Held, FileProblem> {
+    fn create(&self, empty: LockedFile) -> Result<LockedFile, FileProblem> {
         let path = empty.path();
         let made = self.make(path);
         if made.is_err() && empty.was_made() {
@@ -95,7 +95,7 @@ impl<T> Opening<'_, T> {
             let _ = fs::remove_file(path);
         }
         made?;
-        Held::take(path)
+        LockedFile::take(path)
     }
 
     /// Creates the file under another name first, so that it is complete or not there.
@@ -133,7 +133,7 @@ impl<T> Opening<'_, T> {
 ///
 /// Only SQLite opens it: closing another descriptor would release the locks of this process.
 pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Result<Database, FileProblem> {
-    let held = Held::look(file)?;
+    let held = LockedFile::look(file)?;
     recognize(&held, format)?;
     let db = open_to_write(held, durability)?;
     let version = format.version_of(&db)?;
@@ -147,12 +147,12 @@ pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Resul
 
 /// Opens a file for reading that this process has opened and checked.
 pub(crate) fn join_to_read(file: &Path, format: Format) -> Result<Database, FileProblem> {
-    let held = Held::look(file)?;
+    let held = LockedFile::look(file)?;
     recognize(&held, format)?;
     read(held, format)
 }
 
-fn read(held: Held, format: Format) -> Result<Database, FileProblem> {
+fn read(held: LockedFile, format: Format) -> Result<Database, FileProblem> {
     let db = connect(held, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     settle(&db)?;
     let version = format.version_of(&db)?;
@@ -160,7 +160,7 @@ fn read(held: Held, format: Format) -> Result<Database, FileProblem> {
     Ok(db)
 }
 
-fn open_to_write(held: Held, durability: Durability) -> Result<Database, FileProblem> {
+fn open_to_write(held: LockedFile, durability: Durability) -> Result<Database, FileProblem> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = connect(held, flags)?;
     if db.is_readonly("main")? {
@@ -182,7 +182,7 @@ fn open_to_write(held: Held, durability: Durability) -> Result<Database, FilePro
 /// would rebuild the log's index, and only the index tells that end from a damaged transaction. [`Opening::open`] cuts it
 /// off; with `unended` the file is read all the same.
 pub(crate) fn open_to_read(file: &Path, format: Format, unended: bool) -> Result<Database, FileProblem> {
-    let held = Held::look(file)?;
+    let held = LockedFile::look(file)?;
     recognize(&held, format)?;
     if held.writer()?.is_none()
         && let Some(cut) = held.inspect()?
@@ -198,7 +198,7 @@ pub(crate) fn open_to_read(file: &Path, format: Format, unended: bool) -> Result
 }
 
 /// Connects to exactly the file that is held.
-fn connect(held: Held, flags: OpenFlags) -> Result<Database, FileProblem> {
+fn connect(held: LockedFile, flags: OpenFlags) -> Result<Database, FileProblem> {
     let db = Connection::open_with_flags(held.path(), flags)?;
     db.busy_timeout(BUSY)?;
     // A refused file stays unchanged, including its log.
@@ -254,7 +254,7 @@ pub(crate) fn transaction<T, E: From<rusqlite::Error>>(
 
 /// Checks the header alone (SQLite's file format, section 1.3), without a lock or a trace. SQLite would refuse a file
 /// without its log if its process was killed while the log was written back.
-fn recognize(file: &Held, format: Format) -> Result<(), FileProblem> {
+fn recognize(file: &LockedFile, format: Format) -> Result<(), FileProblem> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut header = [0; 100];
     let whole = file.head(&mut header)? == header.len();

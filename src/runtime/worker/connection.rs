@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use systole_core::vocab::{Limits, MessageId};
 use tokio::sync::Notify;
 
-use super::exchange::{Exchange, Heard, LineEffect};
+use super::exchange::{Exchange, LineEffect, LineKind};
 use super::line::{self, Recorded};
 
 /// Bytes that wait for a process to read them; beyond, messages and answers wait themselves.
@@ -22,25 +22,25 @@ pub(super) struct Connection {
     written: Notify,
     /// Wakes senders that wait for room among the lines.
     room: Notify,
-    exchange: RefCell<Exchange<Rc<RefCell<Inbox>>>>,
+    exchange: RefCell<Exchange<Rc<RefCell<LineQueue>>>>,
     /// Reason of the process's end.
     end: RefCell<Option<Rc<str>>>,
 }
 
 /// The lines of a process about a message, for its handler: the exchange bounds them, but for progress.
 #[derive(Default)]
-struct Inbox {
-    said: VecDeque<LineEffect>,
+struct LineQueue {
+    effects: VecDeque<LineEffect>,
     waker: Option<Waker>,
 }
 
 /// A message in flight in a process. Dropping it before the answer cancels it there.
-pub(super) struct Ticket {
+pub(super) struct MessageHandle {
     id: MessageId,
     connection: Rc<Connection>,
-    inbox: Rc<RefCell<Inbox>>,
+    queue: Rc<RefCell<LineQueue>>,
     /// True if the process has received the message.
-    pub(super) told: bool,
+    pub(super) delivered: bool,
 }
 
 impl Connection {
@@ -65,12 +65,12 @@ impl Connection {
     }
 
     /// Registers a message before it is sent, with the values that it recorded in earlier runs.
-    pub(super) fn open(self: &Rc<Self>, id: MessageId, recorded: &[Recorded]) -> Ticket {
-        let inbox = Rc::default();
+    pub(super) fn open(self: &Rc<Self>, id: MessageId, recorded: &[Recorded]) -> MessageHandle {
+        let queue = Rc::default();
         if !self.has_ended() {
-            self.exchange.borrow_mut().open(id, recorded, Rc::clone(&inbox));
+            self.exchange.borrow_mut().open(id, recorded, Rc::clone(&queue));
         }
-        Ticket { id, connection: self.clone(), inbox, told: false }
+        MessageHandle { id, connection: self.clone(), queue, delivered: false }
     }
 
     /// Queues a line once there is room for it. Returns `false` if the process has ended.
@@ -123,19 +123,19 @@ impl Connection {
     }
 
     /// Handles a line of the process; returns the mistake of a bad one.
-    pub(super) fn hear(&self, line: &[u8]) -> Result<(), String> {
-        let heard = self.exchange.borrow_mut().hear(line)?;
-        if let (Heard::About { id, said }, Some(inbox)) = heard {
-            if matches!(said, LineEffect::Overdrawn(_)) {
+    pub(super) fn take_line(&self, line: &[u8]) -> Result<(), String> {
+        let kind = self.exchange.borrow_mut().judge(line)?;
+        if let (LineKind::About { id, effect }, Some(queue)) = kind {
+            if matches!(effect, LineEffect::Overdrawn(_)) {
                 self.push(&line::cancel(id));
             }
-            let mut inbox = inbox.borrow_mut();
+            let mut queue = queue.borrow_mut();
             // Of progress that comes faster than it is taken, the last is shown: a process can't fill the inbox.
-            if matches!((&said, inbox.said.back()), (LineEffect::Progressed(_), Some(LineEffect::Progressed(_)))) {
-                inbox.said.pop_back();
+            if matches!((&effect, queue.effects.back()), (LineEffect::Progressed(_), Some(LineEffect::Progressed(_)))) {
+                queue.effects.pop_back();
             }
-            inbox.said.push_back(said);
-            inbox.waker.take().into_iter().for_each(Waker::wake);
+            queue.effects.push_back(effect);
+            queue.waker.take().into_iter().for_each(Waker::wake);
         }
         Ok(())
     }
@@ -143,32 +143,32 @@ impl Connection {
     /// Ends all messages in flight, as the process has ended, for this reason.
     pub(super) fn end(&self, why: &str) {
         self.end.borrow_mut().get_or_insert_with(|| why.into());
-        let inboxes: Vec<_> = self.exchange.borrow_mut().close_all().collect();
-        inboxes.iter().filter_map(|inbox| inbox.borrow_mut().waker.take()).for_each(Waker::wake);
+        let queues: Vec<_> = self.exchange.borrow_mut().close_all().collect();
+        queues.iter().filter_map(|queue| queue.borrow_mut().waker.take()).for_each(Waker::wake);
         self.lines.borrow_mut().clear();
         self.room.notify_waiters();
     }
 }
 
-impl Ticket {
+impl MessageHandle {
     /// The next thing that the process said about the message, or the reason why it will say no more.
     pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Result<LineEffect, Rc<str>>> {
-        let mut inbox = self.inbox.borrow_mut();
-        if let Some(said) = inbox.said.pop_front() {
-            return Poll::Ready(Ok(said));
+        let mut queue = self.queue.borrow_mut();
+        if let Some(effect) = queue.effects.pop_front() {
+            return Poll::Ready(Ok(effect));
         }
         if let Some(why) = &*self.connection.end.borrow() {
             return Poll::Ready(Err(why.clone()));
         }
-        inbox.waker = Some(cx.waker().clone());
+        queue.waker = Some(cx.waker().clone());
         Poll::Pending
     }
 }
 
-impl Drop for Ticket {
+impl Drop for MessageHandle {
     fn drop(&mut self) {
         let is_open = self.connection.exchange.borrow_mut().close(self.id).is_some();
-        if is_open && self.told {
+        if is_open && self.delivered {
             self.connection.push(&line::cancel(self.id));
         }
     }

@@ -24,7 +24,7 @@ const ENTRY: usize = 64;
 
 /// A line of a process, as the pump understands it.
 #[derive(Debug, Clone)]
-pub enum Heard {
+pub enum LineKind {
     /// The answer to the last heartbeat.
     Pong,
     /// A line about a message in flight.
@@ -32,7 +32,7 @@ pub enum Heard {
         /// The message.
         id: MessageId,
         /// The effect of the line.
-        said: LineEffect,
+        effect: LineEffect,
     },
     /// A line about a message that is not in flight, which has no effect.
     Stray {
@@ -71,7 +71,7 @@ pub enum LineEffect {
     },
     /// A sentence for operators on how far the handler is.
     Progressed(String),
-    /// One open call or value too many, two under one label, or values of too many bytes: the message has ended, with
+    /// Too many open calls or values, two under one label, or values of too many bytes: the message has ended, with
     /// this fault, and is cancelled.
     Overdrawn(Fault),
 }
@@ -149,12 +149,12 @@ impl<T> Exchange<T> {
     }
 
     /// Judges a line; returns its meaning with the owner of the message that it is about, or the mistake of a bad line.
-    pub(super) fn hear(&mut self, line: &[u8]) -> Result<(Heard, Option<T>), String>
+    pub(super) fn judge(&mut self, line: &[u8]) -> Result<(LineKind, Option<T>), String>
     where
         T: Clone,
     {
         let (id, about) = match line::read(line)? {
-            Line::Pong(number) => return self.pong(number).map(|()| (Heard::Pong, None)),
+            Line::Pong(number) => return self.pong(number).map(|()| (LineKind::Pong, None)),
             Line::About(id, about) => (id, about),
         };
         let Some(flight) = self.flights.get_mut(&id) else {
@@ -162,11 +162,11 @@ impl<T> Exchange<T> {
             return if self.strays > STRAYS {
                 Err(format!("{STRAYS} lines in a row were about messages that are not in flight"))
             } else {
-                Ok((Heard::Stray { id }, None))
+                Ok((LineKind::Stray { id }, None))
             };
         };
         self.strays = 0;
-        let said = match about {
+        let effect = match about {
             About::Payloads(payloads) => LineEffect::Wrote(joined(payloads, self.xml.message_bytes)),
             About::Error(text, passes) => LineEffect::Failed { text: clipped(&text, SENTENCE).to_owned(), passes },
             About::Progress(text) => LineEffect::Progressed(clipped(&text, SENTENCE).to_owned()),
@@ -190,10 +190,10 @@ impl<T> Exchange<T> {
             }
         };
         let owner = flight.owner.clone();
-        if said.is_end() {
+        if effect.is_end() {
             self.flights.remove(&id);
         }
-        Ok((Heard::About { id, said }, Some(owner)))
+        Ok((LineKind::About { id, effect }, Some(owner)))
     }
 
     fn pong(&mut self, number: u64) -> Result<(), String> {
@@ -263,8 +263,8 @@ mod tests {
     }
 
     fn about(exchange: &mut Exchange<()>, rest: &str) -> LineEffect {
-        match exchange.hear(format!(r#"{{"id":"{ID}",{rest}}}"#).as_bytes()) {
-            Ok((Heard::About { said, .. }, _)) => said,
+        match exchange.judge(format!(r#"{{"id":"{ID}",{rest}}}"#).as_bytes()) {
+            Ok((LineKind::About { effect, .. }, _)) => effect,
             other => panic!("{rest}: {other:?}"),
         }
     }
@@ -285,7 +285,7 @@ mod tests {
             (r#"{"pong":1}"#.to_owned(), "the last heartbeat has the number 0"),
             (r#"{"pong":0}"#.to_owned(), "no heartbeat awaits an answer"),
         ] {
-            let found = exchange.hear(line.as_bytes()).unwrap_err();
+            let found = exchange.judge(line.as_bytes()).unwrap_err();
             assert!(found.contains(why), "{line}: {found}");
         }
     }
@@ -295,13 +295,13 @@ mod tests {
         let mut exchange = exchange(256);
         let stray = br#"{"id":"00000000-0000-0000-0000-000000000002","error":"x","more":[]}"#;
         for _ in 0..STRAYS {
-            assert!(matches!(exchange.hear(stray), Ok((Heard::Stray { .. }, None))));
+            assert!(matches!(exchange.judge(stray), Ok((LineKind::Stray { .. }, None))));
         }
         assert!(matches!(about(&mut exchange, r#""error":"one""#), LineEffect::Failed { passes: None, .. }));
         for _ in 0..STRAYS {
-            exchange.hear(stray).unwrap();
+            exchange.judge(stray).unwrap();
         }
-        exchange.hear(stray).unwrap_err();
+        exchange.judge(stray).unwrap_err();
     }
 
     #[test]
@@ -330,11 +330,11 @@ mod tests {
         let value = serde_json::value::to_raw_value(&"x".repeat(500)).unwrap();
         let before = Recorded { name: "before".to_owned(), value };
         exchange.open(id, &[before], ());
-        let said = about(&mut exchange, &format!(r#""record":"a","value":"{}","as":"1""#, "x".repeat(300)));
-        assert!(matches!(said, LineEffect::Recorded { .. }), "{said:?}");
+        let effect = about(&mut exchange, &format!(r#""record":"a","value":"{}","as":"1""#, "x".repeat(300)));
+        assert!(matches!(effect, LineEffect::Recorded { .. }), "{effect:?}");
         // A value that is absent is null.
-        let said = about(&mut exchange, r#""record":"b","as":"2""#);
-        let LineEffect::Overdrawn(fault) = said else { panic!("1,002 bytes and entries: {said:?}") };
+        let effect = about(&mut exchange, r#""record":"b","as":"2""#);
+        let LineEffect::Overdrawn(fault) = effect else { panic!("1,002 bytes and entries: {effect:?}") };
         assert!(fault.code == FaultCode::Limit && exchange.load() == 0, "{fault:?}");
     }
 
@@ -355,8 +355,8 @@ mod tests {
     #[test]
     fn progress_leaves_its_message_open_and_is_cut() {
         let mut exchange = exchange(1);
-        let said = about(&mut exchange, &format!(r#""progress":"{}""#, "x".repeat(5000)));
-        assert!(matches!(&said, LineEffect::Progressed(text) if text.len() == SENTENCE), "{said:?}");
+        let effect = about(&mut exchange, &format!(r#""progress":"{}""#, "x".repeat(5000)));
+        assert!(matches!(&effect, LineEffect::Progressed(text) if text.len() == SENTENCE), "{effect:?}");
         assert_eq!(exchange.load(), 1);
     }
 
@@ -367,7 +367,7 @@ mod tests {
             panic!("an answer")
         };
         assert_eq!(&raw.bytes()[..], b"<a/>\n<b/>");
-        let again = exchange.hear(format!(r#"{{"id":"{ID}","payloads":[]}}"#).as_bytes());
-        assert!(matches!(again, Ok((Heard::Stray { .. }, None))), "{again:?}");
+        let again = exchange.judge(format!(r#"{{"id":"{ID}","payloads":[]}}"#).as_bytes());
+        assert!(matches!(again, Ok((LineKind::Stray { .. }, None))), "{again:?}");
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::exchange::clipped;
-use super::speaker::Speaker;
+use super::line_process::LineProcess;
 use super::{WorkerSpec, line, prints};
 use crate::runtime::clock::Clock;
 use crate::runtime::command::CommandSpec;
@@ -65,7 +65,7 @@ impl End {
 /// A started process. Dropping it kills and reaps its group.
 pub(super) struct Started {
     name: Name,
-    speaker: Speaker,
+    process: LineProcess,
     connection: Rc<Connection>,
     heartbeat: Duration,
     streams: Streams,
@@ -79,7 +79,7 @@ pub(super) struct Streams {
 }
 
 /// Starts a process in a group of its own, with the descriptor for its lines.
-pub(super) fn spawn(spec: &CommandSpec, limits: &Limits) -> io::Result<(Speaker, Streams)> {
+pub(super) fn spawn(spec: &CommandSpec, limits: &Limits) -> io::Result<(LineProcess, Streams)> {
     let (reader, writer) = io::pipe()?;
     let writer = File::from(OwnedFd::from(writer));
     let mut command = Command::new(&spec.program);
@@ -97,15 +97,15 @@ pub(super) fn spawn(spec: &CommandSpec, limits: &Limits) -> io::Result<(Speaker,
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let process = Process::new(child, group);
     let lines = ChildStdout::from_std(OwnedFd::from(reader).into())?;
-    Ok((Speaker::new(process, lines, line::longest(limits)), Streams { stdin, stdout, stderr }))
+    Ok((LineProcess::new(process, lines, line::longest(limits)), Streams { stdin, stdout, stderr }))
 }
 
 impl Started {
     /// Starts a process.
     pub(super) fn new(name: &Name, spec: &WorkerSpec, limits: &Limits) -> Result<Self, CommandError> {
-        let (speaker, streams) = spawn(&spec.command, limits).map_err(CommandError::Start)?;
+        let (process, streams) = spawn(&spec.command, limits).map_err(CommandError::Start)?;
         let connection = Rc::new(Connection::new(limits));
-        Ok(Self { name: name.clone(), speaker, connection, heartbeat: spec.heartbeat, streams })
+        Ok(Self { name: name.clone(), process, connection, heartbeat: spec.heartbeat, streams })
     }
 
     /// Returns the connection to the process.
@@ -118,25 +118,25 @@ impl Started {
     pub(super) async fn serve(mut self, clock: &Clock) -> (End, usize) {
         let connection = self.connection.clone();
         let end = self.run(&connection, clock).await;
-        let under_way = connection.load();
+        let in_flight = connection.load();
         connection.end(&end.to_string());
-        (end, under_way)
+        (end, in_flight)
     }
 
     async fn run(&mut self, connection: &Connection, clock: &Clock) -> End {
-        let Self { name, speaker, streams: Streams { stdin, stdout, stderr }, .. } = self;
-        let mut hearing = pin!(hear(connection, speaker));
+        let Self { name, process, streams: Streams { stdin, stdout, stderr }, .. } = self;
+        let mut reading = pin!(read_lines(connection, process));
         let prints = (prints::log(stdout.take(), name, clock), prints::log(stderr.take(), name, clock));
         let mut printing = pin!(async { tokio::join!(prints.0, prints.1) });
         let mut printed = false;
         let mut writing = pin!(write(connection, stdin.take()));
-        let mut beating = pin!(beat(connection, self.heartbeat));
+        let mut heartbeats = pin!(send_heartbeats(connection, self.heartbeat));
         let end = loop {
             tokio::select! {
-                end = &mut hearing => break end,
+                end = &mut reading => break end,
                 // Mostly it is about to exit; the lines that it wrote before count.
-                end = &mut writing => break timeout(LINGER, hearing).await.unwrap_or(end),
-                end = &mut beating => break end,
+                end = &mut writing => break timeout(LINGER, reading).await.unwrap_or(end),
+                end = &mut heartbeats => break end,
                 _ = &mut printing, if !printed => printed = true,
             }
         };
@@ -154,13 +154,13 @@ impl Drop for Started {
 }
 
 /// Reads lines until the end of the process, or a line that breaks the protocol.
-async fn hear(connection: &Connection, speaker: &mut Speaker) -> End {
+async fn read_lines(connection: &Connection, process: &mut LineProcess) -> End {
     loop {
-        if let Err(end) = speaker.next().await {
+        if let Err(end) = process.next().await {
             return end;
         }
-        if let Err(why) = connection.hear(speaker.line()) {
-            let line = clipped(&String::from_utf8_lossy(speaker.line()), 200).to_owned();
+        if let Err(why) = connection.take_line(process.line()) {
+            let line = clipped(&String::from_utf8_lossy(process.line()), 200).to_owned();
             return End::Line { line, why };
         }
     }
@@ -181,7 +181,7 @@ async fn write(connection: &Connection, stdin: Option<ChildStdin>) -> End {
 }
 
 /// Sends a heartbeat in each interval, first after one interval.
-async fn beat(connection: &Connection, every: Duration) -> End {
+async fn send_heartbeats(connection: &Connection, every: Duration) -> End {
     loop {
         tokio::time::sleep(every).await;
         if !connection.ping() {

@@ -11,10 +11,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::exchange::{Exchange, Heard};
+use super::exchange::{Exchange, LineKind};
 use super::line;
+use super::line_process::LineProcess;
 use super::process::{End, Streams, spawn};
-use super::speaker::Speaker;
 use crate::runtime::command::CommandSpec;
 use crate::runtime::command::process::LINGER;
 use crate::runtime::command::streams::read_line;
@@ -26,7 +26,7 @@ const PRINTED: usize = 20;
 ///
 /// It has to be made and used within a tokio runtime.
 pub struct Trial {
-    speaker: Speaker,
+    process: LineProcess,
     exchange: Exchange<()>,
     /// `None` once its input has ended.
     input: Option<UnboundedSender<Vec<u8>>>,
@@ -38,13 +38,13 @@ pub struct Trial {
 
 /// A line that a process wrote, or its end.
 #[derive(Debug, Clone)]
-pub enum Spoken {
+pub enum TrialOutput {
     /// A line.
     Line {
         /// The line, without its line feed.
         text: String,
         /// The meaning to the pump, or the mistake: the pump ends a process for a bad line.
-        heard: Result<Heard, String>,
+        kind: Result<LineKind, String>,
     },
     /// The end of the process, by itself or for a reason for which the pump would end it.
     Ended {
@@ -61,14 +61,14 @@ impl Trial {
     /// # Errors
     /// The error of the system.
     pub fn start(spec: &CommandSpec, limits: &Limits) -> io::Result<Self> {
-        let (speaker, Streams { stdin, stdout, stderr }) = spawn(spec, limits)?;
+        let (process, Streams { stdin, stdout, stderr }) = spawn(spec, limits)?;
         let (input, queue) = unbounded_channel();
         let printed = Arc::default();
         // Each ends with its stream; the kill of the group closes those.
         tokio::spawn(write(stdin, queue));
         let keepers =
             vec![tokio::spawn(keep(stdout, Arc::clone(&printed))), tokio::spawn(keep(stderr, Arc::clone(&printed)))];
-        Ok(Self { speaker, exchange: Exchange::new(limits), input: Some(input), printed, keepers, end: None })
+        Ok(Self { process, exchange: Exchange::new(limits), input: Some(input), printed, keepers, end: None })
     }
 
     /// Registers a message, before its line is sent.
@@ -119,13 +119,13 @@ impl Trial {
     ///
     /// # Cancel safety
     /// Dropping the future loses no line, and no end.
-    pub async fn receive(&mut self) -> Spoken {
+    pub async fn receive(&mut self) -> TrialOutput {
         if self.end.is_none() {
-            match self.speaker.next().await {
+            match self.process.next().await {
                 Ok(()) => {
-                    let line = self.speaker.line();
+                    let line = self.process.line();
                     let text = String::from_utf8_lossy(line).into_owned();
-                    return Spoken::Line { text, heard: self.exchange.hear(line).map(|(heard, _)| heard) };
+                    return TrialOutput::Line { text, kind: self.exchange.judge(line).map(|(kind, _)| kind) };
                 }
                 Err(end) => self.end = Some(end),
             }
@@ -138,7 +138,7 @@ impl Trial {
             }
         }
         let why = self.end.as_ref().map_or_else(String::new, ToString::to_string);
-        Spoken::Ended { why, is_success: self.end.as_ref().is_some_and(End::is_success) }
+        TrialOutput::Ended { why, is_success: self.end.as_ref().is_some_and(End::is_success) }
     }
 
     /// The last lines of its standard output and its standard error.

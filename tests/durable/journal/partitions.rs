@@ -73,7 +73,7 @@ impl Office {
         let (egress, letter) = (self.number(), self.number());
         steps.push(self.step(vec![
             Op::Leave(EgressRecord { root: id, ..egress_record(egress, n) }),
-            Op::Bury(LetterRecord { partition: Partition::of(id), ..letter_record(letter, n) }),
+            Op::Letter(LetterRecord { partition: Partition::of(id), ..letter_record(letter, n) }),
         ]));
         if self.dice.below(4) == 0 {
             let closed = threads.into_iter().rev().chain([root]).map(|thread| Op::Close { thread }).collect();

@@ -181,11 +181,11 @@ impl Story {
                 }
             },
             25 => match n % 3 {
-                0 => Op::Unbury { letter: some(&self.letters, n) },
+                0 => Op::LetterGone { letter: some(&self.letters, n) },
                 _ => {
                     let number = self.number();
                     self.letters.push(number);
-                    Op::Bury(letter_record(number, n))
+                    Op::Letter(letter_record(number, n))
                 }
             },
             _ if n.is_multiple_of(2) => Op::Left { thread },
@@ -272,7 +272,7 @@ pub(crate) fn thread_record(number: Number, parent: Number, n: usize) -> ThreadR
         root: if root { number } else { parent },
         owner: match n % 4 {
             0 => Owner::Client(name(n)),
-            1 => Owner::Nobody,
+            1 => Owner::None,
             _ => Owner::Listener(name(n)),
         },
         ordinal: n as u32 % 9,

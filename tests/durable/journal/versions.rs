@@ -29,7 +29,7 @@ fn faults(file: &Path) -> Vec<String> {
 /// Puts dead letters into the partition that they have in files of versions before partitions.
 fn unparted(mut steps: Vec<Step>) -> Vec<Step> {
     for op in steps.iter_mut().flat_map(|step| &mut step.ops) {
-        if let Op::Bury(letter) = op {
+        if let Op::Letter(letter) = op {
             letter.partition = Partition::default();
         }
     }

@@ -20,7 +20,7 @@ use super::entrance::{Entrance, Served};
 use super::input::{self, Source, Taken};
 use super::models::Models;
 use super::watch::Watch;
-use super::{CLIENT, Run, gone};
+use super::{CLIENT, Run, missing_parties};
 use crate::failure::Failure;
 use crate::log;
 use crate::screen::{PeopleTerminal, Screen, Style};
@@ -81,7 +81,7 @@ impl Stage {
             // Before any file is made beside it.
             check_journal(file)
                 .map_err(|why| Failure::unusable(format!("the journal can't be opened: {}: {why}", file.display())))?;
-            gone::refuse(file, &config.blueprint, args)?;
+            missing_parties::refuse(file, &config.blueprint, args)?;
         }
         // The organism itself logs its other problems when it starts.
         let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));

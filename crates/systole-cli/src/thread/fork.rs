@@ -18,7 +18,7 @@ use systole_xml::schema::{Catalog, Element, Validated, Validator};
 use super::show::said_ids;
 use super::{Sought, conversation, digits, only};
 use crate::failure::Failure;
-use crate::kept;
+use crate::journal_args;
 use crate::print;
 use crate::xml::catalog;
 
@@ -65,7 +65,7 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
             Some(payload(file, catalog, &limits)?)
         }
     };
-    let journal = kept::journal(args.journal.as_deref(), args.organism.as_deref())?;
+    let journal = journal_args::journal(args.journal.as_deref(), args.organism.as_deref())?;
     let (conversation, at) = {
         let reader = JournalReader::open(&journal).map_err(Failure::store)?;
         let id = args.id.find(&reader)?;

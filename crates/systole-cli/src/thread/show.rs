@@ -10,7 +10,7 @@ use systole_core::vocab::{MessageId, Time};
 
 use super::tree::Threads;
 use super::{Journal, Sought, conversation};
-use crate::columns::moment;
+use crate::columns::date_time;
 use crate::failure::Failure;
 use crate::print::{self, Page};
 
@@ -53,7 +53,7 @@ pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     let mut page = Page::new();
     for Line { at, path, id, from, kind, state, text } in &lines {
         let id = id.map_or_else(String::new, |id| format!(" {id}"));
-        page.line(format_args!("{}  {path}  {kind}{id} from {from}, {state}", moment(*at)))?;
+        page.line(format_args!("{}  {path}  {kind}{id} from {from}, {state}", date_time(*at)))?;
         page.block("  ", text)?;
     }
     page.finish()?;
@@ -107,9 +107,9 @@ impl Line {
                 from: message.from.to_string(),
                 kind: "message",
                 state: match (ended, message.state) {
-                    (Some((ended, how)), _) => format!("{how} at {}", moment(ended)),
+                    (Some((ended, how)), _) => format!("{how} at {}", date_time(ended)),
                     (None, MessageState::Queued) => "waiting".to_owned(),
-                    (None, MessageState::Delayed(until)) => format!("waiting until {}", moment(until)),
+                    (None, MessageState::Delayed(until)) => format!("waiting until {}", date_time(until)),
                     (None, MessageState::Backlog(_)) => "waiting for the one before".to_owned(),
                 },
                 text: match message.body {
@@ -148,7 +148,7 @@ impl Line {
                 id: None,
                 from: egress.from.to_string(),
                 kind: "answer",
-                state: read.map_or("unread".to_owned(), |read| format!("read at {}", moment(read))),
+                state: read.map_or("unread".to_owned(), |read| format!("read at {}", date_time(read))),
                 text: utf8(&egress.payload),
             },
         }

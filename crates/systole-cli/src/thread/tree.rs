@@ -9,7 +9,7 @@ use systole_core::journal::{BudgetRecord, Number, Owner};
 use systole_core::vocab::{Name, ThreadPath};
 
 use super::{Journal, Sought, conversation, owner, show, state};
-use crate::columns::moment;
+use crate::columns::date_time;
 use crate::event_line::budget_json;
 use crate::failure::Failure;
 use crate::print::{self, Page};
@@ -99,7 +99,7 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
         let spent = budget(thread)
             .map_or_else(String::new, |BudgetRecord { budget, spent, .. }| format!(", spent {}", spent.of(budget)));
         let used = usage(thread)?.map_or_else(String::new, |usage| format!(", asked models: {usage}"));
-        let since = moment(thread.closed.unwrap_or(thread.opened));
+        let since = date_time(thread.closed.unwrap_or(thread.opened));
         let (name, id) = (label(thread), thread.record.id);
         page.line(format_args!("{fork}{name}  {id}  {} since {since}{messages}{spent}{used}", state(thread)))?;
         let children = tree.children.get(&thread.record.number).map_or(&[][..], Vec::as_slice);
@@ -117,7 +117,7 @@ fn label(thread: &ThreadEntry) -> String {
         Owner::Listener(name) => name.clone(),
         Owner::Client(name) => return format!("client {name}"),
         Owner::Boot => return "boot".to_owned(),
-        Owner::Nobody => Name::root(),
+        Owner::None => Name::root(),
     };
     if thread.record.ordinal > 1 { format!("{name}#{}", thread.record.ordinal) } else { name.to_string() }
 }

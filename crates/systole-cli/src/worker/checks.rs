@@ -169,7 +169,7 @@ impl Checks {
         }
     }
 
-    /// One message after the other, with a field that no version has yet.
+    /// Checks messages one after the other, with a field that no version has yet.
     async fn message_of_each(&mut self, pump: &mut Pump) -> Result<Verdict, Broken> {
         let mut answers = Vec::new();
         for at in 0..self.contract.samples.len() {

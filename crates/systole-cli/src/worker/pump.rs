@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use systole::runtime::command::CommandSpec;
-use systole::runtime::worker::{Heard, LineEffect, Spoken, Trial};
+use systole::runtime::worker::{LineEffect, LineKind, Trial, TrialOutput};
 use systole_core::core::Emission;
 use systole_core::vocab::{Fault, Limits, MessageId};
 use systole_xml::ladder::Raw;
@@ -224,14 +224,14 @@ impl Pump {
                         return Ok(None);
                     }
                 }
-                Ok(Spoken::Ended { why, .. }) => return Err(broken(self.misplaced().unwrap_or(why), expected)),
-                Ok(Spoken::Line { text, heard }) => {
+                Ok(TrialOutput::Ended { why, .. }) => return Err(broken(self.misplaced().unwrap_or(why), expected)),
+                Ok(TrialOutput::Line { text, kind }) => {
                     if !std::mem::replace(&mut self.has_started, true) {
                         self.wait_at_most(self.patience.check);
                     }
-                    if let Ok(Heard::About { id, said: LineEffect::Recorded { label, name, value } }) = heard {
+                    if let Ok(LineKind::About { id, effect: LineEffect::Recorded { label, name, value } }) = kind {
                         self.confirm(id, &label, name, value);
-                    } else if let Some(came) = self.judge(text, heard)? {
+                    } else if let Some(came) = self.judge(text, kind)? {
                         return Ok(Some(came));
                     }
                 }
@@ -249,11 +249,11 @@ impl Pump {
     }
 
     /// The judgement of the pump on a line, less its patience with lines about messages that are not in flight.
-    fn judge(&self, line: String, heard: Result<Heard, String>) -> Result<Option<Came>, Broken> {
-        let (id, said) = match heard {
+    fn judge(&self, line: String, kind: Result<LineKind, String>) -> Result<Option<Came>, Broken> {
+        let (id, effect) = match kind {
             Err(why) => return Err(broken(line, &format!("a line that keeps the protocol: {why}"))),
-            Ok(Heard::Pong) => return Ok(Some(Came::Pong)),
-            Ok(Heard::Stray { id }) => {
+            Ok(LineKind::Pong) => return Ok(Some(Came::Pong)),
+            Ok(LineKind::Stray { id }) => {
                 return match self.messages.get(&id) {
                     Some(Sent { is_cancelled: true, .. }) => Ok(None),
                     Some(Sent { check, .. }) => Err(broken(
@@ -265,9 +265,9 @@ impl Pump {
                     None => Err(broken(line, "a line about a message that is in flight: none has had this id")),
                 };
             }
-            Ok(Heard::About { id, said }) => (id, said),
+            Ok(LineKind::About { id, effect }) => (id, effect),
         };
-        Ok(Some(match said {
+        Ok(Some(match effect {
             LineEffect::Wrote(output) => Came::Answer(Answer { line, content: Content::Wrote(output) }),
             LineEffect::Failed { text, .. } => Came::Answer(Answer { line, content: Content::Error(text) }),
             LineEffect::Called { label, call } => Came::Call(Call { line, id, label, call }),
@@ -290,10 +290,10 @@ impl Pump {
         loop {
             match timeout_at(self.until, self.trial.receive()).await {
                 Err(_) => return Err(broken(self.nothing(), EXPECTED)),
-                Ok(Spoken::Ended { is_success: true, .. }) => return Ok(()),
-                Ok(Spoken::Ended { why, .. }) => return Err(broken(why, EXPECTED)),
-                Ok(Spoken::Line { text, heard }) => {
-                    if self.judge(text.clone(), heard)?.is_some() {
+                Ok(TrialOutput::Ended { is_success: true, .. }) => return Ok(()),
+                Ok(TrialOutput::Ended { why, .. }) => return Err(broken(why, EXPECTED)),
+                Ok(TrialOutput::Line { text, kind }) => {
+                    if self.judge(text.clone(), kind)?.is_some() {
                         return Err(broken(text, EXPECTED));
                     }
                 }

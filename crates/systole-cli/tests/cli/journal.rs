@@ -80,7 +80,7 @@ fn message(number: u64, thread: u64, from: &str, payload: &str) -> Op {
 }
 
 fn letter(number: u64, payload: Option<&str>) -> Op {
-    Op::Bury(LetterRecord {
+    Op::Letter(LetterRecord {
         partition: Partition::default(),
         number,
         at: Time::from_nanos(START),
@@ -260,7 +260,7 @@ fn dead_letters_are_shown_dropped_and_queued_again() {
     let mut journal = SqliteJournal::open(Path::new(&file), &JournalOptions::new([0; 32])).unwrap();
     let recovered = journal.recover().unwrap();
     assert_eq!((recovered.redrive, recovered.letters.len(), recovered.epoch), (vec![20], 2, 2));
-    journal.append(&[Step { ops: vec![Op::Unbury { letter: 20 }], at: Time::from_nanos(START) }]).unwrap();
+    journal.append(&[Step { ops: vec![Op::LetterGone { letter: 20 }], at: Time::from_nanos(START) }]).unwrap();
     assert!(journal.recover().unwrap().redrive.is_empty());
 }
 

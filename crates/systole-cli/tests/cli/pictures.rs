@@ -137,7 +137,7 @@ fn the_way_of_a_message() {
     picture.is_in_the_book(
         "message.svg",
         (mailbox + 180, 240),
-        "The way of a message: bytes of a client or a listener climb the trust ladder, rung by rung, wait in the mailbox of a \
+        "The way of a message: bytes of a client or a listener go up the trust ladder, rung by rung, wait in the mailbox of a \
          thread, and get to a handler, whose emissions go the same way. A refusal at any rung is a fault for the sender.",
     );
 }

@@ -28,10 +28,10 @@ pub struct Short {
 #[derive(Debug, Default)]
 pub(super) struct Budgets {
     accounts: HashMap<ThreadKey, Account>,
-    /// Reservations for requests under way, with the accounts that have them.
+    /// Reservations for requests in flight, with the accounts that have them.
     held: HashMap<InvocationId, (Vec<ThreadKey>, Amounts)>,
     /// Threads for which something was refused, as no budget was left for it.
-    told: HashMap<ThreadKey, Told>,
+    refusals: HashMap<ThreadKey, Refusal>,
 }
 
 /// The budget of a thread, and its use.
@@ -48,10 +48,10 @@ pub(super) struct Account {
 
 /// A refusal for want of a budget.
 #[derive(Debug)]
-struct Told {
+struct Refusal {
     fault: Fault,
     /// States whether the thread has had its turn to hand back what there is.
-    heard: bool,
+    is_learned: bool,
     /// Awaited calls that were refused since then: its handler may have made them before it learned of the first refusal.
     late: usize,
 }
@@ -168,46 +168,46 @@ impl Budgets {
     }
 
     /// Notes that something was refused for a thread, as no budget was left for it.
-    pub(super) fn tell(&mut self, key: ThreadKey, fault: &Fault) {
-        self.told.entry(key).or_insert_with(|| Told {
+    pub(super) fn note_refusal(&mut self, key: ThreadKey, fault: &Fault) {
+        self.refusals.entry(key).or_insert_with(|| Refusal {
             fault: Fault { rule: None, ..fault.clone() },
-            heard: false,
+            is_learned: false,
             late: 0,
         });
     }
 
     /// Notes that the handler of a thread learns of it now: it has its turn.
-    pub(super) fn hear(&mut self, key: ThreadKey) {
-        if let Some(told) = self.told.get_mut(&key) {
-            told.heard = true;
+    pub(super) fn note_learned(&mut self, key: ThreadKey) {
+        if let Some(refusal) = self.refusals.get_mut(&key) {
+            refusal.is_learned = true;
         }
     }
 
     /// Returns whether a thread has had its turn to answer after a refusal.
     pub(super) fn is_over(&self, key: ThreadKey) -> bool {
-        self.told.get(&key).is_some_and(|told| told.heard)
+        self.refusals.get(&key).is_some_and(|refusal| refusal.is_learned)
     }
 
     /// Refuses an awaited call of a thread that has had its turn; `None` past `most` of them.
     pub(super) fn refuse_late(&mut self, key: ThreadKey, most: usize) -> Option<Fault> {
-        let told = self.told.get_mut(&key).filter(|told| told.late < most)?;
-        told.late += 1;
-        Some(told.fault.clone())
+        let refusal = self.refusals.get_mut(&key).filter(|refusal| refusal.late < most)?;
+        refusal.late += 1;
+        Some(refusal.fault.clone())
     }
 
     /// The first refusal of a thread, if there was one.
     pub(super) fn refusal(&self, key: ThreadKey) -> Option<&Fault> {
-        self.told.get(&key).map(|told| &told.fault)
+        self.refusals.get(&key).map(|refusal| &refusal.fault)
     }
 
     /// Forgets the refusals of a thread, which begins another call.
     pub(super) fn forget_refusals(&mut self, key: ThreadKey) {
-        self.told.remove(&key);
+        self.refusals.remove(&key);
     }
 
     /// Closes the account of a thread that closes.
     pub(super) fn close(&mut self, key: ThreadKey) -> Option<Account> {
-        self.told.remove(&key);
+        self.refusals.remove(&key);
         self.accounts.remove(&key)
     }
 

@@ -130,10 +130,10 @@ pub enum Routing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Scheduling {
-    /// One message from each ready thread in turn.
+    /// Ready threads take turns, with a message each.
     #[default]
     BreadthFirst,
-    /// The newest ready thread first.
+    /// The newest ready thread goes first.
     DepthFirst,
 }
 

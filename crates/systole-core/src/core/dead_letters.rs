@@ -78,7 +78,7 @@ pub struct DeadLetters {
     bytes: usize,
     max_letters: usize,
     max_bytes: usize,
-    buried: u64,
+    numbered: u64,
     dropped: u64,
 }
 
@@ -109,12 +109,12 @@ impl DeadLetter {
 impl DeadLetters {
     pub(super) fn new(core: CoreId, limits: &Limits) -> Self {
         let (max_letters, max_bytes) = (limits.dead_letters, limits.dead_letter_bytes);
-        Self { core, letters: VecDeque::new(), bytes: 0, max_letters, max_bytes, buried: 0, dropped: 0 }
+        Self { core, letters: VecDeque::new(), bytes: 0, max_letters, max_bytes, numbered: 0, dropped: 0 }
     }
 
     pub(super) fn next_id(&mut self) -> DeadLetterId {
-        self.buried += 1;
-        self.id_of(self.buried)
+        self.numbered += 1;
+        self.id_of(self.numbered)
     }
 
     pub(super) fn id_of(&self, number: Number) -> DeadLetterId {
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::vocab::{FaultCode, XmlLimits};
 
-    fn bury(letters: &mut DeadLetters, payload: Option<&str>) -> DeadLetterId {
+    fn keep_dead(letters: &mut DeadLetters, payload: Option<&str>) -> DeadLetterId {
         let id = letters.next_id();
         let payload = payload.map(|text| parse(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap());
         let reason = Fault::new(FaultCode::Route, "nobody");
@@ -197,22 +197,22 @@ mod tests {
     fn the_oldest_go_past_either_bound() {
         let limits = Limits { dead_letters: 3, dead_letter_bytes: 100, ..Limits::default() };
         let mut letters = DeadLetters::new(CoreId(1), &limits);
-        let ids: Vec<_> = (0..5).map(|_| bury(&mut letters, None)).collect();
+        let ids: Vec<_> = (0..5).map(|_| keep_dead(&mut letters, None)).collect();
         assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[2..]);
         // The letter holds its 40 bytes, and as many of the bytes that it was read from.
-        let long = bury(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(33))));
+        let long = keep_dead(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(33))));
         assert_eq!((letters.iter().count(), letters.get(long).is_some()), (3, true));
-        bury(&mut letters, Some("<another></another>"));
+        keep_dead(&mut letters, Some("<another></another>"));
         assert_eq!((letters.iter().count(), letters.get(long).is_some()), (1, false));
         assert_eq!(letters.dropped(), 6);
-        bury(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(100))));
+        keep_dead(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(100))));
         assert_eq!((letters.iter().count(), letters.bytes), (0, 0), "one that is too long is not kept");
     }
 
     #[test]
     fn a_letter_is_taken_once() {
         let mut letters = DeadLetters::new(CoreId(0), &Limits::default());
-        let ids: Vec<_> = (0..3).map(|_| bury(&mut letters, Some("<a/>"))).collect();
+        let ids: Vec<_> = (0..3).map(|_| keep_dead(&mut letters, Some("<a/>"))).collect();
         assert_eq!(letters.take(ids[1]).map(|letter| letter.id), Some(ids[1]));
         assert!(letters.take(ids[1]).is_none() && letters.get(ids[1]).is_none());
         assert!(letters.take(ids[0]).is_some() && letters.take(ids[2]).is_some());

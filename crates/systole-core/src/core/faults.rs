@@ -128,11 +128,11 @@ pub(super) fn limit(what: impl std::fmt::Display) -> Fault {
     Fault::new(FaultCode::Limit, what.to_string())
 }
 
-/// Refuses a use that a budget has no room for. The thread that asked for it may still answer; its caller isn't told so.
+/// Refuses a use that a budget has no room for. The thread that asked for it may still answer, so its caller gets no fault yet.
 pub(super) fn budget<T: Display + Default + PartialEq>(kind: &str, most: T, left: T, reserved: T, wanted: T) -> Fault {
     let mut message = format!("a budget has {left} of {most} {kind} left, and {wanted} would be needed");
     if reserved != T::default() {
-        message += &format!(": requests under way have reserved {reserved}");
+        message += &format!(": requests in flight have reserved {reserved}");
     }
     let rule = "a reply with what there is is all that can still be sent: any other payload ends the request with such a fault";
     with_rule(Fault::new(FaultCode::Budget, message), rule.to_owned(), None, None)
@@ -159,7 +159,7 @@ pub(super) fn silent() -> Fault {
     Fault::new(FaultCode::Silent, "a listener ended without an answer")
 }
 
-pub(super) fn quarrel(responses: u32) -> Fault {
+pub(super) fn too_many_mistakes(responses: u32) -> Fault {
     Fault::new(FaultCode::Failed, format!("a listener gave {responses} responses in a row without a valid payload"))
 }
 
@@ -197,7 +197,7 @@ pub(super) fn unanswered() -> Fault {
     Fault::new(FaultCode::Timeout, "no answer came in the time that the caller gave")
 }
 
-pub(super) fn nobody_asked() -> Fault {
+pub(super) fn unasked_reply() -> Fault {
     Fault::new(FaultCode::Cancelled, "no thread waits for this answer any more")
 }
 
@@ -240,7 +240,7 @@ pub(super) fn unwritable() -> Fault {
 }
 
 /// An entrance named a client that the organism does not have.
-pub(super) fn stranger() -> Fault {
+pub(super) fn unknown_client() -> Fault {
     Fault::new(FaultCode::Internal, "an entrance named a client of another organism")
 }
 
@@ -287,7 +287,7 @@ mod tests {
             undecodable(&""),
             overload(),
             silent(),
-            quarrel(3),
+            too_many_mistakes(3),
             unreturned(&qname),
             cannot_park(),
             panicked(),
@@ -296,7 +296,7 @@ mod tests {
             handler_timeout(),
             deadline(),
             unanswered(),
-            nobody_asked(),
+            unasked_reply(),
             superseded(),
             cancelled(),
             diverged("", ""),

@@ -64,7 +64,7 @@ impl Gauge {
     pub const CORE_RESERVE: usize = 64;
     /// The largest message in the reserve, in bytes.
     pub const CORE_RESERVE_BYTES: usize = 64 << 10;
-    /// A small message, in bytes: [`Gauge::room`] checks for a place for one.
+    /// A small message, in bytes: [`Gauge::check_room`] checks for a place for one.
     pub const SMALL: usize = 1 << 10;
 
     /// A gauge with its bounds.
@@ -144,7 +144,7 @@ impl Gauge {
     ///
     /// # Errors
     /// [`Overloaded`] if there is no place for any of them.
-    pub fn room(&self, clients: &[ClientUse]) -> Result<(), Overloaded> {
+    pub fn check_room(&self, clients: &[ClientUse]) -> Result<(), Overloaded> {
         let (messages, bytes) = (self.messages(), self.bytes());
         let Inner { max_messages, max_bytes, .. } = *self.inner;
         let small = Self::SMALL.min(max_bytes / 16).max(1);
@@ -238,18 +238,18 @@ mod tests {
     fn there_is_room_while_a_small_message_is_taken() {
         let gauge = Gauge::new(2, 100 << 10);
         let most = gauge.admit((100 << 10) - Gauge::SMALL).unwrap();
-        gauge.room(&[]).unwrap();
+        gauge.check_room(&[]).unwrap();
         let one = gauge.admit(1).unwrap();
         // Both would be taken for messages of another size or number.
-        assert!(gauge.room(&[]).is_err() && gauge.admit(Gauge::SMALL).is_err());
+        assert!(gauge.check_room(&[]).is_err() && gauge.admit(Gauge::SMALL).is_err());
         drop(most);
-        gauge.room(&[]).unwrap();
+        gauge.check_room(&[]).unwrap();
         let other = gauge.admit(1).unwrap();
-        assert!(gauge.room(&[]).is_err());
+        assert!(gauge.check_room(&[]).is_err());
         drop((one, other));
         assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
         // Also where all bytes are few.
-        Gauge::new(2, 100).room(&[]).unwrap();
+        Gauge::new(2, 100).check_room(&[]).unwrap();
     }
 
     #[test]
@@ -259,11 +259,11 @@ mod tests {
         let all: Vec<_> = std::iter::from_fn(|| gauge.admit_entry(&[b'x'; 50], Some(&greedy)).ok()).take(100).collect();
         assert_eq!(all.len(), 48);
         let clients = [greedy.clone(), other.clone()];
-        gauge.room(&clients).unwrap();
+        gauge.check_room(&clients).unwrap();
         let few: Vec<_> = std::iter::from_fn(|| gauge.admit_entry(&[b'x'; 50], Some(&other)).ok()).take(100).collect();
         assert_eq!(few.len(), 4);
-        assert!(gauge.room(&clients).is_err(), "both hold more than their share");
-        gauge.room(&[]).unwrap();
+        assert!(gauge.check_room(&clients).is_err(), "both hold more than their share");
+        gauge.check_room(&[]).unwrap();
         assert!(gauge.admit_entry(b"<a/>", None).is_ok(), "who is alone may have all");
         drop(all);
         assert!(gauge.admit_entry(b"<a/>", Some(&greedy)).is_ok());
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_be_a_question_to_the_core_enters_by_the_lane() {
+    fn only_what_may_be_a_question_to_the_core_takes_a_place_in_the_reserve() {
         let gauge = Gauge::new(0, 0);
         let question = format!("<list-capabilities xmlns='{}'/>", ns::META);
         assert!(gauge.admit_entry(question.as_bytes(), None).is_ok_and(|permit| permit.is_in_reserve()));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lane_of_the_core_is_short_and_on_its_own() {
+    fn the_reserve_of_the_core_is_short_and_on_its_own() {
         let gauge = Gauge::new(0, 0);
         assert!(gauge.admit(0).is_err());
         let reserve: Vec<_> =

@@ -17,7 +17,7 @@ use crate::vocab::{ThreadId, ThreadPath, Time};
 #[derive(Debug)]
 pub(super) struct Outputs {
     /// Outputs of the present step, or of all steps where nothing is written.
-    said: VecDeque<Output>,
+    current: VecDeque<Output>,
     write_ahead: Option<Box<WriteAhead>>,
     /// States whether operators get events.
     events: bool,
@@ -51,7 +51,7 @@ impl Outputs {
     /// Outputs of a core.
     pub(super) fn new(durable: bool, events: bool, directory: Directory) -> Self {
         Self {
-            said: VecDeque::new(),
+            current: VecDeque::new(),
             write_ahead: durable.then(Box::default),
             events,
             now: Time::default(),
@@ -66,19 +66,19 @@ impl Outputs {
     }
 
     /// Adds an output to the step.
-    pub(super) fn say(&mut self, output: Output) {
-        self.said.push_back(output);
+    pub(super) fn emit(&mut self, output: Output) {
+        self.current.push_back(output);
     }
 
     /// Adds a message for another core.
     pub(super) fn send(&mut self, to: CoreId, message: CoreMessage) {
-        self.say(Output::Core { to, message });
+        self.emit(Output::Core { to, message });
     }
 
     /// Adds an event on a thread, made with the time; none once changes stay in memory, since the next start takes everything up.
     pub(super) fn event(&mut self, event: impl FnOnce(Time) -> Event) {
         if self.events && !self.is_sealed() {
-            self.say(Output::Event(event(self.now)));
+            self.emit(Output::Event(event(self.now)));
         }
     }
 
@@ -87,7 +87,7 @@ impl Outputs {
     pub(super) fn root_event(&mut self, root: ThreadId, kind: impl FnOnce() -> EventKind) {
         if self.events && !self.write_ahead.as_ref().is_some_and(|log| log.broken) {
             let (path, at) = (ThreadPath::new(Vec::new()), self.now);
-            self.say(Output::Event(Event { root, thread: root, path, at, kind: kind() }));
+            self.emit(Output::Event(Event { root, thread: root, path, at, kind: kind() }));
         }
     }
 
@@ -112,7 +112,7 @@ impl Outputs {
         if kept {
             ops.into_iter().for_each(|op| self.write(|| op));
         }
-        self.say(Output::Taken { ticket, kept });
+        self.emit(Output::Taken { ticket, kept });
     }
 
     /// Ends a step: its operations go out to be written, and its outputs wait for that.
@@ -120,8 +120,8 @@ impl Outputs {
         let Some(log) = &mut self.write_ahead else { return };
         if log.ops.is_empty() || log.broken {
             match log.held.back_mut() {
-                Some((_, later)) => later.append(&mut self.said),
-                None => log.ready.append(&mut self.said),
+                Some((_, later)) => later.append(&mut self.current),
+                None => log.ready.append(&mut self.current),
             }
             return;
         }
@@ -129,7 +129,7 @@ impl Outputs {
         log.ops.append(&mut log.riding);
         let step = Step { ops: std::mem::take(&mut log.ops), at };
         log.ready.push_back(Output::Append { number: log.appended, step });
-        log.held.push_back((log.appended, std::mem::take(&mut self.said)));
+        log.held.push_back((log.appended, std::mem::take(&mut self.current)));
     }
 
     /// Releases the outputs of all steps up to one that is durable.
@@ -145,13 +145,14 @@ impl Outputs {
     pub(super) fn next(&mut self) -> Option<Output> {
         match &mut self.write_ahead {
             Some(log) => log.ready.pop_front(),
-            None => self.said.pop_front(),
+            None => self.current.pop_front(),
         }
     }
 
     /// Returns whether all outputs have gone.
     pub(super) fn is_empty(&self) -> bool {
-        self.said.is_empty() && self.write_ahead.as_ref().is_none_or(|log| log.ready.is_empty() && log.held.is_empty())
+        self.current.is_empty()
+            && self.write_ahead.as_ref().is_none_or(|log| log.ready.is_empty() && log.held.is_empty())
     }
 
     /// Writes nothing from now on: the next start takes up the contents of the journal.

@@ -100,7 +100,7 @@ pub enum InboxError {
         /// The transition that was tried.
         transition: Transition,
     },
-    /// The same idempotency key came with another body.
+    /// An idempotency key came again with another body.
     #[error("the key '{}' was used for task {id} with another body: choose a new key for a new task", key.escape_debug())]
     KeyTaken {
         /// The key.

@@ -151,7 +151,7 @@ impl TaskInbox {
     }
 
     /// The events that submitters of detached tasks have not got: the first event of each task that has one, in order
-    /// of arrival. [`acknowledge`](Self::acknowledge) says that one was told.
+    /// of arrival. [`acknowledge`](Self::acknowledge) notes that its submitter has one.
     pub fn owed(&self) -> impl Iterator<Item = (&Task, &TaskEvent)> {
         self.tasks().filter_map(|task| Some((task, task.outbox.front()?)))
     }
@@ -288,7 +288,7 @@ impl TaskInbox {
     }
 }
 
-/// Numbers an event of a task, and lays it out for the submitter if it is to hear of it.
+/// Numbers an event of a task, and puts it into the outbox if the submitter gets it.
 pub(super) fn note(task: &mut Task, at: Time, said: &Said) -> TaskEvent {
     let Said { kind, percent, text } = *said;
     task.events += 1;

@@ -113,10 +113,10 @@ impl MemoryJournal {
             Op::Read { egress } => {
                 self.egress.remove(egress);
             }
-            Op::Bury(letter) => {
+            Op::Letter(letter) => {
                 self.letters.insert(letter.number, letter.clone());
             }
-            Op::Unbury { letter } => {
+            Op::LetterGone { letter } => {
                 self.letters.remove(letter);
                 self.redrive.remove(letter);
             }

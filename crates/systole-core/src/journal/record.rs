@@ -147,9 +147,9 @@ pub enum Op {
         egress: Number,
     },
     /// A dead letter is kept.
-    Bury(LetterRecord),
+    Letter(LetterRecord),
     /// A dead letter was redriven, discarded or evicted.
-    Unbury {
+    LetterGone {
         /// The letter.
         letter: Number,
     },
@@ -209,7 +209,7 @@ impl Op {
             Self::Decided { order, .. } => Some(*order),
             Self::Remember(entry) => Some(entry.number),
             Self::Leave(egress) => Some(egress.number),
-            Self::Bury(letter) => Some(letter.number),
+            Self::Letter(letter) => Some(letter.number),
             _ => None,
         }
     }
@@ -271,7 +271,7 @@ pub enum Owner {
     /// A root of `<boot>`: the next start boots anew, so that nothing below it is taken up.
     Boot,
     /// No owner: the root of a redriven dead letter.
-    Nobody,
+    None,
 }
 
 /// The name of a fan-out: the message whose handler made the calls, and for awaited calls their number in it.
@@ -550,7 +550,7 @@ pub struct Recovered {
     pub egress: Vec<EgressRecord>,
     /// The dead letters, in order of number.
     pub letters: Vec<LetterRecord>,
-    /// The dead letters that an operator wants redriven, in order of number; [`Op::Unbury`] and [`Op::Unmark`]
+    /// The dead letters that an operator wants redriven, in order of number; [`Op::LetterGone`] and [`Op::Unmark`]
     /// strike them out.
     pub redrive: Vec<Number>,
     /// The tasks of all inboxes, in order of inbox, then of place.

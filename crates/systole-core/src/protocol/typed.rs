@@ -133,7 +133,7 @@ pub(crate) mod display {
     }
 }
 
-/// The same for values that may be left out.
+/// Text form of values that may be left out.
 pub(crate) mod display_option {
     use std::fmt::Display;
     use std::str::FromStr;

@@ -354,10 +354,10 @@ fn what_is_reserved_is_no_ones_else() {
     assert_eq!(world.reserve(one, tokens(80, 0), false), Ok(()));
     let short = world.reserve(two, tokens(30, 0), false).unwrap_err();
     assert_eq!(short.left, budget("tokens=20"), "its own budget has 80 left, that of the conversation 20");
-    let message = "a budget has 20 of 100 tokens left, and 30 would be needed: requests under way have reserved 80";
+    let message = "a budget has 20 of 100 tokens left, and 30 would be needed: requests in flight have reserved 80";
     assert_eq!(&*short.fault.message, message);
     assert_eq!(world.reserve(two, tokens(20, 0), false), Ok(()));
-    // The loser is cancelled while its request is under way: its reserve returns once it has ended.
+    // The loser is cancelled while its request is in flight: its reserve returns once it has ended.
     world.finish(two, vec![reply("pong", 2)]);
     assert_eq!(world.aborted.len(), 1);
     assert_eq!(world.cores[0].budgets()[0].reserved, Amounts::default());

@@ -107,7 +107,7 @@ fn fan_out_bomb(takes_faults: bool) {
     for n in 0..3 {
         run_within(&mut world, 250, 16_384 + 10_000);
         world.post("bob", letter("ping", n));
-        // One response of the bomb may stand before it on Queue 1 for each slot, and one turn in the ring.
+        // One response of the bomb may stand before it on Queue 1 for each slot, and one turn in the run queue.
         run_within(&mut world, 3 * 64, 16_384 + 10_000);
         assert!(world.said().contains(&format!("echo: pong {n}")), "bob waits for {n}");
     }

@@ -197,7 +197,7 @@ fn a_permit_is_held_until_the_message_is_handled() {
 }
 
 /// A letter in the reserve for questions to the core.
-fn through_the_lane(world: &mut World, client: &str, letter: &Letter) {
+fn through_the_reserve(world: &mut World, client: &str, letter: &Letter) {
     let bytes = letter.bytes();
     let permit = world.gauge.admit_core(bytes.len()).expect("the reserve is free");
     world.post_with(client, bytes, letter, permit);
@@ -205,33 +205,33 @@ fn through_the_lane(world: &mut World, client: &str, letter: &Letter) {
 }
 
 #[test]
-fn the_core_answers_through_its_lane_while_the_organism_is_overloaded() {
+fn the_core_answers_through_its_reserve_while_the_organism_is_overloaded() {
     let mut setup = Setup::new(vec![server("echo", &["ask"], &["told"])]);
     setup.gauge = (0, 0);
     let mut world = setup.build();
     assert!(world.gauge.admit(1).is_err());
     let question = format!("<list-capabilities xmlns=\"{}\"/>", systole_core::vocab::ns::META);
-    through_the_lane(&mut world, "alice", &letter_xml(&question));
-    through_the_lane(&mut world, "alice", &letter("ask", 1));
+    through_the_reserve(&mut world, "alice", &letter_xml(&question));
+    through_the_reserve(&mut world, "alice", &letter("ask", 1));
     assert_eq!(world.said(), ["core: capabilities", "system: !overload"]);
     assert_eq!(world.runs("echo"), 0);
 }
 
 #[test]
-fn the_lane_is_rate_limited_per_client() {
+fn the_reserve_is_rate_limited_per_client() {
     let mut setup = Setup::new(vec![server("echo", &["ask"], &["told"])]);
     setup.gauge = (0, 0);
     let mut world = setup.build();
     let question = letter_xml(&format!("<list-capabilities xmlns=\"{}\"/>", systole_core::vocab::ns::META));
     for _ in 0..20 {
-        through_the_lane(&mut world, "alice", &question);
+        through_the_reserve(&mut world, "alice", &question);
     }
-    through_the_lane(&mut world, "bob", &question);
+    through_the_reserve(&mut world, "bob", &question);
     let said = world.said();
     assert_eq!(said.iter().filter(|line| line.contains("overload")).count(), 4);
     assert_eq!(said.last().unwrap(), "core: capabilities");
     world.sleep(secs(1));
-    through_the_lane(&mut world, "alice", &question);
+    through_the_reserve(&mut world, "alice", &question);
     assert_eq!(world.said(), ["core: capabilities"]);
 }
 

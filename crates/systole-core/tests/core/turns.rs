@@ -149,7 +149,7 @@ fn a_thread_that_lost_its_place_takes_a_new_one_at_the_tail() {
     ask(&mut world, 11, on(id, call("ping", 1)));
     ask(&mut world, 12, on(id, call("ping", 2)));
     ask(&mut world, 13, call("job", 3));
-    // Queue 1 and the ring take turns: then both callees stand behind what is left of the crowd.
+    // Queue 1 and the run queue take turns: then both callees stand behind what is left of the crowd.
     for _ in 0..4 {
         assert!(world.step(0));
     }

@@ -15,7 +15,7 @@ use crate::runtime::journal::error::StoreError;
 use crate::runtime::journal::principal::PrincipalRow;
 use crate::runtime::journal::text::parse_name;
 use crate::runtime::principal::{Principal, PrincipalKind, TokenHash};
-use crate::runtime::sqlite::{Cut, FileProblem, Held, beside, place, truncate_log};
+use crate::runtime::sqlite::{Cut, FileProblem, LockedFile, beside, place, truncate_log};
 
 /// Due time of a message that is held without a time limit.
 const HELD: i64 = i64::MAX;
@@ -28,7 +28,7 @@ pub(super) struct Old {
     db: Connection,
     version: i64,
     file: PathBuf,
-    _lock: Held,
+    _lock: LockedFile,
 }
 
 /// Contents of a gateway's file.
@@ -90,7 +90,7 @@ impl Old {
     fn open(file: Option<PathBuf>, format: &'static str, id: i32, known: i64) -> Result<Option<Self>, StoreError> {
         let Some(file) = file else { return Ok(None) };
         let open = || {
-            let lock = Held::take(&file)?;
+            let lock = LockedFile::take(&file)?;
             if let Some(cut) = lock.inspect()?.filter(Cut::is_damage) {
                 return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
             }

@@ -200,7 +200,7 @@ impl Invocations {
         self.invocations.values().all(|one| !one.is_running() || one.boot || outlives(one))
     }
 
-    /// Returns whether the organism isn't idle while a handler runs: not that of `<boot>`, unless it speaks at its end.
+    /// Returns whether the organism isn't idle while a handler runs: not that of `<boot>`, unless it emits at its end.
     fn is_work(&self, invocation: &Invocation) -> bool {
         !invocation.boot || self.setup.blueprint.contract(invocation.listener).speaks_at_end
     }
@@ -266,7 +266,7 @@ impl Invocations {
         {
             clock.cancel(timer);
         }
-        out.say(Output::Abort { invocation: id });
+        out.emit(Output::Abort { invocation: id });
     }
 
     /// A group of calls of a handler is on Queue 1 from now on.
@@ -359,7 +359,7 @@ impl Invocations {
         if message != 0 {
             out.write(|| Op::Note(NoteRecord { message, index, name, value }));
         }
-        out.say(Output::Noted { invocation: id, index });
+        out.emit(Output::Noted { invocation: id, index });
     }
 
     /// Writes from which number on the context of the thread has the message of a handler.

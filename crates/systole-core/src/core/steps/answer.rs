@@ -46,7 +46,7 @@ impl Core {
     pub(super) fn answer(&mut self, key: ThreadKey, id: MessageId, reply: Reply, entry: Entry) {
         let sender = self.tree[key].owner.sender();
         let owed = self.tree.take_owed(key, &mut self.out);
-        let Some(parent) = owed.parent else { return self.bury_reply(key, sender, reply, entry) };
+        let Some(parent) = owed.parent else { return self.keep_dead_reply(key, sender, reply, entry) };
         match self.tree[parent].owner {
             Owner::Client(client) => {
                 let thread = &self.tree[key];
@@ -62,7 +62,7 @@ impl Core {
                 let head = Head { id, in_reply_to: owed.opened_by, origin: owed.origin, from: sender };
                 self.answer_listener(parent, listener, head, reply, entry);
             }
-            Owner::Nobody | Owner::Listener(_) => self.bury_reply(key, sender, reply, entry),
+            Owner::None | Owner::Listener(_) => self.keep_dead_reply(key, sender, reply, entry),
         }
         self.answered(key, parent, owed.origin);
     }
@@ -83,7 +83,7 @@ impl Core {
     pub(super) fn fail_shown(&mut self, key: ThreadKey, fault: Fault) {
         let sender = self.tree[key].owner.sender();
         let entry = self.books.made();
-        self.bury(key, (sender, None), None, fault.clone(), entry);
+        self.keep_dead(key, (sender, None), None, fault.clone(), entry);
         self.fail(key, fault);
     }
 
@@ -123,7 +123,7 @@ impl Core {
                 let recipient = Recipient { client, root: thread.id, label, traceparent: None };
                 self.leave_for(recipient, Sender::System, id, Reply::Fault(fault), entry);
             }
-            Owner::Nobody => self.bury_reply(key, Sender::System, Reply::Fault(fault), entry),
+            Owner::None => self.keep_dead_reply(key, Sender::System, Reply::Fault(fault), entry),
             Owner::Listener(listener) => {
                 let head = Head { id, in_reply_to: about, origin, from: Sender::System };
                 self.answer_listener(key, listener, head, Reply::Fault(fault), entry);
@@ -235,7 +235,7 @@ impl Core {
             });
         }
         let client = to.client;
-        self.out.say(Output::Egress(Egress {
+        self.out.emit(Output::Egress(Egress {
             number,
             client,
             root,
@@ -248,16 +248,16 @@ impl Core {
         }));
     }
 
-    pub(super) fn bury_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply, entry: Entry) {
+    pub(super) fn keep_dead_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply, entry: Entry) {
         let (payload, reason) = match reply {
-            Reply::Payload(payload) => (Some(payload.payload().clone()), faults::nobody_asked()),
+            Reply::Payload(payload) => (Some(payload.payload().clone()), faults::unasked_reply()),
             Reply::Fault(fault) => (None, fault),
         };
-        self.bury(key, (from, None), payload, reason, entry);
+        self.keep_dead(key, (from, None), payload, reason, entry);
     }
 
     /// Keeps an undeliverable message on a thread as a dead letter, with its sender and its addressee.
-    pub(super) fn bury(
+    pub(super) fn keep_dead(
         &mut self,
         key: ThreadKey,
         (from, to): (Sender, Option<Name>),
@@ -269,11 +269,11 @@ impl Core {
         self.tree.event(key, &mut self.out, || EventKind::DeadLetter { payload: qname, reason: reason.code });
         let (from, place) = (self.setup.name_of(from), (self.tree.partition(key), self.tree.path(key)));
         self.books.dead(entry);
-        self.tree.bury((from, to), place, payload, reason, &self.clock, &mut self.out);
+        self.tree.keep_dead((from, to), place, payload, reason, &self.clock, &mut self.out);
     }
 
     /// Keeps an undeliverable message that is on no thread as a dead letter.
-    pub(super) fn bury_outside(
+    pub(super) fn keep_dead_outside(
         &mut self,
         way: (Name, Option<Name>),
         partition: Partition,
@@ -283,6 +283,6 @@ impl Core {
     ) {
         self.books.dead(entry);
         let place = (partition, ThreadPath::new(Vec::new()));
-        self.tree.bury(way, place, payload, reason, &self.clock, &mut self.out);
+        self.tree.keep_dead(way, place, payload, reason, &self.clock, &mut self.out);
     }
 }

@@ -19,7 +19,7 @@ pub struct OpenBudget {
     pub budget: Budget,
     /// The amounts that were used.
     pub spent: Amounts,
-    /// The amounts that are reserved for requests under way.
+    /// The amounts that are reserved for requests in flight.
     pub reserved: Amounts,
 }
 
@@ -42,7 +42,7 @@ impl Core {
         let blueprint = &self.setup.blueprint;
         match owner {
             Owner::Client(client) => narrowed(&blueprint.budget, &blueprint.principal(client).budget),
-            Owner::Listener(_) | Owner::Nobody => narrowed(&blueprint.budget, &Budget::NONE),
+            Owner::Listener(_) | Owner::None => narrowed(&blueprint.budget, &Budget::NONE),
         }
     }
 
@@ -98,10 +98,10 @@ impl Core {
         let account = thread.and_then(|thread| self.account(thread));
         let result = account.map_or(Ok(()), |account| self.budgets.reserve(invocation, account, amounts));
         if let (Some(thread), Some(fault), Ok(())) = (thread.filter(|_| account.is_some()), is_last, &result) {
-            self.budgets.tell(thread, &fault);
-            self.budgets.hear(thread);
+            self.budgets.note_refusal(thread, &fault);
+            self.budgets.note_learned(thread);
         }
-        self.out.say(Output::Reserved { invocation, result });
+        self.out.emit(Output::Reserved { invocation, result });
     }
 
     /// Charges what a request to a model used.
@@ -116,12 +116,12 @@ impl Core {
     /// Notes that a call of a thread was refused, if a budget is why.
     pub(super) fn note_refusal(&mut self, key: ThreadKey, fault: &Fault) {
         if fault.code == FaultCode::Budget && !self.budgets.is_empty() {
-            self.budgets.tell(key, fault);
+            self.budgets.note_refusal(key, fault);
         }
     }
 
     /// Notes that a handler learns of such a refusal by a result that it awaited.
-    pub(super) fn hear_result(&mut self, key: ThreadKey, result: &Result<Vec<Settled>, Fault>) {
+    pub(super) fn learn_result(&mut self, key: ThreadKey, result: &Result<Vec<Settled>, Fault>) {
         if self.budgets.is_empty() {
             return;
         }
@@ -131,14 +131,14 @@ impl Core {
             Err(fault) => is_budget(fault),
         };
         if learns {
-            self.budgets.hear(key);
+            self.budgets.note_learned(key);
         }
     }
 
     /// Notes that a handler learns of such a refusal by a message.
-    pub(super) fn hear_fault(&mut self, key: ThreadKey, fault: &Fault) {
+    pub(super) fn learn_fault(&mut self, key: ThreadKey, fault: &Fault) {
         if fault.code == FaultCode::Budget {
-            self.budgets.hear(key);
+            self.budgets.note_learned(key);
         }
     }
 

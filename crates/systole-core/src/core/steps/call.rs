@@ -51,7 +51,7 @@ impl Core {
         if listeners.is_empty() {
             return;
         }
-        let parent = self.tree.open_root(root, Owner::Nobody, true, Time::MAX, &mut self.out);
+        let parent = self.tree.open_root(root, Owner::None, true, Time::MAX, &mut self.out);
         for (index, listener) in (1..).zip(listeners) {
             let entry = self.books.made();
             let ids = self.setup.key.derive_entry(root, index);
@@ -61,7 +61,7 @@ impl Core {
                     let share = self.tree.count(key, 0);
                     self.enqueue(key, Queued::new(ids.0, Sender::System, Content::Body(body), share, entry));
                 }
-                Err(fault) => self.bury(parent, (Sender::System, None), None, fault, entry),
+                Err(fault) => self.keep_dead(parent, (Sender::System, None), None, fault, entry),
             }
         }
         self.tree.touch(parent);

@@ -44,7 +44,7 @@ impl Core {
     /// Puts a dead letter on Queue 1.
     pub(super) fn redrive(&mut self, letter: DeadLetterId, root: ThreadId) {
         let result = self.put_back(letter, root);
-        self.out.say(Output::Letter { letter, result });
+        self.out.emit(Output::Letter { letter, result });
     }
 
     /// Puts a dead letter on Queue 1 that was marked in the journal. One that can't be redriven loses its mark.
@@ -53,16 +53,16 @@ impl Core {
         if let Err(DeadLetterError::NotACall { .. } | DeadLetterError::NoPayload) = result {
             self.out.write(|| Op::Unmark { letter: letter.number() });
         }
-        self.out.say(Output::Letter { letter, result });
+        self.out.emit(Output::Letter { letter, result });
     }
 
     /// Forgets a dead letter.
     pub(super) fn discard_letter(&mut self, letter: DeadLetterId) {
         let result = self.tree.take_letter(letter).map(drop).ok_or(DeadLetterError::Unknown);
         if result.is_ok() {
-            self.out.write(|| Op::Unbury { letter: letter.number() });
+            self.out.write(|| Op::LetterGone { letter: letter.number() });
         }
-        self.out.say(Output::Letter { letter, result });
+        self.out.emit(Output::Letter { letter, result });
     }
 
     fn put_back(&mut self, id: DeadLetterId, root: ThreadId) -> Result<(), DeadLetterError> {
@@ -83,7 +83,7 @@ impl Core {
 
     /// Judges a letter from the start.
     pub(super) fn reissue(&mut self, letter: Redriven, entry: Entry) {
-        self.out.write(|| Op::Unbury { letter: letter.number });
+        self.out.write(|| Op::LetterGone { letter: letter.number });
         let caller = self.setup.blueprint.party(letter.from.as_str());
         let sender = match caller {
             Some(Party::Listener(id)) => Sender::Listener(id),
@@ -95,7 +95,7 @@ impl Core {
             Verdict::Call { first, others, payload } => {
                 self.open_again(letter, sender, (first, others), payload, entry);
             }
-            Verdict::Refused(refusal) => self.bury_again(letter, refusal.fault, entry),
+            Verdict::Refused(refusal) => self.keep_dead_again(letter, refusal.fault, entry),
             Verdict::Reply(_)
             | Verdict::Continue { .. }
             | Verdict::Addressed { .. }
@@ -103,17 +103,17 @@ impl Core {
             | Verdict::Core { .. }
             | Verdict::Spawn { .. } => {
                 let fault = faults::route(letter.payload.root());
-                self.bury_again(letter, fault, entry);
+                self.keep_dead_again(letter, fault, entry);
             }
         }
     }
 
     /// Keeps a letter that is undeliverable once more.
-    pub(super) fn bury_again(&mut self, letter: Redriven, reason: Fault, entry: Entry) {
+    pub(super) fn keep_dead_again(&mut self, letter: Redriven, reason: Fault, entry: Entry) {
         let Redriven { from, to, payload, root, .. } = letter;
         let (qname, code) = (payload.root(), reason.code);
         self.out.root_event(root, || EventKind::DeadLetter { payload: Some(qname.clone()), reason: code });
-        self.bury_outside((from, to), Partition::of(root), Some(payload), reason, entry);
+        self.keep_dead_outside((from, to), Partition::of(root), Some(payload), reason, entry);
     }
 
     fn open_again(
@@ -125,15 +125,15 @@ impl Core {
         entry: Entry,
     ) {
         if let Err(fault) = self.tree.room_in_organism() {
-            return self.bury_again(letter, fault, entry);
+            return self.keep_dead_again(letter, fault, entry);
         }
         let Redriven { to, root, permit, .. } = letter;
         // The letter of a client has no more than a conversation of the client.
         let budget = self.root_budget(match from {
             Sender::Client(client) => Owner::Client(client),
-            Sender::Listener(_) | Sender::System | Sender::Core => Owner::Nobody,
+            Sender::Listener(_) | Sender::System | Sender::Core => Owner::None,
         });
-        let parent = self.tree.open_root(root, Owner::Nobody, false, self.end_of(budget.as_deref()), &mut self.out);
+        let parent = self.tree.open_root(root, Owner::None, false, self.end_of(budget.as_deref()), &mut self.out);
         self.open_account(parent, budget);
         let (mut permit, mut entry) = (Some(permit), Some(entry));
         for target in std::iter::once(first).chain(others) {
@@ -153,7 +153,7 @@ impl Core {
                 permit: permit.take(),
             };
             if let Err((fault, entry)) = self.place(call, entry) {
-                self.bury(parent, (from, to.clone()), Some(payload.payload().clone()), fault, entry);
+                self.keep_dead(parent, (from, to.clone()), Some(payload.payload().clone()), fault, entry);
             }
         }
         self.tree.touch(parent);

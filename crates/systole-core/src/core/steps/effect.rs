@@ -37,7 +37,7 @@ const OWN: u64 = 1 << 32;
 
 impl Core {
     /// Lets emissions take effect, one by one; whether any of them was valid. The first that finds no room fails the
-    /// thread, as does one by which a thread goes on that has been told to end; its awaited calls are refused first, as many as
+    /// thread, as does one by which a thread goes on after its last turn; its awaited calls are refused first, as many as
     /// a handler may make at once.
     pub(super) fn take_effect(
         &mut self,
@@ -99,7 +99,7 @@ impl Core {
             // Replies are answers, and awaited calls are none.
             Verdict::Reply(payload) => {
                 let way = (Sender::Listener(site.listener), None);
-                self.bury(key, way, Some(payload.payload().clone()), faults::nobody_asked(), entry);
+                self.keep_dead(key, way, Some(payload.payload().clone()), faults::unasked_reply(), entry);
                 false
             }
             Verdict::Continue { payload, after } => self.go_on(&site, payload, after, entry),
@@ -164,7 +164,7 @@ impl Core {
         let Refusal { to, payload, fault, misroute, width } = refusal;
         if payload.is_some() || fault.code == FaultCode::Route {
             let dead = self.books.made();
-            self.bury(site.thread, (Sender::Listener(site.listener), to), payload, fault.clone(), dead);
+            self.keep_dead(site.thread, (Sender::Listener(site.listener), to), payload, fault.clone(), dead);
         }
         let (mut excused, mut entry) = (true, Some(entry));
         for copy in 0..width.max(1) as u32 {

@@ -47,7 +47,7 @@ impl Core {
         if self.setup.blueprint.client(message.client).is_none() {
             self.out.take(message.attachment, false);
             let partition = self.setup.first_partition();
-            return self.bury_outside((Name::system(), None), partition, None, faults::stranger(), entry);
+            return self.keep_dead_outside((Name::system(), None), partition, None, faults::unknown_client(), entry);
         }
         let item = Item::Injected(message, entry);
         match self.entrance.is_stopped() {
@@ -155,7 +155,8 @@ impl Core {
                 | Verdict::Spawn { .. }),
             ) => {
                 let payload = other.into_payload();
-                let fault = payload.as_ref().map_or_else(faults::nobody_asked, |payload| faults::route(payload.root()));
+                let fault =
+                    payload.as_ref().map_or_else(faults::unasked_reply, |payload| faults::route(payload.root()));
                 self.refuse_entry(&entered, about, fault, payload, None, entry);
             }
         }
@@ -239,7 +240,7 @@ impl Core {
             self.out.root_event(entered.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
             let dead = self.books.made();
             let from = self.setup.blueprint.principal(entered.client).name.clone();
-            self.bury_outside((from, entered.to()), Partition::of(entered.root), payload, fault.clone(), dead);
+            self.keep_dead_outside((from, entered.to()), Partition::of(entered.root), payload, fault.clone(), dead);
         }
         let (id, _) = self.setup.key.derive(about, own_index::FAULT);
         self.leave_for(entered.recipient(), Sender::System, id, Reply::Fault(fault), answer);
@@ -249,7 +250,7 @@ impl Core {
     /// is closed: nothing more will leave it.
     fn conclude_entry(&mut self, client: ClientId, root: ThreadId, last: bool) {
         let Some(key) = self.tree.root(root) else {
-            return self.out.say(Output::Closed { client, root });
+            return self.out.emit(Output::Closed { client, root });
         };
         self.tree.touch_root(key, &mut self.clock);
         if last {

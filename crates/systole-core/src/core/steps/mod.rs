@@ -114,8 +114,8 @@ impl Core {
                 // The message that opens it may still be on Queue 1.
                 self.entrance.push(Item::Cancel(root));
             }
-            Input::Core(message) => self.hear(message),
-            Input::Stray(message) => self.hear_stray(message),
+            Input::Core(message) => self.take_core_message(message),
+            Input::Stray(message) => self.take_stray(message),
             Input::Recovered(recovered) => self.recover(*recovered),
             Input::Appended { number } => self.out.appended(number),
             Input::Unwritable => self.unwritable(),
@@ -170,7 +170,7 @@ impl Core {
     }
 
     /// Returns whether nothing is queued, running or parked. Delayed continues don't count, nor do handlers
-    /// of `<boot>`, unless they [speak at their end](super::Contract::speaks_at_end).
+    /// of `<boot>`, unless they [emit at their end](super::Contract::speaks_at_end).
     pub fn is_idle(&self) -> bool {
         self.entrance.is_empty()
             && self.invocations.resumes() == 0
@@ -234,17 +234,17 @@ impl Core {
             Item::Left(root) => self.leave(root),
             Item::Cancel(root) => {
                 self.cancel_conversation(root);
-                self.out.say(Output::Gone { root });
+                self.out.emit(Output::Gone { root });
             }
         }
         true
     }
 
     /// Handles a message to a core that is gone: the slot that its thread was given goes back.
-    fn hear_stray(&mut self, message: CoreMessage) {
+    fn take_stray(&mut self, message: CoreMessage) {
         match message {
             CoreMessage::SlotGranted { listener, .. } => self.release_slot(listener),
-            CoreMessage::Injected(_) => self.hear(message),
+            CoreMessage::Injected(_) => self.take_core_message(message),
             // Cores that stay alone get these.
             CoreMessage::SlotWanted { .. }
             | CoreMessage::SlotReturned { .. }
@@ -253,7 +253,7 @@ impl Core {
         }
     }
 
-    fn hear(&mut self, message: CoreMessage) {
+    fn take_core_message(&mut self, message: CoreMessage) {
         // A listener of another organism has no slots here.
         if message.listener().is_some_and(|listener| self.setup.blueprint.listener(listener).is_none()) {
             return;

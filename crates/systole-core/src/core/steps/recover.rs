@@ -137,7 +137,7 @@ impl Core {
                 Some(Party::Client(id)) => Some(Owner::Client(id)),
                 Some(Party::Listener(_)) | None => None,
             },
-            journal::Owner::Nobody | journal::Owner::Boot => Some(Owner::Nobody),
+            journal::Owner::None | journal::Owner::Boot => Some(Owner::None),
         };
         if self.is_over(&record, owner, recovery) {
             self.out.write(|| Op::Close { thread: record.number });
@@ -211,7 +211,7 @@ impl Core {
         let MessageRecord { number, thread, id, in_reply_to, answers, state, attempts, .. } = record;
         let Some(&key) = recovery.threads.get(&thread) else {
             if !recovery.over.contains(&thread) {
-                self.bury_record(record, faults::unregistered());
+                self.keep_dead_record(record, faults::unregistered());
             }
             return;
         };
@@ -289,7 +289,7 @@ impl Core {
             Some(_) => None,
             None => self.judge.validate(payload.clone()).ok(),
         };
-        self.out.say(Output::Egress(Egress {
+        self.out.emit(Output::Egress(Egress {
             number,
             client,
             root,
@@ -302,13 +302,13 @@ impl Core {
         }));
     }
 
-    fn bury_record(&mut self, record: MessageRecord, reason: Fault) {
+    fn keep_dead_record(&mut self, record: MessageRecord, reason: Fault) {
         let payload = match record.body {
             BodyRecord::Payload(payload) => stored(payload).ok(),
             BodyRecord::Fault(_) | BodyRecord::Fatal(_) => None,
         };
         let entry = self.books.recovered();
-        self.bury_outside((record.from, None), self.setup.first_partition(), payload, reason, entry);
+        self.keep_dead_outside((record.from, None), self.setup.first_partition(), payload, reason, entry);
     }
 
     fn sender_named(&self, name: &Name) -> Sender {

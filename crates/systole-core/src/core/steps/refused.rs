@@ -41,7 +41,7 @@ impl Core {
         let (output, fault) = (excerpt(output, KEPT), refusal.fault.clone());
         // Payloads that were read have dead letters of their own.
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Refused(refusal) if refusal.payload.is_none())) {
-            self.bury_output(key, listener, &output, &fault);
+            self.keep_dead_output(key, listener, &output, &fault);
         }
         self.keep_output(key, listener, message, (output, wrote.is_some()), fault);
     }
@@ -57,15 +57,15 @@ impl Core {
     ) {
         if let Some(wrote) = wrote {
             let output = excerpt(wrote.bytes(), KEPT);
-            self.bury_output(key, listener, &output, fault);
+            self.keep_dead_output(key, listener, &output, fault);
             self.keep_output(key, listener, message, (output, true), fault.clone());
         }
     }
 
-    fn bury_output(&mut self, key: ThreadKey, listener: ListenerId, output: &str, fault: &Fault) {
+    fn keep_dead_output(&mut self, key: ThreadKey, listener: ListenerId, output: &str, fault: &Fault) {
         let payload = write_refused(output, fault);
         let entry = self.books.made();
-        self.bury(key, (Sender::Listener(listener), None), Some(payload), fault.clone(), entry);
+        self.keep_dead(key, (Sender::Listener(listener), None), Some(payload), fault.clone(), entry);
     }
 
     /// Keeps an output of bytes in the context of the thread. A handler that emitted a value sees the fault with it.

@@ -251,7 +251,7 @@ impl Core {
                 }
                 other => {
                     let way = (Sender::Listener(listener), other.addressee(&self.setup.blueprint));
-                    self.bury(key, way, other.into_payload(), faults::superseded(), entry);
+                    self.keep_dead(key, way, other.into_payload(), faults::superseded(), entry);
                 }
             }
         }
@@ -279,7 +279,7 @@ impl Core {
     fn note_mistake(&mut self, key: ThreadKey) {
         let limit = self.setup.blueprint.limits.invalid_responses.min(u8::MAX.into());
         if self.tree.count_mistake(key, limit) {
-            self.fail(key, faults::quarrel(limit));
+            self.fail(key, faults::too_many_mistakes(limit));
         }
     }
 }

@@ -27,8 +27,8 @@ impl Core {
         }
         match thread.owner {
             // The children of a root without an owner owe nothing, so the root isn't busy with them.
-            Owner::Nobody if thread.children.first.is_none() => self.close(key),
-            Owner::Nobody => {}
+            Owner::None if thread.children.first.is_none() => self.close(key),
+            Owner::None => {}
             Owner::Client(_) => {
                 let due = self.clock.now().after(self.setup.blueprint.limits.root_idle);
                 if !self.tree.rest_root(key, due, &mut self.clock) {
@@ -194,7 +194,7 @@ impl Core {
 
     /// The client of a conversation has left.
     pub(super) fn leave(&mut self, root: ThreadId) {
-        let Some(key) = self.tree.root(root) else { return self.out.say(Output::Gone { root }) };
+        let Some(key) = self.tree.root(root) else { return self.out.emit(Output::Gone { root }) };
         self.tree.mark_left(key, &mut self.out);
         self.tree.touch(key);
     }

@@ -34,7 +34,7 @@ impl Core {
 
     /// Ends every conversation: one fault each where an answer is owed, the rest to the dead letters.
     ///
-    /// A durable core leaves them to its next start instead, and says nothing.
+    /// A durable core leaves them to its next start instead, and sends no faults.
     pub(super) fn stop(&mut self) {
         self.drain();
         self.settle_touched();
@@ -93,7 +93,7 @@ impl Core {
                 let recipient = Recipient { client, root: thread.id, label: None, traceparent: None };
                 self.last_fault(recipient, about, fault);
             }
-            self.bury_queued(key);
+            self.keep_dead_queued(key);
             self.close(key);
         }
     }
@@ -108,56 +108,58 @@ impl Core {
                 let about = self.entrance.stray_ids().0;
                 self.last_fault(Recipient { client, root, label, traceparent: None }, about, fault);
                 if self.tree.root(root).is_none() {
-                    self.out.say(Output::Closed { client, root });
+                    self.out.emit(Output::Closed { client, root });
                 }
             }
             Item::Response(Response { thread, log, outcome: HandlerOutcome::Emitted(emissions), .. }) => {
                 self.release_log(log);
-                self.bury_emissions(thread, emissions);
+                self.keep_dead_emissions(thread, emissions);
             }
             Item::Response(Response { thread, log, .. }) => {
                 self.release_log(log);
                 let entry = self.books.emitted(1).one();
-                self.bury_emission(thread, None, None, entry);
+                self.keep_dead_emission(thread, None, None, entry);
             }
-            Item::Calls(calls) => self.bury_emissions(calls.thread, calls.requests),
+            Item::Calls(calls) => self.keep_dead_emissions(calls.thread, calls.requests),
             Item::Reattached(..) => {}
-            Item::Redriven(letter, entry) => self.bury_again(letter, fault.clone(), entry),
-            Item::Left(root) | Item::Cancel(root) => self.out.say(Output::Gone { root }),
+            Item::Redriven(letter, entry) => self.keep_dead_again(letter, fault.clone(), entry),
+            Item::Left(root) | Item::Cancel(root) => self.out.emit(Output::Gone { root }),
         }
     }
 
     /// Moves the queued messages below a root to the dead letters.
-    fn bury_queued(&mut self, root: ThreadKey) {
+    fn keep_dead_queued(&mut self, root: ThreadKey) {
         let mut subtree = vec![root];
         let mut read = 0;
         while let Some(&key) = subtree.get(read) {
             read += 1;
             self.tree.children_of(key, &mut subtree);
             for message in self.tree.take_queued(key) {
-                self.bury_message(key, message);
+                self.keep_dead_message(key, message);
             }
         }
     }
 
-    fn bury_message(&mut self, key: ThreadKey, message: Queued) {
+    fn keep_dead_message(&mut self, key: ThreadKey, message: Queued) {
         // A request is for the thread's listener; an answer is for the thread alone.
         let to = self.tree[key].listener().filter(|_| message.in_reply_to.is_none());
         let to = to.map(|listener| self.setup.blueprint.contract(listener).name.clone());
-        self.bury(key, (message.from, to), message.content.payload(), faults::cancelled(), message.entry);
+        self.keep_dead(key, (message.from, to), message.content.payload(), faults::cancelled(), message.entry);
     }
 
-    fn bury_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
+    fn keep_dead_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
         let mut entries = self.books.emitted(emissions.len());
         for emission in emissions {
-            self.bury_emission(thread, emission.to, emission.payload.into_payload(), entries.one());
+            self.keep_dead_emission(thread, emission.to, emission.payload.into_payload(), entries.one());
         }
         self.books.cancelled(entries);
     }
 
-    fn bury_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>, entry: Entry) {
+    fn keep_dead_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>, entry: Entry) {
         match self.tree.get(key).and_then(|thread| thread.listener()) {
-            Some(listener) => self.bury(key, (Sender::Listener(listener), to), payload, faults::cancelled(), entry),
+            Some(listener) => {
+                self.keep_dead(key, (Sender::Listener(listener), to), payload, faults::cancelled(), entry)
+            }
             None => self.books.cancelled(entry),
         }
     }

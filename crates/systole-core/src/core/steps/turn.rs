@@ -192,8 +192,8 @@ impl Core {
         if !running {
             self.invocations.run(id, slot, &mut self.clock);
         }
-        self.hear_result(key, &result);
-        self.out.say(Output::Resume { invocation: id, call, result });
+        self.learn_result(key, &result);
+        self.out.emit(Output::Resume { invocation: id, call, result });
         self.make_ready(key);
     }
 
@@ -229,7 +229,7 @@ impl Core {
                     // The contract has changed since it was sent.
                     Some(payload) => {
                         let to = Some(self.setup.blueprint.contract(listener).name.clone());
-                        self.bury(key, (from, to), stored(payload).ok(), fault.clone(), entry);
+                        self.keep_dead(key, (from, to), stored(payload).ok(), fault.clone(), entry);
                     }
                     None => self.books.faulted(entry),
                 }
@@ -245,7 +245,7 @@ impl Core {
         let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };
         let message = Message { number, notes, ..self.message(key, (listener, invocation), head, body) };
         self.books.delivered(entry);
-        self.out.say(Output::Start(Start { invocation, listener, message }));
+        self.out.emit(Output::Start(Start { invocation, listener, message }));
     }
 
     /// The message as the handler gets it; its context remembers it.
@@ -268,7 +268,7 @@ impl Core {
             attempts,
         });
         if let Body::Fault(fault) = &body {
-            self.hear_fault(key, fault);
+            self.learn_fault(key, fault);
         }
         let mut history = Vec::new();
         if self.setup.blueprint.contract(listener).context {
@@ -305,7 +305,7 @@ impl Core {
     fn give_up_message(&mut self, key: ThreadKey, listener: ListenerId, message: Queued, fault: Fault) {
         self.write_done(message.number);
         let to = Some(self.setup.blueprint.contract(listener).name.clone());
-        self.bury(key, (message.from, to), message.content.payload(), fault.clone(), message.entry);
+        self.keep_dead(key, (message.from, to), message.content.payload(), fault.clone(), message.entry);
         self.fail(key, fault);
     }
 

@@ -138,7 +138,7 @@ impl Tree {
         if let Owner::Client(client) = thread.owner {
             self.roots.remove(&id);
             self.directory.remove(id);
-            out.say(Output::Closed { client, root: id });
+            out.emit(Output::Closed { client, root: id });
         }
     }
 

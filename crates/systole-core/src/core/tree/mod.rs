@@ -195,7 +195,7 @@ impl Tree {
 
     /// Returns whether a thread stands right below a root without an owner, as those of boot do.
     pub(super) fn is_below_boot(&self, key: ThreadKey) -> bool {
-        self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody)
+        self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::None)
     }
 
     /// The partition of the conversation of a thread.
@@ -334,7 +334,7 @@ impl Tree {
     }
 
     /// Keeps an undeliverable message as a dead letter.
-    pub(super) fn bury(
+    pub(super) fn keep_dead(
         &mut self,
         (from, to): (Name, Option<Name>),
         (partition, path): (Partition, ThreadPath),
@@ -364,7 +364,7 @@ impl Tree {
 
     fn keep_letter(&mut self, letter: DeadLetter, out: &mut Outputs) {
         for letter in self.dead.push(letter) {
-            out.write(|| Op::Unbury { letter: letter.number() });
+            out.write(|| Op::LetterGone { letter: letter.number() });
         }
     }
 }

@@ -93,8 +93,8 @@ impl Tree {
             owner: match thread.owner {
                 Owner::Listener(listener) => journal::Owner::Listener(blueprint.contract(listener).name.clone()),
                 Owner::Client(client) => journal::Owner::Client(blueprint.principal(client).name.clone()),
-                Owner::Nobody if root.is_some_and(|root| root.boot) => journal::Owner::Boot,
-                Owner::Nobody => journal::Owner::Nobody,
+                Owner::None if root.is_some_and(|root| root.boot) => journal::Owner::Boot,
+                Owner::None => journal::Owner::None,
             },
             ordinal: thread.ordinal,
             depth: thread.depth,
@@ -130,7 +130,7 @@ pub(super) fn remembered(number: Number, thread: Number, message: &Remembered) -
 
 /// The operation that keeps a dead letter.
 pub(super) fn letter(letter: &DeadLetter) -> Op {
-    Op::Bury(LetterRecord {
+    Op::Letter(LetterRecord {
         number: letter.id.number(),
         partition: letter.partition,
         at: letter.at,

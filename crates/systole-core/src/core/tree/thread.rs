@@ -53,7 +53,7 @@ pub(in crate::core) enum Owner {
     Listener(ListenerId),
     Client(ClientId),
     /// No owner: the root of boot, or of a redriven dead letter. Answers to it are dead letters.
-    Nobody,
+    None,
 }
 
 /// The place of a thread in the queues for its turn.
@@ -135,7 +135,7 @@ impl Owner {
         match self {
             Self::Listener(listener) => Sender::Listener(listener),
             Self::Client(client) => Sender::Client(client),
-            Self::Nobody => Sender::System,
+            Self::None => Sender::System,
         }
     }
 }
@@ -173,7 +173,7 @@ impl Thread {
     pub(in crate::core) fn listener(&self) -> Option<ListenerId> {
         match self.owner {
             Owner::Listener(listener) => Some(listener),
-            Owner::Client(_) | Owner::Nobody => None,
+            Owner::Client(_) | Owner::None => None,
         }
     }
 

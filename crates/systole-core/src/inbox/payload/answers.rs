@@ -124,15 +124,15 @@ pub struct TaskPayload {
     pub target: Name,
     /// The time of the submission.
     #[serde(rename = "@created", with = "display")]
-    #[schemars(schema_with = "super::moment")]
+    #[schemars(schema_with = "super::date_time")]
     pub created: Time,
     /// The time of the last event.
     #[serde(rename = "@changed", with = "display")]
-    #[schemars(schema_with = "super::moment")]
+    #[schemars(schema_with = "super::date_time")]
     pub changed: Time,
     /// The time at which the task fails at the latest.
     #[serde(rename = "@deadline", default, with = "display_option", skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "super::moment")]
+    #[schemars(schema_with = "super::date_time")]
     pub deadline: Option<Time>,
     /// The number of times that the task was accepted.
     #[serde(rename = "@attempts")]
@@ -176,7 +176,7 @@ pub struct ProgressPayload {
     pub percent: Option<u8>,
     /// The time of the report.
     #[serde(rename = "@at", with = "display")]
-    #[schemars(schema_with = "super::moment")]
+    #[schemars(schema_with = "super::date_time")]
     pub at: Time,
     /// The progress in words; may be empty.
     #[serde(rename = "$text", default)]
@@ -244,7 +244,7 @@ pub struct EventPayload {
     pub kind: TaskEventKind,
     /// The time of the event.
     #[serde(rename = "@at", with = "display")]
-    #[schemars(schema_with = "super::moment")]
+    #[schemars(schema_with = "super::date_time")]
     pub at: Time,
     /// The percentage that is done, if the owner reported one.
     #[serde(rename = "@percent", default, skip_serializing_if = "Option::is_none")]

@@ -122,7 +122,7 @@ fn name(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// The JSON Schema of a date and time.
-fn moment(_: &mut SchemaGenerator) -> Schema {
+fn date_time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time" })
 }
 

@@ -19,7 +19,7 @@ pub struct Submit {
     pub key: Option<String>,
     /// The time at which the task fails at the latest.
     #[serde(rename = "@deadline", default, with = "display_option", skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "super::moment")]
+    #[schemars(schema_with = "super::date_time")]
     pub deadline: Option<Time>,
     /// True if the submitter doesn't wait: the messages about the task open threads of their own.
     #[serde(rename = "@detached", default, skip_serializing_if = "is_false")]
@@ -69,7 +69,7 @@ impl Submit {
         Self { to: Some(job), ..self }
     }
 
-    /// The same with a context. An element of any name is sent with [`write`](Self::write).
+    /// Adds a context. An element of any name is sent with [`write`](Self::write).
     #[must_use]
     pub fn with_context(self, context: &TaskContext) -> Self {
         Self { context: context.into(), ..self }

@@ -113,7 +113,7 @@ impl Pair {
                 && self.model.is_startable(other)
                 && state.ready_since.is_some_and(|step| step < since)
         });
-        // Depth-first, two that got their slots at the same time start in the order of the ring.
+        // Depth-first, two that got their slots at the same time start in the order of the run queue.
         assert!(earlier.is_none() || self.model.plan.depth_first, "'{line}' overtook a thread that waits longer");
     }
 

@@ -14,7 +14,7 @@ const EXTENSION: &str = "journal";
 
 /// The journal of a command, by its name or by that of its organism.
 #[derive(Debug, Args)]
-pub(super) struct Kept {
+pub(super) struct JournalArgs {
     /// The journal; without it, that of the organism, or the only *.journal in this folder
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub(super) struct Kept {
     organism: Option<PathBuf>,
 }
 
-impl Kept {
+impl JournalArgs {
     pub(super) fn file(&self) -> Result<PathBuf, Failure> {
         journal(self.journal.as_deref(), self.organism.as_deref())
     }

@@ -61,7 +61,7 @@ struct Entry {
 
 /// A file that is open in this process, with or without the lock.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct LockedFile {
     inode: Inode,
     path: PathBuf,
     writes: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Database {
     checkpoints: Option<Box<Checkpoints>>,
     // The connection must be closed before the file.
     db: Connection,
-    file: Held,
+    file: LockedFile,
     /// Length of the file when it was last looked at.
     len: Cell<u64>,
     /// Bytes of a page.
@@ -94,7 +94,7 @@ struct Companion {
     len: Cell<u64>,
 }
 
-impl Held {
+impl LockedFile {
     /// Takes the lock of a file; creates an empty one if there is none.
     ///
     /// # Errors
@@ -248,7 +248,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         self.unlock();
         let mut open = files();
@@ -263,7 +263,7 @@ impl Drop for Held {
 }
 
 impl Database {
-    pub(super) fn new(db: Connection, file: Held) -> Self {
+    pub(super) fn new(db: Connection, file: LockedFile) -> Self {
         Self { checkpoints: None, db, file, len: Cell::default(), page: 0, companions: Vec::new() }
     }
 
@@ -341,7 +341,7 @@ impl Database {
     }
 
     /// Returns the file of the connection.
-    pub(crate) fn file(&self) -> &Held {
+    pub(crate) fn file(&self) -> &LockedFile {
         &self.file
     }
 }
@@ -431,12 +431,12 @@ mod tests {
     fn all_who_hold_a_file_share_a_descriptor_and_one_of_them_writes() {
         let folder = folder("share");
         let file = folder.join("file");
-        let writer = Held::take(&file).unwrap();
+        let writer = LockedFile::take(&file).unwrap();
         std::os::unix::fs::symlink(&file, folder.join("link")).unwrap();
-        let reader = Held::look(&folder.join("link")).unwrap();
+        let reader = LockedFile::look(&folder.join("link")).unwrap();
         assert_eq!((reader.inode, reader.path()), (writer.inode, writer.path()));
         assert_eq!(writer.with(|entry| (entry.holders, entry.more.len())), (2, 0));
-        assert!(matches!(Held::take(&folder.join("link")), Err(FileProblem::InUse { holder: Some(_) })));
+        assert!(matches!(LockedFile::take(&folder.join("link")), Err(FileProblem::InUse { holder: Some(_) })));
         assert_eq!(reader.writer().unwrap(), Some(Some(std::process::id())));
         drop(writer);
         assert_eq!(reader.writer().unwrap(), None);
@@ -449,7 +449,7 @@ mod tests {
     #[test]
     fn a_lock_is_seen_by_other_descriptions_and_by_its_process() {
         let folder = folder("seen");
-        let held = Held::take(&folder.join("file")).unwrap();
+        let held = LockedFile::take(&folder.join("file")).unwrap();
         let other = File::open(held.path()).unwrap();
         assert!(matches!(other.try_lock_shared(), Err(TryLockError::WouldBlock)));
         if cfg!(target_os = "linux") {

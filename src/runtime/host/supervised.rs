@@ -12,7 +12,7 @@ use crate::runtime::shard_context::ShardContext;
 
 /// The instance of a listener whose handlers run apart from it: its factory makes it when it is needed, and again after
 /// a panic.
-pub(super) struct Lives<T> {
+pub(super) struct Supervised<T> {
     shard_context: Rc<ShardContext>,
     listener: ListenerId,
     factory: Arc<dyn Fn() -> T + Send + Sync>,
@@ -21,13 +21,13 @@ pub(super) struct Lives<T> {
     down: Cell<bool>,
 }
 
-impl<T: Clone + 'static> Lives<T> {
+impl<T: Clone + 'static> Supervised<T> {
     pub(super) fn new(
         shard_context: Rc<ShardContext>,
         listener: ListenerId,
         factory: Arc<dyn Fn() -> T + Send + Sync>,
     ) -> Rc<Self> {
-        let lives = Self {
+        let supervised = Self {
             shard_context,
             listener,
             factory,
@@ -35,7 +35,7 @@ impl<T: Clone + 'static> Lives<T> {
             restarts: RefCell::default(),
             down: Cell::new(false),
         };
-        Rc::new(lives)
+        Rc::new(supervised)
     }
 
     /// Returns the instance; `None` while the listener is down.
@@ -58,12 +58,12 @@ impl<T: Clone + 'static> Lives<T> {
         if !self.down.get() && self.restarts.borrow_mut().failed(self.shard_context.clock.now()) == Verdict::Down {
             self.down.set(true);
             self.shard_context.announce_down(self.listener);
-            let lives = Rc::downgrade(self);
+            let supervised = Rc::downgrade(self);
             tokio::task::spawn_local(async move {
                 tokio::time::sleep(COOL_DOWN).await;
-                if let Some(lives) = lives.upgrade() {
-                    lives.down.set(false);
-                    lives.shard_context.announce_up(lives.listener);
+                if let Some(supervised) = supervised.upgrade() {
+                    supervised.down.set(false);
+                    supervised.shard_context.announce_up(supervised.listener);
                 }
             });
         }

@@ -12,17 +12,17 @@ use crate::runtime::response::Response;
 
 /// The futures of handlers that need their actor, each with a waker of its own, so that only woken futures are polled,
 /// and the handler that caused a panic is known.
-pub(super) struct Acts<A: Actor> {
-    slots: Vec<Option<Act<A>>>,
+pub(super) struct ActorFutures<A: Actor> {
+    slots: Vec<Option<PendingFuture<A>>>,
     free: Vec<usize>,
     ready: Arc<Ready>,
 }
 
 /// A future with its waker.
-pub(super) struct Act<A: Actor> {
+pub(super) struct PendingFuture<A: Actor> {
     pub(super) key: HandlerKey,
     pub(super) future: ResponseActFuture<A, Response>,
-    pub(super) waker: Arc<ActWaker>,
+    pub(super) waker: Arc<FutureWaker>,
 }
 
 /// Slots of woken futures, and the waker of the feed.
@@ -32,13 +32,13 @@ struct Ready {
 }
 
 /// The waker of one future.
-pub(super) struct ActWaker {
+pub(super) struct FutureWaker {
     slot: usize,
     queued: AtomicBool,
     ready: Arc<Ready>,
 }
 
-impl Wake for ActWaker {
+impl Wake for FutureWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -57,55 +57,55 @@ impl Wake for ActWaker {
     }
 }
 
-impl<A: Actor> Default for Acts<A> {
+impl<A: Actor> Default for ActorFutures<A> {
     fn default() -> Self {
         Self { slots: Vec::new(), free: Vec::new(), ready: Arc::default() }
     }
 }
 
-impl<A: Actor> Acts<A> {
+impl<A: Actor> ActorFutures<A> {
     /// Adds a future, ready to be polled.
     pub(super) fn insert(&mut self, key: HandlerKey, future: ResponseActFuture<A, Response>) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        let waker = Arc::new(ActWaker { slot, queued: AtomicBool::new(false), ready: self.ready.clone() });
+        let waker = Arc::new(FutureWaker { slot, queued: AtomicBool::new(false), ready: self.ready.clone() });
         waker.wake_by_ref();
-        self.slots[slot] = Some(Act { key, future, waker });
+        self.slots[slot] = Some(PendingFuture { key, future, waker });
     }
 
     /// Takes out the next woken future.
-    pub(super) fn next_ready(&mut self) -> Option<Act<A>> {
+    pub(super) fn next_ready(&mut self) -> Option<PendingFuture<A>> {
         loop {
             let slot = self.ready.state.lock().unwrap_or_else(PoisonError::into_inner).0.pop_front()?;
-            if let Some(act) = self.slots[slot].take() {
-                act.waker.queued.store(false, Ordering::Release);
-                return Some(act);
+            if let Some(pending) = self.slots[slot].take() {
+                pending.waker.queued.store(false, Ordering::Release);
+                return Some(pending);
             }
         }
     }
 
     /// Puts a pending future back.
-    pub(super) fn put_back(&mut self, act: Act<A>) {
-        let slot = act.waker.slot;
-        self.slots[slot] = Some(act);
+    pub(super) fn put_back(&mut self, pending: PendingFuture<A>) {
+        let slot = pending.waker.slot;
+        self.slots[slot] = Some(pending);
     }
 
     /// Frees the slot of a future that was taken out and has ended.
-    pub(super) fn forget(&mut self, act: &Act<A>) {
-        self.free.push(act.waker.slot);
+    pub(super) fn forget(&mut self, pending: &PendingFuture<A>) {
+        self.free.push(pending.waker.slot);
     }
 
     /// Removes the future of a handler.
-    pub(super) fn remove(&mut self, key: HandlerKey) -> Option<Act<A>> {
-        let slot = self.slots.iter().position(|act| act.as_ref().is_some_and(|act| act.key == key))?;
+    pub(super) fn remove(&mut self, key: HandlerKey) -> Option<PendingFuture<A>> {
+        let slot = self.slots.iter().position(|pending| pending.as_ref().is_some_and(|pending| pending.key == key))?;
         self.free.push(slot);
         self.slots[slot].take()
     }
 
     /// Removes all futures.
-    pub(super) fn take_all(&mut self) -> Vec<Act<A>> {
+    pub(super) fn take_all(&mut self) -> Vec<PendingFuture<A>> {
         std::mem::take(self).slots.into_iter().flatten().collect()
     }
 

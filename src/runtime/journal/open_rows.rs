@@ -16,7 +16,7 @@ use super::reader::JournalReader;
 use crate::runtime::sqlite::FileProblem;
 
 /// The open rows of a conversation after the step of a time.
-pub(super) struct Moment {
+pub(super) struct OpenRows {
     /// The threads in order of number, the root first.
     pub(super) threads: Vec<ThreadRecord>,
     /// The budgets, as they are now.
@@ -32,7 +32,7 @@ pub(super) struct Moment {
 const THREADS: &str = "SELECT number FROM thread WHERE root = ?1";
 const OPEN: &str = "at <= ?2 AND (ended IS NULL OR ended > ?2)";
 
-impl Moment {
+impl OpenRows {
     /// Reads the open rows of a conversation; `edit` changes each answer before it is used.
     pub(super) fn read(
         reader: &JournalReader,

@@ -21,14 +21,14 @@ pub(super) const GONE: &str = "the thread that submitted it ended";
 #[derive(Default)]
 pub(super) struct Waiter {
     /// Notified at each event of the task.
-    pub(super) rings: Notify,
+    pub(super) news: Notify,
     /// The result; the task itself may be forgotten by then.
     pub(super) ended: OnceLock<ResultPayload>,
 }
 
 /// A handler's registration as a waiter for a task. When the last waiter leaves before the end, the task is cancelled,
 /// unless the organism ends: then its next start lets the handlers wait again.
-pub(super) struct Place<I: Inboxes> {
+pub(super) struct WaitGuard<I: Inboxes> {
     shared: Arc<Shared<I>>,
     clock: Clock,
     appender: Option<JournalAppender>,
@@ -37,7 +37,7 @@ pub(super) struct Place<I: Inboxes> {
     pub(super) waiter: Arc<Waiter>,
 }
 
-impl<I: Inboxes> Place<I> {
+impl<I: Inboxes> WaitGuard<I> {
     pub(super) fn take(shared: Arc<Shared<I>>, clock: Clock, id: TaskId, submitter: InboxPrincipal) -> Self {
         let waiter = Arc::<Waiter>::default();
         lock(&shared.waiting).entry(id).or_default().push(waiter.clone());
@@ -54,7 +54,7 @@ impl<I: Inboxes> Place<I> {
     }
 }
 
-impl<I: Inboxes> Drop for Place<I> {
+impl<I: Inboxes> Drop for WaitGuard<I> {
     fn drop(&mut self) {
         self.shared.waiters.fetch_sub(1, Ordering::Relaxed);
         let last = {
@@ -62,7 +62,7 @@ impl<I: Inboxes> Drop for Place<I> {
             let Some(waiters) = waiting.get_mut(&self.id) else { return };
             waiters.retain(|waiter| !Arc::ptr_eq(waiter, &self.waiter));
             // The next waiter may be the first now.
-            waiters.iter().for_each(|waiter| waiter.rings.notify_one());
+            waiters.iter().for_each(|waiter| waiter.news.notify_one());
             let last = waiters.is_empty();
             if last {
                 waiting.remove(&self.id);

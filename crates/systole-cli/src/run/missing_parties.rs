@@ -22,7 +22,7 @@ pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Resul
         let (name, is_there) = match &thread.record.owner {
             Owner::Listener(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Listener(_)))),
             Owner::Client(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Client(_)))),
-            Owner::Boot | Owner::Nobody => continue,
+            Owner::Boot | Owner::None => continue,
         };
         if !is_there {
             *gone.entry(name).or_default() += 1;

@@ -1,4 +1,4 @@
-//! One run of a handler: delivers the message to a process, answers its calls, and takes its answer.
+//! A run of a handler: delivers the message to a process, answers its calls, and takes its answer.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -9,7 +9,7 @@ use systole_core::core::{Answer, Failure, HandlerOutcome, Message};
 use systole_core::vocab::Fault;
 
 use super::calls::Calls;
-use super::connection::{Connection, Ticket};
+use super::connection::{Connection, MessageHandle};
 use super::exchange::LineEffect;
 use super::records::Records;
 use super::{failed, line};
@@ -24,14 +24,14 @@ pub(super) enum Run {
         /// The reason.
         why: Rc<str>,
         /// True if the process had the message.
-        told: bool,
+        delivered: bool,
     },
 }
 
 /// The next event of a run.
 enum Step {
     /// A line of the process, or the reason of its end.
-    Said(Result<LineEffect, Rc<str>>),
+    Line(Result<LineEffect, Rc<str>>),
     /// An answer to a call.
     Answered(String, Result<Answer, Fault>),
     /// A value is durable: its label and its name.
@@ -42,7 +42,7 @@ enum Step {
 ///
 /// # Cancel safety
 /// Dropping the future cancels the message in its process.
-pub(super) async fn talk(
+pub(super) async fn run_message(
     connection: Rc<Connection>,
     message: &Message,
     context: &RunContext,
@@ -51,37 +51,37 @@ pub(super) async fn talk(
 ) -> Run {
     let history = context.contract().context.then(|| context.thread().history());
     let line = line::work(message, history, records.all());
-    let mut ticket = connection.open(message.id, records.all());
-    ticket.told = connection.send(&line).await;
+    let mut handle = connection.open(message.id, records.all());
+    handle.delivered = connection.send(&line).await;
     drop(line);
     let mut faults = Faults::default();
     loop {
-        match next(&ticket, calls, records, context).await {
-            Step::Said(Err(why)) => return Run::Lost { why, told: ticket.told },
-            Step::Said(Ok(LineEffect::Wrote(Ok(output)))) => return Run::Done(HandlerOutcome::Wrote(output)),
-            Step::Said(Ok(LineEffect::Wrote(Err(fault)) | LineEffect::Overdrawn(fault))) => {
+        match next(&handle, calls, records, context).await {
+            Step::Line(Err(why)) => return Run::Lost { why, delivered: handle.delivered },
+            Step::Line(Ok(LineEffect::Wrote(Ok(output)))) => return Run::Done(HandlerOutcome::Wrote(output)),
+            Step::Line(Ok(LineEffect::Wrote(Err(fault)) | LineEffect::Overdrawn(fault))) => {
                 return Run::Done(HandlerOutcome::Failed(Failure::passing(fault)));
             }
-            Step::Said(Ok(LineEffect::Failed { text, passes })) => {
+            Step::Line(Ok(LineEffect::Failed { text, passes })) => {
                 let fault = passes.and_then(|label| faults.take(&label));
                 let failure = fault.map_or_else(|| Failure::new(text), Failure::passing);
                 return Run::Done(HandlerOutcome::Failed(failure));
             }
-            Step::Said(Ok(LineEffect::Called { label, call: Err(fault) })) => {
+            Step::Line(Ok(LineEffect::Called { label, call: Err(fault) })) => {
                 connection.answer(message.id, &label, &line::answer(message.id, &label, Err(&fault))).await;
                 faults.keep(label, fault);
             }
-            Step::Said(Ok(LineEffect::Called { label, call: Ok(call) })) => {
+            Step::Line(Ok(LineEffect::Called { label, call: Ok(call) })) => {
                 if !calls.make(label, call, context) {
                     return Run::Done(HandlerOutcome::Failed(diverged()));
                 }
             }
-            Step::Said(Ok(LineEffect::Recorded { label, name, value })) => {
+            Step::Line(Ok(LineEffect::Recorded { label, name, value })) => {
                 if let Err(fault) = records.make(label, name, value, context) {
                     return Run::Done(HandlerOutcome::Failed(Failure::passing(fault)));
                 }
             }
-            Step::Said(Ok(LineEffect::Progressed(text))) => context.thread().progress(text),
+            Step::Line(Ok(LineEffect::Progressed(text))) => context.thread().progress(text),
             Step::Answered(label, outcome) => {
                 let answer = outcome.as_ref().map(|answer| answer.payload.payload().as_str());
                 connection.answer(message.id, &label, &line::answer(message.id, &label, answer)).await;
@@ -116,10 +116,10 @@ impl Faults {
     }
 }
 
-async fn next(ticket: &Ticket, calls: &mut Calls, records: &mut Records, context: &RunContext) -> Step {
+async fn next(handle: &MessageHandle, calls: &mut Calls, records: &mut Records, context: &RunContext) -> Step {
     poll_fn(|cx| {
-        if let Poll::Ready(said) = ticket.poll(cx) {
-            return Poll::Ready(Step::Said(said));
+        if let Poll::Ready(line) = handle.poll(cx) {
+            return Poll::Ready(Step::Line(line));
         }
         if let Poll::Ready((label, name)) = records.poll(context, cx) {
             return Poll::Ready(Step::Recorded(label, name));

@@ -16,14 +16,14 @@ const READ: usize = 64 * 1024;
 const KEPT: usize = 1024 * 1024;
 
 /// A process with the lines of the protocol that it writes. Dropping it kills and reaps its group.
-pub(super) struct Speaker {
+pub(super) struct LineProcess {
     process: Process,
     lines: Lines<ChildStdout>,
     /// The end of the process, and the time until which lines from before are awaited.
     exit: Option<(io::Result<ExitStatus>, Instant)>,
 }
 
-impl Speaker {
+impl LineProcess {
     /// Wraps a process whose lines have at most `longest` bytes.
     pub(super) fn new(process: Process, lines: ChildStdout, longest: usize) -> Self {
         Self { process, lines: Lines::new(lines, longest), exit: None }

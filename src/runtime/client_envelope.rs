@@ -8,12 +8,12 @@ use systole_xml::schema::Draft;
 use super::client::SendError;
 
 /// Metadata that a client adds to a request.
-pub(super) struct Letter<'a> {
+pub(super) struct ClientEnvelope<'a> {
     pub(super) from: &'a Name,
     pub(super) deadline: Option<Time>,
 }
 
-impl Letter<'_> {
+impl ClientEnvelope<'_> {
     /// Writes the envelope; the pump parses it like that of any other sender.
     pub(super) fn write(&self, requests: Result<Vec<Emission>, Failure>) -> Result<Bytes, SendError> {
         let unwritable = |reason: &dyn ToString| SendError::Unwritable { reason: reason.to_string().into() };
