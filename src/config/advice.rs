@@ -54,7 +54,7 @@ mod tests {
 
     use super::super::finding::{ConfigFinding, File};
     use super::super::reader::At;
-    use super::super::short::Prefixes;
+    use super::super::short_form::Prefixes;
     use super::*;
 
     const ORGANISM: &str = "schemas: [a.xsd, b.xsd]";

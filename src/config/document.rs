@@ -10,7 +10,7 @@ use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Location, MessageFormatter, Spanned, UserMessageFormatter};
 use systole_core::vocab::Span;
 
-use super::slip;
+use super::yaml_help;
 
 /// A value and its place.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(super) fn parse(source: &str) -> Result<Node, YamlError> {
     let spanned: Spanned<Parsed> = serde_saphyr::from_str_with_options(source, options).map_err(|error| {
         let span = error.location().map_or(Span { start: 0, end: 0 }, |at| span_of(source, &at));
         let message = UserMessageFormatter.format_message(&error).into_owned();
-        YamlError { message, help: slip::help(source, span.start), span }
+        YamlError { message, help: yaml_help::help(source, span.start), span }
     })?;
     Ok(spanned.into_node(source))
 }

@@ -12,7 +12,7 @@ use super::llm::{self, Model};
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
 use super::remote;
-use super::short::Called;
+use super::short_form::Called;
 use super::tasks::{self, TasksSpec};
 use crate::runtime::command::Variable;
 use crate::runtime::worker::{WorkerSpec, WorkerStart};

@@ -12,7 +12,7 @@ use super::listener::Written as Kind;
 use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Fields, Reader};
-use super::short::Prefixes;
+use super::short_form::Prefixes;
 use crate::settings::{
     Backend, Dialect, Endpoint, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule, Script, Strategy,
 };

@@ -22,11 +22,11 @@
 mod advice;
 mod budget;
 mod check;
+mod correction;
 mod document;
 mod finding;
 mod gateway;
 mod help;
-mod instead;
 mod limits;
 mod listener;
 mod llm;
@@ -39,12 +39,12 @@ mod reader;
 mod remote;
 mod schema;
 mod schemas;
-mod short;
-mod slip;
+mod short_form;
 mod tasks;
 mod text;
 mod tls;
 mod units;
+mod yaml_help;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -65,7 +65,7 @@ use finding::File;
 use listener::{Program, Written};
 use organism::Organism;
 use reader::Reader;
-use short::Prefixes;
+use short_form::Prefixes;
 use systole_core::core::Blueprint;
 use systole_core::vocab::QName;
 use systole_xml::schema::{Catalog, PayloadSchema, XsdDocument};
@@ -260,7 +260,7 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     }
     let catalog = schemas.map(|schemas| schemas.catalog);
     if let Some(catalog) = &catalog {
-        short::describe(&mut organism, catalog);
+        short_form::describe(&mut organism, catalog);
     }
     let blueprint = check::blueprint(&organism);
     check::programs(reader, &organism, directory);

@@ -3,13 +3,13 @@
 use systole_core::core::{Access, ClientContract, MetaFlags, Scheduling};
 use systole_core::vocab::{Budget, Limits, Name, QName};
 
+use super::correction::ROOT;
 use super::document::Node;
 use super::gateway;
-use super::instead::ROOT;
 use super::listener::{self, Listener};
 use super::llm::{self, Llm};
 use super::reader::{At, Fields, Reader};
-use super::short::{self, Called, Prefixes};
+use super::short_form::{self, Called, Prefixes};
 use super::{Mistake, budget, limits, molecule};
 use crate::runtime::journal::{Durability, Retention};
 use crate::settings::GatewaySettings;
@@ -72,7 +72,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     }
     let mut listeners: Vec<_> =
         entries.unwrap_or_default().iter().filter_map(|node| listener::read(reader, node, &limits)).collect();
-    short::expand(reader, &mut listeners, &mut clients);
+    short_form::expand(reader, &mut listeners, &mut clients);
     if gateway.as_ref().is_some_and(|gateway| gateway.value.molecule) {
         clients.extend(molecule::voices(reader, &listeners));
     }

@@ -9,9 +9,9 @@ use systole_core::vocab::{Name, QName, Span, near};
 use super::document::{Key, Node, Value};
 use super::finding::{ConfigFinding, File};
 use super::mistake::Mistake;
-use super::short::{Called, Prefixes};
+use super::short_form::{Called, Prefixes};
 use super::text::{self, TextError};
-use super::{instead, units};
+use super::{correction, units};
 
 pub(super) struct Reader {
     pub(super) file: Arc<File>,
@@ -66,7 +66,7 @@ impl Reader {
     /// The entries of a mapping; each key once. A single value is probably meant for the key `lead`.
     pub(super) fn fields<'n>(&mut self, node: &'n Node, lead: Option<&str>) -> Option<Fields<'n>> {
         let Value::Map(map) = &node.value else {
-            self.kind("a mapping", instead::mapping(&node.value, lead), node);
+            self.kind("a mapping", correction::mapping(&node.value, lead), node);
             return None;
         };
         let mut entries: Vec<&(Key, Node)> = Vec::with_capacity(map.len());
@@ -94,19 +94,19 @@ impl Reader {
         match &node.value {
             Value::Scalar(text) => Some(text),
             _ => {
-                self.kind("a single value", instead::text(&node.value), node);
+                self.kind("a single value", correction::text(&node.value), node);
                 None
             }
         }
     }
 
     pub(super) fn list<'n>(&mut self, node: &'n Node) -> Option<&'n [Node]> {
-        self.listed(node, instead::list)
+        self.listed(node, correction::list)
     }
 
     /// The words of a command.
     pub(super) fn command<'n>(&mut self, node: &'n Node) -> Option<&'n [Node]> {
-        self.listed(node, instead::command)
+        self.listed(node, correction::command)
     }
 
     fn listed<'n>(&mut self, node: &'n Node, instead: fn(&Value) -> String) -> Option<&'n [Node]> {

@@ -27,7 +27,7 @@ pub struct TasksSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TasksOf {
-    /// One job, by its owner.
+    /// A single job, by its owner.
     Owner(Name),
     /// All jobs that register, and the treatment of tasks for jobs that don't.
     Registered(Absent),

@@ -31,7 +31,7 @@ pub(super) fn size(text: &str) -> Option<usize> {
 /// unit can't be left out.
 pub(super) fn duration(text: &str, least: Duration) -> Result<Duration, Mistake> {
     let found = unbounded(text);
-    // Where the unit is missing, the bounds are told first: a correction that breaks them would be none.
+    // Where the unit is missing, the bounds are reported first: a correction must keep them.
     let meant = found.or_else(|| unbounded(&short(text)?));
     match (found, meant) {
         (_, Some(meant)) if meant > Budget::MAX_TIME => Err(Mistake::TooLong { text: text.to_owned() }),

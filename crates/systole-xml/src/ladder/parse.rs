@@ -21,7 +21,7 @@ pub fn parse(raw: &Raw, limits: &XmlLimits) -> Result<Canonical, LadderError> {
     Ok(if repairs.is_empty() { canonical } else { canonical.with_repairs(repairs) })
 }
 
-/// The same for an emission of a listener: any number of top-level elements. Where repair is needed, `vocabulary` gives
+/// Parses an emission of a listener: any number of top-level elements. Where repair is needed, `vocabulary` gives
 /// the names of the listener's contract. Well-formed reasoning (`<think>` and the like) needs repair, too.
 ///
 /// # Errors

@@ -247,7 +247,7 @@ pub enum RoundTrip {
     NestedOption,
     /// The type has an Option of `()` in a newtype or a list.
     #[error(
-        "it has an Option of () inside of a newtype or a list, where its absence can't be told: write a bool, or the Option as a field"
+        "it has an Option of () inside of a newtype or a list, where its absence can't be seen: write a bool, or the Option as a field"
     )]
     OptionalUnit,
     /// The type refuses an example that its schema allows.

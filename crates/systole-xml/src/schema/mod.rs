@@ -37,10 +37,10 @@ pub mod properties;
 mod shorten;
 mod simple;
 mod source;
+mod standalone;
 mod types;
 mod validator;
 mod vocabulary;
-mod whole;
 mod write;
 mod xsd;
 
@@ -66,9 +66,9 @@ pub use own_schemas::own_schema;
 pub use payload::Payload;
 pub use payload_schema::PayloadSchema;
 pub use source::XsdDocument;
+pub use standalone::Schema;
 pub use systole_macros::Payload;
 pub use validator::{Element, Validated, Validator};
 pub use vocabulary::vocabulary;
-pub use whole::Schema;
 #[doc(hidden)]
 pub use xsd::{Pitfall, XsdSet};

@@ -163,7 +163,7 @@ pub(crate) enum Term {
 pub(crate) enum Order {
     /// All particles, in this order.
     Sequence,
-    /// One of the particles.
+    /// Exactly one of the particles.
     Choice,
     /// All particles, in any order.
     All,

@@ -16,7 +16,7 @@ pub struct Millionths(pub u64);
 pub struct NoDecimal;
 
 impl Millionths {
-    /// One.
+    /// The number one.
     pub const ONE: Self = Self(1_000_000);
 
     /// Parses a number; one that is too large is the largest.

@@ -1,8 +1,8 @@
 //! Layer 0: plain values, parsed once: names, ids, positions, times and limits. No I/O, no clock.
 
 mod budget;
+mod debug_display;
 mod id;
-mod legible;
 mod limits;
 mod millionths;
 mod name;

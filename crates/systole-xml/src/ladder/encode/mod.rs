@@ -120,7 +120,7 @@ impl EncodeError {
         Self::Depth { field: String::new() }
     }
 
-    /// The same error, seen from one element further out.
+    /// Puts the name of the element around it in front of the path of the error.
     fn inside(mut self, name: &str) -> Self {
         let (Self::Character { field, .. }
         | Self::Shape { field, .. }

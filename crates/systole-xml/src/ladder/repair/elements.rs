@@ -102,7 +102,7 @@ impl<'t> Tree<'t> {
         self.texts.entry(name).or_default().failed += 1;
     }
 
-    /// Where the last element of this name ended that ended without its end tag.
+    /// The place at which the last element of this name without an end tag ended.
     pub(super) fn torn_at(&self, name: &str) -> Option<usize> {
         if self.torn.is_empty() { None } else { self.torn.get(&key(name)).copied() }
     }

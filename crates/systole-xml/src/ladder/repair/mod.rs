@@ -165,7 +165,7 @@ pub struct Repair {
 /// The number of elements that are expected: one, or any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// One element.
+    /// A single element.
     Document,
     /// Any number of elements: the emission of a listener.
     Fragment,

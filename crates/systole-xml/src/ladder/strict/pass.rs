@@ -15,11 +15,11 @@ use crate::vocab::{Position, XmlLimits};
 /// The elements that may stand at the top level, and the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// One element, which alone is written.
+    /// A single element, which alone is written.
     Element,
     /// Any number of elements, each of which is written as a piece of its own.
     Fragment,
-    /// One element, which is written together with the instructions and comments around it.
+    /// A single element, which is written together with the instructions and comments around it.
     Document,
 }
 

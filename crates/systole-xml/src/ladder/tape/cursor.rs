@@ -185,7 +185,7 @@ impl<'a> Cursor<'a> {
         self.tape.uris.find(name)
     }
 
-    /// One more than the greatest number of a namespace.
+    /// The bound of the numbers of namespaces: one more than the greatest.
     pub(crate) fn uris(&self) -> usize {
         self.tape.uris.len()
     }

@@ -56,7 +56,7 @@ impl Marked {
         self.0 |= mark;
     }
 
-    /// The same marks for another namespace.
+    /// Copies the marks to another namespace.
     pub(super) fn of(self, uri: Uri) -> Self {
         Self(self.0 & !Self::NUMBER | uri.0)
     }
@@ -94,7 +94,7 @@ impl Uris {
         }
     }
 
-    /// One more than the greatest number.
+    /// The bound of the numbers: one more than the greatest.
     pub(super) fn len(&self) -> usize {
         self.0.len() + Uri::KNOWN as usize
     }

@@ -10,7 +10,7 @@ use crate::ladder::Canonical;
 use crate::ladder::scan::{ScanToken, Scanner};
 use crate::ladder::strict::canonicalize;
 use crate::schema::libxml2::Compiled;
-use crate::schema::source::Wrong;
+use crate::schema::source::BrokenSchemaRule;
 use crate::schema::source::documents::Documents;
 use crate::schema::source::read::Reader;
 use crate::schema::{PayloadSchema, XsdDocument};
@@ -48,7 +48,7 @@ fn documents(texts: &[&str]) -> Documents {
     crate::schema::xsd::documents(&texts.iter().enumerate().map(named).collect::<Vec<_>>()).unwrap()
 }
 
-fn whole(documents: &Documents) -> Result<Arc<Grammar>, Wrong> {
+fn whole(documents: &Documents) -> Result<Arc<Grammar>, BrokenSchemaRule> {
     compile(&Reader::new(documents)).map(Components::into_grammar)
 }
 

@@ -33,7 +33,7 @@ const STATES: usize = 1 << 14;
 
 struct Search {
     automata: Vec<(DFA, Cache)>,
-    /// One byte for each set of bytes that no pattern tells apart.
+    /// A byte for each set of bytes that no pattern distinguishes.
     letters: Vec<u8>,
     states: Vec<State>,
 }

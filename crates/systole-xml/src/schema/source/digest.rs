@@ -1,4 +1,4 @@
-//! Digests of documents, by which schemas are told apart.
+//! Digests of documents, by which schemas are distinguished.
 
 /// BLAKE3 hash of the documents of a schema.
 pub(in crate::schema) type Digest = [u8; 32];

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use super::prolog::plain;
 use super::tree::{NodeId, Tree};
 use super::versions::included;
-use super::{Digest, Place, Wrong, XsdDocument, digest, document_error};
+use super::{BrokenSchemaRule, Digest, Place, XsdDocument, digest, document_error};
 use crate::ladder::Canonical;
 use crate::ladder::strict::{attribute_offset, canonicalize};
 use crate::schema::contract::{ContractError, DocumentProblem};
@@ -216,7 +216,7 @@ impl Documents {
     }
 
     /// The error of a broken rule of XML Schema.
-    pub(in crate::schema) fn wrong(&self, wrong: Wrong) -> ContractError {
+    pub(in crate::schema) fn wrong(&self, wrong: BrokenSchemaRule) -> ContractError {
         let mut rule = wrong.rule;
         // A missing component may be declared in a missing document.
         if let Some((location, by, _)) = self.missing.first().filter(|_| rule.starts_with("there is no ")) {

@@ -1,5 +1,6 @@
 //! Schema documents: their trees, links, and components by name. Callers pass in the texts; nothing is read or fetched.
 
+mod broken_rule;
 mod digest;
 pub(super) mod documents;
 pub(super) mod embed;
@@ -9,16 +10,15 @@ mod prolog;
 pub(super) mod read;
 pub(super) mod tree;
 mod versions;
-mod wrong;
 
 use serde::{Deserialize, Serialize};
 
 use super::contract::{ContractError, DocumentProblem};
 use crate::vocab::Position;
+pub(super) use broken_rule::BrokenSchemaRule;
 pub(super) use digest::{Digest, digest};
 pub(super) use place::Place;
 pub(super) use prolog::plain;
-pub(super) use wrong::Wrong;
 
 /// A schema document as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::simple::{Scope, check_notation, checked_key};
-use super::{Compiler, Wrong, key, value_constraint, wrong};
+use super::{BrokenSchemaRule, Compiler, key, value_constraint, wrong};
 use crate::schema::engine::grammar::{
     Attribute, AttributeUse, Attributes, Derivations, FEW, Name, ProcessContents, ValueConstraint, Wildcard,
 };
@@ -26,7 +26,7 @@ pub(super) struct Written {
 
 impl Compiler<'_, '_> {
     /// Checks a global attribute group, which may have no reference to it.
-    pub(super) fn attribute_group(&mut self, place: &Place) -> Result<(), Wrong> {
+    pub(super) fn attribute_group(&mut self, place: &Place) -> Result<(), BrokenSchemaRule> {
         let mut written = self.group_attributes(place)?;
         let mut redefined = place;
         // The redefined group may be a redefinition itself.
@@ -42,13 +42,13 @@ impl Compiler<'_, '_> {
     }
 
     /// The attributes of an attribute group; each group is read once.
-    fn group_attributes(&mut self, place: &Place) -> Result<Arc<Written>, Wrong> {
+    fn group_attributes(&mut self, place: &Place) -> Result<Arc<Written>, BrokenSchemaRule> {
         if let Some(known) = self.attribute_groups.get(&key(place)) {
             return Ok(known.clone());
         }
         if self.reading_groups.contains(&key(place)) {
             return wrong("an attribute group contains itself: remove the reference to it")
-                .map_err(|wrong: Wrong| wrong.at(place));
+                .map_err(|wrong: BrokenSchemaRule| wrong.at(place));
         }
         self.reading_groups.push(key(place));
         let written = self.nested(|compiler| compiler.written_attributes(place));
@@ -60,7 +60,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The attributes that are written inside of a type, derivation or attribute group.
-    pub(super) fn written_attributes(&mut self, place: &Place) -> Result<Written, Wrong> {
+    pub(super) fn written_attributes(&mut self, place: &Place) -> Result<Written, BrokenSchemaRule> {
         let tree = self.tree(place);
         let mut written = Written::default();
         let mut groups: Vec<Wildcard> = Vec::new();
@@ -109,7 +109,7 @@ impl Compiler<'_, '_> {
     /// Bounds the attribute uses that types and groups take over from others.
     ///
     /// Each 100 bytes of a name or value count as one more.
-    pub(super) fn spend_on_attributes(&mut self, uses: &[AttributeUse]) -> Result<(), Wrong> {
+    pub(super) fn spend_on_attributes(&mut self, uses: &[AttributeUse]) -> Result<(), BrokenSchemaRule> {
         const MOST: usize = 200_000;
         let text = |used: &AttributeUse| {
             used.name.local.len() + used.attribute.value.as_ref().map_or(0, |value| value.text.len())
@@ -124,7 +124,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    fn attribute_use(&mut self, place: &Place) -> Result<AttributeUse, Wrong> {
+    fn attribute_use(&mut self, place: &Place) -> Result<AttributeUse, BrokenSchemaRule> {
         let tree = self.tree(place);
         let required = tree.get(place.node, "use") == Some("required");
         if tree.get(place.node, "default").is_some() {
@@ -178,7 +178,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The attribute declaration at a place.
-    pub(super) fn attribute(&mut self, place: &Place) -> Result<Attribute, Wrong> {
+    pub(super) fn attribute(&mut self, place: &Place) -> Result<Attribute, BrokenSchemaRule> {
         let tree = self.tree(place);
         let is_global = tree.ancestors(place.node).nth(1) == Some(0);
         if is_global && let Some(known) = self.attributes.get(&key(place)) {
@@ -219,7 +219,7 @@ impl Compiler<'_, '_> {
         place: &Place,
         attribute: &Attribute,
         mut constraint: ValueConstraint,
-    ) -> Result<ValueConstraint, Wrong> {
+    ) -> Result<ValueConstraint, BrokenSchemaRule> {
         self.spend_on_value(&attribute.ty, &constraint.text)?;
         let scope = Scope::new(self.tree(place), place.node);
         if attribute.ty.is_id() {
@@ -235,7 +235,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The wildcard of an `xs:any` or `xs:anyAttribute`.
-    pub(super) fn wildcard(&mut self, place: &Place) -> Result<Wildcard, Wrong> {
+    pub(super) fn wildcard(&mut self, place: &Place) -> Result<Wildcard, BrokenSchemaRule> {
         /// The greatest number of namespaces: the lists of wildcards are compared with each other.
         const MOST: usize = 256;
         let tree: &Tree = self.tree(place);
@@ -246,7 +246,7 @@ impl Compiler<'_, '_> {
             Some(list) => {
                 if list.split_ascii_whitespace().nth(MOST).is_some() {
                     let rule = format!("a wildcard lists more than {MOST} namespaces: write \"##any\" or \"##other\"");
-                    return Err(Wrong::of_attribute(place, "namespace", rule));
+                    return Err(BrokenSchemaRule::of_attribute(place, "namespace", rule));
                 }
                 NamespaceSet::of(list.split_ascii_whitespace().map(|name| match name {
                     "##targetNamespace" => target,
@@ -265,7 +265,12 @@ impl Compiler<'_, '_> {
 
     /// Checks that the attributes of a restriction restrict those of its base (section 3.4.6,
     /// derivation-ok-restriction, clauses 2 to 4).
-    pub(super) fn check_attributes(&self, own: &Attributes, base: &Attributes, of_any: bool) -> Result<(), Wrong> {
+    pub(super) fn check_attributes(
+        &self,
+        own: &Attributes,
+        base: &Attributes,
+        of_any: bool,
+    ) -> Result<(), BrokenSchemaRule> {
         for used in &own.uses {
             let local = &used.name.local;
             let Some(before) = base.find(used.name.namespace, local) else {
@@ -316,7 +321,7 @@ impl Compiler<'_, '_> {
 
     /// Reports whether a component of a redefinition refers to the component that it redefines, which may happen once
     /// (section 4.2.2, src-redefine, clauses 6.1 and 7.1).
-    pub(super) fn refers_to_itself(&self, place: &Place, element: &str) -> Result<bool, Wrong> {
+    pub(super) fn refers_to_itself(&self, place: &Place, element: &str) -> Result<bool, BrokenSchemaRule> {
         let tree = self.tree(place);
         let name = tree.get(place.node, "name").unwrap_or_default();
         let mut pending = vec![place.node];
@@ -330,7 +335,7 @@ impl Compiler<'_, '_> {
                 && namespace == place.target
                 && local == name
             {
-                let at = |rule: &str| wrong(rule).map_err(|wrong: Wrong| wrong.at(&part));
+                let at = |rule: &str| wrong(rule).map_err(|wrong: BrokenSchemaRule| wrong.at(&part));
                 if std::mem::replace(&mut found, true) {
                     return at("a group in xs:redefine refers to itself once at most");
                 }
@@ -346,7 +351,7 @@ impl Compiler<'_, '_> {
 
 /// The indexes of attribute uses in the order of their names. Checks that no name occurs twice and that at most one
 /// attribute is an ID (section 3.4.6, ct-props-correct, clauses 4 and 5).
-fn by_name(uses: &[AttributeUse]) -> Result<Vec<u32>, Wrong> {
+fn by_name(uses: &[AttributeUse]) -> Result<Vec<u32>, BrokenSchemaRule> {
     let name = |place: u32| &uses[place as usize].name;
     let mut places: Vec<u32> = (0..).take(uses.len()).collect();
     places.sort_unstable_by(|one, other| name(*one).cmp(name(*other)));
@@ -361,12 +366,12 @@ fn by_name(uses: &[AttributeUse]) -> Result<Vec<u32>, Wrong> {
 
 impl Written {
     /// The attributes of a type that has no explicit base.
-    pub(super) fn alone(self) -> Result<Attributes, Wrong> {
+    pub(super) fn alone(self) -> Result<Attributes, BrokenSchemaRule> {
         assemble(self.uses, self.wildcard)
     }
 
     /// The attributes of an extension, with the union of both wildcards (section 3.4.2).
-    pub(super) fn extending(self, base: &Attributes) -> Result<Attributes, Wrong> {
+    pub(super) fn extending(self, base: &Attributes) -> Result<Attributes, BrokenSchemaRule> {
         let wildcard = match (&base.wildcard, self.wildcard) {
             (Some(base), Some(own)) => {
                 let namespaces = base.namespaces.union(&own.namespaces);
@@ -384,7 +389,7 @@ impl Written {
 
     /// The attributes of a restriction: inherits the uses that it doesn't declare again or prohibit, but not the
     /// wildcard.
-    pub(super) fn restricting(self, base: &Attributes) -> Result<Attributes, Wrong> {
+    pub(super) fn restricting(self, base: &Attributes) -> Result<Attributes, BrokenSchemaRule> {
         let mut own: Vec<&Name> = self.uses.iter().map(|used| &used.name).chain(&self.prohibited).collect();
         own.sort_unstable();
         let kept = base.uses.iter().filter(|used| own.binary_search(&&used.name).is_err());
@@ -393,7 +398,7 @@ impl Written {
     }
 }
 
-fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attributes, Wrong> {
+fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attributes, BrokenSchemaRule> {
     let by_name = Some(by_name(&uses)?).filter(|places| places.len() > FEW).unwrap_or_default();
     let required = uses.iter().filter(|used| used.required).count();
     let refers = uses.iter().any(|used| used.attribute.value.is_some() && used.attribute.ty.identity().refers());

@@ -12,7 +12,7 @@ use super::conflict::{Conflict, Spots};
 use super::particle::{Order, Particle, Term};
 use super::positions::{Budget, FEW_COPIES, Leaf, LeafTerm, Positions, Set};
 use super::substitution::Substitutions;
-use super::{Wrong, wrong};
+use super::{BrokenSchemaRule, wrong};
 use crate::schema::engine::grammar::{
     AllGroup, Counter, Edge, Edges, Element, ElementId, FEW, Model, Name, NameId, State, StateId, Wildcard,
     WildcardEdge,
@@ -105,7 +105,7 @@ struct Branch<'p> {
 }
 
 impl Automata<'_> {
-    pub(super) fn model(&mut self, particle: &Particle) -> Result<Model, Wrong> {
+    pub(super) fn model(&mut self, particle: &Particle) -> Result<Model, BrokenSchemaRule> {
         let counted = Positions::of(particle, FEW_COPIES, &mut self.budget);
         let (has_counters, counted) = match counted {
             Ok(positions) => {
@@ -124,7 +124,7 @@ impl Automata<'_> {
         }
     }
 
-    fn automaton(&mut self, positions: &Positions) -> Result<Model, Wrong> {
+    fn automaton(&mut self, positions: &Positions) -> Result<Model, BrokenSchemaRule> {
         // Most models have about one state for each position.
         let expected = positions.leaves.len() + 1;
         let mut construction = Construction {
@@ -156,7 +156,7 @@ impl Automata<'_> {
         construction: &mut Construction,
         model: &mut Model,
         (own, subset): (StateId, &Subset),
-    ) -> Result<State, Wrong> {
+    ) -> Result<State, BrokenSchemaRule> {
         let branches = construction.branches(subset, &mut self.budget)?;
         self.distinct(&branches)?;
         let edges = self.edges(&branches, model);
@@ -208,7 +208,7 @@ impl Automata<'_> {
     }
 
     /// Refuses particles that compete for an element (Unique Particle Attribution).
-    fn distinct(&mut self, branches: &[Branch]) -> Result<(), Wrong> {
+    fn distinct(&mut self, branches: &[Branch]) -> Result<(), BrokenSchemaRule> {
         if let [only] = branches {
             let LeafTerm::Element(element) = only.term else { return Ok(()) };
             return self.budget.spend(1 + self.substitutions.members(element).len());
@@ -256,7 +256,7 @@ impl Automata<'_> {
     }
 
     /// The members of an `xs:all`; `None` for any other particle.
-    pub(super) fn all(&mut self, particle: &Particle) -> Result<Option<AllGroup>, Wrong> {
+    pub(super) fn all(&mut self, particle: &Particle) -> Result<Option<AllGroup>, BrokenSchemaRule> {
         let mut optional = false;
         let mut at = particle;
         let members = loop {
@@ -304,7 +304,7 @@ impl<'p> Construction<'_, 'p> {
     }
 
     /// The branches of a subset, one per particle, in the order of the schema.
-    fn branches(&mut self, subset: &Subset, budget: &mut Budget) -> Result<Vec<Branch<'p>>, Wrong> {
+    fn branches(&mut self, subset: &Subset, budget: &mut Budget) -> Result<Vec<Branch<'p>>, BrokenSchemaRule> {
         let leaves = &self.positions.leaves;
         if let Set::One(only) = subset.next {
             let Leaf { id, term, .. } = leaves[only as usize];
@@ -324,7 +324,7 @@ impl<'p> Construction<'_, 'p> {
     }
 
     /// The state after any of the copies of a particle.
-    fn target(&mut self, copies: &[u32], budget: &mut Budget) -> Result<StateId, Wrong> {
+    fn target(&mut self, copies: &[u32], budget: &mut Budget) -> Result<StateId, BrokenSchemaRule> {
         let positions = self.positions;
         if let [only] = copies
             && let Some(known) = self.behind[*only as usize]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::model::{Made, Narrowed};
 use super::particle::{Order, Particle, Term, is_group};
 use super::simple::{check_notation, is_facet};
-use super::{Compiler, Draft, DraftContent, Wrong, derivations, is_true, key, wrong};
+use super::{BrokenSchemaRule, Compiler, Draft, DraftContent, derivations, is_true, key, wrong};
 use crate::schema::engine::grammar::{Attributes, Derivation, Derivations, TypeId};
 use crate::schema::source::Place;
 use crate::schema::source::tree::NodeId;
@@ -35,7 +35,7 @@ struct Derived {
 
 impl Compiler<'_, '_> {
     /// The draft of a complex type definition (XSD 1.0 part 1, section 3.4.2).
-    pub(super) fn complex(&mut self, place: &Place) -> Result<Draft, Wrong> {
+    pub(super) fn complex(&mut self, place: &Place) -> Result<Draft, BrokenSchemaRule> {
         let tree = self.tree(place);
         let mixed = is_true(tree, place, "mixed");
         let content =
@@ -74,7 +74,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The properties of a type with `xs:simpleContent` or `xs:complexContent`.
-    fn derived(&mut self, place: &Place, mixed: bool) -> Result<Derived, Wrong> {
+    fn derived(&mut self, place: &Place, mixed: bool) -> Result<Derived, BrokenSchemaRule> {
         let tree = self.tree(place);
         let whole = place.clone();
         let is_simple = tree.node(place.node).local == "simpleContent";
@@ -142,7 +142,11 @@ impl Compiler<'_, '_> {
         Ok(Derived { base: base.id, derivation, attributes, content, text, narrowed })
     }
 
-    fn restricted_attributes(&mut self, written: super::attributes::Written, base: &Base) -> Result<Attributes, Wrong> {
+    fn restricted_attributes(
+        &mut self,
+        written: super::attributes::Written,
+        base: &Base,
+    ) -> Result<Attributes, BrokenSchemaRule> {
         let attributes = written.restricting(&base.attributes)?;
         self.check_attributes(&attributes, &base.attributes, base.id == self.any_type())?;
         Ok(attributes)
@@ -150,7 +154,7 @@ impl Compiler<'_, '_> {
 
     /// Checks that a type in `xs:redefine` derives from the type that it redefines (section 4.2.2, src-redefine, clause
     /// 5).
-    pub(super) fn check_redefinition(&self, place: &Place, base: TypeId) -> Result<(), Wrong> {
+    pub(super) fn check_redefinition(&self, place: &Place, base: TypeId) -> Result<(), BrokenSchemaRule> {
         let tree = self.tree(place);
         let mut outer = tree.ancestors(place.node).map(|node| Place { node, ..place.clone() });
         let Some(original) = outer.find_map(|outer| self.reader.original(&outer)) else { return Ok(()) };
@@ -172,7 +176,7 @@ impl Compiler<'_, '_> {
         place: &Place,
         base: &DraftContent,
         of_base: Option<TypeId>,
-    ) -> Result<(DraftContent, Option<TypeId>), Wrong> {
+    ) -> Result<(DraftContent, Option<TypeId>), BrokenSchemaRule> {
         let tree = self.tree(place);
         let has_inner = tree.parts(place.node).any(|part| tree.node(part).local == "simpleType");
         let mut inner = None;
@@ -195,7 +199,12 @@ impl Compiler<'_, '_> {
     }
 
     /// The content of an extension: that of the base, then its own.
-    fn extended(&mut self, base: DraftContent, own: DraftContent, mixed: bool) -> Result<DraftContent, Wrong> {
+    fn extended(
+        &mut self,
+        base: DraftContent,
+        own: DraftContent,
+        mixed: bool,
+    ) -> Result<DraftContent, BrokenSchemaRule> {
         let (before, own) = match (base, own) {
             // An extension without content of its own has that of the base (section 3.4.6, cos-ct-extends, clause
             // 1.4.1).
@@ -222,7 +231,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The content that is declared inside of a type or derivation.
-    fn own_content(&mut self, place: &Place, mixed: bool) -> Result<DraftContent, Wrong> {
+    fn own_content(&mut self, place: &Place, mixed: bool) -> Result<DraftContent, BrokenSchemaRule> {
         let tree = self.tree(place);
         let group = tree.parts(place.node).find(|part| is_group(tree.node(*part).local));
         let particle = match group {

@@ -1,7 +1,7 @@
 //! Error texts on elements of one content model that are ambiguous or contradict each other: each names both places,
 //! and is reported at the second one.
 
-use super::Wrong;
+use super::BrokenSchemaRule;
 use crate::schema::engine::namespace::{Namespace, NamespaceSet, Namespaces};
 use crate::schema::source::Place;
 use crate::schema::source::read::Reader;
@@ -24,12 +24,12 @@ pub(super) enum Conflict {
 impl Spots<'_> {
     /// The error for two particles that take the same element, with the name `local` unless both are wildcards (section
     /// 3.8.6).
-    pub(super) fn ambiguous(&self, conflict: &Conflict, local: &str, namespace: Namespace) -> Wrong {
+    pub(super) fn ambiguous(&self, conflict: &Conflict, local: &str, namespace: Namespace) -> BrokenSchemaRule {
         let (&Conflict::Elements(one, other)
         | &Conflict::Wildcard { element: one, wildcard: other }
         | &Conflict::Wildcards(one, other)) = conflict;
         let Some((first, second)) = self.ordered(one, other) else {
-            return Wrong::new(
+            return BrokenSchemaRule::new(
                 None,
                 format!("an element <{local}> fits two declarations (Unique Particle Attribution)"),
             );
@@ -59,13 +59,13 @@ impl Spots<'_> {
                 "an element fits both this xs:any and the one at {there}, and nothing before it tells which (Unique Particle Attribution): write one xs:any, or namespaces that differ"
             ),
         };
-        Wrong::new(Some(second.clone()), rule)
+        BrokenSchemaRule::new(Some(second.clone()), rule)
     }
 
     /// The error for two elements of one name with two types (section 3.8.6, cos-element-consistent).
-    pub(super) fn two_types(&self, one: u32, other: u32, local: &str) -> Wrong {
+    pub(super) fn two_types(&self, one: u32, other: u32, local: &str) -> BrokenSchemaRule {
         let Some((first, second)) = self.ordered(one, other) else {
-            return Wrong::new(None, format!("the elements <{local}> of one content model have two types"));
+            return BrokenSchemaRule::new(None, format!("the elements <{local}> of one content model have two types"));
         };
         let there = self.reader.shown(first, second);
         let ty = |place: &Place| self.reader.document(place).tree.get(place.node, "type").map(str::to_owned);
@@ -77,7 +77,7 @@ impl Spots<'_> {
                 "<{local}> has another type here than at {there}, and elements of one name in one content model have one type: declare a type with a name below xs:schema and write type=\"…\" at both, or give one of them another name"
             ),
         };
-        Wrong::new(Some(second.clone()), rule)
+        BrokenSchemaRule::new(Some(second.clone()), rule)
     }
 
     fn place(&self, particle: u32) -> Option<&Place> {

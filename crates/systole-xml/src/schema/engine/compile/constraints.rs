@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::{Compiler, Wrong, shown, wrong};
+use super::{BrokenSchemaRule, Compiler, shown, wrong};
 use crate::schema::engine::grammar::{Constraint, ConstraintKind, ElementId, Name, NameTest, Steps};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::shorten::quoted;
@@ -28,7 +28,7 @@ pub(super) struct DraftConstraint {
 
 impl Compiler<'_, '_> {
     /// Reads the identity constraints of an element declaration.
-    pub(super) fn identity_constraints(&mut self, place: &Place, element: ElementId) -> Result<(), Wrong> {
+    pub(super) fn identity_constraints(&mut self, place: &Place, element: ElementId) -> Result<(), BrokenSchemaRule> {
         let tree = self.tree(place);
         let start = u32::try_from(self.constraints.len()).unwrap_or(u32::MAX);
         for node in tree.parts(place.node) {
@@ -47,7 +47,11 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    fn identity_constraint(&mut self, place: &Place, kind: ConstraintKind) -> Result<DraftConstraint, Wrong> {
+    fn identity_constraint(
+        &mut self,
+        place: &Place,
+        kind: ConstraintKind,
+    ) -> Result<DraftConstraint, BrokenSchemaRule> {
         let tree = self.tree(place);
         let name = (place.target.clone(), tree.get(place.node, "name").unwrap_or_default().to_owned());
         let refer = match (kind, tree.get(place.node, "refer")) {
@@ -74,7 +78,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The alternatives of a selector or field, which `|` separates (section 3.11.6).
-    fn paths(&mut self, place: &Place, xpath: &str, is_field: bool) -> Result<Vec<Steps>, Wrong> {
+    fn paths(&mut self, place: &Place, xpath: &str, is_field: bool) -> Result<Vec<Steps>, BrokenSchemaRule> {
         let tokens = tokens(xpath);
         let Some(tokens) = tokens else {
             let xpath = quoted(xpath);
@@ -91,7 +95,7 @@ impl Compiler<'_, '_> {
         tokens.split(|token| *token == "|").map(|path| self.path(place, xpath, path, is_field)).collect()
     }
 
-    fn path(&mut self, place: &Place, xpath: &str, tokens: &[&str], is_field: bool) -> Result<Steps, Wrong> {
+    fn path(&mut self, place: &Place, xpath: &str, tokens: &[&str], is_field: bool) -> Result<Steps, BrokenSchemaRule> {
         let malformed = || {
             let xpath = quoted(xpath);
             wrong(format!(
@@ -128,7 +132,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Parses a name test. A name without a prefix is in no namespace.
-    fn name_test(&mut self, place: &Place, name: &str) -> Result<NameTest, Wrong> {
+    fn name_test(&mut self, place: &Place, name: &str) -> Result<NameTest, BrokenSchemaRule> {
         if name == "*" {
             return Ok(NameTest::Any);
         }
@@ -155,7 +159,7 @@ impl Compiler<'_, '_> {
 
     /// The identity constraints with their references resolved. Checks that no name occurs twice (sections 3.11.6 and
     /// 3.15.6).
-    pub(super) fn finished_constraints(&mut self) -> Result<Vec<Constraint>, Wrong> {
+    pub(super) fn finished_constraints(&mut self) -> Result<Vec<Constraint>, BrokenSchemaRule> {
         let drafts = std::mem::take(&mut self.constraints);
         let mut numbers: HashMap<&Reference, usize> = HashMap::new();
         for (number, draft) in drafts.iter().enumerate() {
@@ -164,7 +168,7 @@ impl Compiler<'_, '_> {
                     "the identity constraint '{}' is declared twice: give one of them another name",
                     shown(&draft.name)
                 );
-                return Err(Wrong::new(Some(draft.place.clone()), rule));
+                return Err(BrokenSchemaRule::new(Some(draft.place.clone()), rule));
             }
         }
         let mut referred = vec![false; drafts.len()];
@@ -187,7 +191,7 @@ impl Compiler<'_, '_> {
                 ),
                 None => format!("there is no xs:key or xs:unique '{}' that this xs:keyref refers to", shown(refer)),
             };
-            return Err(Wrong::new(Some(draft.place.clone()), rule));
+            return Err(BrokenSchemaRule::new(Some(draft.place.clone()), rule));
         }
         let finished = drafts.into_iter().zip(kinds).zip(referred).map(|((draft, kind), is_referred)| Constraint {
             label: draft.name.1.into(),

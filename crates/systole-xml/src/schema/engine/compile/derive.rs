@@ -1,13 +1,18 @@
 //! Derivation of types from each other, while drafts are read and after (XSD 1.0 part 1, sections 3.4.6 and 3.14.6:
 //! Type Derivation OK).
 
-use super::{Compiler, Draft, Slot, Wrong};
+use super::{BrokenSchemaRule, Compiler, Draft, Slot};
 use crate::schema::engine::grammar::{Derivation, Derivations, TypeId};
 
 impl Compiler<'_, '_> {
     /// Reports whether a type is derived from another one without any of the blocked methods. Both types are read
     /// already.
-    pub(super) fn is_restriction(&self, from: TypeId, to: TypeId, blocked: Derivations) -> Result<bool, Wrong> {
+    pub(super) fn is_restriction(
+        &self,
+        from: TypeId,
+        to: TypeId,
+        blocked: Derivations,
+    ) -> Result<bool, BrokenSchemaRule> {
         Ok(leads(|id| self.draft(id), from, to, blocked))
     }
 

@@ -12,14 +12,14 @@ use super::positions::Budget;
 use super::restriction::Restriction;
 use super::simple::{Scope, checked_key};
 use super::substitution::Substitutions;
-use super::{Compiler, Draft, DraftContent, Slot, Wrong, wrong};
+use super::{BrokenSchemaRule, Compiler, Draft, DraftContent, Slot, wrong};
 use crate::schema::engine::grammar::{Content, Derivation, ElementId, Grammar, NameId, NameMap, StateId, Type, TypeId};
 use crate::schema::shorten::quoted;
 use crate::schema::source::Place;
 
 impl<'r, 'a> Compiler<'r, 'a> {
     /// Checks the drafts, compiles their content models and assembles the grammar.
-    pub(super) fn finish(mut self) -> Result<Components<'r, 'a>, Wrong> {
+    pub(super) fn finish(mut self) -> Result<Components<'r, 'a>, BrokenSchemaRule> {
         let mut drafts = Vec::with_capacity(self.types.len());
         for slot in std::mem::take(&mut self.types) {
             match slot {
@@ -84,7 +84,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// Checks that the given value of an element is valid for its type (section 3.3.6, e-props-correct).
-    fn check_value(&mut self, id: ElementId, place: &Place, types: &[Type]) -> Result<(), Wrong> {
+    fn check_value(&mut self, id: ElementId, place: &Place, types: &[Type]) -> Result<(), BrokenSchemaRule> {
         let tree = self.tree(place);
         if tree.get(place.node, "default").is_some() && tree.get(place.node, "fixed").is_some() {
             return wrong("an element has either default or fixed, not both");
@@ -122,7 +122,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 }
 
-impl Wrong {
+impl BrokenSchemaRule {
     fn at_maybe(self, place: Option<&Place>) -> Self {
         match place {
             Some(place) => self.at(place),
@@ -133,7 +133,7 @@ impl Wrong {
 
 /// Checks that the content of a restriction restricts that of its base (section 3.4.6, derivation-ok-restriction,
 /// clause 5).
-fn restricted(restriction: &mut Restriction, draft: &Draft, any: TypeId) -> Result<(), Wrong> {
+fn restricted(restriction: &mut Restriction, draft: &Draft, any: TypeId) -> Result<(), BrokenSchemaRule> {
     let Some(base) = draft.base.filter(|base| *base != any) else { return Ok(()) };
     if draft.is_simple || draft.derivation != Derivation::Restriction {
         return Ok(());
@@ -156,7 +156,7 @@ fn restricted(restriction: &mut Restriction, draft: &Draft, any: TypeId) -> Resu
     }
 }
 
-fn content(automata: &mut Automata, draft: &Draft) -> Result<Content, Wrong> {
+fn content(automata: &mut Automata, draft: &Draft) -> Result<Content, BrokenSchemaRule> {
     Ok(match &draft.content {
         DraftContent::Empty => Content::Empty,
         DraftContent::Simple(simple) => Content::Simple(simple.clone()),
@@ -168,7 +168,7 @@ fn content(automata: &mut Automata, draft: &Draft) -> Result<Content, Wrong> {
 }
 
 /// The children of a content model: those of a group, once for all types that consist of it.
-fn children(automata: &mut Automata, particle: &Particle) -> Result<Children, Wrong> {
+fn children(automata: &mut Automata, particle: &Particle) -> Result<Children, BrokenSchemaRule> {
     let group = SharedGroup::of(particle);
     if let Some(known) = group.as_ref().and_then(|group| automata.shared.get(group)) {
         return Ok(known.clone());
@@ -184,7 +184,7 @@ fn children(automata: &mut Automata, particle: &Particle) -> Result<Children, Wr
 
 /// Checks that all elements of one name in a content model have one type (section 3.8.6, cos-element-consistent). All
 /// global elements of one name are one, so that a schema breaks the rule only by a local element.
-fn consistent(automata: &mut Automata, particle: &Particle) -> Result<(), Wrong> {
+fn consistent(automata: &mut Automata, particle: &Particle) -> Result<(), BrokenSchemaRule> {
     let mut local: HashMap<NameId, (TypeId, u32)> = HashMap::new();
     let mut global: Vec<(ElementId, u32)> = Vec::new();
     let mut pending = vec![particle];

@@ -1,8 +1,8 @@
 //! Compilation of schema documents to a [`Grammar`]: first all components are read into drafts, which may refer to each
 //! other; then their particles become automata, which need to know every substitution.
 //!
-//! Invariants: each broken rule of the Recommendation is a [`Wrong`] with its place. Nesting, positions, states
-//! and edges are bounded, so a hostile schema ends in a [`Wrong`] too.
+//! Invariants: each broken rule of the Recommendation is a [`BrokenSchemaRule`] with its place. Nesting, positions, states
+//! and edges are bounded, so a hostile schema ends in a [`BrokenSchemaRule`] too.
 
 mod attributes;
 mod automaton;
@@ -32,8 +32,8 @@ use super::grammar::{
 use super::namespace::{Namespace, Namespaces};
 use crate::schema::shorten::quoted;
 use crate::schema::simple::SimpleType;
+use crate::schema::source::BrokenSchemaRule;
 use crate::schema::source::Place;
-use crate::schema::source::Wrong;
 use crate::schema::source::read::{Kind, Name as Reference, Reader};
 use crate::schema::source::tree::Tree;
 use attributes::Written;
@@ -46,15 +46,15 @@ use simple::check_notation;
 /// Compiles the components of a document and of all documents that it includes, imports or redefines.
 ///
 /// # Errors
-/// [`Wrong`] is the first broken rule that is found.
-pub(in crate::schema) fn compile<'r, 'a>(reader: &'r Reader<'a>) -> Result<Components<'r, 'a>, Wrong> {
+/// [`BrokenSchemaRule`] is the first broken rule that is found.
+pub(in crate::schema) fn compile<'r, 'a>(reader: &'r Reader<'a>) -> Result<Components<'r, 'a>, BrokenSchemaRule> {
     if let Some(place) = reader.crowd() {
         let most = Reader::COPIES;
         let rule = format!(
             "documents without a targetNamespace are included into so many namespaces that they make more than {most} \
              further components: give this one a targetNamespace, and import it"
         );
-        return wrong(rule).map_err(|wrong: Wrong| wrong.at(place));
+        return wrong(rule).map_err(|wrong: BrokenSchemaRule| wrong.at(place));
     }
     let mut compiler = Compiler::new(reader);
     compiler.xsd_types()?;
@@ -62,7 +62,7 @@ pub(in crate::schema) fn compile<'r, 'a>(reader: &'r Reader<'a>) -> Result<Compo
     for kind in [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group, Kind::Notation] {
         for (name, place) in reader.components(kind) {
             let name = Name { namespace: compiler.namespaces.intern(&name.0), local: name.1.as_str().into() };
-            let at = |wrong: Wrong| wrong.at(place);
+            let at = |wrong: BrokenSchemaRule| wrong.at(place);
             match kind {
                 Kind::Type => drop(compiler.type_at(place).map_err(at)?),
                 Kind::Element => drop(compiler.element_at(place, true).map_err(at)?),
@@ -82,7 +82,7 @@ pub(in crate::schema) fn compile<'r, 'a>(reader: &'r Reader<'a>) -> Result<Compo
         }
     }
     if let Some((place, rule)) = reader.misplaced_redefinition() {
-        return wrong(*rule).map_err(|wrong: Wrong| wrong.at(place));
+        return wrong(*rule).map_err(|wrong: BrokenSchemaRule| wrong.at(place));
     }
     compiler.drain()?;
     compiler.finish()
@@ -194,8 +194,8 @@ fn shown(name: &Reference) -> String {
     if name.0.is_empty() { quoted(&name.1) } else { format!("{{{}}}{}", quoted(&name.0), quoted(&name.1)) }
 }
 
-fn wrong<T>(what: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong::new(None, what))
+fn wrong<T>(what: impl Into<String>) -> Result<T, BrokenSchemaRule> {
+    Err(BrokenSchemaRule::new(None, what))
 }
 
 impl<'r, 'a> Compiler<'r, 'a> {
@@ -242,7 +242,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// The declaration of an element: a global one, or a local one with a name inside of a model group.
-    fn element_at(&mut self, place: &Place, global: bool) -> Result<ElementId, Wrong> {
+    fn element_at(&mut self, place: &Place, global: bool) -> Result<ElementId, BrokenSchemaRule> {
         // A local element is read once, with the type or group around it.
         if global && let Some(id) = self.element_ids.get(&key(place)) {
             return Ok(*id);
@@ -287,7 +287,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// The head of the substitution group that a global element is in.
-    fn head(&mut self, place: &Place, global: bool) -> Result<Option<ElementId>, Wrong> {
+    fn head(&mut self, place: &Place, global: bool) -> Result<Option<ElementId>, BrokenSchemaRule> {
         let (true, Some(group)) = (global, self.tree(place).get(place.node, "substitutionGroup")) else {
             return Ok(None);
         };
@@ -296,7 +296,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         self.nested(|compiler| compiler.element_at(found, true)).map(Some)
     }
 
-    fn element_type(&mut self, place: &Place, head: Option<ElementId>) -> Result<TypeId, Wrong> {
+    fn element_type(&mut self, place: &Place, head: Option<ElementId>) -> Result<TypeId, BrokenSchemaRule> {
         let tree = self.tree(place);
         let inner = tree.parts(place.node).find(|part| matches!(tree.node(*part).local, "simpleType" | "complexType"));
         match (tree.get(place.node, "type"), inner, head) {
@@ -309,7 +309,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// The id of the type that is defined at a place. A complex type may still wait to be read.
-    fn type_at(&mut self, place: &Place) -> Result<TypeId, Wrong> {
+    fn type_at(&mut self, place: &Place) -> Result<TypeId, BrokenSchemaRule> {
         if let Some(id) = self.type_ids.get(&key(place)) {
             return Ok(*id);
         }
@@ -328,7 +328,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// Reads all waiting types, and those that they refer to.
-    fn drain(&mut self) -> Result<(), Wrong> {
+    fn drain(&mut self) -> Result<(), BrokenSchemaRule> {
         while let Some(id) = self.pending.pop() {
             self.read(id)?;
         }
@@ -336,7 +336,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// The draft of a type. Reads it now if it was not read yet.
-    fn read(&mut self, id: TypeId) -> Result<&Draft, Wrong> {
+    fn read(&mut self, id: TypeId) -> Result<&Draft, BrokenSchemaRule> {
         if let Slot::Waiting(_) = self.types[id.index()] {
             let Slot::Waiting(place) = std::mem::replace(&mut self.types[id.index()], Slot::Reading) else {
                 unreachable!("the slot was just looked at")
@@ -351,7 +351,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// Reads the type at a place.
-    fn draft_at(&mut self, id: TypeId, place: &Place) -> Result<Box<Draft>, Wrong> {
+    fn draft_at(&mut self, id: TypeId, place: &Place) -> Result<Box<Draft>, BrokenSchemaRule> {
         let draft = match self.tree(place).node(place.node).local {
             "simpleType" => self.nested(|compiler| compiler.simple_draft(place).map(Box::new)),
             _ => self.nested(|compiler| compiler.complex(place).map(Box::new)),
@@ -382,7 +382,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// Refuses two components of one kind and name (section 3.15.6, sch-props-correct).
-    fn twice(&self) -> Result<(), Wrong> {
+    fn twice(&self) -> Result<(), BrokenSchemaRule> {
         let kinds = [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group, Kind::Notation];
         for kind in kinds.into_iter().filter(|kind| self.reader.has_twins(*kind)) {
             let components = self.reader.components(kind);
@@ -390,7 +390,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             for (name, place) in components {
                 if known.insert(name, place).is_some() {
                     let rule = format!("the {} '{}' is declared twice: keep one of them", kind.words(), shown(name));
-                    return Err(Wrong::new(Some(place.clone()), rule));
+                    return Err(BrokenSchemaRule::new(Some(place.clone()), rule));
                 }
             }
         }
@@ -398,7 +398,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// Bounds the nesting depth of components.
-    fn deepen(&mut self, depth: usize) -> Result<(), Wrong> {
+    fn deepen(&mut self, depth: usize) -> Result<(), BrokenSchemaRule> {
         if depth > DEEPEST {
             return wrong(format!("types and groups are nested more than {DEEPEST} deep"));
         }
@@ -406,7 +406,10 @@ impl<'r, 'a> Compiler<'r, 'a> {
         Ok(())
     }
 
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Wrong>) -> Result<T, Wrong> {
+    fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, BrokenSchemaRule>,
+    ) -> Result<T, BrokenSchemaRule> {
         self.deepen(self.depth + 1)?;
         self.depth += 1;
         let read = read(self);

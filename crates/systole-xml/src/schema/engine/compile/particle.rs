@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Compiler, Wrong, key, wrong};
+use super::{BrokenSchemaRule, Compiler, key, wrong};
 use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
 use crate::schema::shorten::quoted;
 use crate::schema::source::Place;
@@ -53,13 +53,13 @@ const MOST_REFERENCED: usize = 8 << 20;
 
 impl Compiler<'_, '_> {
     /// The particle at a place; `None` if its `maxOccurs` is 0 or it is an empty group.
-    pub(super) fn particle(&mut self, place: &Place) -> Result<Option<Particle>, Wrong> {
+    pub(super) fn particle(&mut self, place: &Place) -> Result<Option<Particle>, BrokenSchemaRule> {
         let tree = self.tree(place);
         let min = occurs(tree.get(place.node, "minOccurs"))?;
         let max = occurs(tree.get(place.node, "maxOccurs"))?;
         if min > max {
             return wrong(format!("minOccurs is more than maxOccurs: {min} and {max}"))
-                .map_err(|wrong: Wrong| wrong.at(place));
+                .map_err(|wrong: BrokenSchemaRule| wrong.at(place));
         }
         if max == 0 {
             return Ok(None);
@@ -94,7 +94,7 @@ impl Compiler<'_, '_> {
                 return wrong(format!(
                     "groups take over more than {MOST_REFERENCED} bytes of documentation: shorten that of references"
                 ))
-                .map_err(|wrong: Wrong| wrong.at(place));
+                .map_err(|wrong: BrokenSchemaRule| wrong.at(place));
             }
             if !docs.is_empty() {
                 self.references.insert(id, docs);
@@ -104,7 +104,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Checks a global group, which may have no reference to it.
-    pub(super) fn lone_group(&mut self, place: &Place) -> Result<(), Wrong> {
+    pub(super) fn lone_group(&mut self, place: &Place) -> Result<(), BrokenSchemaRule> {
         let mut particle = self.model_group(place)?;
         self.named_groups.extend(particle.clone());
         let mut redefined = place;
@@ -121,7 +121,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    fn model_group(&mut self, place: &Place) -> Result<Option<Particle>, Wrong> {
+    fn model_group(&mut self, place: &Place) -> Result<Option<Particle>, BrokenSchemaRule> {
         let tree = self.tree(place);
         let Some(node) = tree.parts(place.node).find(|part| is_group(tree.node(*part).local)) else {
             return Ok(None);
@@ -134,7 +134,7 @@ impl Compiler<'_, '_> {
         }
         if self.reading_models.contains(&key(place)) {
             return wrong("a group contains itself: remove the reference to it")
-                .map_err(|wrong: Wrong| wrong.at(place));
+                .map_err(|wrong: BrokenSchemaRule| wrong.at(place));
         }
         self.reading_models.push(key(place));
         let group = Place { node, ..place.clone() };
@@ -151,7 +151,7 @@ impl Compiler<'_, '_> {
         Ok(particle)
     }
 
-    fn check_particles(&self) -> Result<(), Wrong> {
+    fn check_particles(&self) -> Result<(), BrokenSchemaRule> {
         if self.particles > MOST_PARTICLES {
             return wrong(format!("its content models have more than {MOST_PARTICLES} particles"));
         }
@@ -168,7 +168,7 @@ impl Compiler<'_, '_> {
         self.particles
     }
 
-    fn group(&mut self, place: &Place, order: Order) -> Result<Term, Wrong> {
+    fn group(&mut self, place: &Place, order: Order) -> Result<Term, BrokenSchemaRule> {
         self.check_particles()?;
         let tree = self.tree(place);
         let mut particles = Vec::new();
@@ -177,18 +177,18 @@ impl Compiler<'_, '_> {
             let particle = self.nested(|compiler| compiler.particle(&part))?;
             if particle.as_ref().is_some_and(|particle| order != Order::All && particle.holds_all()) {
                 return wrong("xs:all must be the whole content of its type: it can't be inside of another group")
-                    .map_err(|wrong: Wrong| wrong.at(&part));
+                    .map_err(|wrong: BrokenSchemaRule| wrong.at(&part));
             }
             if let (Order::All, Some(Particle { max: 2.., .. })) = (order, &particle) {
                 return wrong("an element in xs:all occurs at most once: remove maxOccurs")
-                    .map_err(|wrong: Wrong| wrong.at(&part));
+                    .map_err(|wrong: BrokenSchemaRule| wrong.at(&part));
             }
             particles.extend(particle);
         }
         Ok(Term::Group(order, particles.into()))
     }
 
-    fn element_term(&mut self, place: &Place) -> Result<ElementId, Wrong> {
+    fn element_term(&mut self, place: &Place) -> Result<ElementId, BrokenSchemaRule> {
         let tree = self.tree(place);
         let Some(reference) = tree.get(place.node, "ref") else { return self.element_at(place, false) };
         let other = ["name", "nillable", "default", "fixed", "form", "block", "type"];
@@ -197,7 +197,7 @@ impl Compiler<'_, '_> {
         if let Some(other) = other.or(inner) {
             let rule =
                 format!("an element with a ref has no {other} of its own: the declaration that it refers to has it");
-            return Err(Wrong::new(Some(place.clone()), rule));
+            return Err(BrokenSchemaRule::new(Some(place.clone()), rule));
         }
         let name = self.reference(Kind::Element, place, reference)?;
         let found = self.find(Kind::Element, &name, place)?;
@@ -221,7 +221,7 @@ impl Particle {
     }
 }
 
-fn occurs(written: Option<&str>) -> Result<u32, Wrong> {
+fn occurs(written: Option<&str>) -> Result<u32, BrokenSchemaRule> {
     match written {
         None => Ok(1),
         Some("unbounded") => Ok(UNBOUNDED),

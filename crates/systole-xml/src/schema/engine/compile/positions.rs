@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::particle::{MANY, Order, Particle, Term};
-use super::{Wrong, wrong};
+use super::{BrokenSchemaRule, wrong};
 use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
 
 /// The greatest bound up to which a leaf is unrolled; a leaf with a larger bound is counted.
@@ -22,7 +22,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Wrong> {
+    pub(super) fn spend(&mut self, steps: usize) -> Result<(), BrokenSchemaRule> {
         match self.0.checked_sub(steps as u64) {
             Some(left) => self.0 = left,
             None => {
@@ -118,7 +118,7 @@ struct Fragment {
 
 impl<'p> Positions<'p> {
     /// Collects the positions of a particle. Leaves with bounds of more than `few` copies are counted.
-    pub(super) fn of(particle: &'p Particle, few: u32, budget: &mut Budget) -> Result<Self, Wrong> {
+    pub(super) fn of(particle: &'p Particle, few: u32, budget: &mut Budget) -> Result<Self, BrokenSchemaRule> {
         /// Number of positions that most models don't exceed, so that no list grows.
         const SOME: usize = 16;
         let mut positions = Self { few, ..Self::default() };
@@ -157,7 +157,7 @@ impl<'p> Positions<'p> {
     }
 
     /// The union of lists of positions.
-    pub(super) fn union(&self, lists: &Set, budget: &mut Budget) -> Result<Set, Wrong> {
+    pub(super) fn union(&self, lists: &Set, budget: &mut Budget) -> Result<Set, BrokenSchemaRule> {
         if let Set::One(list) = lists
             && let list = self.list(*list)
             && let [only] = list
@@ -176,7 +176,7 @@ impl<'p> Positions<'p> {
 
     /// Removes or refuses counters inside of a loop: `(a{1,n})*` equals `a*`, and in `(a{m,n})*` a counter can't tell
     /// where a round ends.
-    fn settle_counters(&mut self) -> Result<(), Wrong> {
+    fn settle_counters(&mut self) -> Result<(), BrokenSchemaRule> {
         for (position, at) in (0..).zip(0..self.leaves.len()) {
             let Some((min, max)) = self.leaves[at].counter else { continue };
             let repeats = self.lists_of(position).any(|list| self.list(list).contains(&position));
@@ -191,7 +191,7 @@ impl<'p> Positions<'p> {
         Ok(())
     }
 
-    fn particle(&mut self, particle: &'p Particle, budget: &mut Budget) -> Result<Fragment, Wrong> {
+    fn particle(&mut self, particle: &'p Particle, budget: &mut Budget) -> Result<Fragment, BrokenSchemaRule> {
         let (mut id, mut min, mut max, mut term) = (particle.id, particle.min, particle.max, &particle.term);
         while let Term::Group(Order::Sequence | Order::Choice, parts) = term
             && let [one] = &**parts
@@ -214,7 +214,7 @@ impl<'p> Positions<'p> {
         Ok(Fragment { nullable: min == 0, ..fragment })
     }
 
-    fn leaf(&mut self, leaf: Leaf<'p>, budget: &mut Budget) -> Result<Fragment, Wrong> {
+    fn leaf(&mut self, leaf: Leaf<'p>, budget: &mut Budget) -> Result<Fragment, BrokenSchemaRule> {
         /// The greatest number of positions of a content model.
         const MOST: usize = 60_000;
         budget.spend(1)?;
@@ -228,7 +228,12 @@ impl<'p> Positions<'p> {
         Ok(Fragment { first: vec![position], last: vec![position], nullable: false })
     }
 
-    fn group(&mut self, order: Order, parts: &'p [Particle], budget: &mut Budget) -> Result<Fragment, Wrong> {
+    fn group(
+        &mut self,
+        order: Order,
+        parts: &'p [Particle],
+        budget: &mut Budget,
+    ) -> Result<Fragment, BrokenSchemaRule> {
         budget.spend(1)?;
         match order {
             Order::Sequence => {
@@ -259,8 +264,8 @@ impl<'p> Positions<'p> {
         min: u32,
         max: u32,
         budget: &mut Budget,
-        mut copy: impl FnMut(&mut Self, &mut Budget) -> Result<Fragment, Wrong>,
-    ) -> Result<Fragment, Wrong> {
+        mut copy: impl FnMut(&mut Self, &mut Budget) -> Result<Fragment, BrokenSchemaRule>,
+    ) -> Result<Fragment, BrokenSchemaRule> {
         if (min, max) == (1, 1) {
             budget.spend(1)?;
             return copy(self, budget);
@@ -298,7 +303,7 @@ impl<'p> Positions<'p> {
         mut one: Fragment,
         mut other: Fragment,
         budget: &mut Budget,
-    ) -> Result<Fragment, Wrong> {
+    ) -> Result<Fragment, BrokenSchemaRule> {
         self.link(&one.last, &other.first, budget)?;
         budget.spend(one.first.len() + one.last.len())?;
         if one.nullable {
@@ -310,7 +315,7 @@ impl<'p> Positions<'p> {
         Ok(Fragment { first: one.first, last: other.last, nullable: one.nullable && other.nullable })
     }
 
-    fn link(&mut self, from: &[u32], to: &[u32], budget: &mut Budget) -> Result<(), Wrong> {
+    fn link(&mut self, from: &[u32], to: &[u32], budget: &mut Budget) -> Result<(), BrokenSchemaRule> {
         budget.spend(from.len().saturating_add(to.len()))?;
         if from.is_empty() || to.is_empty() {
             return Ok(());

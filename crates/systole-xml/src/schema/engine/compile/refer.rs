@@ -1,6 +1,6 @@
 //! References from one component to another, and the advice for a reference to a missing component.
 
-use super::{Compiler, Reference, Wrong, shown};
+use super::{BrokenSchemaRule, Compiler, Reference, shown};
 use crate::schema::engine::grammar::{TypeId, ValueConstraint};
 use crate::schema::shorten::quoted;
 use crate::schema::simple::XsdType;
@@ -10,7 +10,7 @@ use crate::vocab::ns;
 
 impl<'r> Compiler<'r, '_> {
     /// The type that a reference names.
-    pub(super) fn named_type(&mut self, place: &Place, written: &str) -> Result<TypeId, Wrong> {
+    pub(super) fn named_type(&mut self, place: &Place, written: &str) -> Result<TypeId, BrokenSchemaRule> {
         let name = self.reference(Kind::Type, place, written)?;
         if &*name.0 == ns::XSD && self.reader.refer(Kind::Type, &name, place).is_none() {
             return self
@@ -23,7 +23,7 @@ impl<'r> Compiler<'r, '_> {
 
     /// The expanded name of a reference. Its namespace must be one that the document may refer to (XSD 1.0 part 1,
     /// section 4.2.3, src-resolve).
-    pub(super) fn reference(&self, kind: Kind, place: &Place, qname: &str) -> Result<Reference, Wrong> {
+    pub(super) fn reference(&self, kind: Kind, place: &Place, qname: &str) -> Result<Reference, BrokenSchemaRule> {
         let tree = self.tree(place);
         let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));
         let refused = |rule: String| Err(self.wrong_reference(place, local, rule));
@@ -59,7 +59,7 @@ impl<'r> Compiler<'r, '_> {
     }
 
     /// The component that a reference at a place names.
-    pub(super) fn find(&self, kind: Kind, name: &Reference, from: &Place) -> Result<&'r Place, Wrong> {
+    pub(super) fn find(&self, kind: Kind, name: &Reference, from: &Place) -> Result<&'r Place, BrokenSchemaRule> {
         if let Some(place) = self.reader.refer(kind, name, from) {
             return Ok(place);
         }
@@ -75,18 +75,18 @@ impl<'r> Compiler<'r, '_> {
     }
 
     /// The error for a reference, with the attribute that contains it.
-    fn wrong_reference(&self, place: &Place, local: &str, rule: String) -> Wrong {
+    fn wrong_reference(&self, place: &Place, local: &str, rule: String) -> BrokenSchemaRule {
         const REFERRING: [&str; 7] = ["type", "ref", "base", "itemType", "memberTypes", "substitutionGroup", "refer"];
         let tree = self.tree(place);
         let names = |value: &str| {
             value.split_ascii_whitespace().any(|word| word.rsplit(':').next().is_some_and(|name| name == local))
         };
         let attribute = REFERRING.into_iter().find(|name| tree.get(place.node, name).is_some_and(names));
-        Wrong { attribute, ..Wrong::new(Some(place.clone()), rule) }
+        BrokenSchemaRule { attribute, ..BrokenSchemaRule::new(Some(place.clone()), rule) }
     }
 
     /// The error for a `default` or `fixed` value that is not valid for the type of its element or attribute.
-    pub(super) fn wrong_value(&self, place: &Place, value: &ValueConstraint, mismatch: &str) -> Wrong {
+    pub(super) fn wrong_value(&self, place: &Place, value: &ValueConstraint, mismatch: &str) -> BrokenSchemaRule {
         let tree = self.tree(place);
         let name = tree.get(place.node, "name").or_else(|| tree.get(place.node, "ref")).unwrap_or_default();
         let (what, name) = match tree.node(place.node).local {
@@ -96,7 +96,7 @@ impl<'r> Compiler<'r, '_> {
         let given = if value.fixed { "fixed" } else { "default" };
         let ty = tree.get(place.node, "type").map_or("its type".to_owned(), |ty| format!("its type {}", quoted(ty)));
         let rule = format!("the '{given}' of the {what} {name} is no value of {ty}: {mismatch}");
-        Wrong::of_attribute(place, given, rule)
+        BrokenSchemaRule::of_attribute(place, given, rule)
     }
 
     /// The built-in type that the author of a reference to a user-defined type probably meant, as the document would

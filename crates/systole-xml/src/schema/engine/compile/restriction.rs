@@ -12,7 +12,7 @@ use super::derive::is_derived;
 use super::particle::{Order, Particle, Term};
 use super::positions::Budget;
 use super::substitution::Substitutions;
-use super::{Draft, Name, Wrong, wrong};
+use super::{BrokenSchemaRule, Draft, Name, wrong};
 use crate::schema::engine::grammar::{Constraint, Derivations, Element, ElementId, NameId, UNBOUNDED, Wildcard};
 use crate::schema::shorten::quoted;
 use crate::schema::simple::NoPrefixes;
@@ -46,7 +46,7 @@ enum PartTerm<'p> {
 
 impl Restriction<'_> {
     /// Refuses a particle that allows content which its base doesn't.
-    pub(super) fn check(&mut self, own: &Particle, base: &Particle) -> Result<(), Wrong> {
+    pub(super) fn check(&mut self, own: &Particle, base: &Particle) -> Result<(), BrokenSchemaRule> {
         let (own, base) = (simplified(own), simplified(base));
         match self.restricts(own.as_ref(), base.as_ref())? {
             None => Ok(()),
@@ -55,7 +55,7 @@ impl Restriction<'_> {
     }
 
     /// Compares two particles: `None` if the first restricts the second, else the reason why not.
-    fn restricts(&mut self, own: Option<&Part>, base: Option<&Part>) -> Result<Option<String>, Wrong> {
+    fn restricts(&mut self, own: Option<&Part>, base: Option<&Part>) -> Result<Option<String>, BrokenSchemaRule> {
         self.budget.spend(1)?;
         let (own, base) = match (own, base) {
             (None, None) => return Ok(None),
@@ -124,7 +124,13 @@ impl Restriction<'_> {
     }
 
     /// Checks the rule NameAndTypeOK (rcase-NameAndTypeOK).
-    fn elements(&mut self, own: &Part, one: ElementId, base: &Part, other: ElementId) -> Result<Option<String>, Wrong> {
+    fn elements(
+        &mut self,
+        own: &Part,
+        one: ElementId,
+        base: &Part,
+        other: ElementId,
+    ) -> Result<Option<String>, BrokenSchemaRule> {
         if one == other {
             return self.ranges(own, own.range, base.range);
         }
@@ -181,7 +187,7 @@ impl Restriction<'_> {
         }
     }
 
-    fn groups(&mut self, own: &Part, base: &Part) -> Result<Option<String>, Wrong> {
+    fn groups(&mut self, own: &Part, base: &Part) -> Result<Option<String>, BrokenSchemaRule> {
         let (PartTerm::Group(one, parts), PartTerm::Group(other, bases)) = (&own.term, &base.term) else {
             return Ok(None);
         };
@@ -306,7 +312,7 @@ impl Restriction<'_> {
     }
 
     /// Checks the rule Occurrence Range OK (range-ok).
-    fn ranges(&self, part: &Part, own: Range, base: Range) -> Result<Option<String>, Wrong> {
+    fn ranges(&self, part: &Part, own: Range, base: Range) -> Result<Option<String>, BrokenSchemaRule> {
         if own.0 >= base.0 && own.1 <= base.1 {
             return Ok(None);
         }
@@ -332,7 +338,7 @@ impl Restriction<'_> {
     }
 }
 
-fn refuse(why: impl Into<String>) -> Result<Option<String>, Wrong> {
+fn refuse(why: impl Into<String>) -> Result<Option<String>, BrokenSchemaRule> {
     Ok(Some(why.into()))
 }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use foldhash::HashSet;
 
 use super::model::Made;
-use super::{Compiler, Draft, DraftContent, Wrong, derivations, wrong};
+use super::{BrokenSchemaRule, Compiler, Draft, DraftContent, derivations, wrong};
 use crate::schema::engine::grammar::TypeId;
 use crate::schema::pattern;
 use crate::schema::shorten::quoted;
@@ -16,12 +16,12 @@ use crate::schema::source::tree::{NodeId, Tree};
 
 impl Compiler<'_, '_> {
     /// The draft of a simple type definition.
-    pub(super) fn simple_draft(&mut self, place: &Place) -> Result<Draft, Wrong> {
+    pub(super) fn simple_draft(&mut self, place: &Place) -> Result<Draft, BrokenSchemaRule> {
         let last = derivations(self.tree(place), place, "final", "finalDefault");
         Ok(Draft { last, ..self.written_simple(place)? })
     }
 
-    fn written_simple(&mut self, place: &Place) -> Result<Draft, Wrong> {
+    fn written_simple(&mut self, place: &Place) -> Result<Draft, BrokenSchemaRule> {
         let tree = self.tree(place);
         let label = tree.get(place.node, "name").unwrap_or_default().into();
         let Some(node) = tree.parts(place.node).find(|part| tree.node(*part).local != "annotation") else {
@@ -40,7 +40,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    fn restriction(&mut self, label: Box<str>, derived: Place) -> Result<Draft, Wrong> {
+    fn restriction(&mut self, label: Box<str>, derived: Place) -> Result<Draft, BrokenSchemaRule> {
         let base = self.one_type(&derived, "base")?;
         self.check_redefinition(&derived, base)?;
         let of = self.simple_of(base)?;
@@ -54,7 +54,7 @@ impl Compiler<'_, '_> {
         Ok(Draft::simple(label, base, simple, Made::Restriction(derived)))
     }
 
-    fn list(&mut self, label: Box<str>, derived: &Place) -> Result<Draft, Wrong> {
+    fn list(&mut self, label: Box<str>, derived: &Place) -> Result<Draft, BrokenSchemaRule> {
         let item = self.one_type(derived, "itemType")?;
         let of = self.simple_of(item)?;
         if self.read(item)?.last.list {
@@ -65,7 +65,7 @@ impl Compiler<'_, '_> {
         Ok(Draft::simple(label, self.xsd_type("anySimpleType")?, list, Made::List(item)))
     }
 
-    fn union(&mut self, label: Box<str>, derived: &Place) -> Result<Draft, Wrong> {
+    fn union(&mut self, label: Box<str>, derived: &Place) -> Result<Draft, BrokenSchemaRule> {
         let (tree, node) = (self.tree(derived), derived.node);
         let mut members = Vec::new();
         for member in tree.get(node, "memberTypes").unwrap_or_default().split_ascii_whitespace() {
@@ -100,7 +100,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The simple type of a type id; an error if the type is complex.
-    pub(super) fn simple_of(&mut self, id: TypeId) -> Result<SimpleType, Wrong> {
+    pub(super) fn simple_of(&mut self, id: TypeId) -> Result<SimpleType, BrokenSchemaRule> {
         match self.read(id)? {
             Draft { content: DraftContent::Simple(simple), is_simple: true, .. } => Ok(simple.clone()),
             _ => wrong("a complex type is used where a simple type is required"),
@@ -108,7 +108,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The type that an attribute names, or the anonymous one inside; an error if there are both or none.
-    fn one_type(&mut self, place: &Place, attribute: &str) -> Result<TypeId, Wrong> {
+    fn one_type(&mut self, place: &Place, attribute: &str) -> Result<TypeId, BrokenSchemaRule> {
         let tree = self.tree(place);
         match (tree.get(place.node, attribute), inner_types(tree, place.node).next()) {
             (Some(_), Some(_)) => wrong(format!("there is either a {attribute} or an xs:simpleType inside, not both")),
@@ -118,7 +118,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The anonymous type inside of a restriction or list.
-    pub(super) fn inner_type(&mut self, place: &Place) -> Result<TypeId, Wrong> {
+    pub(super) fn inner_type(&mut self, place: &Place) -> Result<TypeId, BrokenSchemaRule> {
         match inner_types(self.tree(place), place.node).next() {
             Some(node) => self.type_at(&Place { node, ..place.clone() }),
             None => wrong("a simple type has no base"),
@@ -128,7 +128,7 @@ impl Compiler<'_, '_> {
 
 /// Refuses a NOTATION type without an enumeration (part 2, section 3.2.19, enumeration required). A type that is only
 /// the base of a further restriction may lack one, and the public test suite accepts such members of unions.
-pub(super) fn check_notation(ty: &SimpleType, used: &str) -> Result<(), Wrong> {
+pub(super) fn check_notation(ty: &SimpleType, used: &str) -> Result<(), BrokenSchemaRule> {
     match ty.is_bare_notation() {
         true => wrong(format!("xs:NOTATION can't be {used}: restrict it by an enumeration of notations")),
         false => Ok(()),
@@ -141,7 +141,7 @@ fn inner_types(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> {
 
 impl Compiler<'_, '_> {
     /// The restriction of a simple type by the facets at a place.
-    pub(super) fn restrict(&mut self, base: &SimpleType, place: &Place) -> Result<SimpleType, Wrong> {
+    pub(super) fn restrict(&mut self, base: &SimpleType, place: &Place) -> Result<SimpleType, BrokenSchemaRule> {
         let tree = self.tree(place);
         let parts = tree.parts(place.node).filter(|part| is_facet(tree.node(*part).local));
         let scopes: Vec<Scope> = parts.map(|facet| Scope::new(tree, facet)).collect();
@@ -158,11 +158,11 @@ impl Compiler<'_, '_> {
         }
         let name = tree.get(place.node, "base").unwrap_or("the type inside of it");
         let made = base.restrict(name, &facets).map_err(|Unsupported(rule, facet)| {
-            let Some(facet) = facet else { return Wrong::new(None, rule) };
+            let Some(facet) = facet else { return BrokenSchemaRule::new(None, rule) };
             let at = Place { node: scopes[facet].node, ..place.clone() };
             match base.has_facet(facets[facet].name) {
-                true => Wrong::of_attribute(&at, "value", rule),
-                false => Wrong::new(Some(at), rule),
+                true => BrokenSchemaRule::of_attribute(&at, "value", rule),
+                false => BrokenSchemaRule::new(Some(at), rule),
             }
         })?;
         if base.is_notation() {
@@ -178,7 +178,7 @@ impl Compiler<'_, '_> {
 
 impl Compiler<'_, '_> {
     /// Bounds the members of all unions together.
-    fn spend_on_union(&mut self, union: &SimpleType) -> Result<(), Wrong> {
+    fn spend_on_union(&mut self, union: &SimpleType) -> Result<(), BrokenSchemaRule> {
         const MOST: usize = 100_000;
         self.union_members = self.union_members.saturating_add(union.width());
         if self.union_members > MOST {
@@ -189,7 +189,7 @@ impl Compiler<'_, '_> {
 
     /// Bounds the checks of enumerated, default and fixed values: each is checked against one member of its union after
     /// the other, and each pattern takes a number of steps for each byte.
-    pub(super) fn spend_on_value(&mut self, ty: &SimpleType, value: &str) -> Result<(), Wrong> {
+    pub(super) fn spend_on_value(&mut self, ty: &SimpleType, value: &str) -> Result<(), BrokenSchemaRule> {
         const MOST: usize = 500_000;
         const STEPS: usize = 8_000_000;
         const WORK: usize = 24_000_000;
@@ -215,7 +215,7 @@ impl Compiler<'_, '_> {
 
     /// Bounds the automata of all patterns together. The patterns of one restriction make one automaton, which counts
     /// once if several restrictions have it.
-    fn spend_on_patterns(&mut self, facets: &[Facet], place: &Place, scopes: &[Scope]) -> Result<(), Wrong> {
+    fn spend_on_patterns(&mut self, facets: &[Facet], place: &Place, scopes: &[Scope]) -> Result<(), BrokenSchemaRule> {
         /// The greatest number of states, about 16 MiB of automata.
         const MOST: usize = 250_000;
         /// An automaton takes about as long as so many states beside its own.
@@ -237,7 +237,11 @@ impl Compiler<'_, '_> {
             if self.pattern_states > MOST {
                 let why = if states > MOST { pattern::TOO_LARGE } else { TOO_MANY };
                 let rule = format!("the pattern '{}': {why}", quoted(facet.value));
-                return Err(Wrong::of_attribute(&Place { node: scope.node, ..place.clone() }, "value", rule));
+                return Err(BrokenSchemaRule::of_attribute(
+                    &Place { node: scope.node, ..place.clone() },
+                    "value",
+                    rule,
+                ));
             }
         }
         Ok(())

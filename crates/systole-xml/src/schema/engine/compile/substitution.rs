@@ -1,7 +1,7 @@
 //! Substitution groups.
 
 use super::derive::is_derived;
-use super::{Draft, Wrong, wrong};
+use super::{BrokenSchemaRule, Draft, wrong};
 use crate::schema::engine::grammar::{Derivation, Derivations, Element, ElementId};
 use crate::schema::source::Place;
 
@@ -17,7 +17,7 @@ impl Substitutions {
         elements: &[Element],
         types: &[Draft],
         declared: &[(Place, Derivations)],
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, BrokenSchemaRule> {
         /// The greatest number of members of all groups, including members of nested groups.
         const MOST: usize = 100_000;
         if heads.is_empty() {
@@ -36,7 +36,7 @@ impl Substitutions {
                     }
                     false => "the type of a member of a substitution group must be derived from the type of its head",
                 };
-                return wrong(rule).map_err(|wrong: Wrong| wrong.at(place));
+                return wrong(rule).map_err(|wrong: BrokenSchemaRule| wrong.at(place));
             }
         }
         let mut members = vec![Vec::new(); elements.len()];
@@ -49,7 +49,7 @@ impl Substitutions {
             let mut found = Vec::new();
             while let Some(member) = pending.pop() {
                 count += 1;
-                let at = |wrong: Wrong| wrong.at(&declared[head.index()].0);
+                let at = |wrong: BrokenSchemaRule| wrong.at(&declared[head.index()].0);
                 if member == *head {
                     return wrong("a substitution group contains its own head").map_err(at);
                 }

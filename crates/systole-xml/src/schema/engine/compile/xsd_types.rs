@@ -2,7 +2,7 @@
 
 use super::model::Made;
 use super::particle::{Particle, Term};
-use super::{Compiler, Draft, DraftContent, Slot, Wrong};
+use super::{BrokenSchemaRule, Compiler, Draft, DraftContent, Slot};
 use crate::schema::engine::grammar::{
     Attribute, Attributes, Derivation, Derivations, Name, ProcessContents, TypeId, UNBOUNDED, Wildcard,
 };
@@ -16,7 +16,7 @@ const INSTANCE: [(&str, &str); 4] =
 
 impl Compiler<'_, '_> {
     /// Adds the types that every schema has; `xs:anyType` is the first.
-    pub(super) fn xsd_types(&mut self) -> Result<(), Wrong> {
+    pub(super) fn xsd_types(&mut self) -> Result<(), BrokenSchemaRule> {
         let any = self.any_draft();
         let any = self.add(Slot::Read(Box::new(any)));
         debug_assert_eq!(any, self.any_type());
@@ -51,8 +51,8 @@ impl Compiler<'_, '_> {
     }
 
     /// The built-in type of a local name that exists.
-    pub(super) fn xsd_type(&self, local: &str) -> Result<TypeId, Wrong> {
-        self.known_xsd_type(local).ok_or_else(|| Wrong::new(None, format!("there is no type xs:{local}")))
+    pub(super) fn xsd_type(&self, local: &str) -> Result<TypeId, BrokenSchemaRule> {
+        self.known_xsd_type(local).ok_or_else(|| BrokenSchemaRule::new(None, format!("there is no type xs:{local}")))
     }
 
     /// The draft of `xs:anyType`: any content and any attributes, checked laxly (section 3.4.7).

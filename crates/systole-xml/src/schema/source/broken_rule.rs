@@ -5,7 +5,7 @@ use crate::schema::simple::Unsupported;
 
 /// A rule that a schema breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::schema) struct Wrong {
+pub(in crate::schema) struct BrokenSchemaRule {
     /// The component that breaks the rule; `None` until a caller knows it.
     pub(in crate::schema) at: Option<Place>,
     /// The attribute that breaks the rule, if it is one.
@@ -14,7 +14,7 @@ pub(in crate::schema) struct Wrong {
     pub(in crate::schema) rule: String,
 }
 
-impl Wrong {
+impl BrokenSchemaRule {
     pub(in crate::schema) fn new(at: Option<Place>, rule: impl Into<String>) -> Self {
         Self { at, attribute: None, rule: rule.into() }
     }
@@ -31,7 +31,7 @@ impl Wrong {
     }
 }
 
-impl From<Unsupported> for Wrong {
+impl From<Unsupported> for BrokenSchemaRule {
     fn from(Unsupported(rule, _): Unsupported) -> Self {
         Self::new(None, rule)
     }
