@@ -236,9 +236,9 @@ const EXHAUSTIVE: [(&str, &str); 17] = [
     ("Entropy", "as Clock"),
     ("Observed", "as Clock"),
     ("Block", "as Clock"),
-    ("Heard", "`systole worker test` takes the part of the pump"),
-    ("LineEffect", "as Heard"),
-    ("Spoken", "as Heard"),
+    ("LineKind", "`systole worker test` takes the part of the pump"),
+    ("LineEffect", "as LineKind"),
+    ("TrialOutput", "as LineKind"),
 ];
 
 /// A new variant or field must break no program. A struct with a private field can't be made outside in any case.
