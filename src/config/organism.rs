@@ -22,7 +22,7 @@ pub(super) struct Organism {
     pub(super) limits: Limits,
     pub(super) budget: Budget,
     pub(super) meta: MetaFlags,
-    pub(super) journal: Option<Keep>,
+    pub(super) journal: Option<JournalKeys>,
     pub(super) gateway: Option<At<GatewaySettings>>,
     pub(super) llm: Option<Llm>,
     pub(super) clients: Vec<Speaker>,
@@ -84,13 +84,13 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
 
 /// The declaration of the journal, with its path as written.
 #[derive(Debug, Clone)]
-pub(super) struct Keep {
+pub(super) struct JournalKeys {
     pub(super) durability: Durability,
     pub(super) file: At<String>,
     pub(super) retention: Retention,
 }
 
-fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Keep> {
+fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<JournalKeys> {
     let levels = [("off", None), ("process", Some(Durability::Process)), ("power", Some(Durability::Power))];
     let level = fields.take("durability");
     let durability = level.and_then(|node| reader.choice(node, &levels)).flatten();
@@ -109,7 +109,7 @@ fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Keep> {
         }
         reader.finish(kept);
     }
-    Some(Keep { durability: durability?, file, retention })
+    Some(JournalKeys { durability: durability?, file, retention })
 }
 
 fn organism(reader: &mut Reader, node: &Node) -> Option<String> {

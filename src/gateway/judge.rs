@@ -41,7 +41,7 @@ impl Judge {
     /// Makes a judge of the documents of an organism, with a thread for long ones.
     pub(super) fn of(organism: Arc<Organism>) -> io::Result<Self> {
         let (sender, cases) = channel::<Case>();
-        let vital = organism.vital("gateway-judge");
+        let vital = organism.critical_thread("gateway-judge");
         let mut validator = validator(&organism);
         let judges = organism.clone();
         let judge = move || {

@@ -216,7 +216,7 @@ impl Gateway {
         let (end, ended) = watch::channel(false);
         let mailboxes = self.mailboxes.clone();
         let times = Times { header: self.settings.header_time, stall: self.settings.body_time };
-        let (vital, of_work) = (organism.vital("gateway"), organism.vital("gateway-work"));
+        let (vital, of_work) = (organism.critical_thread("gateway"), organism.critical_thread("gateway-work"));
         let served = self.attach(organism, others)?;
         let admission = served.app.edge.admission.clone();
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {

@@ -64,7 +64,7 @@ pub use crate::runtime::sqlite::{Durability, FileProblem, Retention};
 
 use crate::runtime::clock::Clock;
 use client::Client;
-use outbox::{Outbox, OutboxWriter, Put};
+use outbox::{Outbox, OutboxWriter, PutResult};
 use systole_core::vocab::{MessageId, Name, Time};
 use target_queue::Shared;
 
@@ -125,14 +125,14 @@ impl Outbound {
         let (limits, now) = (shared.options.limits, shared.clock.now());
         let put = self.0.writer.run(move |outbox| outbox.put(&delivery, &limits, now)).await;
         let taken = match put {
-            Ok(Put::New) => {
+            Ok(PutResult::New) => {
                 self.0.engine.wake(target);
                 return Ok(handle);
             }
-            Ok(Put::Open) => return Ok(handle),
-            Ok(Put::Over(outcome)) => Ok(Handle::settled(id, outcome)),
-            Ok(Put::Taken) => Err(DeliveryError::IdTaken { id }),
-            Ok(Put::Full { deliveries, bytes }) => Err(DeliveryError::Full { deliveries, bytes }),
+            Ok(PutResult::Open) => return Ok(handle),
+            Ok(PutResult::Over(outcome)) => Ok(Handle::settled(id, outcome)),
+            Ok(PutResult::Taken) => Err(DeliveryError::IdTaken { id }),
+            Ok(PutResult::Full { deliveries, bytes }) => Err(DeliveryError::Full { deliveries, bytes }),
             Err(error) => Err(error.into()),
         };
         shared.handles.release(handle);

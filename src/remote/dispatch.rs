@@ -30,7 +30,7 @@ pub(super) enum Outcome {
 
 /// An outcome that is not reported yet.
 #[derive(Debug)]
-struct Unsaid {
+struct UnreportedOutcome {
     id: MessageId,
     outcome: Outcome,
     cursor: Option<String>,
@@ -42,12 +42,12 @@ struct Unsaid {
 pub(super) struct Dispatcher {
     pub(super) mailbox: Mailbox,
     pub(super) cursor: Cursor,
-    unsaid: Option<Unsaid>,
+    unreported: Option<UnreportedOutcome>,
 }
 
 impl Dispatcher {
     pub(super) fn new(mailbox: Mailbox, cursor: Cursor) -> Self {
-        Self { mailbox, cursor, unsaid: None }
+        Self { mailbox, cursor, unreported: None }
     }
 
     /// Handles an item if it waits; false if it doesn't.
@@ -68,22 +68,22 @@ impl Dispatcher {
         if let Outcome::Fail(why) = &outcome {
             tracing::warn!(%id, error = %why, "a message failed");
         }
-        self.unsaid = Some(Unsaid { id, outcome, cursor, refusals: 0 });
+        self.unreported = Some(UnreportedOutcome { id, outcome, cursor, refusals: 0 });
         self.catch_up().await?;
         Ok(dispatched)
     }
 
     /// Reports the outcome that could not be reported before, and moves on.
     pub(super) async fn catch_up(&mut self) -> Result<(), RemoteError> {
-        let Some(unsaid) = &mut self.unsaid else { return Ok(()) };
-        if let Err(error) = say(&self.mailbox, unsaid.id, &unsaid.outcome).await {
-            unsaid.refusals += u32::from(error.status().is_some_and(|status| status >= 500));
-            if error.is_unauthorized() || unsaid.refusals < REFUSALS {
+        let Some(unreported) = &mut self.unreported else { return Ok(()) };
+        if let Err(error) = say(&self.mailbox, unreported.id, &unreported.outcome).await {
+            unreported.refusals += u32::from(error.status().is_some_and(|status| status >= 500));
+            if error.is_unauthorized() || unreported.refusals < REFUSALS {
                 return Err(error);
             }
-            tracing::error!(id = %unsaid.id, %error, "an outcome can't be reported: its caller gets no answer");
+            tracing::error!(id = %unreported.id, %error, "an outcome can't be reported: its caller gets no answer");
         }
-        let cursor = self.unsaid.take().and_then(|unsaid| unsaid.cursor);
+        let cursor = self.unreported.take().and_then(|unreported| unreported.cursor);
         self.pass(cursor).await
     }
 

@@ -5,7 +5,7 @@ use std::any::TypeId;
 use actix::{Actor, Context, Handler};
 use systole_xml::schema::Decoded;
 
-use super::delivery::{Delivery, Parcel};
+use super::delivery::{Delivery, DeliveryMeta};
 use super::response::Response;
 use super::result::{HandlerResult, Reply};
 
@@ -54,13 +54,13 @@ pub struct ActorRoute<A: Actor<Context = Context<A>>> {
     pub(super) handle: ActorHandle<A>,
 }
 
-type ActorHandle<A> = fn(&mut A, Decoded, Parcel, &mut Context<A>) -> Reply<A>;
+type ActorHandle<A> = fn(&mut A, Decoded, DeliveryMeta, &mut Context<A>) -> Reply<A>;
 
 /// Route of one type of payload into a blocking listener.
 #[doc(hidden)]
 pub struct BlockingRoute<L> {
     pub(super) payload: TypeId,
-    pub(super) handle: fn(&L, Decoded, Parcel) -> Response,
+    pub(super) handle: fn(&L, Decoded, DeliveryMeta) -> Response,
 }
 
 #[diagnostic::do_not_recommend]
@@ -71,8 +71,8 @@ where
     A::Result: HandlerResult<A>,
 {
     fn route() -> ActorRoute<A> {
-        let handle = |actor: &mut A, value, parcel, ctx: &mut Context<A>| {
-            actor.handle(deliver::<T>(value, parcel), ctx).into_reply()
+        let handle = |actor: &mut A, value, meta, ctx: &mut Context<A>| {
+            actor.handle(deliver::<T>(value, meta), ctx).into_reply()
         };
         ActorRoute { payload: TypeId::of::<T>(), handle }
     }
@@ -100,12 +100,12 @@ where
     L: BlockingHandler<T>,
 {
     fn route() -> BlockingRoute<L> {
-        let handle = |listener: &L, value, parcel| listener.handle(deliver::<T>(value, parcel));
+        let handle = |listener: &L, value, meta| listener.handle(deliver::<T>(value, meta));
         BlockingRoute { payload: TypeId::of::<T>(), handle }
     }
 }
 
-pub(super) fn deliver<T: 'static>(value: Decoded, parcel: Parcel) -> Delivery<T> {
+pub(super) fn deliver<T: 'static>(value: Decoded, meta: DeliveryMeta) -> Delivery<T> {
     let value = value.downcast::<T>().expect("routes are found by the type of the value");
-    Delivery::new(value, parcel)
+    Delivery::new(value, meta)
 }

@@ -30,13 +30,13 @@ systole_core::vocab::debug_is_display!(Breakdown);
 
 /// Guard of work that an organism depends on. A panic while it is held breaks the organism down.
 #[cfg(feature = "gateway")]
-pub(crate) struct Vital {
+pub(crate) struct CriticalThread {
     links: Links,
     name: &'static str,
 }
 
 #[cfg(feature = "gateway")]
-impl Vital {
+impl CriticalThread {
     pub(super) fn new(links: Links, name: &'static str) -> Self {
         Self { links, name }
     }
@@ -54,7 +54,7 @@ impl Vital {
 }
 
 #[cfg(feature = "gateway")]
-impl Drop for Vital {
+impl Drop for CriticalThread {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = "it panicked: see above".to_owned();

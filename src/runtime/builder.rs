@@ -48,7 +48,7 @@ pub struct OrganismBuilder {
     meta: MetaFlags,
     shards: Option<u16>,
     events: Option<broadcast::Sender<Event>>,
-    journal: Option<Keep>,
+    journal: Option<JournalChoice>,
     tasks: TaskBoard,
     recoverables: Vec<Arc<dyn Recoverable>>,
     words: Words,
@@ -65,12 +65,12 @@ struct Registration {
 }
 
 /// The journal of an organism, before it is opened.
-pub(super) enum Keep {
+pub(super) enum JournalChoice {
     File { file: PathBuf, durability: Durability, retention: Retention },
     Own(Box<dyn Journal>),
 }
 
-impl Keep {
+impl JournalChoice {
     /// Opens the journal and recovers it. `gateway`: takes over the files of an older gateway, too.
     pub(super) fn open(self, entropy: &Entropy, gateway: bool) -> Result<Opened, StartError> {
         let mut takeover = Takeover::default();
@@ -106,7 +106,7 @@ pub(crate) struct OrganismSpec {
     pub(super) hosts: Arc<[HostFactory]>,
     pub(super) shards: u16,
     pub(super) events: Option<broadcast::Sender<Event>>,
-    pub(super) journal: Option<Keep>,
+    pub(super) journal: Option<JournalChoice>,
     pub(super) tasks: TaskBoard,
     pub(super) recoverables: Vec<Arc<dyn Recoverable>>,
     pub(super) warnings: Vec<BlueprintProblem>,
@@ -346,14 +346,14 @@ impl OrganismBuilder {
     #[must_use]
     pub fn durable(mut self, file: impl Into<PathBuf>, durability: Durability) -> Self {
         let retention = Retention::default();
-        self.journal = Some(Keep::File { file: file.into(), durability, retention });
+        self.journal = Some(JournalChoice::File { file: file.into(), durability, retention });
         self
     }
 
     /// Sets how long a [`durable`](Self::durable) organism keeps ended rows for inspection.
     #[must_use]
     pub fn retention(mut self, kept: Retention) -> Self {
-        if let Some(Keep::File { retention, .. }) = &mut self.journal {
+        if let Some(JournalChoice::File { retention, .. }) = &mut self.journal {
             *retention = kept;
         }
         self
@@ -362,7 +362,7 @@ impl OrganismBuilder {
     /// Keeps all durable state in a journal of the program's own, and starts from the state in that journal.
     #[must_use]
     pub fn journal(mut self, journal: impl Journal + 'static) -> Self {
-        self.journal = Some(Keep::Own(Box::new(journal)));
+        self.journal = Some(JournalChoice::Own(Box::new(journal)));
         self
     }
 

@@ -20,11 +20,11 @@ use super::response::{Emit, Response, call, call_to, reply_any};
 /// that accept faults; [`Boot`](systole_core::protocol::Boot).
 pub struct Delivery<T> {
     value: Box<T>,
-    parcel: Parcel,
+    meta: DeliveryMeta,
 }
 
 /// The metadata of a message.
-pub(super) struct Parcel {
+pub(super) struct DeliveryMeta {
     pub(super) thread: Thread,
     pub(super) id: MessageId,
     pub(super) from: Name,
@@ -34,7 +34,7 @@ pub(super) struct Parcel {
     pub(super) proof: Option<Validated<Element>>,
 }
 
-impl Parcel {
+impl DeliveryMeta {
     /// Splits a message into its metadata and the decoded value of its body.
     pub(super) fn open(mut message: Message, key: HandlerKey) -> (Self, Decoded) {
         let thread = Thread::of(&mut message, key);
@@ -53,8 +53,8 @@ impl Parcel {
 }
 
 impl<T> Delivery<T> {
-    pub(super) fn new(value: Box<T>, parcel: Parcel) -> Self {
-        Self { value, parcel }
+    pub(super) fn new(value: Box<T>, meta: DeliveryMeta) -> Self {
+        Self { value, meta }
     }
 
     /// Returns the payload by value.
@@ -64,48 +64,48 @@ impl<T> Delivery<T> {
 
     /// Returns the sender, as stamped by the pump.
     pub fn from(&self) -> &Name {
-        &self.parcel.from
+        &self.meta.from
     }
 
     /// Returns a key for actions outside of the organism on behalf of this message: the same if the handler runs again
     /// after a crash, and different for every other message.
     pub fn idempotency_key(&self) -> String {
-        self.parcel.id.to_string()
+        self.meta.id.to_string()
     }
 
     /// Returns the id of the message.
     pub fn id(&self) -> MessageId {
-        self.parcel.id
+        self.meta.id
     }
 
     /// Returns the id of the message that this one answers.
     pub fn in_reply_to(&self) -> Option<MessageId> {
-        self.parcel.in_reply_to
+        self.meta.in_reply_to
     }
 
     /// Returns the position in the fan-out that the message answers.
     pub fn join(&self) -> Option<JoinPosition> {
-        self.parcel.join
+        self.meta.join
     }
 
     /// Returns the thread of the message, which its handler calls from.
     pub fn thread(&self) -> &Thread {
-        &self.parcel.thread
+        &self.meta.thread
     }
 
     /// Returns the deadline of the thread.
     pub fn deadline(&self) -> Option<Time> {
-        self.parcel.thread.deadline()
+        self.meta.thread.deadline()
     }
 
     /// Returns the W3C trace context, passed on down the tree.
     pub fn traceparent(&self) -> Option<&str> {
-        self.parcel.traceparent.as_deref()
+        self.meta.traceparent.as_deref()
     }
 
     /// Returns the repairs of the payload; empty for well-formed input.
     pub fn repairs(&self) -> &[Repair] {
-        self.parcel.proof.as_ref().map_or(&[], |proof| proof.payload().repairs())
+        self.meta.proof.as_ref().map_or(&[], |proof| proof.payload().repairs())
     }
 }
 
@@ -119,7 +119,7 @@ impl<T: Request> Delivery<T> {
 impl<T: Proven> Delivery<T> {
     /// Returns the canonical payload with the proof of its validity.
     pub fn proof(&self) -> &Validated<Element> {
-        self.parcel.proof.as_ref().expect("only a fault comes without a payload")
+        self.meta.proof.as_ref().expect("only a fault comes without a payload")
     }
 
     /// Makes a call with the same payload, unchanged: its proof still holds.
@@ -160,8 +160,8 @@ impl Delivery<Fault> {
 impl<T: fmt::Debug> fmt::Debug for Delivery<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivery")
-            .field("id", &self.parcel.id)
-            .field("from", &self.parcel.from)
+            .field("id", &self.meta.id)
+            .field("from", &self.meta.from)
             .field("payload", &self.value)
             .finish_non_exhaustive()
     }

@@ -10,7 +10,7 @@ use systole_xml::schema::{Decoded, Payload};
 
 use super::accepts::{HandlerKind, deliver};
 use super::contract::ContractBuilder;
-use super::delivery::{Delivery, Parcel};
+use super::delivery::{Delivery, DeliveryMeta};
 use super::raw::{LocalBoxFuture, RawListener, RunContext};
 use super::response::{Emit, outcome_of, reply_any};
 
@@ -28,7 +28,7 @@ pub struct Functions {
 #[derive(Clone)]
 pub struct FunctionRoute {
     payload: TypeId,
-    handle: Arc<dyn Fn(Decoded, Parcel) -> LocalBoxFuture<HandlerOutcome> + Send + Sync>,
+    handle: Arc<dyn Fn(Decoded, DeliveryMeta) -> LocalBoxFuture<HandlerOutcome> + Send + Sync>,
 }
 
 impl HandlerKind<Functions> for AsFunctions {
@@ -80,8 +80,8 @@ impl ContractBuilder<Functions, AsFunctions> {
         F: Future<Output = Result<R, Failure>> + 'static,
         H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
     {
-        let handle = move |value, parcel| {
-            let answer = function(deliver::<T>(value, parcel));
+        let handle = move |value, meta| {
+            let answer = function(deliver::<T>(value, meta));
             let outcome: LocalBoxFuture<HandlerOutcome> =
                 Box::pin(async move { outcome_of(answer.await.map(FunctionAnswer::into_emit)) });
             outcome
@@ -99,9 +99,9 @@ impl Functions {
 
 impl RawListener for Functions {
     fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
-        let (parcel, value) = Parcel::of(message, context.thread);
+        let (meta, value) = DeliveryMeta::of(message, context.thread);
         let payload = (*value).type_id();
         let route = self.routes.iter().find(|route| route.payload == payload);
-        (route.expect("each payload that is decoded has a function").handle)(value, parcel)
+        (route.expect("each payload that is decoded has a function").handle)(value, meta)
     }
 }

@@ -4,5 +4,5 @@ mod console;
 mod listener;
 mod questions;
 
-pub use console::{Console, Paper};
+pub use console::{Console, PrintText};
 pub use listener::HumanListener;

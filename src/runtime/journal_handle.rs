@@ -23,7 +23,7 @@ use systole_core::{
 
 /// The writer of all cores' steps in the journal. Dropping it closes nothing: that is [`JournalKeeper`]'s.
 pub(super) struct JournalHandle {
-    hand: Hand,
+    mode: WriteMode,
     /// True if a shard failed: its work may be the reason.
     torn: AtomicBool,
     /// True if the organism ends, leaving open work to its next start.
@@ -39,7 +39,7 @@ pub(super) struct JournalHandle {
 /// part that closed the journal under a lock of its own would wait for ever.
 pub(super) struct JournalKeeper(Arc<JournalHandle>);
 
-enum Hand {
+enum WriteMode {
     /// Writes on the own thread of the shard, since a simulated clock allows no other threads. Steps that belong to no
     /// shard are written when that thread handles its next command, so that the sender goes on before the step is
     /// durable, as elsewhere.
@@ -71,7 +71,7 @@ impl JournalHandle {
     /// Writes on the threads of the shards.
     pub(super) fn here(journal: Box<dyn Journal>, links: Links) -> Self {
         let journal = OwnJournal { journal, tidy: Time::default() };
-        Self::new(Hand::Here { journal: Mutex::new(journal), beside: Mutex::default(), links })
+        Self::new(WriteMode::Here { journal: Mutex::new(journal), beside: Mutex::default(), links })
     }
 
     /// Writes on a thread of its own, which reports to the shards.
@@ -88,12 +88,12 @@ impl JournalHandle {
         };
         let writer = JournalWriter::start(journal, durability, clock, shards, Box::new(told));
         let writer = writer.map_err(StartError::Thread)?;
-        let hand = Hand::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
-        Ok(Self::new(hand))
+        let mode = WriteMode::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
+        Ok(Self::new(mode))
     }
 
-    fn new(hand: Hand) -> Self {
-        Self { hand, torn: AtomicBool::new(false), sealed: AtomicBool::new(false), recoverables: OnceLock::new() }
+    fn new(mode: WriteMode) -> Self {
+        Self { mode, torn: AtomicBool::new(false), sealed: AtomicBool::new(false), recoverables: OnceLock::new() }
     }
 
     /// Registers the recoverables that follow the cores' steps.
@@ -114,8 +114,8 @@ impl JournalHandle {
     }
 
     fn write(&self, core: CoreId, number: u64, step: Step) -> Option<Input> {
-        match &self.hand {
-            Hand::Here { journal, links, .. } => {
+        match &self.mode {
+            WriteMode::Here { journal, links, .. } => {
                 let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(step);
                 match written {
                     Ok(()) => Some(Input::Appended { number }),
@@ -125,7 +125,7 @@ impl JournalHandle {
                     }
                 }
             }
-            Hand::Writer { sender, .. } => {
+            WriteMode::Writer { sender, .. } => {
                 sender.send(core, number, step);
                 None
             }
@@ -138,13 +138,13 @@ impl JournalHandle {
     /// [`JournalError`] if the journal can't be read, which breaks the organism down, or is closed.
     #[cfg(feature = "testing")]
     pub(super) async fn adopt(&self, partitions: Partitions) -> Result<Recovered, JournalError> {
-        match &self.hand {
-            Hand::Here { journal, links, .. } => {
+        match &self.mode {
+            WriteMode::Here { journal, links, .. } => {
                 self.write_beside();
                 let adopted = journal.lock().unwrap_or_else(PoisonError::into_inner).journal.adopt(&partitions);
                 adopted.inspect_err(|error| links.break_down(Breakdown::Journal(error.clone())))
             }
-            Hand::Writer { sender, .. } => {
+            WriteMode::Writer { sender, .. } => {
                 let (tell, told) = tokio::sync::oneshot::channel();
                 // The caller may have dropped its future.
                 sender.adopt(partitions, Box::new(|recovered| drop(tell.send(recovered))));
@@ -162,16 +162,16 @@ impl JournalHandle {
 
     /// Returns the feeder of the journal's tables; none where they always have all steps.
     pub(super) fn feeder(&self) -> Option<JournalFeeder> {
-        match &self.hand {
+        match &self.mode {
             // Each step is a transaction of its own, which the journal writes to its tables.
-            Hand::Here { .. } => None,
-            Hand::Writer { sender, .. } => Some(sender.feeder()),
+            WriteMode::Here { .. } => None,
+            WriteMode::Writer { sender, .. } => Some(sender.feeder()),
         }
     }
 
     /// Writes the steps of a shard that has no other work.
     pub(super) fn flush(&self) {
-        if let Hand::Writer { sender, .. } = &self.hand {
+        if let WriteMode::Writer { sender, .. } = &self.mode {
             sender.flush();
         }
     }
@@ -186,22 +186,22 @@ impl JournalHandle {
         if self.is_sealed() {
             return Err(Ending);
         }
-        match &self.hand {
-            Hand::Here { beside, links, .. } => {
+        match &self.mode {
+            WriteMode::Here { beside, links, .. } => {
                 beside.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, written));
                 // A simulated organism has one shard. Once that has ended, its keeper writes the rest.
                 for shard in links.shards().take(1) {
                     links.send(shard, Command::Beside);
                 }
             }
-            Hand::Writer { sender, .. } => sender.send_beside(step, written),
+            WriteMode::Writer { sender, .. } => sender.send_beside(step, written),
         }
         Ok(())
     }
 
     /// Writes the waiting steps that belong to no core, if that is the shard's work.
     pub(super) fn write_beside(&self) {
-        let Hand::Here { journal, beside, links } = &self.hand else { return };
+        let WriteMode::Here { journal, beside, links } = &self.mode else { return };
         let next = || beside.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         while let Some((step, written)) = next() {
             let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(step);
@@ -258,9 +258,9 @@ impl Drop for JournalKeeper {
             return;
         }
         self.write_beside();
-        let closed = match &self.hand {
-            Hand::Here { journal, .. } => journal.lock().unwrap_or_else(PoisonError::into_inner).journal.close(),
-            Hand::Writer { writer, .. } => {
+        let closed = match &self.mode {
+            WriteMode::Here { journal, .. } => journal.lock().unwrap_or_else(PoisonError::into_inner).journal.close(),
+            WriteMode::Writer { writer, .. } => {
                 let writer = writer.lock().unwrap_or_else(PoisonError::into_inner).take();
                 writer.map_or(Ok(()), JournalWriter::close)
             }

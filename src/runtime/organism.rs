@@ -15,7 +15,7 @@ use tokio::sync::{broadcast, mpsc, watch};
 
 use super::breakdown::Breakdown;
 #[cfg(feature = "gateway")]
-use super::breakdown::Vital;
+use super::breakdown::CriticalThread;
 use super::builder::{Opened, OrganismBuilder, OrganismSpec};
 use super::client::{Client, SendError};
 use super::clock::Clock;
@@ -356,8 +356,8 @@ impl Organism {
 
     /// Makes the guard of work that the organism depends on.
     #[cfg(feature = "gateway")]
-    pub(crate) fn vital(&self, name: &'static str) -> Vital {
-        Vital::new(self.shared.links.clone(), name)
+    pub(crate) fn critical_thread(&self, name: &'static str) -> CriticalThread {
+        CriticalThread::new(self.shared.links.clone(), name)
     }
 
     /// Counts the ends of all messages so far.

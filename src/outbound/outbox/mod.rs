@@ -40,7 +40,7 @@ pub(super) struct Outbox {
 }
 
 /// Result of putting a delivery into the outbox.
-pub(super) enum Put {
+pub(super) enum PutResult {
     /// The delivery is new.
     New,
     /// The delivery is in the outbox already, and open.
@@ -108,24 +108,24 @@ impl Outbox {
         delivery: &OutboundDelivery,
         limits: &OutboundLimits,
         now: Time,
-    ) -> Result<Put, FileProblem> {
+    ) -> Result<PutResult, FileProblem> {
         let digest = delivery.digest();
         if let Some((report, known)) = row::find(&self.db, delivery.id)? {
             return Ok(match report.outcome {
-                _ if known != digest => Put::Taken,
-                Some(outcome) => Put::Over(outcome),
-                None => Put::Open,
+                _ if known != digest => PutResult::Taken,
+                Some(outcome) => PutResult::Over(outcome),
+                None => PutResult::Open,
             });
         }
         let bytes = delivery.body.len() as u64;
         if self.deliveries >= limits.deliveries || self.bytes + bytes > limits.bytes {
-            return Ok(Put::Full { deliveries: self.deliveries, bytes: self.bytes });
+            return Ok(PutResult::Full { deliveries: self.deliveries, bytes: self.bytes });
         }
         self.sweep(now)?;
         row::insert(&self.db, delivery, &digest, now)?;
         self.deliveries += 1;
         self.bytes += bytes;
-        Ok(Put::New)
+        Ok(PutResult::New)
     }
 
     /// The targets with open deliveries.

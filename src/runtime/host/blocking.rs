@@ -12,7 +12,7 @@ use systole_core::protocol::boot_qname;
 use super::Host;
 use super::supervised::Supervised;
 use crate::runtime::accepts::BlockingRoute;
-use crate::runtime::delivery::Parcel;
+use crate::runtime::delivery::DeliveryMeta;
 use crate::runtime::handler::HandlerKey;
 use crate::runtime::link::Command;
 use crate::runtime::pool::{NoThread, Pool};
@@ -33,10 +33,10 @@ pub(in crate::runtime) struct Routed<L> {
 
 impl<L: Send + Sync> Run for Routed<L> {
     fn run(&self, key: HandlerKey, message: Message) -> HandlerOutcome {
-        let (parcel, value) = Parcel::open(message, key);
+        let (meta, value) = DeliveryMeta::open(message, key);
         let payload = (*value).type_id();
         match self.routes.iter().find(|route| route.payload == payload) {
-            Some(route) => outcome_of((route.handle)(&self.listener, value, parcel)),
+            Some(route) => outcome_of((route.handle)(&self.listener, value, meta)),
             None => HandlerOutcome::Failed(Failure::new("the listener has no handler for this payload")),
         }
     }

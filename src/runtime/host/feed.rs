@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::actor::{ActorHost, Held, Job};
 use super::actor_futures::PendingFuture;
 use super::detached::detach;
-use crate::runtime::delivery::{Delivery, Parcel};
+use crate::runtime::delivery::{Delivery, DeliveryMeta};
 use crate::runtime::handler::HandlerKey;
 use crate::runtime::response::{Response, outcome_of};
 use crate::runtime::result::Reply;
@@ -67,13 +67,13 @@ impl<A: Actor<Context = Context<A>>> ActorFuture<A> for Feed<A> {
 
 impl<A: Actor<Context = Context<A>>> Feed<A> {
     fn start(&self, Job { key, message }: Job, actor: &mut A, ctx: &mut Context<A>) {
-        let (parcel, value) = Parcel::open(message, key);
+        let (meta, value) = DeliveryMeta::open(message, key);
         let payload = (*value).type_id();
         let Some(route) = self.host.routes.iter().find(|route| route.payload == payload) else {
             let failure = Failure::new("the listener has no handler for this payload");
             return self.host.shard_context.finish(key, HandlerOutcome::Failed(failure));
         };
-        match self.host.run(|| (route.handle)(actor, value, parcel, ctx)) {
+        match self.host.run(|| (route.handle)(actor, value, meta, ctx)) {
             Ok(Reply::Now(response)) => self.host.shard_context.finish(key, outcome_of(response)),
             Ok(Reply::Future(future)) => {
                 let host = self.host.clone();

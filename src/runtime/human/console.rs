@@ -8,11 +8,11 @@ use systole_core::vocab::XmlLimits;
 use systole_xml::schema::PayloadSchema;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::questions::{Question, Questions, Typed};
+use super::questions::{PersonEntry, Question, Questions};
 
 /// Prints text for the person at the terminal; the text may end in the middle of a line. An empty text means that a
 /// line was typed.
-pub type Paper = Arc<dyn Fn(&str) + Send + Sync>;
+pub type PrintText = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The keyboard and screen that all people of an organism share.
 ///
@@ -26,29 +26,29 @@ pub struct Console {
 struct Shared {
     questions: Mutex<State>,
     asked: Condvar,
-    paper: Paper,
+    print: PrintText,
 }
 
 #[derive(Default)]
 struct State {
     questions: Questions,
-    hung_up: bool,
+    input_ended: bool,
 }
 
 /// An open question. Dropping it cancels the question on the screen.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct OpenQuestion {
     console: Console,
     id: u64,
-    entries: UnboundedReceiver<Typed>,
+    entries: UnboundedReceiver<PersonEntry>,
     answered: bool,
 }
 
 impl Console {
     /// Starts reading a keyboard. `interactive`: a person types at this moment, so a line whose question was cancelled
     /// meanwhile is dropped rather than kept for the next question.
-    pub fn start(keyboard: impl BufRead + Send + 'static, interactive: bool, paper: Paper) -> Self {
-        let shared = Arc::new(Shared { questions: Mutex::default(), asked: Condvar::new(), paper });
+    pub fn start(keyboard: impl BufRead + Send + 'static, interactive: bool, print: PrintText) -> Self {
+        let shared = Arc::new(Shared { questions: Mutex::default(), asked: Condvar::new(), print });
         let reader = shared.clone();
         // Detached: a read from a terminal can't be interrupted, and ends with the process.
         std::thread::spawn(move || reader.read(keyboard, interactive));
@@ -70,23 +70,23 @@ impl Console {
         offers: Arc<[PayloadSchema]>,
         limits: XmlLimits,
         urgent: bool,
-    ) -> Asked {
+    ) -> OpenQuestion {
         let (sender, entries) = unbounded_channel();
         let mut state = self.shared.lock();
         let mut id = 0;
         // Without a keyboard the sender is dropped, so that the caller's `entry` returns `None`.
-        if !state.hung_up {
+        if !state.input_ended {
             let (given, show) = state.questions.ask(Question { title, text, offers, limits, urgent, entries: sender });
             id = given;
             self.shared.show(state, &show);
         }
-        Asked { console: self.clone(), id, entries, answered: false }
+        OpenQuestion { console: self.clone(), id, entries, answered: false }
     }
 }
 
-impl Asked {
+impl OpenQuestion {
     /// Waits for the next entry; `None` once the keyboard is closed.
-    pub(super) async fn entry(&mut self) -> Option<Typed> {
+    pub(super) async fn entry(&mut self) -> Option<PersonEntry> {
         self.entries.recv().await
     }
 
@@ -110,7 +110,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
         let mut state = self.console.shared.lock();
         let show = state.questions.close(self.id, self.answered);
@@ -122,29 +122,29 @@ impl Shared {
     fn read(&self, mut keyboard: impl BufRead, interactive: bool) {
         let mut line = String::new();
         loop {
-            self.until_asked().questions.was_struck();
+            self.until_asked().questions.was_cancelled();
             line.clear();
             if !keyboard.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
                 let mut state = self.lock();
-                state.hung_up = true;
-                let show = state.questions.hang_up();
+                state.input_ended = true;
+                let show = state.questions.end_input();
                 self.show(state, &show);
                 return;
             }
             let mut state = if interactive { self.lock() } else { self.until_asked() };
-            let show = if interactive && state.questions.was_struck() {
+            let show = if interactive && state.questions.was_cancelled() {
                 state.questions.again("The question of this line was cancelled.")
             } else {
                 state.questions.line(line.trim_end_matches(['\n', '\r']))
             };
-            (self.paper)(&show);
+            (self.print)(&show);
         }
     }
 
     /// Prints under the lock, and wakes the keyboard's thread, as a line may be wanted now.
     fn show(&self, state: MutexGuard<'_, State>, text: &str) {
         if !text.is_empty() {
-            (self.paper)(text);
+            (self.print)(text);
         }
         drop(state);
         self.asked.notify_one();
@@ -176,18 +176,18 @@ mod tests {
     fn console(interactive: bool) -> (Console, PipeWriter, Arc<Mutex<String>>) {
         let (keyboard, typist): (PipeReader, _) = std::io::pipe().unwrap();
         let screen = Arc::<Mutex<String>>::default();
-        let paper = screen.clone();
+        let print = screen.clone();
         let console = Console::start(
             BufReader::new(keyboard),
             interactive,
             Arc::new(move |text| {
-                paper.lock().unwrap().push_str(text);
+                print.lock().unwrap().push_str(text);
             }),
         );
         (console, typist, screen)
     }
 
-    fn ask(console: &Console, title: &str) -> Asked {
+    fn ask(console: &Console, title: &str) -> OpenQuestion {
         console.ask(title.into(), String::new(), Arc::new([]), XmlLimits::default(), true)
     }
 

@@ -10,8 +10,8 @@ use systole_core::vocab::{Name, XmlLimits, near, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::{Catalog, Draft, PayloadSchema, Validator};
 
-use super::console::{Asked, Console};
-use super::questions::{DECLINE, Typed};
+use super::console::{Console, OpenQuestion};
+use super::questions::{DECLINE, PersonEntry};
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, call_to};
 
 /// A listener whose handler is a person.
@@ -51,7 +51,7 @@ impl HumanListener {
             !boots,
         );
         let mut validator = Validator::new(context.catalog.clone());
-        while let Some(Typed { text, reviewed }) = asked.entry().await {
+        while let Some(PersonEntry { text, reviewed }) = asked.entry().await {
             match judge(text.clone(), contract, &context.limits().xml, &mut validator) {
                 Verdict::Reply(_, shown) if !boots && !reviewed => asked.review(text, shown),
                 Verdict::Calls(_, shown) if !reviewed => asked.review(text, shown),
@@ -82,7 +82,7 @@ impl RawListener for HumanListener {
 }
 
 /// Makes calls one after the other, and shows the answers.
-async fn call(calls: Vec<Call>, context: &RunContext, asked: &Asked) {
+async fn call(calls: Vec<Call>, context: &RunContext, asked: &OpenQuestion) {
     let mut shown = Vec::new();
     for Call { to, payload } in calls {
         let answer = match &to {

@@ -27,12 +27,12 @@ pub(super) struct Question {
     /// True if it precedes questions that are not urgent; the prompt of a boot handler is not.
     pub(super) urgent: bool,
     /// Receives the entries.
-    pub(super) entries: UnboundedSender<Typed>,
+    pub(super) entries: UnboundedSender<PersonEntry>,
 }
 
 /// An entry that a person has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(super) struct PersonEntry {
     pub(super) text: String,
     /// True if the person has confirmed the entry as it is sent.
     pub(super) reviewed: bool,
@@ -45,7 +45,7 @@ pub(super) struct Questions {
     shown: Option<u64>,
     entry: Entry,
     last: u64,
-    struck: bool,
+    cancelled: bool,
 }
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ enum Step {
     /// The entry goes on.
     More(Entry, String),
     /// The entry is complete.
-    Whole(Typed),
+    Whole(PersonEntry),
 }
 
 impl Questions {
@@ -96,8 +96,8 @@ impl Questions {
     }
 
     /// Tells whether the question on the screen was cancelled since the last call of this method.
-    pub(super) fn was_struck(&mut self) -> bool {
-        std::mem::take(&mut self.struck)
+    pub(super) fn was_cancelled(&mut self) -> bool {
+        std::mem::take(&mut self.cancelled)
     }
 
     /// Takes a line, without its line feed.
@@ -108,7 +108,7 @@ impl Questions {
         let question = &waiting.question;
         let step = match (waiting.review.take(), std::mem::take(&mut self.entry)) {
             (Some(review), entry) => match line.trim() {
-                "y" | "yes" => Step::Whole(Typed { text: review.entry, reviewed: true }),
+                "y" | "yes" => Step::Whole(PersonEntry { text: review.entry, reviewed: true }),
                 "n" | "no" | ":quit" => Step::More(entry, format!("nothing was sent.\n{}", show(question))),
                 found => {
                     waiting.review = Some(review);
@@ -187,7 +187,7 @@ impl Questions {
             self.shown = None;
             self.entry = Entry::Nothing;
             if !answered {
-                self.struck = true;
+                self.cancelled = true;
                 let _ = writeln!(show, "\n--- {} --- cancelled, no answer is taken", gone.question.title);
             }
         }
@@ -195,7 +195,7 @@ impl Questions {
     }
 
     /// Handles the end of input: drops the senders, which notifies all callers. An incomplete entry is lost.
-    pub(super) fn hang_up(&mut self) -> String {
+    pub(super) fn end_input(&mut self) -> String {
         let begun = !matches!(std::mem::take(&mut self.entry), Entry::Nothing);
         let shown = self.shown.take();
         let cut = self
@@ -262,7 +262,7 @@ fn begin(question: &Question, line: &str) -> Step {
         return go_on(&question.limits, line.to_owned(), false);
     }
     if line == DECLINE {
-        return Step::Whole(Typed { text: line.to_owned(), reviewed: true });
+        return Step::Whole(PersonEntry { text: line.to_owned(), reviewed: true });
     }
     if matches!(line, ":help" | "?") {
         return Step::More(Entry::Nothing, show(question));
@@ -289,7 +289,7 @@ fn go_on(limits: &XmlLimits, text: String, ended: bool) -> Step {
     let whole = || strict::canonicalize_fragment(&Bytes::copy_from_slice(text.as_bytes()), limits);
     // An entry that is larger than a message is refused as such later.
     if ended || text.len() > limits.message_bytes || whole().is_ok_and(|elements| !elements.is_empty()) {
-        Step::Whole(Typed { text, reviewed: false })
+        Step::Whole(PersonEntry { text, reviewed: false })
     } else {
         Step::More(Entry::Xml(text), String::new())
     }
@@ -301,7 +301,7 @@ fn filled(question: &Question, form: Box<Form>, turn: FormStep, lines: String) -
         // A text of several lines is incomplete.
         FormStep::Ask(text) if text.is_empty() => Step::More(Entry::Form(form, lines), text),
         FormStep::Ask(text) => Step::More(Entry::Form(form, text.clone()), Escaped::text(&text).to_string()),
-        FormStep::Send(payload) => Step::Whole(Typed { text: payload, reviewed: true }),
+        FormStep::Send(payload) => Step::Whole(PersonEntry { text: payload, reviewed: true }),
         FormStep::Cancelled(why) => Step::More(Entry::Nothing, format!("{}\n{}", Escaped::text(&why), show(question))),
     }
 }
@@ -316,7 +316,7 @@ mod tests {
         <xs:complexType><xs:sequence><xs:element name='ok' type='xs:string'/></xs:sequence></xs:complexType>
         </xs:element></xs:schema>";
 
-    fn question(title: &str, urgent: bool) -> (Question, UnboundedReceiver<Typed>) {
+    fn question(title: &str, urgent: bool) -> (Question, UnboundedReceiver<PersonEntry>) {
         let (entries, receiver) = unbounded_channel();
         let offers = PayloadSchema::from_xsd("verdict.xsd", SCHEMA).unwrap();
         let (text, limits) = ("<q>\u{1b}</q>".to_owned(), XmlLimits::default());
@@ -342,7 +342,7 @@ mod tests {
         assert!(questions.line("a & \u{202e}").starts_with("<verdict><ok>a &amp; \\u{202e}</ok></verdict>\nSend it?"));
         assert_eq!(questions.line("y"), "");
         let text = "<verdict><ok>a &amp; \u{202e}</ok></verdict>".to_owned();
-        assert_eq!(entries.try_recv().unwrap(), Typed { text, reviewed: true });
+        assert_eq!(entries.try_recv().unwrap(), PersonEntry { text, reviewed: true });
     }
 
     #[test]
@@ -350,7 +350,7 @@ mod tests {
         let mut questions = Questions::default();
         let (asked, mut entries) = question("one", true);
         let (id, _) = questions.ask(asked);
-        let typed = |reviewed| Typed { text: "<a>\u{1b}</a>".to_owned(), reviewed };
+        let typed = |reviewed| PersonEntry { text: "<a>\u{1b}</a>".to_owned(), reviewed };
         let review = |questions: &mut Questions| questions.review(id, typed(false).text, "<b>\u{1b}</b>".into());
         assert_eq!(questions.line("<a>\u{1b}</a>"), "");
         assert_eq!(entries.try_recv().unwrap_err(), tokio::sync::mpsc::error::TryRecvError::Empty, "it goes on");
@@ -407,7 +407,7 @@ mod tests {
         assert!(questions.line(":quit").starts_with("nothing was sent.\n\n--- one ---\n"));
         assert!(questions.wants_line() && entries.try_recv().is_err());
         questions.line("1");
-        assert_eq!(questions.hang_up(), "\n--- one --- cancelled by the end of input, nothing was sent\n");
+        assert_eq!(questions.end_input(), "\n--- one --- cancelled by the end of input, nothing was sent\n");
     }
 
     #[test]
@@ -431,9 +431,9 @@ mod tests {
         let (one, mut first) = question("one", true);
         let (id, _) = questions.ask(one);
         questions.line("1");
-        let struck = questions.close(id, false);
-        assert_eq!(struck, "\n--- one --- cancelled, no answer is taken\n");
-        assert!(questions.was_struck() && !questions.was_struck() && !questions.wants_line());
+        let cancelled = questions.close(id, false);
+        assert_eq!(cancelled, "\n--- one --- cancelled, no answer is taken\n");
+        assert!(questions.was_cancelled() && !questions.was_cancelled() && !questions.wants_line());
         assert_eq!(questions.line("false"), "");
         assert!(first.try_recv().is_err());
     }
@@ -456,7 +456,7 @@ mod tests {
         let mut questions = Questions::default();
         let (one, mut entries) = question("one", true);
         questions.ask(one);
-        questions.hang_up();
+        questions.end_input();
         assert_eq!(entries.try_recv(), Err(tokio::sync::mpsc::error::TryRecvError::Disconnected));
     }
 }

@@ -131,8 +131,8 @@ macro_rules! settings {
             /// Sets the callback for events, called once for each and in order, on the thread that caused the event or
             /// made it durable; replaces the callback before. It may read the tasks, and must not block.
             #[must_use]
-            pub fn on_event(self, hear: impl Fn(&TaskEvent) + Send + Sync + 'static) -> Self {
-                self.shared.hear(Box::new(hear));
+            pub fn on_event(self, callback: impl Fn(&TaskEvent) + Send + Sync + 'static) -> Self {
+                self.shared.set_callback(Box::new(callback));
                 self
             }
         }

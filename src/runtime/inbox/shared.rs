@@ -30,10 +30,10 @@ pub(in crate::runtime) struct Shared<I> {
     pub(super) waiting: Mutex<HashMap<TaskId, Vec<Arc<Waiter>>>>,
     /// Number of waiting handlers; each holds a slot of the listener.
     pub(super) waiters: AtomicUsize,
-    hear: Mutex<Option<Hear>>,
-    /// Events for the callback, in order; the thread that holds `hearing` passes them on.
+    callback: Mutex<Option<EventCallback>>,
+    /// Events for the callback, in order; the thread that holds `delivering` passes them on.
     unheard: Mutex<VecDeque<TaskEvent>>,
-    hearing: Mutex<()>,
+    delivering: Mutex<()>,
     /// Notified when an event may have to be sent.
     pub(super) outbox: Notify,
     setting: OnceLock<Setting>,
@@ -52,7 +52,7 @@ pub(super) struct Kept<I> {
     last: Written,
 }
 
-pub(super) type Hear = Arc<dyn Fn(&TaskEvent) + Send + Sync>;
+pub(super) type EventCallback = Arc<dyn Fn(&TaskEvent) + Send + Sync>;
 
 /// Events and results of a change, for the submitters and handlers that wait for them.
 struct News {
@@ -74,9 +74,9 @@ impl<I: Inboxes> Shared<I> {
             kept: Mutex::new(Kept { inboxes, enrolled: 0, state: None, appender: None, last: Written::default() }),
             waiting: Mutex::default(),
             waiters: AtomicUsize::new(0),
-            hear: Mutex::default(),
+            callback: Mutex::default(),
             unheard: Mutex::default(),
-            hearing: Mutex::default(),
+            delivering: Mutex::default(),
             outbox: Notify::new(),
             setting: OnceLock::new(),
         }
@@ -106,8 +106,8 @@ impl<I: Inboxes> Shared<I> {
         lock(&self.kept)
     }
 
-    pub(super) fn hear(&self, hear: Box<dyn Fn(&TaskEvent) + Send + Sync>) {
-        *lock(&self.hear) = Some(hear.into());
+    pub(super) fn set_callback(&self, callback: Box<dyn Fn(&TaskEvent) + Send + Sync>) {
+        *lock(&self.callback) = Some(callback.into());
     }
 
     /// Reads the inboxes; the result is durable when the second value is.
@@ -207,19 +207,19 @@ impl<I: Inboxes> Shared<I> {
     /// itself does.
     fn tell(&self) {
         while !lock(&self.unheard).is_empty() {
-            let hearing = match self.hearing.try_lock() {
-                Ok(hearing) => hearing,
-                Err(TryLockError::Poisoned(hearing)) => hearing.into_inner(),
+            let delivering = match self.delivering.try_lock() {
+                Ok(delivering) => delivering,
+                Err(TryLockError::Poisoned(delivering)) => delivering.into_inner(),
                 Err(TryLockError::WouldBlock) => return,
             };
-            let hear = lock(&self.hear).clone();
+            let callback = lock(&self.callback).clone();
             loop {
                 let Some(event) = lock(&self.unheard).pop_front() else { break };
-                if let Some(hear) = &hear {
-                    hear(&event);
+                if let Some(callback) = &callback {
+                    callback(&event);
                 }
             }
-            drop(hearing);
+            drop(delivering);
         }
     }
 }

@@ -24,8 +24,8 @@ const IDLE: Duration = Duration::from_millis(20);
 /// The most transactions that a shard writes before it turns to its other work.
 const ROUNDS: usize = 2;
 
-/// Steps on their way into the journal, and the pen: the right to write, which one thread has at a time. Steps leave
-/// the queue only with the pen, so they are written in the order in which they came.
+/// Steps on their way into the journal, and the write access, which one thread has at a time. Steps leave
+/// the queue only with the access, so they are written in the order in which they came.
 pub(super) struct Queue {
     state: Mutex<State>,
     /// Wakes the writer's thread.
@@ -38,9 +38,9 @@ pub(super) struct Queue {
 
 struct State {
     orders: VecDeque<Order>,
-    /// The pen; `None` while a thread writes, and after an error.
-    pen: Option<Pen>,
-    /// True if the writer's thread waits for the pen.
+    /// The access; `None` while a thread writes, and after an error.
+    access: Option<WriteAccess>,
+    /// True if the writer's thread waits for the access.
     wanted: bool,
     end: Option<End>,
     failed: Option<JournalError>,
@@ -79,15 +79,15 @@ pub(super) enum End {
 
 /// The next work of the writer's thread.
 pub(super) enum Turn {
-    Write(Pen),
-    Feed(Pen),
-    Tidy(Pen),
-    End(Pen, End),
+    Write(WriteAccess),
+    Feed(WriteAccess),
+    Tidy(WriteAccess),
+    End(WriteAccess, End),
     Failed(JournalError),
 }
 
 /// The journal, and the callback for written steps.
-pub(super) struct Pen {
+pub(super) struct WriteAccess {
     journal: Box<dyn Journal>,
     cores: Vec<CoreId>,
     told: Told,
@@ -108,10 +108,10 @@ struct Batch {
 }
 
 impl Queue {
-    /// Makes a queue with a pen, which shards use as well if it is `shared`.
-    pub(super) fn new(pen: Pen, shared: bool) -> Self {
-        let fed = pen.fed.clone();
-        let state = State { orders: VecDeque::new(), pen: Some(pen), wanted: false, end: None, failed: None };
+    /// Makes a queue with a access, which shards use as well if it is `shared`.
+    pub(super) fn new(access: WriteAccess, shared: bool) -> Self {
+        let fed = access.fed.clone();
+        let state = State { orders: VecDeque::new(), access: Some(access), wanted: false, end: None, failed: None };
         Self { state: Mutex::new(state), wake: Condvar::new(), shared, fed }
     }
 
@@ -131,7 +131,7 @@ impl Queue {
         let left = self.shared && matches!(order, Order::Write { .. }) && state.orders.len() < FEW;
         state.orders.push_back(order);
         // While another thread writes, it takes the step along.
-        if !left && (state.pen.is_some() || !self.shared) {
+        if !left && (state.access.is_some() || !self.shared) {
             drop(state);
             self.wake.notify_one();
         }
@@ -144,12 +144,12 @@ impl Queue {
             // Until the tables have all steps, a transaction may be a long feed.
             let few = self.is_fed() && state.orders.iter().all(|order| !matches!(order, Order::Feed { .. }));
             let few = few && self.shared && state.end.is_none() && (1..=FEW).contains(&state.orders.len());
-            let Some(mut pen) = state.pen.take_if(|_| few) else { break };
-            pen.fill(&mut state.orders);
+            let Some(mut access) = state.access.take_if(|_| few) else { break };
+            access.fill(&mut state.orders);
             drop(state);
-            state = self.put_back(pen.write());
+            state = self.put_back(access.write());
         }
-        if state.pen.is_some() && !state.orders.is_empty() {
+        if state.access.is_some() && !state.orders.is_empty() {
             drop(state);
             self.wake.notify_one();
         }
@@ -171,8 +171,8 @@ impl Queue {
             }
             let left = clock.until(if self.is_fed() { tidy } else { tidy.min(feed) });
             let due = !state.orders.is_empty() || state.end.is_some() || left.is_zero();
-            if let Some(pen) = state.pen.take_if(|_| due) {
-                return self.begin(state, pen, gather);
+            if let Some(access) = state.access.take_if(|_| due) {
+                return self.begin(state, access, gather);
             }
             state.wanted = due;
             state = match due {
@@ -184,30 +184,30 @@ impl Queue {
         }
     }
 
-    fn begin(&self, mut state: MutexGuard<'_, State>, mut pen: Pen, gather: Duration) -> Turn {
+    fn begin(&self, mut state: MutexGuard<'_, State>, mut access: WriteAccess, gather: Duration) -> Turn {
         if !state.orders.is_empty() && !gather.is_zero() {
             let more = |state: &mut State| state.orders.len() < BATCH && state.end.is_none();
             state = self.wake.wait_timeout_while(state, gather, more).unwrap_or_else(PoisonError::into_inner).0;
         }
-        pen.fill(&mut state.orders);
+        access.fill(&mut state.orders);
         match state.end {
-            _ if !pen.batch.is_empty() => Turn::Write(pen),
-            Some(end) => Turn::End(pen, end),
-            None if !self.is_fed() => Turn::Feed(pen),
-            None => Turn::Tidy(pen),
+            _ if !access.batch.is_empty() => Turn::Write(access),
+            Some(end) => Turn::End(access, end),
+            None if !self.is_fed() => Turn::Feed(access),
+            None => Turn::Tidy(access),
         }
     }
 
-    /// Takes the pen back from a thread that has written; after its error nothing more is written.
-    pub(super) fn give_back(&self, written: Result<Pen, JournalError>) {
+    /// Takes the access back from a thread that has written; after its error nothing more is written.
+    pub(super) fn give_back(&self, written: Result<WriteAccess, JournalError>) {
         drop(self.put_back(written));
     }
 
-    fn put_back(&self, written: Result<Pen, JournalError>) -> MutexGuard<'_, State> {
+    fn put_back(&self, written: Result<WriteAccess, JournalError>) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         let is_awaited = match written {
-            Ok(pen) => {
-                state.pen = Some(pen);
+            Ok(access) => {
+                state.access = Some(access);
                 state.wanted
             }
             Err(error) => {
@@ -231,8 +231,8 @@ impl Queue {
     }
 }
 
-impl Pen {
-    /// Makes the pen of a recovered journal for these cores, which get its error.
+impl WriteAccess {
+    /// Makes the access of a recovered journal for these cores, which get its error.
     pub(super) fn new(journal: Box<dyn Journal>, cores: Vec<CoreId>, told: Told) -> Self {
         let fed = Arc::new(AtomicBool::new(journal.is_fed()));
         Self { journal, cores, told, batch: Batch::default(), fed }
@@ -251,8 +251,8 @@ impl Pen {
     /// # Errors
     /// The journal's error; all cores have received it.
     pub(super) fn write(self) -> Result<Self, JournalError> {
-        let write = |pen: &mut Self| {
-            let Self { journal, told, batch, fed, .. } = pen;
+        let write = |access: &mut Self| {
+            let Self { journal, told, batch, fed, .. } = access;
             if !batch.steps.is_empty() {
                 journal.append(&batch.steps)?;
                 // Before the callbacks report the steps.
@@ -271,7 +271,7 @@ impl Pen {
             }
             Ok(())
         };
-        self.act(write).map(|(pen, ())| pen)
+        self.act(write).map(|(access, ())| access)
     }
 
     /// Makes the tables of the journal have all steps.
@@ -279,7 +279,7 @@ impl Pen {
     /// # Errors
     /// As [`write`](Self::write).
     pub(super) fn feed(self) -> Result<Self, JournalError> {
-        self.act(|pen| feed(pen.journal.as_mut(), &pen.fed)).map(|(pen, ())| pen)
+        self.act(|access| feed(access.journal.as_mut(), &access.fed)).map(|(access, ())| access)
     }
 
     /// Deletes some ended rows; returns whether there may be more.
@@ -287,7 +287,7 @@ impl Pen {
     /// # Errors
     /// As [`write`](Self::write).
     pub(super) fn tidy(self, now: Time) -> Result<(Self, bool), JournalError> {
-        self.act(|pen| pen.journal.tidy(now))
+        self.act(|access| access.journal.tidy(now))
     }
 
     /// Closes the journal.
@@ -295,9 +295,9 @@ impl Pen {
     /// # Errors
     /// As [`write`](Self::write).
     pub(super) fn close(self) -> Result<(), JournalError> {
-        let close = |pen: &mut Self| {
-            pen.journal.close()?;
-            pen.fed.store(true, Ordering::Release);
+        let close = |access: &mut Self| {
+            access.journal.close()?;
+            access.fed.store(true, Ordering::Release);
             Ok(())
         };
         self.act(close).map(drop)

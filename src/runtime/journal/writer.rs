@@ -10,7 +10,7 @@ use systole_core::journal::{Journal, JournalError, JournalErrorKind, Recovered, 
 use systole_core::vocab::{Partitions, Time};
 
 use super::Durability;
-use super::queue::{End, Order, Pen, Queue, Turn};
+use super::queue::{End, Order, Queue, Turn, WriteAccess};
 use crate::runtime::clock::Clock;
 
 /// Time for which a writer that has just written waits for more steps, where each transaction waits for the disk.
@@ -140,7 +140,7 @@ impl JournalWriter {
             Durability::Process => Duration::ZERO,
             Durability::Power => GATHER,
         };
-        let queue = Arc::new(Queue::new(Pen::new(journal, cores, told), gather.is_zero()));
+        let queue = Arc::new(Queue::new(WriteAccess::new(journal, cores, told), gather.is_zero()));
         let tidy = Tidy { every, next: clock.now() };
         let work = Work { queue: queue.clone(), gather, clock, tidy };
         let thread = std::thread::Builder::new().name("journal".into()).spawn(move || work.run())?;
@@ -181,17 +181,17 @@ impl Work {
     fn run(mut self) -> Result<(), JournalError> {
         loop {
             match self.queue.turn(&self.clock, self.tidy.next, self.gather) {
-                Turn::Write(pen) => self.queue.give_back(pen.write()),
-                Turn::Feed(pen) => self.queue.give_back(pen.feed()),
-                Turn::Tidy(pen) => {
+                Turn::Write(access) => self.queue.give_back(access.write()),
+                Turn::Feed(access) => self.queue.give_back(access.feed()),
+                Turn::Tidy(access) => {
                     let now = self.clock.now();
-                    let tidied = pen.tidy(now).map(|(pen, more)| {
+                    let tidied = access.tidy(now).map(|(access, more)| {
                         self.tidy.next = if more { now } else { now.after(self.tidy.every) };
-                        pen
+                        access
                     });
                     self.queue.give_back(tidied);
                 }
-                Turn::End(pen, End::Closed) => return pen.close(),
+                Turn::End(access, End::Closed) => return access.close(),
                 Turn::End(_, End::Abandoned) => return Ok(()),
                 Turn::Failed(error) => return Err(error),
             }

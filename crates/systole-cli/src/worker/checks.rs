@@ -7,7 +7,7 @@ use systole::runtime::command::CommandSpec;
 use systole_core::vocab::{Fault, FaultCode};
 
 use super::contract::{Contract, Outcome, sentence};
-use super::pump::{Answer, Broken, Call, Came, Content, Patience, Pump, Record};
+use super::pump::{Answer, Broken, Call, Content, Patience, Pump, Received, Record};
 use crate::failure::Failure;
 use crate::print;
 
@@ -225,8 +225,8 @@ impl Checks {
         let (id, line) = pump.message(&self.contract.samples[0], None);
         let rest = pump.send_begun(&ping, &line);
         match pump.next("the pong").await? {
-            Came::Pong => {}
-            Came::Answer(_) | Came::Call(_) => {
+            Received::Pong => {}
+            Received::Answer(_) | Received::Call(_) => {
                 let came = format!("a line about {id}, of which half was sent");
                 return Err(Broken { came, expected: "the pong".to_owned() });
             }
@@ -289,7 +289,7 @@ impl Checks {
         if let Some((at, _)) = self.caller.clone() {
             let (third, line) = pump.message(&self.contract.samples[at], None);
             pump.send(&[line]);
-            while !matches!(pump.next("the call that this message made before").await?, Came::Call(_)) {
+            while !matches!(pump.next("the call that this message made before").await?, Received::Call(_)) {
                 if !pump.is_waiting() {
                     break;
                 }
@@ -327,9 +327,9 @@ impl Checks {
             let came =
                 if open.is_empty() { pump.next(EXPECTED).await.map(Some) } else { pump.next_soon(EXPECTED).await };
             match came? {
-                Some(Came::Pong) => {}
-                Some(Came::Answer(answer)) => answers.push(answer),
-                Some(Came::Call(call)) => open.push(call),
+                Some(Received::Pong) => {}
+                Some(Received::Answer(answer)) => answers.push(answer),
+                Some(Received::Call(call)) => open.push(call),
                 None => {
                     for call in open.drain(..) {
                         let known = self.answer(pump, call, reaction);

@@ -56,7 +56,7 @@ pub(super) struct Patience {
 }
 
 /// A line of the process that was expected.
-pub(super) enum Came {
+pub(super) enum Received {
     Pong,
     Answer(Answer),
     Call(Call),
@@ -201,18 +201,18 @@ impl Pump {
     }
 
     /// The next line of the process, but for lines about messages that were cancelled: they are dropped.
-    pub(super) async fn next(&mut self, expected: &str) -> Result<Came, Broken> {
+    pub(super) async fn next(&mut self, expected: &str) -> Result<Received, Broken> {
         let came = self.next_until(None, expected).await?;
         came.ok_or_else(|| broken(self.nothing(), expected))
     }
 
     /// Reads the next line as [`next`](Self::next) does; `None` if the process is silent for a while: it awaits something.
-    pub(super) async fn next_soon(&mut self, expected: &str) -> Result<Option<Came>, Broken> {
+    pub(super) async fn next_soon(&mut self, expected: &str) -> Result<Option<Received>, Broken> {
         let soon = Instant::now() + SILENCE;
         self.next_until(Some(soon).filter(|&soon| soon < self.until), expected).await
     }
 
-    async fn next_until(&mut self, until: Option<Instant>, expected: &str) -> Result<Option<Came>, Broken> {
+    async fn next_until(&mut self, until: Option<Instant>, expected: &str) -> Result<Option<Received>, Broken> {
         loop {
             let until = until.unwrap_or(self.until);
             match timeout_at(until.min(Instant::now() + SILENCE), self.trial.receive()).await {
@@ -249,10 +249,10 @@ impl Pump {
     }
 
     /// The judgement of the pump on a line, less its patience with lines about messages that are not in flight.
-    fn judge(&self, line: String, kind: Result<LineKind, String>) -> Result<Option<Came>, Broken> {
+    fn judge(&self, line: String, kind: Result<LineKind, String>) -> Result<Option<Received>, Broken> {
         let (id, effect) = match kind {
             Err(why) => return Err(broken(line, &format!("a line that keeps the protocol: {why}"))),
-            Ok(LineKind::Pong) => return Ok(Some(Came::Pong)),
+            Ok(LineKind::Pong) => return Ok(Some(Received::Pong)),
             Ok(LineKind::Stray { id }) => {
                 return match self.messages.get(&id) {
                     Some(Sent { is_cancelled: true, .. }) => Ok(None),
@@ -268,9 +268,9 @@ impl Pump {
             Ok(LineKind::About { id, effect }) => (id, effect),
         };
         Ok(Some(match effect {
-            LineEffect::Wrote(output) => Came::Answer(Answer { line, content: Content::Wrote(output) }),
-            LineEffect::Failed { text, .. } => Came::Answer(Answer { line, content: Content::Error(text) }),
-            LineEffect::Called { label, call } => Came::Call(Call { line, id, label, call }),
+            LineEffect::Wrote(output) => Received::Answer(Answer { line, content: Content::Wrote(output) }),
+            LineEffect::Failed { text, .. } => Received::Answer(Answer { line, content: Content::Error(text) }),
+            LineEffect::Called { label, call } => Received::Call(Call { line, id, label, call }),
             LineEffect::Progressed(_) => return Ok(None),
             // Behind the end of the input nothing is confirmed.
             LineEffect::Recorded { .. } => return Err(broken(line, "no value to record")),

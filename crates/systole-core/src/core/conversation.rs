@@ -1,6 +1,6 @@
 //! An active conversation: the messages that it holds, and its ready threads.
 //!
-//! The counts follow the messages themselves: the holder of a [`Share`] or a [`Pile`] is counted, and its drop gives
+//! The counts follow the messages themselves: the holder of a [`Share`] or a [`AwaitedAnswers`] is counted, and its drop gives
 //! the place back. So a message that is delivered, cancelled or forgotten on any path is no longer counted.
 
 use std::cell::{Cell, RefCell};
@@ -32,7 +32,7 @@ pub(super) struct Share {
 
 /// The places of answers that a handler awaits, until they are handed to it.
 #[derive(Debug)]
-pub(super) struct Pile {
+pub(super) struct AwaitedAnswers {
     conversation: Rc<Conversation>,
     messages: usize,
     bytes: usize,
@@ -73,7 +73,7 @@ impl Share {
     }
 }
 
-impl Pile {
+impl AwaitedAnswers {
     /// A pile without an answer.
     pub(super) fn new(conversation: Rc<Conversation>) -> Self {
         Self { conversation, messages: 0, bytes: 0 }
@@ -109,7 +109,7 @@ impl Drop for Share {
     }
 }
 
-impl Drop for Pile {
+impl Drop for AwaitedAnswers {
     fn drop(&mut self) {
         self.conversation.give_back(self.messages, self.bytes);
     }

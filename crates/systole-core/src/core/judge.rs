@@ -77,7 +77,7 @@ pub(super) struct Refusal {
 }
 
 /// A payload that is XML, at least.
-pub(super) enum Sound {
+pub(super) enum ParsedPayload {
     Unproved(Canonical),
     Proved(Validated<Element>),
 }
@@ -181,9 +181,9 @@ impl Judge {
             }
             Draft::Canonical(payload) => {
                 let known = contract.replies.iter().chain(&contract.calls);
-                Sound::Unproved(schema::infer_namespace(payload.clone(), known, &self.catalog))
+                ParsedPayload::Unproved(schema::infer_namespace(payload.clone(), known, &self.catalog))
             }
-            Draft::Proved(payload) => Sound::Proved(payload.clone()),
+            Draft::Proved(payload) => ParsedPayload::Proved(payload.clone()),
         };
         let own = (&*contract.replies, Misroute::NotInReplies);
         match *kind {
@@ -206,7 +206,7 @@ impl Judge {
     }
 
     /// Judges a request of a caller.
-    pub(super) fn call(&mut self, to: Option<&Name>, caller: Option<Party>, draft: Sound) -> Verdict {
+    pub(super) fn call(&mut self, to: Option<&Name>, caller: Option<Party>, draft: ParsedPayload) -> Verdict {
         let qname = draft.root().clone();
         if qname.namespace() == ns::META {
             return self.meta(caller, draft);
@@ -220,7 +220,7 @@ impl Judge {
         }
     }
 
-    fn meta(&mut self, caller: Option<Party>, draft: Sound) -> Verdict {
+    fn meta(&mut self, caller: Option<Party>, draft: ParsedPayload) -> Verdict {
         let payload = draft.into_canonical();
         let request = match MetaRequest::read(&payload) {
             Ok(request) => request,
@@ -231,7 +231,7 @@ impl Judge {
             return refuse_spawn(payload, first.root(), Misroute::NoRequest);
         }
         let asked = first.root().clone();
-        match self.call(None, caller, Sound::Unproved(first)) {
+        match self.call(None, caller, ParsedPayload::Unproved(first)) {
             Verdict::Call { first: target, others, payload: first } if others.is_empty() => {
                 Verdict::Spawn { target, first, payload }
             }
@@ -243,13 +243,18 @@ impl Judge {
         }
     }
 
-    fn addressed(&mut self, (child, target): (ThreadKey, ListenerId), contract: &Contract, draft: Sound) -> Verdict {
+    fn addressed(
+        &mut self,
+        (child, target): (ThreadKey, ListenerId),
+        contract: &Contract,
+        draft: ParsedPayload,
+    ) -> Verdict {
         let qname = draft.root().clone();
         if qname.namespace() == ns::META {
             let payload = draft.into_canonical();
             return match MetaRequest::read(&payload) {
                 Ok(MetaRequest::CloseThread) => Verdict::CloseThread { thread: child, payload },
-                Ok(_) => refuse_route(Sound::Unproved(payload), Misroute::NoRequest),
+                Ok(_) => refuse_route(ParsedPayload::Unproved(payload), Misroute::NoRequest),
                 Err(error) => refuse_meta(payload, &error),
             };
         }
@@ -267,7 +272,7 @@ impl Judge {
     /// Judges a payload that goes no further than its own thread or its parent.
     fn own(
         &mut self,
-        draft: Sound,
+        draft: ParsedPayload,
         (allowed, otherwise): (&[QName], Misroute),
         verdict: impl FnOnce(Validated<Element>) -> Verdict,
     ) -> Verdict {
@@ -278,10 +283,15 @@ impl Judge {
     }
 
     /// The verdict on a payload that keeps its schema; a refusal of that width for one that breaks it.
-    fn prove(&mut self, draft: Sound, width: usize, verdict: impl FnOnce(Validated<Element>) -> Verdict) -> Verdict {
+    fn prove(
+        &mut self,
+        draft: ParsedPayload,
+        width: usize,
+        verdict: impl FnOnce(Validated<Element>) -> Verdict,
+    ) -> Verdict {
         let payload = match draft {
-            Sound::Proved(payload) => return verdict(payload),
-            Sound::Unproved(payload) => payload,
+            ParsedPayload::Proved(payload) => return verdict(payload),
+            ParsedPayload::Unproved(payload) => payload,
         };
         match self.validator.validate(payload.clone()) {
             Ok(payload) => verdict(payload),
@@ -338,7 +348,7 @@ impl Judge {
     }
 }
 
-impl Sound {
+impl ParsedPayload {
     fn root(&self) -> &QName {
         match self {
             Self::Unproved(payload) => payload.root(),
@@ -387,7 +397,7 @@ fn refuse(payload: Option<Canonical>, fault: Fault, width: usize) -> Verdict {
     Verdict::Refused(Refusal { to: None, payload, fault, misroute: None, width })
 }
 
-fn refuse_route(draft: Sound, misroute: Misroute) -> Verdict {
+fn refuse_route(draft: ParsedPayload, misroute: Misroute) -> Verdict {
     refuse_misrouted(draft.into_canonical(), misroute, 1)
 }
 
@@ -408,7 +418,7 @@ fn refuse_spawn(request: Canonical, first: &QName, misroute: Misroute) -> Verdic
 /// Refuses a request that the core doesn't know: like any payload without a target.
 fn refuse_meta(payload: Canonical, error: &MetaError) -> Verdict {
     match error.problem {
-        MetaProblem::Unknown { .. } => refuse_route(Sound::Unproved(payload), Misroute::NoRequest),
+        MetaProblem::Unknown { .. } => refuse_route(ParsedPayload::Unproved(payload), Misroute::NoRequest),
         MetaProblem::NoName { .. }
         | MetaProblem::BadName { .. }
         | MetaProblem::OtherName { .. }

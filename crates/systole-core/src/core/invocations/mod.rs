@@ -12,7 +12,7 @@ use slotmap::SlotMap;
 
 use super::blueprint::ListenerId;
 use super::clock::{Clock, Timer, TimerId};
-use super::conversation::Pile;
+use super::conversation::AwaitedAnswers;
 use super::faults;
 use super::io::{Attachment, CallId, Output};
 use super::key::{FanOutKey, InvocationId, ThreadKey};
@@ -53,7 +53,7 @@ pub(super) struct Invocation {
     /// Groups of calls that it awaits.
     calls: Vec<(CallId, FanOutKey)>,
     /// Groups that are decided and wait for their turn.
-    ready: VecDeque<(CallId, GroupResult, Pile)>,
+    ready: VecDeque<(CallId, GroupResult, AwaitedAnswers)>,
     /// The journal's knowledge of its message, if there is a journal.
     pub log: Option<Box<InvocationLog>>,
 }
@@ -297,7 +297,7 @@ impl Invocations {
         id: InvocationId,
         call: CallId,
         result: GroupResult,
-        pile: impl FnOnce(ThreadKey) -> Pile,
+        pile: impl FnOnce(ThreadKey) -> AwaitedAnswers,
     ) -> Option<ThreadKey> {
         let invocation = self.invocations.get_mut(id)?;
         invocation.calls.retain(|(other, _)| *other != call);

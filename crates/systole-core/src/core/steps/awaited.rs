@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Core;
-use crate::core::conversation::Pile;
+use crate::core::conversation::AwaitedAnswers;
 use crate::core::faults;
 use crate::core::invocations::{Invocation, Repeated};
 use crate::core::io::{Answer, CallId, Emission, EmissionKind, Join};
@@ -73,7 +73,7 @@ impl Core {
             let fault = if can_park { faults::too_many(total, blueprint) } else { faults::cannot_park() };
             return self.call_ready(invocation, call, Err(fault));
         }
-        let (outcomes, held) = (Outcomes::new(total), Pile::new(self.tree.conversation(key)));
+        let (outcomes, held) = (Outcomes::new(total), AwaitedAnswers::new(self.tree.conversation(key)));
         let kind = FanOutKind::Awaited { invocation, call, join, outcomes, held, expires: None };
         let until = within.map(|within| self.clock.now().after(within));
         let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
@@ -116,7 +116,8 @@ impl Core {
     /// Lets the result of a group wait for its handler's turn.
     fn call_ready(&mut self, invocation: InvocationId, call: CallId, result: GroupResult) {
         let tree = &mut self.tree;
-        let thread = self.invocations.decided(invocation, call, result, |thread| Pile::new(tree.conversation(thread)));
+        let thread =
+            self.invocations.decided(invocation, call, result, |thread| AwaitedAnswers::new(tree.conversation(thread)));
         if let Some(thread) = thread {
             self.make_ready(thread);
         }

@@ -19,7 +19,7 @@ use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::io::Output;
 use crate::core::items::{Item, Redriven};
-use crate::core::judge::{Sound, Verdict};
+use crate::core::judge::{ParsedPayload, Verdict};
 use crate::core::queued::{Origin, Sender};
 use crate::core::tree::Owner;
 use crate::journal::Op;
@@ -91,7 +91,7 @@ impl Core {
             // Messages of the pump itself are for the thread that they were made for.
             None => Sender::System,
         };
-        match self.judge.call(letter.to.as_ref(), caller, Sound::Unproved(letter.payload.clone())) {
+        match self.judge.call(letter.to.as_ref(), caller, ParsedPayload::Unproved(letter.payload.clone())) {
             Verdict::Call { first, others, payload } => {
                 self.open_again(letter, sender, (first, others), payload, entry);
             }

@@ -15,7 +15,7 @@ use crate::core::faults;
 use crate::core::gauge::Permit;
 use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output};
 use crate::core::items::Item;
-use crate::core::judge::{Refusal, Sound, Verdict};
+use crate::core::judge::{ParsedPayload, Refusal, Verdict};
 use crate::core::key::ThreadKey;
 use crate::core::meta::is_for_threads;
 use crate::core::misroute::Misroute;
@@ -122,7 +122,7 @@ impl Core {
         let payload = entered.payload.as_ref().map_err(Clone::clone)?;
         may_enter(entered, payload)?;
         let caller = Some(Party::Client(entered.client));
-        let sound = proof.map_or_else(|| Sound::Unproved(payload.clone()), Sound::Proved);
+        let sound = proof.map_or_else(|| ParsedPayload::Unproved(payload.clone()), ParsedPayload::Proved);
         Ok(self.judge.call(entered.to().as_ref(), caller, sound))
     }
 

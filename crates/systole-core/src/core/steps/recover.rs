@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Core;
 use crate::core::blueprint::Party;
-use crate::core::conversation::Pile;
+use crate::core::conversation::AwaitedAnswers;
 use crate::core::faults;
 use crate::core::invocations::{Made, MadeState};
 use crate::core::io::{Answer, Body, CallId, Egress, Output, Remembered, Settled};
@@ -171,7 +171,7 @@ impl Core {
         let state = match outcome {
             journal::FanOutcome::Open => {
                 let mut outcomes = Outcomes::new(total as usize);
-                let mut held = Pile::new(self.tree.conversation(owner));
+                let mut held = AwaitedAnswers::new(self.tree.conversation(owner));
                 for settled in settled {
                     if let Some(outcome) = outcomes.settle(settled.index, self.recover_answer(settled.outcome)) {
                         held.add_outcome(outcome);

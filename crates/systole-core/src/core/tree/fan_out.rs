@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::core::clock::{Clock, Timer, TimerId};
-use crate::core::conversation::Pile;
+use crate::core::conversation::AwaitedAnswers;
 use crate::core::io::{Answer, CallId, Join, JoinPosition, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::{GroupResult, Outcomes};
@@ -35,7 +35,7 @@ pub(in crate::core) enum FanOutKind {
         call: CallId,
         join: Join,
         outcomes: Outcomes,
-        held: Pile,
+        held: AwaitedAnswers,
         /// The timer of the deadline.
         expires: Option<TimerId>,
     },
