@@ -255,7 +255,7 @@ fn instructions(reader: &mut Reader, node: &Node) -> Option<String> {
     text.ok().map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// Tells a name of a file from a text: one word that ends in a point and letters.
+/// Distinguishes the name of a file from a text: one word that ends in a point and letters.
 fn is_file(written: &str) -> bool {
     let ending = written.rsplit_once('.').map(|(_, ending)| ending);
     !written.contains(char::is_whitespace)

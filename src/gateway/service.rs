@@ -157,7 +157,7 @@ impl MailboxService {
         *self.0.stopping.borrow() || self.is_sealed()
     }
 
-    /// Tells whether nothing is written any more.
+    /// Returns whether nothing is written any more.
     pub(super) fn is_sealed(&self) -> bool {
         self.0.appender.get().is_some_and(JournalAppender::is_sealed)
     }

@@ -80,7 +80,7 @@ impl Shared {
         }
     }
 
-    /// Tells the handles of a delivery its end.
+    /// Reports the end of a delivery to its handles.
     pub(super) fn tell_settled(&self, id: MessageId, outcome: DeliveryOutcome) {
         self.handles.tell(id, State::Settled(outcome));
         self.settled.send_modify(|settled| *settled += 1);

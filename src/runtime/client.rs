@@ -114,7 +114,7 @@ impl Client {
         Ok(root)
     }
 
-    /// Says that no message follows in a conversation that [`send`](Self::send) began: it closes when its threads have,
+    /// Declares that no message follows in a conversation that [`send`](Self::send) began: it closes when its threads have,
     /// rather than 15 minutes later. Has no effect on one that has closed.
     pub fn leave(&self, conversation: ThreadId) {
         self.shared.send_to(conversation, Command::Leave { root: conversation, cancel: false });

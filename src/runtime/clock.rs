@@ -76,7 +76,7 @@ impl Clock {
         }
     }
 
-    /// Tells whether a test controls the clock.
+    /// Returns whether a test controls the clock.
     pub(crate) fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated { .. })
     }

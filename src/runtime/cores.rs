@@ -142,7 +142,7 @@ impl Cores {
         }
     }
 
-    /// Tells whether no core may come any more.
+    /// Returns whether no core may come any more.
     #[cfg(feature = "testing")]
     pub(super) fn are_ending(&self) -> bool {
         self.ending

@@ -29,7 +29,7 @@ pub(crate) fn for_connections(wanted: usize) -> usize {
     wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1)
 }
 
-/// Tells whether an error means that no descriptor is free, in the process or in the system, for the moment.
+/// Returns whether an error means that no descriptor is free, in the process or in the system, for the moment.
 pub(crate) fn are_out(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
     matches!(code, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))

@@ -241,7 +241,7 @@ impl Handler {
         matches!(self.calls.swap_remove(at).state, CallState::Open(_))
     }
 
-    /// Tells whether an answer is outstanding.
+    /// Returns whether an answer is outstanding.
     pub(super) fn awaits(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Open(_)))
     }

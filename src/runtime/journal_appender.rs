@@ -92,7 +92,7 @@ impl JournalAppender {
         &self.clock
     }
 
-    /// Tells whether the organism ends or has ended, leaving open work to its next start.
+    /// Returns whether the organism ends or has ended, leaving open work to its next start.
     pub(crate) fn is_sealed(&self) -> bool {
         self.journal_handle.upgrade().is_none_or(|journal_handle| journal_handle.is_sealed())
     }

@@ -154,7 +154,7 @@ impl JournalHandle {
         }
     }
 
-    /// Tells whether parts beside the cores, such as jobs and mailboxes of remote listeners, live in the journal.
+    /// Returns whether parts beside the cores, such as jobs and mailboxes of remote listeners, live in the journal.
     #[cfg(feature = "testing")]
     pub(super) fn has_recoverables(&self) -> bool {
         self.recoverables.get().is_some_and(|recoverables| !recoverables.is_empty())
@@ -226,7 +226,7 @@ impl JournalHandle {
         self.sealed.store(true, Ordering::Release);
     }
 
-    /// Tells whether the organism ends.
+    /// Returns whether the organism ends.
     pub(super) fn is_sealed(&self) -> bool {
         self.sealed.load(Ordering::Acquire)
     }

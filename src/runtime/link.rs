@@ -182,7 +182,7 @@ impl Busy {
         self.idle.notify_waiters();
     }
 
-    /// Tells whether no work is open.
+    /// Returns whether no work is open.
     pub(super) fn is_idle(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0 || self.failed.load(Ordering::Acquire)
     }

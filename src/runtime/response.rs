@@ -99,7 +99,7 @@ impl Emit {
         self
     }
 
-    /// Tells whether there are no emissions.
+    /// Returns whether there are no emissions.
     pub fn is_empty(&self) -> bool {
         self.said.is_empty() && self.written.is_empty() && self.refused.is_none()
     }

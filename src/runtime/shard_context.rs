@@ -132,7 +132,7 @@ impl ShardContext {
         self.inputs.borrow_mut().pop_front()
     }
 
-    /// Tells whether an input waits for the core.
+    /// Returns whether an input waits for the core.
     pub(super) fn has_input(&self) -> bool {
         !self.inputs.borrow().is_empty()
     }
@@ -198,7 +198,7 @@ impl ShardContext {
         }
     }
 
-    /// Tells whether handlers here have not run yet; the pump is woken when all have.
+    /// Returns whether handlers here have not run yet; the pump is woken when all have.
     pub(super) fn awaits_first_steps(&self) -> bool {
         self.awaits_fresh.set(self.fresh.get() > 0);
         self.awaits_fresh.get()

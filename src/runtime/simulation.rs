@@ -17,7 +17,7 @@ use super::start::StartError;
 pub(crate) struct Simulation {
     pump: JoinHandle<()>,
     shard_context: Rc<ShardContext>,
-    /// Tells a drain, when dropped, that the shard has ended.
+    /// Reports to a drain, when dropped, that the shard has ended.
     alive: Option<mpsc::Sender<()>>,
 }
 

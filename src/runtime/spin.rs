@@ -43,7 +43,7 @@ impl Spin {
         Self { short: 0 }
     }
 
-    /// Tells whether recent sleeps were short.
+    /// Returns whether recent sleeps were short.
     pub(super) fn is_worth(self) -> bool {
         self.short >= WORTH
     }

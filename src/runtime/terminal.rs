@@ -28,7 +28,7 @@ impl<'a> Escaped<'a> {
         Self { text, form: Form::Line }
     }
 
-    /// Tells whether a character is escaped in text for one line.
+    /// Returns whether a character is escaped in text for one line.
     pub const fn is_needed(c: char) -> bool {
         is_unsafe(c)
     }
@@ -85,7 +85,7 @@ pub fn shorten(text: &str, max: usize) -> String {
     text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Tells whether a character is a control character (C0, DEL, C1), a line or paragraph separator, or changes the
+/// Returns whether a character is a control character (C0, DEL, C1), a line or paragraph separator, or changes the
 /// direction of the following text (Unicode Standard Annex #9, section 2).
 const fn is_unsafe(c: char) -> bool {
     matches!(c,

@@ -129,7 +129,7 @@ impl Thread {
         Ok(value)
     }
 
-    /// Tells operators how far the handler is: an event, which no journal keeps. 4096 bytes of the text are shown.
+    /// Reports to operators how far the handler is: an event, which no journal keeps. 4096 bytes of the text are shown.
     pub fn progress(&self, text: impl Into<Arc<str>>) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.tell_of(self.key, Input::Progressed { invocation: self.key.invocation, text: text.into() });

@@ -26,7 +26,7 @@ pub(crate) fn derive(mut input: DeriveInput, krate: &str, name: &str) -> TokenSt
     }
 }
 
-/// Tells whether an attribute of the type gives the path to the crate.
+/// Returns whether an attribute of the type gives the path to the crate.
 fn names_crate(attributes: &[Attribute], krate: &str) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident(krate)).any(|attribute| {
         let mut found = false;

@@ -87,7 +87,7 @@ impl CommandError {
         }
     }
 
-    /// Tells whether another attempt may succeed soon.
+    /// Returns whether another attempt may succeed soon.
     pub(in crate::runtime) fn is_temporary(&self) -> bool {
         let Self::Start(cause) = self else { return false };
         let busy = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
@@ -194,7 +194,7 @@ mod tests {
         .await
     }
 
-    /// Tells whether a process still runs and is not a zombie, whose parent may be another process.
+    /// Returns whether a process still runs and is not a zombie, whose parent may be another process.
     fn runs(pid: &str) -> bool {
         let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))

@@ -90,12 +90,12 @@ impl Questions {
         (self.last, self.turn())
     }
 
-    /// Tells whether an open question takes a line.
+    /// Returns whether an open question takes a line.
     pub(super) fn wants_line(&self) -> bool {
         self.waiting.iter().any(|waiting| Some(waiting.id) == self.shown && !waiting.busy)
     }
 
-    /// Tells whether the question on the screen was cancelled since the last call of this method.
+    /// Returns whether the question on the screen was cancelled since the last call of this method.
     pub(super) fn was_cancelled(&mut self) -> bool {
         std::mem::take(&mut self.cancelled)
     }

@@ -152,7 +152,7 @@ impl TaskBoard {
         None
     }
 
-    /// Tells whether there is neither a job nor a registry of jobs.
+    /// Returns whether there is neither a job nor a registry of jobs.
     pub(in crate::runtime) fn is_empty(&self) -> bool {
         self.jobs.is_empty() && self.registries.is_empty()
     }

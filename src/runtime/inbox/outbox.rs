@@ -126,7 +126,7 @@ fn start<I: Inboxes>(
     }
 }
 
-/// Tells whether a task waits for the answer to the question of that event.
+/// Returns whether a task waits for the answer to the question of that event.
 fn asks(task: &Task, event: u32) -> bool {
     task.open_question().is_some_and(|exchange| exchange.number == event)
 }

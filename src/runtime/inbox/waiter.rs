@@ -46,7 +46,7 @@ impl<I: Inboxes> WaitGuard<I> {
         Self { shared, clock, appender, id, submitter, waiter }
     }
 
-    /// Tells whether this waiter gets the questions, if several wait for one task.
+    /// Returns whether this waiter gets the questions, if several wait for one task.
     pub(super) fn is_first(&self) -> bool {
         let waiting = lock(&self.shared.waiting);
         let first = waiting.get(&self.id).and_then(|waiters| waiters.first());

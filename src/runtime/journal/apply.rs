@@ -313,7 +313,7 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Tells whether a message is still open.
+    /// Returns whether a message is still open.
     fn waits(&self, message: Number) -> Result<bool, FileProblem> {
         let key = [message.cast_signed()];
         if let Some(row) = self.known.pending.messages.get(key) {

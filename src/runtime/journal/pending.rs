@@ -69,12 +69,12 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Tells whether a thread opened in this transaction.
+    /// Returns whether a thread opened in this transaction.
     pub(super) fn has_opened(&self, thread: Number) -> bool {
         self.threads.get([thread.cast_signed()]).is_some_and(|row| row.fresh)
     }
 
-    /// Tells whether a message came in this transaction.
+    /// Returns whether a message came in this transaction.
     pub(super) fn has_come(&self, message: Number) -> bool {
         self.messages.get([message.cast_signed()]).is_some_and(|row| row.fresh)
     }

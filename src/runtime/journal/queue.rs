@@ -115,7 +115,7 @@ impl Queue {
         Self { state: Mutex::new(state), wake: Condvar::new(), shared, fed }
     }
 
-    /// Tells whether the tables of the journal have all steps that were reported to the cores.
+    /// Returns whether the tables of the journal have all steps that were reported to the cores.
     pub(super) fn is_fed(&self) -> bool {
         self.fed.load(Ordering::Acquire)
     }

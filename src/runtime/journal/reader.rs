@@ -154,7 +154,7 @@ impl JournalReader {
         if reader.told(reader.is_left_behind())? { Err(FileProblem::Unfed.of(file)) } else { reader.begin() }
     }
 
-    /// Tells whether the tables lack steps, and no process writes them.
+    /// Returns whether the tables lack steps, and no process writes them.
     fn is_left_behind(&self) -> Result<bool, FileProblem> {
         if !self.has::<BatchRow>()? {
             return Ok(false);
@@ -293,7 +293,7 @@ impl JournalReader {
         }
     }
 
-    /// Tells whether the file's version has a table for such rows.
+    /// Returns whether the file's version has a table for such rows.
     pub(super) fn has<R: Record>(&self) -> Result<bool, FileProblem> {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
         Ok(self.db.query_row(sql, [R::TABLE], |row| row.get(0))?)

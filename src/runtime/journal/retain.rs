@@ -88,7 +88,7 @@ impl Retain {
         Ok(swept)
     }
 
-    /// Tells whether a row is past its retention at a time.
+    /// Returns whether a row is past its retention at a time.
     pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, FileProblem> {
         let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
         for table in tables() {
@@ -193,7 +193,7 @@ fn reach(db: &Connection, table: &str) -> Result<i64, FileProblem> {
     Ok(last.map_or(i64::MAX, |ended| ended.saturating_add(1)))
 }
 
-/// Tells whether rows of a table ended before a time.
+/// Returns whether rows of a table ended before a time.
 fn has_due(db: &Connection, table: &str, before: i64) -> Result<bool, FileProblem> {
     let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE ended < ?1)");
     Ok(db.prepare_cached(&sql)?.query_row([before], |row| row.get(0))?)

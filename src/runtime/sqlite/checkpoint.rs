@@ -126,7 +126,7 @@ impl Checkpoints {
         self.asked
     }
 
-    /// Tells whether the thread has finished or is gone; with `wait`, waits for that.
+    /// Returns whether the thread has finished or is gone; with `wait`, waits for that.
     fn is_done(&self, wait: bool) -> bool {
         let Some(thread) = &self.thread else { return true };
         if wait {

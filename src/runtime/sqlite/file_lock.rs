@@ -150,12 +150,12 @@ impl LockedFile {
         &self.path
     }
 
-    /// Tells whether the file was created when it was opened.
+    /// Returns whether the file was created when it was opened.
     pub(super) fn was_made(&self) -> bool {
         self.made
     }
 
-    /// Tells whether the path still leads to the file.
+    /// Returns whether the path still leads to the file.
     pub(crate) fn is_in_place(&self) -> bool {
         self.inode.is_at(&self.path)
     }

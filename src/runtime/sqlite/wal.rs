@@ -36,7 +36,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Tells whether the log is damaged, rather than incomplete.
+    /// Returns whether the log is damaged, rather than incomplete.
     pub(crate) fn is_damage(&self) -> bool {
         self.lost > 0
     }
@@ -173,7 +173,7 @@ impl Log {
         (log.sum.sum == (word(24), word(28))).then_some(log)
     }
 
-    /// Tells whether a frame is the next one.
+    /// Returns whether a frame is the next one.
     fn accepts(&mut self, frame: &[u8]) -> bool {
         self.sum.add(&frame[..8]);
         self.sum.add(&frame[FRAME..]);

@@ -59,7 +59,7 @@ impl Connection {
         self.exchange.borrow().load()
     }
 
-    /// Tells whether the process has ended.
+    /// Returns whether the process has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.end.borrow().is_some()
     }

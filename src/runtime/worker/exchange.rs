@@ -77,7 +77,7 @@ pub enum LineEffect {
 }
 
 impl LineEffect {
-    /// Tells whether the message has ended.
+    /// Returns whether the message has ended.
     pub fn is_end(&self) -> bool {
         !matches!(self, Self::Called { .. } | Self::Recorded { .. } | Self::Progressed(_))
     }
@@ -143,7 +143,7 @@ impl<T> Exchange<T> {
         self.pings.0
     }
 
-    /// Tells whether a heartbeat has no answer.
+    /// Returns whether a heartbeat has no answer.
     pub(super) fn awaits_pong(&self) -> bool {
         self.pings.0 != self.pings.1
     }

@@ -47,7 +47,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Tells whether it is an orderly exit.
+    /// Returns whether it is an orderly exit.
     pub(super) fn is_success(&self) -> bool {
         matches!(self, Self::Exit(status) if status.success())
     }

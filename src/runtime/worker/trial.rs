@@ -97,7 +97,7 @@ impl Trial {
         text(line::ping(self.exchange.ping()))
     }
 
-    /// Tells whether a message or a heartbeat has no answer yet.
+    /// Returns whether a message or a heartbeat has no answer yet.
     pub fn is_waiting(&self) -> bool {
         self.exchange.load() > 0 || self.exchange.awaits_pong()
     }

@@ -113,7 +113,7 @@ impl Gauge {
         Ok(permit)
     }
 
-    /// Tells whether a client that has the messages and bytes `own` waiting holds more than its share while `all` wait.
+    /// Returns whether a client that has the messages and bytes `own` waiting holds more than its share while `all` wait.
     fn is_beyond_share(&self, all: (usize, usize), own: (usize, usize)) -> bool {
         let Inner { max_messages, max_bytes, .. } = *self.inner;
         let is_crowded = all.0 > max_messages - max_messages / 4 || all.1 > max_bytes - max_bytes / 4;
@@ -166,7 +166,7 @@ impl Gauge {
         Permit { inner: self.inner.clone(), bytes, is_in_reserve: false, holding: None }
     }
 
-    /// Tells whether twice as much waits as may come in: messages refused then don't even get answers of their own.
+    /// Returns whether twice as much waits as may come in: messages refused then don't even get answers of their own.
     pub(super) fn is_flooded(&self) -> bool {
         let Inner { max_messages, max_bytes, .. } = &*self.inner;
         self.messages() > max_messages.saturating_mul(2) || self.bytes() > max_bytes.saturating_mul(2)
@@ -189,7 +189,7 @@ impl Permit {
         self.bytes
     }
 
-    /// Tells whether the place is in the reserve for questions to the core.
+    /// Returns whether the place is in the reserve for questions to the core.
     pub(super) fn is_in_reserve(&self) -> bool {
         self.is_in_reserve
     }

@@ -43,7 +43,7 @@ pub enum Misroute {
 }
 
 impl Misroute {
-    /// Tells whether the payload has a target which its sender may not call.
+    /// Returns whether the payload has a target which its sender may not call.
     pub fn is_denied(&self) -> bool {
         matches!(self, Self::NotInCalls)
     }

@@ -81,7 +81,7 @@ impl TaskEventKind {
         }
     }
 
-    /// Tells whether this is the last event of a task.
+    /// Returns whether this is the last event of a task.
     pub const fn is_end(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Rejected | Self::Cancelled)
     }

@@ -66,7 +66,7 @@ fn escape_line(out: &mut String, line: &str) {
     }
 }
 
-/// Tells whether a character is unseen: control characters except the tab, line breaks, characters that turn the
+/// Returns whether a character is unseen: control characters except the tab, line breaks, characters that turn the
 /// direction of text (Unicode Standard Annex #9), and characters without a shape: soft hyphens, joiners of words,
 /// fillers, tags and the selectors that can hide a text in another one. The joiners inside of words (U+200C, U+200D)
 /// and the selectors of emoji (U+FE00 to U+FE0F) are part of languages, and not among them.

@@ -76,7 +76,7 @@ impl Status {
         }
     }
 
-    /// Tells whether no further transition is possible.
+    /// Returns whether no further transition is possible.
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Rejected | Self::Cancelled)
     }

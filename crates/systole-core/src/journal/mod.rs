@@ -64,7 +64,7 @@ pub trait Journal: Send {
         Ok(false)
     }
 
-    /// Tells whether readers of the store see all steps that are written. A store may write steps to a log of its own
+    /// Returns whether readers of the store see all steps that are written. A store may write steps to a log of its own
     /// first, and feed its tables later.
     fn is_fed(&self) -> bool {
         true

@@ -21,7 +21,7 @@ pub fn agent_error_qname() -> QName {
     core_qname("agent-error")
 }
 
-/// Tells whether a payload of this name is a fault.
+/// Returns whether a payload of this name is a fault.
 pub fn is_fault(payload: &QName) -> bool {
     payload.namespace() == ns::CORE && matches!(payload.local(), "system-error" | "agent-error")
 }

@@ -59,12 +59,12 @@ impl Partitions {
         Partition::all().filter(|partition| usize::from(partition.0) % count.max(1) == index).collect()
     }
 
-    /// Tells whether a partition belongs to the set.
+    /// Returns whether a partition belongs to the set.
     pub const fn contains(&self, partition: Partition) -> bool {
         self.0[partition.0 as usize / 64] >> (partition.0 % 64) & 1 == 1
     }
 
-    /// Tells whether no partition belongs to the set.
+    /// Returns whether no partition belongs to the set.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]
     }

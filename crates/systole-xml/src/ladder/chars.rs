@@ -35,7 +35,7 @@ const fn classes() -> [u8; 256] {
     table
 }
 
-/// Tells whether `byte` is of a class.
+/// Returns whether `byte` is of a class.
 #[inline]
 pub(super) fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
@@ -131,7 +131,7 @@ pub(super) fn char_at(text: &str, at: usize) -> char {
     text[at..].chars().next().unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Tells whether a character is a `Char` of XML 1.0 (5th edition), production 2.
+/// Returns whether a character is a `Char` of XML 1.0 (5th edition), production 2.
 pub(crate) fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
@@ -141,7 +141,7 @@ pub(super) fn forbidden(text: &str) -> Option<(usize, char)> {
     if may_hold_forbidden(text.as_bytes()) { text.char_indices().find(|&(_, c)| !is_xml_char(c)) } else { None }
 }
 
-/// Tells whether the input holds a control character, or the first byte of U+FFFE and U+FFFF: then its characters
+/// Returns whether the input holds a control character, or the first byte of U+FFFE and U+FFFF: then its characters
 /// have to be checked one by one.
 pub(crate) fn may_hold_forbidden(input: &[u8]) -> bool {
     let is_suspect = |byte: &u8| (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte == 0xEF;
@@ -160,7 +160,7 @@ pub(super) fn excerpt(text: &str) -> Box<str> {
     text.chars().take(64).collect::<String>().into()
 }
 
-/// Tells whether a URI is absolute (RFC 3986, section 3.1).
+/// Returns whether a URI is absolute (RFC 3986, section 3.1).
 pub(crate) fn has_scheme(uri: &[u8]) -> bool {
     let Some(colon) = memchr::memchr(b':', uri) else { return false };
     let rest = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');

@@ -67,7 +67,7 @@ impl Names {
         self.hasher.clone_from(&other.hasher);
     }
 
-    /// Tells whether its capacity is over `kept` names, or 16 bytes for each.
+    /// Returns whether its capacity is over `kept` names, or 16 bytes for each.
     pub(super) fn is_large(&self, kept: usize) -> bool {
         self.text.capacity() > 16 * kept || self.names.capacity() > kept || self.numbers.capacity() > kept
     }

@@ -111,7 +111,7 @@ impl LadderError {
         }
     }
 
-    /// Tells whether the input passes a limit, rather than breaks a rule of XML.
+    /// Returns whether the input passes a limit, rather than breaks a rule of XML.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Strict(error) | Self::Beyond { repaired: error, .. } => error.is_limit(),

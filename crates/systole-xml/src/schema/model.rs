@@ -203,7 +203,7 @@ impl Model {
         if self.root.doc.is_empty() { of_type } else { &self.root.doc }
     }
 
-    /// Tells whether the elements inside of the root are in its namespace, so that a default namespace fits.
+    /// Returns whether the elements inside of the root are in its namespace, so that a default namespace fits.
     pub(crate) fn is_qualified(&self) -> bool {
         let mut pending: Vec<&Particle> = match self.complex(self.root.ty).map(|complex| &complex.content) {
             Some(Content::Children(particle)) => vec![particle],
@@ -247,7 +247,7 @@ impl Element {
 }
 
 impl Complex {
-    /// Tells whether nothing is allowed between the tags, and no attribute.
+    /// Returns whether nothing is allowed between the tags, and no attribute.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { attributes, any_attributes, content, beside, .. } = self;
         attributes.is_empty()
@@ -258,7 +258,7 @@ impl Complex {
 }
 
 impl Facets {
-    /// Tells whether they allow every value of the base type.
+    /// Returns whether they allow every value of the base type.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { min_length, max_length, min, max, patterns, values } = self;
         (min_length, max_length) == (&None, &None)

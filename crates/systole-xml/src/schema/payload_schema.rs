@@ -187,7 +187,7 @@ impl PayloadSchema {
         Form::new(self.0.grammar.clone(), self.is_qualified(), limits)
     }
 
-    /// Tells whether the elements inside of the payload are in its namespace.
+    /// Returns whether the elements inside of the payload are in its namespace.
     pub fn is_qualified(&self) -> bool {
         self.0.model.is_qualified()
     }
@@ -223,7 +223,7 @@ impl<'g> Checker<'g> {
         verdict(self.grammar, Some(self.root), &mut self.judge, payload)
     }
 
-    /// Tells whether a payload is valid; takes the steps of the validation from `room`.
+    /// Returns whether a payload is valid; takes the steps of the validation from `room`.
     fn allows(&mut self, payload: &Canonical, room: &mut usize) -> bool {
         self.judge.allows(self.grammar, self.root, payload, room)
     }

@@ -90,7 +90,7 @@ impl Trip<'_> {
     }
 }
 
-/// Tells whether two payloads have the same elements and attributes: values may be spelled differently.
+/// Returns whether two payloads have the same elements and attributes: values may be spelled differently.
 fn same_structure(one: &Canonical, other: &Canonical) -> bool {
     let shape = |token: ScanToken| match token {
         ScanToken::Start(tag) => (tag.name().to_owned(), tag.attributes().map(|(name, _)| name.to_owned()).collect()),

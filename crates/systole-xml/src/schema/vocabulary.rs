@@ -62,7 +62,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Tells whether a type has any text for a value, its length aside.
+    /// Returns whether a type has any text for a value, its length aside.
     fn is_string(&self, ty: TypeId) -> bool {
         let Some(simple) = self.model.simple(ty) else { return false };
         let is_string = matches!(&simple.variety, Variety::Atomic(xsd_type) if matches!(xsd_type.name, "string" | "normalizedString" | "token"));

@@ -83,7 +83,7 @@ impl fmt::Debug for QName {
     }
 }
 
-/// Tells whether a text is an NCName (Namespaces in XML 1.0, production 4).
+/// Returns whether a text is an NCName (Namespaces in XML 1.0, production 4).
 pub fn is_ncname(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c != ':' && is_name_start(c)) && chars.all(|c| c != ':' && is_name_char(c))
@@ -118,7 +118,7 @@ class! {
     '-'..='.' | '0'..='9' | '\u{B7}'..='\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}'
 }
 
-/// Tells whether a character is a `NameChar` of XML 1.0 (5th edition), production 4a.
+/// Returns whether a character is a `NameChar` of XML 1.0 (5th edition), production 4a.
 pub(crate) fn is_name_char(c: char) -> bool {
     is_name_start(c) || is_name_rest(c)
 }

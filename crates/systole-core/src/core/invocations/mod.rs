@@ -251,7 +251,7 @@ impl Invocations {
         (ended, freed)
     }
 
-    /// Tells a handler whose thread is over to end. It keeps its slot until it does.
+    /// Aborts a handler whose thread is over. It keeps its slot until it does.
     pub(super) fn abort(&mut self, id: InvocationId, clock: &mut Clock, out: &mut Outputs) {
         let Some(invocation) = self.invocations.get_mut(id) else { return };
         invocation.thread = None;

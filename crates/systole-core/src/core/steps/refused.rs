@@ -93,7 +93,7 @@ impl Core {
         self.tree.event(key, &mut self.out, || EventKind::Refused { by, output: shown(output.as_bytes()), fault });
     }
 
-    /// Tells operators of something in the midst of a handler, whose listener is the argument.
+    /// Reports an event of a running handler to operators: `what` makes it of the name of the listener.
     pub(super) fn tell_of(&mut self, id: InvocationId, what: impl FnOnce(Name) -> EventKind) {
         let Some(invocation) = self.invocations.get(id) else { return };
         let Some(thread) = invocation.thread else { return };

@@ -103,7 +103,7 @@ impl Core {
         }
     }
 
-    /// Tells a listener that asked for it that no further answer comes.
+    /// Reports to a listener whose contract asks for it that no further answer comes.
     fn fan_out_ended(&mut self, owner: ThreadKey, total: u32, source: MessageId) {
         let Some(listener) = self.tree[owner].listener() else { return };
         if !self.setup.blueprint.contract(listener).returns.contains(&protocol::fan_out_ended_qname()) {

@@ -59,7 +59,7 @@ impl Turns {
         }
     }
 
-    /// Tells the other cores that this one has recovered. Returns the slots that are wanted, if it was the last.
+    /// Reports to the other cores that this one has recovered. Returns the slots that are wanted, if it was the last.
     pub(in crate::core) fn all_recovered(&mut self, out: &mut Outputs) -> Vec<Want> {
         let Some(gathering) = &mut self.gathering else { return Vec::new() };
         gathering.at = Gathering::LATER;

@@ -126,7 +126,7 @@ fn date_time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time" })
 }
 
-/// Tells whether an attribute that is false by default can be left out.
+/// Returns whether an attribute that is false by default can be left out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 const fn is_false(value: &bool) -> bool {
     !*value

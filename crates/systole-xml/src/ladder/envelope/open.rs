@@ -445,7 +445,7 @@ enum Standalone {
     Unknown,
 }
 
-/// Tells whether a text consists of white space, which may be written by references.
+/// Returns whether a text consists of white space, which may be written by references.
 fn is_blank(written: &str) -> bool {
     written.split("&#xD;").all(|part| part.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')))
 }

@@ -86,7 +86,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Tells whether an empty-element tag of the name of the innermost element may be its end tag: the element holds
+    /// Returns whether an empty-element tag of the name of the innermost element may be its end tag: the element holds
     /// something, no text follows that has no place behind the element, and the next tag isn't one of the same name with
     /// an end tag of its own, which tells that the author knows how to write one.
     fn is_end_with_slash(&mut self, tag: &StartTag<'t>, is_mixed: bool) -> bool {
@@ -94,21 +94,21 @@ impl<'t> Scanner<'t> {
         holds && (is_mixed || !self.text_follows(tag.end)) && !self.is_before_twin(tag)
     }
 
-    /// Tells whether a tag of the same name follows that is no start tag without an end tag: then the author knows how to
+    /// Returns whether a tag of the same name follows that is no start tag without an end tag: then the author knows how to
     /// end such elements.
     pub(super) fn is_before_twin(&mut self, tag: &StartTag<'t>) -> bool {
         let next = self.start_tag_at(skip_space(self.text, tag.end), tag.name);
         self.next_is(tag.name, tag.end) && next.is_none_or(|next| self.pairs.is_closed(next.start))
     }
 
-    /// Tells whether nothing but white space and a closing fence follows.
+    /// Returns whether nothing but white space and a closing fence follows.
     fn is_last_tag(&self, end: usize) -> bool {
         let rest = &self.text[skip_space(self.text, end)..];
         // The end of the text is looked at only once the start of the rest tells that it is a fence.
         rest.is_empty() || (rest.starts_with(['`', '~']) && fence::is_closing(rest.trim_end_matches(is_space_char)))
     }
 
-    /// Tells whether the payload is `levels` levels above the innermost element, and has the only child of this name that
+    /// Returns whether the payload is `levels` levels above the innermost element, and has the only child of this name that
     /// it may have.
     fn is_there(&self, levels: usize, child: &str) -> bool {
         let root = self.tree.nth(levels).filter(|_| self.tree.depth() == levels + 1);
@@ -116,7 +116,7 @@ impl<'t> Scanner<'t> {
         is_only && self.outside.root.children.contains(child)
     }
 
-    /// Tells whether an open element nearby has this name and no end tag of its own: the one that follows may be its.
+    /// Returns whether an open element nearby has this name and no end tag of its own: the one that follows may be its.
     pub(super) fn has_open_twin(&mut self, name: &str) -> bool {
         (0..MOST_LEVELS).any(|level| {
             let twin = self.tree.nth(level).filter(|open| split_prefix(open.name).1 == name).map(|open| open.start);

@@ -10,7 +10,7 @@ use crate::ladder::RepairKind;
 use crate::ladder::scan::split_prefix;
 
 impl Scanner<'_> {
-    /// Tells whether the input is cut, at its end behind a tag, with elements open and without a closing fence.
+    /// Returns whether the input is cut, at its end behind a tag, with elements open and without a closing fence.
     pub(super) fn is_cut(&self) -> bool {
         let Some(open) = self.tree.last() else { return false };
         // A start tag is last, or an inner element is open, or text of the payload may go on.
@@ -24,7 +24,7 @@ impl Scanner<'_> {
             || self.has_supplied()
     }
 
-    /// Tells whether the input ends with the indentation of one more child.
+    /// Returns whether the input ends with the indentation of one more child.
     fn is_indented_deeper(&self, root: usize) -> bool {
         let indentation = |text: &str| {
             let line = &text[text.rfind('\n').map_or(text.len(), |at| at + 1)..];
@@ -33,13 +33,13 @@ impl Scanner<'_> {
         indentation(&self.text[self.tail..]) > indentation(&self.text[..root])
     }
 
-    /// Tells whether an end tag was supplied before. It was missing in all that followed, which may be cut: so the element
+    /// Returns whether an end tag was supplied before. It was missing in all that followed, which may be cut: so the element
     /// may have held more.
     fn has_supplied(&self) -> bool {
         self.marks.iter().any(|mark| mark.kind == RepairKind::MissingEndTag)
     }
 
-    /// Tells whether the payload has not all children that its contract demands.
+    /// Returns whether the payload has not all children that its contract demands.
     fn lacks_child(&self) -> bool {
         let Some(root) = self.tree.last().filter(|open| !open.is_typed) else { return false };
         let declared = self.vocabulary.get(split_prefix(root.name).1);

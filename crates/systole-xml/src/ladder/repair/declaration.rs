@@ -11,7 +11,7 @@ pub(super) struct Declaration<'t> {
 }
 
 impl Declaration<'_> {
-    /// Tells whether it can stay: XML 1.x, in UTF-8.
+    /// Returns whether it can stay: XML 1.x, in UTF-8.
     pub(super) fn is_plain(&self) -> bool {
         let is_utf_8 = |name: &str| name.eq_ignore_ascii_case("UTF-8") || name.eq_ignore_ascii_case("UTF8");
         let is_minor = |minor: &str| !minor.is_empty() && minor.bytes().all(|byte| byte.is_ascii_digit());

@@ -190,7 +190,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Tells whether the element that was opened just now can only be empty, and only white space follows: then this is
+    /// Returns whether the element that was opened just now can only be empty, and only white space follows: then this is
     /// no text of the element.
     fn holds_nothing(&self) -> bool {
         let next = skip_space(self.text, self.pos);
@@ -302,7 +302,7 @@ impl<'t> Scanner<'t> {
         self.out.push_str(&self.text[at..end]);
     }
 
-    /// Tells whether a tag was an empty-element tag.
+    /// Returns whether a tag was an empty-element tag.
     fn is_reopened(&self, tag: &StartTag<'t>) -> bool {
         !tag.empty && self.text[..tag.end].ends_with("/>")
     }
@@ -364,7 +364,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Tells whether an end tag can only be text: the innermost element holds nothing but text, and has an end tag of its
+    /// Returns whether an end tag can only be text: the innermost element holds nothing but text, and has an end tag of its
     /// own.
     fn is_certain_text(&mut self) -> bool {
         let string = self.contract_here().filter(|(place, _)| place.is_string());
@@ -454,7 +454,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Tells whether a tag without an end tag is an empty element: those of HTML that never have content, if few other
+/// Returns whether a tag without an end tag is an empty element: those of HTML that never have content, if few other
 /// vocabularies use the name, or if the tag has attributes.
 pub(super) fn is_void(tag: &StartTag<'_>) -> bool {
     match tag.name {

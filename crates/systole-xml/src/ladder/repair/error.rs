@@ -256,7 +256,7 @@ impl RepairError {
         }
     }
 
-    /// Tells whether the input passes a limit, rather than can't be repaired.
+    /// Returns whether the input passes a limit, rather than can't be repaired.
     pub const fn is_limit(&self) -> bool {
         match self {
             Self::TooLarge { .. }

@@ -116,12 +116,12 @@ impl Fence {
     }
 }
 
-/// Tells whether a text is the fence that closes a block, and nothing else.
+/// Returns whether a text is the fence that closes a block, and nothing else.
 pub(super) fn is_closing(text: &str) -> bool {
     text.len() >= 3 && text.starts_with(['`', '~']) && run(text.as_bytes()) == text.len()
 }
 
-/// Tells whether a line of prose is a fence.
+/// Returns whether a line of prose is a fence.
 pub(super) fn is_line(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }

@@ -9,12 +9,12 @@ pub(super) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// Tells whether a character is white space (XML 1.0, production 3).
+/// Returns whether a character is white space (XML 1.0, production 3).
 pub(super) const fn is_space_char(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n')
 }
 
-/// Tells whether a text is white space, or empty.
+/// Returns whether a text is white space, or empty.
 pub(super) fn is_blank(text: &str) -> bool {
     text.bytes().all(is_space)
 }
@@ -56,7 +56,7 @@ pub(super) fn name_end(text: &str, at: usize) -> Option<usize> {
     }
 }
 
-/// Tells whether a name that [`name_end`] found is qualified (Namespaces in XML 1.0, production 7).
+/// Returns whether a name that [`name_end`] found is qualified (Namespaces in XML 1.0, production 7).
 pub(super) fn is_qname(name: &str) -> bool {
     match name.split_once(':') {
         Some((prefix, local)) => !prefix.is_empty() && !local.contains(':') && local.starts_with(is_name_start),
@@ -64,12 +64,12 @@ pub(super) fn is_qname(name: &str) -> bool {
     }
 }
 
-/// Tells whether a text holds only characters that XML allows.
+/// Returns whether a text holds only characters that XML allows.
 pub(super) fn is_xml_text(text: &str) -> bool {
     !may_hold_forbidden(text.as_bytes()) || text.chars().all(is_xml_char)
 }
 
-/// Tells whether markup can start with `<` and this byte.
+/// Returns whether markup can start with `<` and this byte.
 pub(super) const fn may_start_markup(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'/' | b'\\' | b'?' | b'_' | 0x80..)
 }

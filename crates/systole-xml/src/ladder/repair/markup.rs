@@ -72,7 +72,7 @@ pub(super) fn read(text: &str, at: usize) -> Markup<'_> {
 const SECTION: &[u8] = b"<![CDATA[";
 const DOCTYPE: &[u8] = b"<!DOCTYPE";
 
-/// Tells whether `rest` is the start of markup that the end of the input cuts.
+/// Returns whether `rest` is the start of markup that the end of the input cuts.
 fn is_start(rest: &[u8]) -> bool {
     SECTION.starts_with(rest) || DOCTYPE.starts_with(rest) || b"<!--".starts_with(rest)
 }
@@ -108,7 +108,7 @@ fn backslash_tag(text: &str, at: usize) -> Markup<'_> {
     }
 }
 
-/// Tells whether `<!DOCTYPE` stands at `at`, in any case of letters.
+/// Returns whether `<!DOCTYPE` stands at `at`, in any case of letters.
 pub(super) fn is_doctype(text: &str, at: usize) -> bool {
     text.as_bytes()[at..].get(..DOCTYPE.len()).is_some_and(|start| start.eq_ignore_ascii_case(DOCTYPE))
 }

@@ -150,7 +150,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Tells whether text, a comment or the like follows, rather than a tag or the end of the input.
+    /// Returns whether text, a comment or the like follows, rather than a tag or the end of the input.
     pub(super) fn text_follows(&self, at: usize) -> bool {
         let at = skip_space(self.text, at);
         match self.text.as_bytes()[at..] {
@@ -160,7 +160,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Tells whether a start tag of this name follows, white space aside.
+    /// Returns whether a start tag of this name follows, white space aside.
     pub(super) fn next_is(&self, name: &str, at: usize) -> bool {
         let behind = self.text[skip_space(self.text, at)..].strip_prefix('<');
         let rest = behind.and_then(|behind| behind.strip_prefix(name));
@@ -205,7 +205,7 @@ impl<'t> Scanner<'t> {
         self.refuse(at, |at| RepairError::Ambiguous { at, name: excerpt(name) })
     }
 
-    /// Tells whether an end tag that names no open element was meant for the innermost one, which has none: it is
+    /// Returns whether an end tag that names no open element was meant for the innermost one, which has none: it is
     /// misspelt, or the element holds only text and more markup follows.
     pub(super) fn is_meant_for_last(&mut self, name: &str, at: usize, end: usize) -> bool {
         let Some(open) = self.tree.last() else { return false };
@@ -219,7 +219,7 @@ impl<'t> Scanner<'t> {
         (self.pairs.is_left_over(at) && (is_alike || (is_leaf && follows))) || (by_contract && is_leaf && follows)
     }
 
-    /// Tells whether an end tag stands where the innermost element, of text alone, ends by its contract: the tag that
+    /// Returns whether an end tag stands where the innermost element, of text alone, ends by its contract: the tag that
     /// follows has the same name and may not stand there.
     fn is_swapped(&self, name: &str, end: usize) -> bool {
         let Some((place, _)) = self.contract_here() else { return false };
@@ -227,12 +227,12 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Tells whether a value without quotes is a URL of only a host, which a slash ends.
+/// Returns whether a value without quotes is a URL of only a host, which a slash ends.
 fn is_host(value: &str) -> bool {
     value.split_once("://").is_some_and(|(_, host)| !host.is_empty() && !host.contains('/'))
 }
 
-/// Tells whether two names differ by one slip: a letter too many or too few, another one, or two that are swapped.
+/// Returns whether two names differ by one slip: a letter too many or too few, another one, or two that are swapped.
 fn is_alike(one: &str, other: &str) -> bool {
     const LONGEST: usize = 64;
     if one.len().min(other.len()) < 3 || one.len().max(other.len()) > LONGEST {
@@ -248,7 +248,7 @@ fn is_alike(one: &str, other: &str) -> bool {
     }
 }
 
-/// Tells whether the text before, on the same line, ends with text, rather than with markup or nothing.
+/// Returns whether the text before, on the same line, ends with text, rather than with markup or nothing.
 pub(super) fn is_amid_text(before: &str) -> bool {
     let line = before.trim_end_matches([' ', '\t']);
     !line.is_empty() && !line.ends_with(|c: char| c == '>' || is_space_char(c))

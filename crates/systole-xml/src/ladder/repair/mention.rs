@@ -14,7 +14,7 @@ use super::tag::{Form, StartTag};
 const NEAR: usize = 256;
 
 impl<'t> Scanner<'t> {
-    /// Tells whether a start tag reads as text: `Vec<T> is`, `i<n then j>m`, `#include <vector>`, `(?<year>`,
+    /// Returns whether a start tag reads as text: `Vec<T> is`, `i<n then j>m`, `#include <vector>`, `(?<year>`,
     /// `"<name>"`, `Dear <NAME>,` or `<T>` in a code span.
     pub(super) fn reads_as_text(&mut self, tag: &StartTag<'t>) -> bool {
         if tag.empty || is_void(tag) {
@@ -37,7 +37,7 @@ impl<'t> Scanner<'t> {
         is_text && !self.pairs.is_closed(tag.start)
     }
 
-    /// Tells whether a start tag that doesn't read as text may still be text, and nothing tells: it has no attributes and
+    /// Returns whether a start tag that doesn't read as text may still be text, and nothing tells: it has no attributes and
     /// no end tag, and stands between two words (`cmp a<b>c`), in front of a number, as a word of a line, or before text in an element of only text that has no
     /// end tag either (`<ann> hi <bob> hey`). `leaf` is the start of the innermost element, if it holds only text.
     pub(super) fn is_undecided(&mut self, tag: &StartTag<'t>, leaf: Option<usize>) -> bool {
@@ -88,19 +88,19 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Tells whether a start tag has an end tag that may be that of an open element of its name, which has no other: then
+    /// Returns whether a start tag has an end tag that may be that of an open element of its name, which has no other: then
     /// the start tag may be a mention in it.
     pub(super) fn may_share_end(&mut self, tag: &StartTag<'t>, child: &str) -> bool {
         !self.begins_item(tag) && self.has_open_twin(child)
     }
 
-    /// Tells whether a start tag of the name of the open element stands in a line of its text behind a space, as a word does
+    /// Returns whether a start tag of the name of the open element stands in a line of its text behind a space, as a word does
     /// (`drop all <comment>s`).
     pub(super) fn stands_behind_space(&self, tag: &StartTag<'_>) -> bool {
         self.text[..tag.start].ends_with([' ', '\t']) && tag.count == 0 && !self.begins_item(tag)
     }
 
-    /// Tells whether a start tag stands where an author begins an element, rather than amid the text of one of the same
+    /// Returns whether a start tag stands where an author begins an element, rather than amid the text of one of the same
     /// name: at the start of a line, behind markup, or behind the end of a sentence; or with attributes, or where
     /// HTML allows to omit end tags of its name.
     pub(super) fn begins_item(&self, tag: &StartTag<'_>) -> bool {
@@ -118,7 +118,7 @@ impl<'t> Scanner<'t> {
 }
 
 impl Scanner<'_> {
-    /// Tells whether a start tag stands as an end tag does: right behind a word or a sentence, and in front of white space
+    /// Returns whether a start tag stands as an end tag does: right behind a word or a sentence, and in front of white space
     /// or punctuation that begins nothing (`bold<b> text`).
     pub(super) fn is_between_word_and_space(&self, tag: &StartTag<'_>) -> bool {
         let (before, behind) = (&self.text[..tag.start], &self.text[tag.end..]);
@@ -126,7 +126,7 @@ impl Scanner<'_> {
         is_behind && behind.starts_with([' ', '\n', '\r', '\t', ',', ';', ':', '.', '?', '!', ')'])
     }
 
-    /// Tells whether a start tag without attributes stands in a line of text as a word of it does, with a space or
+    /// Returns whether a start tag without attributes stands in a line of text as a word of it does, with a space or
     /// punctuation behind it: `A <title> tag names the page`, `bold **<p>** done`. Without an end tag of its own it is
     /// either text or an element whose end is unknown.
     pub(super) fn stands_as_word(&self, tag: &StartTag<'_>) -> bool {
@@ -141,7 +141,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Tells whether the word before a tag holds a `<`: `a<b<c>0`.
+/// Returns whether the word before a tag holds a `<`: `a<b<c>0`.
 fn is_comparison(before: &str) -> bool {
     let near = &before.as_bytes()[before.len().saturating_sub(NEAR)..];
     let word = near.iter().rev().take_while(|&&byte| !is_space(byte) && byte != b'>');
@@ -149,34 +149,34 @@ fn is_comparison(before: &str) -> bool {
     word.peek().is_some_and(u8::is_ascii_alphanumeric) && word.any(|byte| byte == b'<')
 }
 
-/// Tells whether a character ends a word, or the operand of a comparison.
+/// Returns whether a character ends a word, or the operand of a comparison.
 fn is_operand(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | ')' | ']')
 }
 
-/// Tells whether a text goes on behind a word, rather than begins: `, then`, `::new`.
+/// Returns whether a text goes on behind a word, rather than begins: `, then`, `::new`.
 fn goes_on(text: &str) -> bool {
     text.starts_with([',', ';', ':', '.', '?', '!', ')', ']', '}', '>'])
 }
 
-/// Tells whether a text begins with a word, rather than with a number or the `s` of a plural (`all <b>s`).
+/// Returns whether a text begins with a word, rather than with a number or the `s` of a plural (`all <b>s`).
 fn begins_word(text: &str) -> bool {
     let is_plural = text.strip_prefix('s').is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
     !is_plural && !text.starts_with(char::is_numeric)
 }
 
-/// Tells whether a name is a file name, or a placeholder in capitals.
+/// Returns whether a name is a file name, or a placeholder in capitals.
 fn is_foreign(name: &str) -> bool {
     let is_capital = |byte: u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-');
     name.contains('.') || (name.len() > 1 && name.bytes().all(is_capital))
 }
 
-/// Tells whether an element often stands amid text.
+/// Returns whether an element often stands amid text.
 fn is_formatting(name: &str) -> bool {
     matches!(name, "a" | "b" | "code" | "em" | "i" | "span" | "strong" | "u")
 }
 
-/// Tells whether two characters enclose the text between them.
+/// Returns whether two characters enclose the text between them.
 fn is_pair(open: char, close: char) -> bool {
     matches!((open, close), ('"', '"') | ('\'', '\'') | ('(', ')') | ('[', ']') | ('“' | '„', '”' | '“') | ('‘', '’'))
 }
@@ -190,7 +190,7 @@ fn is_in_code_span(before: &str, behind: &str) -> bool {
     is_span(line, behind)
 }
 
-/// Tells whether a code span is open behind the start of a line, and closes on it.
+/// Returns whether a code span is open behind the start of a line, and closes on it.
 fn is_span(before: &[u8], behind: &[u8]) -> bool {
     let closes = memchr::memchr2(b'`', b'\n', behind).is_some_and(|at| behind[at] == b'`');
     closes && memchr::memchr_iter(b'`', before).count() % 2 == 1

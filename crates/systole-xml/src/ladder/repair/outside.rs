@@ -78,7 +78,7 @@ pub(super) struct Root<'t> {
 }
 
 impl Root<'_> {
-    /// Tells whether it may not get a supplied end tag: a tag amid prose, followed by more prose.
+    /// Returns whether it may not get a supplied end tag: a tag amid prose, followed by more prose.
     pub(super) const fn is_doubtful(&self) -> bool {
         self.in_prose && self.has_text
     }
@@ -243,7 +243,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Tells whether the last top-level element has this name, regardless of prefix and case.
+    /// Returns whether the last top-level element has this name, regardless of prefix and case.
     fn is_root(&self, name: &str) -> bool {
         split_prefix(self.outside.root.name).1.eq_ignore_ascii_case(split_prefix(name).1)
     }
@@ -256,7 +256,7 @@ impl<'t> Scanner<'t> {
         if is_lacking && is_behind() { self.ambiguous(self.pos, name) } else { Ok(()) }
     }
 
-    /// Tells whether prose that was dropped stands between the end of an element that lacked its end tag and here, where
+    /// Returns whether prose that was dropped stands between the end of an element that lacked its end tag and here, where
     /// an end tag of its name stands: then that prose may be its text.
     pub(super) fn is_behind_lost_text(&self, name: &str) -> bool {
         let Some(prose) = self.outside.prose else { return false };
@@ -291,7 +291,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Tells whether a tag amid prose is a mention: it has no end tag, and it has attributes without values
+    /// Returns whether a tag amid prose is a mention: it has no end tag, and it has attributes without values
     /// (`a <b and c> d`), or touches the word before it and no tag behind it (`Vec<String> is`), or reads
     /// as text, or would be a second element of a document.
     fn is_mention(&mut self, tag: &StartTag<'t>) -> bool {
@@ -306,7 +306,7 @@ impl<'t> Scanner<'t> {
                     && !self.pairs.is_closed(tag.start)))
     }
 
-    /// Tells whether the contract has no element of this name.
+    /// Returns whether the contract has no element of this name.
     pub(super) fn is_unknown(&self, name: &str) -> bool {
         let local = split_prefix(name).1;
         !self.vocabulary.is_empty() && !self.vocabulary.knows(local) && local != "message"
@@ -462,17 +462,17 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Tells whether a text ends with the start of a string: a double quote, and line feeds as they are written in strings.
+/// Returns whether a text ends with the start of a string: a double quote, and line feeds as they are written in strings.
 fn opens_string(text: &str) -> bool {
     text.trim_end_matches("\\n").ends_with('"')
 }
 
-/// Tells whether a text starts with the end of a string.
+/// Returns whether a text starts with the end of a string.
 fn closes_string(text: &str) -> bool {
     text.trim_start_matches("\\n").starts_with(['"', '\\'])
 }
 
-/// Tells whether a backslash stands before a character that strings of JSON escape.
+/// Returns whether a backslash stands before a character that strings of JSON escape.
 fn has_escape(text: &str) -> bool {
     let bytes = text.as_bytes();
     let follows = |at: usize| bytes.get(at + 1).is_some_and(|next| br#""\/bfnrtu"#.contains(next));

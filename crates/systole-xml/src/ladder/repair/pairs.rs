@@ -58,7 +58,7 @@ impl<'t> Pairs<'t> {
         search(&self.found().closed, start)
     }
 
-    /// Tells whether the start tag at `start` has an end tag.
+    /// Returns whether the start tag at `start` has an end tag.
     pub(super) fn is_closed(&mut self, start: usize) -> bool {
         self.end_of(start).is_some()
     }
@@ -68,7 +68,7 @@ impl<'t> Pairs<'t> {
         search(&self.found().reopened, start)
     }
 
-    /// Tells whether the end tag at `at` has no start tag.
+    /// Returns whether the end tag at `at` has no start tag.
     pub(super) fn is_left_over(&mut self, at: usize) -> bool {
         self.found().left_over.binary_search_by_key(&at, |&found| found as usize).is_ok()
     }

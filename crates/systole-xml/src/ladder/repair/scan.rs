@@ -207,7 +207,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Tells whether `< name>` stands here, and has an end tag.
+    /// Returns whether `< name>` stands here, and has an end tag.
     fn is_spaced_tag(&mut self, at: usize) -> bool {
         let name_end = name_end(self.text, skip_space(self.text, at + 1));
         let is_bare = |end| self.text.as_bytes().get(skip_space(self.text, end)) == Some(&b'>');
@@ -240,7 +240,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Tells whether the contract allows any text in the innermost element, and nothing else.
+    /// Returns whether the contract allows any text in the innermost element, and nothing else.
     fn is_in_string(&self) -> bool {
         self.contract_here().is_some_and(|(place, _)| place.is_string())
     }
@@ -326,7 +326,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Tells whether an XML declaration inside of an element is text: by the contract, or because text stands beside it
+    /// Returns whether an XML declaration inside of an element is text: by the contract, or because text stands beside it
     /// on the line.
     fn is_quoted_declaration(&self, end: usize) -> bool {
         let behind = self.text[end..].trim_start_matches([' ', '\t']);

@@ -96,7 +96,7 @@ impl Behind {
     }
 }
 
-/// Tells whether a text holds a word: two letters in a row, or one of a script of syllables or words.
+/// Returns whether a text holds a word: two letters in a row, or one of a script of syllables or words.
 pub(super) fn has_word(text: &str) -> bool {
     let mut was_letter = false;
     text.chars().any(|c| {
@@ -112,7 +112,7 @@ fn line_of(text: &str) -> &str {
     &text[memchr::memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1)..]
 }
 
-/// Tells whether quotes enclose an element behind a word and a space.
+/// Returns whether quotes enclose an element behind a word and a space.
 fn is_quotation(before: &str, behind: &str) -> bool {
     let Some(before) = before.strip_suffix(['"', '\'', '“', '„', '«']) else { return false };
     behind.starts_with(['"', '\'', '”', '“', '»'])
@@ -120,13 +120,13 @@ fn is_quotation(before: &str, behind: &str) -> bool {
         && before.trim_end_matches(' ').ends_with(char::is_alphanumeric)
 }
 
-/// Tells whether the line above an element at the start of a line ends amid a sentence.
+/// Returns whether the line above an element at the start of a line ends amid a sentence.
 fn is_unfinished(before: &str) -> bool {
     let Some(above) = before.strip_suffix('\n') else { return false };
     above.trim_end_matches([' ', '\t', '\r']).ends_with(|c: char| c.is_alphanumeric() || c == ',')
 }
 
-/// Tells whether a character encloses words of prose.
+/// Returns whether a character encloses words of prose.
 fn is_mark(c: char) -> bool {
     is_closing_mark(c) || matches!(c, '„' | '(' | '[' | '{')
 }

@@ -26,7 +26,7 @@ pub(super) fn is_token(name: &str) -> bool {
 }
 
 impl<'t> Scanner<'t> {
-    /// Tells whether a tag begins thoughts that have no end tag, or is a token of a model: not the payload.
+    /// Returns whether a tag begins thoughts that have no end tag, or is a token of a model: not the payload.
     pub(super) fn is_thought(&mut self, tag: &StartTag<'t>) -> bool {
         self.outside.skipping
             && !tag.empty
@@ -81,7 +81,7 @@ impl<'t> Scanner<'t> {
         self.outside.gap = end;
     }
 
-    /// Tells whether a tag inside of an element begins thoughts that have no end tag: where they end, nothing tells, and
+    /// Returns whether a tag inside of an element begins thoughts that have no end tag: where they end, nothing tells, and
     /// as an element they would hold what follows them.
     pub(super) fn is_open_thought(&mut self, tag: &StartTag<'t>) -> bool {
         let local = split_prefix(tag.name).1;

@@ -113,7 +113,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Tells whether the last tag stands right behind the first one and begins an element of only text.
+    /// Returns whether the last tag stands right behind the first one and begins an element of only text.
     fn is_leaf_at_once(&mut self, tag: &StartTag<'t>, last: &Second<'t>) -> bool {
         let Some(end) = self.pairs.end_of(last.start) else { return false };
         let content = &self.text[last.end..end];
@@ -123,13 +123,13 @@ impl<'t> Scanner<'t> {
             && !content.contains('<')
     }
 
-    /// Tells whether nothing but white space stands between a tag and its end tag: then the first tag may be a mention of
+    /// Returns whether nothing but white space stands between a tag and its end tag: then the first tag may be a mention of
     /// the element (`See <code><code></code> for code`).
     fn is_bare(&mut self, last: &Second<'t>) -> bool {
         self.pairs.end_of(last.start).is_some_and(|end| is_blank(&self.text[last.end..end]))
     }
 
-    /// Tells whether the contract has no element of this name, and text stands here: then the tag is text.
+    /// Returns whether the contract has no element of this name, and text stands here: then the tag is text.
     fn is_foreign_here(&self, name: &str) -> bool {
         !self.vocabulary.knows(split_prefix(name).1) && self.contract_here().is_some_and(|(place, _)| place.text)
     }

@@ -90,7 +90,7 @@ impl Family {
     }
 }
 
-/// Tells whether a text starts with a quote of any kind.
+/// Returns whether a text starts with a quote of any kind.
 pub(super) fn is_quote(text: &str) -> bool {
     Family::opening(text).is_some()
 }
@@ -206,12 +206,12 @@ impl Search {
     }
 }
 
-/// Tells whether the quote behind `text` looks like the opening one of the next attribute.
+/// Returns whether the quote behind `text` looks like the opening one of the next attribute.
 fn opens_attribute(text: &str) -> bool {
     text.strip_suffix('=').is_some_and(|name| name.ends_with(is_name_char))
 }
 
-/// Tells whether a tag can go on at `at`, behind a closing quote: with its end, or with an attribute.
+/// Returns whether a tag can go on at `at`, behind a closing quote: with its end, or with an attribute.
 /// An attribute without a value counts only if `valueless`.
 fn may_follow(text: &str, at: usize, valueless: bool) -> bool {
     let bytes = text.as_bytes();

@@ -34,7 +34,7 @@ struct Content {
 }
 
 impl Vocabulary {
-    /// Tells whether it declares no element.
+    /// Returns whether it declares no element.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
@@ -97,12 +97,12 @@ fn of<'m, T: Default>(map: &'m mut HashMap<Box<str>, T>, name: &str) -> &'m mut 
 }
 
 impl Declared {
-    /// Tells whether it must be empty.
+    /// Returns whether it must be empty.
     pub(super) fn is_empty(&self) -> bool {
         !self.text && !self.open && self.children.is_empty()
     }
 
-    /// Tells whether any text is valid in it, and nothing else.
+    /// Returns whether any text is valid in it, and nothing else.
     pub(super) fn is_string(&self) -> bool {
         self.content.as_ref().is_some_and(|content| content.any_text)
     }

@@ -319,7 +319,7 @@ impl Splitter {
         }
     }
 
-    /// Tells whether the piece is an envelope with another one inside.
+    /// Returns whether the piece is an envelope with another one inside.
     fn holds_envelope(&self) -> bool {
         self.open.front().is_some_and(|root| root.envelope)
             && (!self.nested.is_empty() || self.open.range(1..).any(|open| open.envelope))

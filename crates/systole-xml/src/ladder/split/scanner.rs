@@ -80,7 +80,7 @@ impl Scanner {
         None
     }
 
-    /// Tells whether nothing has been read since `start`.
+    /// Returns whether nothing has been read since `start`.
     pub(super) fn is_in_text_at(&self, start: u64) -> bool {
         self.state == State::Text && self.cursor == start
     }
@@ -210,12 +210,12 @@ impl Scanner {
     }
 }
 
-/// Tells whether a name can start with this byte; any byte beyond ASCII counts as a letter.
+/// Returns whether a name can start with this byte; any byte beyond ASCII counts as a letter.
 pub(super) fn starts_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':' | 0x80..)
 }
 
-/// Tells whether `rest`, which stands behind a `<`, is `message` or `prefix:message` and then white
+/// Returns whether `rest`, which stands behind a `<`, is `message` or `prefix:message` and then white
 /// space; `None` if it takes more bytes to decide.
 fn starts_message(rest: &[u8]) -> Option<bool> {
     const LONGEST: usize = 64;

@@ -19,7 +19,7 @@ pub(super) fn hash(name: &[u8]) -> u64 {
     name.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
 }
 
-/// Tells whether a start tag binds its own prefix to the envelope namespace; quotes may be missing.
+/// Returns whether a start tag binds its own prefix to the envelope namespace; quotes may be missing.
 pub(super) fn declares_envelope(tag: &[u8], name: &[u8]) -> bool {
     // Built once: building it takes longer than the search in one tag.
     static NAMESPACE: LazyLock<Finder> = LazyLock::new(|| Finder::new(ns::ENVELOPE));
@@ -38,7 +38,7 @@ pub(super) fn declares_envelope(tag: &[u8], name: &[u8]) -> bool {
     })
 }
 
-/// Tells whether a start or end tag begins somewhere in the bytes, outside of comments and the like.
+/// Returns whether a start or end tag begins somewhere in the bytes, outside of comments and the like.
 pub(super) fn has_tag(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some(at) = memchr::memchr(b'<', rest) {
@@ -61,7 +61,7 @@ fn hidden_len(bytes: &[u8]) -> Option<usize> {
     Some(opener.len() + length + terminator.len())
 }
 
-/// Tells whether the bytes can be dropped without loss.
+/// Returns whether the bytes can be dropped without loss.
 pub(super) fn is_noise(bytes: &[u8]) -> bool {
     let mut rest = bytes.trim_ascii_start();
     while let Some(&first) = rest.first() {

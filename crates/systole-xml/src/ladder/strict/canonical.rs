@@ -214,12 +214,12 @@ impl Canonical {
         }
     }
 
-    /// Tells whether it declares prefixes that only its values use.
+    /// Returns whether it declares prefixes that only its values use.
     pub(in crate::ladder) fn keeps_prefixes(&self) -> bool {
         self.parts.keeps
     }
 
-    /// Tells whether this is the only holder of the document.
+    /// Returns whether this is the only holder of the document.
     pub(in crate::ladder) fn is_alone(&self) -> bool {
         Arc::strong_count(&self.parts) == 1
     }

@@ -30,7 +30,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Tells whether the bytes, which are UTF-8, are also in the encoding of that name.
+    /// Returns whether the bytes, which are UTF-8, are also in the encoding of that name.
     fn is_encoding(&self, name: &str) -> bool {
         let is_one_of = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
         is_one_of(&["UTF-8", "UTF8"]) || (is_one_of(&["US-ASCII", "ASCII"]) && self.text[self.pos..].is_ascii())
@@ -70,7 +70,7 @@ fn pseudo_attribute<'t>(text: &'t str, name: &str) -> Option<Option<(&'t str, &'
     Some(Some((value, rest)))
 }
 
-/// Tells whether a name is an `EncName` of XML 1.0, production 81.
+/// Returns whether a name is an `EncName` of XML 1.0, production 81.
 fn is_encoding_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))

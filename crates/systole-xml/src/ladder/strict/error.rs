@@ -47,7 +47,7 @@ impl StrictError {
         self.0.kind.rule()
     }
 
-    /// Tells whether the input passes a limit, rather than breaks a rule of XML.
+    /// Returns whether the input passes a limit, rather than breaks a rule of XML.
     pub fn is_limit(&self) -> bool {
         self.0.kind.is_limit()
     }
@@ -363,7 +363,7 @@ impl StrictErrorKind {
         }
     }
 
-    /// Tells whether this is a limit, rather than a rule of XML.
+    /// Returns whether this is a limit, rather than a rule of XML.
     pub fn is_limit(&self) -> bool {
         matches!(
             self,

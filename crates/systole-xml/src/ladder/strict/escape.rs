@@ -44,13 +44,13 @@ impl Pass<'_> {
         }
     }
 
-    /// Tells whether a reference in text is the canonical escape of its character.
+    /// Returns whether a reference in text is the canonical escape of its character.
     #[inline]
     pub(super) fn is_canonical_in_text(&self, at: usize, end: usize) -> bool {
         matches!(&self.src[at..end], b"&amp;" | b"&lt;" | b"&gt;" | b"&#xD;")
     }
 
-    /// Tells whether a reference in an attribute value is the canonical escape of its character.
+    /// Returns whether a reference in an attribute value is the canonical escape of its character.
     #[inline]
     pub(super) fn is_canonical_in_value(&self, at: usize, end: usize) -> bool {
         matches!(&self.src[at..end], b"&amp;" | b"&lt;" | b"&quot;" | b"&#x9;" | b"&#xA;" | b"&#xD;")

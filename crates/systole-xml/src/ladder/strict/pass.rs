@@ -338,7 +338,7 @@ impl<'a> Pass<'a> {
         Err(self.error(kind, name.start - 2))
     }
 
-    /// Tells whether the markup here belongs to the output: inside of elements always, around them
+    /// Returns whether the markup here belongs to the output: inside of elements always, around them
     /// only for a whole document.
     fn is_written(&self) -> bool {
         !self.open.is_empty() || self.goal == Goal::Document

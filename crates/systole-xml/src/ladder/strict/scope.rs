@@ -110,7 +110,7 @@ impl Scope {
         self.left_out.clear();
     }
 
-    /// Tells whether its capacity is over `kept`.
+    /// Returns whether its capacity is over `kept`.
     pub(super) fn is_large(&self, kept: usize) -> bool {
         let Self { prefixes, uris, states, declared, rendered, fresh, left_out, in_scope: _ } = self;
         prefixes.is_large(kept)
@@ -202,7 +202,7 @@ impl Scope {
         self.state(prefix).listed = listed;
     }
 
-    /// Tells whether prefixes were bound since the last start tag was written.
+    /// Returns whether prefixes were bound since the last start tag was written.
     #[inline]
     pub(super) fn is_fresh(&self) -> bool {
         !self.fresh.is_empty()
@@ -229,18 +229,18 @@ impl Scope {
         self.fresh.clear();
     }
 
-    /// Tells whether a declaration of any prefix was left out.
+    /// Returns whether a declaration of any prefix was left out.
     pub(super) fn leaves_out(&self) -> bool {
         !self.left_out.is_empty()
     }
 
-    /// Tells whether a declaration of this prefix was left out; it counts as kept from now on.
+    /// Returns whether a declaration of this prefix was left out; it counts as kept from now on.
     pub(super) fn keep(&mut self, prefix: &str) -> bool {
         let Some(number) = self.prefixes.find(prefix) else { return false };
         std::mem::take(&mut self.states[number as usize].left_out)
     }
 
-    /// Tells whether a prefix whose declaration was left out may stand before a colon; searched only for a few of them.
+    /// Returns whether a prefix whose declaration was left out may stand before a colon; searched only for a few of them.
     pub(super) fn left_out_may_stand_in(&self, text: &str) -> bool {
         const FEW: usize = 8;
         let stands = |prefix: &Prefix| {

@@ -40,7 +40,7 @@ impl Scratch {
         self.out.clear();
     }
 
-    /// Tells whether a large document has left so much memory that it must not be kept.
+    /// Returns whether a large document has left so much memory that it must not be kept.
     fn is_large(&self) -> bool {
         const KEPT: usize = 1 << 12;
         let Self { open, attributes, scope, roots, out } = self;

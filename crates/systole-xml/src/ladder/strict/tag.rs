@@ -316,7 +316,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Tells whether a character is a quote in text, but not in XML.
+/// Returns whether a character is a quote in text, but not in XML.
 fn is_foreign_quote(c: char) -> bool {
     matches!(
         c,

@@ -46,7 +46,7 @@ impl<'a> Cursor<'a> {
         self.next
     }
 
-    /// Tells whether an element is open.
+    /// Returns whether an element is open.
     #[inline]
     pub(crate) fn is_inside(&self) -> bool {
         self.open != NONE
@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
         (parent != NONE).then_some(parent as usize)
     }
 
-    /// Tells whether an element is `inner`, or around it.
+    /// Returns whether an element is `inner`, or around it.
     pub(crate) fn encloses(&self, element: usize, inner: usize) -> bool {
         (element..self.tape.nodes[element].next as usize).contains(&inner)
     }
@@ -190,7 +190,7 @@ impl<'a> Cursor<'a> {
         self.tape.uris.len()
     }
 
-    /// Tells whether an element and all elements in it have a prefix.
+    /// Returns whether an element and all elements in it have a prefix.
     pub(crate) fn all_prefixed(&self, element: usize) -> bool {
         let nodes = &self.tape.nodes[element..self.tape.nodes[element].next as usize];
         nodes.iter().all(Node::is_prefixed)

@@ -78,7 +78,7 @@ struct Place {
 }
 
 impl Place {
-    /// Tells whether it declares the default namespace.
+    /// Returns whether it declares the default namespace.
     fn is_default(&self) -> bool {
         self.uri.has(Marked::DECLARATION) && self.value - self.name == offset("xmlns=\"".len())
     }

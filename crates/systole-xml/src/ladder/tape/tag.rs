@@ -50,7 +50,7 @@ impl<'a> Tag<'a> {
         self.node.uri.uri()
     }
 
-    /// Tells whether the name has a prefix.
+    /// Returns whether the name has a prefix.
     #[inline]
     pub(crate) fn is_prefixed(&self) -> bool {
         self.node.is_prefixed()

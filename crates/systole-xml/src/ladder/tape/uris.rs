@@ -104,7 +104,7 @@ impl Uris {
         self.0.copy(&other.0);
     }
 
-    /// Tells whether its capacity is over `kept` names.
+    /// Returns whether its capacity is over `kept` names.
     pub(in crate::ladder) fn is_large(&self, kept: usize) -> bool {
         self.0.is_large(kept)
     }

@@ -43,7 +43,7 @@ impl<'de> Reader<'de> {
         self.cursor.content().ok_or_else(|| Undecodable::Element.into())
     }
 
-    /// Tells whether the rest of the element begins without a child: then it can be read as text.
+    /// Returns whether the rest of the element begins without a child: then it can be read as text.
     pub(super) fn peek_text(&self) -> bool {
         let mut ahead = self.cursor;
         ahead.text().is_some() || ahead.child().is_none()

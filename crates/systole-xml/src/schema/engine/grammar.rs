@@ -433,7 +433,7 @@ impl Name {
 pub(super) const FEW: usize = 8;
 
 impl Grammar {
-    /// Tells whether elements have identity constraints.
+    /// Returns whether elements have identity constraints.
     pub(in crate::schema) fn has_keys(&self) -> bool {
         !self.constraints.is_empty()
     }

@@ -99,7 +99,7 @@ impl Sizes {
         }
     }
 
-    /// Tells whether an attribute can be written.
+    /// Returns whether an attribute can be written.
     pub(super) fn has_value(&self, attribute: &Attribute) -> bool {
         attribute.fixed.is_some() || self.sizes[attribute.ty].is_some()
     }

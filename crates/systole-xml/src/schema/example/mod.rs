@@ -323,7 +323,7 @@ impl<'a> Sampler<'a> {
         particle.max.map_or(2, |max| max.min(2)).max(particle.min)
     }
 
-    /// Tells whether a particle has no instance, or would repeat a type that is open twice: then only required parts are
+    /// Returns whether a particle has no instance, or would repeat a type that is open twice: then only required parts are
     /// written.
     fn leads_back(&self, particle: &Particle) -> bool {
         match &particle.term {

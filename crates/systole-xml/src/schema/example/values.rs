@@ -57,7 +57,7 @@ impl Values {
         Self { found: search.found.into_iter().map(Option::unwrap_or_default).collect() }
     }
 
-    /// Tells whether a type has a value.
+    /// Returns whether a type has a value.
     pub(super) fn has(&self, ty: TypeId) -> bool {
         !self.found[ty].is_empty()
     }

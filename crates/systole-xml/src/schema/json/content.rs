@@ -146,7 +146,7 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// Tells whether each part can be a property of its own: an element by its name, one choice as `$value`.
+    /// Returns whether each part can be a property of its own: an element by its name, one choice as `$value`.
     fn have_names(&self, parts: &[&Particle]) -> bool {
         let (mut names, mut choices, mut wildcards) = (HashSet::new(), 0, 0);
         parts.iter().all(|part| match &part.term {
@@ -251,7 +251,7 @@ fn is_once(particle: &Particle) -> bool {
     (particle.min, particle.max) == (1, Some(1))
 }
 
-/// Tells whether a part of a choice is one element, or a choice of such. Recurses as deep as groups nest.
+/// Returns whether a part of a choice is one element, or a choice of such. Recurses as deep as groups nest.
 fn is_alternative(particle: &Particle) -> bool {
     is_once(particle)
         && match &particle.term {

@@ -30,7 +30,7 @@ impl<'m> Shape<'m> {
         }
     }
 
-    /// Tells whether its schema is shorter than a definition.
+    /// Returns whether its schema is shorter than a definition.
     pub(super) fn is_small(self, model: &Model) -> bool {
         match &model.types[self.ty] {
             Type::Simple(simple) => matches!(simple.variety, Variety::Atomic(_)) && simple.facets.is_empty(),

@@ -64,12 +64,12 @@ fn sequence(out: &mut String, parts: &[Hir], ends: Ends) -> Result<(), &'static 
     Ok(())
 }
 
-/// Tells whether a tree contains an anchor.
+/// Returns whether a tree contains an anchor.
 fn is_anchored(tree: &Hir) -> bool {
     !tree.properties().look_set().is_empty()
 }
 
-/// Tells whether a tree is a choice, in parentheses or not, with anchors in its branches.
+/// Returns whether a tree is a choice, in parentheses or not, with anchors in its branches.
 fn branches_anchored(tree: &Hir) -> bool {
     matches!(tree.kind(), HirKind::Alternation(_) | HirKind::Capture(_)) && is_anchored(tree)
 }

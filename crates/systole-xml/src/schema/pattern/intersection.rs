@@ -110,7 +110,7 @@ impl Search {
             .collect()
     }
 
-    /// Tells whether a text may end in a state; `None` if an automaton is too large.
+    /// Returns whether a text may end in a state; `None` if an automaton is too large.
     fn accepts(&mut self, at: usize) -> Option<bool> {
         let mut accepts = true;
         for ((dfa, cache), state) in self.automata.iter_mut().zip(&self.states[at].each) {

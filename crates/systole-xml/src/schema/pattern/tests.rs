@@ -7,7 +7,7 @@ fn xsd(pattern: &str) -> String {
 }
 
 impl Pattern {
-    /// Tells whether a text matches; true if the pattern has no tree.
+    /// Returns whether a text matches; true if the pattern has no tree.
     fn matches(&self, text: &str) -> bool {
         self.tree.as_ref().is_none_or(|tree| Automaton::new(tree).unwrap().is_match(text))
     }
@@ -68,7 +68,7 @@ fn patterns_of_xsd_are_understood() {
     assert!(Pattern::from_xsd(&[r"\p{IsKlingon}"]).matches("anything"));
 }
 
-/// Tells whether a pattern of XSD matches a whole text; an error if it is no pattern.
+/// Returns whether a pattern of XSD matches a whole text; an error if it is no pattern.
 fn matches(pattern: &str, text: &str) -> Result<bool, Flaw> {
     alternatives(&[pattern]).map(|regex| regex.is_match(text))
 }

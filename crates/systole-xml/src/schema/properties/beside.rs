@@ -36,7 +36,7 @@ fn compare(data: &[u8], form: CanonicalOptions) {
     }
 }
 
-/// Tells whether libxml2 and the strict pass read these bytes by the same rules.
+/// Returns whether libxml2 and the strict pass read these bytes by the same rules.
 fn is_judged(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else { return false };
     let declaration = text.trim_start_matches('\u{FEFF}').split("?>").next().unwrap_or_default();
@@ -45,7 +45,7 @@ fn is_judged(data: &[u8]) -> bool {
     !is_special && !text.contains("<!DOCTYPE") && !text.contains('\0') && has_plain_namespaces(text)
 }
 
-/// Tells whether all namespace names are URIs of the plainest kind, those that the canonical form omits included.
+/// Returns whether all namespace names are URIs of the plainest kind, those that the canonical form omits included.
 fn has_plain_namespaces(text: &str) -> bool {
     text.match_indices("xmlns").all(|(at, _)| {
         let Some((_, value)) = text[at..].split_once('=') else { return true };

@@ -8,7 +8,7 @@ use super::{Identity, Prefixes, SimpleType};
 type Found<'f> = dyn FnMut(Identity, &str) + 'f;
 
 impl SimpleType {
-    /// Tells `found` each ID and each reference in a valid literal: the values of those members of unions that take them.
+    /// Calls `found` with each ID and each reference in a valid literal: the values of those members of unions that take them.
     ///
     /// # Errors
     /// [`Mismatch`] if no steps are left to find the members.

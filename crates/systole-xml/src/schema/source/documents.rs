@@ -89,7 +89,7 @@ type Absent = (String, NodeId);
 pub(in crate::schema) struct Link {
     pub(in crate::schema) node: NodeId,
     pub(in crate::schema) import: bool,
-    /// Tells whether the document has imported this namespace before.
+    /// Returns whether the document has imported this namespace before.
     pub(in crate::schema) is_repeated: bool,
     /// All documents of the namespace of an import, else one.
     pub(in crate::schema) to: Arc<[usize]>,
@@ -158,7 +158,7 @@ impl Documents {
         (set, wrong)
     }
 
-    /// Tells for each document whether an `xs:redefine` leads to it, directly or by documents that are included or
+    /// Returns for each document whether an `xs:redefine` leads to it, directly or by documents that are included or
     /// redefined there.
     pub(in crate::schema) fn redefined_by(&self, index: usize, redefine: NodeId) -> Vec<bool> {
         let links = &self.documents[index].links;
@@ -174,7 +174,7 @@ impl Documents {
         reached
     }
 
-    /// Tells whether a document was given, rather than is built in.
+    /// Returns whether a document was given, rather than is built in.
     pub(in crate::schema) fn is_given(&self, index: usize) -> bool {
         index < self.given
     }
@@ -256,7 +256,7 @@ impl Documents {
         }
     }
 
-    /// Tells of each document whether the roots or their links lead to it.
+    /// Returns for each document whether the roots or their links lead to it.
     fn reached(&self, roots: &[usize]) -> Vec<bool> {
         let mut reached = vec![false; self.documents.len()];
         roots.iter().flat_map(|root| self.reach.from(*root)).for_each(|to| reached[to] = true);
@@ -336,7 +336,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Tells whether a link is a redefinition with content, which needs its document.
+    /// Returns whether a link is a redefinition with content, which needs its document.
     fn redefines(&self, index: usize, node: NodeId) -> bool {
         let tree = &self.documents[index].tree;
         tree.node(node).local == "redefine" && tree.parts(node).any(|part| tree.node(part).local != "annotation")

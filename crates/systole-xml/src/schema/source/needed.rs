@@ -119,7 +119,7 @@ impl Search<'_> {
         fitting.map(|global| global.name.to_owned()).collect()
     }
 
-    /// Tells whether a component, or its content model, names another one in an attribute.
+    /// Returns whether a component, or its content model, names another one in an attribute.
     fn refers_to(&self, component: NodeId, attribute: &str, name: &str) -> bool {
         let mut pending = vec![component];
         while let Some(id) = pending.pop() {
@@ -144,7 +144,7 @@ impl Search<'_> {
     }
 }
 
-/// Tells whether a top-level part is kept: a needed component, or a link to another document.
+/// Returns whether a top-level part is kept: a needed component, or a link to another document.
 pub(super) fn is_kept(tree: &Tree, id: NodeId, needed: &BTreeSet<NodeId>) -> bool {
     let node = tree.node(id);
     needed.contains(&id)

@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         self.misplaced.first()
     }
 
-    /// Tells whether a component is redefined by another one, and so has no name of its own.
+    /// Returns whether a component is redefined by another one, and so has no name of its own.
     pub(in crate::schema) fn is_hidden(&self, place: &Place) -> bool {
         self.hidden.contains(&key(place))
     }
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
         self.originals.get(&key(place))
     }
 
-    /// Tells whether two components of a kind have one name.
+    /// Returns whether two components of a kind have one name.
     pub(in crate::schema) fn has_twins(&self, kind: Kind) -> bool {
         self.components[kind as usize].values().any(|places| places.len() > 1)
     }
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Tells whether a document may refer to a namespace: its own, or one that it imports.
+    /// Returns whether a document may refer to a namespace: its own, or one that it imports.
     pub(in crate::schema) fn may_refer(&self, place: &Place, namespace: &str) -> bool {
         *place.target == *namespace
             || self.imported.get(&place.document).is_some_and(|imported| imported.contains(namespace))
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
 struct Seen {
     /// The namespace that each document declares.
     targets: Vec<Arc<str>>,
-    /// Tells for each document whether it was read with that namespace.
+    /// Returns for each document whether it was read with that namespace.
     declared: Vec<bool>,
     /// The documents without a namespace that were read in that of another document.
     adopted: HashSet<(usize, Arc<str>)>,

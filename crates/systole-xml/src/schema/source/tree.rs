@@ -219,7 +219,7 @@ impl Tree {
         })
     }
 
-    /// Tells whether an element is in the namespace of XML Schema.
+    /// Returns whether an element is in the namespace of XML Schema.
     fn is_part(&self, id: NodeId) -> bool {
         self.declarations[index(self.elements[id].namespace)].is_own
     }

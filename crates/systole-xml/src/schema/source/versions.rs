@@ -59,7 +59,7 @@ fn is_excluded(tree: &Tree, id: NodeId) -> bool {
     })
 }
 
-/// Tells whether a qualified name is one of XML Schema and known.
+/// Returns whether a qualified name is one of XML Schema and known.
 fn is_known(tree: &Tree, id: NodeId, name: &str, known: impl Fn(&str) -> bool) -> bool {
     let (prefix, local) = name.split_once(':').unwrap_or(("", name));
     tree.resolve(id, prefix) == ns::XSD && known(local)

@@ -143,7 +143,7 @@ impl<'a> View<'a> {
         self.get("examples").and_then(Value::as_array).cloned().unwrap_or_default()
     }
 
-    /// Tells whether the place has a rule beyond those of its type.
+    /// Returns whether the place has a rule beyond those of its type.
     pub(super) fn has_own_rules(&self) -> bool {
         const RULES: [&str; 7] =
             ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "minLength", "maxLength"];

@@ -53,25 +53,25 @@ pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
     found
 }
 
-/// Tells whether an element is of XML Schema and outside of annotations.
+/// Returns whether an element is of XML Schema and outside of annotations.
 pub(super) fn is_own(tree: &Tree, id: NodeId) -> bool {
     let is_annotation = |id| tree.node(id).namespace == ns::XSD && tree.node(id).local == "annotation";
     tree.node(id).namespace == ns::XSD && !tree.ancestors(id).any(is_annotation)
 }
 
-/// Tells whether it declares an element inside of others without a `form`.
+/// Returns whether it declares an element inside of others without a `form`.
 fn is_bare_local(tree: &Tree, id: NodeId) -> bool {
     let is_local = tree.ancestors(id).nth(1).is_some_and(|parent| parent != 0);
     is_local && tree.node(id).local == "element" && tree.get(id, "name").is_some() && tree.get(id, "form").is_none()
 }
 
-/// Tells whether it is a pattern with anchors, as other dialects of regular expressions have them.
+/// Returns whether it is a pattern with anchors, as other dialects of regular expressions have them.
 fn is_anchored(tree: &Tree, id: NodeId) -> bool {
     let value = tree.get(id, "value").unwrap_or_default();
     tree.node(id).local == "pattern" && has_anchor(value)
 }
 
-/// Tells whether a `^` or `$` stands at the start or the end of an alternative of a pattern.
+/// Returns whether a `^` or `$` stands at the start or the end of an alternative of a pattern.
 fn has_anchor(pattern: &str) -> bool {
     let mut before = '(';
     let mut classes = 0usize;
