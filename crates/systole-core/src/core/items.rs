@@ -6,7 +6,7 @@ use systole_xml::ladder::Canonical;
 
 use super::books::Entry;
 use super::gauge::Permit;
-use super::invocations::InvocationLog;
+use super::invocations::InvocationRecord;
 use super::io::{CallId, Emission, HandlerOutcome, Injected, Join};
 use super::key::{InvocationId, ThreadKey};
 use crate::journal::Number;
@@ -32,7 +32,7 @@ pub(super) struct Response {
     pub answers: MessageId,
     pub source: Source,
     /// The journal's knowledge of the message that was handled.
-    pub log: Option<Box<InvocationLog>>,
+    pub record: Option<Box<InvocationRecord>>,
     pub outcome: HandlerOutcome,
 }
 

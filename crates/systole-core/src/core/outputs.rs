@@ -85,7 +85,7 @@ impl Outputs {
     /// Adds an event at the root of a conversation, which need not be open; none once the journal can't be written, since the
     /// next start takes the conversation up.
     pub(super) fn root_event(&mut self, root: ThreadId, kind: impl FnOnce() -> EventKind) {
-        if self.events && !self.write_ahead.as_ref().is_some_and(|log| log.broken) {
+        if self.events && !self.write_ahead.as_ref().is_some_and(|ahead| ahead.broken) {
             let (path, at) = (ThreadPath::new(Vec::new()), self.now);
             self.emit(Output::Event(Event { root, thread: root, path, at, kind: kind() }));
         }
@@ -93,15 +93,15 @@ impl Outputs {
 
     /// Adds an operation to the step, where changes are written.
     pub(super) fn write(&mut self, op: impl FnOnce() -> Op) {
-        if let Some(log) = self.write_ahead.as_mut().filter(|log| !log.sealed) {
-            log.ops.push(op());
+        if let Some(ahead) = self.write_ahead.as_mut().filter(|ahead| !ahead.sealed) {
+            ahead.ops.push(op());
         }
     }
 
     /// Adds an operation to the next step that writes others: losing it in a crash does no harm.
     pub(super) fn write_later(&mut self, op: Op) {
-        if let Some(log) = self.write_ahead.as_mut().filter(|log| !log.sealed) {
-            log.riding.push(op);
+        if let Some(ahead) = self.write_ahead.as_mut().filter(|ahead| !ahead.sealed) {
+            ahead.riding.push(op);
         }
     }
 
@@ -117,34 +117,34 @@ impl Outputs {
 
     /// Ends a step: its operations go out to be written, and its outputs wait for that.
     pub(super) fn end_step(&mut self, at: Time) {
-        let Some(log) = &mut self.write_ahead else { return };
-        if log.ops.is_empty() || log.broken {
-            match log.held.back_mut() {
+        let Some(ahead) = &mut self.write_ahead else { return };
+        if ahead.ops.is_empty() || ahead.broken {
+            match ahead.held.back_mut() {
                 Some((_, later)) => later.append(&mut self.current),
-                None => log.ready.append(&mut self.current),
+                None => ahead.ready.append(&mut self.current),
             }
             return;
         }
-        log.appended += 1;
-        log.ops.append(&mut log.riding);
-        let step = Step { ops: std::mem::take(&mut log.ops), at };
-        log.ready.push_back(Output::Append { number: log.appended, step });
-        log.held.push_back((log.appended, std::mem::take(&mut self.current)));
+        ahead.appended += 1;
+        ahead.ops.append(&mut ahead.riding);
+        let step = Step { ops: std::mem::take(&mut ahead.ops), at };
+        ahead.ready.push_back(Output::Append { number: ahead.appended, step });
+        ahead.held.push_back((ahead.appended, std::mem::take(&mut self.current)));
     }
 
     /// Releases the outputs of all steps up to one that is durable.
     pub(super) fn appended(&mut self, number: u64) {
-        let Some(log) = &mut self.write_ahead else { return };
-        while log.held.front().is_some_and(|(held, _)| *held <= number) {
-            let Some((_, mut outputs)) = log.held.pop_front() else { return };
-            log.ready.append(&mut outputs);
+        let Some(ahead) = &mut self.write_ahead else { return };
+        while ahead.held.front().is_some_and(|(held, _)| *held <= number) {
+            let Some((_, mut outputs)) = ahead.held.pop_front() else { return };
+            ahead.ready.append(&mut outputs);
         }
     }
 
     /// The next output that may go.
     pub(super) fn next(&mut self) -> Option<Output> {
         match &mut self.write_ahead {
-            Some(log) => log.ready.pop_front(),
+            Some(ahead) => ahead.ready.pop_front(),
             None => self.current.pop_front(),
         }
     }
@@ -152,34 +152,34 @@ impl Outputs {
     /// Returns whether all outputs have gone.
     pub(super) fn is_empty(&self) -> bool {
         self.current.is_empty()
-            && self.write_ahead.as_ref().is_none_or(|log| log.ready.is_empty() && log.held.is_empty())
+            && self.write_ahead.as_ref().is_none_or(|ahead| ahead.ready.is_empty() && ahead.held.is_empty())
     }
 
     /// Writes nothing from now on: the next start takes up the contents of the journal.
     pub(super) fn seal(&mut self) {
-        if let Some(log) = &mut self.write_ahead {
-            log.ops.append(&mut log.riding);
-            log.sealed = true;
+        if let Some(ahead) = &mut self.write_ahead {
+            ahead.ops.append(&mut ahead.riding);
+            ahead.sealed = true;
         }
     }
 
     /// Drops the outputs and operations that wait: the journal can't be written, so they will never be durable.
     pub(super) fn give_up(&mut self) {
-        if let Some(log) = &mut self.write_ahead {
-            (log.sealed, log.broken) = (true, true);
-            log.ops.clear();
-            log.held.clear();
+        if let Some(ahead) = &mut self.write_ahead {
+            (ahead.sealed, ahead.broken) = (true, true);
+            ahead.ops.clear();
+            ahead.held.clear();
         }
     }
 
     /// Returns whether changes are written.
     pub(super) fn writes(&self) -> bool {
-        self.write_ahead.as_ref().is_some_and(|log| !log.sealed)
+        self.write_ahead.as_ref().is_some_and(|ahead| !ahead.sealed)
     }
 
     /// Returns whether nothing is written any more, because the organism ends.
     fn is_sealed(&self) -> bool {
-        self.write_ahead.as_ref().is_some_and(|log| log.sealed)
+        self.write_ahead.as_ref().is_some_and(|ahead| ahead.sealed)
     }
 
     /// A number that no record had before.

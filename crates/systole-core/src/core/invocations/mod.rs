@@ -55,7 +55,7 @@ pub(super) struct Invocation {
     /// Groups that are decided and wait for their turn.
     ready: VecDeque<(CallId, GroupResult, AwaitedAnswers)>,
     /// The journal's knowledge of its message, if there is a journal.
-    pub log: Option<Box<InvocationLog>>,
+    pub record: Option<Box<InvocationRecord>>,
 }
 
 /// The state of a handler.
@@ -70,7 +70,7 @@ enum Phase {
 
 /// The journal's knowledge of the message that a handler works on.
 #[derive(Debug, Default)]
-pub(super) struct InvocationLog {
+pub(super) struct InvocationRecord {
     /// The number of the message.
     pub number: Number,
     /// The fan-out that the message answers, and how many of its answers were consumed with it.
@@ -113,7 +113,7 @@ impl Invocation {
             asked: Vec::new(),
             calls: Vec::new(),
             ready: VecDeque::new(),
-            log: None,
+            record: None,
         }
     }
 
@@ -133,13 +133,13 @@ impl Invocation {
 
     /// Groups of calls that wait to be judged or handed over.
     pub(super) fn groups(&self) -> usize {
-        let repeated = self.log.as_ref().map_or(0, |log| log.replay.repeated.len());
+        let repeated = self.record.as_ref().map_or(0, |record| record.replay.repeated.len());
         self.asked.len() + self.ready.len() + repeated
     }
 
     /// Returns whether an answer is still to be handed to it.
     fn awaits(&self) -> bool {
-        let repeats = self.log.as_ref().is_some_and(|log| !log.replay.repeated.is_empty());
+        let repeats = self.record.as_ref().is_some_and(|record| !record.replay.repeated.is_empty());
         repeats || !(self.asked.is_empty() && self.calls.is_empty() && self.ready.is_empty())
     }
 
@@ -150,18 +150,18 @@ impl Invocation {
 
     /// The name of a group of its calls in the journal.
     pub(super) fn fan_id(&self, call: CallId) -> FanId {
-        let before = self.log.as_ref().map_or(0, |log| log.replay.before);
+        let before = self.record.as_ref().map_or(0, |record| record.replay.before);
         FanId { message: self.number(), call: Some(before + call.0) }
     }
 
     /// The number of its message in the journal; 0 if there is none.
     pub(super) fn number(&self) -> Number {
-        self.log.as_ref().map_or(0, |log| log.number)
+        self.record.as_ref().map_or(0, |record| record.number)
     }
 
     /// The first entry in the context of its thread that came after its first run.
     pub(super) fn remembered(&self) -> Option<Number> {
-        self.log.as_ref().and_then(|log| log.replay.remembered)
+        self.record.as_ref().and_then(|record| record.replay.remembered)
     }
 }
 
@@ -257,8 +257,8 @@ impl Invocations {
         invocation.thread = None;
         invocation.asked.clear();
         invocation.calls.clear();
-        if let Some(log) = &mut invocation.log {
-            log.replay.repeated.clear();
+        if let Some(record) = &mut invocation.record {
+            record.replay.repeated.clear();
         }
         self.resumes -= std::mem::take(&mut invocation.ready).len();
         if let Phase::Running { timer, .. } = &mut invocation.phase
@@ -324,7 +324,7 @@ impl Invocations {
             self.resumes -= 1;
         } else if let Some(at) = invocation.calls.iter().position(|(other, _)| *other == call) {
             return GivenUp::Calls(invocation.calls.remove(at).1);
-        } else if invocation.log.as_mut().is_some_and(|log| log.replay.gives_up(call)) {
+        } else if invocation.record.as_mut().is_some_and(|record| record.replay.gives_up(call)) {
             return GivenUp::Repeated;
         } else {
             invocation.asked.retain(|other| *other != call);
@@ -342,9 +342,9 @@ impl Invocations {
 
     /// Attaches changes to the end of a handler; gives them back if that is over already.
     pub(super) fn attach(&mut self, id: InvocationId, attachment: Attachment) -> Option<Attachment> {
-        match self.invocations.get_mut(id).and_then(|invocation| invocation.log.as_mut()) {
-            Some(log) => {
-                log.attachment = Some(attachment);
+        match self.invocations.get_mut(id).and_then(|invocation| invocation.record.as_mut()) {
+            Some(record) => {
+                record.attachment = Some(attachment);
                 None
             }
             None => Some(attachment),
@@ -373,10 +373,12 @@ impl Invocations {
 
     /// A handler that waits has not brought the process down.
     pub(super) fn survived(&mut self, id: InvocationId, out: &mut Outputs) {
-        let Some(log) = self.invocations.get_mut(id).and_then(|invocation| invocation.log.as_mut()) else { return };
-        if log.attempts.is_some_and(|attempts| attempts > 0) {
-            log.attempts = Some(0);
-            out.write(|| Op::Attempt { message: log.number, attempts: 0 });
+        let Some(record) = self.invocations.get_mut(id).and_then(|invocation| invocation.record.as_mut()) else {
+            return;
+        };
+        if record.attempts.is_some_and(|attempts| attempts > 0) {
+            record.attempts = Some(0);
+            out.write(|| Op::Attempt { message: record.number, attempts: 0 });
         }
     }
 

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{GroupResult, Invocation, InvocationLog, Invocations};
+use super::{GroupResult, Invocation, InvocationRecord, Invocations};
 use crate::core::faults;
 use crate::core::io::{CallId, Emission};
 use crate::core::key::{FanOutKey, InvocationId};
@@ -95,7 +95,7 @@ impl Invocations {
 
     /// Gives a handler the records of its message. Returns its earlier notes, and the open fan-outs that it has from
     /// now on.
-    pub(in crate::core) fn attach_log(
+    pub(in crate::core) fn attach_record(
         &mut self,
         id: InvocationId,
         number: Number,
@@ -114,7 +114,7 @@ impl Invocations {
         });
         let open = open.collect();
         invocation.emitted = replay.emitted;
-        invocation.log = Some(Box::new(InvocationLog { number, attempts, answered, replay, attachment: None }));
+        invocation.record = Some(Box::new(InvocationRecord { number, attempts, answered, replay, attachment: None }));
         (notes, open)
     }
 
@@ -127,31 +127,31 @@ impl Invocations {
         requests: &[Emission],
     ) -> Option<(Repeated, bool)> {
         let invocation = self.invocations.get_mut(id).filter(|invocation| invocation.thread.is_some())?;
-        let log = invocation.log.as_mut().filter(|log| !log.replay.calls.is_empty())?;
+        let record = invocation.record.as_mut().filter(|record| !record.replay.calls.is_empty())?;
         let asked = requests_record(requests);
-        let (fan, made) = log.replay.take(log.number, call, &asked)?;
+        let (fan, made) = record.replay.take(record.number, call, &asked)?;
         let asked_at = invocation.asked.iter().position(|&asked| asked == call);
         asked_at.map(|at| invocation.asked.swap_remove(at));
         if asked != made.requests {
             let fault = faults::diverged(&describe(&made.requests), &describe(&asked));
             return Some((Repeated::Diverged(fault), true));
         }
-        if log.replay.reattaches {
-            log.replay.found.insert(call, fan);
+        if record.replay.reattaches {
+            record.replay.found.insert(call, fan);
         }
         let repeated = match made.state {
             MadeState::Open(fan) => {
                 invocation.calls.push((call, fan));
                 Repeated::Open(fan)
             }
-            MadeState::Decided(result) if log.replay.reattaches => Repeated::Decided(result),
+            MadeState::Decided(result) if record.replay.reattaches => Repeated::Decided(result),
             MadeState::Decided(result) => {
-                log.replay.results.insert(call, result);
-                log.replay.repeated.push(call);
+                record.replay.results.insert(call, result);
+                record.replay.repeated.push(call);
                 Repeated::Waits
             }
             MadeState::Dropped => {
-                log.replay.repeated.push(call);
+                record.replay.repeated.push(call);
                 Repeated::Waits
             }
         };
@@ -168,7 +168,7 @@ impl Invocations {
     ) -> Option<GroupResult> {
         let Some(call) = fan.call else { return Some(result) };
         let replay = match self.invocations.get_mut(id) {
-            Some(invocation) => invocation.log.as_mut().map(|log| &mut log.replay),
+            Some(invocation) => invocation.record.as_mut().map(|record| &mut record.replay),
             None => self.replays.get_mut(&fan.message),
         };
         let Some(replay) = replay else { return Some(result) };
@@ -187,7 +187,7 @@ impl Invocations {
 
     /// Takes the result that is next in the order of decisions, if the handler has asked for it.
     pub(in crate::core) fn next_result(&mut self, id: InvocationId) -> Option<(CallId, GroupResult)> {
-        let replay = &mut self.invocations.get_mut(id)?.log.as_mut()?.replay;
+        let replay = &mut self.invocations.get_mut(id)?.record.as_mut()?.replay;
         let (&order, &call) = replay.decided.first_key_value()?;
         let result = replay.results.remove(&call)?;
         replay.decided.remove(&order);
@@ -199,7 +199,9 @@ impl Invocations {
     pub(in crate::core) fn forget_call(&mut self, id: InvocationId, call: CallId, out: &mut Outputs) {
         let Some(invocation) = self.invocations.get_mut(id) else { return };
         let fan = invocation.fan_id(call);
-        let Some(replay) = invocation.log.as_mut().map(|log| &mut log.replay).filter(|replay| replay.reattaches) else {
+        let Some(replay) =
+            invocation.record.as_mut().map(|record| &mut record.replay).filter(|replay| replay.reattaches)
+        else {
             return;
         };
         let fan = replay.found.remove(&call).unwrap_or(fan);
@@ -209,14 +211,14 @@ impl Invocations {
     /// The groups that a handler which reattaches has not found again, in the order of the calls, with their fan-outs
     /// where they are open: it wants none of them.
     pub(in crate::core) fn unwanted(&mut self, id: InvocationId) -> Vec<(FanId, Option<FanOutKey>)> {
-        let log = self.invocations.get_mut(id).and_then(|invocation| invocation.log.as_mut());
-        let Some(log) = log.filter(|log| log.replay.reattaches) else { return Vec::new() };
-        let message = log.number;
+        let record = self.invocations.get_mut(id).and_then(|invocation| invocation.record.as_mut());
+        let Some(record) = record.filter(|record| record.replay.reattaches) else { return Vec::new() };
+        let message = record.number;
         let group = |(call, made): (u32, Made)| match made.state {
             MadeState::Open(fan) => (FanId { message, call: Some(call) }, Some(fan)),
             MadeState::Decided(_) | MadeState::Dropped => (FanId { message, call: Some(call) }, None),
         };
-        let mut left: Vec<_> = log.replay.calls.drain().map(group).collect();
+        let mut left: Vec<_> = record.replay.calls.drain().map(group).collect();
         left.sort_unstable_by_key(|(fan, _)| fan.call);
         left
     }
@@ -224,12 +226,12 @@ impl Invocations {
     /// The fault of a handler that waits for a result which came, before, after one that it has not asked for.
     pub(in crate::core) fn divergence(&self, id: InvocationId) -> Option<Fault> {
         let invocation = self.invocations.get(id)?;
-        let log = invocation.log.as_ref()?;
+        let record = invocation.record.as_ref()?;
         if invocation.is_running() || invocation.is_ready() || !invocation.asked.is_empty() {
             return None;
         }
-        let next = log.replay.decided.values().next()?;
-        let made = log.replay.calls.get(&next.0)?;
+        let next = record.replay.decided.values().next()?;
+        let made = record.replay.calls.get(&next.0)?;
         Some(faults::diverged(&describe(&made.requests), "nothing: it waits for others"))
     }
 }
@@ -265,12 +267,12 @@ impl Replay {
 impl Invocation {
     /// Returns whether it asked for all that it had asked for before.
     pub(in crate::core) fn repeats_all(&self) -> bool {
-        self.log.as_ref().is_none_or(|log| log.replay.reattaches || log.replay.calls.is_empty())
+        self.record.as_ref().is_none_or(|record| record.replay.reattaches || record.replay.calls.is_empty())
     }
 
     /// The fault of a handler that ended without asking for all that it had asked for before.
     pub(in crate::core) fn unrepeated(&self) -> Fault {
-        let calls = self.log.iter().flat_map(|log| &log.replay.calls);
+        let calls = self.record.iter().flat_map(|record| &record.replay.calls);
         let first = calls.min_by_key(|(call, _)| **call).map(|(_, made)| describe(&made.requests));
         faults::diverged(&first.unwrap_or_default(), "nothing: it ended")
     }

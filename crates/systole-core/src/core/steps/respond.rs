@@ -8,7 +8,7 @@ use crate::core::blueprint::ListenerId;
 use crate::core::books::Entries;
 use crate::core::event::{EventKind, shown};
 use crate::core::faults;
-use crate::core::invocations::{Invocation, InvocationLog};
+use crate::core::invocations::{Invocation, InvocationRecord};
 use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
 use crate::core::items::{Item, Response, Source};
 use crate::core::judge::{Refusal, Verdict};
@@ -38,7 +38,7 @@ impl Core {
         match ended.thread.filter(|&thread| self.tree.contains(thread)) {
             Some(thread) => self.thread_finished(thread, ended, outcome),
             None => {
-                self.release_log(ended.log);
+                self.release_record(ended.record);
                 let emitted = self.books.emitted(outcome.emissions());
                 self.books.cancelled(emitted);
             }
@@ -59,10 +59,10 @@ impl Core {
             self.tree.begin_judging(key);
             let answers = self.tree[key].opened_by;
             let source = Source { message: ended.message, number: ended.number(), index: ended.emitted };
-            let response = Response { thread: key, answers, source, log: ended.log, outcome };
+            let response = Response { thread: key, answers, source, record: ended.record, outcome };
             return self.entrance.push(Item::Response(response));
         }
-        self.consume(ended.log);
+        self.consume(ended.record);
         match (diverged, outcome) {
             (Some(fault), _) => self.fail_shown(key, fault),
             (None, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_)) => {
@@ -76,34 +76,34 @@ impl Core {
 
     /// Writes that the message of a handler was consumed, with the answer of a fan-out that it was, and the handler's
     /// attachment.
-    fn consume(&mut self, log: Option<Box<InvocationLog>>) {
-        let Some(log) = log else { return };
-        self.write_done(log.number);
-        if let Some((fan, count)) = log.answered {
+    fn consume(&mut self, record: Option<Box<InvocationRecord>>) {
+        let Some(record) = record else { return };
+        self.write_done(record.number);
+        if let Some((fan, count)) = record.answered {
             self.out.write(|| Op::Delivered { fan, count });
         }
-        self.out.take(log.attachment, true);
+        self.out.take(record.attachment, true);
     }
 
     /// Writes the attachment of a handler that has ended, and whose message can't be consumed.
-    pub(super) fn release_log(&mut self, log: Option<Box<InvocationLog>>) {
-        self.out.take(log.and_then(|log| log.attachment), true);
+    pub(super) fn release_record(&mut self, record: Option<Box<InvocationRecord>>) {
+        self.out.take(record.and_then(|record| record.attachment), true);
     }
 
     /// Judges a response as a whole, then lets it take effect.
     pub(super) fn respond(&mut self, response: Response) {
-        let Response { thread: key, answers, source, log, outcome } = response;
+        let Response { thread: key, answers, source, record, outcome } = response;
         let Some(thread) = self.tree.end_judging(key) else {
             let emitted = self.books.emitted(outcome.emissions());
             self.books.cancelled(emitted);
-            return self.release_log(log);
+            return self.release_record(record);
         };
         // A spawned thread goes on after its answer, but what was said before it is over.
         let is_late = thread.opened_by != answers || thread.is_spawned() && thread.origin == Origin::None;
         let Some(listener) = thread.listener().filter(|_| !is_late) else {
             let emitted = self.books.emitted(outcome.emissions());
             self.books.cancelled(emitted);
-            self.consume(log);
+            self.consume(record);
             return self.tree.touch(key);
         };
         let (wrote, emissions) = match outcome {
@@ -123,7 +123,7 @@ impl Core {
             Ok(emissions) => {
                 let verdicts = self.judge_all(key, listener, &emissions);
                 self.keep_refused(key, listener, source.number, wrote.as_ref(), &verdicts);
-                self.consume(log);
+                self.consume(record);
                 self.respond_with(key, listener, source, verdicts);
             }
             Err(fault) => {
@@ -131,7 +131,7 @@ impl Core {
                 self.books.faulted(emitted);
                 self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
                 self.keep_unreadable(key, listener, source.number, wrote.as_ref(), &fault);
-                self.consume(log);
+                self.consume(record);
                 self.refuse_response(key, source, fault);
             }
         }

@@ -111,12 +111,12 @@ impl Core {
                     self.out.emit(Output::Closed { client, root });
                 }
             }
-            Item::Response(Response { thread, log, outcome: HandlerOutcome::Emitted(emissions), .. }) => {
-                self.release_log(log);
+            Item::Response(Response { thread, record, outcome: HandlerOutcome::Emitted(emissions), .. }) => {
+                self.release_record(record);
                 self.keep_dead_emissions(thread, emissions);
             }
-            Item::Response(Response { thread, log, .. }) => {
-                self.release_log(log);
+            Item::Response(Response { thread, record, .. }) => {
+                self.release_record(record);
                 let entry = self.books.emitted(1).one();
                 self.keep_dead_emission(thread, None, None, entry);
             }

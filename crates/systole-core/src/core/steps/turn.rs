@@ -240,7 +240,7 @@ impl Core {
         let invocation = self.invocations.start(Invocation::new(key, listener, id, left, boot), slot, &mut self.clock);
         self.tree.set_invocation(key, Some(invocation));
         let (join, answered) = self.tree.deliver(answers);
-        let (notes, open) = self.invocations.attach_log(invocation, number, attempts, answered);
+        let (notes, open) = self.invocations.attach_record(invocation, number, attempts, answered);
         open.into_iter().for_each(|fan| self.tree.attach(fan, invocation));
         let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };
         let message = Message { number, notes, ..self.message(key, (listener, invocation), head, body) };
