@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::fan::FanRow;
 use super::records::Redrive;
-use super::recover::{Open, fan_outs, in_order};
+use super::recover::{Open, fan_outs, in_order, ordinals};
 use crate::runtime::sqlite::FileProblem;
 
 /// The condition that a column is one of the numbers in a parameter, for open rows.
@@ -51,6 +51,7 @@ pub(super) fn read(db: &Connection, partitions: &Partitions) -> Result<Recovered
         letters: open
             .select("WHERE part IN (SELECT value FROM json_each(?1)) ORDER BY number", parts, |letter| letter)?,
         redrive: open.select(marked, parts, |Redrive(letter)| letter)?,
+        ordinals: ordinals(db, &threads)?,
         threads,
         ..Recovered::default()
     })

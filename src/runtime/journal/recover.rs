@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::{Connection, Params, Row};
 use systole_core::journal::{
-    FanId, FanRecord, MailRecord, MailStatus, MessageRecord, Number, OpenMail, Recovered, SubmissionRecord,
+    FanId, FanRecord, MailRecord, MailStatus, MessageRecord, Number, OpenMail, OrdinalRecord, Owner, Recovered,
+    SubmissionRecord, ThreadRecord,
 };
-use systole_core::vocab::ThreadId;
+use systole_core::vocab::{Name, ThreadId};
 use uuid::Uuid;
 
 use super::fan::{FanRow, SettledRow};
@@ -16,6 +17,7 @@ use super::pending::Pending;
 use super::records::Redrive;
 use super::row::{Record, load};
 use super::sum::Sums;
+use super::text::parse_name;
 use crate::runtime::sqlite::FileProblem;
 
 /// Reads all open rows.
@@ -30,6 +32,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, FilePro
         key: meta.key,
         epoch: meta.epoch,
         crashed: meta.running,
+        ordinals: ordinals(db, &threads)?,
         threads,
         budgets: open.rows("WHERE ended IS NULL ORDER BY thread")?,
         fans,
@@ -52,6 +55,43 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, FilePro
         return Err(FileProblem::damaged("rows are missing, or come from another time"));
     }
     Ok(recovered)
+}
+
+/// Reads the greatest ordinals of the children of open threads, ended children included, until retention deletes them.
+///
+/// An index has the roots of ended threads, so that of conversations that have ended no row is read.
+pub(super) fn ordinals(db: &Connection, open: &[ThreadRecord]) -> Result<Vec<OrdinalRecord>, FileProblem> {
+    let numbers: HashSet<Number> = open.iter().map(|thread| thread.number).collect();
+    let mut last: BTreeMap<(Number, Name), u32> = BTreeMap::new();
+    let mut reserve = |parent: Option<Number>, listener: Name, ordinal: u32| {
+        if let Some(parent) = parent.filter(|parent| numbers.contains(parent)) {
+            let last = last.entry((parent, listener)).or_default();
+            *last = ordinal.max(*last);
+        }
+    };
+    for thread in open {
+        if let Owner::Listener(listener) = &thread.owner {
+            reserve(thread.parent, listener.clone(), thread.ordinal);
+        }
+    }
+    let mut ended = db.prepare("SELECT root, number FROM thread INDEXED BY thread_ended WHERE ended IS NOT NULL")?;
+    let mut child = db.prepare("SELECT parent, listener, ordinal FROM thread WHERE number = ?1")?;
+    let mut rows = ended.query([])?;
+    while let Some(row) = rows.next()? {
+        if !numbers.contains(&row.get::<_, i64>(0)?.cast_unsigned()) {
+            continue;
+        }
+        // The start doesn't check ended rows: a damaged one reserves nothing.
+        let (parent, listener, ordinal) = child.query_row([row.get::<_, i64>(1)?], |row| {
+            let parent = row.get_ref(0)?.as_i64().ok().map(i64::cast_unsigned);
+            let listener = row.get_ref(1)?.as_str().ok().and_then(parse_name);
+            Ok((parent, listener, row.get_ref(2)?.as_i64().ok().and_then(|ordinal| ordinal.try_into().ok())))
+        })?;
+        if let (Some(listener), Some(ordinal)) = (listener, ordinal) {
+            reserve(parent, listener, ordinal);
+        }
+    }
+    Ok(last.into_iter().map(|((parent, listener), last)| OrdinalRecord { parent, listener, last }).collect())
 }
 
 /// Sorts messages by their places in the mailboxes.

@@ -158,7 +158,7 @@ fn version_7_gets_new_sums_and_room_for_epochs() {
     assert!(last < numbers_after(recovered.epoch), "{last} is no number of epoch {}", recovered.epoch);
     // The epochs of that version have 48 bits.
     assert_eq!(recovered.epoch, 2 << 9, "the one after its first");
-    assert_eq!(content(recovered), content(memory.recover().unwrap()));
+    assert_eq!(open_rows(recovered), open_rows(memory.recover().unwrap()));
     assert!(!before.is_empty());
     assert_eq!(letters(&folder.journal()), before);
     let more = Story::whole_steps(1, 90).split_off(60);
@@ -166,7 +166,7 @@ fn version_7_gets_new_sums_and_room_for_epochs() {
     memory.append(&more).unwrap();
     assert_eq!(faults(&folder.journal()), [""; 0]);
     drop(store);
-    assert_eq!(content(open(&folder.journal()).recover().unwrap()), content(memory.recover().unwrap()));
+    assert_eq!(open_rows(open(&folder.journal()).recover().unwrap()), open_rows(memory.recover().unwrap()));
 }
 
 #[test]
@@ -182,14 +182,14 @@ fn version_8_gets_a_table_of_batches() {
     let mut store = open(&folder.journal());
     let recovered = store.recover().unwrap();
     assert_eq!(recovered.epoch, 515, "the one after that of its last number");
-    assert_eq!(content(recovered), content(memory.recover().unwrap()));
+    assert_eq!(open_rows(recovered), open_rows(memory.recover().unwrap()));
     let more = Story::whole_steps(1, 90).split_off(60);
     store.append(&more).unwrap();
     memory.append(&more).unwrap();
     assert!(!store.is_fed());
     drop(store);
     assert_eq!(faults(&folder.journal()), [""; 0]);
-    assert_eq!(content(open(&folder.journal()).recover().unwrap()), content(memory.recover().unwrap()));
+    assert_eq!(open_rows(open(&folder.journal()).recover().unwrap()), open_rows(memory.recover().unwrap()));
 }
 
 /// The file of version 9 is of a process that was killed while three batches were in it.
@@ -321,4 +321,9 @@ pub(crate) fn noted(recovered: Recovered) -> Recovered {
     let mut content = content(recovered);
     content.notes.retain(|note| content.messages.iter().any(|message| message.number == note.message));
     content
+}
+
+/// Drops the ordinals of children, which come from ended rows, too: the files of versions 7 and 8 lack one.
+fn open_rows(recovered: Recovered) -> Recovered {
+    Recovered { ordinals: Vec::new(), ..content(recovered) }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail};
 use super::{BudgetRecord, EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
 use super::{
-    FanId, FanOutcome, FanRecord, Journal, JournalError, MessageRecord, Number, Op, Recovered, Step, ThreadRecord,
-    epoch_of,
+    FanId, FanOutcome, FanRecord, Journal, JournalError, MessageRecord, Number, Op, OrdinalRecord, Owner, Recovered,
+    Step, ThreadRecord, epoch_of,
 };
 use crate::vocab::{Name, TaskId};
 
@@ -19,6 +19,8 @@ pub struct MemoryJournal {
     epoch: u32,
     running: bool,
     threads: BTreeMap<Number, ThreadRecord>,
+    /// The greatest ordinals of children, by parent and listener.
+    ordinals: BTreeMap<(Number, Name), u32>,
     budgets: BTreeMap<Number, BudgetRecord>,
     fans: BTreeMap<FanId, FanRecord>,
     messages: BTreeMap<Number, MessageRecord>,
@@ -53,6 +55,10 @@ impl MemoryJournal {
         self.epoch = op.number().map_or(self.epoch, |number| self.epoch.max(epoch_of(number)));
         match op {
             Op::Open(thread) => {
+                if let (Some(parent), Owner::Listener(listener)) = (thread.parent, &thread.owner) {
+                    let last = self.ordinals.entry((parent, listener.clone())).or_default();
+                    *last = thread.ordinal.max(*last);
+                }
                 self.threads.insert(thread.number, thread.clone());
             }
             Op::Owes { thread, opened_by, origin } => {
@@ -190,6 +196,7 @@ impl MemoryJournal {
 
     fn close_thread(&mut self, thread: Number) {
         self.threads.remove(&thread);
+        self.ordinals.retain(|(parent, _), _| *parent != thread);
         self.budgets.remove(&thread);
         let of_it: BTreeSet<_> =
             self.messages.values().filter(|message| message.thread == thread).map(|message| message.number).collect();
@@ -217,6 +224,12 @@ impl Journal for MemoryJournal {
             epoch: self.epoch,
             crashed,
             threads: self.threads.values().cloned().collect(),
+            ordinals: self
+                .ordinals
+                .iter()
+                .filter(|((parent, _), _)| self.threads.contains_key(parent))
+                .map(ordinal)
+                .collect(),
             budgets: self.budgets.values().copied().collect(),
             fans: self.fans.values().cloned().collect(),
             messages,
@@ -238,6 +251,10 @@ impl Journal for MemoryJournal {
         self.running = false;
         Ok(())
     }
+}
+
+fn ordinal(((parent, listener), last): (&(Number, Name), &u32)) -> OrdinalRecord {
+    OrdinalRecord { parent: *parent, listener: listener.clone(), last: *last }
 }
 
 fn open_mail((mail, status): &(MailRecord, MailStatus)) -> OpenMail {

@@ -24,8 +24,9 @@ pub use mail::{
 pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord, LAST_EPOCH,
-    LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Owner, Recovered, RememberedRecord,
-    RequestRecord, SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord, epoch_of, numbers_after,
+    LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Origin, Owner, Recovered,
+    RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord, epoch_of,
+    numbers_after,
 };
 
 use crate::vocab::{Partitions, Time};

@@ -250,6 +250,18 @@ pub struct ThreadRecord {
     pub traceparent: Option<Arc<str>>,
 }
 
+/// The greatest ordinal of the children of a listener below an open thread, ended children included: the next child gets
+/// a greater one, so that no two threads of a conversation have the same path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrdinalRecord {
+    /// The open thread.
+    pub parent: Number,
+    /// The listener.
+    pub listener: Name,
+    /// The greatest ordinal.
+    pub last: u32,
+}
+
 /// The budget of an open thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetRecord {
@@ -536,6 +548,9 @@ pub struct Recovered {
     pub crashed: bool,
     /// Open threads, in order of number.
     pub threads: Vec<ThreadRecord>,
+    /// The greatest ordinals of the children of open threads, as far as the journal still has those, in order of parent,
+    /// then of listener.
+    pub ordinals: Vec<OrdinalRecord>,
     /// The budgets of open threads, in order of number.
     pub budgets: Vec<BudgetRecord>,
     /// Fan-outs of open threads, in order.

@@ -30,6 +30,11 @@ impl Recovered {
         }
         // Records of a thread that is missing come from damage, which the core of `<boot>` reports.
         let of_thread = |thread: Number| threads.get(&thread).copied().unwrap_or(Partition::BOOT);
+        for ordinal in self.ordinals {
+            if let Some(core) = home(of_thread(ordinal.parent)) {
+                parts[core].ordinals.push(ordinal);
+            }
+        }
         for budget in self.budgets {
             if let Some(core) = home(of_thread(budget.thread)) {
                 parts[core].budgets.push(budget);

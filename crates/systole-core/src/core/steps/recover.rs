@@ -19,7 +19,7 @@ use crate::core::records::{join_of, stored};
 use crate::core::tree::{FanOut, FanOutKind, Owner, Turned};
 use crate::journal::{
     self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, MailState, MessageRecord, MessageState,
-    NoteRecord, Number, Op, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
+    NoteRecord, Number, Op, OrdinalRecord, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
 };
 use crate::vocab::{Fault, MessageId, Name, ThreadId};
 
@@ -44,6 +44,7 @@ impl Core {
         let Recovered {
             crashed,
             threads,
+            ordinals,
             budgets,
             fans,
             messages,
@@ -63,6 +64,12 @@ impl Core {
         for thread in threads {
             origins.push((thread.number, thread.origin));
             self.recover_thread(thread, &mut recovery);
+        }
+        for OrdinalRecord { parent, listener, last } in ordinals {
+            let listener = self.setup.blueprint.party(listener.as_str());
+            if let (Some(&parent), Some(Party::Listener(listener))) = (recovery.threads.get(&parent), listener) {
+                self.tree.recover_ordinals(parent, listener, last);
+            }
         }
         for budget in budgets {
             if let Some(&key) = recovery.threads.get(&budget.thread) {

@@ -2,6 +2,7 @@
 
 use super::thread::Backlog;
 use super::{FanOut, Owner, Tree};
+use crate::core::blueprint::ListenerId;
 use crate::core::clock::{Clock, Timer};
 use crate::core::dead_letters::{DeadLetter, DeadLetterId};
 use crate::core::io::Remembered;
@@ -34,7 +35,6 @@ impl Tree {
     ) -> ThreadKey {
         let key = match (parent, owner) {
             (Some(parent), Owner::Listener(listener)) => {
-                self.threads[parent].reserve_ordinal(listener, record.ordinal);
                 self.link_thread(parent, listener, record.number, (record.opened_by, record.id), record.ordinal)
             }
             _ => self.link_root(record.number, record.id, owner, record.opened_by),
@@ -60,6 +60,11 @@ impl Tree {
             self.spawned.insert(record.id, key);
         }
         key
+    }
+
+    /// Reserves the ordinals of the children that a thread had of a listener, open or ended, up to the last one.
+    pub(in crate::core) fn recover_ordinals(&mut self, parent: ThreadKey, listener: ListenerId, last: u32) {
+        self.threads[parent].reserve_ordinals(listener, last);
     }
 
     /// Lets a recovered thread owe its answer again.

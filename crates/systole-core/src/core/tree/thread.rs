@@ -160,13 +160,13 @@ impl Thread {
         *count
     }
 
-    /// Reserves the ordinal of a child of a listener: no child that opens later gets it.
-    pub(in crate::core) fn reserve_ordinal(&mut self, listener: ListenerId, ordinal: u32) {
+    /// Reserves the ordinals of the children of a listener up to one: no child that opens later gets them.
+    pub(in crate::core) fn reserve_ordinals(&mut self, listener: ListenerId, last: u32) {
         if self.made.count == 0 {
             self.made.listener = listener;
         }
         let count = if self.made.listener == listener { &mut self.made.count } else { self.extra().made(listener) };
-        *count = ordinal.max(*count);
+        *count = last.max(*count);
     }
 
     /// The listener whose thread it is.

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use systole_core::journal::{BudgetRecord, Journal, MemoryJournal, MessageState, Number, Op, Recovered, Step};
-use systole_core::vocab::{MessageId, Partitions};
+use systole_core::journal::{BudgetRecord, Journal, MemoryJournal, MessageState, Number, Op, Owner, Recovered, Step};
+use systole_core::vocab::{MessageId, Name, Partitions};
 
 use super::listeners::Handler;
 
@@ -25,6 +25,8 @@ pub(crate) struct Store {
     groups: HashMap<Number, u32>,
     /// The threads that opened, and their parents.
     parents: HashMap<Number, Option<Number>>,
+    /// Parents, listeners and ordinals of all threads that ever opened.
+    paths: HashSet<(Number, Name, u32)>,
     /// The threads of messages.
     threads: HashMap<Number, Number>,
     /// The threads of calls that opened no thread.
@@ -104,6 +106,10 @@ impl Store {
         match op {
             Op::Open(thread) => {
                 self.parents.insert(thread.number, thread.parent);
+                if let (Some(parent), Owner::Listener(name)) = (thread.parent, &thread.owner) {
+                    let is_new = self.paths.insert((parent, name.clone(), thread.ordinal));
+                    assert!(is_new, "{name}#{} opens twice below thread {parent}", thread.ordinal);
+                }
             }
             Op::Put(message) => {
                 self.ids.insert(message.number, message.id);
