@@ -54,7 +54,7 @@ pub(super) async fn run_message(
     let mut handle = connection.open(message.id, records.all());
     handle.delivered = connection.send(&line).await;
     drop(line);
-    let mut faults = Faults::default();
+    let mut faults = Faults::new(context.limits().xml.message_bytes);
     loop {
         match next(&handle, calls, records, context).await {
             Step::Line(Err(why)) => return Run::Lost { why, delivered: handle.delivered },
@@ -96,23 +96,45 @@ pub(super) async fn run_message(
     }
 }
 
-/// The last faults that answered calls of a run, by the labels of the calls.
-#[derive(Default)]
-struct Faults(VecDeque<(String, Fault)>);
+/// The faults that answered calls of a run, by the labels of the calls: the last ones of `most` bytes together.
+struct Faults {
+    kept: VecDeque<(String, Fault)>,
+    bytes: usize,
+    most: usize,
+}
 
 impl Faults {
-    /// The most faults that are kept.
-    const MOST: usize = 32;
+    /// Bytes that a fault counts besides its texts.
+    const ENTRY: usize = 64;
+
+    fn new(most: usize) -> Self {
+        Self { kept: VecDeque::new(), bytes: 0, most }
+    }
 
     fn keep(&mut self, label: String, fault: Fault) {
-        self.0.truncate(Self::MOST - 1);
-        self.0.push_front((label, fault));
+        self.bytes += Self::bytes_of(&label, &fault);
+        self.kept.push_front((label, fault));
+        while self.bytes > self.most
+            && let Some((label, fault)) = self.kept.pop_back()
+        {
+            self.bytes -= Self::bytes_of(&label, &fault);
+        }
     }
 
     /// Takes the last fault that answered a call with that label.
     fn take(&mut self, label: &str) -> Option<Fault> {
-        let at = self.0.iter().position(|(known, _)| known == label)?;
-        self.0.remove(at).map(|(_, fault)| fault)
+        let at = self.kept.iter().position(|(known, _)| known == label)?;
+        let (label, fault) = self.kept.remove(at)?;
+        self.bytes -= Self::bytes_of(&label, &fault);
+        Some(fault)
+    }
+
+    fn bytes_of(label: &str, fault: &Fault) -> usize {
+        let rule = fault
+            .rule
+            .as_ref()
+            .map_or(0, |broken| broken.rule.len() + broken.example.as_ref().map_or(0, |example| example.len()));
+        label.len() + fault.message.len() + rule + Self::ENTRY
     }
 }
 
@@ -132,4 +154,25 @@ async fn next(handle: &MessageHandle, calls: &mut Calls, records: &mut Records, 
 /// The failure of a message whose process ended, and which then made another call than before.
 fn diverged() -> Failure {
     failed("the listener, run again after the end of its process, made other calls than before", true)
+}
+
+#[cfg(test)]
+mod tests {
+    use systole_core::vocab::FaultCode;
+
+    use super::*;
+
+    #[test]
+    fn each_of_many_faults_can_be_passed_on_and_the_oldest_are_dropped_by_their_bytes() {
+        let fault = |n: usize| Fault::new(FaultCode::Failed, format!("fault {n}"));
+        let mut faults = Faults::new(1 << 20);
+        (0..256).for_each(|n| faults.keep(n.to_string(), fault(n)));
+        for n in [0, 31, 32, 255] {
+            assert_eq!(faults.take(&n.to_string()), Some(fault(n)));
+        }
+        assert_eq!(faults.take("0"), None);
+        let mut few = Faults::new(3 * (Faults::ENTRY + "0fault 0".len()));
+        (0..5).for_each(|n| few.keep(n.to_string(), fault(n)));
+        assert_eq!((few.take("1"), few.take("2"), few.take("4")), (None, Some(fault(2)), Some(fault(4))));
+    }
 }
