@@ -298,15 +298,17 @@ function limitDepth(value, left) {
 export function progress(text) {
   const { id } = message();
   string("progress", text);
-  if (worker.running.has(id)) worker.send({ id, progress: text });
+  if (worker.running.has(id)) worker.send({ id, progress: text.slice(0, SENTENCE) });
 }
+
+/** Characters of a sentence; the pump keeps as many bytes. */
+const SENTENCE = 4096;
 
 // What is thrown may be anything, even a value that has no text and can't be printed.
 
 function sentence(thrown) {
   try {
-    // The pump keeps no more, and a longer line than it takes would end the process with all of its messages.
-    return String(thrown?.message || thrown?.name || thrown).slice(0, 4096).toWellFormed();
+    return String(thrown?.message || thrown?.name || thrown).slice(0, SENTENCE).toWellFormed();
   } catch {
     return "what was thrown has no text";
   }
@@ -364,7 +366,12 @@ const worker = {
       // A cancelled message is over: what its function throws is no failure.
       if (!abort.signal.aborted) log(error);
     }
-    if (this.running.delete(id)) this.send({ id, ...answer });
+    if (!this.running.delete(id)) return;
+    try {
+      this.write(this.bounded({ id, ...answer }));
+    } catch (error) {
+      this.send({ id, error: sentence(error) });
+    }
   },
 
   /** Sends a line about a message, and awaits its answer. */
@@ -373,8 +380,9 @@ const worker = {
     const calls = this.running.get(id)?.calls;
     if (!calls) throw new Error("the message was answered: nothing more can be asked for it");
     const label = String(this.labels++);
+    const text = this.bounded({ id, ...line, as: label });
     const answer = new Promise((resolve, reject) => calls.set(label, { resolve, reject }));
-    this.send({ id, ...line, as: label });
+    this.write(text);
     return answer;
   },
 
@@ -385,8 +393,21 @@ const worker = {
   },
 
   send(line) {
+    this.write(json(line));
+  },
+
+  /** A line about a message. The pump would fail that for one that is too long, with a sentence of its own. */
+  bounded(line) {
+    const text = json(line);
+    const bytes = Buffer.byteLength(text);
+    if (bytes > this.longest)
+      throw new RangeError(`a line of ${bytes} bytes is too long: the pump takes at most ${this.longest} (limits: message_bytes)`);
+    return text;
+  },
+
+  write(text) {
     if (!this.out.length) setImmediate(() => this.flush());
-    this.out.push(`${json(line)}\n`);
+    this.out.push(`${text}\n`);
   },
 
   flush() {
@@ -402,6 +423,7 @@ export function run() {
     process.exit(1);
   }
   worker.descriptor = Number(process.env.SYSTOLE_WORKER);
+  worker.longest = Number(process.env.SYSTOLE_WORKER_LINE ?? Infinity);
   // A promise that a function forgot ends no other function.
   process.on("unhandledRejection", log);
   let begun = [];

@@ -22,6 +22,8 @@ from typing import Any
 from ._xml import decode, encode, payloads
 
 _FAULT = ("code", "message", "retryable", "rule", "example")
+# Characters of a sentence; the pump keeps as many bytes.
+_SENTENCE = 4096
 Recorded = dict[str, collections.deque[Any]]
 
 # The message that a function handles, and the values that earlier runs of it recorded, by name.
@@ -78,6 +80,7 @@ class Worker:
     def serve(self, places: int) -> typing.NoReturn:
         self.loop, self.places, self.begun = asyncio.new_event_loop(), places, bytearray()
         self.writer = int(os.environ["SYSTOLE_WORKER"])
+        self.longest = int(os.environ.get("SYSTOLE_WORKER_LINE", sys.maxsize))
         os.set_inheritable(self.writer, False)
         # A script that reads its standard input must not read messages of the pump.
         self.reader, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
@@ -191,7 +194,10 @@ class Worker:
         if id in self.running:
             del self.running[id]
             self.give_up(id)
-            self.send({"id": id, **answer})
+            try:
+                self.write(self.bounded({"id": id, **answer}))
+            except ValueError as error:
+                self.send({"id": id, "error": str(error)})
 
     def give_up(self, id: str) -> None:
         for answer in self.calls.pop(id, {}).values():
@@ -207,23 +213,34 @@ class Worker:
         """Sends a line about a message, and awaits its answer."""
         if id not in self.running:
             raise asyncio.CancelledError
+        label = str(next(self.labels))
+        data = self.bounded({"id": id, **line, "as": label})
         if id in self.computing:
             self.computing.discard(id)
             self.asking.add(id)
             self.begin()
-        label = str(next(self.labels))
         answer = self.calls.setdefault(id, {})[label] = self.loop.create_future()
-        self.send({"id": id, **line, "as": label})
+        self.write(data)
         return await answer
 
     def progress(self, id: str, text: str) -> None:
         if id in self.running:
-            self.send({"id": id, "progress": text})
+            self.send({"id": id, "progress": text[:_SENTENCE]})
 
     def send(self, line: dict[str, Any]) -> None:
+        self.write(as_line(line))
+
+    def bounded(self, line: dict[str, Any]) -> bytes:
+        """A line about a message. The pump would fail that for one that is too long, with a sentence of its own."""
+        data = as_line(line)
+        if len(data) > self.longest:
+            raise ValueError(f"a line of {len(data)} bytes is too long: the pump takes at most {self.longest} (limits: message_bytes)")
+        return data
+
+    def write(self, data: bytes) -> None:
         if not self.out:
             self.loop.call_soon(self.flush)
-        self.out.append(as_line(line) + b"\n")
+        self.out.append(data + b"\n")
 
     def flush(self) -> None:
         data, self.out = memoryview(b"".join(self.out)), []
@@ -244,8 +261,7 @@ def _error(id: str, error: BaseException) -> dict[str, Any]:
             traceback.print_exception(error)
     # The pump passes on the fault of that call: its code, and whether a retry may help.
     of, label = isinstance(error, Fault) and error._call or (None, None)
-    # The pump keeps no more, and a longer line than it takes would end the process with all of its messages.
-    return {"error": text[:4096]} | ({"as": label} if of == id else {})
+    return {"error": text[:_SENTENCE]} | ({"as": label} if of == id else {})
 
 
 def as_line(value: Any) -> bytes:

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::exchange::{Exchange, LineEffect, LineKind};
 use super::line::{self, Recorded};
+use super::line_process::Written;
 
 /// Bytes that wait for a process to read them; beyond, messages and answers wait themselves.
 const ROOM: usize = 256 * 1024;
@@ -123,7 +124,7 @@ impl Connection {
     }
 
     /// Handles a line of the process; returns the mistake of a bad one.
-    pub(super) fn take_line(&self, line: &[u8]) -> Result<(), String> {
+    pub(super) fn take_line(&self, line: Written<'_>) -> Result<(), String> {
         let kind = self.exchange.borrow_mut().judge(line)?;
         if let (LineKind::About { id, effect }, Some(queue)) = kind {
             if matches!(effect, LineEffect::Overdrawn(_)) {

@@ -11,6 +11,7 @@ use systole_xml::ladder::{Raw, parse};
 use systole_xml::schema::Draft;
 
 use super::line::{self, About, Line, Recorded};
+use super::line_process::Written;
 
 /// Lines in a row about messages that are not in flight; beyond, the process is ended. A cancelled message may have
 /// been answered meanwhile.
@@ -71,8 +72,8 @@ pub enum LineEffect {
     },
     /// A sentence for operators on how far the handler is.
     Progressed(String),
-    /// Too many open calls or values, two under one label, or values of too many bytes: the message has ended, with
-    /// this fault, and is cancelled.
+    /// One open call or value too many, two under one label, values of too many bytes, or a line that is too long: the
+    /// message has ended, with this fault, and is cancelled.
     Overdrawn(Fault),
 }
 
@@ -86,6 +87,7 @@ impl LineEffect {
 /// The messages in flight in a process, each with a value of its owner, and the heartbeats.
 pub(super) struct Exchange<T> {
     fanout: usize,
+    longest: usize,
     xml: XmlLimits,
     flights: BTreeMap<MessageId, Flight<T>>,
     strays: u32,
@@ -105,7 +107,8 @@ struct Flight<T> {
 impl<T> Exchange<T> {
     pub(super) fn new(limits: &Limits) -> Self {
         let (fanout, xml) = (limits.fanout, limits.xml.clone());
-        Self { fanout, xml, flights: BTreeMap::new(), strays: 0, pings: (0, 0) }
+        let longest = line::longest(limits);
+        Self { fanout, longest, xml, flights: BTreeMap::new(), strays: 0, pings: (0, 0) }
     }
 
     /// Number of messages in flight.
@@ -149,11 +152,15 @@ impl<T> Exchange<T> {
     }
 
     /// Judges a line; returns its meaning with the owner of the message that it is about, or the mistake of a bad line.
-    pub(super) fn judge(&mut self, line: &[u8]) -> Result<(LineKind, Option<T>), String>
+    pub(super) fn judge(&mut self, line: Written<'_>) -> Result<(LineKind, Option<T>), String>
     where
         T: Clone,
     {
-        let (id, about) = match line::read(line)? {
+        let read = match line {
+            Written::Whole(line) => line::read(line)?,
+            Written::Cut(beginning, bytes) => line::read_cut(beginning, bytes, self.longest)?,
+        };
+        let (id, about) = match read {
             Line::Pong(number) => return self.pong(number).map(|()| (LineKind::Pong, None)),
             Line::About(id, about) => (id, about),
         };
@@ -169,6 +176,7 @@ impl<T> Exchange<T> {
         let effect = match about {
             About::Payloads(payloads) => LineEffect::Wrote(joined(payloads, self.xml.message_bytes)),
             About::Error(text, passes) => LineEffect::Failed { text: clipped(&text, SENTENCE).to_owned(), passes },
+            About::Cut(bytes) => LineEffect::Overdrawn(too_long_a_line(bytes, self.longest)),
             About::Progress(text) => LineEffect::Progressed(clipped(&text, SENTENCE).to_owned()),
             About::Call { label, .. } | About::Record { label, .. }
                 if flight.labels.len() >= self.fanout || flight.labels.contains(&label) =>
@@ -235,6 +243,10 @@ fn too_many(most: usize) -> Fault {
     Fault::new(FaultCode::Limit, text)
 }
 
+fn too_long_a_line(bytes: usize, most: usize) -> Fault {
+    Fault::new(FaultCode::Limit, format!("the listener wrote a line of {bytes} bytes, and a line has at most {most}"))
+}
+
 fn too_long(most: usize) -> Fault {
     Fault::new(FaultCode::Limit, format!("the listener recorded more than {most} bytes for one message"))
 }
@@ -263,7 +275,7 @@ mod tests {
     }
 
     fn about(exchange: &mut Exchange<()>, rest: &str) -> LineEffect {
-        match exchange.judge(format!(r#"{{"id":"{ID}",{rest}}}"#).as_bytes()) {
+        match exchange.judge(Written::Whole(format!(r#"{{"id":"{ID}",{rest}}}"#).as_bytes())) {
             Ok((LineKind::About { effect, .. }, _)) => effect,
             other => panic!("{rest}: {other:?}"),
         }
@@ -285,7 +297,7 @@ mod tests {
             (r#"{"pong":1}"#.to_owned(), "the last heartbeat has the number 0"),
             (r#"{"pong":0}"#.to_owned(), "no heartbeat awaits an answer"),
         ] {
-            let found = exchange.judge(line.as_bytes()).unwrap_err();
+            let found = exchange.judge(Written::Whole(line.as_bytes())).unwrap_err();
             assert!(found.contains(why), "{line}: {found}");
         }
     }
@@ -293,7 +305,7 @@ mod tests {
     #[test]
     fn a_thousand_lines_in_a_row_may_be_about_other_messages() {
         let mut exchange = exchange(256);
-        let stray = br#"{"id":"00000000-0000-0000-0000-000000000002","error":"x","more":[]}"#;
+        let stray = Written::Whole(br#"{"id":"00000000-0000-0000-0000-000000000002","error":"x","more":[]}"#);
         for _ in 0..STRAYS {
             assert!(matches!(exchange.judge(stray), Ok((LineKind::Stray { .. }, None))));
         }
@@ -361,13 +373,35 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_is_too_long_ends_its_message_alone() {
+        let mut exchange = exchange(256);
+        let other = "00000000-0000-0000-0000-000000000002".parse().unwrap();
+        exchange.open(other, &[], ());
+        for beginning in ["x", "{\"id\":\"x\",", "{\"pong\":1", "{\"payloads\":[\"", "{\"id\":\"0000"] {
+            let found = exchange.judge(Written::Cut(beginning.as_bytes(), 9_000_000)).unwrap_err();
+            assert!(found.contains("9000000 bytes") && found.contains("begin with the \"id\""), "{beginning}: {found}");
+        }
+        let beginning = format!("{{ \"id\" : \"{ID}\", \"payloads\":[\"");
+        let kind = exchange.judge(Written::Cut(beginning.as_bytes(), 9_000_000));
+        let Ok((LineKind::About { effect: LineEffect::Overdrawn(fault), .. }, Some(()))) = kind else {
+            panic!("{kind:?}")
+        };
+        assert_eq!(fault.code, FaultCode::Limit);
+        assert!(fault.message.contains("9000000 bytes") && fault.message.contains("at most 6295552"), "{fault:?}");
+        assert_eq!(exchange.load(), 1);
+        // A late one is about a message that is not in flight.
+        let again = exchange.judge(Written::Cut(beginning.as_bytes(), 9_000_000));
+        assert!(matches!(again, Ok((LineKind::Stray { .. }, None))), "{again:?}");
+    }
+
+    #[test]
     fn an_answer_ends_its_message() {
         let mut exchange = exchange(2);
         let LineEffect::Wrote(Ok(raw)) = about(&mut exchange, r#""payloads":["<a/>","<b/>"]"#) else {
             panic!("an answer")
         };
         assert_eq!(&raw.bytes()[..], b"<a/>\n<b/>");
-        let again = exchange.judge(format!(r#"{{"id":"{ID}","payloads":[]}}"#).as_bytes());
+        let again = exchange.judge(Written::Whole(format!(r#"{{"id":"{ID}","payloads":[]}}"#).as_bytes()));
         assert!(matches!(again, Ok((LineKind::Stray { .. }, None))), "{again:?}");
     }
 }

@@ -42,6 +42,8 @@ pub(super) enum About {
         label: String,
     },
     Progress(String),
+    /// A line that is too long, with its length: its content is not known.
+    Cut(usize),
 }
 
 /// A value that the handler of a message recorded in an earlier run.
@@ -103,6 +105,24 @@ pub(super) fn read(line: &[u8]) -> Result<Line, String> {
     let id = id.ok_or("it needs the \"id\" of the message that it is about")?;
     let id = id.parse().map_err(|_| format!("\"id\": '{}' is no id", clipped(&id, 64)))?;
     Ok(Line::About(id, about))
+}
+
+/// Parses the beginning of a line that is too long: its message, where that stands first.
+pub(super) fn read_cut(beginning: &[u8], bytes: usize, most: usize) -> Result<Line, String> {
+    let id = leading_id(beginning).ok_or_else(|| {
+        format!("it has {bytes} bytes, a line has at most {most}, and it does not begin with the \"id\" of a message")
+    })?;
+    Ok(Line::About(id, About::Cut(bytes)))
+}
+
+/// The `"id"` that is the first field of an object.
+fn leading_id(beginning: &[u8]) -> Option<MessageId> {
+    let mut rest = beginning;
+    for token in [&b"{"[..], b"\"id\"", b":", b"\""] {
+        rest = rest.trim_ascii_start().strip_prefix(token)?;
+    }
+    let end = memchr::memchr(b'"', rest)?;
+    str::from_utf8(&rest[..end]).ok()?.parse().ok()
 }
 
 #[derive(Serialize)]

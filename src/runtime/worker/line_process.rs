@@ -14,6 +14,28 @@ use crate::runtime::command::process::{LINGER, Process};
 const READ: usize = 64 * 1024;
 /// Capacity that a buffer keeps after a longer line, in bytes.
 const KEPT: usize = 1024 * 1024;
+/// Bytes of a line past the limit that are kept: its message is named there.
+const BEGINNING: usize = 256;
+/// Length of a line past which its process is ended, as a multiple of the limit.
+const ENDLESS: usize = 16;
+
+/// A line that a process wrote, without its line feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written<'a> {
+    /// A line within the limit.
+    Whole(&'a [u8]),
+    /// The beginning of a line past the limit, whose rest was read and dropped, and the length of that line.
+    Cut(&'a [u8], usize),
+}
+
+impl<'a> Written<'a> {
+    /// The bytes that are kept.
+    pub(super) fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Whole(line) | Self::Cut(line, _) => line,
+        }
+    }
+}
 
 /// A process with the lines of the protocol that it writes. Dropping it kills and reaps its group.
 pub(super) struct LineProcess {
@@ -57,8 +79,8 @@ impl LineProcess {
         }
     }
 
-    /// The line that came last, without its line feed.
-    pub(super) fn line(&self) -> &[u8] {
+    /// The line that came last.
+    pub(super) fn line(&self) -> Written<'_> {
         self.lines.line()
     }
 
@@ -79,18 +101,24 @@ struct Lines<R> {
     begun: Vec<u8>,
     /// Bytes of the buffer that hold the line that came last, with its line feed, if it came in one piece.
     whole: usize,
-    /// True if `begun` is the line that came last.
+    /// True if `begun` is the line that came last, or its beginning.
     pieced: bool,
+    /// Length of the line in `begun` so far, if that is past the limit.
+    cut: Option<usize>,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     fn new(stream: R, longest: usize) -> Self {
         let reader = BufReader::with_capacity(READ, stream);
-        Self { reader, longest, begun: Vec::new(), whole: 0, pieced: false }
+        Self { reader, longest, begun: Vec::new(), whole: 0, pieced: false, cut: None }
     }
 
-    fn line(&self) -> &[u8] {
-        if self.pieced { &self.begun } else { &self.reader.buffer()[..self.whole.saturating_sub(1)] }
+    fn line(&self) -> Written<'_> {
+        match self.cut {
+            Some(bytes) => Written::Cut(&self.begun, bytes),
+            None if self.pieced => Written::Whole(&self.begun),
+            None => Written::Whole(&self.reader.buffer()[..self.whole.saturating_sub(1)]),
+        }
     }
 
     async fn next(&mut self) -> Result<(), End> {
@@ -98,6 +126,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         if std::mem::take(&mut self.pieced) {
             self.begun.clear();
             self.begun.shrink_to(KEPT);
+            self.cut = None;
         }
         loop {
             let available = match self.reader.fill_buf().await {
@@ -107,14 +136,21 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             };
             let end = memchr::memchr(b'\n', available);
             let piece = &available[..end.unwrap_or(available.len())];
-            if self.begun.len() + piece.len() > self.longest {
-                return Err(End::TooLong(self.longest));
-            }
-            if self.begun.is_empty() && end.is_some() {
+            let bytes = self.cut.unwrap_or(self.begun.len()) + piece.len();
+            if bytes > self.longest {
+                if bytes > self.longest.saturating_mul(ENDLESS) {
+                    return Err(End::Endless(bytes, self.longest));
+                }
+                let missing = BEGINNING.saturating_sub(self.begun.len()).min(piece.len());
+                self.begun.extend_from_slice(&piece[..missing]);
+                self.begun.truncate(BEGINNING);
+                self.cut = Some(bytes);
+            } else if self.begun.is_empty() && end.is_some() {
                 self.whole = piece.len() + 1;
                 return Ok(());
+            } else {
+                self.begun.extend_from_slice(piece);
             }
-            self.begun.extend_from_slice(piece);
             let used = piece.len() + usize::from(end.is_some());
             self.reader.consume(used);
             if end.is_some() {
@@ -137,7 +173,10 @@ mod tests {
         let mut found = Vec::new();
         loop {
             match lines.next().await {
-                Ok(()) => found.push(String::from_utf8(lines.line().to_vec()).unwrap()),
+                Ok(()) => found.push(match lines.line() {
+                    Written::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+                    Written::Cut(line, bytes) => format!("{bytes}: {}", String::from_utf8_lossy(line)),
+                }),
                 Err(end) => return (found, end.to_string()),
             }
         }
@@ -150,12 +189,28 @@ mod tests {
             read(b"a\n\nbcdefgh\ni\nrest", 7).await,
             (vec!["a".into(), String::new(), "bcdefgh".into(), "i".into()], closed)
         );
-        assert_eq!(read(b"a\nbcdefgh\n", 6).await, (vec!["a".to_owned()], End::TooLong(6).to_string()));
         let mut lines = Lines::new(&b"one\ntwo\n"[..], 3);
         lines.next().await.unwrap();
-        assert_eq!(lines.line(), b"one");
+        assert_eq!(lines.line(), Written::Whole(b"one"));
         lines.next().await.unwrap();
-        assert_eq!(lines.line(), b"two");
+        assert_eq!(lines.line(), Written::Whole(b"two"));
         assert!(matches!(lines.next().await, Err(End::Closed)));
+    }
+
+    #[tokio::test]
+    async fn a_line_past_the_limit_is_cut_and_the_next_one_is_whole() {
+        let closed = End::Closed.to_string();
+        let expected = vec!["a".to_owned(), "7: bcdefgh".to_owned(), "ijklmn".to_owned()];
+        assert_eq!(read(b"a\nbcdefgh\nijklmn\n", 6).await, (expected, closed.clone()));
+        // At once, and behind a beginning.
+        let long = format!("{}\n{}\n", "x".repeat(1000), "y".repeat(300));
+        let mut lines = Lines::new(long.as_bytes(), 299);
+        for (letter, bytes) in [(b'x', 1000), (b'y', 300)] {
+            lines.next().await.unwrap();
+            assert_eq!(lines.line(), Written::Cut(&[letter; BEGINNING], bytes));
+        }
+        let (found, end) = read(&[b'x'; 100], 6).await;
+        assert!(found.is_empty() && end.contains("the limit of 6 bytes"), "{found:?}: {end}");
+        assert_eq!(read(&[b'x'; 96], 6).await, (Vec::new(), closed));
     }
 }

@@ -26,6 +26,8 @@ use crate::runtime::command::process::{CommandError, LINGER, Process};
 
 /// The variable that holds the descriptor for the lines of a process.
 const DESCRIPTOR: &str = "SYSTOLE_WORKER";
+/// The variable that holds the length of the longest line that a process may write, in bytes.
+const LONGEST: &str = "SYSTOLE_WORKER_LINE";
 /// Capacity that a buffer keeps after a longer line, in bytes.
 const KEPT: usize = 1024 * 1024;
 
@@ -38,8 +40,8 @@ pub(super) enum End {
     Closed,
     #[error("the listener wrote a line that breaks the protocol")]
     Line { line: String, why: String },
-    #[error("the listener wrote a line of more than {0} bytes")]
-    TooLong(usize),
+    #[error("the listener wrote {0} bytes without a line feed, far past the limit of {1} bytes for a line")]
+    Endless(usize, usize),
     #[error("the listener did not answer a heartbeat within {0:?}")]
     Heartbeat(Duration),
     #[error("the streams of the listener can't be used")]
@@ -57,7 +59,7 @@ impl End {
         match self {
             Self::Line { line, why } => format!("{self}: {why}: {line}"),
             Self::Stream(cause) => format!("{self}: {cause}"),
-            Self::Exit(_) | Self::Closed | Self::TooLong(_) | Self::Heartbeat(_) => self.to_string(),
+            Self::Exit(_) | Self::Closed | Self::Endless(..) | Self::Heartbeat(_) => self.to_string(),
         }
     }
 }
@@ -90,6 +92,7 @@ pub(super) fn spawn(spec: &CommandSpec, limits: &Limits) -> io::Result<(LineProc
         .envs(passed_on(&spec.env))
         // The same descriptor number as here: a fixed one might be in use for the start.
         .env(DESCRIPTOR, writer.as_raw_fd().to_string())
+        .env(LONGEST, line::longest(limits).to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -160,7 +163,7 @@ async fn read_lines(connection: &Connection, process: &mut LineProcess) -> End {
             return end;
         }
         if let Err(why) = connection.take_line(process.line()) {
-            let line = clipped(&String::from_utf8_lossy(process.line()), 200).to_owned();
+            let line = clipped(&String::from_utf8_lossy(process.line().bytes()), 200).to_owned();
             return End::Line { line, why };
         }
     }

@@ -41,7 +41,7 @@ pub struct Trial {
 pub enum TrialOutput {
     /// A line.
     Line {
-        /// The line, without its line feed.
+        /// The line, without its line feed; of one that is too long, its beginning.
         text: String,
         /// The meaning to the pump, or the mistake: the pump ends a process for a bad line.
         kind: Result<LineKind, String>,
@@ -124,7 +124,7 @@ impl Trial {
             match self.process.next().await {
                 Ok(()) => {
                     let line = self.process.line();
-                    let text = String::from_utf8_lossy(line).into_owned();
+                    let text = String::from_utf8_lossy(line.bytes()).into_owned();
                     return TrialOutput::Line { text, kind: self.exchange.judge(line).map(|(kind, _)| kind) };
                 }
                 Err(end) => self.end = Some(end),

@@ -19,12 +19,16 @@ def write(line):
     out.flush()
 def say(line, text):
     write({"id": line["id"], "payloads": [f"<say xmlns='urn:t'>{text}</say>"]})
-held, passing = [], {}
+held, passing, faults = [], {}, {}
 for line in sys.stdin:
     line = json.loads(line)
     open("lines", "a").write(json.dumps(line) + "\n")
     if "ping" in line and not os.path.exists("deaf"):
         write({"pong": line["ping"]})
+    elif "as" in line and line["id"] in faults:
+        faults[line["id"]] -= 1
+        if not faults[line["id"]]:
+            write({"id": line["id"], "error": "its own words", "as": "0"})
     elif "as" in line and line["id"] in passing:
         write({"id": line["id"], "error": "its own words", "as": passing[line["id"]]})
     elif "as" in line:
@@ -42,8 +46,11 @@ for line in sys.stdin:
         elif text == "strays":
             for _ in range(1100):
                 write({"id": "00000000-0000-0000-0000-000000000000", "error": "x"})
-        elif text == "long":
-            write("x" * 7_000_000)
+        elif text.startswith("long "):
+            write(text[5:].replace("ID", line["id"]).replace("...", "x" * 7_000_000))
+        elif text == "endless":
+            for _ in range(1700):
+                out.write("x" * 65536)
         elif text == "hold":
             held.append(line)
             if len(held) == 3:
@@ -61,6 +68,10 @@ for line in sys.stdin:
         elif text.startswith("pass "):
             _, passing[line["id"]], call = text.split(" ", 2)
             write({"id": line["id"], "call": call.replace("[", "<").replace("]", ">"), "as": "k"})
+        elif text == "faults":
+            faults[line["id"]] = 200
+            for n in range(200):
+                write({"id": line["id"], "call": "<other xmlns='urn:t'/>", "as": str(n)})
         elif text == "greedy":
             for n in range(300):
                 write({"id": line["id"], "call": "<ask xmlns='urn:t'>hang</ask>", "as": str(n)})
@@ -118,6 +129,8 @@ fn a_worker_calls_and_awaits() {
     for (label, call) in [("l", "[other xmlns='urn:t'/]"), ("k", "[ask xmlns='urn:t']x[/ask]")] {
         has(&running.ask(&format!("pass {label} {call}")), &["<code>failed</code>", "its own words"]);
     }
+    // The first of many, too.
+    has(&running.ask("faults"), &["<code>route</code>", "no listener takes {urn:t}other from its sender"]);
     // More calls than fanout fail the message, not the process.
     has(&running.ask("greedy"), &["<code>limit</code>", "256"]);
     until("the cancellation", || folder.read("lines").contains("\"cancel\"").then_some(()));
@@ -134,7 +147,7 @@ fn what_breaks_the_protocol_ends_the_process_and_fails_what_it_had() {
         ("line no JSON", "breaks the protocol"),
         ("line {\"id\":\"ID\"}", "breaks the protocol"),
         ("strays", "breaks the protocol"),
-        ("long", "more than 6604096 bytes"),
+        ("long {\"error\":\"...\",\"id\":\"ID\"}", "breaks the protocol"),
         ("die", "killed by signal 9"),
     ] {
         // The message beside it fails with it.
@@ -151,6 +164,24 @@ fn what_breaks_the_protocol_ends_the_process_and_fails_what_it_had() {
     has(&running.ask("one"), &["<code>listener-failed</code>", "is resting", "<retryable>true</retryable>"]);
     assert_eq!(folder.started(), 6);
     folder.logs(&["1000 lines in a row", "a worker ended"]);
+}
+
+#[test]
+fn a_line_that_is_too_long_fails_its_message_alone() {
+    let folder = Folder::new("long", BY_HAND, "timeout: 60s");
+    folder.limit("max_attempts: 1");
+    let mut running = folder.start(&[]);
+    (0..2).for_each(|_| running.send("hold"));
+    for line in ["{\"id\":\"ID\",\"payloads\":[\"...\"]}", "{ \"id\" : \"ID\", \"call\":\"...\",\"as\":\"k\"}"] {
+        let said = running.ask(&format!("long {line}"));
+        has(&said, &["<code>limit</code>", "the listener wrote a line of 70000", "a line has at most 6604096"]);
+    }
+    until("the cancellation", || folder.read("lines").contains("\"cancel\"").then_some(()));
+    running.send("hold");
+    (0..3).for_each(|_| has(&running.receive(), &[">3</say>"]));
+    assert_eq!(folder.started(), 1);
+    has(&running.ask("endless"), &["without a line feed, far past the limit of 6604096 bytes for a line"]);
+    assert_eq!(folder.started(), 1);
 }
 
 #[test]
@@ -425,6 +456,8 @@ def fail(text):
         return record("learn", lambda: sys.exit("left learn"))
     if text == "infinite":
         return record("infinite", lambda: [float("inf")])
+    if text == "long":
+        return record("long", lambda: "x" * 7_000_000)
     if text == "deep":
         return record("deep", lambda: functools.reduce(lambda value, _: [value], range(101), 1))
 "#;
@@ -440,7 +473,7 @@ async def do(xml):
     said = fail(text)
     if asyncio.iscoroutine(said):
         await said
-    return f"<say xmlns='urn:t'>{text}</say>"
+    return f"<say xmlns='urn:t'>{text}</say>" * (300_000 if text == "longer" else 1)
 
 run()
 "#;
@@ -454,7 +487,7 @@ def do(xml):
     if text == "task":
         asyncio.run(leave())
     fail(text)
-    return f"<say xmlns='urn:t'>{text}</say>"
+    return f"<say xmlns='urn:t'>{text}</say>" * (300_000 if text == "longer" else 1)
 
 run()
 "#;
@@ -480,6 +513,8 @@ fn what_a_python_function_raises_fails_its_message_alone() {
             ("learn", ">left learn<"),
             ("infinite", "not JSON compliant"),
             ("deep", "nested deeper than 100"),
+            ("long", "bytes is too long: the pump takes at most 6604096 (limits: message_bytes)"),
+            ("longer", "bytes is too long: the pump takes at most 6604096 (limits: message_bytes)"),
         ] {
             has(&running.ask(text), &["<code>failed</code>", said]);
         }

@@ -210,6 +210,8 @@ const cases = {
   name: () => record(5, () => 1),
   to: () => call("<ask xmlns='urn:t'>x</ask>", { to: 5 }),
   progress: () => progress(5),
+  long: () => record("long", () => "x".repeat(7_000_000)),
+  longer: () => "x".repeat(7_000_000),
   deep: () => record("deep", () => nested(101)),
   sides: async () => {
     const values = await Promise.all([
@@ -251,6 +253,8 @@ fn what_a_function_throws_fails_its_message_alone() {
         ("to", "to has to be a string, not number"),
         ("progress", "progress has to be a string, not number"),
         ("deep", "nested deeper than 100"),
+        ("long", "bytes is too long: the pump takes at most 6604096 (limits: message_bytes)"),
+        ("longer", "bytes is too long: the pump takes at most 6604096 (limits: message_bytes)"),
     ] {
         has(&running.ask(text), &["<code>failed</code>", said]);
     }

@@ -75,6 +75,8 @@ for line in sys.stdin:
                 labels = ["k", "k"] if flaw == "same" else [str(n) for n in range(257)]
                 calls = [json.dumps({"id": line["id"], "call": "<ask xmlns='urn:t'/>", "as": label}) for label in labels]
                 os.write(out.fileno(), "".join(call + "\n" for call in calls).encode())
+            elif flaw == "sprawls":
+                write(id=line["id"], payloads=["x" * 7_000_000])
             elif flaw == "strays":
                 write(id=line["id"], call="<tell xmlns='urn:t'/>", **{"as": "k"})
             elif flaw == "addresses":
@@ -342,6 +344,15 @@ fn a_worker_that_the_pump_would_end_or_refuse_is_found_out() {
                 "greedy",
                 "60s",
                 &["failed  a message of each payload\n", "\"as\": \"256\"", "more than 256 answers at once"],
+            ),
+            (
+                "sprawls",
+                "60s",
+                &[
+                    "failed  a message of each payload\n",
+                    "fails the message: the listener wrote a line of 70000",
+                    "and a line has at most 6295552",
+                ],
             ),
             (
                 "strays",
