@@ -43,28 +43,33 @@ const simple = (what, is, parse, write = String) => ({
     return write(value);
   },
   read: (text, where) => {
-    const value = parse(text);
+    const value = parse(collapsed(text), text);
     if (value === undefined) throw wrong(where, what, shown(text));
     return value;
   },
 });
-const INTEGER = /^\s*[-+]?\d+\s*$/;
-const NUMBER = /^\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*$/i;
+/** A text without the white space of XML around it: JavaScript trims more. */
+const collapsed = (text) => text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
+const INTEGER = /^[-+]?\d+$/;
+const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 const BOOLEANS = new Map([["true", true], ["1", true], ["false", false], ["0", false]]);
 const UNBOUNDED = new Map([["INF", Infinity], ["+INF", Infinity], ["-INF", -Infinity], ["NaN", NaN]]);
 const integer = (text) => (INTEGER.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined);
-const float = (text) => (NUMBER.test(text) ? Number(text) : UNBOUNDED.get(text.trim()));
+const float = (text) => (NUMBER.test(text) ? Number(text) : UNBOUNDED.get(text));
 const floatText = (value) => (Number.isFinite(value) ? String(value) : String(value).replace("Infinity", "INF"));
-const oneOf = (...values) =>
-  simple(
+const oneOf = (...values) => {
+  if (!values.length || values.some((one) => typeof one !== "string"))
+    throw new TypeError('t.oneOf takes one or more strings, such as t.oneOf("a", "b")');
+  return simple(
     `one of ${values.map(shown).join(", ")}`,
     (value) => values.includes(value),
-    (text) => [text, text.trim()].find((one) => values.includes(one)),
+    (text, whole) => [whole, text].find((one) => values.includes(one)),
   );
+};
 
 /** The types of fields. */
 export const t = {
-  text: simple("a string", (value) => typeof value === "string", String),
+  text: simple("a string", (value) => typeof value === "string", (_, whole) => whole),
   int: simple("an integer of at most 2^53 - 1 (t.bigint has no limit)", Number.isSafeInteger, integer),
   bigint: simple(
     "a bigint",
@@ -72,20 +77,32 @@ export const t = {
     (text) => (INTEGER.test(text) ? BigInt(text.replace("+", "")) : undefined),
   ),
   float: simple("a number", (value) => typeof value === "number", float, floatText),
-  bool: simple("true or false", (value) => typeof value === "boolean", (text) => BOOLEANS.get(text.trim())),
+  bool: simple("true or false", (value) => typeof value === "boolean", (text) => BOOLEANS.get(text)),
   oneOf,
   object: (fields) => ({ fields }),
   choice: (choices) => ({ choices }),
   optional: (field) => ({ ...field, optional: true }),
-  list: (field) => ({ ...field, list: true }),
+  list: (field) => ({ ...field, list: true, isDoubled: field?.list }),
   attribute: (field) => ({ ...field, place: "attribute" }),
   content: (field) => ({ ...field, place: "content" }),
   named: (name, field) => ({ ...field, name }),
 };
 
+// Names without a colon, and namespaces (Namespaces in XML 1.0).
+const FIRST =
+  "A-Z_a-z\\u{c0}-\\u{d6}\\u{d8}-\\u{f6}\\u{f8}-\\u{2ff}\\u{370}-\\u{37d}\\u{37f}-\\u{1fff}\\u{200c}\\u{200d}\\u{2070}-\\u{218f}" +
+  "\\u{2c00}-\\u{2fef}\\u{3001}-\\u{d7ff}\\u{f900}-\\u{fdcf}\\u{fdf0}-\\u{fffd}\\u{10000}-\\u{effff}";
+const NAME = new RegExp(`^[${FIRST}][-.0-9\\u{b7}\\u{300}-\\u{36f}\\u{203f}\\u{2040}${FIRST}]*$`, "u");
+const NAMESPACE = /^[^\u{0}-\u{20}{}<>\u{d800}-\u{dfff}\u{fffe}\u{ffff}]*$/u;
+const RESERVED = ["http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2000/xmlns/"];
+
 /** Declares a payload by its name and its fields; the function that it returns makes a value of it. */
 export function payload(name, fields) {
-  const [, namespace, local] = /^\{(.*)\}([^{}]+)$/s.exec(name) ?? [, "", name];
+  const [, namespace, local] = /^\{(.*?)\}(.*)$/s.exec(string("the name of a payload", name)) ?? [, "", name];
+  if (!NAMESPACE.test(namespace) || RESERVED.includes(namespace))
+    throw new TypeError(`${shown(namespace)} is no namespace: write a URI, such as {urn:example:orders:v1}order`);
+  if (payloads.has(`{${namespace}}${local}`)) throw new TypeError(`${name} is a payload that was declared: write another name`);
+  limitName("the payload", local, "an element");
   declare(local, fields);
   const kind = Object.assign((value) => Object.defineProperty({ ...value }, KIND, { value: kind }), {
     qname: `{${namespace}}${local}`,
@@ -97,25 +114,37 @@ export function payload(name, fields) {
   return kind;
 }
 
+function limitName(where, name, what) {
+  if (!NAME.test(name)) throw new TypeError(`${where}: ${shown(name)} is no name of ${what} in XML: write letters, digits, - and _`);
+}
+
 /** Refuses fields that can't be written. */
 function declare(where, fields, known = new Set()) {
   if (known.has(fields)) return;
   known.add(fields);
-  const elements = new Map();
+  if (Object(fields) !== fields || Array.isArray(fields) || typeof fields.write === "function" || fields.list === true)
+    throw new TypeError(`${where} needs an object of fields, such as { a: t.text }, not ${Array.isArray(fields) ? "an array" : shown(fields)}`);
+  const places = new Map();
   for (const [key, field] of Object.entries(fields)) {
     const at = `${where}.${key}`;
     if (field?.fields) declare(at, field.fields, known);
     else if (field?.choices) declareChoices(at, field, known);
     else if (!field?.write) throw new TypeError(`${at} has no type: write one of t, such as t.text`);
+    if (field.isDoubled) throw new TypeError(`${at} is a list of lists: write t.list(t.object({ … })) with a list in it`);
     if (field.place && (!field.write || field.list)) throw new TypeError(`${at} is elements, but its place holds one text`);
-    for (const name of field.place ? [] : names(key, field)) {
-      if (elements.has(name)) throw new TypeError(`${at}: ${elements.get(name)} is <${name}>, too: write another name`);
-      elements.set(name, at);
+    for (const name of names(key, field)) {
+      if (field.place !== "content") limitName(at, name, field.place ? "an attribute" : "an element");
+      if (field.place === "attribute" && name === "xmlns") throw new TypeError(`${at}: xmlns declares a namespace: write another name`);
+      const place = { attribute: `the attribute ${name}`, content: "the text of the element" }[field.place] ?? `<${name}>`;
+      if (places.has(place)) throw new TypeError(`${at}: ${places.get(place)} is ${place}, too: write another name`);
+      places.set(place, at);
     }
   }
 }
 
 function declareChoices(where, { choices, name }, known) {
+  if (Object(choices) !== choices || Array.isArray(choices) || !Object.keys(choices).length)
+    throw new TypeError(`${where}: t.choice takes an object of one field or more, such as t.choice({ a: t.text, b: t.int })`);
   if (name !== undefined) throw new TypeError(`${where} has no element of its own: name its choices`);
   declare(where, choices, known);
   const other = Object.entries(choices).find(([, one]) => one.place || one.list || one.optional || one.choices);

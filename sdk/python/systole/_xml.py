@@ -12,13 +12,24 @@ import typing
 import uuid
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
-from datetime import date, time
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 from xml.sax.saxutils import escape
 
+# White space in XML: Python strips more.
+_WHITE = " \t\r\n"
 _SPACE = {"\r": "&#xD;"}
 _QUOTED = {"\r": "&#xD;", "\n": "&#xA;", "\t": "&#x9;", '"': "&quot;"}
+
+# Characters of a name without a colon (Namespaces in XML 1.0, NCName), at its beginning and behind it.
+_FIRST = (
+    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff"
+    "\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NAME = re.compile(f"[{_FIRST}][-.0-9\u00b7\u0300-\u036f\u203f\u2040{_FIRST}]*")
+_NAMESPACE = re.compile("[^\u0000-\u0020{}<>\ud800-\udfff\ufffe\uffff]*")
+_RESERVED = ("http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2000/xmlns/")
 
 # The payloads of this program, by name.
 payloads: dict[str, type] = {}
@@ -32,11 +43,26 @@ def payload(name: str) -> Callable[[type], type]:
     def mark(cls: type) -> type:
         if "__dataclass_fields__" not in vars(cls):
             raise TypeError(f"{cls.__name__} is no dataclass: write @dataclass between @payload and the class")
-        cls.__payload__ = name if name.startswith("{") else f"{{{name}}}{_kebab(cls.__name__)}"  # type: ignore[attr-defined]
-        payloads[cls.__payload__] = cls  # type: ignore[attr-defined]
+        namespace, _, local = name[1:].rpartition("}") if name.startswith("{") else (name, "", _kebab(cls.__name__))
+        if not _NAMESPACE.fullmatch(namespace) or namespace in _RESERVED:
+            raise TypeError(f"{cls.__name__}: {namespace!r} is no namespace: write a URI, such as urn:example:orders:v1")
+        _check_name(cls.__name__, local)
+        for field in dataclasses.fields(cls):
+            _check_name(f"{cls.__name__}.{field.name}", field.metadata.get("xml", field.name))
+        qname = f"{{{namespace}}}{local}"
+        if (other := payloads.setdefault(qname, cls)) is not cls:
+            raise TypeError(f"{cls.__name__}: {qname} is {said(other)} of {other.__module__}, too: write another name")
+        cls.__payload__ = qname  # type: ignore[attr-defined]
         return cls
 
     return mark
+
+
+def _check_name(where: str, name: str) -> None:
+    """Raises a TypeError for a name of an element or an attribute (`@name`) that XML doesn't have."""
+    if name not in ("$text", "$value") and (not _NAME.fullmatch(name.removeprefix("@")) or name == "@xmlns"):
+        what = "attribute" if name.startswith("@") else "element"
+        raise TypeError(f"{where}: {name.removeprefix('@')!r} is no name of an {what} in XML: write letters, digits, - and _")
 
 
 def _kebab(name: str) -> str:
@@ -54,6 +80,9 @@ def named(name: str, **options: Any) -> Any:
     """A field with another name in the XML: `"other"`, `"@attribute"`, `"$text"` for the text of the element itself, or
     `"$value"` for a choice: a field of the type `A | B` or `list[A | B]` is elements with the names of these dataclasses.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a field has to be a str, not {type(name).__name__}")
+    _check_name("named()", name)
     return dataclasses.field(metadata={"xml": name}, **options)
 
 
@@ -117,7 +146,7 @@ def decode(cls: type, xml: str | ET.Element) -> Any:
     element = ET.fromstring(xml) if isinstance(xml, str) else xml
     namespace = "".join(element.tag.rpartition("}")[:2])
     values: dict[str, Any] = {}
-    for field in _fields(cls).values():
+    for field in (field for field in _fields(cls).values() if field.is_read):
         found: list[Any] = [element]
         if field.name.startswith("@"):
             found = [text for text in [element.get(field.name[1:])] if text is not None]
@@ -149,7 +178,7 @@ def check(classes: Iterable[Any]) -> None:
 class _Field(typing.NamedTuple):
     """The reading of a field: `read` makes an item of an element or an attribute, `many` a list or a tuple of items. `absent`
     makes the value of a field without items; where it is None, that is left to the dataclass. `names` has the dataclasses of a
-    choice by the names of their elements.
+    choice by the names of their elements. A field that the dataclass sets itself (`init=False`) is written, and not read.
     """
 
     where: str
@@ -160,6 +189,7 @@ class _Field(typing.NamedTuple):
     read: Callable[[Any], Any]
     many: Callable[..., Any] | None
     absent: Callable[[], Any] | None
+    is_read: bool
 
 
 @functools.cache
@@ -168,7 +198,7 @@ def _fields(cls: type) -> dict[str, _Field]:
         hints = typing.get_type_hints(cls)
     except NameError as error:
         raise TypeError(f"{cls.__name__}: {error}: declare the types of its fields at the top of the module") from None
-    fields = [_field(f"{cls.__name__}.{field.name}", field, hints[field.name]) for field in dataclasses.fields(cls) if field.init]
+    fields = [_field(f"{cls.__name__}.{field.name}", field, hints[field.name]) for field in dataclasses.fields(cls)]
     known: dict[str, _Field] = {}
     for field, name in ((field, name) for field in fields for name in field.names or [field.name]):
         if (other := known.setdefault(name, field)) is not field:
@@ -178,6 +208,7 @@ def _fields(cls: type) -> dict[str, _Field]:
 
 def _field(where: str, field: dataclasses.Field[Any], hint: Any) -> _Field:
     name = field.metadata.get("xml", field.name)
+    _check_name(where, name)
     item, optional = _optional(bare(hint))
     args, many = typing.get_args(item), None
     if typing.get_origin(item) is list or typing.get_origin(item) is tuple and args[1:] == (...,):
@@ -190,7 +221,8 @@ def _field(where: str, field: dataclasses.Field[Any], hint: Any) -> _Field:
     if not names and name.startswith(("@", "$")) and (many or dataclasses.is_dataclass(item)):
         raise TypeError(f"{where}: {said(hint)} is elements, and {name} is text: write a type that is text, or another name")
     is_left = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-    return _Field(where, field.name, name, names, item, read, many, None if is_left else (lambda: None) if optional else many)
+    absent = None if is_left else (lambda: None) if optional else many
+    return _Field(where, field.name, name, names, item, read, many, absent, field.init)
 
 
 def _names(where: str, hint: Any) -> dict[str, type]:
@@ -201,6 +233,7 @@ def _names(where: str, hint: Any) -> dict[str, type]:
         if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
             raise TypeError(f"{where}: {said(cls)} is no choice: write dataclasses, A | B, A | B | None or list[A | B]")
         name = vars(cls).get("__payload__", "").rpartition("}")[2] or _kebab(cls.__name__)
+        _check_name(where, name)
         if name in names:
             raise TypeError(f"{where}: {said(cls)} and {said(names[name])} are both {name} in the XML: rename one")
         names[name] = cls
@@ -254,12 +287,14 @@ def _parser(hint: Any) -> Callable[[str], Any]:
         return _one_of(typing.get_args(hint))
     if isinstance(hint, type) and not typing.get_origin(hint):
         if isinstance(hint, enum.EnumMeta):
-            return _one_of(list(hint), lambda text: hint(int(text) if issubclass(hint, enum.Flag) else text))
+            return _one_of(list(hint), lambda text: hint(int(_lexical(int, text)) if issubclass(hint, enum.Flag) else text))
         if hint is bool:
-            return lambda text: {"true": True, "1": True, "false": False, "0": False}[text.strip()]
+            return lambda text: _lexical(bool, text) in ("true", "1")
         if issubclass(hint, (date, time)):
-            return lambda text: hint.fromisoformat(_iso(text))
-        if issubclass(hint, (str, int, float, Decimal, uuid.UUID)):
+            return lambda text: hint.fromisoformat(_iso(_lexical(hint, text)))
+        if issubclass(hint, (int, float, Decimal, uuid.UUID)):
+            return lambda text: hint(_lexical(hint, text))
+        if issubclass(hint, str):
             return hint
     raise TypeError(
         "write str, int, float, bool, Decimal, date, datetime, time, UUID, an Enum, a Literal or a dataclass, "
@@ -267,12 +302,36 @@ def _parser(hint: Any) -> Callable[[str], Any]:
     )
 
 
+_DATE, _CLOCK = "[0-9]{4}-[0-9]{2}-[0-9]{2}", "[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?"
+_DECIMAL = "[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)"
+# The lexical forms of XML Schema, of a type or of one that it derives from.
+_LEXICAL: list[tuple[type, str]] = [
+    (bool, "true|false|1|0"),
+    (int, "[-+]?[0-9]+"),
+    (float, f"{_DECIMAL}([eE][-+]?[0-9]+)?|[-+]?INF|NaN"),
+    (Decimal, _DECIMAL),
+    (datetime, f"{_DATE}T{_CLOCK}"),
+    (date, _DATE),
+    (time, _CLOCK),
+    (uuid.UUID, "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+]
+
+
+def _lexical(hint: type, text: str) -> str:
+    """A text without the white space around it, in the lexical form of a type: Python's own parsers take others, too."""
+    text = text.strip(_WHITE)
+    pattern = next(pattern for cls, pattern in _LEXICAL if issubclass(hint, cls))
+    if not re.fullmatch(pattern, text):
+        raise ValueError(text)
+    return text
+
+
 def _one_of(values: Iterable[Any], other: Callable[[str], Any] | None = None) -> Callable[[str], Any]:
     """Parses the text of one of these values, with white space around it unless that is another one."""
-    texts = {spell(_text(one)): one for spell in (str.strip, str) for one in values}
+    texts = {spell(_text(one)): one for spell in (lambda text: text.strip(_WHITE), str) for one in values}
 
     def parse(text: str) -> Any:
-        known = text if text in texts else text.strip()
+        known = text if text in texts else text.strip(_WHITE)
         return other(text) if other and known not in texts else texts[known]
 
     return parse
@@ -280,5 +339,5 @@ def _one_of(values: Iterable[Any], other: Callable[[str], Any] | None = None) ->
 
 def _iso(text: str) -> str:
     """A time as Python 3.10 reads it: no `Z`, and 3 or 6 digits of a second."""
-    text = re.sub(r"\.(\d{1,6})\d*", lambda found: "." + found[1].ljust(6, "0"), text.strip())
+    text = re.sub(r"\.(\d{1,6})\d*", lambda found: "." + found[1].ljust(6, "0"), text)
     return text[:-1] + "+00:00" if text.endswith("Z") else text

@@ -10,7 +10,7 @@ use systole::prelude::*;
 use systole::schema::{Catalog, PayloadSchema, Validator, encode};
 use systole::vocab::XmlLimits;
 
-use crate::kit::worker::ROOT;
+use crate::kit::worker::{ROOT, python};
 use crate::worker_node::node;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
@@ -124,7 +124,6 @@ fn orders() -> [ShipmentOrder; 2] {
 
 const PYTHON: &str = r#"
 import enum, sys
-from dataclasses import dataclass
 from datetime import date
 from systole import decode, encode, named, payload
 
@@ -157,15 +156,6 @@ class LongBreak:
 @dataclass
 class Route:
     stops: list[Town | LongBreak] = named("$value")
-
-@dataclass
-class Fetched:
-    pass
-
-@dataclass
-class ByCourier:
-    street: str
-    note: str | None = None
 
 @payload("urn:example:mapping:v1")
 @dataclass
@@ -250,12 +240,7 @@ fn read_and_written_by(program: &mut Command) {
         validator.validate(payload).unwrap_or_else(|error| panic!("Rust wrote {text}: {error}"));
         text
     });
-    let mut child = program
-        .env("PYTHONPATH", format!("{ROOT}/sdk/python"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(written.join("\0").as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{program:?} did not read {written:?}");
@@ -273,7 +258,7 @@ fn read_and_written_by(program: &mut Command) {
 
 #[test]
 fn python_reads_and_writes_the_payloads_of_rust() {
-    read_and_written_by(Command::new("python3").args(["-c", PYTHON]));
+    read_and_written_by(&mut python(PYTHON));
 }
 
 #[test]

@@ -279,9 +279,13 @@ const FIELDS: &str = r#"
 import { strict as assert } from "node:assert";
 import { encode, listener, payload, t } from "PACKAGE";
 
-const one = (field) => payload("{urn:t}one", { x: field });
-const writes = (field, x, text) => assert.equal(encode(one(field)({ x })), `<one xmlns="urn:t">${text}</one>`);
-const reads = (field, text, x) => assert.deepEqual(one(field).decode(`<one xmlns="urn:t">${text}</one>`).x, x);
+// A payload has one declaration.
+let count = 0;
+const declare = (fields) => payload(`{urn:t${count++}}one`, fields);
+const one = (field) => declare({ x: field });
+const whole = (kind, text) => `<one xmlns="${kind.qname.slice(1, -4)}">${text}</one>`;
+const writes = (field, x, text, kind = one(field)) => assert.equal(encode(kind({ x })), whole(kind, text));
+const reads = (field, text, x, kind = one(field)) => assert.deepEqual(kind.decode(whole(kind, text)).x, x);
 const fails = (part, of) => assert.throws(of, (error) => error instanceof TypeError && error.message.includes(part) || assert.fail(error));
 const node = { name: t.text, get child() { return t.list(t.object(node)); } };
 
@@ -315,18 +319,26 @@ for (const x of [null, undefined]) fails("one.x is missing", () => encode(one(t.
 fails("one.x[0].y has to be a string, not 5", () => encode(one(t.list(t.object({ y: t.text })))({ x: [{ y: 5 }] })));
 fails("one has no field y", () => encode(one(t.int)({ x: 1, y: 2 })));
 fails("one.x has no field z", () => encode(one(t.object({ y: t.int }))({ x: { y: 1, z: 2 } })));
-fails("one.toString is missing", () => encode(payload("{urn:t}one", { toString: t.text })({})));
+fails("one.toString is missing", () => encode(declare({ toString: t.text })({})));
 
 // So is a wrong text, and what is missing.
 for (const [field, ...texts] of [
-  [t.int, "", " ", "1.5", "1e3", "0x10", "9007199254740992"], [t.bigint, "", "1.5", "0x10"], [t.float, "", "x", "0x10", "Infinity", "constructor"],
-  [t.bool, "", "yes", "TRUE", "constructor"], [t.oneOf("a", "b"), "", "c"],
+  [t.int, "", " ", "1.5", "1e3", "0x10", "1_0", "\u00a01", "\uff11", "9007199254740992"], [t.bigint, "", "1.5", "0x10", "\u00a01"],
+  [t.float, "", "x", "0x10", "Infinity", "constructor", "\u00a01", "1_0"], [t.bool, "", "yes", "TRUE", "constructor", "\u00a01"],
+  [t.oneOf("a", "b"), "", "c", "\u00a0a"],
 ]) for (const text of texts) fails(`one.x has to be `, () => reads(field, `<x>${text}</x>`));
 fails("one.x has to be one element", () => reads(t.int, "<x>1</x><x>2</x>"));
 for (const field of [t.int, t.attribute(t.text), t.object({})]) fails("one.x is missing", () => reads(field, ""));
 for (const [field, part] of [
   [t.number, "one.x has no type"], [t.optional(undefined), "one.x has no type"], [t.object({ y: undefined }), "one.x.y has no type"],
   [t.attribute(t.object({})), "one.x is elements"], [t.list(t.content(t.text)), "one.x is elements"],
+  [t.list(t.list(t.text)), "one.x is a list of lists"], [t.list(t.list(t.object({}))), "one.x is a list of lists"],
+  [t.object([t.text]), "one.x needs an object of fields, such as { a: t.text }, not an array"], [t.object("a"), "one.x needs an object of fields"],
+  [t.object(t.text), "one.x needs an object of fields"], [t.object(t.list(t.text)), "one.x needs an object of fields"], [t.object({ "a b": t.text }), "one.x.a b: \"a b\" is no name of an element"],
+  [t.object({ a: t.attribute(t.text), b: t.named("a", t.attribute(t.text)) }), "one.x.b: one.x.a is the attribute a, too"],
+  [t.object({ a: t.content(t.text), b: t.content(t.int) }), "one.x.b: one.x.a is the text of the element, too"],
+  [t.named("a:b", t.text), "\"a:b\" is no name of an element"], [t.named("1", t.attribute(t.text)), "\"1\" is no name of an attribute"],
+  [t.named("xmlns", t.attribute(t.text)), "one.x: xmlns declares a namespace"], [t.named("\u00aa", t.text), "is no name of an element"],
 ]) fails(part, () => one(field));
 
 // A choice is one element of several names.
@@ -357,14 +369,26 @@ fails("one.x.byPost has to be an integer", () => reads(way, "<by-post>x</by-post
 fails("one.x has to be one element", () => reads(way, "<fetched></fetched><by-post>5</by-post>"));
 fails("one.x is missing", () => reads(way, "<x></x>"));
 for (const [field, part] of [
+  [t.choice({}), "one.x: t.choice takes an object of one field or more"], [t.choice([t.text]), "one.x: t.choice takes an object"],
+  [t.choice("a"), "one.x: t.choice takes an object"], [t.choice({ "a b": t.text }), "\"a b\" is no name of an element"],
   [t.choice({ y: undefined }), "one.x.y has no type"], [t.attribute(way), "one.x is elements"], [t.content(way), "one.x is elements"],
   [t.named("y", way), "one.x has no element of its own"], [t.choice({ y: t.text, z: t.named("y", t.int) }), "one.x.z: one.x.y is <y>, too"],
   [t.choice({ y: t.list(t.text) }), "one.x.y is one element"], [t.choice({ y: t.optional(t.text) }), "one.x.y is one element"],
   [t.choice({ y: t.attribute(t.text) }), "one.x.y is one element"], [t.choice({ y: t.choice({ z: t.text }) }), "one.x.y is one element"],
 ]) fails(part, () => one(field));
-fails("one.way: one.fetched is <fetched>, too", () => payload("{urn:t}one", { fetched: t.text, way }));
+fails("one.way: one.fetched is <fetched>, too", () => declare({ fetched: t.text, way }));
 const tree = { leaf: t.text, get node() { return t.object({ child: t.list(t.choice(tree)) }); } };
 reads(t.choice(tree), "<node><leaf>a</leaf><node></node></node>", { node: { child: [{ leaf: "a" }, { node: { child: [] } }] } });
+
+// So are payloads and types that can't be declared. An attribute may have the name of an element.
+assert.equal(encode(payload("{urn:t}pair", { a: t.attribute(t.int), b: t.named("a", t.int) })({ a: 1, b: 2 })), '<pair xmlns="urn:t" a="1"><a>2</a></pair>');
+reads(t.object({ write: t.text, list: t.int, fields: t.text }), "<x><write>a</write><list>1</list><fields></fields></x>", { write: "a", list: 1, fields: "" });
+fails("{urn:t}pair is a payload that was declared", () => payload("{urn:t}pair", {}));
+for (const fields of [undefined, null, [], "a", t.text]) fails("one needs an object of fields", () => declare(fields));
+for (const name of ["", "{urn:t}", "{urn:t}a b", "{urn:t}1", "{urn:t}a:b", "a{b}"]) fails("is no name of an element", () => payload(name, {}));
+for (const name of ["urn:a b", "urn:\n", "{urn:t", "\ud800", "http://www.w3.org/2000/xmlns/"]) fails("is no namespace", () => payload(`{${name}}a`, {}));
+fails("the name of a payload has to be a string", () => payload({}, {}));
+for (const values of [[], [["a", "b"]], [1]]) fails("t.oneOf takes one or more strings", () => t.oneOf(...values));
 
 const Add = payload("{urn:t}add", {});
 listener(Add, () => {});

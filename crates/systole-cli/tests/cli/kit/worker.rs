@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 
 use super::running::Running;
 use super::waiting::until;
@@ -10,6 +11,36 @@ use super::waiting::until;
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 use crate::kit::Scratch;
+
+/// What scripts for the package of `sdk/python` share: a check of errors, and dataclasses without a payload of their own.
+const SCRIPT: &str = r#"
+from dataclasses import dataclass
+
+def fails(kind, *parts, of):
+    try:
+        of()
+    except kind as error:
+        assert all(part in str(error) for part in parts), (error, parts)
+    else:
+        assert False, parts
+
+@dataclass
+class Fetched:
+    pass
+
+@dataclass
+class ByCourier:
+    street: str
+    note: str | None = None
+"#;
+
+/// A script in Python with the package, in the folder of the repository.
+pub(crate) fn python(script: &str) -> Command {
+    let mut command = Command::new("python3");
+    command.arg("-c").arg(format!("{SCRIPT}{script}"));
+    command.current_dir(ROOT).env("PYTHONPATH", format!("{ROOT}/sdk/python"));
+    command
+}
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
   <xs:element name="do" type="xs:string"/><xs:element name="say" type="xs:string"/><xs:element name="ask" type="xs:string"/>
