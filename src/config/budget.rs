@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use systole_core::vocab::{Budget, Millionths};
 
+use super::correction::Shape;
 use super::document::Value;
 use super::llm::decimal;
 use super::mistake::Mistake;
@@ -15,7 +16,7 @@ pub(super) fn take(reader: &mut Reader, fields: &mut Fields<'_>) -> Budget {
     if matches!(&node.value, Value::Map(map) if map.is_empty()) {
         reader.report(Mistake::EmptyBudget, node.span);
     }
-    let Some(mut own) = reader.fields(node, None) else { return Budget::NONE };
+    let Some(mut own) = reader.fields(node, Shape::Budget) else { return Budget::NONE };
     let mut count = |key| own.take(key).and_then(|node| reader.number(key, node, 0, Budget::MAX_COUNT));
     let [tokens, calls, threads] = ["tokens", "calls", "threads"].map(&mut count);
     let most = Budget::MAX_COST.0 / Millionths::ONE.0;

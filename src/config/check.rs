@@ -39,17 +39,26 @@ pub(super) fn declarations(reader: &mut Reader, organism: &Organism, schemas: &S
         // An echo's replies are its accepts, at the same place.
         if !reader.is_marked(payload.span) {
             let near = near::payload(&payload.value, declared.iter().copied()).cloned();
-            let namesake = schemas.namesake(&payload.value).or_else(|| listener_meant(organism, &payload.value));
-            reader.report(Mistake::Undeclared { payload: payload.value.clone(), near, namesake }, payload.span);
+            let namesake = schemas.namesake(&payload.value);
+            let mistake = callee(organism, payload, near.is_some() || namesake.is_some())
+                .unwrap_or_else(|| Mistake::Undeclared { payload: payload.value.clone(), near, namesake });
+            reader.report(mistake, payload.span);
         }
     }
 }
 
-/// The listener that a name in no namespace may mean.
-fn listener_meant(organism: &Organism, payload: &QName) -> Option<String> {
-    let names = organism.listeners.iter().map(|listener| listener.name.value.as_str());
-    let near = near::nearest(payload.local(), names).filter(|_| payload.namespace().is_empty())?;
-    Some(format!("did you mean {near}, with all that it accepts? or write {{urn:…}}{}", payload.local()))
+/// The mistake of a word in `calls` that was probably to name a listener: one that is near to a name, or to nothing else.
+fn callee(organism: &Organism, payload: &At<QName>, is_near_payload: bool) -> Option<Mistake> {
+    let listeners = organism.listeners.iter().map(|listener| &listener.calls);
+    let is_called = |calls: &Vec<At<QName>>| calls.iter().any(|call| call.span == payload.span);
+    let mut calls = listeners.chain(organism.clients.iter().map(|client| &client.calls));
+    if !payload.value.namespace().is_empty() || !calls.any(is_called) {
+        return None;
+    }
+    let listeners: Vec<Name> = organism.listeners.iter().map(|listener| listener.name.value.clone()).collect();
+    let word = payload.value.local().to_owned();
+    let near = near::nearest(&word, listeners.iter().map(Name::as_str)).and_then(|near| near.parse().ok());
+    (near.is_some() || !is_near_payload).then_some(Mistake::NoCallee { word, near, listeners })
 }
 
 /// Checks for a payload of the pump itself.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use super::correction::Shape;
 use super::document::Node;
 use super::mistake::Mistake;
 use super::molecule;
@@ -14,7 +15,7 @@ use crate::settings::GatewaySettings;
 pub(super) const WAITING: u32 = 10_000;
 
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<GatewaySettings>> {
-    let mut fields = reader.fields(node, Some("listen"))?;
+    let mut fields = reader.fields(node, Shape::Gateway)?;
     let mut gateway = GatewaySettings::default();
     if let Some(listen) = fields.take("listen").and_then(|node| address(reader, node)) {
         gateway.listen = listen;
@@ -49,7 +50,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<GatewaySetting
 }
 
 fn address(reader: &mut Reader, node: &Node) -> Option<SocketAddr> {
-    let text = reader.text(node)?;
+    let text = reader.text_such(node, "an address, such as 127.0.0.1:8420")?;
     let address = text.parse().ok();
     if address.is_none() {
         reader.report(Mistake::Address { text: text.to_owned() }, node.span);

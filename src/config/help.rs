@@ -1,10 +1,15 @@
 //! Remedies for mistakes: one sentence for each, with the text to write instead.
 
 use systole_core::core::BlueprintProblem;
+use systole_core::vocab::Name;
 
 use super::Mistake;
 use super::check::is_the_pumps;
+use super::correction;
 use super::units;
+
+/// Listeners that a remedy lists at most.
+const NAMES: usize = 12;
 
 impl Mistake {
     /// The remedy of the mistake.
@@ -108,7 +113,10 @@ impl Mistake {
                 "the path is relative to this file; openssl rand -hex 32 prints a secret".into()
             }
             Self::File { .. } => "the path is relative to this file".into(),
-            Self::Address { .. } => "write an IP address and a port: 127.0.0.1:8420, [::1]:8420".into(),
+            Self::Address { text } => match correction::address(text) {
+                Some(address) => format!("write \"{address}\""),
+                None => "write an IP address and a port: 127.0.0.1:8420, [::1]:8420".into(),
+            },
             Self::EchoReply { .. } => "add it to replies, or leave 'replies' out".into(),
             Self::Objection { .. } | Self::Lenient { .. } => {
                 "the engine decides: docs/xsd.md says where the two are known to differ".into()
@@ -128,6 +136,16 @@ impl Mistake {
                 _ => format!("did you mean {near}?"),
             },
             Self::Undeclared { payload, .. } if is_the_pumps(payload) => "the pump has no such payload".into(),
+            Self::NoCallee { word, near, listeners } => {
+                let names: Vec<_> = listeners.iter().take(NAMES).map(Name::as_str).collect();
+                let more = if listeners.len() > NAMES { ", …" } else { "" };
+                let are = if listeners.len() == 1 { "listener is" } else { "listeners are" };
+                let names = format!("the {are} {}{more}; a payload is written {{urn:…}}{word}", names.join(", "));
+                match near {
+                    Some(near) => format!("did you mean {near}, with all that it accepts? ({names})"),
+                    None => names,
+                }
+            }
             Self::Undeclared { .. } => "add the file that declares it to the schemas of a listener".into(),
             Self::Organism(problem) => return organism_help(problem),
             Self::Name(_)

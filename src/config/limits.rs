@@ -3,6 +3,7 @@
 
 use systole_core::vocab::Limits;
 
+use super::correction::Shape;
 use super::document::Node;
 use super::reader::{Fields, Reader};
 
@@ -12,7 +13,7 @@ const BIG: u64 = 1 << 40;
 
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Limits {
     let mut limits = Limits::default();
-    let Some(mut fields) = reader.fields(node, None) else { return limits };
+    let Some(mut fields) = reader.fields(node, Shape::Limits) else { return limits };
     let f = &mut fields;
     let xml = &mut limits.xml;
     size(reader, f, "message_bytes", 64, &mut xml.message_bytes);

@@ -6,6 +6,7 @@ use systole_core::core::{Contract, Routing, Silence};
 use systole_core::vocab::{Limits, Name, QName, Span, ns};
 
 use super::budget;
+use super::correction::{Items, Shape};
 use super::document::Node;
 use super::gateway;
 use super::llm::{self, Model};
@@ -60,7 +61,7 @@ const MAX_PROCESSES: u64 = 1024;
 /// Reads an entry. `None` if it lacks a key without which the others can't be judged.
 pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<Listener> {
     let before = reader.findings.len();
-    let mut fields = reader.fields(node, Some("name"))?;
+    let mut fields = reader.fields(node, Shape::Listener)?;
     let name = fields.require("name", "a listener", reader).and_then(|node| reader.name(node));
     let description = fields.take("description").and_then(|node| reader.text(node));
     let place = name.as_ref().map_or(fields.span, |name| name.span);
@@ -228,7 +229,7 @@ fn program(reader: &mut Reader, command: &Node, env: Option<&Node>) -> Option<Pr
     if words.first().is_none_or(|program| program.value.is_empty()) {
         reader.report(Mistake::EmptyCommand, command.span);
     }
-    let env = env.and_then(|node| reader.list(node)).unwrap_or_default();
+    let env = env.and_then(|node| reader.items(node, Items::Variables)).unwrap_or_default();
     let env = env.iter().filter_map(|entry| variable(reader, entry)).collect();
     Some(Program { words, env })
 }
@@ -263,7 +264,7 @@ fn text(reader: &mut Reader, node: &Node) -> Option<At<String>> {
 
 /// `NAME` or `NAME=value`.
 fn variable(reader: &mut Reader, node: &Node) -> Option<At<Variable>> {
-    let entry = text(reader, node)?;
+    let entry = At { value: reader.variable(node)?.to_owned(), span: node.span };
     let Ok(value) = entry.value.parse::<Variable>() else {
         reader.report(Mistake::Variable { entry: entry.value }, node.span);
         return None;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use systole_core::core::{Contract, Millionths};
 use systole_core::vocab::{Name, Span, near};
 
+use super::correction::{Items, Shape};
 use super::document::{self, Node, Value};
 use super::finding::{ConfigFinding, File};
 use super::listener::Written as Kind;
@@ -63,7 +64,7 @@ enum Provider {
 /// Reads `llm:`.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
     built(reader, "llm", node.span);
-    let mut fields = reader.fields(node, Some("strategy"))?;
+    let mut fields = reader.fields(node, Shape::Llm)?;
     let strategies = [
         ("failover", Strategy::Failover),
         ("round-robin", Strategy::RoundRobin),
@@ -71,7 +72,9 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
     ];
     let strategy = fields.take("strategy").and_then(|node| reader.choice(node, &strategies)).unwrap_or_default();
     let listed = fields.require("backends", "llm", reader);
-    let nodes = listed.and_then(|node| reader.list(node)).unwrap_or_default();
+    let nodes = listed
+        .and_then(|node| reader.items(node, Items::Maps { shape: Shape::Backend, lead: "name" }))
+        .unwrap_or_default();
     if let Some(node) = listed.filter(|node| nodes.is_empty() && matches!(node.value, Value::List(_))) {
         reader.report(Mistake::NoBackends, node.span);
     }
@@ -91,7 +94,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
 }
 
 fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
-    let mut fields = reader.fields(node, Some("name"))?;
+    let mut fields = reader.fields(node, Shape::Backend)?;
     let name = fields.require("name", "a backend", reader).and_then(|node| reader.name(node));
     let mut backend = Backend::new(name.as_ref().map_or_else(Name::root, |name| name.value.clone()));
     for (key, condition) in [("when_env", &mut backend.when_env), ("unless_env", &mut backend.unless_env)] {
@@ -142,7 +145,7 @@ fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
 fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect, is_left_out: bool) -> Option<Endpoint> {
     let model = fields.require("model", "a backend", reader).and_then(|node| reader.text(node)).map(str::to_owned);
     let url = fields.take("url").and_then(|node| {
-        let url = reader.text(node)?.to_owned();
+        let url = reader.text_such(node, "a URL, such as http://127.0.0.1:8000/v1")?.to_owned();
         if let Err(problem) = judge(&url) {
             reader.report(Mistake::Url { problem, private: false }, node.span);
         }
@@ -180,7 +183,7 @@ fn key_env(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySou
 
 /// The name of a variable of the environment.
 fn variable<'n>(reader: &mut Reader, node: &'n Node) -> Option<&'n str> {
-    let variable = reader.text(node)?;
+    let variable = reader.text_such(node, "the name of a variable, such as OPENAI_API_KEY")?;
     let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if !is_name {
@@ -205,7 +208,7 @@ fn key_file(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySo
 
 /// The price, and whether it has one of requests and one of answers.
 fn price(reader: &mut Reader, node: &Node) -> Option<(Price, bool)> {
-    let mut fields = reader.fields(node, Some("input"))?;
+    let mut fields = reader.fields(node, Shape::Price)?;
     let [input, output, cached] = ["input", "output", "cached"].map(|key| (key, fields.take(key)));
     reader.finish(fields);
     let mut read = |(key, node): (_, Option<&Node>)| node.and_then(|node| decimal(reader, key, node, MAX_PRICE));
@@ -217,7 +220,7 @@ fn price(reader: &mut Reader, node: &Node) -> Option<(Price, bool)> {
 /// Reads `model:`.
 pub(super) fn model(reader: &mut Reader, node: &Node) -> Option<Model> {
     built(reader, "model", node.span);
-    let mut fields = reader.fields(node, Some("instructions"))?;
+    let mut fields = reader.fields(node, Shape::Model)?;
     let mut settings = ModelSettings::default();
     if let Some(text) = fields.take("instructions").and_then(|node| instructions(reader, node)) {
         settings.instructions = text;
@@ -301,11 +304,17 @@ fn script_of(reader: &mut Reader, node: &Node) -> Option<Script> {
 }
 
 fn rules(reader: &mut Reader, root: &Node) -> Option<Vec<Rule>> {
-    Some(reader.list(root)?.iter().filter_map(|node| rule(reader, node)).collect())
+    Some(
+        reader
+            .items(root, Items::Maps { shape: Shape::Rule, lead: "answer" })?
+            .iter()
+            .filter_map(|node| rule(reader, node))
+            .collect(),
+    )
 }
 
 fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
-    let mut fields = reader.fields(node, Some("answer"))?;
+    let mut fields = reader.fields(node, Shape::Rule)?;
     let listener = fields.take("listener").and_then(|node| reader.name(node)).map(|name| name.value);
     let when = fields.take("when").map_or_else(Vec::new, |node| match &node.value {
         Value::List(items) => items.iter().filter_map(|item| reader.text(item)).map(str::to_owned).collect(),
@@ -366,7 +375,7 @@ fn number(reader: &mut Reader, fields: &mut Fields<'_>, key: &'static str, min: 
 
 /// Reads a decimal number with at most six digits behind the point.
 pub(super) fn decimal(reader: &mut Reader, key: &'static str, node: &Node, max: u64) -> Option<Millionths> {
-    let text = reader.text(node)?;
+    let text = reader.text_such(node, "a number, such as 0.25")?;
     match Millionths::saturating(text) {
         Ok(number) if number.0 <= max * Millionths::ONE.0 => Some(number),
         Ok(_) => {

@@ -422,6 +422,16 @@ pub enum Mistake {
         /// The declaration that has the name and is no payload: its place, and the text to write instead.
         namesake: Option<String>,
     },
+    /// A word in `calls` that names neither a listener nor a payload.
+    #[error("no listener has the name '{word}', and no schema declares a payload of that name")]
+    NoCallee {
+        /// The word.
+        word: String,
+        /// The listener that may be meant.
+        near: Option<Name>,
+        /// All listeners.
+        listeners: Vec<Name>,
+    },
     /// A client without a way to send a message.
     #[error("the client '{client}' can't send: there is no gateway, and `systole run` sends as the client 'cli'")]
     Mute {

@@ -3,7 +3,7 @@
 use systole_core::core::{Access, ClientContract, MetaFlags, Scheduling};
 use systole_core::vocab::{Budget, Limits, Name, QName};
 
-use super::correction::ROOT;
+use super::correction::{Items, Shape};
 use super::document::Node;
 use super::gateway;
 use super::listener::{self, Listener};
@@ -52,7 +52,7 @@ impl Speaker {
 }
 
 pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
-    let mut fields = reader.fields(root, Some(ROOT))?;
+    let mut fields = reader.fields(root, Shape::Root)?;
     let name = fields.require("organism", "the file", reader).and_then(|node| organism(reader, node));
     reader.prefixes = fields.take("prefixes").map(|node| Prefixes::read(reader, node)).unwrap_or_default();
     let scheduling = [("breadth-first", Scheduling::BreadthFirst), ("depth-first", Scheduling::DepthFirst)];
@@ -63,10 +63,11 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let journal = journal(reader, &mut fields);
     let gateway = fields.take("gateway").and_then(|node| gateway::read(reader, node));
     let llm = fields.take("llm").and_then(|node| llm::read(reader, node));
-    let clients = fields.take("clients").and_then(|node| reader.list(node)).unwrap_or_default();
+    let entries = Items::Maps { shape: Shape::Client, lead: "name" };
+    let clients = fields.take("clients").and_then(|node| reader.items(node, entries)).unwrap_or_default();
     let mut clients: Vec<_> = clients.iter().filter_map(|node| speaker(reader, node)).collect();
     let node = fields.require("listeners", "the file", reader);
-    let entries = node.and_then(|node| reader.list(node));
+    let entries = node.and_then(|node| reader.items(node, Items::Maps { shape: Shape::Listener, lead: "name" }));
     if let (Some([]), Some(node)) = (entries, node) {
         reader.report(Mistake::NoListener, node.span);
     }
@@ -99,7 +100,7 @@ fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<JournalKeys> 
     let file = At { value: file.to_owned(), span };
     let mut retention = Retention::default();
     if let Some(node) = fields.take("retention")
-        && let Some(mut kept) = reader.fields(node, Some("age"))
+        && let Some(mut kept) = reader.fields(node, Shape::Retention)
     {
         if let Some(age) = kept.take("age").and_then(|node| reader.duration(node)) {
             retention.age = age;
@@ -113,7 +114,7 @@ fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<JournalKeys> 
 }
 
 fn organism(reader: &mut Reader, node: &Node) -> Option<String> {
-    let mut fields = reader.fields(node, Some("name"))?;
+    let mut fields = reader.fields(node, Shape::Organism)?;
     let name = fields.require("name", "an organism", reader).and_then(|node| {
         let name = reader.text(node)?;
         if name.trim().is_empty() {
@@ -133,7 +134,7 @@ fn meta(reader: &mut Reader, node: &Node) -> MetaFlags {
         ("admin", Access::Admin),
     ];
     let mut flags = MetaFlags::default();
-    let Some(mut fields) = reader.fields(node, None) else { return flags };
+    let Some(mut fields) = reader.fields(node, Shape::Meta) else { return flags };
     for (key, flag) in [
         ("list_capabilities", &mut flags.list_capabilities),
         ("request_schema", &mut flags.request_schema),
@@ -152,7 +153,7 @@ fn meta(reader: &mut Reader, node: &Node) -> MetaFlags {
 }
 
 fn speaker(reader: &mut Reader, node: &Node) -> Option<Speaker> {
-    let mut fields = reader.fields(node, Some("name"))?;
+    let mut fields = reader.fields(node, Shape::Client)?;
     let name = fields.require("name", "a client", reader).and_then(|node| reader.name(node));
     let called = fields.take("calls").and_then(|node| reader.called(node)).unwrap_or_default();
     let admin = fields.take("admin").and_then(|node| reader.flag(node)).unwrap_or_default();

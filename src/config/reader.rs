@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use systole_core::vocab::{Name, QName, Span, near};
 
+use super::correction::{self, Items, Shape};
 use super::document::{Key, Node, Value};
 use super::finding::{ConfigFinding, File};
 use super::mistake::Mistake;
 use super::short_form::{Called, Prefixes};
 use super::text::{self, TextError};
-use super::{correction, units};
+use super::units;
 
 pub(super) struct Reader {
     pub(super) file: Arc<File>,
@@ -63,10 +64,10 @@ impl Reader {
         self.findings.iter().any(|finding| finding.span_in(&self.file) == Some(span))
     }
 
-    /// The entries of a mapping; each key once. A single value is probably meant for the key `lead`.
-    pub(super) fn fields<'n>(&mut self, node: &'n Node, lead: Option<&str>) -> Option<Fields<'n>> {
+    /// The entries of a mapping; each key once.
+    pub(super) fn fields<'n>(&mut self, node: &'n Node, shape: Shape) -> Option<Fields<'n>> {
         let Value::Map(map) = &node.value else {
-            self.kind("a mapping", correction::mapping(&node.value, lead), node);
+            self.kind("a mapping", correction::mapping(&node.value, shape), node);
             return None;
         };
         let mut entries: Vec<&(Key, Node)> = Vec::with_capacity(map.len());
@@ -91,17 +92,36 @@ impl Reader {
     }
 
     pub(super) fn text<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
+        self.single(node, |value| correction::text(value, None))
+    }
+
+    /// A text that the key parses itself; `such` says which ones it takes.
+    pub(super) fn text_such<'n>(&mut self, node: &'n Node, such: &str) -> Option<&'n str> {
+        self.single(node, |value| correction::text(value, Some(such)))
+    }
+
+    /// An entry of `env`.
+    pub(super) fn variable<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
+        self.single(node, correction::variable)
+    }
+
+    fn single<'n>(&mut self, node: &'n Node, instead: impl FnOnce(&Value) -> String) -> Option<&'n str> {
         match &node.value {
             Value::Scalar(text) => Some(text),
-            _ => {
-                self.kind("a single value", correction::text(&node.value), node);
+            value => {
+                self.kind("a single value", instead(value), node);
                 None
             }
         }
     }
 
+    /// The texts of a list: names, or files.
     pub(super) fn list<'n>(&mut self, node: &'n Node) -> Option<&'n [Node]> {
-        self.listed(node, correction::list)
+        self.items(node, Items::Texts)
+    }
+
+    pub(super) fn items<'n>(&mut self, node: &'n Node, items: Items) -> Option<&'n [Node]> {
+        self.listed(node, |value| correction::list(value, items))
     }
 
     /// The words of a command.
@@ -109,7 +129,7 @@ impl Reader {
         self.listed(node, correction::command)
     }
 
-    fn listed<'n>(&mut self, node: &'n Node, instead: fn(&Value) -> String) -> Option<&'n [Node]> {
+    fn listed<'n>(&mut self, node: &'n Node, instead: impl FnOnce(&Value) -> String) -> Option<&'n [Node]> {
         match &node.value {
             Value::List(items) => Some(items),
             value => {
@@ -120,7 +140,7 @@ impl Reader {
     }
 
     pub(super) fn name(&mut self, node: &Node) -> Option<At<Name>> {
-        self.parsed(node, |text| Name::parse(text).map_err(Mistake::from))
+        self.parsed(node, "a name, such as cli", |text| Name::parse(text).map_err(Mistake::from))
     }
 
     pub(super) fn qnames(&mut self, node: &Node) -> Option<Vec<At<QName>>> {
@@ -136,7 +156,8 @@ impl Reader {
     fn each<T>(&mut self, node: &Node, read: fn(&Prefixes, &str) -> Result<T, Mistake>) -> Option<Vec<At<T>>> {
         let items = self.list(node)?;
         let prefixes = std::mem::take(&mut self.prefixes);
-        let names: Vec<_> = items.iter().filter_map(|item| self.parsed(item, |text| read(&prefixes, text))).collect();
+        let names: Vec<_> =
+            items.iter().filter_map(|item| self.parsed(item, "one name", |text| read(&prefixes, text))).collect();
         self.prefixes = prefixes;
         (names.len() == items.len()).then_some(names)
     }
@@ -147,14 +168,12 @@ impl Reader {
 
     /// Reads one of some words.
     pub(super) fn choice<T: Copy>(&mut self, node: &Node, choices: &[(&'static str, T)]) -> Option<T> {
-        let chosen = self.parsed(node, |text| {
-            choices.iter().find(|(word, _)| *word == text).map(|&(_, value)| value).ok_or_else(|| {
-                let words: Vec<_> = choices.iter().map(|&(word, _)| word).collect();
-                Mistake::Choice {
-                    found: text.to_owned(),
-                    near: near::nearest(text, words.iter().copied()),
-                    choices: words,
-                }
+        let words: Vec<_> = choices.iter().map(|&(word, _)| word).collect();
+        let chosen = self.parsed(node, &words.join(" or "), |text| {
+            choices.iter().find(|(word, _)| *word == text).map(|&(_, value)| value).ok_or_else(|| Mistake::Choice {
+                found: text.to_owned(),
+                near: near::nearest(text, words.iter().copied()),
+                choices: words.clone(),
             })
         });
         chosen.map(|at| at.value)
@@ -162,12 +181,12 @@ impl Reader {
 
     pub(super) fn number(&mut self, key: &'static str, node: &Node, min: u64, max: u64) -> Option<u64> {
         let read = |text: &str| units::saturating(text).ok_or_else(|| Mistake::Number { text: text.to_owned() });
-        self.bounded(key, node, min, max, read)
+        self.bounded(key, (node, "a number, such as 64"), min, max, read)
     }
 
     pub(super) fn size(&mut self, key: &'static str, node: &Node, min: u64, max: u64) -> Option<u64> {
         let read = |text: &str| units::size(text).ok_or_else(|| Mistake::Size { text: text.to_owned() });
-        self.bounded(key, node, min, max, |text| read(text).map(|size| size as u64))
+        self.bounded(key, (node, "a size, such as 4MiB"), min, max, |text| read(text).map(|size| size as u64))
     }
 
     /// A duration that is not zero.
@@ -176,13 +195,13 @@ impl Reader {
     }
 
     pub(super) fn duration_from(&mut self, least: Duration, node: &Node) -> Option<Duration> {
-        self.parsed(node, |text| units::duration(text, least)).map(|at| at.value)
+        self.parsed(node, "a duration, such as 30s", |text| units::duration(text, least)).map(|at| at.value)
     }
 
     fn bounded(
         &mut self,
         key: &'static str,
-        node: &Node,
+        (node, such): (&Node, &str),
         min: u64,
         max: u64,
         read: impl FnOnce(&str) -> Result<u64, Mistake>,
@@ -190,12 +209,13 @@ impl Reader {
         let in_bounds = |value| {
             if (min..=max).contains(&value) { Ok(value) } else { Err(Mistake::Bounds { key, min, max }) }
         };
-        self.parsed(node, |text| read(text).and_then(in_bounds)).map(|at| at.value)
+        self.parsed(node, such, |text| read(text).and_then(in_bounds)).map(|at| at.value)
     }
 
-    fn parsed<T>(&mut self, node: &Node, read: impl FnOnce(&str) -> Result<T, Mistake>) -> Option<At<T>> {
+    /// Parses a single value; `such` says which ones the key takes.
+    fn parsed<T>(&mut self, node: &Node, such: &str, read: impl FnOnce(&str) -> Result<T, Mistake>) -> Option<At<T>> {
         let span = node.span;
-        match read(self.text(node)?) {
+        match read(self.text_such(node, such)?) {
             Ok(value) => Some(At { value, span }),
             Err(mistake) => {
                 self.report(mistake, span);

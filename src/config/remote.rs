@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
+use super::correction::Shape;
 use super::document::Node;
 use super::mistake::Mistake;
 use super::molecule;
 use super::reader::{Fields, Reader};
 use crate::settings::{Mode, Push, REPORTED, read_secret};
+
+/// The form of a URL that messages are pushed to, in remedies.
+const URL: &str = "a URL, such as https://agent.example/inbox";
 
 #[derive(Clone, Copy)]
 enum Way {
@@ -17,7 +21,7 @@ enum Way {
 
 /// Reads the value of `remote:`.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mode> {
-    let mut fields = reader.fields(node, Some("mode"))?;
+    let mut fields = reader.fields(node, Shape::Remote)?;
     let ways = [("poll", Way::Poll), ("stream", Way::Stream), ("push", Way::Push)];
     let way = fields.require("mode", "a remote listener", reader).and_then(|node| reader.choice(node, &ways));
     let mode = match way {
@@ -40,7 +44,7 @@ fn push(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Push> {
     let secret = fields.take("secret").and_then(|node| secret(reader, node));
     let format = fields.take("format").and_then(|node| molecule::format(reader, node)).unwrap_or_default();
     let node = fields.require("url", "a listener that is pushed to", reader)?;
-    let is_reported = reader.text(node)? == REPORTED;
+    let is_reported = reader.text_such(node, URL)? == REPORTED;
     let allowed = if is_reported {
         fields.require("allowed", "a listener that reports its URL", reader)
     } else {
@@ -56,7 +60,7 @@ fn push(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Push> {
 }
 
 fn url(reader: &mut Reader, node: &Node, allow_private: bool) -> Option<String> {
-    let url = reader.text(node)?.to_owned();
+    let url = reader.text_such(node, URL)?.to_owned();
     if let Err(problem) = judge(&url, allow_private) {
         reader.report(Mistake::Url { problem, private: !allow_private && judge(&url, true).is_ok() }, node.span);
     }

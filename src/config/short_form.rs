@@ -7,6 +7,7 @@ use systole_core::protocol::boot_qname;
 use systole_core::vocab::{Name, QName, is_ncname, near};
 use systole_xml::schema::{Catalog, PayloadSchema};
 
+use super::correction::Shape;
 use super::document::{Node, Value};
 use super::listener::{Listener, Written};
 use super::mistake::Mistake;
@@ -30,7 +31,7 @@ pub(super) struct Prefixes(Vec<(String, String)>);
 impl Prefixes {
     pub(super) fn read(reader: &mut Reader, node: &Node) -> Self {
         let Value::Map(entries) = &node.value else {
-            reader.fields(node, None);
+            reader.fields(node, Shape::Prefixes);
             return Self::default();
         };
         let mut prefixes: Vec<(String, String)> = Vec::with_capacity(entries.len());

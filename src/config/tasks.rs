@@ -4,6 +4,7 @@ use systole_core::core::{Contract, Routing};
 use systole_core::inbox::{Absent, InboxPrincipal, Jobs};
 use systole_core::vocab::Name;
 
+use super::correction::Shape;
 use super::document::Node;
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
@@ -79,7 +80,7 @@ impl TasksSpec {
 
 /// Reads the value of `job:`, and its owner, with the place.
 pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(TasksSpec, Option<At<Name>>)> {
-    let mut fields = reader.fields(node, Some("owner"))?;
+    let mut fields = reader.fields(node, Shape::Job)?;
     let owner = fields.require("owner", "a job", reader).and_then(|node| reader.name(node));
     let sends = sends(reader, &mut fields);
     reader.finish(fields);
@@ -89,7 +90,7 @@ pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(TasksSpec, Option
 /// Reads the value of `jobs:`.
 pub(super) fn jobs(reader: &mut Reader, node: &Node) -> Option<(TasksSpec, Option<At<Name>>)> {
     const ABSENT: [(&str, Absent); 2] = [("keep", Absent::Keep), ("refuse", Absent::Refuse)];
-    let mut fields = reader.fields(node, None)?;
+    let mut fields = reader.fields(node, Shape::Jobs)?;
     let absent = fields.take("absent").map_or(Some(Absent::Keep), |node| reader.choice(node, &ABSENT));
     let sends = sends(reader, &mut fields);
     reader.finish(fields);

@@ -1,12 +1,13 @@
 //! `tls:` of a gateway: the files of its certificate and its key.
 
+use super::correction::Shape;
 use super::document::Node;
 use super::reader::{At, Reader};
 use crate::settings::Tls;
 
 /// Reads the value of `tls:`, and the files.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Tls> {
-    let mut fields = reader.fields(node, None)?;
+    let mut fields = reader.fields(node, Shape::Tls)?;
     let [cert, key] = ["cert", "key"].map(|file| {
         let node = fields.require(file, "tls", reader)?;
         Some(At { value: reader.text(node)?, span: node.span })
