@@ -395,8 +395,7 @@ fn usage_and_cost_are_told() {
             _ => None,
         })
         .collect();
-    let expected =
-        "planner main fake-1 1000 tokens in (400 cached), 100 out, cost 0.00342: <plan><text>the last</text></plan>";
+    let expected = "planner main fake-1 1000 input tokens (400 cached), 100 output tokens, cost 0.00342: <plan><text>the last</text></plan>";
     assert_eq!(told, [("root/planner".to_owned(), expected.to_owned())]);
 }
 

@@ -291,8 +291,7 @@ fn each_protocol_is_spoken() {
         assert_eq!(answered.len(), 1, "{err}");
         let of = |field: &str| &answered[0][field];
         assert_eq!((of("by"), of("backend"), of("model")), (&json!("planner"), &json!("main"), &json!("m-1")));
-        assert_eq!((of("input_tokens"), of("output_tokens")), (&json!(1000), &json!(100)));
-        assert_eq!((of("cached_tokens"), of("cost")), (&json!(cached), &json!(cost)));
+        assert_eq!(of("usage"), &json!({ "input": 1000, "output": 100, "cached": cached, "cost": cost }));
     }
 }
 
@@ -358,7 +357,7 @@ fn a_provider_that_does_not_come_to_an_end_keeps_nobody_waiting() {
     has(&out, &["<say "]);
     let answered = events(&err, "model-answered");
     assert_eq!((slow.count(), endless.count(), answered.len()), (1, 1, 1), "{err}");
-    assert_eq!((&answered[0]["backend"], &answered[0]["input_tokens"]), (&json!("endless"), &json!(1000)));
+    assert_eq!((&answered[0]["backend"], &answered[0]["usage"]["input"]), (&json!("endless"), &json!(1000)));
 }
 
 #[test]
@@ -566,7 +565,7 @@ fn a_journal_shows_what_was_asked_and_answered() {
         &shown,
         &[
             "root/planner  note from planner, model",
-            "m-1 at main: 1000 tokens in (400 cached), 100 out, cost 0.0045",
+            "m-1 at main: 1000 input tokens (400 cached), 100 output tokens, cost 0.0045",
             "From cli:",
             "<say xmlns='urn:t'><b/></say>",
             "Your answer was refused: a payload {urn:t}say breaks its contract.",
@@ -703,7 +702,7 @@ fn a_budget_ends_two_models_that_answer_each_other_also_after_a_kill() {
             let at = words.iter().position(|found| found.starts_with(word)).unwrap();
             words[at - 1].parse::<u64>().unwrap()
         };
-        before("tokens") + before("out,")
+        before("input") + before("output")
     };
     let answers: Vec<u64> = shown.lines().filter(|line| line.contains("scripted at script:")).map(numbers).collect();
     assert_eq!(answers.len(), 16, "{shown}");

@@ -58,7 +58,7 @@ impl From<Usage> for Amounts {
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { input, output, cached, cost } = self;
-        write!(f, "{input} tokens in ({cached} cached), {output} out, cost {cost}")
+        write!(f, "{input} input tokens ({cached} cached), {output} output tokens, cost {cost}")
     }
 }
 
@@ -72,6 +72,6 @@ mod tests {
         let json = serde_json::to_string(&usage).unwrap();
         assert_eq!(json, r#"{"input":1200,"output":80,"cached":900,"cost":0.00237}"#);
         assert_eq!(serde_json::from_str::<Usage>(&json).unwrap(), usage);
-        assert_eq!(usage.plus(usage).to_string(), "2400 tokens in (1800 cached), 160 out, cost 0.00474");
+        assert_eq!(usage.plus(usage).to_string(), "2400 input tokens (1800 cached), 160 output tokens, cost 0.00474");
     }
 }
