@@ -196,6 +196,42 @@ fn the_first_organisms_are_those_that_run() {
     assert!(printed.contains(answer.trim_end()) && page.contains(answer.trim_end()), "{printed}");
 }
 
+#[test]
+fn the_page_of_the_start_shows_what_its_commands_print() {
+    let folder = Folder::new("start-shown");
+    let mut current = folder.0.to_path_buf();
+    for Shown { command, output } in shown(include_str!("../../../../docs/start.md")) {
+        if let Some(inner) = command.strip_prefix("cd ") {
+            current.push(inner);
+            continue;
+        }
+        let printed = shell(&current, &format!("{command} 2>&1"));
+        let printed = without_ids(&String::from_utf8(printed.stdout).unwrap());
+        let lines: Vec<&str> = printed.lines().collect();
+        assert_eq!(lines.len(), output.len(), "{command} prints:\n{printed}");
+        for expected in output.iter().map(|line| without_ids(line)) {
+            let is_line = |line: &&str| match expected.strip_prefix("… ") {
+                Some(end) => line.ends_with(&format!(" ID {end}")),
+                None => **line == expected,
+            };
+            assert!(lines.iter().any(is_line), "{command} doesn't print\n{expected}\nbut\n{printed}");
+        }
+    }
+}
+
+/// A text with `ID` for each id.
+fn without_ids(text: &str) -> String {
+    let is_id = |at: &usize| text.get(*at..at + 36).is_some_and(|id| id.parse::<uuid::Uuid>().is_ok());
+    let mut out = String::new();
+    let mut from = 0;
+    while let Some(at) = (from..text.len()).find(is_id) {
+        out += &text[from..at];
+        out += "ID";
+        from = at + 36;
+    }
+    out + &text[from..]
+}
+
 /// A command of a block `console`, with the output that the page shows.
 struct Shown<'a> {
     command: &'a str,
