@@ -12,7 +12,7 @@ use systole::runtime::journal::{FileProblem, JournalOptions, JournalReader, Rete
 use systole::vocab::Time;
 use systole_core::journal::{Journal, JournalErrorKind, MemoryJournal, Op, Step, ThreadRecord};
 
-use super::story::{Folder, KEY, Story, content, message_record, open, thread_record};
+use super::story::{Folder, KEY, Story, message_record, open, open_rows, thread_record};
 use super::versions::noted;
 
 fn refusal(file: &Path) -> String {
@@ -317,7 +317,7 @@ fn what_is_over_goes_after_its_time_and_the_rest_stays() {
     assert!(count > 10, "{count} are kept");
     assert!(oldest >= 29 * 3600 * 1_000_000_000, "the oldest ended at {oldest}");
     drop(store);
-    assert_eq!(content(open(&folder.journal()).recover().unwrap()), content(forever.recover().unwrap()));
+    assert_eq!(open_rows(open(&folder.journal()).recover().unwrap()), open_rows(forever.recover().unwrap()));
 }
 
 #[test]
@@ -331,13 +331,13 @@ fn what_has_had_its_time_goes_while_nothing_happens() {
     drop(store);
     // A year later those hours are long past.
     let mut store = open(&folder.journal());
-    let open = content(store.recover().unwrap());
+    let open = open_rows(store.recover().unwrap());
     let now = Time::from_nanos(365 * 24 * 3_600_000_000_000);
     while store.tidy(now).unwrap() {}
     assert_eq!(ended(&folder.journal()).0, 0);
     store.close().unwrap();
     drop(store);
-    assert_eq!(content(super::story::open(&folder.journal()).recover().unwrap()), open, "what is not over stays");
+    assert_eq!(open_rows(super::story::open(&folder.journal()).recover().unwrap()), open, "what is not over stays");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use systole_core::journal::{
 };
 use uuid::Uuid;
 
-use super::story::{Folder, KEY, Story, content, open};
+use super::story::{Folder, KEY, Story, content, open, open_rows};
 
 /// Copies the file of an earlier version into a folder of its own.
 fn old_file(version: &str) -> Folder {
@@ -321,9 +321,4 @@ pub(crate) fn noted(recovered: Recovered) -> Recovered {
     let mut content = content(recovered);
     content.notes.retain(|note| content.messages.iter().any(|message| message.number == note.message));
     content
-}
-
-/// Drops the ordinals of children, which come from ended rows, too: the files of versions 7 and 8 lack one.
-fn open_rows(recovered: Recovered) -> Recovered {
-    Recovered { ordinals: Vec::new(), ..content(recovered) }
 }

@@ -141,17 +141,6 @@ fn a_program_in_rust_names_the_library() {
 }
 
 #[test]
-fn the_page_that_starts_is_true() {
-    let scratch = Folder::new("start");
-    let page = include_str!("../../../../docs/start.md");
-    let consoles = page.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let commands: Vec<_> = consoles.flat_map(str::lines).filter_map(|line| line.strip_prefix("$ ")).collect();
-    let run = shell(&scratch.0, &commands.join("\n"));
-    let out = String::from_utf8(run.stdout).unwrap();
-    assert!(run.status.success() && out.ends_with("\nok\n"), "{out}{}", String::from_utf8_lossy(&run.stderr));
-}
-
-#[test]
 fn a_name_is_that_of_a_folder_here() {
     let scratch = Folder::new("names");
     for name in ["", ".", "..", ".hidden", "a/b", "../up", "/tmp/there", "two words", "caf\u{e9}", "core"] {
