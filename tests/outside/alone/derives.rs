@@ -20,6 +20,7 @@ struct PlaceOrder {
     #[schemars(range(min = 1, max = 9))]
     urgency: u8,
     note: Option<String>,
+    edges: [Edge; 2],
     #[cfg(any())]
     never: Missing,
 }
@@ -28,6 +29,12 @@ struct PlaceOrder {
 struct Item {
     name: Wrapped<String>,
     size: Size,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Edge {
+    to: u8,
+    by: u8,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +80,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     // Fields have the order of the source, though nothing in this program keeps the order of JSON objects.
     let at = |name: &str| schema.document().find(&format!("name=\"{name}\"")).unwrap_or_default();
-    assert!(at("item") < at("urgency") && at("urgency") < at("note"), "{}", schema.document());
+    for (first, second) in [("item", "urgency"), ("urgency", "note"), ("note", "edges"), ("to", "by")] {
+        assert!(at(first) < at(second), "{first}, {second}: {}", schema.document());
+    }
     let _ = Local { a: 1 }.a;
     Ok(())
 }

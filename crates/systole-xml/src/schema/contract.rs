@@ -103,6 +103,11 @@ pub enum TypeShape {
         "has a flattened field, whose elements no schema names: remove #[serde(flatten)], so that it is an element"
     )]
     Flatten,
+    /// A field of a struct whose `Deserialize` doesn't ask for its fields by name.
+    #[error(
+        "has no known place among the elements, since its struct doesn't ask for its fields by name: remove #[serde(flatten)], so that the flattened field is an element, or derive Deserialize where it is written by hand"
+    )]
+    UnknownOrder,
     /// A list of lists.
     #[error("is a list of lists, whose borders XML loses: wrap the inner list in a struct")]
     NestedList,

@@ -47,7 +47,7 @@ impl<'a> Derivation<'a> {
         let properties = view.get("properties").and_then(Value::as_object);
         let required: HashSet<&str> =
             view.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-        for (key, schema) in self.in_order(properties.into_iter().flatten()) {
+        for (key, schema) in self.in_order(properties.into_iter().flatten(), type_name)? {
             let place = &TypePlace { type_name: type_name.to_owned(), field: Some(key.clone()) };
             let view = &View::of(schema, self.definitions).map_err(at(place))?;
             let field = Field { place, name: key, view, required: required.contains(key.as_str()) };
@@ -73,12 +73,28 @@ impl<'a> Derivation<'a> {
     }
 
     /// The properties of the struct at the end of the way, in the order of its fields.
-    fn in_order(&self, properties: impl Iterator<Item = (&'a String, &'a Value)>) -> Vec<(&'a String, &'a Value)> {
-        let fields = (self.order)(&self.way).unwrap_or_default();
-        let places: HashMap<&str, usize> = fields.iter().enumerate().map(|(at, name)| (*name, at)).collect();
+    fn in_order(
+        &self,
+        properties: impl Iterator<Item = (&'a String, &'a Value)>,
+        type_name: &str,
+    ) -> Result<Vec<(&'a String, &'a Value)>, ContractError> {
         let mut properties: Vec<_> = properties.collect();
+        let Some(order) = self.order else { return Ok(properties) };
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (at, name) in order(&self.way).unwrap_or_default().iter().enumerate() {
+            // A name that stands twice is an alias of a later field, too: the first one is read.
+            places.entry(name).or_insert(at);
+        }
+        // Attributes and text have no order among the elements.
+        let is_element = |name: &str| !name.starts_with('@') && name != "$text";
+        let elements = properties.iter().filter(|(name, _)| is_element(name));
+        let unknown = elements.clone().find(|(name, _)| !places.contains_key(name.as_str()));
+        if let Some((name, _)) = unknown.filter(|_| elements.count() > 1) {
+            let place = TypePlace { type_name: type_name.to_owned(), field: Some((*name).clone()) };
+            return Err(at(&place)(TypeShape::UnknownOrder));
+        }
         properties.sort_by_key(|(name, _)| places.get(name.as_str()).copied().unwrap_or(usize::MAX));
-        properties
+        Ok(properties)
     }
 
     fn attribute(&mut self, field: Field<'a, '_>) -> Result<Attribute, ContractError> {

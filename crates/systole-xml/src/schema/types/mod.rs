@@ -36,16 +36,17 @@ pub(crate) fn model_of<T: JsonSchema + DeserializeOwned>(namespace: &str, local:
     for (name, schema) in &definitions {
         agree::check(name, schema, written_definitions.get(name).unwrap_or(&Value::Null))?;
     }
-    Derivation::new(&definitions, namespace, order::fields::<T>).model(&name, local, &read)
+    Derivation::new(&definitions, namespace, Some(order::fields::<T>)).model(&name, local, &read)
 }
 
-/// The model of an element whose content a JSON Schema describes as schemars does. Fields have the order of the map.
+/// The model of an element whose content a JSON Schema describes as schemars does. Fields have the order in which the map
+/// gives them.
 ///
 /// # Errors
 /// [`ContractError::Shape`] if XML can't carry the content.
 pub(crate) fn model_of_description(namespace: &str, local: &str, schema: &Value) -> Result<Model, ContractError> {
     let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
-    Derivation::new(&definitions, namespace, |_| None).model(local, local, schema)
+    Derivation::new(&definitions, namespace, None).model(local, local, schema)
 }
 
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> (Value, Map<String, Value>) {
@@ -53,6 +54,9 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> (Value, Map<String, Valu
     let schema = generator.subschema_for::<T>().to_value();
     (schema, generator.take_definitions(false))
 }
+
+/// The names of the fields of the struct at the end of a way from a type.
+type Order = fn(&[Step]) -> Option<&'static [&'static str]>;
 
 /// A model in the making.
 struct Derivation<'a> {
@@ -62,18 +66,14 @@ struct Derivation<'a> {
     /// The named types, by the definitions that they were made from.
     made: HashMap<String, TypeId>,
     names: HashSet<String>,
-    /// The names of the fields of the struct at the end of a way, in their order.
-    order: fn(&[Step]) -> Option<&'static [&'static str]>,
+    /// The names of the fields of the struct at the end of a way, in their order; `None` if no type is asked.
+    order: Option<Order>,
     /// The way from the root to the value whose type is made.
     way: Vec<Step>,
 }
 
 impl<'a> Derivation<'a> {
-    fn new(
-        definitions: &'a Map<String, Value>,
-        namespace: &str,
-        order: fn(&[Step]) -> Option<&'static [&'static str]>,
-    ) -> Self {
+    fn new(definitions: &'a Map<String, Value>, namespace: &str, order: Option<Order>) -> Self {
         let (types, made, names, way) = Default::default();
         Self { definitions, namespace: namespace.into(), types, made, names, order, way }
     }

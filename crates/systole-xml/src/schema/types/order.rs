@@ -3,7 +3,7 @@
 //! The schema that schemars makes is no source of it: a JSON object has no order, and a `serde_json::Map` keeps one only
 //! under a feature that would change all maps of a user's program. So a type is asked: a deserializer leads it along one
 //! way, from value to value, to the struct in question, notes the names that the struct asks for, and refuses. Options,
-//! lists and wrappers are passed through. No value is made.
+//! lists and wrappers are passed through, as long as the way goes on.
 
 use std::cell::Cell;
 
@@ -27,8 +27,8 @@ type Fields = &'static [&'static str];
 /// struct, or passes a `Deserialize` written by hand that asks for another kind of value.
 pub(super) fn fields<T: for<'de> Deserialize<'de>>(way: &[Step]) -> Option<Fields> {
     let found = Cell::new(None);
-    // Always an error: there are no values.
-    let _ = T::deserialize(Guide { way, found: &found });
+    // There are no values: what it makes of none is not looked at.
+    let _ = T::deserialize(Guide { way, passed: 0, found: &found });
     found.get()
 }
 
@@ -36,14 +36,29 @@ pub(super) fn fields<T: for<'de> Deserialize<'de>>(way: &[Step]) -> Option<Field
 #[derive(Clone, Copy)]
 struct Guide<'w> {
     way: &'w [Step],
+    /// Options, lists and wrappers since the last step: a type may be a list of itself.
+    passed: usize,
     found: &'w Cell<Option<Fields>>,
 }
+
+/// Options, lists and wrappers in each other, at most.
+const DEEPEST: usize = 64;
 
 fn nothing<T>() -> Result<T, Error> {
     Err(Error::custom("no value is here"))
 }
 
 impl<'w> Guide<'w> {
+    /// The guide behind a step.
+    fn at(self, way: &'w [Step]) -> Self {
+        Self { way, passed: 0, ..self }
+    }
+
+    /// The guide inside of an option, a list or a wrapper.
+    fn inside(self) -> Result<Self, Error> {
+        if self.passed == DEEPEST { nothing() } else { Ok(Self { passed: self.passed + 1, ..self }) }
+    }
+
     /// The end of the way at a struct, or the next step from it.
     fn through<'de, V: Visitor<'de>>(self, fields: Fields, visitor: V) -> Result<V::Value, Error> {
         match self.way {
@@ -51,13 +66,13 @@ impl<'w> Guide<'w> {
                 self.found.set(Some(fields));
                 nothing()
             }
-            [Step::Field(name), way @ ..] => visitor.visit_map(Once { name: Some(name), guide: Self { way, ..self } }),
+            [Step::Field(name), way @ ..] => visitor.visit_map(Once { name: Some(name), guide: self.at(way) }),
             [Step::Variant(_), ..] => nothing(),
         }
     }
 }
 
-/// Passes any other kind of value over.
+/// Refuses any other kind of value.
 macro_rules! refused {
     ($($name:ident($($argument:ty),*);)*) => {
         $(fn $name<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Error> {
@@ -70,15 +85,20 @@ impl<'de> Deserializer<'de> for Guide<'_> {
     type Error = Error;
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
+        visitor.visit_some(self.inside()?)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
+        visitor.visit_newtype_struct(self.inside()?)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_seq(self)
+        visitor.visit_seq(One(Some(self.inside()?)))
+    }
+
+    /// An array is a list of a fixed length.
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_seq(visitor)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(self, _: &str, fields: Fields, visitor: V) -> Result<V::Value, Error> {
@@ -87,9 +107,7 @@ impl<'de> Deserializer<'de> for Guide<'_> {
 
     fn deserialize_enum<V: Visitor<'de>>(self, _: &str, _: Fields, visitor: V) -> Result<V::Value, Error> {
         match self.way {
-            [Step::Variant(name), way @ ..] => {
-                visitor.visit_enum(Once { name: Some(name), guide: Self { way, ..self } })
-            }
+            [Step::Variant(name), way @ ..] => visitor.visit_enum(Once { name: Some(name), guide: self.at(way) }),
             _ => nothing(),
         }
     }
@@ -116,7 +134,6 @@ impl<'de> Deserializer<'de> for Guide<'_> {
         deserialize_byte_buf();
         deserialize_unit();
         deserialize_unit_struct(&'static str);
-        deserialize_tuple(usize);
         deserialize_tuple_struct(&'static str, usize);
         deserialize_map();
         deserialize_identifier();
@@ -124,11 +141,14 @@ impl<'de> Deserializer<'de> for Guide<'_> {
     }
 }
 
-impl<'de> SeqAccess<'de> for Guide<'_> {
+/// The first element of a list.
+struct One<'w>(Option<Guide<'w>>);
+
+impl<'de> SeqAccess<'de> for One<'_> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
-        seed.deserialize(*self).map(Some)
+        self.0.take().map(|guide| seed.deserialize(guide)).transpose()
     }
 }
 
@@ -196,6 +216,7 @@ mod tests {
         yankee: f32,
         inner: Option<Box<Inner>>,
         many: Vec<Wrapped>,
+        pair: [Inner; 2],
         #[serde(rename = "$value")]
         choices: Vec<Choice>,
         #[serde(skip)]
@@ -234,6 +255,18 @@ mod tests {
         }
     }
 
+    #[derive(Deserialize)]
+    struct Endless(#[allow(dead_code)] Vec<Endless>);
+
+    struct Lenient;
+
+    impl<'de> Deserialize<'de> for Lenient {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let _ = String::deserialize(deserializer);
+            Ok(Self)
+        }
+    }
+
     fn at<T: for<'de> Deserialize<'de>>(way: &str) -> Option<String> {
         let step = |text: &str| match text.strip_prefix(':') {
             Some(variant) => Step::Variant(variant.to_owned()),
@@ -245,9 +278,9 @@ mod tests {
 
     #[test]
     fn fields_have_the_order_of_the_source() {
-        let (outer, inner) = ("zulu @yankee inner many $value alpha", "second-one a b");
+        let (outer, inner) = ("zulu @yankee inner many pair $value alpha", "second-one a b");
         assert_eq!(at::<Outer>("").as_deref(), Some(outer));
-        for way in ["inner", "many", "$value :Data", "$value :Named inner", "inner a many"] {
+        for way in ["inner", "many", "pair", "$value :Data", "$value :Named inner", "inner a many"] {
             assert_eq!(at::<Outer>(way).as_deref(), Some(inner), "{way}");
         }
         assert_eq!(at::<Outer>("inner a").as_deref(), Some(outer));
@@ -262,6 +295,8 @@ mod tests {
         }
         assert_eq!(fields::<std::collections::BTreeMap<String, u8>>(&[]), None);
         assert_eq!(fields::<(u8, u8)>(&[]), None);
+        assert_eq!(fields::<Endless>(&[]), None);
+        assert_eq!(fields::<Vec<Lenient>>(&[]), None);
         assert_eq!(fields::<std::marker::PhantomData<u8>>(&[]), None);
     }
 }
