@@ -183,7 +183,7 @@ impl Judge {
                 let known = contract.replies.iter().chain(&contract.calls);
                 ParsedPayload::Unproved(schema::infer_namespace(payload.clone(), known, &self.catalog))
             }
-            Draft::Proved(payload) => ParsedPayload::Proved(payload.clone()),
+            Draft::Proved(payload) => self.trusted(payload.clone()),
         };
         let own = (&*contract.replies, Misroute::NotInReplies);
         match *kind {
@@ -299,6 +299,15 @@ impl Judge {
                 let fault = faults::payload(payload.root(), &error, &self.catalog);
                 refuse(Some(payload), fault, width)
             }
+        }
+    }
+
+    /// Takes a proof from outside, if it is one of the schema that the organism has of that name.
+    pub(super) fn trusted(&self, proof: Validated<Element>) -> ParsedPayload {
+        if proof.holds_in(&self.catalog) {
+            ParsedPayload::Proved(proof)
+        } else {
+            ParsedPayload::Unproved(proof.payload().clone())
         }
     }
 

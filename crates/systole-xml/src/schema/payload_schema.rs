@@ -1,5 +1,6 @@
 //! The schema of one payload.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -15,7 +16,7 @@ use crate::ladder::repair::Vocabulary;
 use crate::vocab::{QName, XmlLimits};
 
 /// The schema of one payload, with its example, prompt and documents. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PayloadSchema(Arc<Inner>);
 
 #[derive(Debug)]
@@ -202,8 +203,19 @@ impl PayloadSchema {
         (&self.0.grammar.0, self.0.grammar.1)
     }
 
+    /// Returns whether it is the same declaration of the same documents.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.digest == other.0.digest && self.0.qname == other.0.qname)
+    }
+
     pub(super) fn digest(&self) -> Digest {
         self.0.digest
+    }
+}
+
+impl fmt::Debug for PayloadSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PayloadSchema").field(&self.0.qname).finish()
     }
 }
 

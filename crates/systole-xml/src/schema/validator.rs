@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::decode::{DecodeError, decode_canonical};
 use super::engine::{Judge, SchemaError, verdict};
-use super::{Catalog, Payload};
+use super::{Catalog, Payload, PayloadSchema};
 use crate::ladder::Canonical;
 
 /// A validator of payloads, for one OS thread.
@@ -36,7 +36,7 @@ impl Validator {
         };
         let (grammar, root) = schema.grammar();
         verdict(grammar, Some(root), &mut self.judge, &payload)?;
-        Ok(Validated { value: Element(payload.clone()), payload })
+        Ok(Validated { schema: schema.clone(), value: Element(payload.clone()), payload })
     }
 }
 
@@ -81,6 +81,8 @@ impl fmt::Display for Element {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Validated<T> {
+    /// The schema that it keeps: another one may have the same name.
+    schema: PayloadSchema,
     payload: Canonical,
     value: T,
 }
@@ -89,6 +91,11 @@ impl<T> Validated<T> {
     /// The payload as canonical XML.
     pub fn payload(&self) -> &Canonical {
         &self.payload
+    }
+
+    /// Returns whether the schema that it keeps is the one that a catalog has of its name.
+    pub fn holds_in(&self, catalog: &Catalog) -> bool {
+        catalog.get(self.payload.root()).is_some_and(|schema| schema.is_same(&self.schema))
     }
 
     /// The decoded value.
@@ -109,6 +116,6 @@ impl Validated<Element> {
     /// As [`decode`](super::decode()).
     pub fn decode<T: Payload>(self) -> Result<Validated<T>, DecodeError> {
         let value = decode_canonical(&self.payload)?;
-        Ok(Validated { payload: self.payload, value })
+        Ok(Validated { schema: self.schema, payload: self.payload, value })
     }
 }

@@ -122,7 +122,7 @@ impl Core {
         let payload = entered.payload.as_ref().map_err(Clone::clone)?;
         may_enter(entered, payload)?;
         let caller = Some(Party::Client(entered.client));
-        let sound = proof.map_or_else(|| ParsedPayload::Unproved(payload.clone()), ParsedPayload::Proved);
+        let sound = proof.map_or_else(|| ParsedPayload::Unproved(payload.clone()), |proof| self.judge.trusted(proof));
         Ok(self.judge.call(entered.to().as_ref(), caller, sound))
     }
 
