@@ -145,7 +145,7 @@ impl ModelListener {
         let validator = validator.get_or_insert_with(|| Validator::new(Arc::new(context.catalog().clone())));
         let to = To { message: message.id, thread: message.thread };
         let raw = Raw::new(completion.text.clone());
-        let PrecheckedAnswer { replies, read } = precheck_answer(raw, to, listener, blueprint, validator)?;
+        let PrecheckedAnswer { replies, read, .. } = precheck_answer(raw, to, listener, blueprint, validator)?;
         match (replies, read.parts.len()) {
             (_, 0) if context.contract().silence == Silence::Error => Err(nothing_said()),
             // A draft, an example, or what the model advises against may stand before the one that is meant.

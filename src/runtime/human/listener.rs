@@ -8,7 +8,7 @@ use systole_core::core::{Body, Contract, Failure, HandlerOutcome, Message, ReadA
 use systole_core::protocol::{boot_qname, write_fault};
 use systole_core::vocab::{Name, XmlLimits, near, ns};
 use systole_xml::ladder::Raw;
-use systole_xml::schema::{Catalog, Draft, PayloadSchema, Validator};
+use systole_xml::schema::{Catalog, Draft, PayloadSchema, Validator, infer_namespace};
 
 use super::console::{Console, OpenQuestion};
 use super::questions::{DECLINE, PersonEntry};
@@ -143,6 +143,7 @@ fn judge(entry: String, contract: &Contract, limits: &XmlLimits, validator: &mut
             payload => payload.clone().into_payload(),
         };
         let Some(payload) = payload else { continue };
+        let payload = infer_namespace(payload, contract.replies.iter().chain(&contract.calls), validator.catalog());
         let to = part.claims.as_ref().and_then(|claims| claims.to.as_deref());
         let to = match to.map(Name::parse).transpose() {
             Ok(to) => to,

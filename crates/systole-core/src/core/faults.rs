@@ -139,7 +139,7 @@ pub(super) fn budget<T: Display + Default + PartialEq>(kind: &str, most: T, left
 }
 
 pub(super) fn too_many(found: usize, blueprint: &Blueprint) -> Fault {
-    limit(format_args!("a response holds {found} calls, {} are allowed", blueprint.limits.fanout))
+    limit(format_args!("a response holds {found} payloads, {} are allowed", blueprint.limits.fanout))
 }
 
 /// The fault of a message for a conversation that no core serves at the moment.

@@ -23,6 +23,7 @@ pub struct Answered {
 
 /// Bytes with which a listener answers, once they are judged.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PrecheckedAnswer {
     /// Payloads among them that may be the reply: the first valid one is.
     pub replies: usize,
@@ -70,9 +71,18 @@ pub fn precheck_answer(
     let (contract, party) = (blueprint.contract(listener), Party::Listener(listener));
     let sendable = || contract.replies.iter().chain(&contract.calls);
     let mut read = read_answer(raw, contract, &blueprint.limits.xml, validator.catalog())?;
-    let (mut refused, mut replies, mut is_answered) = (None, 0, false);
+    // Where there are too many, only those are looked at that may be the reply, and no more than a fan-out of them.
+    let (found, limit) = (read.parts.len(), blueprint.limits.fanout);
+    let (mut refused, mut replies, mut is_answered, mut judged) = (None, 0, false, 0);
     for part in &mut read.parts {
         let payload = match &part.payload {
+            Draft::Canonical(payload) if found > limit => {
+                let may_be_reply = contract.replies.iter().any(|reply| reply.local() == payload.root().local());
+                if judged == limit || !may_be_reply {
+                    continue;
+                }
+                payload.clone()
+            }
             Draft::Canonical(payload) => payload.clone(),
             Draft::NoEnvelope(error) => {
                 let fault = faults::envelope(error, &contract.name, sendable(), validator.catalog());
@@ -81,6 +91,8 @@ pub fn precheck_answer(
             }
             Draft::Proved(_) | Draft::Unencodable(_) => continue,
         };
+        judged += 1;
+        let payload = schema::infer_namespace(payload, sendable(), validator.catalog());
         let claims = part.claims.as_ref();
         let addressee = claims.and_then(|claims| claims.to.as_deref());
         let thread = claims.and_then(|claims| claims.thread.as_deref());
@@ -119,6 +131,9 @@ pub fn precheck_answer(
             }
             Err(fault) => refused = refused.or(Some(fault)),
         }
+    }
+    if found > limit && !is_answered {
+        return Err(faults::too_many(found, blueprint));
     }
     match refused.filter(|_| !is_answered) {
         Some(fault) => Err(fault),

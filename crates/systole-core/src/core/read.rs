@@ -16,6 +16,7 @@ pub(super) const LABEL: usize = 256;
 
 /// A message of a client that has been parsed.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ReadMessage {
     /// The claims of its envelope.
     pub claims: Claims,
@@ -63,6 +64,7 @@ pub(super) fn read_message(
 
 /// The bytes with which a handler answered, parsed: the core does not parse them again.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ReadAnswer {
     /// The bytes.
     pub raw: Raw,
@@ -74,6 +76,7 @@ pub struct ReadAnswer {
 
 /// A top-level element of an answer.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ReadPart {
     /// The claims of the `<message>` that the payload stood in, if any.
     pub claims: Option<Claims>,
@@ -83,7 +86,7 @@ pub struct ReadPart {
 }
 
 /// Parses the bytes with which a handler answered: none, one or several payloads, each bare or in a `<message>`, maybe
-/// dirty. A root without a namespace is the reply or the call of the listener that has its local name.
+/// dirty.
 ///
 /// # Errors
 /// The fault of bytes that hold no XML.
@@ -91,17 +94,15 @@ pub fn read_answer(raw: Raw, contract: &Contract, limits: &XmlLimits, catalog: &
     if raw.bytes().trim_ascii().is_empty() {
         return Ok(ReadAnswer { raw, repairs: Vec::new(), parts: Vec::new() });
     }
-    let sendable = || contract.replies.iter().chain(&contract.calls);
-    let vocabulary = || schema::vocabulary(sendable(), catalog);
+    let vocabulary = || schema::vocabulary(contract.replies.iter().chain(&contract.calls), catalog);
     let fragment = parse_fragment(&raw, limits, vocabulary);
     let fragment = fragment.map_err(|error| faults::malformed(&error))?;
-    let draft = |payload| Draft::Canonical(schema::infer_namespace(payload, sendable(), catalog));
     let part = |element: Canonical| {
         if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
-            return ReadPart { claims: None, payload: draft(element) };
+            return ReadPart { claims: None, payload: Draft::Canonical(element) };
         }
         match Envelope::open_emitted(element).map(Envelope::into_parts) {
-            Ok((claims, payload)) => ReadPart { claims: Some(claims), payload: draft(payload) },
+            Ok((claims, payload)) => ReadPart { claims: Some(claims), payload: Draft::Canonical(payload) },
             Err(error) => ReadPart { claims: None, payload: Draft::NoEnvelope(error) },
         }
     };

@@ -1,9 +1,11 @@
 //! Messages that an entrance has read and judged: the core takes them as it would take their bytes.
 
+use std::sync::Arc;
+
 use systole_core::core::*;
 use systole_core::vocab::{Fault, FaultCode, ThreadId, ns};
 use systole_xml::ladder::Raw;
-use systole_xml::schema::{Draft, Validator};
+use systole_xml::schema::{Catalog, Draft, Element, PayloadSchema, Validated, Validator};
 
 use super::harness::*;
 use super::payloads::*;
@@ -50,9 +52,9 @@ fn a_message_without_a_proof_is_judged() {
     let letter = letter_xml("<ping xmlns=\"urn:test\"><n>no number</n></ping>");
     assert_eq!(read(&world, &letter).map(drop).unwrap_err().code, FaultCode::Payload);
     // Without a proof the core judges it.
-    let good = read(&world, &letter_xml(&xml("ping", 1))).expect("it is good");
-    let broken =
-        ReadMessage { payload: canonical("<ping xmlns=\"urn:test\"><n>no number</n></ping>"), proof: None, ..good };
+    let mut broken = read(&world, &letter_xml(&xml("ping", 1))).expect("it is good");
+    broken.payload = canonical("<ping xmlns=\"urn:test\"><n>no number</n></ping>");
+    broken.proof = None;
     hand_over(&mut world, Ok(broken), 0);
     assert_eq!(world.said(), ["system: !payload"]);
 }
@@ -107,7 +109,7 @@ fn an_answer_that_was_read_is_not_read_again() {
     for text in [xml("pong", 2), format!("```xml\n{}\n```", xml("pong", 2)), enveloped] {
         world.send("alice", letter("ping", 1));
         let invocation = world.invocation("worker");
-        let PrecheckedAnswer { replies, mut read } = read_answer(&world, invocation, &text).expect("it is good");
+        let PrecheckedAnswer { replies, mut read, .. } = read_answer(&world, invocation, &text).expect("it is good");
         assert_eq!((replies, read.parts.len()), (1, 1));
         assert!(matches!(read.parts[0].payload, Draft::Proved(_)), "a reply is judged at its entrance");
         // These bytes would be refused: they count for operators only.
@@ -128,4 +130,50 @@ fn a_part_of_an_answer_without_a_proof_is_judged() {
     world.end(invocation, HandlerOutcome::Read(Box::new(read)));
     world.run();
     assert_eq!(world.said(), ["worker: !payload"]);
+}
+
+/// A proof that `<pong>` with any text is valid, by a schema of that name that the organism does not have.
+fn foreign_proof() -> Validated<Element> {
+    let lax = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:test'>
+        <xs:element name='pong' type='xs:anyType'/></xs:schema>";
+    let mut catalog = Catalog::new();
+    for schema in PayloadSchema::from_xsd("lax.xsd", lax).unwrap() {
+        catalog.add(schema).unwrap();
+    }
+    let payload = canonical("<pong xmlns=\"urn:test\"><n>no number</n></pong>");
+    Validator::new(Arc::new(catalog)).validate(payload).unwrap()
+}
+
+#[test]
+fn a_proof_by_another_schema_of_that_name_is_none() {
+    let mut world = Setup::new(vec![worker(|_| {})]).build();
+    world.emits("worker", |_| vec![Emission { payload: Draft::Proved(foreign_proof()), ..reply("pong", 1) }]);
+    world.send("alice", letter("ping", 1));
+    assert_eq!(world.said(), ["worker: !payload"]);
+    let mut read = read(&world, &letter("ping", 2)).expect("it is good");
+    (read.payload, read.proof) = (foreign_proof().payload().clone(), Some(foreign_proof()));
+    hand_over(&mut world, Ok(read), 0);
+    assert_eq!(world.said(), ["system: !route"], "no client calls <pong>");
+}
+
+#[test]
+fn a_crowded_answer_is_judged_before_as_the_core_judges_it() {
+    let mut setup = Setup::new(vec![worker(|_| {})]);
+    setup.blueprint = |blueprint| blueprint.limits.fanout = 8;
+    let mut world = setup.build();
+    let (good, bad) = (xml("pong", 2), "<pong xmlns=\"urn:test\"><n>no number</n></pong>".to_owned());
+    let many = |count: usize, text: &str| text.repeat(count);
+    for (text, said) in [
+        (many(7, &bad) + &good, "worker: pong 2"),
+        (many(300, &xml("tick", 1)) + &many(7, &bad) + &good, "worker: pong 2"),
+        (many(300, &bad) + &good, "worker: !limit"),
+        (many(9, &xml("tick", 1)), "worker: !limit"),
+    ] {
+        world.send("alice", letter("ping", 1));
+        let invocation = world.invocation("worker");
+        let checked = read_answer(&world, invocation, &text);
+        assert_eq!(checked.is_ok(), !said.contains('!'), "{said}: {checked:?}");
+        world.write(invocation, &text);
+        assert_eq!(world.said(), [said]);
+    }
 }

@@ -110,9 +110,9 @@ impl Core {
             HandlerOutcome::Wrote(raw) => {
                 let (contract, limits) = (self.setup.blueprint.contract(listener), &self.setup.blueprint.limits.xml);
                 let read = read_answer(raw.clone(), contract, limits, self.judge.catalog());
-                (Some(raw), read.map(|read| self.unwrap_all(key, listener, read)))
+                (Some(raw), read.map(|read| self.open_all(key, listener, read)))
             }
-            HandlerOutcome::Read(read) => (Some(read.raw.clone()), Ok(self.unwrap_all(key, listener, *read))),
+            HandlerOutcome::Read(read) => (Some(read.raw.clone()), Ok(self.open_all(key, listener, *read))),
             HandlerOutcome::Emitted(emissions) => (None, Ok(emissions)),
             HandlerOutcome::Failed(_)
             | HandlerOutcome::Panicked
@@ -139,18 +139,18 @@ impl Core {
     }
 
     /// Makes emissions of what a handler wrote as bytes.
-    fn unwrap_all(&mut self, key: ThreadKey, listener: ListenerId, read: ReadAnswer) -> Vec<Emission> {
+    fn open_all(&mut self, key: ThreadKey, listener: ListenerId, read: ReadAnswer) -> Vec<Emission> {
         let ReadAnswer { raw, repairs, parts } = read;
         if !repairs.is_empty() {
             let by = self.setup.blueprint.contract(listener).name.clone();
             let text = || shown(raw.bytes());
             self.tree.event(key, &mut self.out, || EventKind::Repaired { by, repairs, text: text() });
         }
-        parts.into_iter().map(|part| self.unwrap(key, listener, part)).collect()
+        parts.into_iter().map(|part| self.open_part(key, listener, part)).collect()
     }
 
     /// Takes a payload out of a top-level `<message>`, which counts for its `to`, its `thread` and its payload only.
-    fn unwrap(&mut self, key: ThreadKey, listener: ListenerId, part: ReadPart) -> Emission {
+    fn open_part(&mut self, key: ThreadKey, listener: ListenerId, part: ReadPart) -> Emission {
         let (kind, ReadPart { claims, payload }) = (EmissionKind::Inferred, part);
         let Some(claims) = claims else { return Emission { kind, to: None, thread: None, payload } };
         let own = &self.setup.blueprint.contract(listener).name;
