@@ -42,7 +42,7 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
         "message_delta" => {
             let reason = event.get("delta").and_then(|delta| text(delta, "stop_reason"));
             if let Some(reason) = reason {
-                grown.finish = Some(match reason {
+                grown.end(match reason {
                     "end_turn" | "stop_sequence" => Finish::Whole,
                     "max_tokens" | "model_context_window_exceeded" => Finish::Cut,
                     other => Finish::Withheld(other.to_owned()),

@@ -34,7 +34,7 @@ pub(super) fn take(grown: &mut Grown, line: &Value) -> Result<(), Setback> {
         grown.text.push_str(piece);
     }
     if line.get("done").and_then(Value::as_bool) == Some(true) {
-        grown.finish = Some(match text(line, "done_reason").unwrap_or("(none given)") {
+        grown.end(match text(line, "done_reason").unwrap_or("(none given)") {
             "stop" => Finish::Whole,
             "length" => Finish::Cut,
             other => Finish::Withheld(other.to_owned()),

@@ -46,7 +46,7 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
             grown.refusal.push_str(text(delta, "refusal").unwrap_or_default());
         }
         if let Some(reason) = text(choice, "finish_reason") {
-            grown.finish = Some(match reason {
+            grown.end(match reason {
                 "stop" | "eos" => Finish::Whole,
                 "length" => Finish::Cut,
                 other => Finish::Withheld(other.to_owned()),
@@ -56,7 +56,8 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
     if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
         grown.usage.input = count(usage, "prompt_tokens");
         grown.usage.output = count(usage, "completion_tokens");
-        grown.usage.cached = usage.get("prompt_tokens_details").map_or(0, |details| count(details, "cached_tokens"));
+        let cached = usage.get("prompt_tokens_details").map_or(0, |details| count(details, "cached_tokens"));
+        grown.usage.cached = cached.min(grown.usage.input);
     }
     Ok(())
 }

@@ -38,6 +38,15 @@ pub(super) struct Grown {
     pub(super) is_over: bool,
 }
 
+impl Grown {
+    /// Takes the provider's word on the end. A later word does not make a whole answer of one that was cut or withheld.
+    pub(super) fn end(&mut self, finish: Finish) {
+        if matches!(self.finish, None | Some(Finish::Whole)) {
+            self.finish = Some(finish);
+        }
+    }
+}
+
 impl Reply {
     /// An answer of which nothing has come, with frames of so many bytes at most.
     pub(super) fn new(dialect: Dialect, most: usize) -> Self {
@@ -258,6 +267,12 @@ mod tests {
         let finish = |word: &str| all(Dialect::OpenAi, &OPENAI.replace("\"stop\"", word)).map(|it| it.finish);
         assert_eq!(finish("\"length\""), Ok(Finish::Cut));
         assert_eq!(finish("\"content_filter\""), Ok(Finish::Withheld("content_filter".to_owned())));
+        // The first word that the answer is not whole counts.
+        let twice = |words: &str| {
+            finish(&format!("{words}}}]}}\n\ndata: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\""))
+        };
+        assert_eq!(twice("\"length\""), Ok(Finish::Cut));
+        assert_eq!(twice("\"stop\""), Ok(Finish::Whole));
         assert_eq!(finish("null").unwrap_err().again, Again::Later(None), "nobody knows whether it was cut");
     }
 
