@@ -14,6 +14,7 @@ use systole_core::protocol::Request;
 #[cfg(feature = "gateway")]
 use systole_core::vocab::Amounts;
 use systole_core::vocab::{Fault, FaultCode, ThreadId, Time};
+use systole_xml::ladder::{Raw, Repair};
 use systole_xml::schema::{Draft, IntoDraft, Payload};
 
 use super::calling::{Calling, CallingAll, Read};
@@ -133,6 +134,17 @@ impl Thread {
     pub fn progress(&self, text: impl Into<Arc<str>>) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.tell_of(self.key, Input::Progressed { invocation: self.key.invocation, text: text.into() });
+        }
+    }
+
+    /// Tells operators that the bytes of calls had to be repaired.
+    pub(crate) fn repaired(&self, repairs: &[Repair], text: Raw) {
+        if repairs.is_empty() {
+            return;
+        }
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            let (invocation, repairs) = (self.key.invocation, repairs.to_vec());
+            shard_context.tell_of(self.key, Input::Repaired { invocation, repairs, text });
         }
     }
 

@@ -54,7 +54,7 @@ impl HumanListener {
         while let Some(PersonEntry { text, reviewed }) = asked.entry().await {
             match judge(text.clone(), contract, &context.limits().xml, &mut validator) {
                 Verdict::Reply(_, shown) if !boots && !reviewed => asked.review(text, shown),
-                Verdict::Calls(_, shown) if !reviewed => asked.review(text, shown),
+                Verdict::Calls(.., shown) if !reviewed => asked.review(text, shown),
                 Verdict::Reply(read, _) if !boots => {
                     asked.answered();
                     return HandlerOutcome::Read(read);
@@ -63,7 +63,10 @@ impl HumanListener {
                     asked.answered();
                     return failed("the person declined to answer");
                 }
-                Verdict::Calls(calls, _) => call(calls, context, &asked).await,
+                Verdict::Calls(read, calls, _) => {
+                    context.thread().repaired(&read.repairs, read.raw);
+                    call(calls, context, &asked).await;
+                }
                 Verdict::Refused(why) => asked.tell(&why),
                 Verdict::Reply(..) | Verdict::Decline => {
                     asked.tell("No caller waits for an answer here: write a call.")
@@ -111,7 +114,7 @@ fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[PayloadSc
 enum Verdict {
     Reply(Box<ReadAnswer>, String),
     Decline,
-    Calls(Vec<Call>, String),
+    Calls(Box<ReadAnswer>, Vec<Call>, String),
     Refused(String),
 }
 
@@ -179,7 +182,7 @@ fn judge(entry: String, contract: &Contract, limits: &XmlLimits, validator: &mut
     }
     match (replies, calls.is_empty()) {
         (0, true) => Verdict::Refused("There is no element in this.".to_owned()),
-        (0, false) => Verdict::Calls(calls, shown),
+        (0, false) => Verdict::Calls(Box::new(read), calls, shown),
         _ => Verdict::Reply(Box::new(read), shown),
     }
 }
@@ -205,7 +208,7 @@ mod tests {
         }
         let mut validator = Validator::new(Arc::new(catalog));
         match judge(entry.to_owned(), &contract, &XmlLimits::default(), &mut validator) {
-            Verdict::Calls(calls, _) => format!("{} calls", calls.len()),
+            Verdict::Calls(_, calls, _) => format!("{} calls", calls.len()),
             Verdict::Refused(why) => why,
             Verdict::Reply(_, shown) => format!("Reply {shown}"),
             Verdict::Decline => "Decline".to_owned(),

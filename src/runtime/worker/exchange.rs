@@ -60,6 +60,8 @@ pub enum LineEffect {
         label: String,
         /// The call, or the fault of one that can't be read.
         call: Result<Emission, Fault>,
+        /// The payload as it was written.
+        text: Raw,
     },
     /// A value that the handler records, and whose durability the process awaits.
     Recorded {
@@ -194,7 +196,8 @@ impl<T> Exchange<T> {
             }
             About::Call { xml, to, label } => {
                 flight.labels.push(label.clone());
-                LineEffect::Called { label, call: emission(xml, to, &self.xml) }
+                let text = Raw::new(xml);
+                LineEffect::Called { label, call: emission(&text, to, &self.xml), text }
             }
         };
         let owner = flight.owner.clone();
@@ -227,10 +230,10 @@ fn joined(mut payloads: Vec<String>, most: usize) -> Result<Raw, Fault> {
 }
 
 /// Parses a call into an emission.
-fn emission(xml: String, to: Option<String>, limits: &XmlLimits) -> Result<Emission, Fault> {
+fn emission(xml: &Raw, to: Option<String>, limits: &XmlLimits) -> Result<Emission, Fault> {
     let to = to.map(|to| Name::parse(&to)).transpose();
     let to = to.map_err(|error| Fault::new(FaultCode::Route, format!("\"to\": {error}")))?;
-    let payload = parse(&Raw::new(xml), limits).map_err(|error| {
+    let payload = parse(xml, limits).map_err(|error| {
         let code = if error.is_limit() { FaultCode::Limit } else { FaultCode::Malformed };
         let rule = BrokenRule { rule: error.to_string(), at: error.position(), example: None };
         Fault { rule: Some(Box::new(rule)), ..Fault::new(code, "a message can't be read as XML") }

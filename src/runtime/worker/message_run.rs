@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use systole_core::core::{Answer, Failure, HandlerOutcome, Message};
 use systole_core::vocab::Fault;
+use systole_xml::schema::Draft;
 
 use super::calls::Calls;
 use super::connection::{Connection, MessageHandle};
@@ -67,11 +68,14 @@ pub(super) async fn run_message(
                 let failure = fault.map_or_else(|| Failure::new(text), Failure::passing);
                 return Run::Done(HandlerOutcome::Failed(failure));
             }
-            Step::Line(Ok(LineEffect::Called { label, call: Err(fault) })) => {
+            Step::Line(Ok(LineEffect::Called { label, call: Err(fault), .. })) => {
                 connection.answer(message.id, &label, &line::answer(message.id, &label, Err(&fault))).await;
                 faults.keep(label, fault);
             }
-            Step::Line(Ok(LineEffect::Called { label, call: Ok(call) })) => {
+            Step::Line(Ok(LineEffect::Called { label, call: Ok(call), text })) => {
+                if let Draft::Canonical(payload) = &call.payload {
+                    context.thread().repaired(payload.repairs(), text);
+                }
                 if !calls.make(label, call, context) {
                     return Run::Done(HandlerOutcome::Failed(diverged()));
                 }

@@ -270,7 +270,7 @@ impl Pump {
         Ok(Some(match effect {
             LineEffect::Wrote(output) => Received::Answer(Answer { line, content: Content::Wrote(output) }),
             LineEffect::Failed { text, .. } => Received::Answer(Answer { line, content: Content::Error(text) }),
-            LineEffect::Called { label, call } => Received::Call(Call { line, id, label, call }),
+            LineEffect::Called { label, call, .. } => Received::Call(Call { line, id, label, call }),
             LineEffect::Progressed(_) => return Ok(None),
             // Behind the end of the input nothing is confirmed.
             LineEffect::Recorded { .. } => return Err(broken(line, "no value to record")),

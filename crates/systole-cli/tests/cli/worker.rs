@@ -120,6 +120,9 @@ fn a_worker_calls_and_awaits() {
     let mut running = folder.start(&[]);
     has(&running.ask("ask [ask xmlns='urn:t']x[/ask]"), &[">x\"\"</say>"]);
     has(&running.ask("ask [ask xmlns='urn:t']x & y[/ask]"), &[">x &amp;amp; y\"\"</say>"]);
+    // Operators see what the worker wrote.
+    has(&running.ask("ask Sure: [ask xmlns='urn:t']p[/ask]"), &[">p\"\"</say>"]);
+    folder.logs(&["\"repaired\"", "\"text\":\"Sure: <ask xmlns='urn:t'>p</ask>\""]);
     has(&running.ask("ask [other xmlns='urn:t'/]"), &["\"code\": \"route\""]);
     has(&running.ask("ask ]"), &["\"code\": \"malformed\""]);
     // A fault of a call is passed on as it is; another label names none.

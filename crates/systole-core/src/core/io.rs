@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole_xml::ladder::{Canonical, Raw};
+use systole_xml::ladder::{Canonical, Raw, Repair};
 use systole_xml::schema::{DecodeError, Draft, Element, IntoDraft, Payload, Validated, decode};
 
 use super::blueprint::{ClientId, ListenerId};
@@ -163,6 +163,15 @@ pub enum Input {
         invocation: InvocationId,
         /// The end of the text so far.
         text: Arc<str>,
+    },
+    /// The bytes of a call that a handler awaits had to be repaired: an event, and no record.
+    Repaired {
+        /// The handler.
+        invocation: InvocationId,
+        /// The changes.
+        repairs: Vec<Repair>,
+        /// The bytes before the repair.
+        text: Raw,
     },
     /// A handler tells how far it is: an event, and no record.
     Progressed {

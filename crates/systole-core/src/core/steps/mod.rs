@@ -126,6 +126,9 @@ impl Core {
                 self.invocations.note(invocation, index, (name, value), &mut self.out);
                 answer.into_iter().for_each(|answer| self.model_answered(invocation, *answer));
             }
+            Input::Repaired { invocation, repairs, text } => {
+                self.tell_of(invocation, |by| EventKind::Repaired { by, repairs, text: shown(text.bytes()) })
+            }
             Input::Progressed { invocation, text } => {
                 self.tell_of(invocation, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
             }
