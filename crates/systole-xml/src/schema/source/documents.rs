@@ -122,10 +122,9 @@ impl Documents {
         Ok(Self::with_well_known(Document::read(given, |_, _| Vec::new())?).0)
     }
 
-    /// The schema of schemas, which judges the structure of all others.
-    pub(in crate::schema) fn of_structure(text: &str) -> Self {
-        let document = Document::new("schema.xsd", text, BYTES);
-        Self::with_well_known(vec![document.expect("the schema of schemas is well-formed").0]).0
+    /// A document that is part of the program. Its tests judge the structure and the links.
+    pub(in crate::schema) fn built_in(name: &str, text: &str) -> Self {
+        Self::with_well_known(vec![Document::built_in(name, text)]).0
     }
 
     /// Adds the built-in documents that others import, and links all.
@@ -134,8 +133,7 @@ impl Documents {
         for (namespace, name, text) in WELL_KNOWN {
             let is_needed = namespace == ns::XML || documents.iter().any(|document| document.imports(namespace));
             if is_needed && documents.iter().all(|document| document.target != namespace) {
-                let built_in = Document::new(name, text, BYTES).expect("built-in documents are well-formed");
-                documents.push(built_in.0);
+                documents.push(Document::built_in(name, text));
             }
         }
         Self::linked(documents, given)
@@ -444,6 +442,12 @@ impl Document {
             ));
         }
         Ok((Self::of_tree(name, shared, tree)?, canonical))
+    }
+
+    /// A document that is part of the program, which passed the strict pass in its tests.
+    fn built_in(name: &str, text: &str) -> Self {
+        let tree = tree(text).expect("built-in documents are well-formed");
+        Self::of_tree(name, text.into(), tree).expect("built-in documents have short names")
     }
 
     /// The document of a tree whose root is a schema.

@@ -38,6 +38,14 @@ impl PayloadSchema {
         let documents = self::documents(documents)?;
         XsdSet(documents).schemas()
     }
+
+    /// The payloads of a document that is part of the program, whose structure its tests judge.
+    ///
+    /// # Errors
+    /// As [`from_xsd`](Self::from_xsd), but for those of the structure.
+    pub(super) fn built_in(name: &str, text: &str) -> Result<Vec<Self>, ContractError> {
+        XsdSet(Documents::built_in(name, text)).schemas()
+    }
 }
 
 /// A set of schema documents that was read.
