@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
-use systole::config::{Config, ListenerKind, Mistake, Survey, check_journal};
+use systole::config::{Advice, Adviser, Config, ListenerKind, Mistake, Survey, check_journal};
 use systole::runtime::command::CommandListener;
 use systole::runtime::echo::EchoListener;
 use systole::runtime::human::{Console, HumanListener};
@@ -49,7 +49,9 @@ pub(super) struct Stage {
 impl Stage {
     /// Prepares everything that needs no organism.
     pub(super) fn set(args: &Run) -> Result<Self, Failure> {
-        let Survey { config, files } = Config::survey(&args.organism, &second_opinion::ask);
+        // A second opinion takes as long as the rest of a start: only where schemas are being written is it worth that.
+        let advise: Adviser<'_> = if args.watch { &second_opinion::ask } else { &|_| Advice::Unasked };
+        let Survey { config, files } = Config::survey(&args.organism, advise);
         let config = config.map_err(Failure::Config)?;
         let people = config.kinds.contains(&ListenerKind::Human);
         let watch = args.watch.then(|| Watch::new(&args.organism, &args.files, people, files));
@@ -75,7 +77,7 @@ impl Stage {
     pub(super) fn launch(&mut self, args: &Run) -> Result<Launched, Failure> {
         let config = match self.config.take() {
             Some(config) => config,
-            None => Config::load_advised(&args.organism, &second_opinion::ask).map_err(Failure::Config)?,
+            None => Config::load(&args.organism).map_err(Failure::Config)?,
         };
         if let Some(Journaled { file, .. }) = &config.journal {
             // Before any file is made beside it.
