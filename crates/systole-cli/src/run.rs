@@ -273,12 +273,12 @@ impl Drained {
 impl Session {
     async fn conduct(
         &mut self,
-        events: Events,
+        events: Option<Events>,
         input: &mut Option<mpsc::Receiver<Taken>>,
         watch: &mut Option<Watch>,
         until_idle: bool,
     ) -> Result<Ended, Failure> {
-        let events = tokio::spawn(show(events, self.screen.clone(), self.console.clone()));
+        let events = events.map(|events| tokio::spawn(show(events, self.screen.clone(), self.console.clone())));
         let ended = self.exchange(input, watch, until_idle).await;
         let served = self.served.stop();
         let patience = if served { REMOTE_DRAIN } else { DRAIN };
@@ -314,7 +314,9 @@ impl Session {
             }
         };
         // The last events; a listener that never ends holds the channel open.
-        let _ = timeout(GRACE, events).await;
+        if let Some(events) = events {
+            let _ = timeout(GRACE, events).await;
+        }
         self.screen.finish();
         match self.organism.breakdown() {
             Some(why) => Err(Failure::Broken(why)),

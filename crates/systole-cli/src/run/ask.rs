@@ -54,9 +54,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         message => run.message = Some(Bytes::copy_from_slice(message.as_bytes())),
     }
     let mut stage = Stage::set(&run)?;
-    let Launched { organism, served, events } = stage.launch(&run)?;
-    // This command shows no events.
-    drop(events);
+    let Launched { organism, served, .. } = stage.launch(&run)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let exchange = async {
         let mut signals = Signals::listen().map_err(Failure::System)?;

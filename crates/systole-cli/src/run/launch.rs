@@ -30,7 +30,8 @@ use crate::second_opinion;
 pub(super) struct Launched {
     pub(super) organism: Arc<Organism>,
     pub(super) served: Served,
-    pub(super) events: Events,
+    /// The events of the organism; none if nothing shows them.
+    pub(super) events: Option<Events>,
 }
 
 /// State that stays while an organism ends and starts again.
@@ -95,7 +96,7 @@ impl Stage {
         if let Some(shards) = args.shards {
             builder = builder.shards(shards);
         }
-        let events = builder.events();
+        let events = (!args.quiet || self.screen.has_desk()).then(|| builder.events());
         let organism = Arc::new(builder.start().map_err(|error| Failure::unusable(error.to_string()))?);
         let served = entrance.serve(&organism)?;
         if !self.sources.is_empty() {
