@@ -32,7 +32,8 @@ use super::raw::RawListener;
 use super::shard_context::ShardContext;
 use super::start::{StartError, StartRefusal};
 
-/// The most events that wait for a subscriber; beyond, the oldest are missed.
+/// The most events that wait for a subscriber; beyond, the oldest are missed. The channel makes the room for all of them
+/// when it starts, so it holds pointers.
 const EVENTS: usize = 16_384;
 
 /// Builder of an organism.
@@ -47,7 +48,7 @@ pub struct OrganismBuilder {
     scheduling: Scheduling,
     meta: MetaFlags,
     shards: Option<u16>,
-    events: Option<broadcast::Sender<Event>>,
+    events: Option<broadcast::Sender<Arc<Event>>>,
     journal: Option<JournalChoice>,
     tasks: TaskBoard,
     recoverables: Vec<Arc<dyn Recoverable>>,
@@ -105,7 +106,7 @@ pub(crate) struct OrganismSpec {
     pub(super) decoders: Arc<Decoders>,
     pub(super) hosts: Arc<[HostFactory]>,
     pub(super) shards: u16,
-    pub(super) events: Option<broadcast::Sender<Event>>,
+    pub(super) events: Option<broadcast::Sender<Arc<Event>>>,
     pub(super) journal: Option<JournalChoice>,
     pub(super) tasks: TaskBoard,
     pub(super) recoverables: Vec<Arc<dyn Recoverable>>,

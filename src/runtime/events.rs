@@ -1,12 +1,14 @@
 //! Subscriptions to events.
 
+use std::sync::Arc;
+
 use systole_core::core::Event;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 /// A subscription to the events of an organism: the operator's view, including thread paths.
 #[derive(Debug)]
-pub struct Events(broadcast::Receiver<Event>);
+pub struct Events(broadcast::Receiver<Arc<Event>>);
 
 /// An event, or a gap.
 #[derive(Debug, Clone)]
@@ -18,7 +20,7 @@ pub enum Observed {
 }
 
 impl Events {
-    pub(super) fn new(receiver: broadcast::Receiver<Event>) -> Self {
+    pub(super) fn new(receiver: broadcast::Receiver<Arc<Event>>) -> Self {
         Self(receiver)
     }
 
@@ -28,7 +30,7 @@ impl Events {
     /// Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<Observed> {
         match self.0.recv().await {
-            Ok(event) => Some(Observed::Event(event)),
+            Ok(event) => Some(Observed::Event(Arc::unwrap_or_clone(event))),
             Err(RecvError::Lagged(missed)) => Some(Observed::Missed(missed)),
             Err(RecvError::Closed) => None,
         }
@@ -37,7 +39,7 @@ impl Events {
     /// Takes the next event, if there is one.
     pub fn try_next(&mut self) -> Option<Observed> {
         match self.0.try_recv() {
-            Ok(event) => Some(Observed::Event(event)),
+            Ok(event) => Some(Observed::Event(Arc::unwrap_or_clone(event))),
             Err(TryRecvError::Lagged(missed)) => Some(Observed::Missed(missed)),
             Err(TryRecvError::Empty | TryRecvError::Closed) => None,
         }

@@ -48,7 +48,7 @@ pub struct Organism {
     shared: Arc<Shared>,
     tasks: TaskBoard,
     warnings: Vec<BlueprintProblem>,
-    events: Option<broadcast::WeakSender<Event>>,
+    events: Option<broadcast::WeakSender<Arc<Event>>>,
     /// Files of an older gateway that were imported.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
     takeover: Mutex<Option<Takeover>>,

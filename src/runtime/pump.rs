@@ -37,7 +37,7 @@ pub(super) type MakeCore = Box<dyn Fn(CoreId, Partitions, Option<Box<Recovered>>
 /// Connections of a shard.
 pub(super) struct ShardChannels {
     pub(super) router: EgressRouter,
-    pub(super) events: broadcast::Sender<Event>,
+    pub(super) events: broadcast::Sender<Arc<Event>>,
     pub(super) commands: UnboundedReceiver<(CoreId, Command)>,
     /// The journal, if there is one.
     pub(super) journal_handle: Option<Arc<JournalKeeper>>,
@@ -54,7 +54,7 @@ pub(super) struct Shard {
     make: MakeCore,
     hosts: Vec<Option<Rc<dyn Host>>>,
     router: EgressRouter,
-    events: broadcast::Sender<Event>,
+    events: broadcast::Sender<Arc<Event>>,
     commands: UnboundedReceiver<(CoreId, Command)>,
     /// Waiters for inputs about dead letters, in order.
     letters: VecDeque<(DeadLetterId, oneshot::Sender<Result<(), DeadLetterError>>)>,
@@ -365,7 +365,7 @@ impl Shard {
                 None => context.reserved(core, invocation, result),
             },
             // There may be no subscriber.
-            Output::Event(event) => drop(self.events.send(event)),
+            Output::Event(event) => drop(self.events.send(Arc::new(event))),
         }
     }
 

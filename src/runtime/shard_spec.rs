@@ -37,7 +37,7 @@ pub(super) struct ShardSpec {
     pub(super) decoders: Arc<Decoders>,
     pub(super) hosts: Arc<[HostFactory]>,
     pub(super) key: IdKey,
-    pub(super) events: broadcast::Sender<Event>,
+    pub(super) events: broadcast::Sender<Arc<Event>>,
     pub(super) observed: bool,
     pub(super) commands: UnboundedReceiver<(CoreId, Command)>,
     pub(super) pulse: Arc<Pulse>,

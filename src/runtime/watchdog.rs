@@ -51,7 +51,7 @@ const LISTENER: u64 = u32::MAX as u64;
 pub(super) struct Watchdog {
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) clock: Clock,
-    pub(super) events: broadcast::WeakSender<Event>,
+    pub(super) events: broadcast::WeakSender<Arc<Event>>,
     /// Gone when the threads of all shards have ended.
     pub(super) alive: mpsc::WeakSender<()>,
 }
@@ -120,7 +120,7 @@ impl Watchdog {
         if let Some(events) = self.events.upgrade() {
             // There may be no subscriber.
             let nil = ThreadId::from_uuid(Uuid::nil());
-            let _ = events.send(Event::new((nil, nil), path, self.clock.now(), kind));
+            let _ = events.send(Arc::new(Event::new((nil, nil), path, self.clock.now(), kind)));
         }
     }
 }
