@@ -42,13 +42,20 @@ impl<'a> Escaped<'a> {
     pub const fn json(text: &'a str) -> Self {
         Self { text, form: Form::Json }
     }
+
+    /// The first character of a text that is escaped in this form, with its place.
+    fn first_unsafe(self, text: &str) -> Option<(usize, char)> {
+        // Most texts are printable ASCII to their end.
+        let printable = text.bytes().position(|byte| !matches!(byte, b' '..=b'~'))?;
+        let is_here = |c: char| is_unsafe(c) && !(self.form != Form::Line && matches!(c, '\n' | '\t'));
+        text[printable..].char_indices().find(|&(_, c)| is_here(c)).map(|(at, c)| (printable + at, c))
+    }
 }
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.text;
-        let unsafe_here = |c: char| is_unsafe(c) && !(self.form != Form::Line && matches!(c, '\n' | '\t'));
-        while let Some((at, found)) = rest.char_indices().find(|&(_, c)| unsafe_here(c)) {
+        while let Some((at, found)) = self.first_unsafe(rest) {
             f.write_str(&rest[..at])?;
             match found {
                 // All unsafe characters are in the basic plane.
