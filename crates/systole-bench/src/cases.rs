@@ -11,6 +11,7 @@ use super::messages::{Note, Order};
 use super::peers::{self, TwoHopOf};
 use super::ping_pong::PingPong;
 use super::two_hop::TwoHop;
+use super::under_way::UnderWay;
 use systole::runtime::journal::Durability;
 
 /// The function that starts a load.
@@ -85,6 +86,7 @@ pub fn groups() -> Vec<Group> {
         memory("idle-roots", "100,000 conversations, answered and open", |scale| {
             boxed(Conversations::start(scale, THREADS))
         }),
+        under_way(),
         memory("asleep", "100,000 threads that continue in an hour", |scale| boxed(Sleepers::start(scale, THREADS))),
         Group {
             #[cfg(feature = "peers")]
@@ -148,6 +150,14 @@ fn waiting() -> Group {
     let bar = Bar { what: "idle thread, bytes", of: Figure::BytesOfThread, must: Some(200.0), aim: None };
     let group =
         memory("waiting", "100,000 threads that wait for an answer", |scale| boxed(Chains::start(scale, THREADS)));
+    Group { bar: Some(bar), ..group }
+}
+
+fn under_way() -> Group {
+    let bar = Bar { what: "conversation under way, bytes", of: Figure::BytesOfThread, must: Some(5120.0), aim: None };
+    let group = memory("under-way", "100,000 conversations of two hops, 1 KB of text, answered in an hour", |scale| {
+        boxed(UnderWay::start(scale, THREADS))
+    });
     Group { bar: Some(bar), ..group }
 }
 

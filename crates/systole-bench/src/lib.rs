@@ -31,6 +31,7 @@ mod stages;
 mod stopwatch;
 mod table;
 mod two_hop;
+mod under_way;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -195,7 +196,7 @@ mod tests {
     fn everything_runs_and_is_reported() {
         let options = Options { json: false, filter: None, smoke: true, svg: PathBuf::new(), hostile_run: vec![] };
         let report = run(&options).unwrap();
-        assert_eq!(report.bars.len(), 7, "{:?}", report.bars);
+        assert_eq!(report.bars.len(), 8, "{:?}", report.bars);
         assert_eq!(report.stages.len(), specimens().len());
         assert!(report.cases.iter().all(|case| case.deliveries > 0));
         let text = Tables(&report).to_string();
