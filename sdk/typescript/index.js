@@ -96,6 +96,9 @@ const NAME = new RegExp(`^[${FIRST}][-.0-9\\u{b7}\\u{300}-\\u{36f}\\u{203f}\\u{2
 const NAMESPACE = /^[^\u{0}-\u{20}{}<>\u{d800}-\u{dfff}\u{fffe}\u{ffff}]*$/u;
 const RESERVED = ["http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2000/xmlns/"];
 
+/** A character that XML doesn't have, a lone surrogate among them. */
+const NO_CHARACTER = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/u;
+
 /** Declares a payload by its name and its fields; the function that it returns makes a value of it. */
 export function payload(name, fields) {
   const [, namespace, local] = /^\{(.*?)\}(.*)$/s.exec(string("the name of a payload", name)) ?? [, "", name];
@@ -122,16 +125,25 @@ function limitName(where, name, what) {
 function declare(where, fields, known = new Set()) {
   if (known.has(fields)) return;
   known.add(fields);
-  if (Object(fields) !== fields || Array.isArray(fields) || typeof fields.write === "function" || fields.list === true)
+  // A literal { __proto__: t.text } has that type as its prototype, and no field.
+  const above = Object.getPrototypeOf(Object(fields)) ?? {};
+  if (Object.hasOwn(Object(fields), "__proto__") || ["write", "fields", "choices"].some((key) => key in above))
+    throw new TypeError(`${where}.__proto__ is no field of an object: write t.named("__proto__", …) behind another key`);
+  if (Object(fields) !== fields || Array.isArray(fields) || typeof fields === "function" || typeof fields.write === "function" || fields.list === true)
     throw new TypeError(`${where} needs an object of fields, such as { a: t.text }, not ${Array.isArray(fields) ? "an array" : shown(fields)}`);
   const places = new Map();
   for (const [key, field] of Object.entries(fields)) {
     const at = `${where}.${key}`;
+    if (field?.qname) throw new TypeError(`${at} is a payload, and an element in it has no namespace of its own: write t.object({ … })`);
     if (field?.fields) declare(at, field.fields, known);
     else if (field?.choices) declareChoices(at, field, known);
     else if (!field?.write) throw new TypeError(`${at} has no type: write one of t, such as t.text`);
     if (field.isDoubled) throw new TypeError(`${at} is a list of lists: write t.list(t.object({ … })) with a list in it`);
     if (field.place && (!field.write || field.list)) throw new TypeError(`${at} is elements, but its place holds one text`);
+    if (field.place === "content" && field.optional)
+      throw new TypeError(`${at}: an element without a text reads as an empty one: write t.content without t.optional`);
+    if (field.list && field.optional)
+      throw new TypeError(`${at}: a list that is missing and an empty one are both nothing in the XML: write t.list without t.optional`);
     for (const name of names(key, field)) {
       if (field.place !== "content") limitName(at, name, field.place ? "an attribute" : "an element");
       if (field.place === "attribute" && name === "xmlns") throw new TypeError(`${at}: xmlns declares a namespace: write another name`);
@@ -165,7 +177,7 @@ export function encode(value) {
 
 function element(name, field, value, attributes = "", where = name) {
   if (field.choices) return chosen(field.choices, value, where);
-  if (!field.fields) return `<${name}>${escaped(field.write(value, where))}</${name}>`;
+  if (!field.fields) return `<${name}>${escaped(written(field, value, where))}</${name}>`;
   if (Object(value) !== value) throw wrong(where, "an object", shown(value));
   const other = Object.keys(value).find((key) => value[key] !== undefined && !Object.hasOwn(field.fields, key));
   if (other !== undefined) throw new TypeError(`${where} has no field ${other}: write ${Object.keys(field.fields).join(", ")}`);
@@ -180,12 +192,20 @@ function element(name, field, value, attributes = "", where = name) {
     }
     const as = inner.name ?? key;
     if (inner.list && !Array.isArray(found)) throw wrong(at, "an array", shown(found));
-    if (inner.place === "attribute") attributes += ` ${as}="${quoted(inner.write(found, at))}"`;
-    else if (inner.place === "content") content += escaped(inner.write(found, at));
+    if (inner.place === "attribute") attributes += ` ${as}="${quoted(written(inner, found, at))}"`;
+    else if (inner.place === "content") content += escaped(written(inner, found, at));
     else if (!inner.list) content += element(as, inner, found, "", at);
     else for (let n = 0; n < found.length; n++) content += element(as, inner, found[n], "", `${at}[${n}]`);
   }
   return `<${name}${attributes}>${content}</${name}>`;
+}
+
+/** The text of a value of a field, in characters that XML has. */
+function written(field, value, where) {
+  const text = field.write(value, where);
+  const code = NO_CHARACTER.exec(text)?.[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+  if (code) throw new TypeError(`${where}: XML has no character U+${code}: remove it, or write base64`);
+  return text;
 }
 
 /** The element of a choice, an object that has one of them. */
@@ -327,7 +347,12 @@ function limitDepth(value, left) {
 export function progress(text) {
   const { id } = message();
   string("progress", text);
-  if (worker.running.has(id)) worker.send({ id, progress: text.slice(0, SENTENCE) });
+  if (!worker.running.has(id)) return;
+  let said = text.slice(0, SENTENCE);
+  // A character has at most 6 bytes in JSON.
+  for (let over; said && (over = Buffer.byteLength(json({ id, progress: said })) - worker.longest) > 0; )
+    said = said.slice(0, -(Math.floor(over / 6) + 1));
+  worker.send({ id, progress: said });
 }
 
 /** Characters of a sentence; the pump keeps as many bytes. */

@@ -225,7 +225,11 @@ class Worker:
 
     def progress(self, id: str, text: str) -> None:
         if id in self.running:
-            self.send({"id": id, "progress": text[:_SENTENCE]})
+            line = {"id": id, "progress": text[:_SENTENCE]}
+            # A character has at most 6 bytes in JSON.
+            while (over := len(as_line(line)) - self.longest) > 0 and line["progress"]:
+                line["progress"] = line["progress"][: -(over // 6 + 1)]
+            self.send(line)
 
     def send(self, line: dict[str, Any]) -> None:
         self.write(as_line(line))

@@ -7,12 +7,13 @@ import functools
 import math
 import numbers
 import re
+import sys
 import types
 import typing
 import uuid
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from xml.sax.saxutils import escape
@@ -29,6 +30,8 @@ _FIRST = (
 )
 _NAME = re.compile(f"[{_FIRST}][-.0-9\u00b7\u0300-\u036f\u203f\u2040{_FIRST}]*")
 _NAMESPACE = re.compile("[^\u0000-\u0020{}<>\ud800-\udfff\ufffe\uffff]*")
+# A character that XML doesn't have.
+_NO_CHARACTER = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RESERVED = ("http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2000/xmlns/")
 
 # The payloads of this program, by name.
@@ -48,14 +51,25 @@ def payload(name: str) -> Callable[[type], type]:
             raise TypeError(f"{cls.__name__}: {namespace!r} is no namespace: write a URI, such as urn:example:orders:v1")
         _check_name(cls.__name__, local)
         for field in dataclasses.fields(cls):
-            _check_name(f"{cls.__name__}.{field.name}", field.metadata.get("xml", field.name))
+            _name(f"{cls.__name__}.{field.name}", field)
         qname = f"{{{namespace}}}{local}"
+        if (own := vars(cls).get("__payload__", qname)) != qname:
+            raise TypeError(f"{cls.__name__} is the payload {own}, and can't be {qname}, too: write another class")
         if (other := payloads.setdefault(qname, cls)) is not cls:
             raise TypeError(f"{cls.__name__}: {qname} is {said(other)} of {other.__module__}, too: write another name")
         cls.__payload__ = qname  # type: ignore[attr-defined]
         return cls
 
     return mark
+
+
+def _name(where: str, field: dataclasses.Field[Any]) -> str:
+    """The name of a field in the XML, with `@` before that of an attribute."""
+    name = field.metadata.get("xml", field.name)
+    if not isinstance(name, str):
+        raise TypeError(f"{where}: the name in its metadata, xml, has to be a str, not {type(name).__name__}")
+    _check_name(where, name)
+    return name
 
 
 def _check_name(where: str, name: str) -> None:
@@ -93,34 +107,63 @@ def encode(value: Any) -> str:
     if not hasattr(type(value), "__payload__"):
         raise TypeError(f"{type(value).__name__} is no payload: return a dataclass that is one, or XML as a str")
     namespace, _, local = value.__payload__[1:].rpartition("}")
-    return _element(local, value, f' xmlns="{escape(namespace, _QUOTED)}"' if namespace else "")
+    declared = next(cls for cls in type(value).__mro__ if "__payload__" in vars(cls))
+    _check_class(said(type(value)), declared, value)
+    return _element(local, declared, value, f' xmlns="{escape(namespace, _QUOTED)}"' if namespace else "")
 
 
-def _element(name: str, value: Any, attributes: str = "") -> str:
-    if not dataclasses.is_dataclass(value):
-        return f"<{name}>{escape(_text(value), _SPACE)}</{name}>"
-    cls: type = type(value)
+def _element(name: str, cls: Any, value: Any, attributes: str = "") -> str:
     content = ""
-    for field, one in ((field, getattr(value, field.name)) for field in dataclasses.fields(value)):
-        as_name = field.metadata.get("xml", field.name)
+    for field in _fields(cls).values():
+        one = getattr(value, field.key)
         if one is None:
             continue
-        if as_name.startswith("@"):
-            attributes += f' {as_name[1:]}="{escape(_text(one), _QUOTED)}"'
-        elif as_name == "$text":
-            content += escape(_text(one), _SPACE)
+        if field.name.startswith("@"):
+            attributes += f' {field.name[1:]}="{escape(_written(field.where, one), _QUOTED)}"'
+        elif field.name == "$text":
+            content += escape(_written(field.where, one), _SPACE)
         else:
-            names = _fields(cls)[field.name].names if as_name == "$value" else {}
-            for item in one if isinstance(one, (list, tuple)) else [one]:
-                content += _element(_chosen(names, item) if names else as_name, item)
+            for item in one if field.many and isinstance(one, (list, tuple)) else [one]:
+                content += _child(field, item)
     return f"<{name}{attributes}>{content}</{name}>"
 
 
-def _chosen(names: dict[str, type], item: Any) -> str:
-    for name, cls in names.items():
+def _child(field: _Field, item: Any) -> str:
+    if field.names:
+        return _element(_chosen(field, item), type(item), item)
+    if dataclasses.is_dataclass(field.item):
+        _check_class(field.where, field.item, item)
+        return _element(field.name, field.item, item)
+    return f"<{field.name}>{escape(_written(field.where, item), _SPACE)}</{field.name}>"
+
+
+def _chosen(field: _Field, item: Any) -> str:
+    for name, cls in field.names.items():
         if cls is type(item):
             return name
-    raise TypeError(f"{said(type(item))} is none of the choices: write {' or '.join(map(said, names.values()))}")
+    choices = " or ".join(map(said, field.names.values()))
+    raise TypeError(f"{field.where}: {said(type(item))} is none of the choices: write {choices}")
+
+
+def _check_class(where: str, cls: Any, value: Any) -> None:
+    """Raises a TypeError for a value that would be read as another: of another class, or of one with more fields."""
+    if not isinstance(value, cls):
+        raise TypeError(f"{where} has to be {said(cls)}, not {said(type(value))}")
+    own: Any = type(value)
+    if more := [key for key in _fields(own) if key not in _fields(cls)]:
+        of = f"{said(own)} has {', '.join(more)}"
+        raise TypeError(f"{where}: {of}, which {said(cls)} has not, and would be lost: write {said(cls)}, or a choice, $value")
+
+
+def _written(where: str, value: Any) -> str:
+    """The text of a value of a field, in characters that XML has."""
+    try:
+        text = _text(value)
+    except (TypeError, ValueError) as error:
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{where}: {error}") from None
+    if found := _NO_CHARACTER.search(text):
+        raise ValueError(f"{where}: XML has no character U+{ord(found[0]):04X}: remove it, or write base64")
+    return text
 
 
 def _text(value: Any) -> str:
@@ -131,7 +174,9 @@ def _text(value: Any) -> str:
     if isinstance(value, (str, int, uuid.UUID, numbers.Integral)):
         return str(value)
     if isinstance(value, (date, time)):
-        return value.isoformat()
+        if not re.fullmatch(_lexical_form(type(value)), text := value.isoformat()):
+            raise ValueError(f"{text} has no form in XML: its zone has to be whole minutes, at most 14:00")
+        return text
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise ValueError(f"{value} is no decimal in XML")
@@ -194,10 +239,10 @@ class _Field(typing.NamedTuple):
 
 @functools.cache
 def _fields(cls: type) -> dict[str, _Field]:
-    try:
-        hints = typing.get_type_hints(cls)
-    except NameError as error:
-        raise TypeError(f"{cls.__name__}: {error}: declare the types of its fields at the top of the module") from None
+    for key, one in getattr(cls, "__dataclass_fields__").items():
+        if one._field_type is dataclasses._FIELD_INITVAR:  # type: ignore[attr-defined]
+            raise TypeError(f"{cls.__name__}.{key}: an InitVar is in no XML: write a field, or compute it where it is needed")
+    hints = _hints(cls)
     fields = [_field(f"{cls.__name__}.{field.name}", field, hints[field.name]) for field in dataclasses.fields(cls)]
     known: dict[str, _Field] = {}
     for field, name in ((field, name) for field in fields for name in field.names or [field.name]):
@@ -206,23 +251,54 @@ def _fields(cls: type) -> dict[str, _Field]:
     return {field.key: field for field in fields}
 
 
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of the fields of a dataclass. Those that are written as a text may name anything."""
+    try:
+        return typing.get_type_hints(cls)
+    except Exception as why:
+        for field in dataclasses.fields(cls):
+            owner = [base for base in cls.__mro__ if vars(base).get("__dataclass_fields__", {}).get(field.name) is field][-1]
+            alone = types.SimpleNamespace(__annotations__={field.name: field.type})
+            try:
+                typing.get_type_hints(alone, vars(sys.modules[owner.__module__]), dict(vars(owner)))
+            except Exception as error:
+                where = f"{cls.__name__}.{field.name}"
+                raise TypeError(f"{where}: {field.type!r} is no type ({error}): declare it at the top of the module") from None
+        raise TypeError(f"{cls.__name__}: {why}: declare the types of its fields at the top of the module") from None
+
+
 def _field(where: str, field: dataclasses.Field[Any], hint: Any) -> _Field:
-    name = field.metadata.get("xml", field.name)
-    _check_name(where, name)
-    item, optional = _optional(bare(hint))
-    args, many = typing.get_args(item), None
+    name = _name(where, field)
+    whole, optional = _optional(bare(hint))
+    args, many, item = typing.get_args(whole), None, whole
     if typing.get_origin(item) is list or typing.get_origin(item) is tuple and args[1:] == (...,):
         many, item = typing.get_origin(item), bare(args[0])
     names = _names(where, item) if name == "$value" else {}
     try:
         read = functools.partial(_read_choice, names) if names else _reader(where, item)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(f"{where}: {said(hint)} has no mapping to XML: {error}") from None
     if not names and name.startswith(("@", "$")) and (many or dataclasses.is_dataclass(item)):
         raise TypeError(f"{where}: {said(hint)} is elements, and {name} is text: write a type that is text, or another name")
+    if field.init and name == "$text" and optional:
+        raise TypeError(f"{where}: an element without a text reads as an empty one: write {said(item)}, without None")
+    if field.init and many and optional:
+        raise TypeError(f"{where}: a list that is None and an empty one are both nothing in the XML: write {said(whole)}")
     is_left = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+    if field.init and is_left and (many or optional):
+        _check_default(where, field, many)
     absent = None if is_left else (lambda: None) if optional else many
     return _Field(where, field.name, name, names, item, read, many, absent, field.init)
+
+
+def _check_default(where: str, field: dataclasses.Field[Any], many: Any) -> None:
+    """Raises a TypeError if what is written as nothing, None or an empty list, would be read as a default."""
+    default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    if many and (default or not isinstance(default, (list, tuple))):
+        how = f"default_factory={said(many)}" if many is list else "default=()"
+        raise TypeError(f"{where}: an empty list is nothing in the XML, and reads as the default {default!r}: write {how}")
+    if not many and default is not None:
+        raise TypeError(f"{where}: None is nothing in the XML, and reads as the default {default!r}: write default=None, or no None")
 
 
 def _names(where: str, hint: Any) -> dict[str, type]:
@@ -291,7 +367,7 @@ def _parser(hint: Any) -> Callable[[str], Any]:
         if hint is bool:
             return lambda text: _lexical(bool, text) in ("true", "1")
         if issubclass(hint, (date, time)):
-            return lambda text: hint.fromisoformat(_iso(_lexical(hint, text)))
+            return lambda text: _moment(hint, _lexical(hint, text))
         if issubclass(hint, (int, float, Decimal, uuid.UUID)):
             return lambda text: hint(_lexical(hint, text))
         if issubclass(hint, str):
@@ -302,7 +378,8 @@ def _parser(hint: Any) -> Callable[[str], Any]:
     )
 
 
-_DATE, _CLOCK = "[0-9]{4}-[0-9]{2}-[0-9]{2}", "[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?"
+_ZONE = "(Z|[-+]((0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
+_DATE, _CLOCK = "[0-9]{4}-[0-9]{2}-[0-9]{2}", f"[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]+)?{_ZONE}"
 _DECIMAL = "[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)"
 # The lexical forms of XML Schema, of a type or of one that it derives from.
 _LEXICAL: list[tuple[type, str]] = [
@@ -320,21 +397,41 @@ _LEXICAL: list[tuple[type, str]] = [
 def _lexical(hint: type, text: str) -> str:
     """A text without the white space around it, in the lexical form of a type: Python's own parsers take others, too."""
     text = text.strip(_WHITE)
-    pattern = next(pattern for cls, pattern in _LEXICAL if issubclass(hint, cls))
-    if not re.fullmatch(pattern, text):
+    if not re.fullmatch(_lexical_form(hint), text):
         raise ValueError(text)
     return text
 
 
+def _lexical_form(hint: type) -> str:
+    return next(pattern for cls, pattern in _LEXICAL if issubclass(hint, cls))
+
+
 def _one_of(values: Iterable[Any], other: Callable[[str], Any] | None = None) -> Callable[[str], Any]:
     """Parses the text of one of these values, with white space around it unless that is another one."""
-    texts = {spell(_text(one)): one for spell in (lambda text: text.strip(_WHITE), str) for one in values}
+    exact: dict[str, Any] = {}
+    for one in values:
+        try:
+            first = exact.setdefault(text := _written("its values", one), one)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{error}: write values that are str, int, float, bool, Decimal, date, datetime, time or UUID") from None
+        if first is not one:
+            raise TypeError(f"{first!r} and {one!r} are both {text!r} in the XML: write other values")
+    if not exact:
+        raise TypeError("it has no value: write one or more")
+    texts = {text.strip(_WHITE): one for text, one in exact.items()} | exact
 
     def parse(text: str) -> Any:
         known = text if text in texts else text.strip(_WHITE)
         return other(text) if other and known not in texts else texts[known]
 
     return parse
+
+
+def _moment(hint: Any, text: str) -> Any:
+    """A date, a time or both. 24:00:00 is the beginning of the next day."""
+    begun = re.sub("(^|T)24:00:00([.]0+)?(?=Z|[-+]|$)", r"\g<1>00:00:00", text)
+    moment = hint.fromisoformat(_iso(begun))
+    return moment + timedelta(days=1) if begun != text and issubclass(hint, datetime) else moment
 
 
 def _iso(text: str) -> str:

@@ -130,7 +130,7 @@ fn the_package_answers_and_calls() {
     has(&running.ask("calls"), &[">0 &amp; more,1 &amp; more,2 &amp; more,3 &amp; more,4 &amp; morecli</say>"]);
     has(&running.ask("refused"), &[">true route</say>"]);
     has(&running.ask("forgets"), &[">went on</say>"]);
-    has(&running.ask("surrogate"), &[">\u{fffd}</say>"]);
+    has(&running.ask("surrogate"), &["<code>failed</code>", "say.text: XML has no character U+D800"]);
     has(&running.ask("record"), &[">false,true,1970-01-01T00:00:00.000Z</say>"]);
     assert_eq!(folder.read("learned"), "first\nsecond\n");
     folder.logs(&[r#""text":"halfway""#]);
@@ -313,7 +313,7 @@ for (const [field, ...values] of [
   [t.float, "1.5", 1n, true], [t.bool, "no", "true", 1], [t.oneOf("a", "b"), "c", " a", ["a"]], [t.object({ y: t.optional(t.int) }), "abc", 5],
   [t.attribute(t.int), 1.5, "5"], [t.content(t.int), 1.5, "5"], [t.list(t.text), "abc", { 0: "a" }],
 ]) for (const x of values) fails("one.x has to be ", () => encode(one(field)({ x })));
-for (const field of [t.text, t.int, t.optional(t.int), t.object({})])
+for (const field of [t.text, t.int, t.object({})])
   for (const no of [null, undefined]) fails("one.x[1] has to be ", () => encode(one(t.list(field))({ x: [field.fields ? {} : field === t.text ? "" : 1, no] })));
 for (const x of [null, undefined]) fails("one.x is missing", () => encode(one(t.text)({ x })));
 fails("one.x[0].y has to be a string, not 5", () => encode(one(t.list(t.object({ y: t.text })))({ x: [{ y: 5 }] })));
@@ -390,6 +390,26 @@ for (const name of ["urn:a b", "urn:\n", "{urn:t", "\ud800", "http://www.w3.org/
 fails("the name of a payload has to be a string", () => payload({}, {}));
 for (const values of [[], [["a", "b"]], [1]]) fails("t.oneOf takes one or more strings", () => t.oneOf(...values));
 
+// What would be read as another value is no field.
+for (const [field, part] of [
+  [t.optional(t.content(t.text)), "one.x: an element without a text reads as an empty one: write t.content without t.optional"],
+  [t.content(t.optional(t.text)), "one.x: an element without a text"], [t.optional(t.list(t.text)), "one.x: a list that is missing"],
+  [t.list(t.optional(t.text)), "one.x: a list that is missing"],
+]) fails(part, () => one(field));
+for (const fields of [{ ["__proto__"]: t.text }, { __proto__: t.text }, { __proto__: t.object({}) }])
+  for (const of of [() => declare(fields), () => declare({ x: t.object(fields) }), () => one(t.choice({ ...fields, y: t.int, ["__proto__"]: t.text })) ])
+    fails('__proto__ is no field of an object: write t.named("__proto__", …) behind another key', of);
+reads(t.object({ proto: t.named("__proto__", t.text) }), "<x><__proto__>a</__proto__></x>", { proto: "a" });
+const Inner = payload("{urn:t}inner", { y: t.int });
+for (const field of [Inner, t.optional(Inner), t.list(Inner), t.named("y", Inner)]) fails("one.x is a payload, and ", () => one(field));
+fails("write t.object({ … })", () => one(t.choice({ y: Inner })));
+fails("one.x needs an object of fields", () => one(t.object(Inner)));
+
+// XML doesn't have all characters.
+for (const [x, code] of [["a\0", "U+0000"], ["\x0b", "U+000B"], ["\ufffe", "U+FFFE"], ["\ud800", "U+D800"], ["\u{1f600}\x7f\x1f", "U+001F"]])
+  for (const field of [t.text, t.attribute(t.text), t.content(t.text), t.oneOf(x)]) fails(`one.x: XML has no character ${code}`, () => encode(one(field)({ x })));
+fails("one.x[1].y: XML has no character U+FFFF", () => encode(one(t.list(t.object({ y: t.text })))({ x: [{ y: "" }, { y: "\uffff" }] })));
+
 const Add = payload("{urn:t}add", {});
 listener(Add, () => {});
 fails("{urn:t}add has a listener", () => listener("{urn:t}add", () => {}));
@@ -412,9 +432,12 @@ const FAULTS: &str = r#"
 import { strict as assert } from "node:assert";
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { Fault, call, listener, run } from "PACKAGE";
+import { Fault, call, listener, progress, run } from "PACKAGE";
 
 const cases = {
+  long: () => {
+    for (const text of ["\0", "\u{1f600}", "x"]) progress(text.repeat(10_000));
+  },
   own: () => {
     throw new Fault({ code: "busy", message: "too much" });
   },
@@ -429,7 +452,7 @@ if (process.env.SYSTOLE_WORKER) {
   listener("{urn:t}do", (name) => cases[name]());
   run();
 } else {
-  const env = { ...process.env, SYSTOLE_WORKER: "3" };
+  const env = { ...process.env, SYSTOLE_WORKER: "3", SYSTOLE_WORKER_LINE: "4200" };
   const worker = spawn(process.execPath, [process.argv[1]], { stdio: ["pipe", "inherit", "inherit", "pipe"], env });
   const lines = createInterface({ input: worker.stdio[3] })[Symbol.asyncIterator]();
   const hear = async () => JSON.parse((await lines.next()).value);
@@ -448,6 +471,11 @@ if (process.env.SYSTOLE_WORKER) {
   assert.deepEqual(await ask("keep"), { id: "keep", error: "busy: too much", passed: true });
   // The fault of another message's call.
   assert.deepEqual(await ask("kept"), { id: "kept", error: "busy: too much" });
+  // A line of progress has the room that the pump gives.
+  const said = [await ask("long"), await hear(), await hear()];
+  const bytes = said.map((line) => Buffer.byteLength(JSON.stringify(line)));
+  assert.ok(bytes.every((one) => one > 4100 && one <= 4200), bytes);
+  assert.deepEqual(await hear(), { id: "long", payloads: [] });
   worker.stdin.end();
 }
 "#;

@@ -78,12 +78,12 @@ def read(cls, content, attributes=""):
 # What is written is read again.
 east = timezone(timedelta(hours=5, minutes=30))
 for hint, *values in [
-    (list[str] | None, ["ab", "c"], None), (Optional[list[str]], ["ab"], None), (list[int], [1, 2], []),
-    (tuple[int, ...], (1, 2), ()), (tuple[str, ...] | None, ("ab",), None), (Cents, 5), (Line, [1, 2], []), (Cents | None, 5, None),
+    (list[str], ["ab", "c"], []), (list[int], [1, 2], []), (tuple[int, ...], (1, 2), ()), (Cents, 5), (Line, [1, 2], []), (Cents | None, 5, None),
     (Decimal, Decimal("0.0000001"), Decimal("1E+3"), Decimal("-0.10")), (float, 1e-7, float("inf"), float("-inf")),
     (date, date(2026, 2, 28)), (time, time(23, 59, 1, 500), time(1, 2, tzinfo=timezone.utc)),
     (datetime, datetime(2026, 1, 2, 3, 4), datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=timezone.utc), datetime(1, 1, 1, tzinfo=east)),
-    (Literal["a", " a", 1, True], "a", " a", 1, True), (Literal["a", None], "a", None), (UUID, UUID(int=1)), (bool, True, False),
+    (time, time(0, tzinfo=timezone(timedelta(hours=-14))), time(0, tzinfo=timezone(timedelta(hours=13, minutes=59)))),
+    (Literal["a", " a", 1, True], "a", " a", 1, True), (Literal["None", None], "None", None), (UUID, UUID(int=1)), (bool, True, False),
 ]:
     for value in values:
         cls = one(hint)
@@ -96,13 +96,16 @@ assert "<x>1000</x>" in encode(one(Decimal)(Decimal("1E+3")))
 assert read(one(datetime), "<x> 2026-01-02T03:04:05.5Z\n</x>") == datetime(2026, 1, 2, 3, 4, 5, 500000, timezone.utc)
 assert read(one(datetime), "<x>2026-01-02T03:04:05.123456789</x>").microsecond == 123456
 assert read(one(time), "<x>03:04:05Z</x>") == time(3, 4, 5, tzinfo=timezone.utc)
+for text, day in (("2026-12-31T24:00:00", None), ("2026-12-31T24:00:00.0Z", timezone.utc), ("2026-12-31T24:00:00+05:30", east)):
+    assert read(one(datetime), f"<x>{text}</x>") == datetime(2027, 1, 1, tzinfo=day)
+assert read(one(time), "<x>24:00:00Z</x>") == time(0, tzinfo=timezone.utc)
 assert read(one(int), "<x>\n+07 </x>") == 7 and read(one(float), "<x> -.5E1 </x>") == -5 and read(one(Decimal), "<x>+1.</x>") == 1
 assert read(one(bool), "<x> 1 </x>") is True and read(one(bool), "<x>0</x>") is False
 
 # What is absent has the default.
-assert read(one(Optional[str], default="dflt"), "") == "dflt"
-assert read(one(list[str] | None, default_factory=lambda: ["dflt"]), "") == ["dflt"]
-assert read(one(Optional[int], default=7, metadata={"xml": "@a"}), "") == 7
+assert read(one(str, default="dflt"), "") == "dflt" and read(one(Optional[str], default=None), "") is None
+assert read(one(list[str], default_factory=list), "") == [] and read(one(tuple[str, ...], default=()), "") == ()
+assert read(one(int, default=7, metadata={"xml": "@a"}), "") == 7
 assert read(one(str, metadata={"xml": "$text"}), "a<b>c</b>d") == "ad"
 
 # A wrong value is an error with the name of its field.
@@ -114,8 +117,8 @@ for hint, content in [
 for hint, *contents in [
     (int, "1_000", "\u00a01", "\uff11", "1.0", "0x1"), (float, "1_0", "\u0661", "inf", "Infinity", "nan", "-NaN", "\u00a01"),
     (Decimal, "1_0", "1e3", "NaN", "Infinity", "\uff11"), (bool, "\u00a01", "True"), (Literal["a"], "\u00a0a"),
-    (date, "20260101", "2026-W01-1", "\uff12026-01-01"), (time, "03:04", "030405", "03", "03:04:05,5"),
-    (datetime, "2026-01-02", "2026-01-02 03:04:05", "20260102T030405", "2026-01-02T03:04"),
+    (date, "20260101", "2026-W01-1", "\uff12026-01-01"), (time, "03:04", "030405", "03", "03:04:05,5", "25:00:00", "24:00:01", "00:00:00+14:01", "00:00:00-15:00", "00:00:00+02:60"),
+    (datetime, "2026-01-02", "2026-01-02 03:04:05", "20260102T030405", "2026-01-02T03:04", "2026-01-02T03:04:05+14:30", "9999-12-31T24:00:00"),
     (UUID, "0" * 32, "{00000000-0000-0000-0000-000000000001}", "urn:uuid:00000000-0000-0000-0000-000000000001"),
 ]:
     for content in contents:
@@ -123,12 +126,72 @@ for hint, *contents in [
 fails(ValueError, "One.x", "2 elements", "list[int]", of=lambda: read(one(int), "<x>1</x><x>2</x>"))
 fails(TypeError, "'x'", of=lambda: read(one(int), ""))
 
+# So is a value that XML doesn't have, when it is written.
+for text, code in (("a\0", "U+0000"), ("\x0b", "U+000B"), ("\ufffe", "U+FFFE"), ("\ud800", "U+D800"), ("\U0001f600\x7f\x1f", "U+001F")):
+    for kind in (dict(), dict(metadata={"xml": "@a"}), dict(metadata={"xml": "$text"})):
+        fails(ValueError, "One.x: ", f"XML has no character {code}", of=lambda: encode(one(str, **kind)(text)))
+    fails(ValueError, "One.x: ", code, of=lambda: encode(one(list[str])(["", text])))
+for zone in (timedelta(hours=14, minutes=1), timedelta(hours=-20), timedelta(seconds=30)):
+    for value in (time(0, tzinfo=timezone(zone)), datetime(2026, 1, 1, tzinfo=timezone(zone))):
+        fails(ValueError, "One.x: ", "at most 14:00", of=lambda: encode(one(type(value))(value)))
+fails(ValueError, "One.x: NaN is no decimal", of=lambda: encode(one(Decimal)(Decimal("nan"))))
+
+# So is a value of another class, and of one whose further fields would not be read again.
+@dataclass
+class Base:
+    y: int
+@dataclass
+class More(Base):
+    z: int = 0
+class Same(Base):
+    pass
+assert encode(one(Base)(Same(1))) == '<one xmlns="urn:t"><x><y>1</y></x></one>'
+fails(TypeError, "One.x: More has z, which Base has not", "write Base, or a choice", of=lambda: encode(one(list[Base])([More(1)])))
+for wrong in (5, "a", {}, Fetched()):
+    fails(TypeError, "One.x has to be Base, not ", of=lambda: encode(one(Base)(wrong)))
+fails(TypeError, "One.x: ", "has no text in XML", of=lambda: encode(one(str)(Base(1))))
+payload("urn:t")(Base)
+fails(TypeError, "More: More has z", of=lambda: encode(More(1)))
+
 class Pair(Enum):
     ONE = 1, 2
+class Twins(Enum):
+    ONE, WORD = 1, "1"
+class Nothings(Enum):
+    NOTHING, WORD = None, "None"
+class Nul(Enum):
+    NUL = "\0"
+class Empty(Enum):
+    pass
 
 @dataclass
 class Inner:
     y: list
+
+# What would be read as another value is refused at the start, with the text to write.
+def refused(*parts, of=check):
+    fails(TypeError, *parts, of=of)
+    _xml.payloads.clear()
+for hint, *parts in [
+    (Twins, "ONE: 1", "WORD: '1'", "are both '1' in the XML: write other values"), (Nothings, "are both 'None'"),
+    (Literal["1", 1], "'1' and 1 are both '1'"), (Literal[True, "true"], "are both 'true'"), (Empty, "it has no value"),
+    (Literal[()], "it has no value"), (Literal[None], "it has no value"), (Nul, "U+0000"),
+]:
+    one(hint)
+    refused("One.x: ", "has no mapping to XML", *parts)
+for hint, write, *more in [
+    (list[int] | None, "write list[int]"), (tuple[str, ...] | None, "write tuple[str, ...]"), (Optional[list[str]], "write list[str]"),
+    (Optional[str], "write str, without None", {"metadata": {"xml": "$text"}}),
+    (Optional[str], "'a': write default=None", {"default": "a"}), (Optional[str], "write default=None", {"default_factory": lambda: "a"}),
+    (list[int], "[1]: write default_factory=list", {"default_factory": lambda: [1]}), (list[int], "None: write ", {"default": None}),
+    (tuple[int, ...], "(1,): write default=()", {"default": (1,)}), (dataclasses.InitVar[int], "an InitVar is in no XML"),
+    ("list[Nowhere]", "'list[Nowhere]' is no type (name 'Nowhere' is not defined)"), ("list[", "'list[' is no type"), ("int[5]", "'int[5]' is no type"),
+]:
+    one(hint, **dict(*more))
+    refused("One.x: ", write)
+for name in (5, None):
+    refused("One.x: ", "has to be a str", of=lambda: one(int, metadata={"xml": name}))
+refused("One is the payload {urn:t}one, and can't be {urn:u}one", of=lambda: payload("urn:u")(one(int)))
 
 # A type without a mapping is refused at the start, also that of a dataclass in it.
 for hint in [
@@ -138,7 +201,7 @@ for hint in [
     _xml.payloads.clear()
     one(hint)
     fails(TypeError, "One.x: ", "has no mapping to XML", "list[X], tuple[X, ...] or X | None", of=check) if hint is not Pair \
-        else fails(TypeError, "One.x: Pair", "tuple has no text", of=check)
+        else fails(TypeError, "One.x: Pair", "tuple has no text in XML: write values that are str", of=check)
 _xml.payloads.clear()
 one(list[Inner])
 fails(TypeError, "Inner.y: list has no mapping", of=systole.run)
@@ -211,6 +274,13 @@ def fourth(tree: dict): ...
 fails(TypeError, "second", "{urn:t}tree", "first", of=lambda: listener(second))
 fails(TypeError, "third", "tree is ", of=lambda: listener("{urn:t}other")(third))
 fails(TypeError, "fourth", "dict", of=lambda: listener("{urn:t}other")(fourth))
+
+# A line of progress has the room that the pump gives.
+worker, said = _process.Worker(), []
+worker.longest, worker.running["m"], worker.write = 4200, None, said.append
+for text in ("\0", "\U0001f600", "x"):
+    worker.progress("m", text * 10_000)
+    assert 4100 < len(said.pop()) <= 4200
 
 # The fault of a call ends its message with the label of the call, another one doesn't.
 def fault(of):
