@@ -108,7 +108,8 @@ pub(super) fn owners(reader: &mut Reader, organism: &Organism) {
         let Written::Tasks { owner: Some(owner), .. } = &listener.kind else { continue };
         if !names(organism).any(|name| name.value == owner.value) {
             let near = near::nearest(owner.value.as_str(), names(organism).map(|name| name.value.as_str()));
-            reader.report(Mistake::NoOwner { owner: owner.value.clone(), near: near.map(str::to_owned) }, owner.span);
+            let (near, names) = (near.map(str::to_owned), names(organism).map(|name| name.value.clone()).collect());
+            reader.report(Mistake::NoOwner { owner: owner.value.clone(), near, names }, owner.span);
         }
     }
 }
@@ -148,14 +149,16 @@ pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
 
 /// The mailboxes of clients.
 pub(super) fn mailboxes(reader: &mut Reader, organism: &Organism) -> BTreeMap<Name, Name> {
-    let is_remote = |name| {
-        find(organism, name).is_some_and(|found| matches!(found.kind, Written::Remote(Mode::Poll | Mode::Stream)))
-    };
+    let is_read = |listener: &&Listener| matches!(listener.kind, Written::Remote(Mode::Poll | Mode::Stream));
+    let read = || organism.listeners.iter().filter(is_read).map(|listener| &listener.name.value);
     let mut owned = BTreeMap::new();
     for client in &organism.clients {
         let Some(mailbox) = &client.mailbox else { continue };
-        if organism.complete && !is_remote(&mailbox.value) {
-            reader.report(Mistake::NoMailbox { name: mailbox.value.clone() }, mailbox.span);
+        if organism.complete && !read().any(|name| *name == mailbox.value) {
+            let near =
+                near::nearest(mailbox.value.as_str(), read().map(Name::as_str)).and_then(|near| near.parse().ok());
+            let mailboxes = read().cloned().collect();
+            reader.report(Mistake::NoMailbox { name: mailbox.value.clone(), near, mailboxes }, mailbox.span);
         }
         owned.insert(client.name.value.clone(), mailbox.value.clone());
     }

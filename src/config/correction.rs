@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use systole_core::vocab::Name;
+use systole_core::vocab::{Name, is_ncname};
 
-use super::document::{Node, Value};
+use super::document::{self, Key, Node, Value};
+use super::short_form::Prefixes;
 use super::units;
 
 /// Longest text that a help repeats, in bytes.
@@ -61,6 +62,12 @@ impl Shape {
         }
     }
 
+    /// Checks whether a key without a value lacks its mapping, rather than being one to leave out.
+    fn is_needed(self) -> bool {
+        use Shape::*;
+        matches!(self, Organism | Client | Listener | Backend | Rule | Model | Remote | Job | Jobs)
+    }
+
     /// The entries that a single value probably stands for.
     fn entries(self, text: &str) -> Option<String> {
         let is_word = !matches!(text, "true" | "false" | "yes" | "no" | "on" | "off");
@@ -106,6 +113,9 @@ pub(super) fn mapping(value: &Value, shape: Shape) -> String {
     };
     match value {
         _ if shape == Shape::Root => format!("write {}", shape.example()),
+        Value::Nothing if shape.is_needed() => {
+            format!("write {}, or these keys below it, indented", shape.example())
+        }
         Value::Nothing => "indent its keys below it, or leave it out".into(),
         Value::List(items) if items.iter().any(|item| matches!(item.value, Value::Map(_))) => {
             "write its keys without '- ' and without [ ]".into()
@@ -117,9 +127,11 @@ pub(super) fn mapping(value: &Value, shape: Shape) -> String {
 /// Correction of a value in the place of a list.
 pub(super) fn list(value: &Value, items: Items) -> String {
     match (value, items) {
-        (Value::Scalar(_) | Value::Nothing, Items::Maps { shape, .. }) => {
+        (Value::Nothing, Items::Maps { shape, .. }) => format!("write [{}]", shape.example()),
+        (Value::Scalar(_), Items::Maps { shape, .. }) => {
             format!("write [{}]", mapping(value, shape).strip_prefix("write ").unwrap_or(shape.example()))
         }
+        (Value::Scalar(text), _) if let Some(items) = unquoted(text) => format!("write {items}"),
         (Value::Scalar(text), _) if text.len() <= SHOWN => format!("write [{}]", quoted(text)),
         (Value::Map(map), Items::Maps { lead, .. }) if map.iter().any(|(key, _)| key.text == lead) => {
             format!("write '- ' before '{lead}:', and its other keys below that")
@@ -137,6 +149,46 @@ pub(super) fn list(value: &Value, items: Items) -> String {
     }
 }
 
+/// Correction of a value in the place of a list of names.
+pub(super) fn names(value: &Value, prefixes: &Prefixes) -> String {
+    let joined = prefixed(value, prefixes).map(|names| format!("write [{}] ({NO_BLANK})", names.join(", ")));
+    joined.unwrap_or_else(|| list(value, Items::Texts))
+}
+
+/// Correction of a value in the place of a name in a list.
+pub(super) fn name(value: &Value, prefixes: &Prefixes) -> String {
+    let joined = prefixed(value, prefixes).map(|names| format!("write {} ({NO_BLANK})", names.join(", ")));
+    joined.unwrap_or_else(|| text(value, Some("one name")))
+}
+
+const NO_BLANK: &str = "a name with a prefix has no blank behind its colon";
+
+/// The names with a prefix that a mapping probably stands for: YAML reads `n: order` as one.
+fn prefixed(value: &Value, prefixes: &Prefixes) -> Option<Vec<String>> {
+    let Value::Map(map) = value else { return None };
+    let name = |(key, node): &(Key, Node)| match &node.value {
+        Value::Scalar(local) if is_ncname(local) && prefixes.has(&key.text) => Some(format!("{}:{local}", key.text)),
+        _ => None,
+    };
+    let names = map.iter().map(name).collect::<Option<Vec<_>>>()?;
+    (1..=SHOWN).contains(&names.iter().map(String::len).sum()).then_some(names)
+}
+
+/// The list that a text probably stands for: one in quotes.
+fn unquoted(text: &str) -> Option<String> {
+    if !text.trim().starts_with('[') || text.len() > SHOWN {
+        return None;
+    }
+    let items: Vec<String> = match document::parse(text).ok()?.value {
+        Value::List(items) => {
+            let text = |item: Node| if let Value::Scalar(text) = item.value { Some(text) } else { None };
+            items.into_iter().map(text).collect::<Option<_>>()?
+        }
+        _ => return None,
+    };
+    (!items.is_empty()).then(|| format!("[{}]", items.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(", ")))
+}
+
 /// Correction of a value in the place of a command and its arguments.
 pub(super) fn command(value: &Value) -> String {
     const SHELL: &[char] = &['|', '&', ';', '<', '>', '$', '`', '*', '?', '"', '\'', '\\', '(', '~'];
@@ -144,6 +196,7 @@ pub(super) fn command(value: &Value) -> String {
         Value::Scalar(text) if text.len() > SHOWN => {
             "write the program and each argument: [python3, listener.py]".into()
         }
+        Value::Scalar(text) if let Some(words) = unquoted(text) => format!("write {words}"),
         Value::Scalar(text) if text.contains(SHELL) => format!("write [sh, -c, {}]", quoted(text)),
         Value::Scalar(text) => {
             format!("write [{}]", text.split_whitespace().map(quoted).collect::<Vec<_>>().join(", "))
@@ -230,10 +283,13 @@ mod tests {
         assert_eq!(command(&scalar("a | \"b\"")), r#"write [sh, -c, "a | \"b\""]"#);
         assert_eq!(texts("{urn:shop:v1}order"), "write [\"{urn:shop:v1}order\"]");
         assert_eq!(texts("shop.xsd"), "write [shop.xsd]");
+        assert_eq!(command(&scalar("[python3, -u, 'a b.py']")), "write [python3, -u, a b.py]");
+        assert_eq!(texts("['{urn:shop:v1}order', n:other]"), "write [\"{urn:shop:v1}order\", \"n:other\"]");
         assert_eq!(mapping(&scalar("poll"), Shape::Remote), "write { mode: poll }");
         assert_eq!(mapping(&scalar("true"), Shape::Remote), "write { mode: poll }");
         assert_eq!(mapping(&scalar("5"), Shape::Limits), "write { message_bytes: 4MiB }");
         assert_eq!(mapping(&Value::Nothing, Shape::Limits), "indent its keys below it, or leave it out");
+        assert_eq!(mapping(&Value::Nothing, Shape::Organism), "write { name: demo }, or these keys below it, indented");
     }
 
     #[test]

@@ -51,8 +51,10 @@ impl Mistake {
             Self::NoLlm => {
                 "add llm: { backends: [{ name: main, provider: anthropic, model: NAME, api_key_env: ANTHROPIC_API_KEY }] }".into()
             }
-            Self::NoBackend { near: Some(near), .. } => format!("did you mean {near}?"),
-            Self::NoBackend { near: None, .. } => "name one of llm: backends, or leave 'backend' out".into(),
+            Self::NoBackend { near, backends, .. } => {
+                let else_write = "name one of llm: backends, or leave 'backend' out";
+                did_you_mean(near.as_deref(), &listed("backend", backends), else_write)
+            }
             Self::LeftOut { .. } => "the organism can't start like this; a backend without 'when_env' and 'unless_env' is always there".into(),
             Self::NoPrice { .. } => {
                 "add the price of a million tokens, such as price: { input: 3, output: 15 }, or price: { input: 0, output: 0 } if it is free".into()
@@ -97,12 +99,17 @@ impl Mistake {
             Self::ReservedVariable => "choose another name".into(),
             Self::Pointless { .. } | Self::NotOfBackend { .. } => "remove it".into(),
             Self::TwoRegistries => "remove one of the two".into(),
-            Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
-            Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
+            Self::NoOwner { near, names, .. } => {
+                let else_write = "name the listener or the client that takes its tasks on";
+                did_you_mean(near.as_deref(), &listed("name", names), else_write)
+            }
             Self::Mute { .. } => "name it cli, or add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NotBuilt { key, feature } => format!("build it with --features {feature}, or remove '{key}'"),
-            Self::NoMailbox { .. } => "name a listener with remote: { mode: poll }, or leave 'mailbox' out".into(),
+            Self::NoMailbox { near, mailboxes, .. } => {
+                let else_write = "name a listener with remote: { mode: poll }, or leave 'mailbox' out";
+                did_you_mean(near.as_ref().map(Name::as_str), &listed("mailbox", mailboxes), else_write)
+            }
             Self::NotDurable => "write durability: process, or power".into(),
             Self::Url { private: true, .. } => "write another, or allow_private: true to trust it".into(),
             Self::Url { .. } => "write https://HOST/PATH, or http://HOST/PATH".into(),
@@ -137,10 +144,7 @@ impl Mistake {
             },
             Self::Undeclared { payload, .. } if is_the_pumps(payload) => "the pump has no such payload".into(),
             Self::NoCallee { word, near, listeners } => {
-                let names: Vec<_> = listeners.iter().take(NAMES).map(Name::as_str).collect();
-                let more = if listeners.len() > NAMES { ", …" } else { "" };
-                let are = if listeners.len() == 1 { "listener is" } else { "listeners are" };
-                let names = format!("the {are} {}{more}; a payload is written {{urn:…}}{word}", names.join(", "));
+                let names = format!("{}; a payload is written {{urn:…}}{word}", listed("listener", listeners));
                 match near {
                     Some(near) => format!("did you mean {near}, with all that it accepts? ({names})"),
                     None => names,
@@ -153,6 +157,26 @@ impl Mistake {
             | Self::Document { .. }
             | Self::Schema(_) => return None,
         })
+    }
+}
+
+/// The names that a key takes, for a remedy.
+fn listed(what: &str, names: &[Name]) -> String {
+    let shown: Vec<_> = names.iter().take(NAMES).map(Name::as_str).collect();
+    let more = if names.len() > NAMES { ", …" } else { "" };
+    let plural = if what.ends_with('x') { "es" } else { "s" };
+    match names {
+        [] => format!("there is no {what}"),
+        [name] => format!("the {what} is {name}"),
+        _ => format!("the {what}{plural} are {}{more}", shown.join(", ")),
+    }
+}
+
+/// The name that may be meant, else the remedy, with the names that there are.
+fn did_you_mean(near: Option<&str>, names: &str, else_write: &str) -> String {
+    match near {
+        Some(near) => format!("did you mean {near}? ({names})"),
+        None => format!("{else_write} ({names})"),
     }
 }
 

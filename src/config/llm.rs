@@ -339,7 +339,8 @@ pub(super) fn check(reader: &mut Reader, organism: &Organism) {
             && !llm.names.contains(&backend.value)
         {
             let near = near::nearest(backend.value.as_str(), llm.names.iter().map(Name::as_str)).map(str::to_owned);
-            reader.report(Mistake::NoBackend { backend: backend.value.clone(), near }, backend.span);
+            let mistake = Mistake::NoBackend { backend: backend.value.clone(), near, backends: llm.names.clone() };
+            reader.report(mistake, backend.span);
             continue;
         }
         let may_answer = |own: &&Backend| backend.as_ref().is_none_or(|backend| backend.value == own.name);

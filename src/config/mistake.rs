@@ -172,6 +172,8 @@ pub enum Mistake {
         backend: Name,
         /// A name that may be meant.
         near: Option<String>,
+        /// All backends.
+        backends: Vec<Name>,
     },
     /// A listener whose backends are all left out by their `when_env` or `unless_env`.
     #[error("no model can be asked: each backend of this listener is left out, because {}", .reasons.join(" and "))]
@@ -291,6 +293,8 @@ pub enum Mistake {
         owner: Name,
         /// A name that may be meant.
         near: Option<String>,
+        /// All listeners and clients.
+        names: Vec<Name>,
     },
     /// A remote listener without a gateway.
     #[error("a remote listener needs a gateway, and there is none")]
@@ -311,6 +315,10 @@ pub enum Mistake {
     NoMailbox {
         /// The name of the mailbox.
         name: Name,
+        /// The listener that may be meant.
+        near: Option<Name>,
+        /// All listeners that have a mailbox.
+        mailboxes: Vec<Name>,
     },
     /// A URL that messages can't be pushed to.
     #[error("the URL {problem}")]

@@ -1,5 +1,6 @@
 //! Reads nodes into values. Mistakes are collected, never thrown: one run shows all of them.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,11 +72,12 @@ impl Reader {
             return None;
         };
         let mut entries: Vec<&(Key, Node)> = Vec::with_capacity(map.len());
+        let mut seen = HashSet::new();
         for entry in map {
-            if entries.iter().any(|(key, _)| key.text == entry.0.text) {
-                self.report(Mistake::DuplicateKey { key: entry.0.text.clone() }, entry.0.span);
-            } else {
+            if seen.insert(&entry.0.text) {
                 entries.push(entry);
+            } else {
+                self.report(Mistake::DuplicateKey { key: entry.0.text.clone() }, entry.0.span);
             }
         }
         let span = entries.first().map_or(node.span, |(key, _)| key.span);
@@ -154,12 +156,24 @@ impl Reader {
 
     /// Names of a list, if all of them are right.
     fn each<T>(&mut self, node: &Node, read: fn(&Prefixes, &str) -> Result<T, Mistake>) -> Option<Vec<At<T>>> {
-        let items = self.list(node)?;
         let prefixes = std::mem::take(&mut self.prefixes);
-        let names: Vec<_> =
-            items.iter().filter_map(|item| self.parsed(item, "one name", |text| read(&prefixes, text))).collect();
+        let items = self.listed(node, |value| correction::names(value, &prefixes));
+        let names = items.and_then(|items| {
+            let names: Vec<_> = items.iter().filter_map(|item| self.named(item, &prefixes, read)).collect();
+            (names.len() == items.len()).then_some(names)
+        });
         self.prefixes = prefixes;
-        (names.len() == items.len()).then_some(names)
+        names
+    }
+
+    fn named<T>(
+        &mut self,
+        node: &Node,
+        prefixes: &Prefixes,
+        read: fn(&Prefixes, &str) -> Result<T, Mistake>,
+    ) -> Option<At<T>> {
+        let text = self.single(node, |value| correction::name(value, prefixes))?;
+        self.judged(read(prefixes, text), node.span)
     }
 
     pub(super) fn flag(&mut self, node: &Node) -> Option<bool> {
@@ -214,8 +228,12 @@ impl Reader {
 
     /// Parses a single value; `such` says which ones the key takes.
     fn parsed<T>(&mut self, node: &Node, such: &str, read: impl FnOnce(&str) -> Result<T, Mistake>) -> Option<At<T>> {
-        let span = node.span;
-        match read(self.text_such(node, such)?) {
+        let text = self.text_such(node, such)?;
+        self.judged(read(text), node.span)
+    }
+
+    fn judged<T>(&mut self, read: Result<T, Mistake>, span: Span) -> Option<At<T>> {
+        match read {
             Ok(value) => Some(At { value, span }),
             Err(mistake) => {
                 self.report(mistake, span);

@@ -54,6 +54,11 @@ impl Prefixes {
         Self(prefixes)
     }
 
+    /// Checks for a prefix that is declared.
+    pub(super) fn has(&self, prefix: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == prefix)
+    }
+
     /// A payload name: `{namespace}local`, `prefix:local`, or `local` in no namespace.
     pub(super) fn payload(&self, text: &str) -> Result<QName, Mistake> {
         if !text.starts_with('{')

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
 
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, Severity,
@@ -23,15 +24,26 @@ pub(super) fn text(findings: &[ConfigFinding]) -> String {
     render(findings, false).trim_end().to_owned()
 }
 
-/// The findings as text; the last line counts them.
+/// Findings that are shown at most.
+const MOST: usize = 100;
+
+/// The findings as text; the last line counts them. Of more than [`MOST`] the first are shown, errors before warnings.
 fn render(findings: &[ConfigFinding], colour: bool) -> String {
     let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false).with_context_lines(1);
     let mut text = String::new();
-    for finding in findings {
+    let mut shown: Vec<_> = findings.iter().collect();
+    if shown.len() > MOST {
+        shown.sort_by_key(|finding| finding.mistake().is_warning());
+        shown.truncate(MOST);
+    }
+    for finding in &shown {
         // Writing to a string never fails.
         let _ = handler.render_report(&mut text, &Report::of(finding));
         text.push('\n');
+    }
+    if shown.len() < findings.len() {
+        text.push_str(&format!("{} more are not shown: correct these first\n\n", findings.len() - shown.len()));
     }
     let warnings = findings.iter().filter(|finding| finding.mistake().is_warning()).count();
     text + &format!("{}, {}\n", count(findings.len() - warnings, "error"), count(warnings, "warning"))
@@ -108,6 +120,18 @@ fn source_span(span: Span) -> SourceSpan {
 /// Bytes that are shown of a long line, before its span and from there on.
 const SHOWN: usize = 400;
 
+impl Source<'_> {
+    /// The lines around a span, one more on each side than asked for: the reader of `str` looks at all before the span.
+    fn near(&self, span: &SourceSpan, before: usize, after: usize) -> Range<usize> {
+        let bytes = self.text.as_bytes();
+        let is_end = |byte: &u8| *byte == b'\n';
+        let (start, end) = (span.offset().min(bytes.len()), (span.offset() + span.len()).min(bytes.len()));
+        let above = |at: usize| bytes[..at].iter().rposition(is_end).unwrap_or(0);
+        let below = |at: usize| bytes[at..].iter().position(is_end).map_or(bytes.len(), |length| at + length + 1);
+        (0..before + 2).fold(start, |at, _| above(at))..(0..after + 2).fold(end, |at, _| below(at))
+    }
+}
+
 impl SourceCode for Source<'_> {
     /// Reads a span as `str` does, but columns count characters rather than bytes, and of long lines only the part around
     /// the span is read: the renderer takes widths up to 65,535, and a reader fewer.
@@ -117,9 +141,12 @@ impl SourceCode for Source<'_> {
         before: usize,
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let read = self.text.read_span(span, before, after)?;
-        let (mut start, mut end) = (read.span().offset(), read.span().offset() + read.span().len());
-        let mut lines = read.line_count();
+        let near = self.near(span, before, after);
+        let read =
+            self.text[near.clone()].read_span(&(span.offset() - near.start, span.len()).into(), before, after)?;
+        let mut start = near.start + read.span().offset();
+        let mut end = start + read.span().len();
+        let mut lines = read.line_count() + Position::of(self.text.as_bytes(), near.start).line as usize - 1;
         if self.text[start..end].lines().any(|line| line.len() > 2 * SHOWN) {
             let boundary = |at: usize| (0..=at).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(0);
             start = boundary(start.max(span.offset().saturating_sub(SHOWN)));

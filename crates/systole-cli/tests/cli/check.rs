@@ -45,6 +45,23 @@ fn each_mistake_is_told_with_its_place() {
 }
 
 #[test]
+fn of_many_mistakes_the_first_are_shown_and_all_are_counted() {
+    let directory = Scratch::new("many-mistakes");
+    let keys: String = (0..5000).map(|n| format!("    key{n}: 1\n")).collect();
+    let file = directory.join("organism.yaml");
+    std::fs::write(&file, format!("organism: {{ name: a }}\nlisteners:\n  - name: a\n{keys}    echo: true\n")).unwrap();
+    let output = check(file.to_str().unwrap());
+    let found = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(found.matches("× unknown key").count(), 100, "{found}");
+    assert!(found.contains(":103:5]\n 102 │     key98: 1\n 103 │     key99: 1\n     ·     ─────\n 104 │"), "{found}");
+    assert!(
+        found.ends_with("\n\n4900 more are not shown: correct these first\n\n5000 errors, 0 warnings\n"),
+        "{found}"
+    );
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
 fn a_file_that_is_not_there_is_an_error() {
     let output = check("no-such-file.yaml");
     assert_eq!(output.status.code(), Some(1));
