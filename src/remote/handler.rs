@@ -31,7 +31,6 @@ where
 
 /// Result of handling a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Handled {
     /// The reply: one payload or several, dirty or not. A blank text is none.
     Reply(String),

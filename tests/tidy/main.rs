@@ -221,7 +221,7 @@ const OPTIONS: [&str; 14] = [
 ];
 
 /// Types that stay exhaustive, and why.
-const EXHAUSTIVE: [(&str, &str); 17] = [
+const EXHAUSTIVE: [(&str, &str); 18] = [
     ("Fault", "listeners and stores make it; its fields are those of `schemas/meta.xsd`"),
     ("BrokenRule", "as Fault"),
     ("BlueprintProblem", "the reader of `organism.yaml` gives each a place and an advice"),
@@ -231,6 +231,7 @@ const EXHAUSTIVE: [(&str, &str); 17] = [
     ("WorkerStart", "as ListenerKind"),
     ("LoopEnd", "the program of an agent ends with a status for each"),
     ("AgentState", "an agent does otherwise in each"),
+    ("Handled", "as AgentState"),
     ("State", "a program that waits for a delivery decides on each"),
     ("Clock", "not exported: the library reads each"),
     ("Entropy", "as Clock"),

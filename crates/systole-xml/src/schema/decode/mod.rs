@@ -80,7 +80,7 @@ pub enum DecodeProblem {
 
 crate::vocab::debug_is_display!(DecodeProblem);
 
-/// A shape that [`decode`] can't read.
+/// A shape that [`decode`](super::decode()) can't read.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Undecodable {
