@@ -74,7 +74,7 @@ impl Share {
 }
 
 impl AwaitedAnswers {
-    /// A pile without an answer.
+    /// No answers yet.
     pub(super) fn new(conversation: Rc<Conversation>) -> Self {
         Self { conversation, messages: 0, bytes: 0 }
     }

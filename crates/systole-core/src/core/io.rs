@@ -621,16 +621,21 @@ pub enum CoreMessage {
 impl Emission {
     /// Returns whether it may be meant as one of these replies. A name may still lack its namespace.
     pub(super) fn may_be_one_of(&self, replies: &[QName]) -> bool {
-        let local = match &self.payload {
-            Draft::Canonical(payload) => payload.root().local(),
-            Draft::Proved(payload) => payload.payload().root().local(),
+        let root = match &self.payload {
+            Draft::Canonical(payload) => payload.root(),
+            Draft::Proved(payload) => payload.payload().root(),
             Draft::Unencodable(_) | Draft::NoEnvelope(_) => return false,
         };
         match self.kind {
-            EmissionKind::Reply | EmissionKind::Inferred => replies.iter().any(|reply| reply.local() == local),
+            EmissionKind::Reply | EmissionKind::Inferred => may_be_one_of(root, replies),
             EmissionKind::Call | EmissionKind::Continue { .. } => false,
         }
     }
+}
+
+/// Returns whether a name may be meant as one of these. It may still lack its namespace.
+pub(super) fn may_be_one_of(root: &QName, replies: &[QName]) -> bool {
+    replies.iter().any(|reply| reply.local() == root.local())
 }
 
 impl CoreMessage {

@@ -5,7 +5,7 @@ use systole_xml::schema::{self, Draft, Element, Validated, Validator};
 
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
-use super::io::Emission;
+use super::io::{Emission, may_be_one_of};
 use super::judge::route;
 use super::meta::is_for_threads;
 use super::read::{LABEL, ReadAnswer, ReadMessage, read_answer, read_message};
@@ -76,12 +76,10 @@ pub fn precheck_answer(
     let (mut refused, mut replies, mut is_answered, mut judged) = (None, 0, false, 0);
     for part in &mut read.parts {
         let payload = match &part.payload {
-            Draft::Canonical(payload) if found > limit => {
-                let may_be_reply = contract.replies.iter().any(|reply| reply.local() == payload.root().local());
-                if judged == limit || !may_be_reply {
-                    continue;
-                }
-                payload.clone()
+            Draft::Canonical(payload)
+                if found > limit && (judged == limit || !may_be_one_of(payload.root(), &contract.replies)) =>
+            {
+                continue;
             }
             Draft::Canonical(payload) => payload.clone(),
             Draft::NoEnvelope(error) => {

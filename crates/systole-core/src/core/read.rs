@@ -47,7 +47,7 @@ pub(super) fn read_message(
         let repaired = (!payload.repairs().is_empty()).then(|| shown(raw.bytes()));
         ReadMessage { claims, payload, repaired, proof: None }
     };
-    if document.root().namespace() == ns::ENVELOPE && document.root().local() == "message" {
+    if is_message(&document) {
         let envelope = Envelope::open_entered(document);
         let envelope =
             envelope.map_err(|error| faults::envelope(&error, &client.name, client.calls.iter(), catalog))?;
@@ -98,7 +98,7 @@ pub fn read_answer(raw: Raw, contract: &Contract, limits: &XmlLimits, catalog: &
     let fragment = parse_fragment(&raw, limits, vocabulary);
     let fragment = fragment.map_err(|error| faults::malformed(&error))?;
     let part = |element: Canonical| {
-        if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
+        if !is_message(&element) {
             return ReadPart { claims: None, payload: Draft::Canonical(element) };
         }
         match Envelope::open_emitted(element).map(Envelope::into_parts) {
@@ -108,4 +108,9 @@ pub fn read_answer(raw: Raw, contract: &Contract, limits: &XmlLimits, catalog: &
     };
     let parts = fragment.elements.into_iter().map(part).collect();
     Ok(ReadAnswer { raw, repairs: fragment.repairs, parts })
+}
+
+/// Returns whether an element is to be opened as an envelope.
+fn is_message(element: &Canonical) -> bool {
+    element.root().namespace() == ns::ENVELOPE && element.root().local() == "message"
 }

@@ -12,7 +12,8 @@ pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 use crate::kit::Scratch;
 
-/// What scripts for the package of `sdk/python` share: a check of errors, and dataclasses without a payload of their own.
+/// The beginning of each script for the package of `sdk/python`: a check of errors, and dataclasses without a payload of their
+/// own.
 const SCRIPT: &str = r#"
 from dataclasses import dataclass
 

@@ -297,12 +297,12 @@ impl Invocations {
         id: InvocationId,
         call: CallId,
         result: GroupResult,
-        pile: impl FnOnce(ThreadKey) -> AwaitedAnswers,
+        no_answers: impl FnOnce(ThreadKey) -> AwaitedAnswers,
     ) -> Option<ThreadKey> {
         let invocation = self.invocations.get_mut(id)?;
         invocation.calls.retain(|(other, _)| *other != call);
         let thread = invocation.thread?;
-        let mut held = pile(thread);
+        let mut held = no_answers(thread);
         held.add_result(&result);
         invocation.ready.push_back((call, result, held));
         self.resumes += 1;
