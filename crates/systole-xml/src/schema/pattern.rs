@@ -38,7 +38,7 @@ impl Pattern {
     /// The part that has no counterpart in XSD.
     pub(crate) fn from_rust(pattern: &str) -> Result<Self, &'static str> {
         let tree = parse(pattern).ok_or("it is not in the syntax of the regex crate")?;
-        Automaton::new(&tree).map_err(|_| "it is too large")?;
+        Automaton::new(tree.clone()).map_err(|_| "it is too large")?;
         Ok(Self { xsd: emit::emit(&tree)?, tree: Some(tree) })
     }
 
@@ -101,26 +101,36 @@ pub(crate) fn states(pattern: &str) -> usize {
 /// Steps of any comparison of a text, beside those for its bytes.
 pub(crate) const COMPARISON: usize = 16;
 
-/// A compiled pattern.
+/// A pattern that can be compiled, and is at its first match.
 #[derive(Debug)]
 pub(crate) struct Automaton {
-    regex: Regex,
+    regex: LazyLock<Regex, Compile>,
     /// The alphabet whose letters the expression reads; `None` if it reads characters.
     alphabet: Option<Box<Alphabet>>,
     /// Steps that one byte of a value takes at worst: the cost of the pattern.
     cost_per_byte: usize,
 }
 
+/// Compiles a pattern.
+type Compile = Box<dyn FnOnce() -> Regex + Send>;
+
 impl Automaton {
-    /// Compiles a tree.
-    fn new(tree: &Hir) -> Result<Self, &'static str> {
-        let cost_per_byte = cost::per_byte(tree);
-        match large(tree, cost::cost(tree)) {
-            Some((alphabet, tree)) => {
-                Ok(Self { regex: regex(&tree)?, alphabet: Some(Box::new(alphabet)), cost_per_byte })
-            }
-            None => Ok(Self { regex: regex(tree)?, alphabet: None, cost_per_byte }),
+    /// A tree, which is compiled at once only if it may be too large.
+    fn new(tree: Hir) -> Result<Self, &'static str> {
+        let (cost, cost_per_byte) = (cost::cost(&tree), cost::per_byte(&tree));
+        if cost <= LARGE {
+            let compile: Compile = Box::new(move || regex(&tree).expect("a small pattern is not too large"));
+            return Ok(Self { regex: LazyLock::new(compile), alphabet: None, cost_per_byte });
         }
+        let (alphabet, tree) = match large(&tree, cost) {
+            Some((alphabet, tree)) => (Some(Box::new(alphabet)), tree),
+            None => (None, tree),
+        };
+        Ok(Self::compiled(regex(&tree)?, alphabet, cost_per_byte))
+    }
+
+    fn compiled(regex: Regex, alphabet: Option<Box<Alphabet>>, cost_per_byte: usize) -> Self {
+        Self { regex: LazyLock::new(Box::new(|| regex)), alphabet, cost_per_byte }
     }
 
     /// Steps that a match takes at worst.
@@ -138,19 +148,22 @@ impl Automaton {
     }
 }
 
+/// Memory of the automata of a pattern.
+const BYTES: usize = 16 << 20;
+
 /// The automata of a tree. Although a pattern is trusted, their size is limited: `(\w{1,500}){1,500}` must not fill the
 /// memory.
 fn regex(tree: &Hir) -> Result<Regex, &'static str> {
-    const BYTES: usize = 16 << 20;
     // The whole text is to match, so that no search for a start pays.
     let config = Regex::config().nfa_size_limit(Some(BYTES)).auto_prefilter(false);
     Regex::builder().configure(config).build_from_hir(tree).map_err(|_| TOO_LARGE)
 }
 
+/// More states are a large pattern. As many take less than a quarter of [`BYTES`].
+const LARGE: usize = 10_000;
+
 /// The reduced form of a large pattern; `None` for a small one.
 fn large(tree: &Hir, cost: usize) -> Option<(Alphabet, Hir)> {
-    /// Limit in states.
-    const LARGE: usize = 10_000;
     if cost > LARGE { alphabet::reduced(tree) } else { None }
 }
 
@@ -176,7 +189,7 @@ pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<Automaton>, Flaw> {
     if let Some(known) = in_use().get(&key).and_then(Weak::upgrade) {
         return Ok(known);
     }
-    let automaton = Automaton::new(&tree(patterns)?).map_err(|why| Flaw { at: None, why })?;
+    let automaton = Automaton::new(tree(patterns)?).map_err(|why| Flaw { at: None, why })?;
     let automaton = Arc::new(automaton);
     let mut known = in_use();
     if known.len() == known.capacity() {

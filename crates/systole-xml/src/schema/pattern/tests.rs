@@ -9,7 +9,7 @@ fn xsd(pattern: &str) -> String {
 impl Pattern {
     /// Returns whether a text matches; true if the pattern has no tree.
     fn matches(&self, text: &str) -> bool {
-        self.tree.as_ref().is_none_or(|tree| Automaton::new(tree).unwrap().is_match(text))
+        self.tree.as_ref().is_none_or(|tree| Automaton::new(tree.clone()).unwrap().is_match(text))
     }
 }
 
@@ -301,9 +301,9 @@ fn the_alphabet_of_a_pattern_changes_no_verdict() {
     };
     for pattern in patterns {
         let tree = tree(&[pattern]).unwrap();
-        let plain = Automaton { regex: regex(&tree).unwrap(), alphabet: None, cost_per_byte: 1 };
+        let plain = Automaton::compiled(regex(&tree).unwrap(), None, 1);
         let (alphabet, tree) = alphabet::reduced(&tree).unwrap();
-        let reduced = Automaton { regex: regex(&tree).unwrap(), alphabet: Some(Box::new(alphabet)), cost_per_byte: 1 };
+        let reduced = Automaton::compiled(regex(&tree).unwrap(), Some(Box::new(alphabet)), 1);
         for _ in 0..4_000 {
             let length = next(7);
             let text: String = (0..length).map(|_| pool[next(pool.len())]).collect();
@@ -395,4 +395,16 @@ fn patterns_with_the_letters_of_all_scripts_have_no_form_in_json_schema() {
         assert_eq!(Pattern::from_xsd(&[pattern]).ecma(), None, "{pattern}");
     }
     assert_eq!(Pattern::from_xsd(&["("]).ecma(), None, "no pattern");
+}
+
+#[test]
+fn the_largest_patterns_that_are_compiled_late_have_room() {
+    for unit in
+        ["a", ".", r"\p{L}", r"\i", r"[\i-[:]]?", "(ab|cd)", "(a?b){0,9}", r"(\w|\d|-){0,3}", "([a-z]|[α-ω]|[^#])*"]
+    {
+        let of = |count: u32| tree(&[&unit.repeat(1 << count)]).unwrap();
+        let tree = (0..).map(of).take_while(|tree| cost::cost(tree) <= LARGE).last().unwrap();
+        let config = Regex::config().nfa_size_limit(Some(BYTES / 4)).auto_prefilter(false);
+        assert!(Regex::builder().configure(config).build_from_hir(&tree).is_ok(), "{unit}");
+    }
 }
