@@ -1,6 +1,6 @@
-//! The loads of `systole bench`, one round at a time: `cargo bench --bench pump`.
+//! The loads of `systole-bench`, one round at a time: `cargo bench --bench pump`.
 //!
-//! Each round of a load waits until all its work is done. Times are wall time; `systole bench` measures CPU time and
+//! Each round of a load waits until all its work is done. Times are wall time; `systole-bench` measures CPU time and
 //! memory.
 
 use divan::counter::ItemsCount;

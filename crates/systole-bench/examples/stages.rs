@@ -1,4 +1,4 @@
-//! Runs each stage of the ladder on each message of `systole bench` in a function of its own, for counts of instructions:
+//! Runs each stage of the ladder on each message of `systole-bench` in a function of its own, for counts of instructions:
 //! `stages TIMES`. Prints the message and the stage of each call of that function, in order; `scripts/count-stages` reads
 //! the counts of callgrind beside them.
 

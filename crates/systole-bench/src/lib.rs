@@ -4,7 +4,7 @@
 //! Figures are CPU time of this process where possible, because wall time depends on the load of the machine; and
 //! ratios within one run rather than figures across runs. Compared cases take turns.
 //!
-//! `systole bench` and `benches/` run the same loads and stages.
+//! The program `systole-bench` and `benches/` run the same loads and stages.
 
 mod bare;
 mod beside;
@@ -46,8 +46,9 @@ use cases::{Bar, Figure};
 use progress::Progress;
 use table::Tables;
 
-/// The options of `systole bench`.
-#[derive(Debug, clap::Args)]
+/// The benchmarks of Systole: the costs of the pump on this machine, beside those of other software.
+#[derive(Debug, clap::Parser)]
+#[command(version)]
 pub struct Options {
     /// Print the figures as one JSON document
     #[arg(long)]

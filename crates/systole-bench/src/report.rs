@@ -1,4 +1,4 @@
-//! The figures of a run, as `systole bench --json` prints them.
+//! The figures of a run, as `systole-bench --json` prints them.
 
 use serde::{Deserialize, Serialize};
 

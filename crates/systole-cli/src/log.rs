@@ -7,20 +7,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
 use super::screen::Screen;
 use systole::runtime::command::STDERR_TARGET;
 
-/// Sends the log to a screen from now on. `SYSTOLE_LOG` sets its levels, in the notation of `tracing-subscriber`;
-/// without it, `level` does. Then lines that programs write on standard error, which `warn` would leave out, are held, and
+/// Sends the log to a screen from now on. `SYSTOLE_LOG` sets its levels, as `warn` or `info,systole::gateway=debug`; without
+/// it, `level` does. Then lines that programs write on standard error, which `warn` would leave out, are held, and
 /// shown before a warning about their listener.
-pub(super) fn start(screen: &Arc<Screen>, level: &str) {
-    let by_default = || EnvFilter::new(format!("{level},{STDERR_TARGET}=info"));
-    let mut held = (level == "warn").then(Mutex::default);
+pub(super) fn start(screen: &Arc<Screen>, level: Level) {
+    let by_default = || Targets::new().with_default(level).with_target(STDERR_TARGET, Level::INFO);
+    let mut held = (level == Level::WARN).then(Mutex::default);
     let (filter, refused) = match std::env::var("SYSTOLE_LOG").ok().filter(|wanted| !wanted.is_empty()) {
         None => (by_default(), None),
         Some(wanted) => match filter(&wanted) {
@@ -35,18 +35,18 @@ pub(super) fn start(screen: &Arc<Screen>, level: &str) {
     // A second start in one process fails, and the log goes on as before.
     let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
     if let Some(refused) = refused {
-        tracing::warn!("{refused}: the log is as with {level}");
+        tracing::warn!("{refused}: the log is as with {}", level.as_str().to_ascii_lowercase());
     }
 }
 
 /// Parses a filter. A single word that is no level would be the name of a module, and let nothing in.
-fn filter(wanted: &str) -> Result<EnvFilter, String> {
+fn filter(wanted: &str) -> Result<Targets, String> {
     let is_word = wanted.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_level = wanted.parse::<LevelFilter>().is_ok();
     if is_word && !is_level {
         return Err("there is no such level: write error, warn, info, debug or trace".to_owned());
     }
-    EnvFilter::try_new(wanted).map_err(|error| error.to_string())
+    wanted.parse::<Targets>().map_err(|error| error.to_string())
 }
 
 struct Log {

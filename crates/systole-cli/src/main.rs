@@ -116,9 +116,6 @@ enum Command {
     #[cfg(feature = "libxml")]
     #[command(name = second_opinion::COMMAND, hide = true)]
     SecondOpinion,
-    /// Measure the costs of the pump on this machine
-    #[cfg(feature = "libxml")]
-    Bench(systole_bench::Options),
 }
 
 #[derive(Debug, Args)]
@@ -193,8 +190,6 @@ fn main() -> ExitCode {
         Command::Man { into } => manual::man(into.as_deref()),
         #[cfg(feature = "libxml")]
         Command::SecondOpinion => second_opinion::give(),
-        #[cfg(feature = "libxml")]
-        Command::Bench(options) => Ok(systole_bench::main(&options)),
     };
     done.unwrap_or_else(Failure::exit)
 }

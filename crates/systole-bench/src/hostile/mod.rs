@@ -73,7 +73,7 @@ pub(super) fn figures(document: &Document, bytes: usize, lifted: bool) -> Result
 pub(super) fn figures_apart(document: &Document, bytes: usize, lifted: bool) -> Result<HostileFigures, LoadError> {
     let run = || {
         let mut command = Command::new("/proc/self/exe");
-        command.args(["bench", "--hostile-run", document.name, &bytes.to_string(), &lifted.to_string()]);
+        command.args(["--hostile-run", document.name, &bytes.to_string(), &lifted.to_string()]);
         let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
         if !output.status.success() {
             return Err(io::Error::other(output.status.to_string()));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tracing::Level;
 
 use super::At;
 use crate::failure::Failure;
@@ -20,7 +21,7 @@ const INTERRUPTED: u8 = 130;
 /// Handles messages until the gateway or a signal ends it.
 pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
     let mailbox = at.mailbox()?;
-    log::start(&Arc::new(Screen::standard(Style::Lines, PeopleTerminal::None)), "info");
+    log::start(&Arc::new(Screen::standard(Style::Lines, PeopleTerminal::None)), Level::INFO);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let code = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(Failure::System)?;

@@ -15,6 +15,7 @@ use systole::runtime::worker::{WorkerListener, WorkerStart};
 use systole::runtime::{Events, Organism, OrganismBuilder};
 use systole_core::core::Party;
 use tokio::sync::mpsc::Receiver;
+use tracing::Level;
 
 use super::entrance::{Entrance, Served};
 use super::input::{self, Source, Taken};
@@ -60,7 +61,7 @@ impl Stage {
         let terminal = if people { keyboard.terminal() } else { PeopleTerminal::None };
         let screen = Screen::standard(style(args, people), terminal).ending(if args.print0 { 0 } else { b'\n' });
         let screen = Arc::new(if args.quiet { screen.without_events() } else { screen });
-        log::start(&screen, if args.quiet { "warn" } else { "info" });
+        log::start(&screen, if args.quiet { Level::WARN } else { Level::INFO });
         let console = keyboard.start(&screen);
         Ok(Self { screen, input: None, console, sources, config: Some(config), watch })
     }
