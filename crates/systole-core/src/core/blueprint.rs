@@ -1,6 +1,6 @@
 //! The blueprint: the listeners and clients of an organism, with the parties at both ends of each payload.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::contract::{ClientContract, Contract, MetaFlags, Routing, Scheduling, Silence};
 use crate::inbox::payload;

@@ -1,8 +1,8 @@
 //! The values that a core is made from.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use systole_xml::schema::{Catalog, DecodeFn};
 
 use super::blueprint::{Blueprint, ListenerId};

@@ -1,6 +1,6 @@
 //! The payload schemas of an organism.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 use super::{ContractError, PayloadSchema, own_schemas};
 use crate::vocab::{QName, ns};

@@ -14,10 +14,11 @@ mod recording;
 mod recover;
 mod thread;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Index;
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashMapExt};
 use slotmap::SlotMap;
 
 pub use conversation::Holding;
