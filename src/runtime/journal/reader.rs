@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Params, Row};
 use systole_core::journal::{
-    EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, SettledRecord, ThreadRecord,
+    EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord, ThreadRecord,
 };
 use systole_core::vocab::{IdKey, MessageId, ThreadId, Time};
 use uuid::Uuid;
@@ -17,8 +17,8 @@ use super::batch::{BatchRow, missing};
 use super::error::StoreError;
 use super::fan::SettledRow;
 use super::open::meta;
-use super::records::Redrive;
-use super::row::{Record, load};
+use super::records::{Redrive, parse_owner};
+use super::row::{Cells, Record, load};
 use super::schema::{COUNTED, FORMAT, PARTED};
 use super::sum::Sums;
 use super::{Durability, JournalOptions, SqliteJournal};
@@ -222,7 +222,17 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
     pub fn open_threads(&self) -> Result<Vec<ThreadEntry>, StoreError> {
-        self.told(self.entries("WHERE ended IS NULL ORDER BY number", []))
+        let mut threads = self.told(self.entries("WHERE ended IS NULL", []))?;
+        threads.sort_unstable_by_key(|thread| thread.record.number);
+        Ok(threads)
+    }
+
+    /// Counts the open threads of each owner. The rows are not checked by their sums.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn open_owners(&self) -> Result<Vec<(Owner, u64)>, StoreError> {
+        self.told(self.try_open_owners())
     }
 
     /// Lists the threads of the conversation of a thread, in order of number; nothing if there is no such thread.
@@ -316,6 +326,18 @@ impl JournalReader {
             }
         }
         Ok(known)
+    }
+
+    fn try_open_owners(&self) -> Result<Vec<(Owner, u64)>, FileProblem> {
+        let sql = "SELECT listener, client, count(*) FROM thread WHERE ended IS NULL GROUP BY listener, client";
+        let mut statement = self.db.prepare(sql)?;
+        let (mut rows, mut found) = (statement.query([])?, Vec::new());
+        while let Some(row) = rows.next()? {
+            let names = [row.get_ref(0)?, row.get_ref(1)?];
+            let owner = parse_owner(&mut Cells::new(&names)).ok_or_else(|| FileProblem::row::<ThreadRecord>(row))?;
+            found.push((owner, row.get::<_, i64>(2)?.cast_unsigned()));
+        }
+        Ok(found)
     }
 
     fn try_stat(&self) -> Result<Stat, FileProblem> {

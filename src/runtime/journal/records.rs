@@ -58,13 +58,7 @@ impl Record for ThreadRecord {
             id: thread_id(cells)?,
             parent: cells.optional_number()?,
             root: cells.number()?,
-            owner: match (cells.optional_name()?, cells.optional_name()?) {
-                (Some(name), None) => Owner::Listener(name),
-                (None, Some(name)) if name == systole_core::vocab::Name::root() => Owner::Boot,
-                (None, Some(name)) => Owner::Client(name),
-                (None, None) => Owner::None,
-                (Some(_), Some(_)) => return None,
-            },
+            owner: parse_owner(cells)?,
             ordinal: cells.small()?,
             depth: cells.small()?,
             opened_by: message_id(cells)?,
@@ -320,6 +314,17 @@ impl Record for StateRecord {
 
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
         Some(Self { listener: cells.name()?, blob: cells.bytes()? })
+    }
+}
+
+/// Parses the columns `listener` and `client`.
+pub(super) fn parse_owner(cells: &mut Cells<'_>) -> Option<Owner> {
+    match (cells.optional_name()?, cells.optional_name()?) {
+        (Some(name), None) => Some(Owner::Listener(name)),
+        (None, Some(name)) if name == systole_core::vocab::Name::root() => Some(Owner::Boot),
+        (None, Some(name)) => Some(Owner::Client(name)),
+        (None, None) => Some(Owner::None),
+        (Some(_), Some(_)) => None,
     }
 }
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::Meta;
-use super::pending::Pending;
+use super::pending::{Kept, Pending};
 use super::records::Redrive;
 use super::row::{Record, load};
 use super::sum::Sums;
@@ -23,10 +23,10 @@ use crate::runtime::sqlite::FileProblem;
 /// Reads all open rows.
 pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, FileProblem> {
     let mut open = Open::new(db);
-    let threads = open.rows("WHERE ended IS NULL ORDER BY number")?;
+    let threads = open.in_order_of_keys()?;
     let messages = in_order(open.rows("WHERE ended IS NULL")?);
-    let fans = open.rows("WHERE ended IS NULL ORDER BY message, call")?;
-    let fans = fan_outs(fans, open.rows("WHERE ended IS NULL ORDER BY message, call, place")?)?;
+    let fans = open.in_order_of_keys()?;
+    let fans = fan_outs(fans, open.in_order_of_keys()?)?;
     let (mail, last_mail) = mailboxes(&mut open)?;
     let recovered = Recovered {
         key: meta.key,
@@ -34,12 +34,12 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, FilePro
         crashed: meta.running,
         ordinals: ordinals(db, &threads)?,
         threads,
-        budgets: open.rows("WHERE ended IS NULL ORDER BY thread")?,
+        budgets: open.in_order_of_keys()?,
         fans,
         messages,
-        notes: open.rows("WHERE ended IS NULL ORDER BY message, place")?,
-        remembered: open.rows("WHERE ended IS NULL ORDER BY number")?,
-        egress: open.rows("WHERE ended IS NULL ORDER BY number")?,
+        notes: open.in_order_of_keys()?,
+        remembered: open.in_order_of_keys()?,
+        egress: open.in_order_of_keys()?,
         letters: open.rows("ORDER BY number")?,
         redrive: open.rows("ORDER BY letter")?.into_iter().map(|Redrive(letter)| letter).collect(),
         tasks: open.rows("ORDER BY inbox, place")?,
@@ -202,6 +202,14 @@ pub(super) struct Open<'a> {
 impl<'a> Open<'a> {
     pub(super) fn new(db: &'a Connection) -> Self {
         Self { db, total: 0, sums: Sums::default() }
+    }
+
+    /// Reads the open rows of a table, and sorts them: the index of open rows has another order, and SQLite would copy each
+    /// whole row to sort them.
+    fn in_order_of_keys<R: Kept>(&mut self) -> Result<Vec<R>, FileProblem> {
+        let mut rows = self.rows("WHERE ended IS NULL")?;
+        rows.sort_unstable_by_key(R::key);
+        Ok(rows)
     }
 
     fn rows<R: Record>(&mut self, condition: &str) -> Result<Vec<R>, FileProblem> {

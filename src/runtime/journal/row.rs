@@ -1,5 +1,7 @@
 //! Rows of tables: columns from a record, and a record from columns.
 
+use std::convert::Infallible;
+
 use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Row, Statement};
@@ -7,6 +9,9 @@ use systole_core::vocab::{Name, Time};
 
 use super::sum::Sums;
 use crate::runtime::sqlite::FileProblem;
+
+/// The most columns that a row has.
+const MOST: usize = 20;
 
 /// A record that is stored as one row.
 pub(super) trait Record: Sized {
@@ -157,32 +162,44 @@ pub(super) struct Loaded<R> {
 
 /// Reads a row of [`Record::SELECT`].
 pub(super) fn load<R: Record>(row: &Row<'_>, sums: &mut Sums) -> Result<Loaded<R>, FileProblem> {
+    const { assert!(R::COLUMNS + 3 <= MOST) };
     let damaged = || FileProblem::row::<R>(row);
-    let number = |column| row.get_ref(R::COLUMNS + column).map(|value| value.as_i64_or_null());
-    let (Ok(Some(sum)), Ok(Some(at)), Ok(ended)) = (number(0)?, number(1)?, number(2)?) else {
+    // SQLite is asked once for each value, which the sum and the record need.
+    let mut values = [ValueRef::Null; MOST];
+    for (column, value) in values[..R::COLUMNS + 3].iter_mut().enumerate() {
+        *value = row.get_ref(column)?;
+    }
+    let (values, times) = values.split_at(R::COLUMNS);
+    let number = |column: usize| times[column].as_i64_or_null();
+    let (Ok(Some(sum)), Ok(Some(at)), Ok(ended)) = (number(0), number(1), number(2)) else {
         return Err(damaged());
     };
     let covered = sums.covered::<R>();
-    let found = sums.sum::<R, _>((at, ended), |columns| {
-        (0..covered).try_for_each(|column| row.get_ref(column).map(|value| columns.add(value)))
-    })?;
+    let Ok(found) = sums.sum::<R, Infallible>((at, ended), |columns| {
+        values[..covered].iter().for_each(|value| columns.add(*value));
+        Ok(())
+    });
     if found != sum {
         return Err(damaged());
     }
-    let record = R::read(&mut Cells { row, next: 0 }).ok_or_else(damaged)?;
+    let record = R::read(&mut Cells::new(values)).ok_or_else(damaged)?;
     Ok(Loaded { record, sum, at, ended })
 }
 
 /// The columns of a row, from left to right. A value of another type than the requested one is `None`.
 pub(super) struct Cells<'a> {
-    row: &'a Row<'a>,
+    values: &'a [ValueRef<'a>],
     next: usize,
 }
 
 impl<'a> Cells<'a> {
+    pub(super) fn new(values: &'a [ValueRef<'a>]) -> Self {
+        Self { values, next: 0 }
+    }
+
     pub(super) fn value(&mut self) -> Option<ValueRef<'a>> {
         self.next += 1;
-        self.row.get_ref(self.next - 1).ok()
+        self.values.get(self.next - 1).copied()
     }
 
     pub(super) fn number(&mut self) -> Option<u64> {

@@ -16,16 +16,16 @@ use crate::failure::Failure;
 pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Result<(), Failure> {
     // An unreadable journal is reported when it is opened for writing.
     let Ok(reader) = JournalReader::open(journal) else { return Ok(()) };
-    let Ok(threads) = reader.open_threads() else { return Ok(()) };
-    let mut gone: BTreeMap<&Name, usize> = BTreeMap::new();
-    for thread in &threads {
-        let (name, is_there) = match &thread.record.owner {
+    let Ok(owners) = reader.open_owners() else { return Ok(()) };
+    let mut gone: BTreeMap<&Name, u64> = BTreeMap::new();
+    for (owner, threads) in &owners {
+        let (name, is_there) = match owner {
             Owner::Listener(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Listener(_)))),
             Owner::Client(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Client(_)))),
             Owner::Boot | Owner::None => continue,
         };
         if !is_there {
-            *gone.entry(name).or_default() += 1;
+            *gone.entry(name).or_default() += threads;
         }
     }
     let is_there = |name: &&Name| !gone.contains_key(*name) && blueprint.party(name.as_str()).is_some();
@@ -36,7 +36,8 @@ pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Resul
         )));
     }
     gone.retain(|name, _| !args.drop.contains(name));
-    if gone.is_empty() {
+    // A damaged name is reported when the journal is opened for writing, too.
+    if gone.is_empty() || reader.open_threads().is_err() {
         return Ok(());
     }
     let counted: Vec<String> = gone.iter().map(|(name, count)| format!("'{name}' (open threads: {count})")).collect();
