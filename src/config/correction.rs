@@ -83,7 +83,7 @@ impl Shape {
             Self::Gateway => Some(format!("listen: \"{}\"", address(text)?)),
             Self::Remote if matches!(text, "poll" | "stream") => lead("mode"),
             Self::Remote if text.starts_with("http") => Some(format!("mode: push, url: {}", quoted(text))),
-            Self::Retention if units::duration(text, Duration::from_millis(1)).is_ok() => lead("age"),
+            Self::Retention if units::duration(text, Duration::ZERO).is_ok() => lead("age"),
             Self::Retention if units::size(text).is_some() && text.parse::<u64>().is_err() => lead("bytes"),
             Self::Budget if units::duration(text, Duration::ZERO).is_ok() => lead("time"),
             Self::Price if text.parse::<u32>().is_ok() => Some(format!("input: {text}, output: {text}")),

@@ -346,6 +346,13 @@ mod tests {
     }
 
     #[test]
+    fn a_journal_may_keep_no_ended_work() {
+        assert!(findings(&GOOD.replace("age: 2h", "age: 0s")).is_empty());
+        let unitless = findings(&GOOD.replace("age: 2h", "age: 0"));
+        assert!(unitless.iter().any(|it| matches!(it.mistake(), Mistake::Duration { .. })), "{unitless:?}");
+    }
+
+    #[test]
     fn another_platforms_agents_need_their_feature() {
         let wanted = findings(&GOOD.replace("gateway: {", "gateway: { molecule: true,"));
         let is_built = cfg!(feature = "compat-molecule");

@@ -1,5 +1,7 @@
 //! The shape of the whole file.
 
+use std::time::Duration;
+
 use systole_core::core::{Access, ClientContract, MetaFlags, Scheduling};
 use systole_core::vocab::{Budget, Limits, Name, QName};
 
@@ -102,7 +104,7 @@ fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<JournalKeys> 
     if let Some(node) = fields.take("retention")
         && let Some(mut kept) = reader.fields(node, Shape::Retention)
     {
-        if let Some(age) = kept.take("age").and_then(|node| reader.duration(node)) {
+        if let Some(age) = kept.take("age").and_then(|node| reader.duration_from(Duration::ZERO, node)) {
             retention.age = age;
         }
         if let Some(bytes) = kept.take("bytes").and_then(|node| reader.size("bytes", node, 1, u64::MAX)) {

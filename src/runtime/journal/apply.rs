@@ -13,6 +13,7 @@ use super::fan::{FanRow, SettledRow};
 use super::meta::Meta;
 use super::pending::{Kept, Row, of_message};
 use super::recover::Known;
+use super::retain::extend_horizon;
 use super::row::{Loaded, Record, load, write, write_final};
 use super::sum::Sums;
 use crate::runtime::sqlite::FileProblem;
@@ -57,6 +58,10 @@ pub(super) struct Apply<'a> {
     /// Time of the last step, in nanoseconds. No two steps have the same time, so that rows tell the state of a
     /// conversation between any two.
     pub(super) at: i64,
+    /// Pending rows that ended before this time are not written: the next sweep would delete them.
+    pub(super) kept_from: i64,
+    /// Time at which the last of the rows that were not written ended.
+    unwritten: Option<i64>,
 }
 
 const DELETE_TASK: &str = "DELETE FROM task WHERE inbox = ?1 AND id = ?2 RETURNING sum";
@@ -64,7 +69,7 @@ const DELETE_TASK: &str = "DELETE FROM task WHERE inbox = ?1 AND id = ?2 RETURNI
 impl<'a> Apply<'a> {
     /// Continues after a step of that time.
     pub(super) fn after(at: i64, db: &'a Connection, meta: &Meta, known: &'a mut Known, sums: &'a mut Sums) -> Self {
-        Self { db, total: meta.total, epoch: meta.epoch, known, sums, at }
+        Self { db, total: meta.total, epoch: meta.epoch, known, sums, at, kept_from: i64::MIN, unwritten: None }
     }
 
     /// Writes the pending rows, and returns the row of `meta` behind the steps.
@@ -77,6 +82,9 @@ impl<'a> Apply<'a> {
         self.write_all::<NoteRecord>()?;
         self.write_all::<RememberedRecord>()?;
         self.write_all::<EgressRecord>()?;
+        if let Some(last) = self.unwritten {
+            extend_horizon(self.db, last, self.at, self.sums)?;
+        }
         Ok(Meta { total: self.total, epoch: self.epoch, ..before.clone() })
     }
 
@@ -87,6 +95,10 @@ impl<'a> Apply<'a> {
         }
         let mut statement = self.db.prepare_cached(R::FINAL)?;
         for row in rows.into_values() {
+            if let Some(ended) = row.ended.filter(|ended| *ended < self.kept_from) {
+                self.unwritten = self.unwritten.max(Some(ended));
+                continue;
+            }
             let sum = write_final(&mut statement, &row.record, (row.at, row.ended), row.ending, self.sums)?;
             if row.is_open() {
                 self.total = self.total.wrapping_add(sum);

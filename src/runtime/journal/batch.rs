@@ -201,6 +201,7 @@ impl SqliteJournal {
         }
         steps.iter().try_for_each(|step| apply.step(step))?;
         let at = apply.at;
+        apply.kept_from = retain.kept_from(at);
         let meta = apply.finish(&meta)?;
         Ok(meta.after(&retain.after(db, fed.steps + steps.len(), at)?))
     }

@@ -72,6 +72,12 @@ impl Retain {
         self.now = self.now.max(at);
     }
 
+    /// Returns the time before which rows must have ended to be deleted by each sweep from a time on, whatever the size of
+    /// the file.
+    pub(super) fn kept_from(&self, now: i64) -> i64 {
+        now.saturating_sub(i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX))
+    }
+
     /// Counts steps, the last of which was made at `at`, and sweeps after every [`EVERY`] of them.
     pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<Swept, FileProblem> {
         self.go_on(at);
@@ -109,8 +115,7 @@ impl Retain {
     /// to which a sweep can empty each table, so that the rows of one conversation go together, although some tables
     /// have more of them.
     fn before(&self, db: &Connection, now: i64) -> Result<i64, FileProblem> {
-        let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
-        let old = now.saturating_sub(age);
+        let old = self.kept_from(now);
         if used(db)? <= self.retention.bytes {
             return Ok(old);
         }
@@ -141,8 +146,8 @@ impl Retain {
         if has_due(db, "mail_status", before)? {
             self.sweep_mail(db, before, &mut swept)?;
         }
-        if swept.rows > 0 && swept.last > horizon(db, &mut Sums::default())? {
-            write(&mut *db.prepare_cached(Horizon::REPLACE)?, &Horizon(swept.last), self.now, &mut Sums::default())?;
+        if swept.rows > 0 {
+            extend_horizon(db, swept.last, self.now, &mut Sums::default())?;
         }
         Ok(swept)
     }
@@ -197,6 +202,14 @@ fn reach(db: &Connection, table: &str) -> Result<i64, FileProblem> {
 fn has_due(db: &Connection, table: &str, before: i64) -> Result<bool, FileProblem> {
     let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE ended < ?1)");
     Ok(db.prepare_cached(&sql)?.query_row([before], |row| row.get(0))?)
+}
+
+/// Notes that rows which ended by a time may be missing.
+pub(super) fn extend_horizon(db: &Connection, last: i64, now: i64, sums: &mut Sums) -> Result<(), FileProblem> {
+    if last > horizon(db, sums)? {
+        write(&mut *db.prepare_cached(Horizon::REPLACE)?, &Horizon(last), now, sums)?;
+    }
+    Ok(())
 }
 
 /// Returns the time up to which ended rows may be missing.

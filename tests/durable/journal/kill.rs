@@ -1,16 +1,18 @@
 //! Processes that are killed, or run out of disk space, while they write.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use systole::journal::{Journal, MemoryJournal};
 use systole::runtime::journal::SqliteJournal;
 
-use super::story::{Dice, Folder, KEY, Story, content, open};
+use super::story::{Dice, Folder, KEY, Story, content, open, open_keeping_nothing, open_rows};
 
 const FILE: &str = "SYSTOLE_TEST_JOURNAL";
 const FROM: &str = "SYSTOLE_TEST_FROM";
+/// Set where the journal keeps no ended rows.
+const NOTHING: &str = "SYSTOLE_TEST_NOTHING";
 const SEED: u64 = 11;
 /// The most steps that are appended at once.
 const MOST: usize = 9;
@@ -21,7 +23,7 @@ const MOST: usize = 9;
 fn child() {
     let Some(file) = std::env::var_os(FILE).map(PathBuf::from) else { return };
     let from: usize = std::env::var(FROM).unwrap().parse().unwrap();
-    let mut store = open(&file);
+    let mut store = opener(std::env::var_os(NOTHING).is_some())(&file);
     store.recover().unwrap();
     let (mut story, mut dice) = (Story::default(), Dice::new(SEED));
     (0..from).for_each(|_| drop(story.random_step(&mut dice)));
@@ -42,6 +44,11 @@ fn child() {
     }
 }
 
+/// The way to open a journal, that keeps all ended rows or none.
+fn opener(nothing: bool) -> fn(&Path) -> SqliteJournal {
+    if nothing { open_keeping_nothing } else { open }
+}
+
 fn spawn(mut command: Command, folder: &Folder, from: usize) -> Child {
     command
         .args(["journal::kill::child", "--exact", "--nocapture"])
@@ -54,8 +61,9 @@ fn spawn(mut command: Command, folder: &Folder, from: usize) -> Child {
 }
 
 /// Checks the confirmed steps, and those that may have been in flight with them.
-fn check(folder: &Folder, confirmed: usize) -> usize {
-    let recovered = content(open(&folder.journal()).recover().unwrap());
+fn check(folder: &Folder, confirmed: usize, nothing: bool) -> usize {
+    let content = if nothing { open_rows } else { content };
+    let recovered = content(opener(nothing)(&folder.journal()).recover().unwrap());
     let steps = Story::steps(SEED, confirmed + MOST);
     let batch = 1 + confirmed % MOST;
     for count in [confirmed, confirmed + batch] {
@@ -70,12 +78,25 @@ fn check(folder: &Folder, confirmed: usize) -> usize {
 
 #[test]
 fn a_killed_process_loses_nothing_that_it_was_told_is_written() {
+    kill_again_and_again(false);
+}
+
+#[test]
+fn a_killed_process_that_keeps_no_ended_rows_loses_no_open_ones() {
+    kill_again_and_again(true);
+}
+
+fn kill_again_and_again(nothing: bool) {
     let rounds = std::env::var("SYSTOLE_KILLS").map_or(25, |rounds| rounds.parse().unwrap());
     let folder = Folder::new();
     let mut dice = Dice::new(std::process::id().into());
     let mut from = 0;
     for _ in 0..rounds {
-        let mut child = spawn(Command::new(std::env::current_exe().unwrap()), &folder, from);
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        if nothing {
+            command.env(NOTHING, "1");
+        }
+        let mut child = spawn(command, &folder, from);
         let mut confirmed = from;
         let mut until = 1 + dice.below(40);
         for line in BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap) {
@@ -88,7 +109,7 @@ fn a_killed_process_loses_nothing_that_it_was_told_is_written() {
             }
         }
         child.wait().unwrap();
-        from = check(&folder, confirmed);
+        from = check(&folder, confirmed, nothing);
     }
     assert!(from >= rounds);
 }
@@ -111,5 +132,5 @@ fn a_file_that_can_not_grow_is_an_error_and_nothing_is_half_written() {
     child.wait().unwrap();
     assert!(failed.unwrap().contains("organism.journal: "));
     assert!(confirmed > 10, "{confirmed} steps had room");
-    check(&folder, confirmed);
+    check(&folder, confirmed, false);
 }

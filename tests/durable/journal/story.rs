@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
-use systole::runtime::journal::{JournalOptions, SqliteJournal};
+use systole::runtime::journal::{JournalOptions, Retention, SqliteJournal};
 use systole::vocab::{
     Amounts, BrokenRule, Budget, Fault, FaultCode, MessageId, Millionths, Name, Partition, Position, TaskId, ThreadId,
     ThreadPath, Time,
@@ -51,6 +52,12 @@ impl Drop for Folder {
 
 pub(crate) fn open(file: &Path) -> SqliteJournal {
     SqliteJournal::open(file, &JournalOptions::new(KEY)).unwrap()
+}
+
+/// Opens a journal that keeps no ended rows.
+pub(crate) fn open_keeping_nothing(file: &Path) -> SqliteJournal {
+    let retention = Retention::default().age(Duration::ZERO);
+    SqliteJournal::open(file, &JournalOptions::new(KEY).retention(retention)).unwrap()
 }
 
 /// Returns the recovered state without the parts that change with each start.
