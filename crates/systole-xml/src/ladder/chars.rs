@@ -1,5 +1,6 @@
 //! Characters and texts: the classes that XML allows and those that end a run of bytes, absolute URIs, excerpts.
 
+use super::blocks::{self, BLOCK};
 use crate::vocab::{is_name_char, is_name_start};
 
 /// Space, tab, line feed, carriage return (XML 1.0, production 3).
@@ -7,7 +8,7 @@ pub(super) const SPACE: u8 = 1;
 /// An ASCII character that starts an NCName.
 const NAME_START: u8 = 2;
 /// An ASCII character of an NCName.
-const NAME: u8 = 4;
+pub(super) const NAME: u8 = 4;
 /// Ends a run of text that can be copied unchanged.
 pub(super) const TEXT_STOP: u8 = 8;
 /// Ends a run of an attribute value that can be copied unchanged.
@@ -41,70 +42,88 @@ pub(super) fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
 }
 
-/// The offset of the first stop of text or of values at or behind `at`, or the end.
+/// The offset of the first stop of text at or behind `at`, or the end.
 #[inline]
-pub(super) fn find(src: &[u8], at: usize, class: u8) -> usize {
-    // Names, numbers and white space end soon; a vector search pays only for longer runs.
-    const SHORT: usize = 32;
+pub(super) fn text_end(src: &[u8], at: usize) -> usize {
+    // Names, numbers and white space end soon; a search in larger blocks pays only for longer runs.
+    const SHORT: usize = 4 * BLOCK;
     let mut from = at;
-    while let Some(word) = src[from..].first_chunk() {
-        if class == TEXT_STOP && from - at >= SHORT {
-            return find_in_long_text(src, from);
+    while let Some(block) = src[from..].first_chunk() {
+        if from - at >= SHORT {
+            return long_text_end(src, from);
         }
-        let stops = stops_in(u64::from_le_bytes(*word), class);
-        if stops != 0 {
-            return from + stops.trailing_zeros() as usize / 8;
+        let stop = blocks::text_stop(block);
+        from += stop;
+        if stop < BLOCK {
+            return from;
         }
-        from += size_of::<u64>();
     }
-    src[from..].iter().position(|&byte| is(byte, class)).map_or(src.len(), |ahead| from + ahead)
+    first_of(src, from, TEXT_STOP)
 }
 
-/// A one in each of eight bytes.
-const EACH: u64 = u64::MAX / 0xFF;
-
-/// Sets the highest bit of the first byte that equals `byte`. Bits above it mean nothing: a byte borrows from the next
-/// one only if it is equal, too.
+/// The offset of the first stop of values at or behind `at`, or the end.
 #[inline]
-fn equal(word: u64, byte: u8) -> u64 {
-    let zero = word ^ (EACH * u64::from(byte));
-    zero.wrapping_sub(EACH) & !zero
+pub(super) fn value_end(src: &[u8], at: usize) -> usize {
+    let mut from = at;
+    while let Some(block) = src[from..].first_chunk() {
+        let stop = blocks::value_stop(block);
+        from += stop;
+        if stop < BLOCK {
+            return from;
+        }
+    }
+    first_of(src, from, VALUE_STOP)
 }
 
 #[inline(never)]
-fn find_in_long_text(src: &[u8], from: usize) -> usize {
+fn long_text_end(src: &[u8], from: usize) -> usize {
     let rest = &src[from..];
     let markup = memchr::memchr3(b'<', b'>', b'&', rest).unwrap_or(rest.len());
     from + memchr::memchr(b'\r', &rest[..markup]).unwrap_or(markup)
 }
 
-/// Eight bytes as a number, with the highest bit of the first stop as the lowest bit that is set; 0 if there is no
-/// stop.
-#[inline]
-fn stops_in(word: u64, class: u8) -> u64 {
-    let found = match class {
-        // `<` and `>` differ in one bit.
-        TEXT_STOP => equal(word | (EACH * 0x02), b'>') | equal(word, b'&') | equal(word, b'\r'),
-        // So do `"` and `&`, a tab and a carriage return.
-        _ => {
-            let joined = word | (EACH * 0x04);
-            let (quotes, spaces) =
-                (equal(joined, b'&') | equal(word, b'\''), equal(joined, b'\r') | equal(word, b'\n'));
-            quotes | spaces | equal(word, b'<')
-        }
-    };
-    found & (EACH * 0x80)
+#[inline(never)]
+fn first_of(src: &[u8], from: usize, class: u8) -> usize {
+    src[from..].iter().position(|&byte| is(byte, class)).map_or(src.len(), |ahead| from + ahead)
 }
 
 /// The offset of the first byte at or behind `at` that is no white space, or the end.
 #[inline]
 pub(super) fn skip_space(src: &[u8], at: usize) -> usize {
-    src[at..].iter().position(|&byte| !is(byte, SPACE)).map_or(src.len(), |ahead| at + ahead)
+    let mut at = at;
+    while src.get(at).is_some_and(|&byte| is(byte, SPACE)) {
+        at += 1;
+    }
+    at
+}
+
+/// Returns whether the `length` bytes at `first` stand at `second` as well.
+#[inline]
+pub(super) fn is_repeated(src: &[u8], first: usize, second: usize, length: usize) -> bool {
+    // Most names have at most eight bytes.
+    if let (1..=8, Some(one), Some(other)) = (length, src[first..].first_chunk(), src[second..].first_chunk()) {
+        let differences = u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other);
+        return differences << (64 - 8 * length) == 0;
+    }
+    src[second..].starts_with(&src[first..first + length])
 }
 
 /// The end of the NCName that starts at `at`; `at` itself if none does (Namespaces 1.0, production 4).
 #[inline]
 pub(super) fn ncname_end(text: &str, at: usize) -> usize {
+    // Most names are short and of ASCII.
+    if let Some(block) = text.as_bytes().get(at..).and_then(<[u8]>::first_chunk)
+        && is(block[0], NAME_START)
+        && let end = blocks::name_end(block)
+        && block.get(end).is_some_and(u8::is_ascii)
+    {
+        return at + end;
+    }
+    any_ncname_end(text, at)
+}
+
+#[inline(never)]
+fn any_ncname_end(text: &str, at: usize) -> usize {
     let src = text.as_bytes();
     let mut end = match src.get(at) {
         Some(&byte) if is(byte, NAME_START) => at + 1,
@@ -144,15 +163,10 @@ pub(super) fn forbidden(text: &str) -> Option<(usize, char)> {
 /// Returns whether the input holds a control character, or the first byte of U+FFFE and U+FFFF: then its characters
 /// have to be checked one by one.
 pub(crate) fn may_hold_forbidden(input: &[u8]) -> bool {
-    let is_suspect = |byte: &u8| (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte == 0xEF;
-    let (words, rest) = input.as_chunks();
-    // Line feeds count as well in the first test, which is that of eight bytes at once.
-    let may_hold = |bytes: &[u8; 8]| {
-        let word = u64::from_le_bytes(*bytes);
-        let low = word.wrapping_sub(EACH * 0x20) & !word;
-        (low | equal(word, 0xEF)) & (EACH * 0x80) != 0 && bytes.iter().any(is_suspect)
-    };
-    words.iter().any(may_hold) || rest.iter().any(is_suspect)
+    let (blocks, rest) = input.as_chunks();
+    let mut last = [b' '; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    blocks::have_suspects(blocks) || blocks::have_suspects(&[last])
 }
 
 /// A name for an error text, cut to 64 characters.
@@ -183,12 +197,12 @@ mod tests {
 
     #[test]
     fn stops_are_found_wherever_they_stand() {
-        for class in [TEXT_STOP, VALUE_STOP] {
+        for (find, class) in [(text_end as fn(&[u8], usize) -> usize, TEXT_STOP), (value_end, VALUE_STOP)] {
             for stop in (0..=255).filter(|&byte| is(byte, class)) {
                 for length in (0..100).chain([127, 128, 129]) {
                     let text = [vec![b'x'; length], vec![stop, b'x', stop]].concat();
-                    assert_eq!(find(&text, 0, class), length, "{stop} after {length}");
-                    assert_eq!(find(&text[..length], 0, class), length, "the end after {length}");
+                    assert_eq!(find(&text, 0), length, "{stop} after {length}");
+                    assert_eq!(find(&text[..length], 0), length, "the end after {length}");
                 }
             }
         }

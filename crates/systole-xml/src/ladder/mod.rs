@@ -5,6 +5,7 @@
 //! [`Validated`](crate::schema::Validated), is beside the validator, which alone makes it; the encoder is here because it
 //! makes canonical text without the strict pass.
 
+mod blocks;
 pub(crate) mod chars;
 pub(crate) mod encode;
 mod envelope;

@@ -47,6 +47,11 @@ pub fn strict(data: &[u8]) {
     }
 }
 
+/// Searches of a class find the first byte that is in it.
+pub fn blocks(data: &[u8]) {
+    super::blocks::check(data);
+}
+
 /// Canonicalizing is idempotent, comments change nothing but themselves, and a subtree
 /// is as canonical as the whole.
 pub fn c14n(data: &[u8]) {

@@ -10,7 +10,8 @@ use systole_xml::{ladder, schema};
 type Property = fn(&[u8]);
 
 /// The properties, by the names of their targets.
-const TARGETS: [(&str, Property); 9] = [
+const TARGETS: [(&str, Property); 10] = [
+    ("blocks", ladder::properties::blocks),
     ("c14n", ladder::properties::c14n),
     ("decode", schema::properties::decoding),
     ("envelope", ladder::properties::envelope),

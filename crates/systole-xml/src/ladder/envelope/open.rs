@@ -423,13 +423,13 @@ impl Part {
                 let mut part = Loan::blank();
                 tape.subtree(element, &text, &mut part);
                 if message.is_alone() {
-                    tape.belong_to_nobody();
+                    tape.belong_to(None);
                     part.take_uris(&mut tape);
                 } else {
                     part.copy_uris(&tape);
                 }
                 let canonical = message.into_part(text, root, element);
-                part.belong_to(&canonical);
+                part.belong_to(Some(canonical.identity()));
                 canonical
             }
         }

@@ -9,7 +9,13 @@ impl Pass<'_> {
     ///
     /// Any version 1.x is read as 1.0, as section 2.8 says.
     pub(super) fn declaration(&mut self) -> Check {
+        // The declaration of most programs.
+        const USUAL: &[u8] = br#"<?xml version="1.0" encoding="UTF-8"?>"#;
         let at = self.pos;
+        if self.src[at..].starts_with(USUAL) {
+            self.pos = at + USUAL.len();
+            return Ok(());
+        }
         let behind = at + b"<?xml".len();
         if !self.src[at..].starts_with(b"<?xml") || !(self.is_space(behind) || self.src.get(behind) == Some(&b'?')) {
             return Ok(());

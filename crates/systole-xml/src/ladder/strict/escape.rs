@@ -2,7 +2,7 @@
 
 use super::error::StrictErrorKind;
 use super::pass::{Check, Pass};
-use crate::ladder::chars::{self, TEXT_STOP, VALUE_STOP, excerpt};
+use crate::ladder::chars::{self, excerpt};
 
 impl Pass<'_> {
     /// The character of the reference at `at`, and the end of the reference.
@@ -70,7 +70,7 @@ impl Pass<'_> {
     pub(super) fn write_text(&mut self, start: usize, end: usize) {
         let mut run = start;
         loop {
-            let at = chars::find(&self.src[..end], run, TEXT_STOP);
+            let at = chars::text_end(&self.src[..end], run);
             if at == end {
                 return self.writer.source(run, end);
             }
@@ -116,7 +116,7 @@ impl Pass<'_> {
         let mut value = String::with_capacity(end - start);
         let mut run = start;
         loop {
-            let at = chars::find(&self.src[..end], run, VALUE_STOP);
+            let at = chars::value_end(&self.src[..end], run);
             value.push_str(&self.text[run..at]);
             run = at + 1;
             match self.src[at..end].first() {
@@ -136,19 +136,24 @@ impl Pass<'_> {
 
 /// Appends `text` as canonical text.
 pub(crate) fn push_text(out: &mut String, text: &str) {
-    push_escaped(out, text, TEXT_STOP, text_escape);
+    push_escaped(out, text, chars::text_end, text_escape);
 }
 
 /// Appends `text` as the value of a canonical attribute, without quotes.
 pub(crate) fn push_value(out: &mut String, text: &str) {
-    push_escaped(out, text, VALUE_STOP, value_escape);
+    push_escaped(out, text, chars::value_end, value_escape);
 }
 
 #[inline]
-fn push_escaped(out: &mut String, text: &str, stop: u8, escape: impl Fn(u8) -> Option<&'static str>) {
+fn push_escaped(
+    out: &mut String,
+    text: &str,
+    end: impl Fn(&[u8], usize) -> usize,
+    escape: impl Fn(u8) -> Option<&'static str>,
+) {
     let (mut run, mut from) = (0, 0);
     loop {
-        let at = chars::find(text.as_bytes(), from, stop);
+        let at = end(text.as_bytes(), from);
         let Some(&byte) = text.as_bytes().get(at) else { return out.push_str(&text[run..]) };
         if let Some(escape) = escape(byte) {
             out.push_str(&text[run..at]);

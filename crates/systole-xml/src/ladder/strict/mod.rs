@@ -123,7 +123,8 @@ fn document(
 ) -> Result<Vec<u8>, StrictError> {
     let lists = [form.prefixes.to_vec()];
     Scratch::lend(|scratch| {
-        let mut pass = Pass::new(input, Goal::Document, form.comments, &lists, limits, scratch)?;
+        let mut tape = Loan::blank();
+        let mut pass = Pass::new(input, Goal::Document, form.comments, &lists, limits, scratch, &mut tape)?;
         declared.iter().for_each(|&(prefix, uri)| pass.scope.inherit(prefix, uri));
         pass.run()?;
         Ok(match pass.writer.take() {
@@ -208,7 +209,8 @@ fn read_with(
     limits: &XmlLimits,
 ) -> Result<Vec<Vec<Box<str>>>, StrictError> {
     Scratch::lend(|scratch| {
-        let mut pass = Pass::new(input, goal, false, lists, limits, scratch)?;
+        let mut tape = Loan::blank();
+        let mut pass = Pass::new(input, goal, false, lists, limits, scratch, &mut tape)?;
         for &(prefix, uri) in surroundings.declared {
             pass.scope.inherit(prefix, uri);
         }
@@ -224,28 +226,30 @@ fn read_with(
         }
         // The scratch space keeps the memory of the list.
         let mut roots = std::mem::take(pass.roots);
+        let mut last = None;
         for (number, root) in roots.drain(..).enumerate() {
             let keeps = lists.get(number).is_some_and(|list| !list.is_empty());
             let origin = origin(&root);
-            // The tape is that of the last element.
-            found(finish(&mut pass, root, keeps, input, origin));
+            let element = finish(&pass, root, keeps, input, origin);
+            last = Some(element.identity());
+            found(element);
         }
         *pass.roots = roots;
         std::mem::swap(pass.tape.uris_mut(), pass.scope.uris_mut());
+        // The tape is that of the last element.
+        tape.belong_to(last);
         Ok(Vec::new())
     })
 }
 
-/// A finished element, and its tape.
-fn finish(pass: &mut Pass, root: Root, keeps: bool, input: &ByteString, origin: Origin) -> Canonical {
+/// A finished element.
+fn finish(pass: &Pass, root: Root, keeps: bool, input: &ByteString, origin: Origin) -> Canonical {
     let text = match root.piece {
         Piece::Source(range) => input.slice_ref(&input[range]),
         Piece::Written(text) => text,
     };
     let namespace = pass.scope.uri_name(root.namespace);
-    let canonical = Canonical::checked(text, known_name(namespace, &pass.text[root.local]), origin, keeps);
-    pass.tape.belong_to(&canonical);
-    canonical
+    Canonical::checked(text, known_name(namespace, &pass.text[root.local]), origin, keeps)
 }
 
 /// The length of the byte order mark, which is no part of the document.

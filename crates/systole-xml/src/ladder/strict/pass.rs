@@ -1,15 +1,14 @@
 //! The run of the strict pass over the input.
 
-use crate::ladder::chars::{self, SPACE, TEXT_STOP, excerpt};
+use crate::ladder::chars::{self, SPACE, excerpt};
 use std::ops::Range;
 
 use super::error::{CutToken, StrictError, StrictErrorKind};
-use super::pool::Loan;
 use super::scope::{Mark, Scope};
 use super::scratch::Scratch;
 use super::tag::Attribute;
 use super::writer::{Piece, Writer};
-use crate::ladder::tape::Uri;
+use crate::ladder::tape::{Tape, Uri};
 use crate::vocab::{Position, XmlLimits};
 
 /// The elements that may stand at the top level, and the output.
@@ -36,9 +35,11 @@ pub(super) struct Pass<'a> {
     pub(super) scope: &'a mut Scope,
     pub(super) writer: Writer<'a>,
     /// The tape of the current top-level element, or of the last one.
-    pub(super) tape: Loan,
+    pub(super) tape: &'a mut Tape,
     /// Bytes of output before that element.
     before: usize,
+    /// The greatest length of the output, pieces before the current one included.
+    most: usize,
     pub(super) open: &'a mut Vec<Open>,
     /// The attributes of the current start tag, without namespace declarations.
     pub(super) attributes: &'a mut Vec<Attribute>,
@@ -94,6 +95,7 @@ impl<'a> Pass<'a> {
         lists: &'a [Vec<&'a str>],
         limits: &'a XmlLimits,
         scratch: &'a mut Scratch,
+        tape: &'a mut Tape,
     ) -> Check<Self> {
         let input = text.as_bytes();
         check_size(input, limits)?;
@@ -110,8 +112,9 @@ impl<'a> Pass<'a> {
             limits,
             scope,
             writer: Writer::new(text, out, reserve),
-            tape: Loan::blank(),
+            tape,
             before: 0,
+            most: limits.message_bytes.min(u32::MAX as usize),
             open,
             attributes,
             roots,
@@ -153,35 +156,65 @@ impl<'a> Pass<'a> {
         list.into_iter().flatten().for_each(|prefix| self.scope.list(prefix, true));
         self.tape.clear();
         self.before = self.writer.len();
-        let (namespace, local) = self.start_tag()?;
+        self.writer.resume(at);
+        self.root_tag()?;
+        let (namespace, name) = self.tape.root();
         while !self.open.is_empty() {
             if self.byte(0) != Some(b'<') {
                 self.text()?;
             }
             match self.byte(1) {
                 Some(b'/') => self.end_tag()?,
-                Some(b'?') => self.instruction()?,
-                Some(b'!') => self.declaration_or_comment(true)?,
-                _ => {
-                    self.start_tag()?;
-                }
+                Some(b'?' | b'!') => self.other_markup()?,
+                _ => self.start_tag()?,
             }
         }
         list.into_iter().flatten().for_each(|prefix| self.scope.list(prefix, false));
         if self.goal != Goal::Document {
             let piece = self.writer.take();
-            self.roots.push(Root { piece, namespace, local, first });
+            self.roots.push(Root { piece, namespace, local: at + name.start..at + name.end, first });
         }
         Ok(())
     }
 
+    #[inline(never)]
+    fn root_tag(&mut self) -> Check {
+        self.start_tag()
+    }
+
+    /// Parses an instruction, a comment or a CDATA section in an element.
+    #[inline(never)]
+    fn other_markup(&mut self) -> Check {
+        if self.byte(1) == Some(b'?') {
+            self.instruction()?
+        } else {
+            self.declaration_or_comment(true)?
+        }
+        self.writer.resume(self.pos);
+        Ok(())
+    }
+
     /// Parses character data up to the next markup.
+    #[inline]
     fn text(&mut self) -> Check {
         let start = self.pos;
+        let at = chars::text_end(self.src, start);
+        self.writer.keep(at);
+        self.pos = at;
+        if self.src.get(at) != Some(&b'<') {
+            self.text_from(at)?;
+        }
+        self.note_colons(start, self.pos);
+        Ok(())
+    }
+
+    /// Parses the rest of a text from the first character that is no markup and may not be canonical, or from the end.
+    #[inline(never)]
+    fn text_from(&mut self, start: usize) -> Check {
         let mut run = start;
         let mut at = run;
         loop {
-            at = chars::find(self.src, at, TEXT_STOP);
+            at = chars::text_end(self.src, at);
             match self.src.get(at) {
                 Some(b'<') => break,
                 Some(b'>') => {
@@ -212,7 +245,6 @@ impl<'a> Pass<'a> {
             }
         }
         self.writer.source(run, at);
-        self.note_colons(start, at);
         self.pos = at;
         Ok(())
     }
@@ -382,19 +414,24 @@ impl<'a> Pass<'a> {
 
     #[inline]
     pub(super) fn check_name(&self, start: usize, end: usize) -> Check {
-        let (bytes, limit) = (end - start, self.limits.name_bytes);
-        if bytes > limit { Err(self.error(StrictErrorKind::NameTooLong { bytes, limit }, start)) } else { Ok(()) }
+        if end - start > self.limits.name_bytes { Err(self.name_too_long(start, end)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn name_too_long(&self, start: usize, end: usize) -> StrictError {
+        self.error(StrictErrorKind::NameTooLong { bytes: end - start, limit: self.limits.name_bytes }, start)
     }
 
     /// Checks the size of the output, which can outgrow the input because namespaces are rendered wherever they are
     /// used.
     #[inline]
     pub(super) fn check_output(&self, at: usize) -> Check {
-        let limit = self.limits.message_bytes.min(u32::MAX as usize);
-        if self.writer.len() > limit {
-            return Err(self.error(StrictErrorKind::CanonicalTooLarge { limit }, at));
-        }
-        Ok(())
+        if self.writer.len() > self.most { Err(self.output_too_large(at)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn output_too_large(&self, at: usize) -> StrictError {
+        self.error(StrictErrorKind::CanonicalTooLarge { limit: self.most }, at)
     }
 
     #[cold]

@@ -56,7 +56,7 @@ impl Loan {
         }
         let mut loan = Self::blank();
         loan.read(document.as_str());
-        loan.belong_to(document);
+        loan.belong_to(Some(document.identity()));
         loan
     }
 
@@ -66,17 +66,10 @@ impl Loan {
         **self == *again
     }
 
-    /// Assigns the tape to its document.
-    pub(in crate::ladder) fn belong_to(&mut self, document: &Canonical) {
+    /// Assigns the tape to its document; `None` marks it as unused.
+    pub(in crate::ladder) fn belong_to(&mut self, document: Option<Identity>) {
         if let Some(kept) = &mut self.kept {
-            kept.of = Some(document.identity());
-        }
-    }
-
-    /// Marks the tape as unused, and drops the reference to its document.
-    pub(in crate::ladder) fn belong_to_nobody(&mut self) {
-        if let Some(kept) = &mut self.kept {
-            kept.of = None;
+            kept.of = document;
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The canonical form of start tags: Exclusive XML Canonicalization 1.0, section 3.
 
+use std::cmp::Ordering;
+
 use super::error::StrictErrorKind;
 use super::pass::{Check, Pass};
 use super::scope::{Prefix, Scope};
@@ -26,12 +28,12 @@ impl<'a> Pass<'a> {
                 self.attributes[index].namespace = self.scope.binding(prefix).uri;
             }
         }
-        if self.attributes.len() > 1 {
-            let (src, scope) = (self.src, &*self.scope);
-            self.attributes.sort_unstable_by(|a, b| expanded(src, scope, a).cmp(&expanded(src, scope, b)));
-            self.check_unique()?;
+        let (src, scope) = (self.src, &*self.scope);
+        if self.attributes.is_sorted_by(|a, b| order(src, scope, a, b) == Ordering::Less) {
+            return Ok(());
         }
-        Ok(())
+        self.attributes.sort_unstable_by(|a, b| order(src, scope, a, b));
+        self.check_unique()
     }
 
     fn check_unique(&self) -> Check {
@@ -62,45 +64,46 @@ impl<'a> Pass<'a> {
         Err(self.error(kind, name.start))
     }
 
-    /// Writes the tag that starts at `at` up to its end at `end`. Uses up the attributes.
-    pub(super) fn write_start_tag(&mut self, at: usize, name: &Name, prefix: Prefix, end: usize) -> Check {
+    /// Writes the tag that starts at `at`, but for its end. Uses up the attributes.
+    pub(super) fn write_start_tag(&mut self, at: usize, name: &Name, prefix: Prefix) -> Check {
         self.writer.source(at, name.end);
-        if end == name.end && prefix == Prefix::DEFAULT && !self.scope.is_fresh() {
-            if self.scope.render(prefix) {
-                self.write_namespace(prefix);
-            }
-            return Ok(());
-        }
         let limit = self.limits.attributes;
         if self.write_namespaces(prefix) + self.attributes.len() > limit {
             return Err(self.error(StrictErrorKind::TooManyAttributes { limit }, at));
         }
-        for index in 0..self.attributes.len() {
-            let attribute = self.attributes[index];
+        let mut attributes = std::mem::take(self.attributes);
+        for attribute in &attributes {
             let place = self.place() + 1;
-            self.write_attribute(&attribute)?;
+            self.write_attribute(attribute)?;
             let Name { start, end, .. } = attribute.name;
             let behind = self.place() - 1;
             self.tape.attribute(place, end - start, behind, attribute.namespace);
             self.note_colons(attribute.value.start, attribute.value.end);
         }
-        self.attributes.clear();
+        attributes.clear();
+        *self.attributes = attributes;
         Ok(())
     }
 
     fn write_attribute(&mut self, attribute: &Attribute) -> Check {
         let Attribute { name, value, .. } = *attribute;
-        if value.verbatim {
-            self.writer.source(value.lead, value.end + 1);
+        if self.is_verbatim(&value) {
+            self.writer.source(name.start - 1, value.end + 1);
             return Ok(());
         }
-        self.writer.literal(" ");
-        self.writer.source(name.start, name.end);
-        self.writer.literal("=\"");
+        if value.tight {
+            self.writer.source(name.start - 1, value.start - 1);
+            self.writer.literal("\"");
+        } else {
+            self.writer.literal(" ");
+            self.writer.source(name.start, name.end);
+            self.writer.literal("=\"");
+        }
         let before = self.writer.len();
-        match value.literal {
-            true => self.writer.escaped(&self.text[value.start..value.end]),
-            false => self.write_value(value.start, value.end)?,
+        match (value.canonical, value.literal) {
+            (true, _) => self.writer.source(value.start, value.end),
+            (false, true) => self.writer.escaped(&self.text[value.start..value.end]),
+            (false, false) => self.write_value(value.start, value.end)?,
         }
         self.check_value(name, self.writer.len() - before)?;
         self.writer.literal("\"");
@@ -155,6 +158,13 @@ impl<'a> Pass<'a> {
     }
 }
 
-fn expanded<'b>(src: &'b [u8], scope: &'b Scope, attribute: &Attribute) -> (&'b str, &'b [u8]) {
-    (scope.uri_name(attribute.namespace), &src[attribute.name.local..attribute.name.end])
+/// The canonical order of two attributes.
+#[inline]
+fn order(src: &[u8], scope: &Scope, a: &Attribute, b: &Attribute) -> Ordering {
+    let local = |attribute: &Attribute| &src[attribute.name.local..attribute.name.end];
+    let by_local = || local(a).cmp(local(b));
+    if a.namespace == b.namespace {
+        return by_local();
+    }
+    scope.uri_name(a.namespace).cmp(scope.uri_name(b.namespace)).then_with(by_local)
 }

@@ -26,13 +26,20 @@ pub(super) struct Scope {
     prefixes: Names,
     uris: Uris,
     states: Vec<State>,
-    declared: Vec<(Prefix, Binding)>,
-    rendered: Vec<(Prefix, Uri)>,
+    /// The changes that the open elements made.
+    changes: Vec<Change>,
     in_scope: usize,
     /// Prefixes that were bound since the last start tag was written.
     fresh: Vec<Prefix>,
     /// Prefixes with a declaration that its element doesn't render.
     left_out: Vec<Prefix>,
+}
+
+/// The state of a prefix before a change.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Declared(Prefix, Binding),
+    Rendered(Prefix, Uri),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,12 +64,9 @@ pub(super) struct Binding {
     counts: bool,
 }
 
-/// A point to rewind to.
+/// A point to rewind to: a number of changes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
-    declared: usize,
-    rendered: usize,
-}
+pub(super) struct Mark(usize);
 
 const UNBOUND: State = State {
     bound: Binding { uri: Uri::NONE, verbatim: None, depth: 0, counts: false },
@@ -88,8 +92,7 @@ impl Default for Scope {
             prefixes,
             uris: Uris::default(),
             states: vec![UNBOUND, state],
-            declared: Vec::new(),
-            rendered: Vec::new(),
+            changes: Vec::new(),
             in_scope: 0,
             fresh: Vec::new(),
             left_out: Vec::new(),
@@ -100,7 +103,7 @@ impl Default for Scope {
 impl Scope {
     /// Discards the state of a document.
     pub(super) fn clear(&mut self) {
-        self.rewind(Mark { declared: 0, rendered: 0 });
+        self.rewind(Mark(0));
         self.prefixes.truncate(KNOWN);
         self.uris.clear();
         self.states.truncate(KNOWN);
@@ -112,12 +115,11 @@ impl Scope {
 
     /// Returns whether its capacity is over `kept`.
     pub(super) fn is_large(&self, kept: usize) -> bool {
-        let Self { prefixes, uris, states, declared, rendered, fresh, left_out, in_scope: _ } = self;
+        let Self { prefixes, uris, states, changes, fresh, left_out, in_scope: _ } = self;
         prefixes.is_large(kept)
             || uris.is_large(kept)
             || states.capacity() > kept
-            || declared.capacity() > kept
-            || rendered.capacity() > kept
+            || changes.capacity() > kept
             || fresh.capacity() > kept
             || left_out.capacity() > kept
     }
@@ -136,21 +138,26 @@ impl Scope {
         self.state(prefix).rendered = self.uris.intern(uri);
     }
 
+    #[inline]
     pub(super) fn mark(&self) -> Mark {
-        Mark { declared: self.declared.len(), rendered: self.rendered.len() }
+        Mark(self.changes.len())
     }
 
-    /// Discards the declarations and renderings since `mark`.
+    /// Undoes the declarations and renderings since `mark`.
+    #[inline]
     pub(super) fn rewind(&mut self, mark: Mark) {
-        while self.declared.len() > mark.declared
-            && let Some((prefix, before)) = self.declared.pop()
-        {
-            self.rebind(prefix, before);
+        while self.changes.len() > mark.0 {
+            self.undo();
         }
-        while self.rendered.len() > mark.rendered
-            && let Some((prefix, before)) = self.rendered.pop()
-        {
-            self.state(prefix).rendered = before;
+    }
+
+    /// Undoes the last change.
+    #[inline(never)]
+    fn undo(&mut self) {
+        match self.changes.pop() {
+            Some(Change::Declared(prefix, before)) => self.rebind(prefix, before),
+            Some(Change::Rendered(prefix, before)) => self.state(prefix).rendered = before,
+            None => {}
         }
     }
 
@@ -191,7 +198,7 @@ impl Scope {
         if state.rendered == state.bound.uri {
             return false;
         }
-        self.rendered.push((prefix, state.rendered));
+        self.changes.push(Change::Rendered(prefix, state.rendered));
         state.rendered = state.bound.uri;
         true
     }
@@ -202,10 +209,11 @@ impl Scope {
         self.state(prefix).listed = listed;
     }
 
-    /// Returns whether prefixes were bound since the last start tag was written.
+    /// Returns whether a start tag without prefix and attributes has no declaration to render.
     #[inline]
-    pub(super) fn is_fresh(&self) -> bool {
-        !self.fresh.is_empty()
+    pub(super) fn is_settled(&self) -> bool {
+        let default = &self.states[0];
+        self.fresh.is_empty() && default.rendered == default.bound.uri
     }
 
     /// Renders the prefixes that were bound at the current element and that are on the list. Records the others
@@ -273,7 +281,7 @@ impl Scope {
         if before.depth == depth {
             return Err(StrictErrorKind::DuplicateAttribute { name: declaration_name(self.prefix_name(prefix)) });
         }
-        self.declared.push((prefix, before));
+        self.changes.push(Change::Declared(prefix, before));
         if prefix != Prefix::DEFAULT || self.states[0].listed {
             self.fresh.push(prefix);
         }

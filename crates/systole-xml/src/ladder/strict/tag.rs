@@ -1,11 +1,10 @@
 //! Start and end tags.
 
-use crate::ladder::chars::{self, VALUE_STOP, excerpt};
-use std::ops::Range;
-
 use super::error::{CutToken, StrictError, StrictErrorKind};
 use super::pass::{Check, Open, Pass};
 use super::scope::Prefix;
+use crate::ladder::chars::{self, excerpt};
+use crate::ladder::scan::declared_prefix;
 use crate::ladder::tape::Uri;
 
 /// A qualified name in the source.
@@ -29,64 +28,105 @@ pub(super) struct Attribute {
 /// An attribute value in the source.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value {
-    /// Start of the white space before the attribute.
-    pub(super) lead: usize,
     pub(super) start: usize,
     /// Offset of the closing quote.
     pub(super) end: usize,
-    /// True if `lead..=end` is the canonical form of the attribute.
-    pub(super) verbatim: bool,
+    /// True if the attribute is written as in canonical form up to the opening quote, which may be the other kind: behind
+    /// one space, and without white space around the equals sign.
+    pub(super) tight: bool,
+    /// True if the characters between the quotes are the canonical form of the value.
+    pub(super) canonical: bool,
     /// True if the characters between the quotes are the value.
     pub(super) literal: bool,
 }
 
 impl<'a> Pass<'a> {
-    /// Parses a start tag (XML 1.0, productions 40 and 44). Returns the expanded name.
-    pub(super) fn start_tag(&mut self) -> Check<(Uri, Range<usize>)> {
+    /// Parses a start tag (XML 1.0, productions 40 and 44).
+    #[inline(always)]
+    pub(super) fn start_tag(&mut self) -> Check {
         let at = self.pos;
         if self.open.len() >= self.limits.depth {
             return Err(self.error(StrictErrorKind::TooDeep { limit: self.limits.depth }, at));
         }
-        let name = self.qname(at + 1)?.ok_or_else(|| self.no_tag(at))?;
+        let Some(name) = self.qname(at + 1)? else { return Err(self.no_tag(at)) };
+        self.elements += 1;
+        // Most tags are canonical as written: without prefix, attributes and a namespace to declare.
+        if self.src.get(name.end) == Some(&b'>') && name.local == name.start && self.scope.is_settled() {
+            let content = self.place() + (name.end + 1 - at);
+            let number = self.tape_start(at, &name, Prefix::DEFAULT, content);
+            self.pos = name.end + 1;
+            self.writer.keep(self.pos);
+            self.open.push(Open { name: name.start..name.end, mark: self.scope.mark(), number });
+        } else {
+            self.start_tag_with(at, &name)?;
+        }
+        self.check_output(at)
+    }
+
+    /// Parses the rest of a start tag that may have attributes or namespaces.
+    #[inline(never)]
+    fn start_tag_with(&mut self, at: usize, name: &Name) -> Check {
         let mark = self.scope.mark();
         self.pos = name.end;
-        self.elements += 1;
         let end = if self.byte(0) == Some(b'>') { name.end } else { self.attributes(at)? };
-        let closed = self.src[end] == b'/';
-        let prefix = self.element_prefix(&name)?;
-        let namespace = self.scope.binding(prefix).uri;
+        let prefix = self.element_prefix(name)?;
         self.resolve_attributes()?;
-        let (place, parent) = (self.place(), self.open.last().map(|open| open.number));
-        let number = self.tape.start(place, place + name.local - at, place + name.end - at, parent, namespace);
-        self.write_start_tag(at, &name, prefix, end)?;
+        let number = self.tape_start(at, name, prefix, 0);
+        self.write_start_tag(at, name, prefix)?;
         let content = self.place() + 1;
         self.tape.content(number, content);
-        if closed {
+        if self.src[end] == b'/' {
             self.tape.end(number, content);
             self.writer.literal("></");
             self.writer.source(name.start, name.end);
             self.writer.literal(">");
             self.scope.rewind(mark);
             self.pos = end + 2;
+            self.writer.resume(self.pos);
         } else {
             self.writer.source(end, end + 1);
             self.open.push(Open { name: name.start..name.end, mark, number });
             self.pos = end + 1;
         }
-        self.check_output(at)?;
-        Ok((namespace, name.local..name.end))
+        Ok(())
+    }
+
+    /// Records the start tag at `at` on the tape, and the end of the tag if it is known. Returns the number of the element.
+    #[inline]
+    fn tape_start(&mut self, at: usize, name: &Name, prefix: Prefix, content: usize) -> u32 {
+        let (place, parent) = (self.place(), self.open.last().map(|open| open.number));
+        let namespace = self.scope.binding(prefix).uri;
+        let (local, name_end) = (place + (name.local - at), place + (name.end - at));
+        self.tape.start(place, local, name_end, content, parent, namespace)
     }
 
     /// Parses an end tag (XML 1.0, production 42).
+    #[inline]
     pub(super) fn end_tag(&mut self) -> Check {
         let at = self.pos;
         let Some(open) = self.open.last() else { return Err(self.stray_end()) };
-        let (mark, number) = (open.mark, open.number);
-        let name = &self.src[open.name.clone()];
-        let name_end = at + 2 + name.len();
-        if !self.src[at + 2..].starts_with(name) {
+        let (mark, number, length) = (open.mark, open.number, open.name.len());
+        let name_end = at + 2 + length;
+        if !chars::is_repeated(self.src, open.name.start, at + 2, length) {
             return Err(self.mismatched_end());
         }
+        let place = self.place();
+        self.tape.end(number, place);
+        self.pos = name_end + 1;
+        if self.src.get(name_end) == Some(&b'>') {
+            self.writer.keep(self.pos);
+        } else {
+            self.end_tag_with_space(at, name_end)?;
+        }
+        self.open.pop();
+        self.scope.rewind(mark);
+        Ok(())
+    }
+
+    /// Parses the end tag at `at` behind its name, where no `>` stands.
+    #[cold]
+    fn end_tag_with_space(&mut self, at: usize, name_end: usize) -> Check {
+        self.pos = at;
         let end = chars::skip_space(self.src, name_end);
         match self.src.get(end) {
             Some(b'>') => {}
@@ -94,12 +134,8 @@ impl<'a> Pass<'a> {
             Some(_) if end == name_end => return Err(self.mismatched_end()),
             Some(_) => return Err(self.unexpected(end)),
         }
-        let place = self.place();
-        self.tape.end(number, place);
         self.writer.source(at, name_end);
         self.writer.source(end, end + 1);
-        self.open.pop();
-        self.scope.rewind(mark);
         self.pos = end + 1;
         Ok(())
     }
@@ -156,9 +192,7 @@ impl<'a> Pass<'a> {
             }
             None => return Err(self.cut_tag(tag)),
         };
-        let tight = at == lead + 1 && self.src[lead] == b' ' && equals == name.end && quote == equals + 1;
-        value.verbatim &= tight;
-        value.lead = lead;
+        value.tight = at == lead + 1 && self.src[lead] == b' ' && equals == name.end && quote == equals + 1;
         self.pos = value.end + 1;
         self.sort_out(name, value)
     }
@@ -166,14 +200,14 @@ impl<'a> Pass<'a> {
     /// Declares a namespace, or keeps an attribute until all declarations are known.
     fn sort_out(&mut self, name: Name, value: Value) -> Check {
         let text = self.text;
-        let declared = match (&text[name.start..name.local], &text[name.local..name.end]) {
-            ("", "xmlns") => "",
-            ("xmlns:", local) => local,
-            _ => {
-                self.check_value(name, value.end - value.start)?;
-                self.attributes.push(Attribute { name, prefix: Prefix::DEFAULT, namespace: Uri::NONE, value });
-                return Ok(());
-            }
+        let declared = match self.src[name.start] {
+            b'x' => declared_prefix(&text[name.start..name.end]),
+            _ => None,
+        };
+        let Some(declared) = declared else {
+            self.check_value(name, value.end - value.start)?;
+            self.attributes.push(Attribute { name, prefix: Prefix::DEFAULT, namespace: Uri::NONE, value });
+            return Ok(());
         };
         let decoded;
         let uri = if value.literal {
@@ -182,45 +216,65 @@ impl<'a> Pass<'a> {
             decoded = self.decoded(value.start, value.end)?;
             &decoded
         };
-        let verbatim = value.verbatim.then_some((value.lead, value.end + 1));
+        let verbatim = self.is_verbatim(&value).then_some((name.start - 1, value.end + 1));
         let depth = self.open.len() + 1;
         self.scope.declare(declared, uri, verbatim, depth, self.limits).map_err(|kind| self.error(kind, name.start))
     }
 
+    /// Returns whether the bytes of an attribute, with the white space in front, are its canonical form.
+    #[inline]
+    pub(super) fn is_verbatim(&self, value: &Value) -> bool {
+        value.tight && value.canonical && self.src[value.end] == b'"'
+    }
+
+    #[inline]
     pub(super) fn check_value(&self, name: Name, bytes: usize) -> Check {
+        if bytes > self.limits.value_bytes { Err(self.value_too_long(name, bytes)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn value_too_long(&self, name: Name, bytes: usize) -> StrictError {
         let limit = self.limits.value_bytes;
-        if bytes > limit {
-            let kind = StrictErrorKind::ValueTooLong { name: excerpt(&self.text[name.start..name.end]), bytes, limit };
-            return Err(self.error(kind, name.start));
-        }
-        Ok(())
+        let kind = StrictErrorKind::ValueTooLong { name: excerpt(&self.text[name.start..name.end]), bytes, limit };
+        self.error(kind, name.start)
     }
 
     /// XML 1.0, production 10: checks a value and finds its end.
+    #[inline]
     fn value(&self, quote: usize, delimiter: u8) -> Check<Value> {
         let start = quote + 1;
-        let mut literal = true;
-        let mut verbatim = delimiter == b'"';
-        let mut at = start;
+        let end = chars::value_end(self.src, start);
+        if self.src.get(end) == Some(&delimiter) {
+            return Ok(Value { start, end, tight: false, canonical: true, literal: true });
+        }
+        self.value_from(end, quote, delimiter)
+    }
+
+    /// Checks the rest of a value, from its first stop on.
+    #[inline(never)]
+    fn value_from(&self, stop: usize, quote: usize, delimiter: u8) -> Check<Value> {
+        let start = quote + 1;
+        let (mut literal, mut canonical) = (true, true);
+        let mut at = stop;
         loop {
-            at = chars::find(self.src, at, VALUE_STOP);
+            at = chars::value_end(self.src, at);
             match self.src.get(at) {
                 Some(&byte) if byte == delimiter => {
-                    return Ok(Value { lead: start, start, end: at, verbatim, literal });
+                    return Ok(Value { start, end: at, tight: false, canonical, literal });
                 }
-                Some(b'"' | b'\'') => {
-                    verbatim &= delimiter == b'"';
+                Some(&byte @ (b'"' | b'\'')) => {
+                    canonical &= byte == b'\'';
                     at += 1;
                 }
                 Some(b'<') => return Err(self.error(StrictErrorKind::LessThanInValue, at)),
                 Some(b'&') => {
                     let (_, end) = self.reference(at)?;
-                    verbatim &= self.is_canonical_in_value(at, end);
+                    canonical &= self.is_canonical_in_value(at, end);
                     literal = false;
                     at = end;
                 }
                 Some(_) => {
-                    verbatim = false;
+                    canonical = false;
                     literal = false;
                     at += 1;
                 }

@@ -16,7 +16,8 @@ pub(super) struct Writer<'a> {
     /// Empty at the start.
     out: &'a mut String,
     pending: Range<usize>,
-    taken: usize,
+    /// The length of the output, pieces that were taken included, less the end of `pending`; modulo 2^64.
+    shift: usize,
     reserve: usize,
 }
 
@@ -35,17 +36,36 @@ pub(super) const COPIED: usize = 64 << 10;
 impl<'a> Writer<'a> {
     /// A writer; `reserve` is the expected length of a piece that has to be written.
     pub(super) fn new(src: &'a str, out: &'a mut String, reserve: usize) -> Self {
-        Self { src, out, pending: 0..0, taken: 0, reserve }
+        Self { src, out, pending: 0..0, shift: 0, reserve }
     }
 
     /// Appends a range of the source.
     #[inline]
     pub(super) fn source(&mut self, start: usize, end: usize) {
-        if self.pending.end != start {
-            self.flush();
-            self.pending.start = start;
-        }
+        self.resume(start);
         self.pending.end = end;
+    }
+
+    /// Appends the source up to `end`, which follows what was appended last.
+    #[inline]
+    pub(super) fn keep(&mut self, end: usize) {
+        debug_assert!(self.pending.end <= end, "the source is appended in order");
+        self.pending.end = end;
+    }
+
+    /// Continues at a place of the source: what stands before it is left out.
+    #[inline]
+    pub(super) fn resume(&mut self, at: usize) {
+        if self.pending.end != at {
+            self.jump(at);
+        }
+    }
+
+    #[inline(never)]
+    fn jump(&mut self, at: usize) {
+        self.flush();
+        self.shift = self.len().wrapping_sub(at);
+        self.pending = at..at;
     }
 
     /// Appends text that doesn't stand in the source.
@@ -53,30 +73,33 @@ impl<'a> Writer<'a> {
     pub(super) fn literal(&mut self, text: &str) {
         self.flush();
         self.out.push_str(text);
+        self.shift = self.shift.wrapping_add(text.len());
     }
 
     /// Appends a decoded attribute value.
     pub(super) fn escaped(&mut self, value: &str) {
         self.flush();
+        let before = self.out.len();
         push_value(self.out, value);
+        self.shift = self.shift.wrapping_add(self.out.len() - before);
     }
 
     /// Bytes of output so far, including all pieces that were taken.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.taken + self.out.len() + self.pending.len()
+        self.shift.wrapping_add(self.pending.end)
     }
 
     /// Ends a piece and starts the next one.
     pub(super) fn take(&mut self) -> Piece {
-        self.taken = self.len();
+        let length = self.len();
         let piece = if self.out.is_empty() {
             Piece::Source(self.pending.clone())
         } else {
             self.flush();
             Piece::Written(self.take_written())
         };
-        self.pending = 0..0;
+        (self.pending, self.shift) = (0..0, length);
         piece
     }
 
@@ -89,13 +112,19 @@ impl<'a> Writer<'a> {
         written
     }
 
+    #[inline]
     fn flush(&mut self) {
         if !self.pending.is_empty() {
-            if self.out.is_empty() {
-                self.out.reserve(self.reserve);
-            }
-            self.out.push_str(&self.src[self.pending.clone()]);
+            self.copy_pending();
         }
+    }
+
+    #[inline(never)]
+    fn copy_pending(&mut self) {
+        if self.out.is_empty() {
+            self.out.reserve(self.reserve);
+        }
+        self.out.push_str(&self.src[self.pending.clone()]);
         self.pending.start = self.pending.end;
     }
 }

@@ -23,6 +23,8 @@ pub(crate) use tag::{Attribute, Attributes, Tag};
 pub(crate) use uris::Uri;
 pub(super) use uris::Uris;
 
+use std::ops::Range;
+
 use uris::Marked;
 
 /// The elements of one document, in document order.
@@ -98,20 +100,35 @@ impl Tape {
         &mut self.uris
     }
 
+    /// The namespace of the root element, and the place of its local name in its start tag.
+    pub(super) fn root(&self) -> (Uri, Range<usize>) {
+        let root = &self.nodes[0];
+        (root.uri.uri(), (root.local - root.at) as usize..(root.name_end - root.at) as usize)
+    }
+
     /// A cursor at the begin of the document of the tape.
     pub(super) fn cursor<'a>(&'a self, text: &'a str) -> Cursor<'a> {
         Cursor::new(text, self)
     }
 
-    /// Records a start tag that begins at `at`. Returns the number of the element.
+    /// Records a start tag that begins at `at`, and its end, which [`Self::content`] may record later. Returns the number
+    /// of the element.
     #[inline]
-    pub(super) fn start(&mut self, at: usize, local: usize, name_end: usize, parent: Option<u32>, uri: Uri) -> u32 {
+    pub(super) fn start(
+        &mut self,
+        at: usize,
+        local: usize,
+        name_end: usize,
+        content: usize,
+        parent: Option<u32>,
+        uri: Uri,
+    ) -> u32 {
         let number = offset(self.nodes.len());
         self.nodes.push(Node {
             at: offset(at),
             local: offset(local),
             name_end: offset(name_end),
-            content: 0,
+            content: offset(content),
             close: 0,
             next: 0,
             parent: parent.unwrap_or(NONE),

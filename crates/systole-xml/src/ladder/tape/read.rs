@@ -44,10 +44,10 @@ impl Tape {
             match token? {
                 ScanToken::Start(tag) => {
                     let name_end = at + 1 + tag.name().len();
-                    let element = self.start(at, name_end - tag.local().len(), name_end, open, Uri::NONE);
+                    let element =
+                        self.start(at, name_end - tag.local().len(), name_end, scanner.offset(), open, Uri::NONE);
                     self.scan_attributes(element, name_end, tag);
                     self.nodes[element as usize].uri = Marked::new(self.scope.uri(tag.prefix()), 0);
-                    self.content(element, scanner.offset());
                     open = Some(element);
                 }
                 ScanToken::Text(written) => {
