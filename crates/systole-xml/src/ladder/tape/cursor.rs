@@ -117,16 +117,40 @@ impl<'a> Cursor<'a> {
         Some(Text { written, references })
     }
 
+    /// The text as by [`Self::value`], if it has no references either.
+    #[inline]
+    pub(crate) fn plain_value(&mut self) -> Option<&'a str> {
+        let written = self.plain_text()?;
+        self.leave();
+        Some(written)
+    }
+
+    /// The text of [`Self::plain_value`], without a move.
+    #[inline]
+    pub(crate) fn plain_text(&self) -> Option<&'a str> {
+        let node = self.tape.nodes.get(self.open as usize)?;
+        let is_plain = !node.uri.has(Marked::REFERENCES | Marked::INSTRUCTIONS);
+        let is_text = is_plain && self.next >= self.limit && self.at == node.content as usize;
+        is_text.then(|| &self.text[self.at..node.close as usize])
+    }
+
     /// The text of the element that was just entered, with its references resolved; moves behind its end tag. `None` if
     /// it holds an element.
     #[inline]
     pub(crate) fn content(&mut self) -> Option<Cow<'a, str>> {
+        match self.plain_value() {
+            Some(written) => Some(Cow::Borrowed(written)),
+            None => self.resolved(),
+        }
+    }
+
+    #[inline(never)]
+    fn resolved(&mut self) -> Option<Cow<'a, str>> {
         let mut buffer = String::new();
         Some(self.content_in(&mut buffer)?.map_or(Cow::Owned(buffer), Cow::Borrowed))
     }
 
     /// The text as by [`Self::content`]; `Some(None)` if it can't be borrowed: then `buffer` holds it.
-    #[inline]
     pub(crate) fn content_in(&mut self, buffer: &mut String) -> Option<Option<&'a str>> {
         match self.value() {
             Some(Text { written, references: false }) => Some(Some(written)),

@@ -56,6 +56,12 @@ impl<'a> Tag<'a> {
         self.node.is_prefixed()
     }
 
+    /// Returns whether there are attributes or namespace declarations.
+    #[inline]
+    pub(crate) fn has_attributes(&self) -> bool {
+        !self.attributes.is_empty()
+    }
+
     /// Namespace declarations, then attributes, in canonical order.
     #[inline]
     pub(crate) fn attributes(&self) -> Attributes<'a> {

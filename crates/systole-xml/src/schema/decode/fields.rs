@@ -40,7 +40,11 @@ enum Next<'de> {
 
 impl<'r, 'de> Fields<'r, 'de> {
     pub(super) fn new(reader: &'r mut Reader<'de>, tag: Tag<'de>, names: &'static [&'static str]) -> Self {
-        let (text, value) = (names.contains(&"$text"), names.contains(&"$value"));
+        let (mut text, mut value) = (false, false);
+        for name in names.iter().filter(|name| name.starts_with('$')) {
+            text |= *name == "$text";
+            value |= *name == "$value";
+        }
         Self { reader, attributes: tag.attributes(), names, text, value, next: Next::Key }
     }
 

@@ -30,7 +30,13 @@ impl<'de> TextValue<'de> {
 
     /// The text without white space around it, which has no meaning except in strings (XSD 1.0 part 2, section 4.3.6:
     /// collapse).
+    #[inline]
     fn trimmed(&self) -> &str {
+        let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t' | b'\n' | b'\r'));
+        let bytes = self.text.as_bytes();
+        if !is_space(bytes.first()) && !is_space(bytes.last()) {
+            return &self.text;
+        }
         self.text.trim_matches([' ', '\t', '\n', '\r'])
     }
 

@@ -169,6 +169,13 @@ impl SimpleType {
         Definition::union(members).map(Self::new)
     }
 
+    /// Returns whether a literal is valid, and no ID or reference to one, by a test that takes little time. Others may
+    /// be valid, too.
+    #[inline]
+    pub(in crate::schema) fn is_clearly_valid(&self, value: &str) -> bool {
+        self.fast_path.allows(value)
+    }
+
     /// Checks a literal: references resolved, white space as written.
     ///
     /// # Errors

@@ -11,7 +11,14 @@ use crate::schema::simple::{Identity, Mismatch, SimpleType};
 impl<'a> Walk<'_, 'a> {
     /// Validates the attributes of an element (XSD 1.0 part 1, section 3.4.4, Element Locally Valid (Complex Type),
     /// clauses 3 to 5).
+    #[inline]
     pub(super) fn attributes(&mut self, started: &Started<'a>, attributes: &Attributes) {
+        if started.tag.has_attributes() || attributes.required > 0 || attributes.refers {
+            self.check_attributes(started, attributes);
+        }
+    }
+
+    fn check_attributes(&mut self, started: &Started<'a>, attributes: &Attributes) {
         let mut required = 0;
         // Clause 5: an attribute that only a wildcard allows may be an ID if no other attribute is one.
         let (mut wild_ids, mut used_ids) = (0, 0);
@@ -78,13 +85,16 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn attribute(&mut self, started: &Started<'a>, name: &str, written: &'a str, attribute: &Attribute) {
-        let resolved = std::mem::take(&mut self.judge.text);
-        let (value, buffer) = resolve(written, resolved);
-        self.attribute_value(started, name, value.unwrap_or(&buffer), attribute);
-        self.judge.text = buffer;
+        if find(written.as_bytes(), b'&').is_none() {
+            return self.attribute_value(started, name, written, attribute);
+        }
+        let mut resolved = std::mem::take(&mut self.judge.text);
+        resolved.clear();
+        unescape_into(&mut resolved, written);
+        self.attribute_value(started, name, &resolved, attribute);
+        self.judge.text = resolved;
     }
 
-    #[inline]
     fn attribute_value(&mut self, started: &Started<'a>, name: &str, value: &str, attribute: &Attribute) {
         let prefixes = self.prefixes(started);
         if let Err(mismatch) = attribute.ty.check(value, &prefixes) {
@@ -179,14 +189,4 @@ impl<'a> Walk<'_, 'a> {
         let element = self.shown(&started.tag, started.namespace);
         self.report(started.number, Part::Attribute(name.to_owned()), &Subject::Attribute(name, &element), clause);
     }
-}
-
-/// Resolves the references in a text: the text itself if it has none, else the result is in the buffer.
-pub(super) fn resolve(written: &str, mut buffer: String) -> (Option<&str>, String) {
-    if find(written.as_bytes(), b'&').is_none() {
-        return (Some(written), buffer);
-    }
-    buffer.clear();
-    unescape_into(&mut buffer, written);
-    (None, buffer)
 }

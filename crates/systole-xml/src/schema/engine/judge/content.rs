@@ -158,6 +158,23 @@ impl<'a> Walk<'_, 'a> {
         element: Option<&Element>,
         nil: bool,
     ) {
+        if !nil && let Some(written) = self.cursor.plain_value() {
+            self.value(started, simple, ty, element, written);
+            return self.keys_leave();
+        }
+        self.resolved_content(started, simple, ty, element, nil);
+    }
+
+    /// As [`Self::simple_content`], for content that is not a text without references.
+    #[inline(never)]
+    fn resolved_content(
+        &mut self,
+        started: &Started<'a>,
+        simple: &SimpleType,
+        ty: TypeId,
+        element: Option<&Element>,
+        nil: bool,
+    ) {
         let mut buffer = std::mem::take(&mut self.judge.text);
         match self.cursor.content_in(&mut buffer) {
             None => {

@@ -197,6 +197,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
+    #[inline(always)]
     fn enter(&mut self) -> Option<Started<'a>> {
         let number = self.cursor.elements();
         let tag = self.cursor.enter()?;

@@ -19,6 +19,9 @@ impl<'a> Walk<'_, 'a> {
     pub(super) fn element(&mut self, started: &Started<'a>, id: ElementId) {
         let grammar = self.grammar;
         let element = &grammar.elements[id.index()];
+        if self.is_clearly_valid(started, element) {
+            return self.cursor.leave();
+        }
         if element.is_abstract {
             self.refuse(started, Part::Tag, "it is abstract: write an element of its substitution group");
             return self.skip();
@@ -52,6 +55,21 @@ impl<'a> Walk<'_, 'a> {
             return self.skip();
         }
         self.typed(started, ty, Some(element), nil);
+    }
+
+    /// Returns whether an element with text alone is valid by tests that take little time. Most elements are.
+    #[inline]
+    fn is_clearly_valid(&self, started: &Started<'a>, element: &Element) -> bool {
+        let ty = &self.grammar.types[element.ty.index()];
+        let Content::Simple(simple) = &ty.content else { return false };
+        !started.tag.has_attributes()
+            && ty.attributes.required == 0
+            && !ty.attributes.refers
+            && !ty.is_abstract
+            && !element.is_abstract
+            && element.value.is_none()
+            && self.grammar.constraints.is_empty()
+            && self.cursor.plain_text().is_some_and(|text| simple.is_clearly_valid(text))
     }
 
     /// Validates an element without a declaration, by its `xsi:type` if it has one.
@@ -112,11 +130,14 @@ impl<'a> Walk<'_, 'a> {
         });
     }
 
+    #[inline]
     fn instance(&self, started: &Started<'a>) -> Instance<'a> {
+        if self.xsi.is_none() { Instance::default() } else { self.read_instance(started) }
+    }
+
+    #[inline(never)]
+    fn read_instance(&self, started: &Started<'a>) -> Instance<'a> {
         let mut instance = Instance::default();
-        if self.xsi.is_none() {
-            return instance;
-        }
         for attribute in started.tag.attributes().filter(|attribute| attribute.uri() == self.xsi) {
             match attribute.local() {
                 "type" => instance.ty = Some(attribute.written()),
