@@ -87,6 +87,18 @@ fn first_of(src: &[u8], from: usize, class: u8) -> usize {
     src[from..].iter().position(|&byte| is(byte, class)).map_or(src.len(), |ahead| from + ahead)
 }
 
+/// A text without the white space around it.
+#[inline]
+pub(crate) fn trimmed(text: &str) -> &str {
+    let is_space = |byte: Option<&u8>| byte.is_some_and(|&byte| is(byte, SPACE));
+    let bytes = text.as_bytes();
+    // Most values have none.
+    if !is_space(bytes.first()) && !is_space(bytes.last()) {
+        return text;
+    }
+    text.trim_matches([' ', '\t', '\n', '\r'])
+}
+
 /// The offset of the first byte at or behind `at` that is no white space, or the end.
 #[inline]
 pub(super) fn skip_space(src: &[u8], at: usize) -> usize {
@@ -109,7 +121,7 @@ pub(super) fn is_repeated(src: &[u8], first: usize, second: usize, length: usize
 }
 
 /// The end of the NCName that starts at `at`; `at` itself if none does (Namespaces 1.0, production 4).
-#[inline]
+#[inline(always)]
 pub(super) fn ncname_end(text: &str, at: usize) -> usize {
     // Most names are short and of ASCII.
     if let Some(block) = text.as_bytes().get(at..).and_then(<[u8]>::first_chunk)

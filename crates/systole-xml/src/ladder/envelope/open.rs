@@ -6,7 +6,7 @@ use bytestring::ByteString;
 
 use super::claim::Claim;
 use super::{Claims, EnvelopeError};
-use crate::ladder::chars::excerpt;
+use crate::ladder::chars::{excerpt, trimmed};
 use crate::ladder::known::known_name;
 use crate::ladder::strict::{Canonical, Loan, Surroundings, canonicalize_in};
 use crate::ladder::tape::{Attribute, Cursor, Tag, Tape, Uri};
@@ -90,8 +90,6 @@ impl Known {
         }
     }
 }
-
-const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
 
 impl<'a> Reader<'a> {
     fn new(message: &'a Canonical, tape: &'a Tape) -> Self {
@@ -328,8 +326,8 @@ impl<'a> Reader<'a> {
     /// The text of the element whose start tag was read last, without white space around it.
     fn text(&mut self, start: &Start<'a>, element: &'static str) -> Result<Cow<'a, str>, EnvelopeError> {
         match self.cursor.content() {
-            Some(Cow::Borrowed(text)) => Ok(Cow::Borrowed(text.trim_matches(SPACES))),
-            Some(Cow::Owned(text)) => Ok(Cow::Owned(text.trim_matches(SPACES).to_owned())),
+            Some(Cow::Borrowed(text)) => Ok(Cow::Borrowed(trimmed(text))),
+            Some(Cow::Owned(text)) => Ok(Cow::Owned(trimmed(&text).to_owned())),
             None => Err(EnvelopeError::NotText { at: self.position(start), element }),
         }
     }

@@ -68,7 +68,10 @@ impl<'a> Pass<'a> {
     pub(super) fn write_start_tag(&mut self, at: usize, name: &Name, prefix: Prefix) -> Check {
         self.writer.source(at, name.end);
         let limit = self.limits.attributes;
-        if self.write_namespaces(prefix) + self.attributes.len() > limit {
+        let has_prefixes = prefix != Prefix::DEFAULT || self.attributes.iter().any(|a| a.prefix != Prefix::DEFAULT);
+        let is_settled = !has_prefixes && self.scope.is_settled();
+        let declared = if is_settled { 0 } else { self.write_namespaces(prefix) };
+        if declared + self.attributes.len() > limit {
             return Err(self.error(StrictErrorKind::TooManyAttributes { limit }, at));
         }
         let mut attributes = std::mem::take(self.attributes);
@@ -112,6 +115,7 @@ impl<'a> Pass<'a> {
 
     /// Renders the namespaces that the names of this tag use, or the prefix list asks for, and no output ancestor has
     /// rendered, sorted by prefix. Returns the number of declarations.
+    #[inline(never)]
     fn write_namespaces(&mut self, element: Prefix) -> usize {
         let mut first = None;
         let mut others = Vec::new();

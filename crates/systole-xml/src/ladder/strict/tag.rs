@@ -284,7 +284,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The name at `at` (Namespaces 1.0, production 7); `None` if nothing there starts a name.
-    #[inline]
+    #[inline(always)]
     fn qname(&self, at: usize) -> Check<Option<Name>> {
         let end = chars::ncname_end(self.text, at);
         let mut name = Name { start: at, local: at, end };

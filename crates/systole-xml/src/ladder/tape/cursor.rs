@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The text up to the next tag; if instructions divide it, the first piece. Moves behind it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn text(&mut self) -> Option<Text<'a>> {
         let node = self.tape.nodes.get(self.open as usize)?;
         let stop = if self.next < self.limit { self.tape.nodes[self.next].at } else { node.close } as usize;
@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The text of [`Self::plain_value`], without a move.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn plain_text(&self) -> Option<&'a str> {
         let node = self.tape.nodes.get(self.open as usize)?;
         let is_plain = !node.uri.has(Marked::REFERENCES | Marked::INSTRUCTIONS);
@@ -220,6 +220,7 @@ impl<'a> Cursor<'a> {
         nodes.iter().all(Node::is_prefixed)
     }
 
+    #[inline(never)]
     fn divided_text(&mut self, stop: usize, references: bool) -> Option<Text<'a>> {
         let mut pieces = Scanner::starting(&self.text[..stop], self.at);
         let piece = pieces.next();

@@ -69,6 +69,14 @@ impl<'a> Tag<'a> {
     }
 }
 
+impl Attributes<'_> {
+    /// Returns whether none is left.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.as_slice().is_empty()
+    }
+}
+
 impl<'a> Iterator for Attributes<'a> {
     type Item = Attribute<'a>;
 

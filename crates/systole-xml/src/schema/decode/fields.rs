@@ -41,7 +41,7 @@ enum Next<'de> {
 impl<'r, 'de> Fields<'r, 'de> {
     pub(super) fn new(reader: &'r mut Reader<'de>, tag: Tag<'de>, names: &'static [&'static str]) -> Self {
         let (mut text, mut value) = (false, false);
-        for name in names.iter().filter(|name| name.starts_with('$')) {
+        for name in names.iter().filter(|name| name.as_bytes().first() == Some(&b'$')) {
             text |= *name == "$text";
             value |= *name == "$value";
         }
@@ -55,7 +55,13 @@ impl<'r, 'de> Fields<'r, 'de> {
         }
     }
 
+    #[inline]
     fn own_attribute(&mut self) -> Option<(&'de str, &'de str)> {
+        // Most keys are asked for when no attribute is left.
+        if self.attributes.is_empty() { None } else { self.next_own_attribute() }
+    }
+
+    fn next_own_attribute(&mut self) -> Option<(&'de str, &'de str)> {
         let own = self.attributes.find(|attribute| attribute.uri() == Some(Uri::NONE))?;
         Some((own.name(), own.written()))
     }

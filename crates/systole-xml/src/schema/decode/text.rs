@@ -8,6 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visito
 
 use super::forward::refused;
 use super::{DecodeError, DecodeProblem, Undecodable, Within};
+use crate::ladder::chars::trimmed;
 
 /// A simple value: the text of an element or the value of an attribute.
 pub(super) struct TextValue<'de> {
@@ -32,12 +33,7 @@ impl<'de> TextValue<'de> {
     /// collapse).
     #[inline]
     fn trimmed(&self) -> &str {
-        let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t' | b'\n' | b'\r'));
-        let bytes = self.text.as_bytes();
-        if !is_space(bytes.first()) && !is_space(bytes.last()) {
-            return &self.text;
-        }
-        self.text.trim_matches([' ', '\t', '\n', '\r'])
+        trimmed(&self.text)
     }
 
     fn unexpected(&self, expected: &'static str) -> DecodeError {

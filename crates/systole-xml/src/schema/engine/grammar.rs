@@ -460,6 +460,11 @@ impl Grammar {
         if edges.len() <= FEW {
             return edges.iter().find(|edge| self.name(edge.name).is(namespace, local)).copied();
         }
+        self.edge_of_many(edges, namespace, local)
+    }
+
+    #[inline(never)]
+    fn edge_of_many(&self, edges: &[Edge], namespace: Namespace, local: &str) -> Option<Edge> {
         let found = edges.binary_search_by(|edge| self.name(edge.name).order(namespace, local));
         found.ok().map(|at| edges[at])
     }

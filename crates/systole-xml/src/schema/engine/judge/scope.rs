@@ -56,12 +56,17 @@ impl Scope {
     /// The namespace of the grammar that a name of the payload is in.
     #[inline]
     pub(super) fn namespace(&self, uri: Uri, payload: &Cursor, namespaces: &Namespaces) -> Namespace {
-        let known = &self.namespaces[uri.index()];
-        known.get().unwrap_or_else(|| {
-            let found = namespaces.find(payload.uri_name(uri));
-            known.set(Some(found));
-            found
-        })
+        match self.namespaces[uri.index()].get() {
+            Some(known) => known,
+            None => self.look_up(uri, payload, namespaces),
+        }
+    }
+
+    #[cold]
+    fn look_up(&self, uri: Uri, payload: &Cursor, namespaces: &Namespaces) -> Namespace {
+        let found = namespaces.find(payload.uri_name(uri));
+        self.namespaces[uri.index()].set(Some(found));
+        found
     }
 
     /// The declarations in scope at an element.
