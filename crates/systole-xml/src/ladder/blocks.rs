@@ -117,7 +117,7 @@ mod sse2 {
     pub(super) fn any(blocks: &[[u8; BLOCK]], class: Class) -> bool {
         let mut found = _mm_setzero_si128();
         for block in blocks {
-            found = either(found, find(block, class));
+            found = _mm_or_si128(found, find(block, class));
         }
         _mm_movemask_epi8(found) != 0
     }
@@ -130,26 +130,27 @@ mod sse2 {
         match class {
             // `<` and `>` differ in one bit.
             Class::TextStop => {
-                let markup = either(equal(or(bytes, 0x02), b'>'), equal(bytes, b'&'));
-                either(markup, equal(bytes, b'\r'))
+                let markup = _mm_or_si128(equal(or(bytes, 0x02), b'>'), equal(bytes, b'&'));
+                _mm_or_si128(markup, equal(bytes, b'\r'))
             }
             // So do `"` and `&`, a tab and a carriage return.
             Class::ValueStop => {
                 let joined = or(bytes, 0x04);
-                let quotes = either(equal(joined, b'&'), equal(bytes, b'\''));
-                let spaces = either(equal(joined, b'\r'), equal(bytes, b'\n'));
-                either(either(quotes, spaces), equal(bytes, b'<'))
+                let quotes = _mm_or_si128(equal(joined, b'&'), equal(bytes, b'\''));
+                let spaces = _mm_or_si128(equal(joined, b'\r'), equal(bytes, b'\n'));
+                _mm_or_si128(_mm_or_si128(quotes, spaces), equal(bytes, b'<'))
             }
             Class::NameEnd => {
                 // From `-` to `9` a slash is the only byte of no name.
                 let others = _mm_andnot_si128(equal(bytes, b'/'), within(bytes, b'-', b'9'));
                 let letters = within(or(bytes, 0x20), b'a', b'z');
-                let names = either(either(letters, others), equal(bytes, b'_'));
+                let names = _mm_or_si128(_mm_or_si128(letters, others), equal(bytes, b'_'));
                 _mm_andnot_si128(names, _mm_set1_epi8(-1))
             }
             Class::Suspect => {
-                let spaces = either(equal(or(bytes, 0x04), b'\r'), equal(bytes, b'\n'));
-                either(_mm_andnot_si128(spaces, within(bytes, 0, 0x1F)), equal(bytes, 0xEF))
+                let spaces = _mm_or_si128(equal(or(bytes, 0x04), b'\r'), equal(bytes, b'\n'));
+                let controls = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
+                _mm_or_si128(_mm_andnot_si128(spaces, controls), equal(bytes, 0xEF))
             }
         }
     }
@@ -179,12 +180,6 @@ mod sse2 {
     fn within(bytes: __m128i, least: u8, most: u8) -> __m128i {
         let above = _mm_add_epi8(bytes, _mm_set1_epi8(least.wrapping_neg() as i8));
         _mm_cmpeq_epi8(_mm_min_epu8(above, _mm_set1_epi8((most - least) as i8)), above)
-    }
-
-    #[inline]
-    #[target_feature(enable = "sse2")]
-    fn either(one: __m128i, other: __m128i) -> __m128i {
-        _mm_or_si128(one, other)
     }
 }
 

@@ -84,7 +84,11 @@ fn long_text_end(src: &[u8], from: usize) -> usize {
 
 #[inline(never)]
 fn first_of(src: &[u8], from: usize, class: u8) -> usize {
-    src[from..].iter().position(|&byte| is(byte, class)).map_or(src.len(), |ahead| from + ahead)
+    let mut at = from;
+    while at < src.len() && !is(src[at], class) {
+        at += 1;
+    }
+    at
 }
 
 /// A text without the white space around it.
