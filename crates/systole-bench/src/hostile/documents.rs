@@ -73,6 +73,7 @@ pub const DOCUMENTS: &[Document] = &[
     document("text", |size| fill("<a>", "text ", "</a>", size)),
     document("text, not ASCII", |size| fill("<a>", "\u{e9}\u{20ac}\u{1f600}", "</a>", size)),
     document("text, all escapes", |size| fill("<a>", "&gt;>&#62;\r", "</a>", size)),
+    document("long lines", |size| fill("<a>", &("x".repeat(80) + "\r\n"), "</a>", size)),
     document("mixed line ends", |size| fill("<a>", "\r\n\r\r\n\n", "</a>", size)),
     document("CDATA sections", |size| fill("<a>", "<![CDATA[<]]>", "</a>", size)),
     // Bytes.

@@ -77,9 +77,19 @@ pub(super) fn value_end(src: &[u8], at: usize) -> usize {
 
 #[inline(never)]
 fn long_text_end(src: &[u8], from: usize) -> usize {
-    let rest = &src[from..];
-    let markup = memchr::memchr3(b'<', b'>', b'&', rest).unwrap_or(rest.len());
-    from + memchr::memchr(b'\r', &rest[..markup]).unwrap_or(markup)
+    // Two searches, of which the first may pass the stop of the second: in pieces, so that many stops of the second, at the
+    // ends of long lines, don't make the whole quadratic.
+    const PIECE: usize = 1024;
+    let mut at = from;
+    for piece in src[from..].chunks(PIECE) {
+        let markup = memchr::memchr3(b'<', b'>', b'&', piece).unwrap_or(piece.len());
+        let stop = memchr::memchr(b'\r', &piece[..markup]).unwrap_or(markup);
+        at += stop;
+        if stop < piece.len() {
+            break;
+        }
+    }
+    at
 }
 
 #[inline(never)]
@@ -215,7 +225,7 @@ mod tests {
     fn stops_are_found_wherever_they_stand() {
         for (find, class) in [(text_end as fn(&[u8], usize) -> usize, TEXT_STOP), (value_end, VALUE_STOP)] {
             for stop in (0..=255).filter(|&byte| is(byte, class)) {
-                for length in (0..100).chain([127, 128, 129]) {
+                for length in (0..100).chain([127, 128, 129, 1023, 1087, 1088, 1089, 3000]) {
                     let text = [vec![b'x'; length], vec![stop, b'x', stop]].concat();
                     assert_eq!(find(&text, 0), length, "{stop} after {length}");
                     assert_eq!(find(&text[..length], 0), length, "the end after {length}");
