@@ -1,5 +1,7 @@
 //! All cases with their names, descriptions, sizes and bars.
 
+use std::time::Duration;
+
 use super::bare::{ActixSend, TokioMpsc};
 use super::beside::Beside;
 use super::dispatch::Dispatch;
@@ -12,7 +14,7 @@ use super::peers::{self, TwoHopOf};
 use super::ping_pong::PingPong;
 use super::two_hop::TwoHop;
 use super::under_way::UnderWay;
-use systole::runtime::journal::Durability;
+use systole::runtime::journal::{Durability, Retention};
 
 /// The function that starts a load.
 type Start = fn(Scale) -> Result<Box<dyn Load>, LoadError>;
@@ -63,8 +65,7 @@ pub(super) enum By {
 pub(super) struct Bar {
     pub(super) what: &'static str,
     pub(super) of: Figure,
-    pub(super) must: Option<f64>,
-    pub(super) aim: Option<f64>,
+    pub(super) must: f64,
 }
 
 /// The figure of the first case of a group that a bar bounds.
@@ -91,12 +92,7 @@ pub fn groups() -> Vec<Group> {
         Group {
             #[cfg(feature = "peers")]
             cases: two_hop_of_peers(),
-            bar: Some(Bar {
-                what: "two hops of 1 KB, CPU \u{b5}s a delivery",
-                of: Figure::CpuMicros,
-                must: Some(16.0),
-                aim: Some(10.0),
-            }),
+            bar: Some(Bar { what: "two hops of 1 KB, CPU \u{b5}s a delivery", of: Figure::CpuMicros, must: 2.8 }),
             ..single('a', TWO_HOP.name, TWO_HOP.what, TWO_HOP.start)
         },
         single('a', "two-hop-alone", "1 KB of text, 1 in flight, 1 shard", |scale| {
@@ -147,14 +143,14 @@ fn two_hop_of_peers() -> Vec<Case> {
 }
 
 fn waiting() -> Group {
-    let bar = Bar { what: "idle thread, bytes", of: Figure::BytesOfThread, must: Some(200.0), aim: None };
+    let bar = Bar { what: "idle thread, bytes", of: Figure::BytesOfThread, must: 200.0 };
     let group =
         memory("waiting", "100,000 threads that wait for an answer", |scale| boxed(Chains::start(scale, THREADS)));
     Group { bar: Some(bar), ..group }
 }
 
 fn under_way() -> Group {
-    let bar = Bar { what: "conversation under way, bytes", of: Figure::BytesOfThread, must: Some(5120.0), aim: None };
+    let bar = Bar { what: "conversation under way, bytes", of: Figure::BytesOfThread, must: 5120.0 };
     let group = memory("under-way", "100,000 conversations of two hops, 1 KB of text, answered in an hour", |scale| {
         boxed(UnderWay::start(scale, THREADS))
     });
@@ -169,14 +165,20 @@ fn durable() -> Group {
     let case = |name, what, start| Case { name, what, start };
     let cases = vec![
         case("durable-process", "two hops, survives kill -9, all cores", |scale| {
-            boxed(TwoHop::<Note>::durable(scale, Durability::Process, 4000, 256))
+            boxed(TwoHop::<Note>::durable(scale, (Durability::Process, Retention::default()), 4000, 256))
         }),
         case("durable-off", "the same without a journal", |scale| boxed(TwoHop::<Note>::start(scale, None, 4000, 256))),
         case("durable-power", "the same, survives the loss of power", |scale| {
-            boxed(TwoHop::<Note>::durable(scale, Durability::Power, 4000, 256))
+            boxed(TwoHop::<Note>::durable(scale, (Durability::Power, Retention::default()), 4000, 256))
+        }),
+        case("durable-brief", "the same, survives kill -9, keeps no ended work", |scale| {
+            let retention = Retention::default().age(Duration::ZERO);
+            boxed(TwoHop::<Note>::durable(scale, (Durability::Process, retention), 4000, 256))
         }),
     ];
-    Group { letter: 'j', cases, rounds: 5, by: By::Cpu, bar: None }
+    let bar =
+        Bar { what: "survives kill -9, multiple of the same without a journal", of: Figure::RatioToNext, must: 3.0 };
+    Group { letter: 'j', cases, rounds: 5, by: By::Cpu, bar: Some(bar) }
 }
 
 fn beside() -> Group {
@@ -235,12 +237,8 @@ fn dispatch_100k() -> Group {
         what: "100,000 tokens, bare tokio mpsc",
         start: |scale| Ok(Box::new(TokioMpsc::start(scale, THREADS, 8))),
     };
-    let bar = Bar {
-        what: "dispatch, 100,000 threads, multiple of a bare actix send",
-        of: Figure::RatioToNext,
-        must: Some(1.5),
-        aim: Some(0.5),
-    };
+    let bar =
+        Bar { what: "dispatch, 100,000 threads, multiple of a bare actix send", of: Figure::RatioToNext, must: 1.0 };
     Group { letter: 'c', cases: vec![dispatch, send, mpsc, calls], rounds: 5, by: By::Cpu, bar: Some(bar) }
 }
 

@@ -133,9 +133,7 @@ pub struct BarVerdict {
     /// The measured figure.
     pub measured: f64,
     /// The required upper bound.
-    pub must: Option<f64>,
-    /// The desired upper bound.
-    pub aim: Option<f64>,
+    pub must: f64,
     /// Set if the figure is within the required bound.
     pub met: bool,
 }
@@ -148,8 +146,8 @@ impl SpecimenFigures {
 }
 
 impl BarVerdict {
-    pub(super) fn new(what: &'static str, measured: f64, must: Option<f64>, aim: Option<f64>) -> Self {
-        Self { what, measured, must, aim, met: must.or(aim).is_none_or(|most| measured <= most) }
+    pub(super) fn new(what: &'static str, measured: f64, must: f64) -> Self {
+        Self { what, measured, must, met: measured <= must }
     }
 }
 

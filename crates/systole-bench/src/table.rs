@@ -34,7 +34,7 @@ impl fmt::Display for Tables<'_> {
         }
         if !bars.is_empty() {
             writeln!(f)?;
-            Table::new(&["bar", "measured", "must", "aim", ""]).rows(bars.iter().map(verdict)).fmt(f)?;
+            Table::new(&["bar", "measured", "must", ""]).rows(bars.iter().map(verdict)).fmt(f)?;
         }
         Ok(())
     }
@@ -89,20 +89,8 @@ fn document(document: &HostileFigures) -> Vec<String> {
 }
 
 fn verdict(verdict: &BarVerdict) -> Vec<String> {
-    let optional = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), number);
-    let aimed = verdict.aim.is_some_and(|aim| verdict.measured <= aim);
-    let word = match (verdict.met, aimed) {
-        (true, true) => "met, and the aim",
-        (true, false) => "met",
-        (false, _) => "NOT met",
-    };
-    vec![
-        verdict.what.to_owned(),
-        number(verdict.measured),
-        optional(verdict.must),
-        optional(verdict.aim),
-        word.to_owned(),
-    ]
+    let word = if verdict.met { "met" } else { "NOT met" };
+    vec![verdict.what.to_owned(), number(verdict.measured), number(verdict.must), word.to_owned()]
 }
 
 /// A figure with at least three significant digits.

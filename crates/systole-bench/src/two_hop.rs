@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use actix::{Actor, Context, Handler};
-use systole::runtime::journal::Durability;
+use systole::runtime::journal::{Durability, Retention};
 use systole::runtime::{Delivery, Organism, OrganismBuilder, Response, call_to, reply_any};
 use systole_core::core::Routing;
 
@@ -52,11 +52,17 @@ impl<T: Sample> TwoHop<T> {
         })
     }
 
-    /// Starts the same load with a journal, in a temporary folder.
-    pub(super) fn durable(scale: Scale, durability: Durability, count: u64, window: usize) -> Result<Self, LoadError> {
+    /// Starts the same load with a journal, in a temporary folder, which keeps as much ended work.
+    pub(super) fn durable(
+        scale: Scale,
+        (durability, retention): (Durability, Retention),
+        count: u64,
+        window: usize,
+    ) -> Result<Self, LoadError> {
         let folder = Folder::new()?;
         let journal = folder.0.join("journal");
-        Self::start_with(scale, count, window, Some(folder), |builder| builder.durable(journal, durability))
+        let change = |builder: OrganismBuilder| builder.durable(journal, durability).retention(retention);
+        Self::start_with(scale, count, window, Some(folder), change)
     }
 
     fn start_with(

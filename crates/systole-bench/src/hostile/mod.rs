@@ -160,8 +160,7 @@ pub(super) fn bars(figures: &[HostileFigures]) -> Vec<BarVerdict> {
     let small_ms = worst(&mut small.iter().map(|figures| figures.worst_ms()));
     let peak = worst(&mut small.iter().filter_map(|figures| Some(figures.peak_rss? as f64 / 1e6)));
     let large_ms = worst(&mut large.iter().map(|figures| figures.worst_ms()));
-    let bar =
-        |what, measured: Option<f64>, must| measured.map(|measured| BarVerdict::new(what, measured, Some(must), None));
+    let bar = |what, measured: Option<f64>, must| measured.map(|measured| BarVerdict::new(what, measured, must));
     [
         bar("hostile document of up to 1 MiB, CPU ms of the slowest stage", small_ms, 50.0),
         bar("hostile document of up to 1 MiB, MB resident in the process", peak, 64.0),
