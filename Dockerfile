@@ -7,7 +7,7 @@
 FROM rust:1-slim-bookworm AS build
 WORKDIR /systole
 COPY . .
-RUN bash scripts/setup && bash scripts/deb && mv target/*.deb /
+RUN bash scripts/deb && mv target/*.deb /
 
 FROM debian:bookworm-slim
 # Python is for commands and workers.
