@@ -185,6 +185,12 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
+    /// Returns whether an element without attributes has all that it needs.
+    #[inline]
+    pub(super) fn may_be_absent(&self) -> bool {
+        self.required == 0 && !self.refers
+    }
+
     pub(super) fn find(&self, namespace: Namespace, local: &str) -> Option<&AttributeUse> {
         if self.by_name.is_empty() {
             return self.uses.iter().find(|used| used.name.is(namespace, local));

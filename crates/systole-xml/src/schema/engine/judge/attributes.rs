@@ -13,7 +13,7 @@ impl<'a> Walk<'_, 'a> {
     /// clauses 3 to 5).
     #[inline]
     pub(super) fn attributes(&mut self, started: &Started<'a>, attributes: &Attributes) {
-        if started.tag.has_attributes() || attributes.required > 0 || attributes.refers {
+        if started.tag.has_attributes() || !attributes.may_be_absent() {
             self.check_attributes(started, attributes);
         }
     }

@@ -63,8 +63,7 @@ impl<'a> Walk<'_, 'a> {
         let ty = &self.grammar.types[element.ty.index()];
         let Content::Simple(simple) = &ty.content else { return false };
         !started.tag.has_attributes()
-            && ty.attributes.required == 0
-            && !ty.attributes.refers
+            && ty.attributes.may_be_absent()
             && !ty.is_abstract
             && !element.is_abstract
             && element.value.is_none()
