@@ -3,7 +3,6 @@
 mod circles;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +25,6 @@ const MODULES: [(&str, &[&str]); 3] = [
 const IMPURE: [&str; 7] =
     ["std::fs", "std::net", "std::process", "Instant", "SystemTime", "Timestamp::now", "std::thread"];
 
-const MAX_LINES: usize = 400;
 const MAX_HELLO: usize = 15;
 
 #[test]
@@ -95,14 +93,6 @@ fn the_program_prints_through_what_escapes() {
 }
 
 #[test]
-fn files_are_small() {
-    each_source(|path, code| {
-        let lines = code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count();
-        assert!(lines <= MAX_LINES, "{}: {lines} lines of code, at most {MAX_LINES}: split it", path.display());
-    });
-}
-
-#[test]
 fn files_begin_with_their_purpose() {
     each_source(|path, code| {
         assert!(code.starts_with("//! "), "{}: its first line says what is in it", path.display())
@@ -158,25 +148,6 @@ fn modules_have_telling_names() {
         let empty = ["utils", "util", "common", "helpers", "helper", "misc"];
         assert!(!empty.contains(&stem), "{}: name it after what it does", path.display());
     });
-}
-
-/// A type counts where it is `pub`, in a private module too: a reader meets it as often as one that is exported.
-/// Types of tests and those with a narrower visibility don't count.
-#[test]
-fn public_types_have_names_of_their_own() {
-    let defined = RefCell::new(BTreeMap::<String, Vec<String>>::new());
-    each_source(|path, code| {
-        for (number, line) in (1..).zip(code.lines()) {
-            if let Some(name) = public_type(line) {
-                let place = format!("{}:{number}", path.display());
-                defined.borrow_mut().entry(name.to_owned()).or_default().push(place);
-            }
-        }
-    });
-    let defined = defined.into_inner();
-    assert!(defined.len() > 300, "only {} public types found: the search is broken", defined.len());
-    let twice: Vec<_> = defined.iter().filter(|(_, places)| places.len() > 1).collect();
-    assert!(twice.is_empty(), "public types that share a name: qualify all but one of each: {twice:#?}");
 }
 
 /// The name of the public type that a line defines.
