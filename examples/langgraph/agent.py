@@ -11,7 +11,7 @@ from langchain_core.language_models.chat_models import SimpleChatModel
 from langchain_core.messages import BaseMessage
 from langgraph.graph import END, START, StateGraph
 
-from systole import call, listener, named, payload, run
+from systole_sdk import call, listener, named, payload, run
 
 RESEARCH = "urn:example:research:v1"
 

@@ -5,7 +5,7 @@ import operator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from systole import listener, named, payload, run
+from systole_sdk import listener, named, payload, run
 
 STUDY = "urn:example:study:v1"
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from systole import listener, payload, run
+from systole_sdk import listener, payload, run
 
 STUDY = "urn:example:study:v1"
 NOTES = (Path(__file__).parent / "notes.txt").read_text(encoding="utf-8").splitlines()

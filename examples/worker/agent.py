@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from systole import call, listener, named, payload, run
+from systole_sdk import call, listener, named, payload, run
 
 NUMBERS = "urn:example:numbers:v1"
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from systole import call, listener, payload, run
+from systole_sdk import call, listener, payload, run
 
 NUMBERS = "urn:example:NAME:v1"
 

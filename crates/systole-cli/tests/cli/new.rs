@@ -75,11 +75,11 @@ fn a_command_answers() {
 fn a_worker_answers_with_the_package_of_the_sdk() {
     let scratch = Folder::new("worker");
     scratch.as_its_readme_says("worker");
-    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/python/systole");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/python/systole_sdk");
     let files = fs::read_dir(package).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let mut compared = 0;
     for file in files {
-        let made = scratch.0.join("my-worker/systole").join(file.file_name().unwrap());
+        let made = scratch.0.join("my-worker/systole_sdk").join(file.file_name().unwrap());
         assert_eq!(fs::read_to_string(made).unwrap(), fs::read_to_string(&file).unwrap(), "{}", file.display());
         compared += 1;
     }
@@ -198,7 +198,7 @@ fn nothing_is_left_of_a_folder_that_could_not_be_made_whole() {
         let limited = format!("ulimit -f 8; systole new worker {name}");
         let run = shell(&scratch.0, &limited);
         let said = String::from_utf8_lossy(&run.stderr);
-        assert!(run.status.code() == Some(2) && said.contains("systole/_listeners.py: File too large"), "{said}");
+        assert!(run.status.code() == Some(2) && said.contains("systole_sdk/_listeners.py: File too large"), "{said}");
     }
     assert!(!scratch.has("made"));
     assert_eq!(fs::read_dir(scratch.0.join("empty")).unwrap().count(), 0);

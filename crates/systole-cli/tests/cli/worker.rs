@@ -327,7 +327,7 @@ fn an_end_in_order_waits_for_messages_under_way() {
 const WITH_THE_PACKAGE: &str = r#"
 import asyncio, os, sys
 from dataclasses import dataclass
-from systole import Fault, call, listener, message, named, payload, run
+from systole_sdk import Fault, call, listener, message, named, payload, run
 
 @payload("{urn:t}do")
 @dataclass
@@ -422,7 +422,7 @@ fn the_python_package_cancels_what_times_out() {
 /// Failures of a function of the package, by the text of its message: for either kind of function.
 const FAILS: &str = r#"
 import asyncio, functools, os, re, sys, time
-from systole import call, listener, progress, record, run
+from systole_sdk import call, listener, progress, record, run
 
 class Base(BaseException):
     pass
@@ -531,7 +531,7 @@ fn what_a_python_function_raises_fails_its_message_alone() {
 const PLAIN: &str = r#"
 import asyncio, contextvars, os, re, threading, time
 from concurrent.futures import ThreadPoolExecutor
-from systole import Fault, call, listener, message, progress, record, run
+from systole_sdk import Fault, call, listener, message, progress, record, run
 
 ASK = "<ask xmlns='urn:t'>x</ask>"
 lock, computing, most = threading.Lock(), 0, 0

@@ -125,7 +125,7 @@ fn orders() -> [ShipmentOrder; 2] {
 const PYTHON: &str = r#"
 import enum, sys
 from datetime import date
-from systole import decode, encode, named, payload
+from systole_sdk import decode, encode, named, payload
 
 @dataclass
 class Line:

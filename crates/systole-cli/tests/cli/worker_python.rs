@@ -6,7 +6,7 @@ use crate::kit::worker::python;
 
 const ENUMS: &str = r#"
 import enum
-from systole import _xml, decode, encode, named, payload
+from systole_sdk import _xml, decode, encode, named, payload
 
 class Any(enum.Enum):
     SPACED, TRIMMED, NUMBER, NO, NONE, HALF = " x ", "x", 1, False, None, 0.5
@@ -60,8 +60,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Literal, NewType, Optional
 from uuid import UUID
-import systole
-from systole import _process, _xml, decode, encode, listener, named, payload
+import systole_sdk
+from systole_sdk import _process, _xml, decode, encode, listener, named, payload
 
 check = lambda: _xml.check([])
 Cents = NewType("Cents", int)
@@ -204,7 +204,7 @@ for hint in [
         else fails(TypeError, "One.x: Pair", "tuple has no text in XML: write values that are str", of=check)
 _xml.payloads.clear()
 one(list[Inner])
-fails(TypeError, "Inner.y: list has no mapping", of=systole.run)
+fails(TypeError, "Inner.y: list has no mapping", of=systole_sdk.run)
 _xml.payloads.clear()
 for hint in (list[int], Inner):
     one(hint, metadata={"xml": "@a"})
@@ -284,18 +284,18 @@ for text in ("\0", "\U0001f600", "x"):
 
 # The fault of a call ends its message with the label of the call, another one doesn't.
 def fault(of):
-    fault = systole.Fault("closed", "no", True)
+    fault = systole_sdk.Fault("closed", "no", True)
     fault._call = of, "7"
     return fault
 assert _process._error("m", fault("m")) == {"error": "closed: no", "as": "7"}
 assert len(_process._error("m", ValueError("x" * 10_000))["error"]) == 4096
-assert _process._error("m", fault("another")) == _process._error("m", systole.Fault("closed", "no")) == {"error": "closed: no"}
+assert _process._error("m", fault("another")) == _process._error("m", systole_sdk.Fault("closed", "no")) == {"error": "closed: no"}
 "#;
 
 /// Choices of elements, by the names of dataclasses.
 const CHOICES: &str = r#"
 import typing
-from systole import _xml, decode, encode, named, payload
+from systole_sdk import _xml, decode, encode, named, payload
 
 @payload("{urn:elsewhere}Drone")
 @dataclass
@@ -393,7 +393,7 @@ fails(TypeError, "Inner.y: list has no mapping", of=lambda: _xml.check([Outer]))
 /// Names of payloads, by those of classes: the table of the Rust types.
 const NAMES: &str = r#"
 import dataclasses
-from systole import _xml, payload
+from systole_sdk import _xml, payload
 
 for line in open("tests/fixtures/kebab-case.txt", encoding="utf-8"):
     name, expected = line.split()
@@ -402,6 +402,25 @@ for line in open("tests/fixtures/kebab-case.txt", encoding="utf-8"):
     assert cls.__payload__ == "{urn:t}" + expected, cls.__payload__
 assert payload("{urn:t}TaskDone")(dataclasses.make_dataclass("TaskDone", [])).__payload__ == "{urn:t}TaskDone"
 "#;
+
+#[test]
+fn an_older_python_is_told_which_one_the_package_needs() {
+    // The parts of the package are never read there.
+    let script = r#"
+import sys
+sys.version_info = (3, 9, 2)
+try:
+    import systole_sdk
+except ImportError as error:
+    print(error, sorted(name for name in sys.modules if name.startswith("systole_sdk.")))
+"#;
+    let output = python(script).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.starts_with("systole_sdk needs Python 3.10 or later, and this is 3.9 (") && said.ends_with(") []\n"),
+        "{said}"
+    );
+}
 
 #[test]
 fn the_python_package_reads_what_it_writes_and_refuses_what_has_no_mapping() {

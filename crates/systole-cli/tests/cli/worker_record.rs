@@ -9,7 +9,7 @@ use crate::kit::worker::Folder;
 /// A worker of the Python package, which notes what it learns. The text of a payload is its command.
 const AGENT: &str = r#"
 import asyncio, os, re, signal
-from systole import listener, progress, record, run
+from systole_sdk import listener, progress, record, run
 
 def learn(name, value=None):
     def look():
@@ -82,7 +82,7 @@ fn a_name_that_no_run_before_recorded_is_learned() {
 /// A worker whose process ends once, after it learned values side by side: the first of them last.
 const SIDE_BY_SIDE: &str = r#"
 import asyncio, os, signal
-from systole import listener, record, run
+from systole_sdk import listener, record, run
 
 async def slow():
     await asyncio.sleep(0.3)

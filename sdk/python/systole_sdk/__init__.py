@@ -16,6 +16,12 @@ A function takes a dataclass that is a `payload`, or a `str` with the XML, and r
 either, or None. A plain function runs on a thread of its own, and its `call(...)` returns the answer; in an async function it
 is `await call(...)`. The output of a script goes to the log.
 """
+import sys
+
+# Before the modules whose syntax is of that version: an older one has to say what it lacks.
+if sys.version_info < (3, 10):
+    raise ImportError("systole_sdk needs Python 3.10 or later, and this is %d.%d (%s)" % (*sys.version_info[:2], sys.executable))
+
 from ._listeners import call, listener, message, progress, record, run
 from ._process import Fault, Message
 from ._xml import decode, encode, named, payload

@@ -1,1 +1,0 @@
-../../../../../sdk/python/systole/__init__.py

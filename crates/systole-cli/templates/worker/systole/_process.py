@@ -1,1 +1,0 @@
-../../../../../sdk/python/systole/_process.py
