@@ -117,7 +117,7 @@ impl Client {
     /// Declares that no message follows in a conversation that [`send`](Self::send) began: it closes when its threads have,
     /// rather than 15 minutes later. Has no effect on one that has closed.
     pub fn leave(&self, conversation: ThreadId) {
-        self.shared.send_to(conversation, Command::Leave { root: conversation, cancel: false });
+        self.shared.send_to(conversation, Command::Leave { client: self.id, root: conversation, cancel: false });
     }
 
     /// Sends a request in a conversation of its own, and returns the id of that; the answers come to
@@ -354,7 +354,7 @@ impl Conversation {
 impl Drop for Conversation {
     fn drop(&mut self) {
         if self.unopened.is_none() {
-            let leave = Command::Leave { root: self.root, cancel: self.give_up };
+            let leave = Command::Leave { client: self.client.id, root: self.root, cancel: self.give_up };
             self.client.shared.send_to(self.root, leave);
         }
     }

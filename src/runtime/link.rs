@@ -34,7 +34,7 @@ pub(super) enum Command {
     /// An input for its core; messages of that conversation leave by `sender` from now on.
     Open { root: ThreadId, client: ClientId, sender: EgressSender, input: Input },
     /// The client has left a conversation.
-    Leave { root: ThreadId, cancel: bool },
+    Leave { client: ClientId, root: ThreadId, cancel: bool },
     /// A message on a thread of another shard, for a listener that lives here.
     Start { origin: CoreId, start: Box<Start> },
     /// The result of calls of such a handler.

@@ -257,8 +257,9 @@ impl Shard {
                 self.router.open(root, client, sender);
                 self.cores.handle(to, input, now);
             }
-            Command::Leave { root, cancel } => {
-                self.cores.handle(to, if cancel { Input::Cancel { root } } else { Input::Left { root } }, now);
+            Command::Leave { client, root, cancel } => {
+                let input = if cancel { Input::Cancel { client, root } } else { Input::Left { client, root } };
+                self.cores.handle(to, input, now);
             }
             Command::Start { origin, start } => self.start(origin, *start),
             Command::Resume { origin, invocation, call, result } => {
@@ -327,9 +328,10 @@ impl Shard {
                 None => self.abort(core, invocation),
             },
             Output::Egress(egress) => {
+                let client = egress.client;
                 for root in self.router.pass(egress) {
                     let owner = self.shared.directory.core_of(Partition::of(root));
-                    owner.into_iter().for_each(|owner| context.tell(owner, Input::Cancel { root }));
+                    owner.into_iter().for_each(|owner| context.tell(owner, Input::Cancel { client, root }));
                 }
             }
             Output::Closed { root, .. } | Output::Gone { root } => self.router.close(root),

@@ -10,6 +10,7 @@ use super::contract::Scheduling;
 use super::gauge::Permit;
 use super::io::{Answer, Settled};
 use super::ready::Ready;
+use super::rounds::Principal;
 use crate::vocab::Fault;
 
 /// The counts and the place in the run queue of a conversation in which something happens. An idle root has none.
@@ -17,6 +18,8 @@ use crate::vocab::Fault;
 pub(super) struct Conversation {
     messages: Cell<usize>,
     bytes: Cell<usize>,
+    /// The principal whose conversation it is.
+    pub principal: Principal,
     /// The threads that can be dispatched at once; `RunQueue` decides when.
     pub ready: RefCell<Ready>,
     /// States whether it stands in the run queue.
@@ -39,9 +42,9 @@ pub(super) struct AwaitedAnswers {
 }
 
 impl Conversation {
-    pub(super) fn new(scheduling: Scheduling) -> Self {
+    pub(super) fn new(principal: Principal, scheduling: Scheduling) -> Self {
         let (messages, bytes, is_queued) = (Cell::new(0), Cell::new(0), Cell::new(false));
-        Self { messages, bytes, ready: RefCell::new(Ready::new(scheduling)), is_queued }
+        Self { messages, bytes, principal, ready: RefCell::new(Ready::new(scheduling)), is_queued }
     }
 
     /// Messages that it holds: in mailboxes and backlogs, delayed, and answers that handlers await.

@@ -1,7 +1,6 @@
 //! The entrance: Queue 1, the rate limit of questions to the core during overload, and whether the organism still takes
 //! messages.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use uuid::Uuid;
@@ -9,13 +8,14 @@ use uuid::Uuid;
 use super::blueprint::ClientId;
 use super::items::Item;
 use super::rate_limit::RateLimit;
+use super::rounds::{Principal, Rounds};
 use super::setup::Setup;
 use crate::vocab::{MessageId, ThreadId, Time};
 
 /// The items that wait to be judged.
 pub(super) struct Entrance {
     setup: Rc<Setup>,
-    queue: VecDeque<Item>,
+    queue: Rounds<Item>,
     /// Messages on Queue 1.
     messages: usize,
     rate_limit: RateLimit,
@@ -37,7 +37,7 @@ impl Entrance {
     pub(super) fn new(setup: Rc<Setup>, entries: u64) -> Self {
         Self {
             setup,
-            queue: VecDeque::new(),
+            queue: Rounds::default(),
             messages: 0,
             rate_limit: RateLimit::default(),
             entries,
@@ -45,23 +45,24 @@ impl Entrance {
         }
     }
 
-    /// Puts an item at the end of Queue 1.
-    pub(super) fn push(&mut self, item: Item) {
+    /// Puts an item on Queue 1, at the end of the line of its principal.
+    pub(super) fn push(&mut self, principal: Principal, item: Item) {
         self.messages += usize::from(item.is_message());
-        self.queue.push_back(item);
+        self.queue.push(principal, item);
     }
 
-    /// Takes the first item of Queue 1.
+    /// Takes the next item of Queue 1.
     pub(super) fn pop(&mut self) -> Option<Item> {
-        let item = self.queue.pop_front()?;
+        let item = self.queue.pop()?;
         self.messages -= usize::from(item.is_message());
         Some(item)
     }
 
     /// Takes all items of Queue 1.
-    pub(super) fn take_all(&mut self) -> VecDeque<Item> {
+    pub(super) fn take_all(&mut self) -> Vec<Item> {
         self.messages = 0;
-        std::mem::take(&mut self.queue)
+        let mut queue = std::mem::take(&mut self.queue);
+        std::iter::from_fn(|| queue.pop()).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {

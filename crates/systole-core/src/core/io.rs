@@ -98,11 +98,15 @@ pub enum Input {
     },
     /// The client of a conversation has left: the conversation closes when it has no open child.
     Left {
+        /// The client.
+        client: ClientId,
         /// The root of the conversation.
         root: ThreadId,
     },
     /// The client of a conversation cancels it, with everything in it.
     Cancel {
+        /// The client.
+        client: ClientId,
         /// The root of the conversation.
         root: ThreadId,
     },
@@ -586,6 +590,8 @@ pub enum CoreMessage {
         thread: ThreadKey,
         /// The root of its conversation, which shares the slots with the others.
         root: ThreadKey,
+        /// The client that owns the conversation, if one does: clients take turns.
+        client: Option<ClientId>,
         /// States whether it resumes a parked handler.
         resume: bool,
         /// The place of its message in the journal at the start; the greatest number if it came later.

@@ -32,6 +32,7 @@ mod rate_limit;
 mod read;
 mod ready;
 mod records;
+mod rounds;
 mod setup;
 mod steps;
 mod tree;

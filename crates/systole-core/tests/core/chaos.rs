@@ -123,13 +123,15 @@ impl Chaos {
             Op::Sleep { seconds } => self.world.now = self.world.now.after(secs(u64::from(*seconds))),
             Op::Leave { conversation } => {
                 if let Some(root) = self.conversation(*conversation) {
-                    self.everywhere(|| Input::Left { root });
+                    let client = self.world.client_of(root);
+                    self.everywhere(|| Input::Left { client, root });
                 }
             }
             Op::Cancel { conversation } => {
                 if let Some(root) = self.conversation(*conversation) {
                     self.cancelled.insert(root);
-                    self.everywhere(|| Input::Cancel { root });
+                    let client = self.world.client_of(root);
+                    self.everywhere(|| Input::Cancel { client, root });
                 }
             }
             Op::Down { listener, down } => {

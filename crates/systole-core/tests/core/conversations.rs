@@ -159,7 +159,7 @@ fn a_root_closes_once_its_client_has_left_and_its_children_are_gone() {
 fn a_client_that_leaves_before_its_message_was_read_has_left_it() {
     let mut world = one_echo();
     let root = world.post("alice", letter("ask", 1));
-    world.handle(0, Input::Left { root });
+    world.handle(0, world.left(root));
     world.run();
     assert_eq!((world.said(), world.closed.clone()), (vec!["echo: told 1".to_owned()], vec![root]));
     let last = world.send("alice", Letter { last: true, ..letter("ask", 2) });
@@ -170,7 +170,7 @@ fn a_client_that_leaves_before_its_message_was_read_has_left_it() {
 fn a_conversation_that_is_cancelled_before_its_message_was_read_is_cancelled() {
     let mut world = Setup::new(vec![server("slow", &["ask"], &["told"])]).build();
     let root = world.post("alice", letter("ask", 1));
-    world.handle(0, Input::Cancel { root });
+    world.handle(0, world.cancelled(root));
     world.run();
     assert_eq!((world.runs("slow"), world.closed.clone()), (0, vec![root]));
 }
@@ -277,12 +277,12 @@ fn whoever_leaves_is_told_that_nothing_is_open_once_what_was_sent_before_is_done
     // A message that goes to another conversation opens none of its own.
     let first = world.send("alice", letter("ping", 1));
     let second = world.post("alice", letter("ping", 2).thread(first));
-    world.handle(0, Input::Left { root: second });
+    world.handle(0, world.left(second));
     world.run();
     assert_eq!(std::mem::take(&mut world.gone), [second]);
     // One that is still on Queue 1 opens it: it closes when it is done.
     let third = world.post("alice", letter("ping", 3));
-    world.handle(0, Input::Left { root: third });
+    world.handle(0, world.left(third));
     world.run();
     assert_eq!((world.gone.len(), world.closed.len()), (0, 0));
     for n in 1..4 {

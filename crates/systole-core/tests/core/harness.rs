@@ -61,6 +61,8 @@ pub(crate) struct World {
     pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) gauge: Gauge,
     pub(crate) directory: Directory,
+    /// The clients that opened the conversations.
+    clients: HashMap<ThreadId, ClientId>,
     pub(crate) now: Time,
     scripts: HashMap<String, Script>,
     /// Listeners whose handlers ignore an abort.
@@ -158,6 +160,7 @@ impl Setup {
             blueprint,
             gauge,
             directory,
+            clients: HashMap::new(),
             now,
             scripts: HashMap::new(),
             blocking: HashSet::new(),
@@ -322,6 +325,7 @@ impl World {
     pub(crate) fn post_with(&mut self, client: &str, bytes: String, like: &Letter, permit: Permit) -> ThreadId {
         let root = self.fresh_root_at(like.shard);
         let client = self.client_id(client);
+        self.clients.insert(root, client);
         let (last, remote) = (like.last, like.remote);
         let injected =
             Injected { client, message: Raw::new(bytes).into(), root, remote, last, attachment: None, permit };
@@ -351,12 +355,27 @@ impl World {
         self.run();
     }
 
+    /// The client that opened a conversation; the first one, if none did.
+    pub(crate) fn client_of(&self, root: ThreadId) -> ClientId {
+        self.clients.get(&root).copied().unwrap_or(ClientId(0))
+    }
+
+    pub(crate) fn left(&self, root: ThreadId) -> Input {
+        Input::Left { client: self.client_of(root), root }
+    }
+
+    pub(crate) fn cancelled(&self, root: ThreadId) -> Input {
+        Input::Cancel { client: self.client_of(root), root }
+    }
+
     pub(crate) fn leave(&mut self, root: ThreadId) {
-        self.tell(|| Input::Left { root });
+        let client = self.client_of(root);
+        self.tell(|| Input::Left { client, root });
     }
 
     pub(crate) fn cancel(&mut self, root: ThreadId) {
-        self.tell(|| Input::Cancel { root });
+        let client = self.client_of(root);
+        self.tell(|| Input::Cancel { client, root });
     }
 
     /// Polls until there is nothing to do.

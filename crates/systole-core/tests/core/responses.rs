@@ -116,7 +116,7 @@ fn output_on_queue_1_of_a_thread_that_closes_is_cancelled() {
     let mut world = Setup::new(vec![server("slow", &["ask"], &["told"])]).build();
     let root = world.send("alice", letter("ask", 0));
     world.end(world.invocation("slow"), HandlerOutcome::Emitted(vec![reply("told", 1)]));
-    world.handle(0, Input::Cancel { root });
+    world.handle(0, world.cancelled(root));
     world.run();
     assert_eq!(world.said(), [""; 0]);
     assert_eq!(world.counts().cancelled, 1);

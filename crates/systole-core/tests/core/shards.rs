@@ -37,7 +37,7 @@ fn a_conversation_that_closed_meanwhile_is_opened_anew() {
     world.slow_links = true;
     let fresh = world.post("alice", letter("ask", 2).thread(root).at(0));
     while world.step(0) {}
-    world.handle(1, Input::Left { root });
+    world.handle(1, world.left(root));
     while world.step(1) {}
     world.slow_links = false;
     world.run();
@@ -84,7 +84,7 @@ fn a_thread_that_closes_while_it_waits_gives_its_slot_on() {
     world.send("alice", letter("ask", 0).at(0));
     let waiting = world.send("alice", letter("ask", 1).at(1));
     world.send("alice", letter("ask", 2).at(2));
-    world.handle(1, Input::Cancel { root: waiting });
+    world.handle(1, world.cancelled(waiting));
     world.run();
     world.finish(world.invocation("echo"), vec![reply("told", 0)]);
     assert_eq!(world.invocation("echo"), world.invocation_with("echo", 2));
@@ -101,7 +101,7 @@ fn a_slot_that_is_granted_to_a_closed_thread_comes_back() {
     while world.step(0) {}
     // The grant is on its way when the thread closes; its refusal crosses it.
     assert_eq!(world.links.len(), 1);
-    world.handle(1, Input::Cancel { root: waiting });
+    world.handle(1, world.cancelled(waiting));
     while world.step(1) {}
     world.slow_links = false;
     world.run();

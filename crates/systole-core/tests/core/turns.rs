@@ -114,7 +114,7 @@ fn crowd_of(listeners: Vec<Contract>) -> World {
     let mut world = setup.build();
     world.emits("echo", |_| vec![reply("a0", 0)]);
     for n in 1..11 {
-        world.send("bob", letter("note", n));
+        world.send("alice", letter("note", n));
         let invocation = world.invocation_with("crowd", n);
         world.finish(invocation, vec![call("q0", 0), call("q0", 0)]);
     }

@@ -38,7 +38,8 @@ impl Core {
         self.tree.begin_judging(thread);
         self.invocations.ask(invocation, call);
         let requests = requests.into_iter().map(|request| Emission { kind: EmissionKind::Call, ..request }).collect();
-        self.entrance.push(Item::Calls(Calls { thread, invocation, call, requests, join, within }));
+        let calls = Calls { thread, invocation, call, requests, join, within };
+        self.entrance.push(self.tree.principal(thread), Item::Calls(calls));
     }
 
     /// Judges a group of calls as a whole, then places them.

@@ -21,6 +21,7 @@ use crate::core::io::Output;
 use crate::core::items::{Item, Redriven};
 use crate::core::judge::{ParsedPayload, Verdict};
 use crate::core::queued::{Origin, Sender};
+use crate::core::rounds::Principal;
 use crate::core::tree::Owner;
 use crate::journal::Op;
 use crate::protocol::refused_qname;
@@ -77,7 +78,7 @@ impl Core {
         let DeadLetter { partition, from, to, .. } = self.tree.take_letter(id).ok_or(DeadLetterError::Unknown)?;
         let redriven = Redriven { from, to, payload, number: id.number(), root: partition.place(root), permit };
         let entry = self.books.redriven();
-        self.entrance.push(Item::Redriven(redriven, entry));
+        self.entrance.push(Principal::ORGANISM, Item::Redriven(redriven, entry));
         Ok(())
     }
 

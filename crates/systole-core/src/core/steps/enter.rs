@@ -49,10 +49,11 @@ impl Core {
             let partition = self.setup.first_partition();
             return self.keep_dead_outside((Name::system(), None), partition, None, faults::unknown_client(), entry);
         }
+        let principal = Some(message.client).into();
         let item = Item::Injected(message, entry);
         match self.entrance.is_stopped() {
             true => self.abandon(item, &faults::cancelled()),
-            false => self.entrance.push(item),
+            false => self.entrance.push(principal, item),
         }
     }
 

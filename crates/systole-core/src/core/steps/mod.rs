@@ -101,18 +101,20 @@ impl Core {
                 self.out.take(late, true);
             }
             // Handlers ask on Queue 1, so what they say of that stands behind it there.
-            Input::Reattached { invocation } if self.invocations.thread(invocation).is_some() => {
-                self.entrance.push(Item::Reattached(invocation));
+            Input::Reattached { invocation } => {
+                if let Some(thread) = self.invocations.thread(invocation) {
+                    self.entrance.push(self.tree.principal(thread), Item::Reattached(invocation));
+                }
             }
-            Input::Reattached { .. } | Input::Tick => {}
+            Input::Tick => {}
             Input::Parked { invocation } => self.parked(invocation),
             Input::ListenerDown { listener } => self.set_down(listener, true),
             Input::ListenerUp { listener } => self.set_down(listener, false),
-            Input::Left { root } => self.entrance.push(Item::Left(root)),
-            Input::Cancel { root } => {
+            Input::Left { client, root } => self.entrance.push(Some(client).into(), Item::Left(root)),
+            Input::Cancel { client, root } => {
                 self.cancel_conversation(root);
                 // The message that opens it may still be on Queue 1.
-                self.entrance.push(Item::Cancel(root));
+                self.entrance.push(Some(client).into(), Item::Cancel(root));
             }
             Input::Core(message) => self.take_core_message(message),
             Input::Stray(message) => self.take_stray(message),
@@ -262,8 +264,8 @@ impl Core {
             return;
         }
         match message {
-            CoreMessage::SlotWanted { from, listener, thread, root, resume, at } => {
-                let waiter = Waiter { core: from, thread, root };
+            CoreMessage::SlotWanted { from, listener, thread, root, client, resume, at } => {
+                let waiter = Waiter { core: from, thread, root, principal: client.into() };
                 self.grant_slot(Want { at, listener, waiter, resume });
             }
             CoreMessage::SlotGranted { listener, thread } => self.slot_granted(listener, thread),

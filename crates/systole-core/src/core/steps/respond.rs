@@ -60,7 +60,7 @@ impl Core {
             let answers = self.tree[key].opened_by;
             let source = Source { message: ended.message, number: ended.number(), index: ended.emitted };
             let response = Response { thread: key, answers, source, record: ended.record, outcome };
-            return self.entrance.push(Item::Response(response));
+            return self.entrance.push(self.tree.principal(key), Item::Response(response));
         }
         self.consume(ended.record);
         match (diverged, outcome) {

@@ -60,7 +60,7 @@ impl Core {
         self.out.seal();
         for item in self.entrance.take_all().into_iter().filter(Item::is_message) {
             match item {
-                Item::Injected(..) => self.entrance.push(item),
+                Item::Injected(Injected { client, .. }, _) => self.entrance.push(Some(client).into(), item),
                 item => self.abandon(item, &faults::cancelled()),
             }
         }

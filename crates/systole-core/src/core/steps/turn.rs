@@ -38,7 +38,8 @@ impl Core {
             None => false,
         };
         let root = thread.root;
-        if self.turns.want(listener, (key, root), resume, &mut self.out) {
+        let client = self.tree[root].owner.client();
+        if self.turns.want(listener, (key, root, client), resume, &mut self.out) {
             self.enter_run_queue(key, true);
         } else {
             self.tree.set_turn(key, Turn::Waiting);

@@ -6,6 +6,7 @@ use super::{Thread, Tree};
 use crate::core::conversation::{Conversation, Share};
 use crate::core::gauge::Permit;
 use crate::core::key::ThreadKey;
+use crate::core::rounds::Principal;
 use crate::vocab::ThreadId;
 
 /// The amounts that a conversation holds at one moment.
@@ -37,9 +38,14 @@ impl Tree {
     /// The conversation of a thread, which becomes active.
     pub(in crate::core) fn conversation(&mut self, key: ThreadKey) -> Rc<Conversation> {
         let root = self.threads[key].root;
-        let scheduling = self.setup.blueprint.scheduling;
+        let (client, scheduling) = (self.threads[root].owner.client(), self.setup.blueprint.scheduling);
         let state = self.threads[root].extra().root.get_or_insert_default();
-        state.conversation.get_or_insert_with(|| Rc::new(Conversation::new(scheduling))).clone()
+        state.conversation.get_or_insert_with(|| Rc::new(Conversation::new(client.into(), scheduling))).clone()
+    }
+
+    /// The principal whose conversation a thread belongs to; the organism, if the thread is closed.
+    pub(in crate::core) fn principal(&self, key: ThreadKey) -> Principal {
+        self.get(key).and_then(|thread| self.get(thread.root)?.owner.client()).into()
     }
 
     /// Counts a message for the conversation of a thread.

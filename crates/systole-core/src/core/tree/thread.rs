@@ -138,6 +138,14 @@ impl Owner {
             Self::None => Sender::System,
         }
     }
+
+    /// The client that owns it, if one does.
+    pub(in crate::core) fn client(self) -> Option<ClientId> {
+        match self {
+            Self::Client(client) => Some(client),
+            Self::Listener(_) | Self::None => None,
+        }
+    }
 }
 
 impl Thread {

@@ -1,15 +1,16 @@
 //! Concurrency slots of listeners: the number of handlers that may run at once, and the threads that wait.
 //!
-//! Threads that wait stand in a line of their conversation, and the conversations in a queue: a slot that comes free
-//! goes to the conversation at the head, which then goes to the tail if it has more. So a thread that is the only one
-//! of its conversation waits for as many slots as there are conversations in the queue, however many threads these
-//! have.
+//! Threads that wait stand in a line of their conversation, the conversations in a queue of their principal, and the
+//! principals take turns ([`Rounds`]): a slot that comes free goes to the conversation at the head of the principal whose
+//! turn it is, which then goes to the tail of that queue if it has more. So a thread that is the only one of its principal waits
+//! for as many slots as there are principals, however many conversations and threads these have.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 
 use crate::core::io::CoreId;
 use crate::core::key::{KeyHasher, ThreadKey};
+use crate::core::rounds::{Principal, Rounds};
 
 /// A thread somewhere in the organism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,7 @@ pub(in crate::core) struct Waiter {
     pub thread: ThreadKey,
     /// The root of its conversation.
     pub root: ThreadKey,
+    pub principal: Principal,
 }
 
 /// The slots of one listener, kept in its home core.
@@ -25,7 +27,7 @@ pub(in crate::core) struct Waiter {
 pub(super) struct Concurrency {
     free: u32,
     /// The conversations that have a line, in the order of their turns.
-    queue: VecDeque<Place>,
+    queue: Rounds<Place>,
     lines: Table<Line>,
     /// The threads that still wait, with their numbers. Other entries of the lines are given up.
     waiting: Table<u64>,
@@ -49,7 +51,7 @@ struct Line {
 impl Concurrency {
     pub(super) fn new(concurrency: u32) -> Self {
         let (lines, waiting) = (Table::default(), Table::default());
-        Self { free: concurrency, queue: VecDeque::new(), lines, waiting, standing: 0, issued: 0 }
+        Self { free: concurrency, queue: Rounds::default(), lines, waiting, standing: 0, issued: 0 }
     }
 
     /// Takes a free slot, or stands in line.
@@ -58,12 +60,12 @@ impl Concurrency {
             self.free -= 1;
             return true;
         }
-        let Waiter { core, thread, root } = waiter;
+        let Waiter { core, thread, root, principal } = waiter;
         self.issued += 1;
         self.standing += 1;
         self.waiting.insert((core, thread), self.issued);
         let line = self.lines.entry((core, root)).or_insert_with(|| {
-            self.queue.push_back((core, root));
+            self.queue.push(principal, (core, root));
             Line::default()
         });
         let line = if resume { &mut line.resumes } else { &mut line.starts };
@@ -74,26 +76,28 @@ impl Concurrency {
 
     /// Takes a slot back; the thread that is first in line gets it.
     pub(super) fn give_back(&mut self) -> Option<Place> {
-        while let Some(conversation) = self.queue.pop_front() {
-            let Some(line) = self.lines.get_mut(&conversation) else { continue };
+        let Self { queue, lines, waiting, standing, .. } = self;
+        let next = queue.take(|conversations| {
+            let conversation = conversations.pop_front()?;
+            let line = lines.get_mut(&conversation)?;
             let (core, before) = (conversation.0, line.len());
             let next = std::iter::from_fn(|| line.pop()).find_map(|(thread, number)| {
                 let place = (core, thread);
-                (self.waiting.get(&place) == Some(&number)).then_some(place)
+                (waiting.get(&place) == Some(&number)).then_some(place)
             });
-            self.standing -= before - line.len();
+            *standing -= before - line.len();
             if line.len() == 0 {
-                self.lines.remove(&conversation);
+                lines.remove(&conversation);
             } else {
-                self.queue.push_back(conversation);
+                conversations.push_back(conversation);
             }
-            if let Some(place) = next {
-                self.waiting.remove(&place);
-                return Some(place);
-            }
+            next
+        });
+        match next {
+            Some(place) => drop(self.waiting.remove(&place)),
+            None => self.free += 1,
         }
-        self.free += 1;
-        None
+        next
     }
 
     /// Takes a thread out of the line.
@@ -141,7 +145,7 @@ mod tests {
 
     /// A thread of a conversation.
     fn of(root: u64, n: u64) -> Waiter {
-        Waiter { core: CoreId(0), thread: key(n), root: key(root) }
+        Waiter { core: CoreId(0), thread: key(n), root: key(root), principal: Principal::ORGANISM }
     }
 
     fn given(slots: &mut Concurrency, times: usize) -> Vec<Option<u64>> {
@@ -196,7 +200,7 @@ mod tests {
             slots.take(of(n % 100 + 20_000, n), false);
             slots.decline(CoreId(0), key(n));
         }
-        assert!(slots.standing < 100 && slots.queue.len() < 100 && slots.lines.len() < 100);
+        assert!(slots.standing < 100 && slots.lines.len() < 100);
         assert_eq!(given(&mut slots, 1), [None]);
     }
 }

@@ -12,7 +12,7 @@ use gather::Gathering;
 pub(super) use gather::Want;
 use run_queue::RunQueue;
 
-use super::blueprint::ListenerId;
+use super::blueprint::{ClientId, ListenerId};
 use super::conversation::Conversation;
 use super::io::{CoreId, CoreMessage};
 use super::key::ThreadKey;
@@ -78,16 +78,16 @@ impl Turns {
     pub(super) fn want(
         &mut self,
         listener: ListenerId,
-        (thread, root): (ThreadKey, ThreadKey),
+        (thread, root, client): (ThreadKey, ThreadKey, Option<ClientId>),
         resume: bool,
         out: &mut Outputs,
     ) -> bool {
         let (home, from, at) = (self.home(listener), self.setup.core, self.arrival());
         if home != from {
-            out.send(home, CoreMessage::SlotWanted { from, listener, thread, root, resume, at });
+            out.send(home, CoreMessage::SlotWanted { from, listener, thread, root, client, resume, at });
             return false;
         }
-        let want = Want { at, listener, waiter: Waiter { core: home, thread, root }, resume };
+        let want = Want { at, listener, waiter: Waiter { core: home, thread, root, principal: client.into() }, resume };
         let stateless = self.setup.blueprint.contract(listener).stateless;
         match &mut self.gathering {
             Some(gathering) if !stateless => gathering.add(want),

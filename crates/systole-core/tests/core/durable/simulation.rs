@@ -207,13 +207,14 @@ impl Simulation {
     /// A client leaves a conversation, or cancels it.
     fn give_up(&mut self) {
         let Some(root) = self.some_root() else { return };
+        let client = self.client();
         if self.random.once_in(2) {
             self.say(|| format!("leave {root}"));
-            return self.everywhere(|| Input::Left { root });
+            return self.everywhere(|| Input::Left { client, root });
         }
         self.say(|| format!("cancel {root}"));
         self.cancelled.insert(root);
-        self.everywhere(|| Input::Cancel { root });
+        self.everywhere(|| Input::Cancel { client, root });
     }
 
     /// An operator redrives or discards a dead letter; `false` if there is none.

@@ -183,13 +183,13 @@ impl Pair {
             Op::Sleep { seconds } => self.pass(secs(u64::from(*seconds))),
             Op::Leave { conversation } => {
                 if let Some(root) = self.conversation(*conversation) {
-                    self.world.handle(0, Input::Left { root: self.root_ids[&root] });
+                    self.world.handle(0, self.world.left(self.root_ids[&root]));
                     self.model.leave(root);
                 }
             }
             Op::Cancel { conversation } => {
                 if let Some(root) = self.conversation(*conversation) {
-                    self.world.handle(0, Input::Cancel { root: self.root_ids[&root] });
+                    self.world.handle(0, self.world.cancelled(self.root_ids[&root]));
                     self.cancelled.push(root);
                     self.model.close(root);
                 }
