@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use systole_core::core::{
-    Answer, Arrival, Attachment, ClientId, Egress, Emission, Failure, Injected, Input, Overloaded, ReadMessage,
+    Answer, Arrival, Attachment, ClientId, Egress, Emission, ExitPlace, Failure, Injected, Input, Overloaded,
+    ReadMessage,
 };
 #[cfg(feature = "gateway")]
 use systole_core::journal::{Op, SubmissionRecord};
@@ -43,8 +44,9 @@ pub enum SendError {
     /// The organism is full. Requests to the core are taken even then, a few at a time.
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
-    /// The client has too many unread messages and must read first.
-    #[error("too much is left unread: read before sending more")]
+    /// As many answers as the client may have are unread or still to come: it must read first. `limits: egress` and
+    /// `egress_bytes` bound them.
+    #[error("as many answers as may wait for this client are unread or still to come: read before sending more")]
     Unread,
     /// The organism takes no more messages, or the conversation has closed.
     #[error("the organism or the conversation has closed")]
@@ -59,13 +61,24 @@ pub enum SendError {
 
 systole_core::vocab::debug_is_display!(SendError);
 
-/// Options of an injected message: the sender of its answers, the operations that are written with it, and the message as
-/// its entrance has read it.
+/// Options of an injected message: the sender of its answers, the operations that are written with it, the message as
+/// its entrance has read it, and what holds its answer.
 #[derive(Default)]
 struct Way {
     sender: Option<EgressSender>,
     attachment: Option<Attachment>,
     read: Option<ReadMessage>,
+    exit: ExitKind,
+}
+
+/// What holds the answers to a message until the client reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum ExitKind {
+    /// The memory of the organism: the message is taken only with a place for its answer.
+    #[default]
+    Memory,
+    /// The journal, where the client finds them at any time: its reader only passes them on.
+    Journal,
 }
 
 impl Client {
@@ -168,7 +181,8 @@ impl Client {
     ) -> Result<impl Future<Output = Result<(), SendError>> + Send + use<>, SendError> {
         let (ticket, taken) = self.shared.pending_acks.issue();
         let ops = submission.map(Op::Submitted).into_iter().collect();
-        let way = Way { attachment: Some(Attachment { ops, ticket }), read, ..Way::default() };
+        let attachment = Some(Attachment { ops, ticket });
+        let way = Way { attachment, read, exit: ExitKind::Journal, ..Way::default() };
         if let Err(error) = self.inject(root, envelope, true, way) {
             self.shared.pending_acks.resolve(ticket, false);
             return Err(error);
@@ -249,20 +263,32 @@ impl Client {
     }
 
     fn inject(&self, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {
-        let Way { sender, attachment, read } = way;
+        let Way { sender, attachment, read, exit } = way;
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(SendError::Closed);
         }
-        self.shared.unread[self.id.0 as usize].admit(0).map_err(|_| SendError::Unread)?;
+        let place = self.place(envelope.len(), exit)?;
         let permit = self.shared.gauge.admit_entry(&envelope, self.shared.client_uses.get(self.id.0 as usize))?;
         let (client, remote) = (self.id, self.remote);
         let message = read.map_or_else(|| Raw::new(envelope).into(), |read| Arrival::Read(Box::new(Ok(read))));
-        let input = Input::Injected(Injected { client, message, root, remote, last, attachment, permit });
+        let input = Input::Injected(Injected { client, message, root, remote, last, attachment, permit, place });
         let command = match sender {
-            Some(sender) => Command::Open { root, client, sender, input },
+            Some(sender) => Command::Open { root, sender, input },
             None => Command::Core(input),
         };
         if self.shared.send_to(root, command) { Ok(()) } else { Err(SendError::Closed) }
+    }
+}
+
+impl Client {
+    /// Takes the place of an answer in the exit, where one is reserved.
+    fn place(&self, message: usize, exit: ExitKind) -> Result<Option<ExitPlace>, SendError> {
+        let own = &self.shared.exits[self.id.0 as usize];
+        match exit {
+            ExitKind::Memory => own.reserve(message).map(Some).ok_or(SendError::Unread),
+            ExitKind::Journal if own.has_room() => Ok(None),
+            ExitKind::Journal => Err(SendError::Unread),
+        }
     }
 }
 

@@ -1,27 +1,24 @@
 //! Egress: the messages that leave a shard for clients.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use systole_core::core::{Blueprint, ClientId, Directory, Egress, Gauge, Input, Permit};
+use systole_core::core::{Directory, Egress, Exit, ExitPlace, Input};
 use systole_core::journal::Number;
-use systole_core::protocol::write_fault;
-use systole_core::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId};
-use systole_xml::ladder::{Meta, write_envelope};
+use systole_core::vocab::{Partition, ThreadId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::entropy::Entropy;
 use super::link::{Command, Links};
 use super::shared::Shared;
 
 /// The sending end of messages for a client.
 pub(super) type EgressSender = UnboundedSender<Unread>;
 
-/// A message that waits for its client to read it, with its permit under the client's limit of unread messages.
+/// A message that waits for its client to read it, in its place in the client's exit.
 pub struct Unread {
     egress: Egress,
     receipt: Option<Receipt>,
-    _permit: Permit,
+    _place: ExitPlace,
 }
 
 /// Marks a message as read in the journal.
@@ -158,111 +155,54 @@ impl Drop for EgressReceiver {
     }
 }
 
-/// The channel to a client for messages outside of its conversations, and its limit of unread messages, over all
-/// shards. Only shards hold it, so that the client sees their end.
+/// The channel to a client for messages outside of its conversations, and the exit of the client, over all shards. Only
+/// shards hold it, so that the client sees their end.
 #[derive(Clone)]
 pub(super) struct ClientPort {
-    unread: Gauge,
+    exit: Exit,
     sender: EgressSender,
 }
 
 impl ClientPort {
     /// Makes the port of a client, and its receiving end.
-    pub(super) fn new(unread: Gauge) -> (Self, EgressReceiver) {
+    pub(super) fn new(exit: Exit) -> (Self, EgressReceiver) {
         let (sender, receiver) = way();
-        (Self { unread, sender }, receiver)
+        (Self { exit, sender }, receiver)
     }
 }
 
 /// The egress of one shard: the sender of each conversation.
 pub(super) struct EgressRouter {
     given: Given,
-    blueprint: Arc<Blueprint>,
-    directory: Directory,
-    entropy: Entropy,
     ports: Vec<ClientPort>,
-    senders: HashMap<ThreadId, (ClientId, EgressSender)>,
-    /// Conversations that were cancelled because their client doesn't read, until they close.
-    overrun: HashSet<ThreadId>,
+    senders: HashMap<ThreadId, EgressSender>,
 }
 
 impl EgressRouter {
     pub(super) fn new(shared: &Shared, ports: Vec<ClientPort>) -> Self {
-        let (given, entropy) = (shared.given.clone(), shared.entropy.clone());
-        let (blueprint, directory) = (shared.blueprint.clone(), shared.directory.clone());
-        Self { given, blueprint, directory, entropy, ports, senders: HashMap::new(), overrun: HashSet::new() }
+        Self { given: shared.given.clone(), ports, senders: HashMap::new() }
     }
 
     /// Sends the messages of a conversation to a sender of their own.
-    pub(super) fn open(&mut self, root: ThreadId, client: ClientId, sender: EgressSender) {
-        self.senders.insert(root, (client, sender));
+    pub(super) fn open(&mut self, root: ThreadId, sender: EgressSender) {
+        self.senders.insert(root, sender);
     }
 
-    /// Forgets a closed conversation. Its sender stays until then, even if the client reads no more: later messages are
-    /// dropped there.
+    /// Forgets a closed conversation.
     pub(super) fn close(&mut self, root: ThreadId) {
         self.senders.remove(&root);
-        self.overrun.remove(&root);
     }
 
-    /// Passes a message to its client. If the client has too many unread messages, returns the conversations to be
-    /// cancelled.
-    pub(super) fn pass(&mut self, egress: Egress) -> Vec<ThreadId> {
-        if self.overrun.contains(&egress.root) {
-            return Vec::new();
-        }
+    /// Passes a message to its client. The entrance took no more than the exit can hold, so there is room for each.
+    pub(super) fn pass(&self, egress: Egress, place: Option<ExitPlace>) {
         let port = &self.ports[egress.client.0 as usize];
-        match port.unread.admit(egress.envelope.len()) {
-            Ok(permit) => {
-                self.deliver(egress, permit);
-                Vec::new()
-            }
-            Err(_) => self.cancel(egress.client, egress.root),
-        }
-    }
-
-    fn cancel(&mut self, client: ClientId, root: ThreadId) -> Vec<ThreadId> {
-        let known = self.senders.iter().filter(|(_, (owner, _))| *owner == client).map(|(&root, _)| root);
-        let mut roots: Vec<_> = known.chain([root]).filter(|&root| self.directory.is_open(root)).collect();
-        roots.sort_unstable();
-        roots.dedup();
-        for &root in &roots {
-            if self.overrun.insert(root) {
-                let notice = self.notice(client, root);
-                // The only message that may exceed the limit: at most one for each open conversation.
-                let permit = self.ports[client.0 as usize].unread.count(notice.envelope.len());
-                self.deliver(notice, permit);
-            }
-        }
-        roots
-    }
-
-    fn deliver(&self, egress: Egress, permit: Permit) {
-        let sender = match self.senders.get(&egress.root) {
-            Some((_, sender)) => sender,
-            None => &self.ports[egress.client.0 as usize].sender,
-        };
+        let place = port.exit.fill(place, egress.envelope.len());
+        let sender = self.senders.get(&egress.root).unwrap_or(&port.sender);
         let (number, root) = (egress.number, egress.root);
         let receipt = (number != 0).then(|| Receipt { number, root, given: self.given.clone() });
-        if let Err(unsent) = sender.send(Unread { egress, receipt, _permit: permit }) {
+        if let Err(unsent) = sender.send(Unread { egress, receipt, _place: place }) {
             // The receiver is gone: the client has left.
             unsent.0.read();
         }
-    }
-
-    fn notice(&self, client: ClientId, root: ThreadId) -> Egress {
-        let fault = Fault::new(FaultCode::Cancelled, "too much was left unread: the conversation is cancelled");
-        let payload = write_fault(&fault);
-        let meta = Meta {
-            from: Name::system(),
-            to: Some(self.blueprint.principal(client).name.clone()),
-            thread: root,
-            id: MessageId::from_uuid(self.entropy.random()),
-            in_reply_to: None,
-            deadline: None,
-            traceparent: None,
-        };
-        let envelope = write_envelope(&meta, &payload);
-        Egress::of_fault(client, root, envelope, fault, payload)
     }
 }

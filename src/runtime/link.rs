@@ -32,7 +32,7 @@ pub(super) enum Command {
     /// An input for its core.
     Core(Input),
     /// An input for its core; messages of that conversation leave by `sender` from now on.
-    Open { root: ThreadId, client: ClientId, sender: EgressSender, input: Input },
+    Open { root: ThreadId, sender: EgressSender, input: Input },
     /// The client has left a conversation.
     Leave { client: ClientId, root: ThreadId, cancel: bool },
     /// A message on a thread of another shard, for a listener that lives here.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use systole_core::core::{
     Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory,
-    Event, Gauge, Input, OpenThread, Party, Snapshot,
+    Event, Exit, Gauge, Input, OpenThread, Party, Snapshot,
 };
 use systole_core::vocab::{IdKey, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
@@ -128,11 +128,11 @@ impl Organism {
         }
         let (links, receivers) = links(shards);
         let limits = &blueprint.limits;
-        let unread: Vec<_> = blueprint.clients().map(|_| Gauge::new(limits.egress, limits.egress_bytes)).collect();
-        let (ports, egresses): (Vec<_>, Vec<_>) = unread.iter().cloned().map(ClientPort::new).unzip();
+        let exits: Vec<_> = blueprint.clients().map(|_| Exit::new(limits.egress, limits.egress_bytes)).collect();
+        let (ports, egresses): (Vec<_>, Vec<_>) = exits.iter().cloned().map(ClientPort::new).unzip();
         let directory = Directory::default();
         // A client that is alone may have all.
-        let several = if unread.len() > 1 { unread.len() } else { 0 };
+        let several = if exits.len() > 1 { exits.len() } else { 0 };
         let shared = Arc::new(Shared {
             client_uses: std::iter::repeat_with(ClientUse::default).take(several).collect(),
             gauge: Gauge::new(limits.queue, limits.queue_bytes),
@@ -143,7 +143,7 @@ impl Organism {
             links,
             clock,
             entropy,
-            unread,
+            exits,
             receivers: egresses.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
             pending_acks: PendingAcks::default(),

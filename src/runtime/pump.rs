@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use systole_core::core::{Core, CoreId, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, Start};
 use systole_core::journal::{Recovered, Step};
-use systole_core::vocab::{Partition, Partitions, Time};
+use systole_core::vocab::{Partitions, Time};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::{Instant, Sleep};
@@ -253,8 +253,8 @@ impl Shard {
                 self.close_if_unwritable(&input);
                 self.cores.handle(to, input, now);
             }
-            Command::Open { root, client, sender, input } => {
-                self.router.open(root, client, sender);
+            Command::Open { root, sender, input } => {
+                self.router.open(root, sender);
                 self.cores.handle(to, input, now);
             }
             Command::Leave { client, root, cancel } => {
@@ -327,13 +327,7 @@ impl Shard {
                 }
                 None => self.abort(core, invocation),
             },
-            Output::Egress(egress) => {
-                let client = egress.client;
-                for root in self.router.pass(egress) {
-                    let owner = self.shared.directory.core_of(Partition::of(root));
-                    owner.into_iter().for_each(|owner| context.tell(owner, Input::Cancel { client, root }));
-                }
-            }
+            Output::Egress { egress, place } => self.router.pass(egress, place),
             Output::Closed { root, .. } | Output::Gone { root } => self.router.close(root),
             Output::Letter { letter, result } => {
                 let asked = self.letters.iter().position(|(other, _)| *other == letter);

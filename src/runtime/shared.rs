@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use systole_core::core::{Blueprint, ClientUse, Core, Counts, DeadLetterError, DeadLetterId, Directory, Gauge, Input};
+use systole_core::core::{
+    Blueprint, ClientUse, Core, Counts, DeadLetterError, DeadLetterId, Directory, Exit, Gauge, Input,
+};
 use systole_core::vocab::{Partition, ThreadId};
 use systole_xml::schema::Catalog;
 use tokio::sync::oneshot;
@@ -26,8 +28,8 @@ pub(super) struct Shared {
     pub(super) entropy: Entropy,
     /// Waiting messages of each client, where there are several.
     pub(super) client_uses: Vec<ClientUse>,
-    /// Unread messages of each client.
-    pub(super) unread: Vec<Gauge>,
+    /// The exit of each client.
+    pub(super) exits: Vec<Exit>,
     pub(super) receivers: Vec<tokio::sync::Mutex<EgressReceiver>>,
     pub(super) given: Given,
     pub(super) closed: AtomicBool,

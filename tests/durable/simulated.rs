@@ -9,7 +9,7 @@ use systole::core::{Contract, HandlerOutcome};
 use systole::journal::{FailingJournal, Journal, MemoryJournal};
 use systole::ladder::Raw;
 use systole::prelude::*;
-use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
+use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext, SendError};
 use systole::testing::Kit;
 use systole::vocab::{Partition, Partitions, ThreadId};
 
@@ -733,4 +733,34 @@ fn a_reply_that_is_marked_to_be_queued_again_stays_a_dead_letter_and_loses_its_m
     kit.settle();
     assert_eq!(kit.dead_letters()[0].id, letter.id);
     assert!(journal.lock().unwrap().recover().unwrap().redrive.is_empty());
+}
+
+#[test]
+fn unread_answers_come_again_whatever_the_exit_holds() {
+    let (person, journal) = (Person::default(), fresh());
+    let echo = async |question: Delivery<Question>| Ok(question.reply(answered(&*question.text)));
+    let limited = |answers: usize| organism(&person, echo).limits(Limits::default().egress(answers));
+    let kit = start(limited(20), &journal);
+    let texts: Vec<String> = (10..30).map(|n| n.to_string()).collect();
+    for text in &texts {
+        kit.client("alice").tell(question(text)).unwrap();
+    }
+    assert_eq!(kit.client("alice").tell(question("?")), Err(SendError::Unread));
+    kit.settle();
+    let mut journal = crash(&journal);
+    // Fewer may wait at the next starts, whose client does not read.
+    for _ in 0..3 {
+        let kit = start(limited(2), &journal);
+        kit.settle();
+        assert_eq!(kit.client("alice").tell(question("?")), Err(SendError::Unread), "older answers wait");
+        journal = crash(&journal);
+    }
+    let kit = start(limited(2), &journal);
+    let mut came = answers(&kit);
+    came.sort();
+    assert_eq!(came, texts, "none is lost, none comes twice");
+    assert_eq!(answers(&kit), [""; 0]);
+    kit.client("alice").tell(question("again")).expect("there is room again");
+    assert_eq!(answers(&kit), ["again"]);
+    assert_eq!(answers(&start(limited(2), &crash(&journal))), [""; 0], "all were read");
 }

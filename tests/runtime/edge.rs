@@ -174,24 +174,78 @@ async fn what_a_client_may_not_send_is_like_what_nobody_takes() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_has_its_conversations_cancelled() {
-    let gate = Arc::new(Semaphore::new(0));
-    let organism = gated(Limits::default().egress(4), gate.clone());
+async fn an_entrance_takes_no_more_than_its_exit_can_hold() {
+    let text = "x".repeat(300);
+    for (egress, bytes) in [(1, 1 << 20), (5, 1 << 20), (100, 1), (100, 1_200), (100, 1 << 20)] {
+        let gate = Arc::new(Semaphore::new(0));
+        let mut limits = Limits::default().egress(egress);
+        limits.egress_bytes = bytes;
+        let organism = gated(limits, gate.clone());
+        let client = organism.client("cli").unwrap();
+        // Nothing is unread yet: what counts are the answers to come. A conversation is open, and others close with theirs.
+        let mut open = client.converse();
+        let mut taken = 0;
+        let refused = loop {
+            let sent = match taken % 3 {
+                0 => client.tell(question(&*text)).map(drop),
+                1 => open.send(question(&*text)),
+                _ => client.send_last("no envelope").map(drop),
+            };
+            match sent {
+                Ok(()) => taken += 1,
+                Err(error) => break error,
+            }
+            assert!(taken <= egress, "more than fits: {egress} answers, {bytes} bytes");
+        };
+        assert_eq!(refused, SendError::Unread, "{egress} answers, {bytes} bytes");
+        assert!(taken > 0, "an empty exit has room for one answer of any size");
+        gate.add_permits(taken);
+        within(organism.run_until_idle()).await;
+        let mut answers = Vec::new();
+        answers.extend(std::iter::from_fn(|| open.try_receive()));
+        answers.extend(std::iter::from_fn(|| client.try_receive()));
+        assert_eq!(answers.len(), taken, "each has its answer: {egress} answers, {bytes} bytes");
+        let cancelled = |egress: &Egress| egress.fault.as_ref().is_some_and(|fault| fault.code == FaultCode::Cancelled);
+        assert!(!answers.iter().any(cancelled), "none is cancelled");
+        drop((open, answers));
+        client.tell(question("again")).expect("all is read, so there is room again");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_never_comes_keeps_no_room() {
+    let organism = gated(Limits::default().egress(2), Arc::new(Semaphore::new(0)));
     let client = organism.client("cli").unwrap();
-    let mut waiting = client.converse();
-    for _ in 0..7 {
-        waiting.send(question("?")).unwrap();
+    for _ in 0..20 {
+        let mut conversation = client.converse();
+        conversation.send(question("?")).unwrap();
+        conversation.send(question("?")).unwrap();
+        assert_eq!(conversation.send(question("?")), Err(SendError::Unread));
+        conversation.cancel();
+        within(organism.run_until_idle()).await;
     }
-    gate.add_permits(5);
-    within(organism.run_until_idle()).await;
-    let mut codes = Vec::new();
-    while let Some(egress) = within(waiting.receive()).await {
-        codes.push(egress.fault.map(|fault| fault.code));
+}
+
+#[tokio::test]
+async fn the_answers_of_a_broadcast_are_all_kept() {
+    let sing = async |q: Delivery<Question>| Ok::<_, systole::core::Failure>(q.reply(answered("la")));
+    let builder = ["one", "two", "three"].into_iter().fold(Organism::builder("chorus"), |builder, name| {
+        builder.listener(
+            name,
+            move || Oracle(sing),
+            |c| c.accepts::<Question>().replies::<Answered>().routing(Routing::Broadcast),
+        )
+    });
+    let limits = Limits::default().egress(1);
+    let organism = builder.limits(limits).client("cli", |c| c.calls::<Question>()).start().unwrap();
+    let client = organism.client("cli").unwrap();
+    for _ in 0..3 {
+        client.tell(question("sing")).unwrap();
+        within(organism.run_until_idle()).await;
+        assert_eq!(client.tell(question("sing")), Err(SendError::Unread));
+        let answers = std::iter::from_fn(|| client.try_receive());
+        assert!(answers.map(|egress| egress.fault.is_none()).eq([true; 3]));
     }
-    assert_eq!(codes, [None, None, None, None, Some(FaultCode::Cancelled)]);
-    assert_eq!(organism.snapshot().await.threads, []);
-    assert_eq!(waiting.send(question("?")), Err(SendError::Closed));
-    client.tell(question("?")).expect("it has read everything");
 }
 
 #[tokio::test]

@@ -337,7 +337,11 @@ impl Session {
             let reading = input.is_some() && refused.is_none();
             tokio::select! {
                 unread = receive(self.client.as_ref()) => match unread {
-                    Some(unread) => self.print(unread)?,
+                    Some(unread) => {
+                        self.print(unread)?;
+                        // There may be room for a message that was refused.
+                        retry.as_mut().reset(Instant::now());
+                    }
                     None => return Ok(End::Signal),
                 },
                 taken = next(input), if reading => match taken {

@@ -6,8 +6,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::kit::fresh;
 use crate::kit::waiting::{Lines, runs, until};
+use crate::kit::{Scratch, fresh};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -233,6 +233,73 @@ fn a_signal_ends_an_organism_that_has_nothing_to_do() {
     stop(&child, Signal::TERM);
     let (status, out) = wait(child);
     assert_eq!((status.code(), out.as_str()), (Some(0), ""));
+}
+
+/// A folder with an organism that answers as a parrot does, and a file of messages with the numbers up to `last`.
+fn crowded(name: &str, keys: &str, last: usize) -> Scratch {
+    let folder = Scratch::new(name);
+    let organism = format!(
+        "organism: {{ name: crowd }}\n{keys}clients:\n  - {{ name: cli, calls: [parrot] }}\n\
+         listeners:\n  - {{ name: parrot, echo: true, schemas: [thing.xsd], accepts: [\"{{urn:t}}say\"] }}\n"
+    );
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+    std::fs::copy(Path::new(ROOT).join("tests/golden/run/thing.xsd"), folder.join("thing.xsd")).unwrap();
+    let say = |n| format!("<say xmlns=\"urn:t\">{n} {}</say>\n", "x".repeat(500));
+    std::fs::write(folder.join("messages.xml"), (1..=last).map(say).collect::<String>()).unwrap();
+    folder
+}
+
+/// The numbers of the answers in an output, and its faults.
+fn numbers(out: &[u8]) -> (Vec<usize>, usize) {
+    let out = String::from_utf8_lossy(out);
+    let said = out.split("<say xmlns=\"urn:t\">").skip(1);
+    let mut numbers: Vec<_> = said.map(|rest| rest.split(' ').next().unwrap().parse().unwrap()).collect();
+    numbers.sort_unstable();
+    (numbers, out.matches("<system-error").count())
+}
+
+#[test]
+fn a_file_is_back_pressure_for_the_exit_and_never_loses_an_answer() {
+    const LAST: usize = 300;
+    let all: Vec<_> = (1..=LAST).collect();
+    for limits in ["egress: 1", "egress: 7", "egress_bytes: 1", "egress_bytes: 4KiB", "egress: 7, queue: 3"] {
+        for durability in ["off", "process"] {
+            let keys = format!("durability: {durability}\nlimits: {{ {limits} }}\n");
+            let folder = crowded("crowded", &keys, LAST);
+            for file in ["messages.xml", "-"] {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+                command.args(["run", "organism.yaml", file, "--until-idle", "-q"]).current_dir(&folder);
+                command.stdin(std::fs::File::open(folder.join("messages.xml")).unwrap());
+                let output = command.output().unwrap();
+                let case = format!("{limits}, durability {durability}, {file}");
+                assert_eq!(output.status.code(), Some(0), "{case}: {}", String::from_utf8_lossy(&output.stderr));
+                assert_eq!(numbers(&output.stdout), (all.clone(), 0), "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_until_idle_prints_older_answers_that_nobody_has_read() {
+    const LAST: usize = 40;
+    let folder = crowded("older", "durability: process\n", LAST);
+    let run = |out: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(["run", "organism.yaml", "messages.xml", "--until-idle", "-q"]).current_dir(&folder);
+        command.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()).output().unwrap()
+    };
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    assert_ne!(run(full.into()).status.code(), Some(0), "no answer could be printed");
+    // A smaller exit than the answers of before need.
+    let organism = std::fs::read_to_string(folder.join("organism.yaml")).unwrap();
+    std::fs::write(folder.join("organism.yaml"), format!("limits: {{ egress: 2 }}\n{organism}")).unwrap();
+    std::fs::write(folder.join("messages.xml"), "").unwrap();
+    let output = run(Stdio::piped());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let (said, faults) = numbers(&output.stdout);
+    assert!(!said.is_empty() && faults == 0, "{said:?}");
+    let stat = Command::new(env!("CARGO_BIN_EXE_systole")).args(["journal", "stat"]).current_dir(&folder).output();
+    crate::kit::has(&String::from_utf8(stat.unwrap().stdout).unwrap(), &["unread egress   0"]);
 }
 
 #[test]

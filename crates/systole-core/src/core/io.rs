@@ -12,6 +12,7 @@ use super::budgets::Short;
 use super::catch_panic::Value;
 use super::dead_letters::{DeadLetterError, DeadLetterId};
 use super::event::Event;
+use super::exit::ExitPlace;
 use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
 use super::read::{LABEL, ReadAnswer, ReadMessage};
@@ -223,7 +224,12 @@ pub enum Output {
         invocation: InvocationId,
     },
     /// A message leaves the organism.
-    Egress(Egress),
+    Egress {
+        /// The message.
+        egress: Egress,
+        /// Its place in the client's exit, if its entrance reserved one.
+        place: Option<ExitPlace>,
+    },
     /// A conversation of a client has closed; nothing more will leave it.
     Closed {
         /// The client that owned it.
@@ -300,6 +306,8 @@ pub struct Injected {
     pub attachment: Option<Attachment>,
     /// The place of the message on Queue 1.
     pub permit: Permit,
+    /// The place of its answer in the client's exit, if the entrance reserved one.
+    pub place: Option<ExitPlace>,
 }
 
 /// A message at an entrance, as far as the entrance has read it.
@@ -566,14 +574,6 @@ pub struct Egress {
     pub payload: Canonical,
     /// The proof that the payload keeps its schema; none for a fault.
     pub proof: Option<Validated<Element>>,
-}
-
-impl Egress {
-    /// Makes a fault of the pump for a client; the payload is the fault as XML.
-    pub fn of_fault(client: ClientId, root: ThreadId, envelope: Bytes, fault: Fault, payload: Canonical) -> Self {
-        let from = Name::system();
-        Self { number: 0, client, root, from, in_reply_to: None, envelope, fault: Some(fault), payload, proof: None }
-    }
 }
 
 /// Messages between cores. A conversation lives wholly in one core; only slots of

@@ -14,6 +14,7 @@ mod dead_letters;
 mod directory;
 mod entrance;
 mod event;
+mod exit;
 mod faults;
 mod gauge;
 mod invocations;
@@ -48,6 +49,7 @@ pub use contract::{Access, ClientContract, Contract, MetaFlags, Routing, Schedul
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind};
+pub use exit::{Exit, ExitPlace};
 pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{
     Answer, Arrival, Attachment, Body, CallId, CoreId, CoreMessage, Egress, Emission, EmissionKind, Failure,

@@ -37,9 +37,9 @@ pub struct Limits {
     pub max_attempts: u32,
     /// The time that a root without an open child stays after its last message (15 min).
     pub root_idle: Duration,
-    /// Messages that a client may leave unread before its conversations are cancelled (65,536).
+    /// Answers of one client that are unread or still to come (65,536): past that its messages are refused.
     pub egress: usize,
-    /// Bytes that a client may leave unread before its conversations are cancelled (64 MiB).
+    /// Bytes of those answers, those to come counted as their messages or the largest of the latest answers (64 MiB).
     pub egress_bytes: usize,
     /// Messages of context kept for one thread (64).
     pub context_messages: usize,

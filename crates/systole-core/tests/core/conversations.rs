@@ -136,6 +136,7 @@ fn a_given_root_that_is_taken_opens_nobody_elses_door() {
             last: false,
             attachment: None,
             permit,
+            place: None,
         }),
     );
     world.run();
@@ -259,8 +260,16 @@ fn ids_of_another_organism_open_no_door_and_break_nothing() {
     let (bytes, root) = (letter("ping", 1).bytes(), world.fresh_root());
     let permit = world.gauge.admit(bytes.len()).unwrap();
     let raw = systole_xml::ladder::Raw::new(bytes);
-    let injected =
-        Injected { client: stranger, message: raw.into(), root, remote: false, last: true, attachment: None, permit };
+    let injected = Injected {
+        client: stranger,
+        message: raw.into(),
+        root,
+        remote: false,
+        last: true,
+        attachment: None,
+        permit,
+        place: None,
+    };
     world.handle(0, Input::Injected(injected));
     world.handle(0, Input::ListenerDown { listener });
     world.handle(0, Input::Core(CoreMessage::SlotReturned { listener }));

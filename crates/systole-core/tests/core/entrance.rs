@@ -27,7 +27,8 @@ fn hand_over(world: &mut World, read: Result<ReadMessage, Fault>, shard: usize) 
     let (client, root) = (world.client_id("alice"), world.fresh_root_at(shard));
     let permit = world.gauge.admit(0).expect("there is room");
     let message = Arrival::Read(Box::new(read));
-    let injected = Injected { client, message, root, remote: false, last: false, attachment: None, permit };
+    let injected =
+        Injected { client, message, root, remote: false, last: false, attachment: None, permit, place: None };
     world.handle(shard, Input::Injected(injected));
     world.run();
     root

@@ -60,6 +60,8 @@ pub(crate) struct World {
     pub(crate) cores: Vec<Core>,
     pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) gauge: Gauge,
+    /// The exit of all clients.
+    pub(crate) exit: Exit,
     pub(crate) directory: Directory,
     /// The clients that opened the conversations.
     clients: HashMap<ThreadId, ClientId>,
@@ -159,6 +161,7 @@ impl Setup {
             cores: (0..self.shards).map(core).collect(),
             blueprint,
             gauge,
+            exit: Exit::new(1 << 20, 1 << 30),
             directory,
             clients: HashMap::new(),
             now,
@@ -327,8 +330,10 @@ impl World {
         let client = self.client_id(client);
         self.clients.insert(root, client);
         let (last, remote) = (like.last, like.remote);
+        let place = self.exit.reserve(1);
+        assert!(place.is_some(), "the exit is full");
         let injected =
-            Injected { client, message: Raw::new(bytes).into(), root, remote, last, attachment: None, permit };
+            Injected { client, message: Raw::new(bytes).into(), root, remote, last, attachment: None, permit, place };
         self.handle(like.shard, Input::Injected(injected));
         root
     }
@@ -425,7 +430,8 @@ impl World {
                 self.resumed.push_back((invocation, call, result));
             }
             Output::Abort { invocation } => self.abort(Invocation { shard, id: invocation }),
-            Output::Egress(egress) => self.egress.push(egress),
+            // A client that reads at once.
+            Output::Egress { egress, .. } => self.egress.push(egress),
             Output::Closed { root, .. } => self.closed.push(root),
             Output::Gone { root } => self.gone.push(root),
             Output::Letter { result, .. } => self.letters.push(result),
@@ -645,6 +651,8 @@ impl World {
         let open = self.paths();
         assert!(open.iter().all(|path| path == "root"), "idle, but these are open: {open:?}");
         assert_eq!((self.gauge.messages(), self.gauge.bytes()), (0, 0), "the gauge counts what isn't there");
+        let exit = (self.exit.answers(), self.exit.bytes());
+        assert_eq!(exit, (0, 0), "the exit keeps places for answers that nobody owes");
         let roots: Vec<_> =
             self.cores.iter().flat_map(|core| core.snapshot().threads).map(|thread| thread.id).collect();
         for root in roots {

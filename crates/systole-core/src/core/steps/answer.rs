@@ -9,6 +9,7 @@ use super::{Core, own_index};
 use crate::core::blueprint::{ClientId, ListenerId};
 use crate::core::books::Entry;
 use crate::core::event::EventKind;
+use crate::core::exit::ExitPlace;
 use crate::core::faults;
 use crate::core::io::{Answer, Body, Egress, Output, Remembered};
 use crate::core::key::ThreadKey;
@@ -39,6 +40,8 @@ pub(super) struct Recipient {
     pub root: ThreadId,
     pub label: Option<Arc<str>>,
     pub traceparent: Option<Arc<str>>,
+    /// The place of the answer in the client's exit, if its entrance reserved one.
+    pub place: Option<ExitPlace>,
 }
 
 impl Core {
@@ -49,12 +52,14 @@ impl Core {
         let Some(parent) = owed.parent else { return self.keep_dead_reply(key, sender, reply, entry) };
         match self.tree[parent].owner {
             Owner::Client(client) => {
+                let place = self.tree.take_place(parent);
                 let thread = &self.tree[key];
                 let recipient = Recipient {
                     client,
                     root: self.tree[parent].id,
                     label: thread.label().cloned(),
                     traceparent: thread.traceparent().cloned(),
+                    place,
                 };
                 self.leave_for(recipient, sender, id, reply, entry);
             }
@@ -120,7 +125,7 @@ impl Core {
         let thread = &self.tree[key];
         match thread.owner {
             Owner::Client(client) => {
-                let recipient = Recipient { client, root: thread.id, label, traceparent: None };
+                let recipient = Recipient { client, root: thread.id, label, traceparent: None, place: None };
                 self.leave_for(recipient, Sender::System, id, Reply::Fault(fault), entry);
             }
             Owner::None => self.keep_dead_reply(key, Sender::System, Reply::Fault(fault), entry),
@@ -234,18 +239,9 @@ impl Core {
                 })
             });
         }
-        let client = to.client;
-        self.out.emit(Output::Egress(Egress {
-            number,
-            client,
-            root,
-            from,
-            in_reply_to,
-            envelope,
-            fault,
-            payload,
-            proof,
-        }));
+        let (client, place) = (to.client, to.place);
+        let egress = Egress { number, client, root, from, in_reply_to, envelope, fault, payload, proof };
+        self.out.emit(Output::Egress { egress, place });
     }
 
     pub(super) fn keep_dead_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply, entry: Entry) {

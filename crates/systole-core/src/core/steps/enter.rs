@@ -11,6 +11,7 @@ use super::{Core, own_index};
 use crate::core::blueprint::{ClientId, ListenerId, Party};
 use crate::core::books::Entry;
 use crate::core::event::EventKind;
+use crate::core::exit::ExitPlace;
 use crate::core::faults;
 use crate::core::gauge::Permit;
 use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output};
@@ -38,6 +39,8 @@ struct Entered {
     repaired: Option<Arc<str>>,
     /// The place on Queue 1, until the thread that it opens has it.
     permit: Option<Permit>,
+    /// The place of its answer in the client's exit, until its conversation or its answer has it.
+    place: Option<ExitPlace>,
 }
 
 impl Core {
@@ -59,7 +62,7 @@ impl Core {
 
     /// Takes one message of a client up the ladder and into its conversation.
     pub(super) fn admit(&mut self, message: Injected, entry: Entry) {
-        let Injected { client, root, remote, last, message, permit, attachment } = message;
+        let Injected { client, root, remote, last, message, permit, attachment, place } = message;
         let read = match message {
             _ if permit.is_in_reserve() && !self.entrance.allows(client, self.clock.now()) => Err(faults::overload()),
             Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.judge.catalog()),
@@ -70,7 +73,7 @@ impl Core {
             Ok(root) => root,
             Err(core) => {
                 let message = Arrival::Read(Box::new(read));
-                let message = Injected { client, root, remote, last, message, permit, attachment };
+                let message = Injected { client, root, remote, last, message, permit, attachment, place };
                 return self.hand_on(message, core, entry);
             }
         };
@@ -80,7 +83,8 @@ impl Core {
             Err(fault) => (Claims::default(), Err(fault), None, None),
         };
         let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
-        let entered = Entered { client, root, remote, ids, claims, label, payload, repaired, permit: Some(permit) };
+        let permit = Some(permit);
+        let entered = Entered { client, root, remote, ids, claims, label, payload, repaired, permit, place };
         self.entry_events(&entered);
         let verdict = self.judge_entered(&entered, proof);
         self.let_in(entered, verdict, entry);
@@ -127,17 +131,17 @@ impl Core {
         Ok(self.judge.call(entered.to().as_ref(), caller, sound))
     }
 
-    fn let_in(&mut self, entered: Entered, verdict: Result<Verdict, Fault>, entry: Entry) {
+    fn let_in(&mut self, mut entered: Entered, verdict: Result<Verdict, Fault>, entry: Entry) {
         let about = entered.ids.0;
         match verdict {
             Err(fault) => {
                 let payload = entered.payload.as_ref().ok().cloned();
-                self.refuse_entry(&entered, about, fault, payload, None, entry);
+                self.refuse_entry(&mut entered, about, fault, payload, None, entry);
             }
             Ok(Verdict::Call { first, others, payload }) => self.open_calls(entered, first, others, payload, entry),
             Ok(Verdict::Core { request, .. }) => match self.ask_as_client(entered.client, entered.remote, request) {
-                Ok(answer) => self.tell_client(&entered, answer, entry),
-                Err(fault) => self.refuse_entry(&entered, about, fault, None, None, entry),
+                Ok(answer) => self.tell_client(&mut entered, answer, entry),
+                Err(fault) => self.refuse_entry(&mut entered, about, fault, None, None, entry),
             },
             Ok(Verdict::Refused(Refusal { payload, fault, misroute, .. })) => {
                 let calls = &self.setup.blueprint.principal(entered.client).calls;
@@ -145,7 +149,7 @@ impl Core {
                     Some(payload) if misroute.is_some() => faults::with_near(fault, payload.root(), calls),
                     _ => fault,
                 };
-                self.refuse_entry(&entered, about, fault, payload, misroute, entry);
+                self.refuse_entry(&mut entered, about, fault, payload, misroute, entry);
             }
             // A client has no thread that could reply, continue, or own another one.
             Ok(
@@ -158,7 +162,7 @@ impl Core {
                 let payload = other.into_payload();
                 let fault =
                     payload.as_ref().map_or_else(faults::unasked_reply, |payload| faults::route(payload.root()));
-                self.refuse_entry(&entered, about, fault, payload, None, entry);
+                self.refuse_entry(&mut entered, about, fault, payload, None, entry);
             }
         }
     }
@@ -172,9 +176,10 @@ impl Core {
         payload: Validated<Element>,
         entry: Entry,
     ) {
+        let about = entered.ids.0;
         let parent = match self.client_root(entered.root, entered.client) {
             Ok(parent) => parent,
-            Err(fault) => return self.refuse_entry(&entered, entered.ids.0, fault, None, None, entry),
+            Err(fault) => return self.refuse_entry(&mut entered, about, fault, None, None, entry),
         };
         let mut entry = Some(entry);
         for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
@@ -194,8 +199,10 @@ impl Core {
                 spawned: false,
                 permit: entered.permit.take(),
             };
-            if let Err((fault, entry)) = self.place(call, entry) {
-                self.refuse_entry(&entered, ids.0, fault, None, None, entry);
+            match self.place(call, entry) {
+                // The copies of a broadcast have answers of their own, which no entrance could foresee.
+                Ok(_) => self.tree.keep_place(parent, entered.place.take()),
+                Err((fault, entry)) => self.refuse_entry(&mut entered, ids.0, fault, None, None, entry),
             }
         }
     }
@@ -212,7 +219,7 @@ impl Core {
         Ok(key)
     }
 
-    fn tell_client(&mut self, entered: &Entered, answer: Canonical, entry: Entry) {
+    fn tell_client(&mut self, entered: &mut Entered, answer: Canonical, entry: Entry) {
         self.books.delivered(entry);
         let entry = self.books.made();
         let (id, _) = self.setup.key.derive(entered.ids.0, own_index::ANSWER);
@@ -226,7 +233,7 @@ impl Core {
     /// Answers a client's message with a fault.
     fn refuse_entry(
         &mut self,
-        entered: &Entered,
+        entered: &mut Entered,
         about: MessageId,
         fault: Fault,
         payload: Option<Canonical>,
@@ -281,8 +288,10 @@ impl Core {
 }
 
 impl Entered {
-    fn recipient(&self) -> Recipient {
-        Recipient { client: self.client, root: self.root, label: self.label.clone(), traceparent: self.traceparent() }
+    /// The recipient of an answer, with the place of the message's answer if that isn't taken.
+    fn recipient(&mut self) -> Recipient {
+        let (label, traceparent) = (self.label.clone(), self.traceparent());
+        Recipient { client: self.client, root: self.root, label, traceparent, place: self.place.take() }
     }
 
     /// The listener that it names. A text that is no name is routed like any other unknown one.

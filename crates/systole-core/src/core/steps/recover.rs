@@ -296,17 +296,8 @@ impl Core {
             Some(_) => None,
             None => self.judge.validate(payload.clone()).ok(),
         };
-        self.out.emit(Output::Egress(Egress {
-            number,
-            client,
-            root,
-            from,
-            in_reply_to,
-            envelope,
-            fault,
-            payload,
-            proof,
-        }));
+        let egress = Egress { number, client, root, from, in_reply_to, envelope, fault, payload, proof };
+        self.out.emit(Output::Egress { egress, place: None });
     }
 
     fn keep_dead_record(&mut self, record: MessageRecord, reason: Fault) {

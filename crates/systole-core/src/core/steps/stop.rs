@@ -90,7 +90,7 @@ impl Core {
             let thread = &self.tree[key];
             if let (Owner::Client(client), true) = (thread.owner, thread.children.open > 0) {
                 let about = thread.opened_by;
-                let recipient = Recipient { client, root: thread.id, label: None, traceparent: None };
+                let recipient = Recipient { client, root: thread.id, label: None, traceparent: None, place: None };
                 self.last_fault(recipient, about, fault);
             }
             self.keep_dead_queued(key);
@@ -101,12 +101,12 @@ impl Core {
     /// Ends an item of Queue 1 that will not be processed.
     pub(super) fn abandon(&mut self, item: Item, fault: &Fault) {
         match item {
-            Item::Injected(Injected { client, root, attachment, message, .. }, entry) => {
+            Item::Injected(Injected { client, root, attachment, message, place, .. }, entry) => {
                 let label = message.label();
                 self.out.take(attachment, false);
                 self.books.faulted(entry);
                 let about = self.entrance.stray_ids().0;
-                self.last_fault(Recipient { client, root, label, traceparent: None }, about, fault);
+                self.last_fault(Recipient { client, root, label, traceparent: None, place }, about, fault);
                 if self.tree.root(root).is_none() {
                     self.out.emit(Output::Closed { client, root });
                 }

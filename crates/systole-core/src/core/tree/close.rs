@@ -37,6 +37,7 @@ impl Tree {
     pub(in crate::core) fn owed_less(&mut self, key: ThreadKey) {
         if let Some(thread) = self.threads.get_mut(key) {
             thread.children.open = thread.children.open.saturating_sub(1);
+            self.release_place(key);
         }
     }
 

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::{Thread, Tree};
 use crate::core::conversation::{Conversation, Share};
+use crate::core::exit::ExitPlace;
 use crate::core::gauge::Permit;
 use crate::core::key::ThreadKey;
 use crate::core::rounds::Principal;
@@ -57,6 +58,35 @@ impl Tree {
     pub(in crate::core) fn count(&mut self, key: ThreadKey, bytes: usize) -> Share {
         let permit = self.gauge.count(bytes);
         self.share(key, permit)
+    }
+
+    /// Keeps the place for the answer of a child that a client's message has opened.
+    pub(in crate::core) fn keep_place(&mut self, root: ThreadKey, place: Option<ExitPlace>) {
+        let state = self.threads.get_mut(root).and_then(|thread| thread.extra().root.as_mut());
+        let (Some(state), Some(place)) = (state, place) else { return };
+        match &mut state.places {
+            Some(places) => places.join(place),
+            none => *none = Some(place),
+        }
+    }
+
+    /// Takes the place of an answer that leaves for the client of a root, if one is kept.
+    pub(in crate::core) fn take_place(&mut self, root: ThreadKey) -> Option<ExitPlace> {
+        let places = &mut self.threads[root].extra.as_mut()?.root.as_mut()?.places;
+        match places {
+            Some(several) => several.split().or_else(|| places.take()),
+            None => None,
+        }
+    }
+
+    /// Gives the place of an answer back that will never come: no thread keeps more places than it is owed answers.
+    pub(super) fn release_place(&mut self, key: ThreadKey) {
+        let thread = &self.threads[key];
+        let state = thread.extra.as_ref().and_then(|extra| extra.root.as_ref());
+        let kept = state.and_then(|state| state.places.as_ref()).map_or(0, ExitPlace::answers);
+        if kept > thread.children.open {
+            drop(self.take_place(key));
+        }
     }
 
     /// Forgets the conversation of an idle root.

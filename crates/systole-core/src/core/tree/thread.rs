@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::core::blueprint::{ClientId, ListenerId};
 use crate::core::clock::TimerId;
 use crate::core::conversation::Conversation;
+use crate::core::exit::ExitPlace;
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::queued::{Origin, Queued, Sender};
 use crate::core::ready::Ticket;
@@ -120,6 +121,8 @@ pub(in crate::core) struct RootState {
     pub left: bool,
     /// States whether it is the root of `<boot>`.
     pub boot: bool,
+    /// Places in the exit of the client for the answers of the children that owe one: never more than these.
+    pub places: Option<ExitPlace>,
 }
 
 /// A call on a spawned thread that waits for the one before it.

@@ -126,7 +126,7 @@ impl Organism {
                 self.cores[shard].handle(Input::Finished { invocation, outcome: HandlerOutcome::Aborted }, self.now);
             }
             Output::Core { to, message } => self.links.push_back((usize::from(to.0), message)),
-            Output::Egress(egress) if egress.number != 0 => {
+            Output::Egress { egress, .. } if egress.number != 0 => {
                 assert!(egress.fault.is_none(), "{:?}", egress.fault);
                 self.cores[shard].handle(Input::Read { number: egress.number, at_once: true }, self.now);
             }
@@ -165,7 +165,7 @@ impl Organism {
         let permit = Gauge::new(1, usize::MAX).admit(0).expect("there is room");
         let (message, attachment) = (Raw::new(envelope).into(), Some(Attachment { ops: Vec::new(), ticket }));
         let client = self.blueprint.clients().next().expect("there is one").0;
-        let message = Injected { client, message, root, remote: false, last: true, attachment, permit };
+        let message = Injected { client, message, root, remote: false, last: true, attachment, permit, place: None };
         self.expected[listener].push_back(n);
         self.conversations.push(root);
         self.cores[shard].handle(Input::Injected(message), self.now);

@@ -29,6 +29,8 @@ pub(crate) struct Simulation {
     is_restless: bool,
     pub(crate) store: Store,
     pub(crate) cores: Vec<Core>,
+    /// The exit of the client, which reads at once.
+    exit: Exit,
     /// Messages between shards, in order.
     pub(crate) links: VecDeque<(usize, CoreMessage)>,
     /// True if the journal can't be written.
@@ -88,6 +90,7 @@ impl Simulation {
             is_restless: seed.is_multiple_of(4),
             store: Store::new(),
             cores: Vec::new(),
+            exit: Exit::new(1 << 20, 1 << 30),
             links: VecDeque::new(),
             broken: false,
             cancelled: HashSet::new(),
@@ -200,6 +203,7 @@ impl Simulation {
             last,
             attachment: Some(Attachment { ops: Vec::new(), ticket }),
             permit,
+            place: self.exit.reserve(1),
         };
         self.input(shard, Input::Injected(message));
     }
@@ -346,7 +350,7 @@ impl Simulation {
                     self.input(shard, Input::Finished { invocation, outcome: HandlerOutcome::Aborted });
                 }
             }
-            Output::Egress(egress) => {
+            Output::Egress { egress, .. } => {
                 self.say(|| format!("egress {}: {:?}", egress.number, egress.envelope));
                 // The end of the organism is not in the journal.
                 if egress.number != 0 {
@@ -604,6 +608,8 @@ impl Simulation {
             let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
             assert_eq!(came, went, "{counts:?}");
         }
+        let exit = (self.exit.answers(), self.exit.bytes());
+        assert_eq!(exit, (0, 0), "the exit keeps places for answers that nobody owes");
     }
 }
 
