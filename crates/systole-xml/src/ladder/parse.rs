@@ -140,6 +140,8 @@ fn strict_first<T>(
             (Err(_), Ok(clean)) => Ok((clean, Repaired::unchanged(raw))),
             (Err(repaired), Err(input)) => Err(LadderError::Beyond { input, repaired }),
         },
+        // All that it holds stands in thoughts.
+        (Err(error @ RepairError::Draft { .. }), _) => Err(error.into()),
         (Err(_), Ok(clean)) => Ok((clean, Repaired::unchanged(raw))),
         (Err(error), Err(_)) => Err(error.into()),
     }

@@ -35,7 +35,7 @@ impl Scanner<'_> {
 
     /// Returns whether an end tag was supplied before. It was missing in all that followed, which may be cut: so the element
     /// may have held more.
-    fn has_supplied(&self) -> bool {
+    pub(super) fn has_supplied(&self) -> bool {
         self.marks.iter().any(|mark| mark.kind == RepairKind::MissingEndTag)
     }
 

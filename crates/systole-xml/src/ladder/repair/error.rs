@@ -32,15 +32,25 @@ pub enum RepairError {
         /// Name of the element.
         name: Box<str>,
     },
-    /// The only top-level element, in front of the end of thoughts without a start.
-    #[error("{at}: <{name}> stands in front of the end of thoughts, and may be a draft: send it behind the thoughts")]
+    /// An element in thoughts, where no other one stands behind them; or in brackets of unknown meaning.
+    #[error("{at}: <{name}> stands in thoughts or the like, and may be a draft: send it behind their end")]
     Draft {
         /// Start of the element.
         at: Position,
         /// Name of the element.
         name: Box<str>,
     },
-    /// Markup without its end: a comment, a CDATA section or a processing instruction.
+    /// An element behind a turn of another speaker, which stands behind an element.
+    #[error(
+        "{at}: <{name}> stands behind a turn of another speaker, which is made up: send what is yours, and wait for the answer"
+    )]
+    OtherTurn {
+        /// Start of the element.
+        at: Position,
+        /// Name of the element.
+        name: Box<str>,
+    },
+    /// Markup without its end: a comment, a CDATA section or a processing instruction; or thoughts without theirs.
     #[error(
         "{at}: truncated: this {construct} has no end: write {end} behind it or, if the text was cut off, send it again, whole"
     )]
@@ -233,6 +243,7 @@ impl RepairError {
             | Self::Ambiguous { at, .. }
             | Self::Mentioned { at, .. }
             | Self::Draft { at, .. }
+            | Self::OtherTurn { at, .. }
             | Self::Unclosed { at, .. }
             | Self::Misspelt { at, .. }
             | Self::AttributeTwice { at, .. }
@@ -273,6 +284,7 @@ impl RepairError {
             | Self::Ambiguous { .. }
             | Self::Mentioned { .. }
             | Self::Draft { .. }
+            | Self::OtherTurn { .. }
             | Self::Unclosed { .. }
             | Self::Misspelt { .. }
             | Self::AttributeTwice { .. }

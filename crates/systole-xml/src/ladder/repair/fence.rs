@@ -1,5 +1,7 @@
 //! Code blocks of Markdown (CommonMark 0.31, section 4.5), as far as they matter around XML.
 
+use super::template::names_thoughts;
+
 /// A line that opens a fenced code block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
@@ -9,6 +11,8 @@ pub(super) struct Fence {
     pub(super) end: usize,
     /// True if the info string names a language that isn't XML.
     pub(super) foreign: bool,
+    /// True if the info string says that thoughts follow.
+    pub(super) thoughts: bool,
 }
 
 /// Languages of blocks whose tags aren't meant as tags. Any other name may stand for XML.
@@ -98,21 +102,22 @@ pub(super) fn open(text: &str, at: usize) -> Option<Fence> {
         return None;
     }
     let language = line.split_ascii_whitespace().next().unwrap_or_default().to_ascii_lowercase();
-    Some(Fence { marker, length, end, foreign: FOREIGN.contains(&language.as_str()) })
+    let foreign = FOREIGN.contains(&language.as_str());
+    Some(Fence { marker, length, end, foreign, thoughts: names_thoughts(&language) })
 }
 
 impl Fence {
-    /// The end of the block: behind the line that closes it, or at the end of the text.
-    pub(super) fn block_end(&self, text: &str) -> usize {
+    /// The end of the block: behind the line that closes it. `None` if nothing does.
+    pub(super) fn block_end(&self, text: &str) -> Option<usize> {
         let mut at = self.end;
         for line in text[self.end..].split_inclusive('\n') {
             at += line.len();
             let line = line.trim_ascii().as_bytes();
             if line.len() >= self.length && line[0] == self.marker && run(line) == line.len() {
-                return at;
+                return Some(at);
             }
         }
-        text.len()
+        None
     }
 }
 
@@ -156,11 +161,11 @@ mod tests {
     #[test]
     fn blocks_end_at_a_fence_as_long_as_theirs() {
         for (text, end) in [
-            ("```\nx\n```\ny", 10),
-            ("````\n```\n````", 13),
-            ("```\n~~~\n  ```` \ny", 16),
-            ("```\n``` x\n", 10),
-            ("```", 3),
+            ("```\nx\n```\ny", Some(10)),
+            ("````\n```\n````", Some(13)),
+            ("```\n~~~\n  ```` \ny", Some(16)),
+            ("```\n``` x\n", None),
+            ("```", None),
         ] {
             assert_eq!(open(text, 0).unwrap().block_end(text), end, "{text}");
         }

@@ -79,6 +79,10 @@
 //! follows, no other end tag was missing, and the contract demands no further child. The last tag is certainly whole, and the element isn't text amid
 //! prose: else the input is truncated.
 //! The end of thoughts that have no start drops all before it; if it drops the only element, the input is refused.
+//! Thoughts, channels and turns of chat templates (`[THINK]`, `<|channel|>analysis`, `<|im_start|>user`) are recognized by the
+//! shape of their markers (`template.rs`), outside of elements: an element in them is dropped with them. Without an end they are
+//! refused, and so is an element in brackets of unknown meaning, or behind a turn of another speaker that stands behind an
+//! element.
 //! `<think>` and the like without an end tag are prose, and an element that follows on the same
 //! line is refused. So is one with prose behind it, which may be a draft, or inside of an element.
 //!
@@ -128,6 +132,7 @@ mod scan;
 mod sentence;
 mod source;
 mod tag;
+mod template;
 mod thought;
 mod twice;
 mod value;

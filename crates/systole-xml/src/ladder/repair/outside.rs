@@ -28,7 +28,7 @@ pub(super) struct Outside<'t> {
     pub(super) in_words: bool,
     /// The first top-level element that may only be mentioned.
     pub(super) mentioned: Option<Mentioned<'t>>,
-    /// Start and name of the last element that was dropped as one of thoughts without a start tag.
+    /// Start and name of an element that was dropped with thoughts or a turn of another speaker.
     pub(super) dropped: Option<(usize, &'t str)>,
     /// Start of the last prose that was dropped.
     pub(super) prose: Option<usize>,
@@ -43,6 +43,10 @@ pub(super) struct Outside<'t> {
     pub(super) in_thought: bool,
     /// True behind a fence that opens a code block, which nothing has closed yet.
     pub(super) in_fence: bool,
+    /// The end of the last brackets of unknown meaning.
+    pub(super) unknown: usize,
+    /// True if the turn of another speaker stands behind an element.
+    pub(super) interrupted: bool,
     /// The start tag whose copy before it was dropped, if no contract forbids the element in itself.
     doubled: Option<usize>,
 }
@@ -104,6 +108,8 @@ impl<'t> Outside<'t> {
             restarts: 0,
             in_string: false,
             in_thought: false,
+            unknown: 0,
+            interrupted: false,
             doubled: None,
             in_fence: false,
         }
@@ -117,26 +123,39 @@ impl<'t> Scanner<'t> {
         if self.pos == 0 || bytes[self.pos - 1] == b'\n' {
             (self.outside.in_prose, self.outside.in_words) = (false, false);
             if let Some(fence) = fence::open(self.text, self.pos) {
+                if fence.thoughts && !self.outside.in_fence {
+                    return self.thought_block(fence.block_end(self.text));
+                }
                 let skip = fence.foreign && self.outside.skipping;
                 self.outside.in_fence ^= !skip;
-                self.skip(if skip { fence.block_end(self.text) } else { fence.end });
+                let block_end = || fence.block_end(self.text).unwrap_or(self.text.len());
+                self.skip(if skip { block_end() } else { fence.end });
                 (self.outside.in_prose, self.outside.in_words) = (false, false);
                 return Ok(());
             }
         }
+        let marker = self.template.next(self.pos);
+        if let Some(marker) = marker.filter(|marker| marker.start == self.pos) {
+            return self.marker(marker);
+        }
         let stop = find_any(self.text, self.pos, *b"<`\n");
+        let stop = marker.map_or(stop, |marker| stop.min(marker.start));
         self.outside.in_words |= has_word(&self.text[self.pos..stop]);
         self.advance(stop);
+        if marker.is_some_and(|marker| marker.start == stop) {
+            return Ok(());
+        }
         match bytes.get(stop) {
             Some(b'<') => self.outer_markup(),
             Some(b'`') => {
                 self.code_span();
                 Ok(())
             }
-            _ => {
-                self.pos = bytes.len().min(stop + 1);
+            Some(b'\n') => {
+                self.pos = stop + 1;
                 Ok(())
             }
+            _ => Ok(()),
         }
     }
 
@@ -323,6 +342,7 @@ impl<'t> Scanner<'t> {
         if self.repeated_root(&tag)? {
             return Ok(());
         }
+        self.check_place(&tag)?;
         self.count_root(&tag)?;
         let gap = self.outside.gap;
         let (out, marks) = (self.out.len(), self.marks.len());
@@ -363,6 +383,7 @@ impl<'t> Scanner<'t> {
     /// Refuses the last top-level element if prose stands behind it that may be its text: if it is empty, and its contract
     /// allows text in it (`<say/>Hello`), or if its start tag was written twice (`<say><say>Hello</say> you`).
     pub(super) fn check_root(&self) -> Result<(), RepairError> {
+        self.check_swallowed()?;
         let root = &self.outside.root;
         let may_hold_text = || self.vocabulary.get(split_prefix(root.name).1).is_some_and(|declared| declared.text);
         let is_doubled = self.outside.doubled == Some(root.start) && root.words_behind;

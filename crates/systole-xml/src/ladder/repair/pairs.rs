@@ -16,8 +16,15 @@ pub(super) struct Pairs<'t> {
     text: &'t str,
     /// True if CDATA sections hold no tags.
     sections: bool,
+    /// The offset that the walk begins at.
+    from: usize,
+    /// Number of walks.
+    walks: usize,
     found: Option<Found>,
 }
+
+/// Maximum number of walks over one text, so that many thoughts cost no more than time linear in it.
+const MOST_WALKS: usize = 16;
 
 #[derive(Debug, Default)]
 struct Found {
@@ -50,7 +57,15 @@ enum Tag<'t> {
 
 impl<'t> Pairs<'t> {
     pub(super) const fn new(text: &'t str, sections: bool) -> Self {
-        Self { text, sections, found: None }
+        Self { text, sections, from: 0, walks: 0, found: None }
+    }
+
+    /// Leaves the tags before an offset without partners: they stand in thoughts, where nothing pairs them.
+    pub(super) fn begin_at(&mut self, from: usize) {
+        let holds_tags = || memchr::memchr(b'<', &self.text.as_bytes()[self.from..from]).is_some();
+        if self.found.is_none() || (self.walks < MOST_WALKS && holds_tags()) {
+            (self.from, self.found) = (from, None);
+        }
     }
 
     /// Offset of the end tag of the start tag at `start`.
@@ -74,8 +89,12 @@ impl<'t> Pairs<'t> {
     }
 
     fn found(&mut self) -> &Found {
-        let (text, sections) = (self.text, self.sections);
-        self.found.get_or_insert_with(|| walk(text, sections))
+        let (text, sections, from) = (self.text, self.sections, self.from);
+        let walks = &mut self.walks;
+        self.found.get_or_insert_with(|| {
+            *walks += 1;
+            walk(text, sections, from)
+        })
     }
 }
 
@@ -87,15 +106,14 @@ fn search(pairs: &[(u32, u32)], start: usize) -> Option<usize> {
 /// Maximum number of names that are searched linearly.
 const FEW: usize = 8;
 
-/// Pairs the tags of a text. Offsets fit into 32 bits: longer inputs are refused.
-fn walk(text: &str, sections: bool) -> Found {
+/// Pairs the tags of a text behind an offset. Offsets fit into 32 bits: longer inputs are refused.
+fn walk(text: &str, sections: bool, mut from: usize) -> Found {
     let bytes = text.as_bytes();
     let mut names: HashMap<Cow<'_, str>, usize> = HashMap::new();
     let mut open: Vec<Open> = Vec::new();
     // Most texts have few names, which a linear search finds sooner.
     let mut few: Vec<(&str, usize)> = Vec::with_capacity(FEW);
     let mut found = Found::default();
-    let mut from = 0;
     while let Some(length) = memchr::memchr(b'<', &bytes[from..]) {
         let at = from + length;
         from = at + 1;

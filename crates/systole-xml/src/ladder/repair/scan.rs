@@ -10,6 +10,7 @@ use super::pairs::Pairs;
 use super::reference::{self, Reference};
 use super::source::{Mark, Source};
 use super::tag::{Reading, StartTag, TagReader};
+use super::template::Template;
 use super::{RepairError, RepairKind, Shape, Vocabulary, declaration, fence};
 use crate::vocab::XmlLimits;
 
@@ -34,6 +35,7 @@ pub(super) struct Scanner<'t> {
     pub(super) namespaces: Namespaces<'t>,
     pub(super) outside: Outside<'t>,
     pub(super) pairs: Pairs<'t>,
+    pub(super) template: Template,
     pub(super) vocabulary: &'t Vocabulary,
     pub(super) shape: Shape,
     pub(super) limits: &'t XmlLimits,
@@ -89,6 +91,7 @@ impl<'t> Scanner<'t> {
             namespaces: Namespaces::default(),
             outside: Outside::new(skipping),
             pairs: Pairs::new(text, skipping),
+            template: Template::new(text),
             vocabulary,
             shape,
             limits,
@@ -388,13 +391,18 @@ impl<'t> Scanner<'t> {
     #[cold]
     pub(super) fn cut(&self, start: usize) -> RepairError {
         let rest = &self.text[start..];
-        let of = |construct, end| RepairError::Unclosed { at: self.source.position(start), construct, end };
+        let of = |construct, end| self.unclosed(start, construct, end);
         match rest {
             _ if rest.starts_with("<!--") => of("comment", "-->"),
             _ if rest.starts_with("<![CDATA[") => of("CDATA section", "]]>"),
             _ if rest.starts_with("<?") && rest.len() > 2 => of("processing instruction", "?>"),
             _ => self.truncated(start),
         }
+    }
+
+    #[cold]
+    pub(super) fn unclosed(&self, at: usize, construct: &'static str, end: &'static str) -> RepairError {
+        RepairError::Unclosed { at: self.source.position(at), construct, end }
     }
 
     /// The error of an input that is cut; `at` is the start of the piece that isn't whole.

@@ -1,20 +1,23 @@
-//! Thoughts of language models (`<think>` and the like), and the tokens that they leak.
+//! Thoughts of language models, as tags (`<think>`) or as markers of chat templates (`[THINK]`), other speakers' turns, and
+//! the tokens that models leak.
+//!
+//! An element in thoughts or in the turn of another speaker is never an element of the message: it is dropped with them, or the
+//! message is refused.
 
-use super::lexis::excerpt;
+use super::lexis::{excerpt, name_end};
 use super::meant::is_amid_text;
 use super::outside::Root;
 use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::StartTag;
+use super::template::{self, Kind, Marker, Speaker, names_thoughts};
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
-/// Elements that language models think in.
-const THOUGHTS: &[&str] = &["think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"];
-
-/// Tests a local name, in any case of letters, for one of the elements in which models think.
+/// Tests a local name, in any case of letters, for one of the elements in which models think: `<think>`, `<antThinking>`,
+/// `<inner_thoughts>`.
 pub(in crate::ladder) fn is_thought(local: &str) -> bool {
-    THOUGHTS.iter().any(|thought| thought.eq_ignore_ascii_case(local))
+    names_thoughts(local)
 }
 
 /// Tokens of language models that look like start tags.
@@ -52,12 +55,13 @@ impl<'t> Scanner<'t> {
         (self.outside.root, self.outside.in_prose) = (Root::default(), false);
         (self.outside.in_words, self.outside.mentioned) = (false, None);
         self.mark(0, end, RepairKind::Thought);
+        self.pairs.begin_at(end);
         self.outside.prose = None;
         self.pos = end;
         self.outside.gap = end;
     }
 
-    /// Refuses an output whose only elements stand before the end of thoughts: that end tag may be a stray one.
+    /// Refuses an output whose only elements stand in thoughts, or before the end of thoughts, which may be a stray one.
     pub(super) fn check_dropped(&self) -> Result<(), RepairError> {
         match self.outside.dropped {
             Some((start, name)) if self.roots == 0 => {
@@ -75,10 +79,29 @@ impl<'t> Scanner<'t> {
             self.outside.in_thought = true;
             return self.skip(tag.end);
         };
-        self.flush(tag.start);
-        self.mark(tag.start, end, RepairKind::Thought);
+        self.drop(tag.start, end, RepairKind::Thought);
+    }
+
+    /// Drops a stretch of text with the markup in it.
+    fn drop(&mut self, start: usize, end: usize, kind: RepairKind) {
+        self.flush(start);
+        self.outside.dropped = self.outside.dropped.or_else(|| self.draft_in(start, end));
+        self.mark(start, end, kind);
+        self.pairs.begin_at(end);
         self.pos = end;
         self.outside.gap = end;
+    }
+
+    /// The first tag between two offsets that may begin an element of the message.
+    fn draft_in(&self, start: usize, end: usize) -> Option<(usize, &'t str)> {
+        let text = &self.text[..end];
+        let tags = memchr::memchr_iter(b'<', &text.as_bytes()[start..]).map(|length| start + length);
+        let names = tags.filter_map(|at| Some((at, &text[at + 1..name_end(text, at + 1)?])));
+        let is_known = |name: &str| match self.vocabulary.is_empty() {
+            true => !(is_thought(split_prefix(name).1) || is_token(name)),
+            false => self.vocabulary.knows(split_prefix(name).1),
+        };
+        names.into_iter().find(|(_, name)| is_known(name))
     }
 
     /// Returns whether a tag inside of an element begins thoughts that have no end tag: where they end, nothing tells, and
@@ -90,5 +113,129 @@ impl<'t> Scanner<'t> {
             && !self.vocabulary.knows(local)
             && !is_amid_text(&self.text[..tag.start])
             && !self.pairs.is_closed(tag.start)
+    }
+}
+
+impl Scanner<'_> {
+    /// Drops a fenced block of thoughts.
+    pub(super) fn thought_block(&mut self, end: Option<usize>) -> Result<(), RepairError> {
+        let Some(end) = end else { return Err(self.unclosed(self.pos, "block of thoughts", "its fence")) };
+        self.drop(self.pos, end, RepairKind::Thought);
+        Ok(())
+    }
+
+    /// Takes a marker of a chat template with what it rules: thoughts and turns of others are dropped, the names of channels and
+    /// speakers are prose.
+    pub(super) fn marker(&mut self, marker: Marker) -> Result<(), RepairError> {
+        let Marker { start, end, kind } = marker;
+        match kind {
+            Kind::Thought => self.drop_thought(start, end),
+            Kind::ThoughtEnd => {
+                self.drop_thought_before(end);
+                Ok(())
+            }
+            Kind::Channel => {
+                let (name, body) = self.head(end);
+                match template::is_answer(name) {
+                    true => self.pass(body),
+                    false => return self.drop_thought(start, body),
+                }
+                Ok(())
+            }
+            Kind::Turn => {
+                let (name, body) = self.head(end);
+                self.turn(template::speaker(name), start, body)
+            }
+            Kind::TurnOf(speaker) => self.turn(speaker, start, end),
+            Kind::Quoted { end } => self.quoted(start, end),
+            Kind::Unknown { end: until } => {
+                self.outside.unknown = self.outside.unknown.max(until);
+                self.pass(end);
+                Ok(())
+            }
+            Kind::Message | Kind::End => {
+                self.pass(end);
+                Ok(())
+            }
+        }
+    }
+
+    fn turn(&mut self, speaker: Speaker, start: usize, body: usize) -> Result<(), RepairError> {
+        match speaker {
+            Speaker::Model => self.pass(body),
+            Speaker::Thoughts => return self.drop_thought(start, body),
+            Speaker::Other => {
+                let end = self.message_end(body).unwrap_or(self.text.len());
+                return self.quoted(start, end);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops thoughts, whose text begins at `body`: up to a marker that ends thoughts, a message, a channel or a turn.
+    fn drop_thought(&mut self, start: usize, body: usize) -> Result<(), RepairError> {
+        let end = self.message_end(body);
+        let Some(end) = end else { return Err(self.unclosed(start, "thought", "the marker of its end")) };
+        self.drop(start, end, RepairKind::Thought);
+        (self.outside.in_prose, self.outside.in_words) = (false, false);
+        Ok(())
+    }
+
+    /// Drops the turn of another speaker. What the model writes behind it, after an element of its own, answers what it has made
+    /// up.
+    fn quoted(&mut self, start: usize, end: usize) -> Result<(), RepairError> {
+        self.outside.interrupted |= self.roots > 0;
+        self.drop(start, end, RepairKind::Prose);
+        (self.outside.in_prose, self.outside.in_words) = (false, false);
+        Ok(())
+    }
+
+    /// The end of the message, thoughts or turn whose text begins at an offset.
+    fn message_end(&self, body: usize) -> Option<usize> {
+        self.template.behind(body).find_map(|marker| match marker.kind {
+            Kind::ThoughtEnd | Kind::End => Some(marker.end),
+            Kind::Channel | Kind::Turn | Kind::TurnOf(_) => Some(marker.start),
+            Kind::Thought | Kind::Message | Kind::Quoted { .. } | Kind::Unknown { .. } => None,
+        })
+    }
+
+    /// The name of a channel or a speaker behind its marker, and the offset of the text that it rules.
+    fn head(&self, end: usize) -> (&str, usize) {
+        /// Length of a header: `final <|constrain|>xml`, `functions.search to=assistant`.
+        const LONGEST: usize = 128;
+        let (name, length) = template::name(&self.text[end..]);
+        let message = self.template.next(end).filter(|next| next.kind == Kind::Message && next.start <= end + LONGEST);
+        (name, message.map_or(end + length, |message| message.end))
+    }
+
+    /// Takes a marker and the names behind it as prose that holds no words: what follows them begins anew.
+    fn pass(&mut self, end: usize) {
+        self.pos = end;
+        (self.outside.in_prose, self.outside.in_words) = (false, false);
+    }
+
+    /// Refuses a top-level element in brackets of unknown meaning, or behind the turn of another speaker.
+    pub(super) fn check_place(&self, tag: &StartTag<'_>) -> Result<(), RepairError> {
+        let (start, name) = (tag.start, tag.name);
+        if start < self.outside.unknown {
+            return self.refuse(start, |at| RepairError::Draft { at, name: excerpt(name) });
+        }
+        if self.outside.interrupted {
+            return self.refuse(start, |at| RepairError::OtherTurn { at, name: excerpt(name) });
+        }
+        Ok(())
+    }
+
+    /// Refuses the last top-level element if an end tag of it, or in it, was missing and thoughts end in it that don't begin
+    /// there: it may be a draft that swallowed what follows them.
+    pub(super) fn check_swallowed(&self) -> Result<(), RepairError> {
+        let root = &self.outside.root;
+        let (start, name) = (root.start, root.name);
+        let mut within = self.template.behind(start).take_while(|marker| marker.start < root.end);
+        let first = within.find(|marker| matches!(marker.kind, Kind::Thought | Kind::ThoughtEnd));
+        if first.is_some_and(|marker| marker.kind == Kind::ThoughtEnd) && self.has_supplied() {
+            return self.refuse(start, |at| RepairError::Draft { at, name: excerpt(name) });
+        }
+        Ok(())
     }
 }

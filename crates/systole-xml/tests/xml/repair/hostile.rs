@@ -33,6 +33,39 @@ fn much_of_the_same_ends_at_once() {
 }
 
 #[test]
+fn many_markers_of_chat_templates_end_at_once() {
+    for open in ["", "<r>", "<|channel|>final<|message|>"] {
+        for piece in [
+            "[THINK]",
+            "[/THINK]",
+            "[THINK]<a b></a>[/THINK]<a>& ",
+            "[THINK]<a>[/THINK]<a>&</a>",
+            "[PLAN]",
+            "[/PLAN]",
+            "[PLAN][/PLAN]",
+            "[INST]<a>[/INST]",
+            "<|channel|>",
+            "<|channel|>final",
+            "<|message|>",
+            "<|user|>",
+            "<|im_start|>",
+            "<|im_start|>user ",
+            "◁think▷",
+            "◁/think▷<a/>",
+            "<|",
+            "[",
+            "<a|>",
+            "【",
+            "```thinking\n",
+            "assistantfinal",
+            "Here is my thought process:",
+        ] {
+            ends(fill(open, piece, 1 << 18));
+        }
+    }
+}
+
+#[test]
 fn long_runs_of_anything_end_at_once() {
     let open = ["", "<r>", "prose ", "```xml\n"];
     let pieces = [

@@ -51,6 +51,18 @@ fn soup() -> impl Strategy<Value = String> {
         "a",
         "\u{1}",
         "é",
+        "[THINK]",
+        "[/THINK]",
+        "<|channel|>",
+        "final",
+        "<|message|>",
+        "<|end|>",
+        "<|user|>",
+        "[INST]",
+        "[/INST]",
+        "[PLAN]",
+        "[/PLAN]",
+        "```thinking\n",
         "xmlns=\"urn:x\"",
     ];
     prop::collection::vec(prop::sample::select(pieces), 0..24).prop_map(|pieces| pieces.concat())
