@@ -76,7 +76,7 @@ fn quotes_are_looked_at_once() {
         let text = format!("<r a=\"{}{end}", unit.repeat(100_000));
         let limits = XmlLimits::default().message_bytes(64 << 20);
         // Repaired or refused: what counts is that it ends.
-        let _ = parse_fragment(&Raw::new(text), &limits, Vocabulary::default);
+        let _ = parse_fragment(&Raw::new(text), &limits, &Vocabulary::default());
     }
 }
 
@@ -261,7 +261,7 @@ fn each_hostile_document_has_the_verdict_that_is_written_down() {
     let mut actual = String::from("document | within the limits | without limits | as an emission, without limits\n");
     for document in DOCUMENTS {
         let raw = Raw::new(document.of(1 << 17));
-        let emission = match parse_fragment(&raw, &XmlLimits::UNLIMITED, Vocabulary::default) {
+        let emission = match parse_fragment(&raw, &XmlLimits::UNLIMITED, &Vocabulary::default()) {
             Ok(fragment) => format!("{} elements, {} repairs", fragment.elements.len(), fragment.repairs.len()),
             Err(error) => {
                 let text = error.to_string();

@@ -113,8 +113,7 @@ fn vocabulary(organism: &Path, listener: &str) -> Result<Vocabulary, Failure> {
 fn repaired(document: &Document, vocabulary: &Vocabulary, fragment: bool) -> Result<ExitCode, Failure> {
     let shape = if fragment { Shape::Fragment } else { Shape::Document };
     let raw = Raw::new(document.bytes.clone());
-    let repaired =
-        mend(&raw, shape, &document.limits, || vocabulary.clone()).map_err(|error| document.refused(&error))?;
+    let repaired = mend(&raw, shape, &document.limits, vocabulary).map_err(|error| document.refused(&error))?;
     let (bytes, repairs) = repaired.into_parts();
     for repair in &repairs {
         print::note(format_args!("{} {}", repair.at, repair.kind));

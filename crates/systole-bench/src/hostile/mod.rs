@@ -58,7 +58,7 @@ pub(super) fn figures(document: &Document, bytes: usize, lifted: bool) -> Result
         lifted,
         strict_ms: timed(|| drop(black_box(canonicalize(raw.bytes(), &limits)))),
         repair_ms: timed(|| drop(black_box(repair(&raw, Shape::Document, &limits)))),
-        emission_ms: timed(|| drop(black_box(parse_fragment(&raw, &limits, Vocabulary::default)))),
+        emission_ms: timed(|| drop(black_box(parse_fragment(&raw, &limits, &Vocabulary::default())))),
         entrance_ms: timed(|| enter(&raw, &limits, &mut validator, lifted)),
         peak_rss: memory::peak(),
         verdict: verdict(&raw, &limits),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, Repair, parse, parse_fragment};
-use systole_xml::schema::{self, Catalog, Draft, Element, Validated};
+use systole_xml::schema::{self, Catalog, Draft, Element, Sendable, Validated};
 
 use super::blueprint::{Blueprint, ClientId, Party};
 use super::contract::Contract;
@@ -94,8 +94,8 @@ pub fn read_answer(raw: Raw, contract: &Contract, limits: &XmlLimits, catalog: &
     if raw.bytes().trim_ascii().is_empty() {
         return Ok(ReadAnswer { raw, repairs: Vec::new(), parts: Vec::new() });
     }
-    let vocabulary = || schema::vocabulary(contract.replies.iter().chain(&contract.calls), catalog);
-    let fragment = parse_fragment(&raw, limits, vocabulary);
+    let sendable = Sendable::new(contract.replies.iter().chain(&contract.calls), catalog);
+    let fragment = parse_fragment(&raw, limits, &sendable);
     let fragment = fragment.map_err(|error| faults::malformed(&error))?;
     let part = |element: Canonical| {
         if !is_message(&element) {

@@ -25,7 +25,7 @@ pub mod strict;
 pub(crate) mod tape;
 
 pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope, write_example};
-pub use parse::{Fragment, LadderError, mend, parse, parse_fragment};
+pub use parse::{Emitter, Fragment, LadderError, mend, parse, parse_fragment};
 pub use raw::Raw;
 pub use repair::{Repair, RepairError, RepairKind, Repaired};
 pub use strict::{Canonical, Part, StrictError};

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::repair::{Shape, Vocabulary, is_thought, repair_by};
 use super::strict::{canonicalize, canonicalize_fragment};
 use super::{Canonical, Raw, Repair, RepairError, Repaired, StrictError};
-use crate::vocab::{Position, XmlLimits};
+use crate::vocab::{Position, QName, XmlLimits};
 
 /// Parses one document: the strict pass first; only if it refuses, repair and then the strict pass again.
 ///
@@ -21,17 +21,33 @@ pub fn parse(raw: &Raw, limits: &XmlLimits) -> Result<Canonical, LadderError> {
     Ok(if repairs.is_empty() { canonical } else { canonical.with_repairs(repairs) })
 }
 
-/// Parses an emission of a listener: any number of top-level elements. Where repair is needed, `vocabulary` gives
-/// the names of the listener's contract. Well-formed reasoning (`<think>` and the like) needs repair, too.
+/// What repair knows of the contract of an emitter.
+pub trait Emitter {
+    /// The names of all payloads that it may send.
+    fn vocabulary(&self) -> Vocabulary;
+
+    /// The names of the payload that begins with this element; `None` if they are not known.
+    fn vocabulary_of(&self, root: &QName) -> Option<&Vocabulary>;
+}
+
+impl Emitter for Vocabulary {
+    fn vocabulary(&self) -> Vocabulary {
+        self.clone()
+    }
+
+    fn vocabulary_of(&self, _: &QName) -> Option<&Vocabulary> {
+        Some(self)
+    }
+}
+
+/// Parses an emission of a listener: any number of top-level elements. Where repair is needed, the emitter gives
+/// the names of its contract. Well-formed reasoning (`<think>` and the like) needs repair, too, and so does markup in a string
+/// (`<answer>The <b>answer</b></answer>`), which is text whether or not something else is wrong with the emission.
 ///
 /// # Errors
 /// [`LadderError`] if the bytes can't be repaired or are over a limit: an emission fails whole.
-pub fn parse_fragment(
-    raw: &Raw,
-    limits: &XmlLimits,
-    vocabulary: impl FnOnce() -> Vocabulary,
-) -> Result<Fragment, LadderError> {
-    let (mut elements, repaired) = fragment(raw, limits, vocabulary)?;
+pub fn parse_fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<Fragment, LadderError> {
+    let (mut elements, repaired) = fragment(raw, limits, emitter)?;
     let repairs = repaired.into_parts().1;
     if !repairs.is_empty() {
         let shared: Arc<[Repair]> = repairs.as_slice().into();
@@ -44,15 +60,10 @@ pub fn parse_fragment(
 ///
 /// # Errors
 /// As these.
-pub fn mend(
-    raw: &Raw,
-    shape: Shape,
-    limits: &XmlLimits,
-    vocabulary: impl FnOnce() -> Vocabulary,
-) -> Result<Repaired, LadderError> {
+pub fn mend(raw: &Raw, shape: Shape, limits: &XmlLimits, emitter: &impl Emitter) -> Result<Repaired, LadderError> {
     match shape {
-        Shape::Document => document(raw, limits, vocabulary).map(|(_, repaired)| repaired),
-        Shape::Fragment => fragment(raw, limits, vocabulary).map(|(_, repaired)| repaired),
+        Shape::Document => document(raw, limits, || emitter.vocabulary()).map(|(_, repaired)| repaired),
+        Shape::Fragment => fragment(raw, limits, emitter).map(|(_, repaired)| repaired),
     }
 }
 
@@ -64,13 +75,13 @@ fn document(
     strict_first(raw, Shape::Document, limits, vocabulary, canonicalize, |_| true)
 }
 
-fn fragment(
-    raw: &Raw,
-    limits: &XmlLimits,
-    vocabulary: impl FnOnce() -> Vocabulary,
-) -> Result<(Vec<Canonical>, Repaired), LadderError> {
-    let is_done = |elements: &Vec<Canonical>| !elements.iter().any(|element| is_thought(element.root().local()));
-    strict_first(raw, Shape::Fragment, limits, vocabulary, canonicalize_fragment, is_done)
+fn fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<(Vec<Canonical>, Repaired), LadderError> {
+    let needs_repair = |element: &Canonical| {
+        let known = emitter.vocabulary_of(element.root());
+        is_thought(element.root().local()) || known.is_some_and(|known| known.is_quoted_in(element))
+    };
+    let is_done = |elements: &Vec<Canonical>| !elements.iter().any(needs_repair);
+    strict_first(raw, Shape::Fragment, limits, || emitter.vocabulary(), canonicalize_fragment, is_done)
 }
 
 /// The top-level elements of an emission, in order, and the changes of repair.
@@ -157,7 +168,7 @@ mod tests {
         let canonical = parse(&Raw::new("<a/>"), &XmlLimits::default()).unwrap();
         assert_eq!(canonical.as_str(), "<a></a>");
         assert!(canonical.repairs().is_empty());
-        let fragment = parse_fragment(&Raw::new("<a/> <b/>"), &XmlLimits::default(), Vocabulary::default).unwrap();
+        let fragment = parse_fragment(&Raw::new("<a/> <b/>"), &XmlLimits::default(), &Vocabulary::default()).unwrap();
         assert_eq!(fragment.elements.len(), 2);
         assert!(fragment.repairs.is_empty());
     }
@@ -170,7 +181,7 @@ mod tests {
             vocabulary
         };
         let roots = |text: &'static str, declared: &[&str]| {
-            let fragment = parse_fragment(&Raw::new(text), &XmlLimits::default(), || contract(declared)).unwrap();
+            let fragment = parse_fragment(&Raw::new(text), &XmlLimits::default(), &contract(declared)).unwrap();
             let roots: Vec<String> = fragment.elements.iter().map(|element| element.as_str().to_owned()).collect();
             let repairs: Vec<String> =
                 fragment.repairs.iter().map(|repair| format!("{} {}", repair.at, repair.kind)).collect();
@@ -191,6 +202,35 @@ mod tests {
         let kept = "<think>ok</think><a>x</a>";
         assert_eq!(roots(kept, &["a", "think"]), (kept.to_owned(), String::new()), "a payload of the contract");
         assert_eq!(roots(kept, &[]), (kept.to_owned(), String::new()), "nothing is known");
+    }
+
+    #[test]
+    fn markup_in_a_string_is_text_in_clean_and_dirty_input_alike() {
+        let mut contract = Vocabulary::default();
+        contract.declare("answer", true, false);
+        contract.describe("answer", true, []);
+        contract.place("list", "answer", true);
+        contract.declare("mixed", true, false);
+        let read = |text: &str| {
+            let fragment = parse_fragment(&Raw::new(text.to_owned()), &XmlLimits::default(), &contract).unwrap();
+            fragment.elements.iter().map(|element| element.as_str().to_owned()).collect::<String>()
+        };
+        let markup = "The <b>answer</b> is <i/> 42, &lt;b>";
+        let meant = "The &lt;b&gt;answer&lt;/b&gt; is &lt;i/&gt; 42, &amp;lt;b&gt;";
+        for (before, behind) in [("<answer>", "</answer>"), ("<list><answer>", "</answer></list>")] {
+            assert_eq!(read(&format!("{before}{markup}{behind}")), format!("{before}{meant}{behind}"));
+            assert_eq!(read(&format!("{before}{markup} & x{behind}")), format!("{before}{meant} &amp; x{behind}"));
+        }
+        for clean in [
+            "<answer>a &lt;b&gt; &amp; c</answer>",
+            "<list><answer>a</answer><answer></answer></list>",
+            "<mixed>a <b>c</b></mixed>",
+            "<other><b>c</b></other>",
+            // An element of the contract is one: validation refuses it.
+            "<answer>a <list></list></answer>",
+        ] {
+            assert_eq!(read(clean), clean);
+        }
     }
 
     #[test]

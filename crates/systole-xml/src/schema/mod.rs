@@ -69,6 +69,6 @@ pub use source::XsdDocument;
 pub use standalone::Schema;
 pub use systole_macros::Payload;
 pub use validator::{Element, Validated, Validator};
-pub use vocabulary::vocabulary;
+pub use vocabulary::{Sendable, vocabulary};
 #[doc(hidden)]
 pub use xsd::{Pitfall, XsdSet};

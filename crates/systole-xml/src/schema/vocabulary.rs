@@ -4,8 +4,41 @@ use foldhash::{HashSet, HashSetExt};
 
 use super::Catalog;
 use super::model::{Beside, Content, Model, Order, Particle, Term, Type, TypeId, Variety};
+use crate::ladder::Emitter;
 use crate::ladder::repair::Vocabulary;
 use crate::vocab::QName;
+
+/// The payloads that an emitter may send, for repair.
+#[derive(Debug, Clone, Copy)]
+pub struct Sendable<'a, I> {
+    candidates: I,
+    catalog: &'a Catalog,
+}
+
+impl<'a, I: Iterator<Item = &'a QName> + Clone> Sendable<'a, I> {
+    /// The payloads with these names.
+    pub const fn new(candidates: I, catalog: &'a Catalog) -> Self {
+        Self { candidates, catalog }
+    }
+}
+
+impl<'a, I: Iterator<Item = &'a QName> + Clone> Emitter for Sendable<'a, I> {
+    /// The vocabulary is empty if one of the payloads has no schema, or a schema whose instances may hold elements that it
+    /// doesn't list.
+    fn vocabulary(&self) -> Vocabulary {
+        vocabulary(self.candidates.clone(), self.catalog)
+    }
+
+    /// A root without a namespace stands for the only payload of its name ([`infer_namespace`](super::infer_namespace)).
+    fn vocabulary_of(&self, root: &QName) -> Option<&Vocabulary> {
+        let is_meant = |candidate: &QName| candidate.local() == root.local() && root.namespace().is_empty();
+        let known = self.catalog.get(root).or_else(|| {
+            let found = self.candidates.clone().find(|candidate| is_meant(candidate))?;
+            self.catalog.get(found)
+        });
+        known?.vocabulary()
+    }
+}
 
 /// The elements of the payloads that an emitter may send, for repair. The vocabulary is empty if one of them has
 /// no schema, or a schema whose instances may hold elements that it doesn't list.

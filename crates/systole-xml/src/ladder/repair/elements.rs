@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::escapes::Escapes;
 use super::lexis::{excerpt, skip_space};
 use super::namespaces::Problem;
 use super::pairs::key;
@@ -43,6 +44,8 @@ pub(super) struct Open<'t> {
     declarations: usize,
     /// Offset of its start tag.
     pub(super) start: usize,
+    /// The number of the string that its text is.
+    pub(super) string: usize,
     pub(super) has_text: bool,
     pub(super) has_child: bool,
     /// True if `xsi:type` may give it another type than its schema does.
@@ -114,7 +117,7 @@ impl<'t> Tree<'t> {
         self.open.iter().rev().take(NEAR).find(|open| key(open.name) == sought).map(|open| open.name)
     }
 
-    fn push(&mut self, tag: &StartTag<'t>, declarations: usize, is_typed: bool) {
+    fn push(&mut self, tag: &StartTag<'t>, string: usize, declarations: usize, is_typed: bool) {
         let (name, start) = (tag.name, tag.start);
         let number = self.number(name).unwrap_or_else(|| {
             let new = self.counts.len();
@@ -124,7 +127,7 @@ impl<'t> Tree<'t> {
             new
         });
         self.counts[number].open += 1;
-        self.open.push(Open { name, number, declarations, start, has_text: false, has_child: false, is_typed });
+        self.open.push(Open { name, number, declarations, start, string, has_text: false, has_child: false, is_typed });
     }
 
     fn pop(&mut self) -> Option<Open<'t>> {
@@ -182,7 +185,8 @@ impl<'t> Scanner<'t> {
             self.left_element();
             return Ok(());
         }
-        self.tree.push(&tag, declarations, is_typed);
+        self.tree.push(&tag, self.strings.len(), declarations, is_typed);
+        self.strings.push(Escapes::default());
         if (is_void(&tag) || self.holds_nothing()) && !self.pairs.is_closed(tag.start) {
             self.close_missing(tag.end)?;
             self.left_element();
@@ -251,7 +255,8 @@ impl<'t> Scanner<'t> {
 
     fn is_clean(&self, attribute: &Attribute<'t>) -> bool {
         let value = &self.text[attribute.value_start..attribute.value_end];
-        let keeps = |(at, found)| found == "&" && matches!(reference::read(&value[at..]), Reference::Keep(_));
+        let is_reference = |at| matches!(reference::read(value, at, value.len()), Reference::Keep(_));
+        let keeps = |(at, found)| found == "&" && is_reference(at);
         attribute.form == Form::Quoted
             && attribute.spaced
             && !attribute.duplicate
@@ -275,31 +280,10 @@ impl<'t> Scanner<'t> {
         self.out.push_str(attribute.name);
         self.out.push_str("=\"");
         let before = self.out.len();
-        self.write_value(attribute.value_start, attribute.value_end);
+        self.write_value(attribute.value_start, attribute.value_end)?;
         self.check_value(attribute, self.out.len() - before)?;
         self.out.push('"');
         Ok(())
-    }
-
-    fn write_value(&mut self, start: usize, end: usize) {
-        let mut at = start;
-        while let Some(length) = memchr::memchr3(b'&', b'<', b'"', &self.text.as_bytes()[at..end]) {
-            self.out.push_str(&self.text[at..at + length]);
-            at += length;
-            match self.text.as_bytes()[at] {
-                b'&' => at = self.write_reference(at, end),
-                b'<' => {
-                    self.out.push_str("&lt;");
-                    self.mark(at, at + 1, RepairKind::StrayLessThan);
-                    at += 1;
-                }
-                _ => {
-                    self.out.push_str("&quot;");
-                    at += 1;
-                }
-            }
-        }
-        self.out.push_str(&self.text[at..end]);
     }
 
     /// Returns whether a tag was an empty-element tag.

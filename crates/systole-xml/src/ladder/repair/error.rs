@@ -138,6 +138,24 @@ pub enum RepairError {
         /// The namespace name.
         name: Box<str>,
     },
+    /// A text that holds one of `&` and `<` as it is, and the other one only escaped.
+    #[error(
+        "{at}: this sign is not escaped, but others of its text are, so that the text can be read in two ways: escape each & and <, or put the text into <![CDATA[ … ]]> as it is"
+    )]
+    HalfEscaped {
+        /// The first sign that is not escaped.
+        at: Position,
+    },
+    /// Bytes that are no characters in their encoding.
+    #[error(
+        "{at}: these bytes are no {encoding}: send UTF-8, or an XML declaration with encoding=\"ISO-8859-1\" or \"windows-1252\" if they are that"
+    )]
+    InvalidBytes {
+        /// The first of the bytes.
+        at: Position,
+        /// The encoding.
+        encoding: &'static str,
+    },
     /// Bytes in an encoding that repair doesn't read.
     #[error("{at}: the encoding {encoding} is not supported: send UTF-8")]
     UnsupportedEncoding {
@@ -255,6 +273,8 @@ impl RepairError {
             | Self::ReservedNamespace { at }
             | Self::RelativeNamespace { at, .. }
             | Self::UnsupportedEncoding { at, .. }
+            | Self::HalfEscaped { at }
+            | Self::InvalidBytes { at, .. }
             | Self::TooLarge { at, .. }
             | Self::RepairedTooLarge { at, .. }
             | Self::TooDeep { at, .. }
@@ -295,6 +315,8 @@ impl RepairError {
             | Self::EmptyNamespace { .. }
             | Self::ReservedNamespace { .. }
             | Self::RelativeNamespace { .. }
+            | Self::HalfEscaped { .. }
+            | Self::InvalidBytes { .. }
             | Self::UnsupportedEncoding { .. } => false,
         }
     }

@@ -9,9 +9,7 @@ pub enum RepairKind {
     /// The bytes were UTF-16 with a byte order mark, or ISO-8859-1 or windows-1252 by the XML declaration. They became
     /// UTF-8.
     Encoding,
-    /// Bytes that are no characters in their encoding became U+FFFD.
-    InvalidBytes,
-    /// Characters that XML forbids were removed.
+    /// Characters that XML forbids were removed, and the control sequences of terminals that they begin.
     ControlCharacter,
     /// Text outside of every element was dropped.
     Prose,
@@ -33,12 +31,15 @@ pub enum RepairKind {
     StrayLessThan,
     /// `]]>` in text became `]]&gt;`.
     SectionEnd,
-    /// An entity of HTML that XML doesn't have became the characters that it stands for.
+    /// An entity of HTML that XML doesn't have became the character that it stands for.
     HtmlEntity,
     /// A reference to an unknown entity became text.
     UnknownEntity,
-    /// A reference to a character that XML forbids became text; `&#X41;` became `&#x41;`.
+    /// A reference to a character that XML forbids became text; `&#X41;`, and two references to a surrogate pair, became
+    /// their character.
     CharacterReference,
+    /// A reference or a comment became text: its string holds a raw `&` or `<`, so its author escapes nothing.
+    LiteralReference,
     /// The quotes of an attribute were missing, typographic, escaped or of two kinds.
     AttributeQuotes,
     /// An attribute without a value got an empty one.
@@ -75,7 +76,6 @@ impl RepairKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Encoding => "encoding",
-            Self::InvalidBytes => "invalid-bytes",
             Self::ControlCharacter => "control-character",
             Self::Prose => "prose",
             Self::Fence => "fence",
@@ -90,6 +90,7 @@ impl RepairKind {
             Self::HtmlEntity => "html-entity",
             Self::UnknownEntity => "unknown-entity",
             Self::CharacterReference => "character-reference",
+            Self::LiteralReference => "literal-reference",
             Self::AttributeQuotes => "attribute-quotes",
             Self::ValuelessAttribute => "valueless-attribute",
             Self::AttributeSpace => "attribute-space",

@@ -12,8 +12,8 @@
 //! Each rule is a [`RepairKind`].
 //!
 //! **Bytes.** UTF-16 needs a byte order mark. Else bytes that are valid UTF-8 are UTF-8, whatever the XML
-//! declaration says; others are ISO-8859-1 or windows-1252 if it says so (one decoder for both), and
-//! UTF-8 with U+FFFD if it says nothing. Characters that XML forbids are removed. Other encodings are refused.
+//! declaration says; others are ISO-8859-1 or windows-1252 if it says so (one decoder for both). All others are refused.
+//! Characters that XML forbids are removed, and so are control sequences of terminals.
 //!
 //! **Around elements.** Text outside of elements is prose and is dropped, and so are Markdown
 //! fences and end tags of no element. White space, comments and instructions stay. A DOCTYPE is dropped, and
@@ -99,10 +99,11 @@
 //! In an element that can't hold one of its own name, a start tag or an empty-element tag of that name is the end
 //! tag where only
 //! that fits (`<b>bold<b> text`, `<verdict>fail<verdict/>`).
-//! Closed elements stay as they are: validation judges them. A comment or an instruction in an element that may hold
-//! any text, and nothing else, is text.
+//! Closed elements stay as they are: validation judges them. An instruction in an element that may hold any text, and nothing
+//! else, is text; so is an element there that nothing declares, in well-formed input as well.
 //!
-//! **Text.** `&` stays only as a reference that XML has. Entities of HTML become characters; without
+//! **Text.** A string has one reading (`escapes.rs`): where it holds a raw `&` or `<`, its references and comments are text. Else
+//! `&` stays as a reference that XML has, and entities of HTML become characters, unless their names are words; without
 //! `;` nothing is a reference. `]]>` is escaped; a second one behind a CDATA section is refused.
 //! Comments get spaces between their hyphens. An XML declaration stays only at the start; with text beside it on the
 //! line, it is text.
@@ -117,6 +118,7 @@ mod cut;
 mod declaration;
 mod elements;
 mod error;
+mod escapes;
 mod fence;
 mod kind;
 mod lexis;

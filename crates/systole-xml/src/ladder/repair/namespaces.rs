@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use super::escapes::Escapes;
 use super::lexis::has_scheme;
 use super::reference::{self, Reference};
 use super::tag::Attribute;
@@ -185,18 +186,21 @@ fn decode(value: &str) -> Cow<'_, str> {
     if !value.bytes().any(|byte| matches!(byte, b'&' | b'\t' | b'\n' | b'\r')) {
         return Cow::Borrowed(value);
     }
+    let is_raw = Escapes::of_value(value).is_raw();
     let mut decoded = String::with_capacity(value.len());
-    let mut rest = value;
-    while let Some(c) = rest.chars().next() {
+    let mut at = 0;
+    while let Some(c) = value[at..].chars().next() {
+        let rest = &value[at..];
         let mut len = c.len_utf8();
         match c {
-            '&' => match reference::read(rest) {
+            '&' if is_raw => decoded.push('&'),
+            '&' => match reference::read(value, at, value.len()) {
                 Reference::Keep(kept) => {
                     decoded.extend(reference::character(&rest[..kept]));
                     len = kept;
                 }
-                Reference::Expand { len: replaced, chars, .. } => {
-                    decoded.extend(chars);
+                Reference::Expand { len: replaced, c, .. } => {
+                    decoded.push(c);
                     len = replaced;
                 }
                 Reference::Escape { .. } => decoded.push('&'),
@@ -205,7 +209,7 @@ fn decode(value: &str) -> Cow<'_, str> {
             '\t' | '\n' | '\r' => decoded.push(' '),
             _ => decoded.push(c),
         }
-        rest = &rest[len..];
+        at += len;
     }
     Cow::Owned(decoded)
 }

@@ -429,6 +429,7 @@ impl<'t> Scanner<'t> {
         self.outside.in_prose = true;
         self.outside.root = Root::default();
         self.out.truncate(out);
+        self.forget_references(out);
         self.marks.truncate(marks);
         self.abandon_open();
         self.roots -= 1;

@@ -6,71 +6,120 @@ use super::RepairKind;
 use super::lexis::is_xml_char;
 
 /// The meaning of an `&`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reference {
     /// A reference that XML allows, of that many bytes.
     Keep(usize),
-    /// A reference that stands for these characters: `len` bytes to be replaced.
-    Expand { len: usize, chars: Vec<char>, kind: RepairKind },
+    /// A reference that stands for this character: `len` bytes to be replaced.
+    Expand { len: usize, c: char, kind: RepairKind },
     /// Text: the `&` is to be escaped. The text that looks like a reference has `len` bytes.
     Escape { len: usize, kind: RepairKind },
 }
 
-/// Length of the longest name in the table of HTML.
-const LONGEST_NAME: usize = 31;
-
 const STRAY: Reference = Reference::Escape { len: 1, kind: RepairKind::StrayAmpersand };
 
-/// Reads the reference at the start of a text that starts with `&`.
+/// Reads the reference at the `&` at `at` of a text that ends at `end`.
 ///
-/// A reference ends with `;`: without it, `AT&T` and `?a=1&copy=2` would change their meaning.
-pub(super) fn read(text: &str) -> Reference {
+/// A reference ends with `;`: without it, `AT&T` and `?a=1&copy=2` would change their meaning. Of the names of HTML, those
+/// of HTML 4.01 count that no program would use for a variable. Those that are words as well (`reg`, `copy`, `alpha`) count only
+/// where the text around them tells that they are signs, and those that are words of code (`sum`, `and`) never do.
+pub(super) fn read(text: &str, at: usize, end: usize) -> Reference {
+    let (before, text) = (&text[..at], &text[at..end]);
     match text.as_bytes().get(1) {
         Some(b'#') => numeric(text),
-        Some(b'A'..=b'Z' | b'a'..=b'z' | b'_') => named(text),
+        Some(b'A'..=b'Z' | b'a'..=b'z' | b'_') => named(before, text),
         _ => STRAY,
     }
 }
 
-fn named(text: &str) -> Reference {
-    let window = &text.as_bytes()[1..text.len().min(LONGEST_NAME + 2)];
+fn named(before: &str, text: &str) -> Reference {
+    const NEAR: usize = 64;
+    let window = &text.as_bytes()[1..text.len().min(NEAR)];
     let is_end = |byte: &u8| !(byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':'));
     let Some(length) = window.iter().position(is_end).filter(|&end| window[end] == b';') else { return STRAY };
     let len = length + 2;
     match &text[1..=length] {
         "amp" | "lt" | "gt" | "quot" | "apos" => Reference::Keep(len),
-        name => match html(name) {
-            Some(chars) => Reference::Expand { len, chars, kind: RepairKind::HtmlEntity },
+        name => match html(name).filter(|sign| !sign.is_word || is_amid_prose(before, &text[len..])) {
+            Some(Sign { c, .. }) => Reference::Expand { len, c, kind: RepairKind::HtmlEntity },
             None => Reference::Escape { len, kind: RepairKind::UnknownEntity },
         },
     }
 }
 
-/// Reads `&#65;`, `&#x41;`, and `&#X41;`, which only HTML has.
+/// Returns whether a name that is a word stands where a sign does, and no variable: right behind a word or another
+/// reference (`Intel&reg;`), at the start of a text, or beside a number (`&copy; 2024`, `20 &deg;C`).
+fn is_amid_prose(before: &str, behind: &str) -> bool {
+    let last = before.chars().next_back();
+    last.is_none_or(|last| last.is_alphanumeric() || matches!(last, ';' | '>' | '"' | '\''))
+        || before.trim_end_matches(' ').ends_with(|c: char| c.is_ascii_digit())
+        || behind.trim_start_matches(' ').starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Reads `&#65;`, `&#x41;`, and `&#X41;`, which only HTML has. Two references to the halves of a surrogate pair, as JSON writes
+/// them, are one character.
 fn numeric(text: &str) -> Reference {
+    let Some(Number { code, len, is_capital }) = number(text) else { return STRAY };
+    let kind = RepairKind::CharacterReference;
+    match code.and_then(char::from_u32).filter(|&c| is_xml_char(c)) {
+        Some(c) if is_capital => Reference::Expand { len, c, kind },
+        Some(_) => Reference::Keep(len),
+        None => {
+            match code.zip(number(&text[len..])).and_then(|(high, low)| Some((surrogates(high, low.code?)?, low.len))) {
+                Some((c, behind)) => Reference::Expand { len: len + behind, c, kind },
+                None => Reference::Escape { len, kind },
+            }
+        }
+    }
+}
+
+/// A reference to a character by its number.
+struct Number {
+    /// The number, if it is one of 32 bits.
+    code: Option<u32>,
+    len: usize,
+    /// True if it begins with `&#X`.
+    is_capital: bool,
+}
+
+fn number(text: &str) -> Option<Number> {
+    text.strip_prefix("&#")?;
     let marker = text.as_bytes().get(2).copied();
     let (radix, start) = if matches!(marker, Some(b'x' | b'X')) { (16, 3) } else { (10, 2) };
     let digits = text[start..].find(|c: char| !c.is_digit(radix)).unwrap_or(text.len() - start);
     let end = start + digits;
     if digits == 0 || text.as_bytes().get(end) != Some(&b';') {
-        return STRAY;
+        return None;
     }
-    let (len, kind) = (end + 1, RepairKind::CharacterReference);
-    match code_point(&text[start..end], radix) {
-        Some(c) if marker == Some(b'X') => Reference::Expand { len, chars: vec![c], kind },
-        Some(_) => Reference::Keep(len),
-        None => Reference::Escape { len, kind },
-    }
+    Some(Number { code: code_point(&text[start..end], radix), len: end + 1, is_capital: marker == Some(b'X') })
 }
 
-/// The character references of the HTML standard, section 13.5, without those that XML has, too:
-/// a name and its code points in a line, sorted by the bytes of the name.
+/// The character of a pair of surrogates of UTF-16.
+fn surrogates(high: u32, low: u32) -> Option<char> {
+    let units = [u16::try_from(high).ok()?, u16::try_from(low).ok()?];
+    let mut found = char::decode_utf16(units);
+    found.next()?.ok().filter(|&c| found.next().is_none() && is_xml_char(c))
+}
+
+/// The references to characters of HTML 4.01 and the names in capitals of HTML 5, without those that XML has, too, and those that
+/// are words of code: a name and its code point in a line, and a question mark behind words; sorted by the bytes of the name.
 static HTML: LazyLock<Vec<(&str, &str)>> =
     LazyLock::new(|| include_str!("entities.txt").lines().filter_map(|line| line.split_once(' ')).collect());
 
-fn html(name: &str) -> Option<Vec<char>> {
+/// The character that a name of HTML stands for.
+struct Sign {
+    c: char,
+    /// True if the name may be that of a variable.
+    is_word: bool,
+}
+
+fn html(name: &str) -> Option<Sign> {
     let found = HTML.binary_search_by_key(&name, |&(name, _)| name).ok()?;
-    HTML[found].1.split(' ').map(|code| char::from_u32(u32::from_str_radix(code, 16).ok()?)).collect()
+    let (code, is_word) = match HTML[found].1.split_once(' ') {
+        Some((code, _)) => (code, true),
+        None => (HTML[found].1, false),
+    };
+    Some(Sign { c: char::from_u32(u32::from_str_radix(code, 16).ok()?)?, is_word })
 }
 
 /// The character of a reference that XML allows.
@@ -81,16 +130,18 @@ pub(super) fn character(reference: &str) -> Option<char> {
         "gt" => Some('>'),
         "quot" => Some('"'),
         "apos" => Some('\''),
-        number => match number.strip_prefix("#x") {
-            Some(digits) => code_point(digits, 16),
-            None => code_point(number.strip_prefix('#')?, 10),
-        },
+        number => {
+            let code = match number.strip_prefix("#x") {
+                Some(digits) => code_point(digits, 16),
+                None => code_point(number.strip_prefix('#')?, 10),
+            };
+            char::from_u32(code?).filter(|&c| is_xml_char(c))
+        }
     }
 }
 
-fn code_point(digits: &str, radix: u32) -> Option<char> {
-    let add = |code: u32, c: char| code.saturating_mul(radix).saturating_add(c.to_digit(radix).unwrap_or_default());
-    char::from_u32(digits.chars().fold(0, add)).filter(|&c| is_xml_char(c))
+fn code_point(digits: &str, radix: u32) -> Option<u32> {
+    digits.chars().try_fold(0_u32, |code, c| code.checked_mul(radix)?.checked_add(c.to_digit(radix)?))
 }
 
 /// Writes a character as content: as a reference if it would be markup or
@@ -115,18 +166,22 @@ mod tests {
     #[test]
     fn references_are_told_from_text() {
         let escape = |len, kind| Reference::Escape { len, kind };
-        let expand = |len, c, kind| Reference::Expand { len, chars: vec![c], kind };
+        let expand = |len, c, kind| Reference::Expand { len, c, kind };
         for (text, expected) in [
             ("&amp;x", Reference::Keep(5)),
             ("&#0065;", Reference::Keep(7)),
             ("&#x1F600;", Reference::Keep(9)),
             ("&#X41;", expand(6, 'A', RepairKind::CharacterReference)),
+            ("&#xD83D;&#xDE00;", expand(16, '😀', RepairKind::CharacterReference)),
+            ("&#55357;&#56832;", expand(16, '😀', RepairKind::CharacterReference)),
             ("&nbsp;", expand(6, '\u{A0}', RepairKind::HtmlEntity)),
             ("&LT;", expand(4, '<', RepairKind::HtmlEntity)),
-            ("&CounterClockwiseContourIntegral;", expand(33, '\u{2233}', RepairKind::HtmlEntity)),
+            ("&thetasym;", escape(10, RepairKind::UnknownEntity)),
+            ("&CounterClockwiseContourIntegral;", escape(33, RepairKind::UnknownEntity)),
             ("&unknown;", escape(9, RepairKind::UnknownEntity)),
             ("&#0;", escape(4, RepairKind::CharacterReference)),
             ("&#xD800;", escape(8, RepairKind::CharacterReference)),
+            ("&#xD83D;&#x41;", escape(8, RepairKind::CharacterReference)),
             ("&#99999999999999999999;", escape(23, RepairKind::CharacterReference)),
             ("&#xFFFE;", escape(8, RepairKind::CharacterReference)),
             ("&", STRAY),
@@ -139,18 +194,43 @@ mod tests {
             ("&é;", STRAY),
             ("&nbspé;", STRAY),
         ] {
-            assert_eq!(read(text), expected, "{text}");
+            assert_eq!(read(text, 0, text.len()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_words_are_signs_only_amid_prose() {
+        let is_sign = |text: &str| {
+            let at = text.find('&').unwrap();
+            matches!(read(text, at, text.len()), Reference::Expand { .. })
+        };
+        for text in
+            ["&copy; Acme", "Intel&reg; chips", "in &copy; 2024", "20 &deg;C", "3&times;4", "<p>&alpha;", "n &le; 5"]
+        {
+            assert!(is_sign(text), "{text}");
+        }
+        for text in [
+            "p = &reg;",
+            "Foo &copy;",
+            "f(x, &times;",
+            "= &alpha;",
+            "*p = &sum;",
+            "$a&and; ls",
+            "x &int;",
+            "&sum;",
+            "1 &part;",
+            "&image;",
+            "q = &num;",
+        ] {
+            assert!(!is_sign(text), "{text}");
         }
     }
 
     #[test]
     fn the_table_is_sorted_and_stands_for_characters_of_xml() {
         assert!(HTML.is_sorted());
-        assert_eq!(HTML.len(), 2120);
         for (name, _) in HTML.iter() {
-            assert!(name.len() <= LONGEST_NAME, "{name}");
-            let chars = html(name).unwrap();
-            assert!(!chars.is_empty() && chars.iter().all(|&c| is_xml_char(c)), "{name}");
+            assert!(is_xml_char(html(name).unwrap().c), "{name}");
         }
     }
 }

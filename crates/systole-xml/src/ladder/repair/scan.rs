@@ -1,13 +1,13 @@
 //! The walk over the text: one loop, a stack of open elements, no recursion.
 
 use super::elements::{Open, Tree};
+use super::escapes::{Escapes, Provisional};
 use super::lexis::{excerpt, find_any, is_blank, is_space_char, may_start_markup, name_end, skip_space};
 use super::markup::{self, Markup};
 use super::meant::is_amid_text;
 use super::namespaces::Namespaces;
 use super::outside::{Outside, Root};
 use super::pairs::Pairs;
-use super::reference::{self, Reference};
 use super::source::{Mark, Source};
 use super::tag::{Reading, StartTag, TagReader};
 use super::template::Template;
@@ -36,6 +36,9 @@ pub(super) struct Scanner<'t> {
     pub(super) outside: Outside<'t>,
     pub(super) pairs: Pairs<'t>,
     pub(super) template: Template,
+    /// The signs of each string: the first one for the outside of elements.
+    pub(super) strings: Vec<Escapes>,
+    pub(super) references: Vec<Provisional>,
     pub(super) vocabulary: &'t Vocabulary,
     pub(super) shape: Shape,
     pub(super) limits: &'t XmlLimits,
@@ -92,6 +95,8 @@ impl<'t> Scanner<'t> {
             outside: Outside::new(skipping),
             pairs: Pairs::new(text, skipping),
             template: Template::new(text),
+            strings: vec![Escapes::default()],
+            references: Vec::new(),
             vocabulary,
             shape,
             limits,
@@ -136,7 +141,8 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Scanned, RepairError> {
+    fn finish(mut self) -> Result<Scanned, RepairError> {
+        self.settle_references()?;
         self.check_size()?;
         self.check_dropped()?;
         let dropped = |mark: &Mark| {
@@ -157,7 +163,7 @@ impl<'t> Scanner<'t> {
             Some(b'<') => self.markup()?,
             Some(b'&') => {
                 self.note_text("&");
-                self.pos = self.write_reference(stop, self.text.len());
+                self.pos = self.write_reference(stop);
             }
             Some(b'>') if self.out.ends_with("]]") => {
                 // The `]]` may belong to the section before, whose first `]]>` may have been meant as text.
@@ -196,7 +202,8 @@ impl<'t> Scanner<'t> {
             _ => {}
         }
         match markup::read(self.text, at) {
-            Markup::Comment { end } | Markup::Instruction { end, .. } if self.is_in_string() => self.quote(end),
+            Markup::Comment { end } if self.is_in_string() => self.string_comment(end)?,
+            Markup::Instruction { end, .. } if self.is_in_string() => self.quote(end),
             Markup::Comment { end } => self.comment(end)?,
             Markup::Section { end } => {
                 self.section = Some(at);
@@ -248,14 +255,18 @@ impl<'t> Scanner<'t> {
         self.contract_here().is_some_and(|(place, _)| place.is_string())
     }
 
-    /// Takes a comment or an instruction for text.
+    /// Takes an instruction for text.
     fn quote(&mut self, end: usize) {
         while self.pos < end {
             let stop = find_any(self.text, self.pos, *b"<&>").min(end);
             self.copy_text(stop);
             match self.text.as_bytes()[stop..end] {
                 [b'<', ..] => self.stray_less_than(),
-                [b'&', ..] => self.pos = self.write_reference(stop, end),
+                [b'&', ..] => {
+                    self.out.push_str("&amp;");
+                    self.mark(stop, stop + 1, RepairKind::StrayAmpersand);
+                    self.pos = stop + 1;
+                }
                 [_, ..] if self.out.ends_with("]]") => {
                     self.out.push_str("&gt;");
                     self.mark(stop, stop + 1, RepairKind::SectionEnd);
@@ -273,6 +284,7 @@ impl<'t> Scanner<'t> {
     pub(super) fn stray_less_than(&mut self) {
         self.out.push_str("&lt;");
         self.mark(self.pos, self.pos + 1, RepairKind::StrayLessThan);
+        self.note_raw(self.pos);
         self.pos += 1;
         self.note_text("<");
     }
@@ -336,26 +348,6 @@ impl<'t> Scanner<'t> {
         let is_amid =
             is_amid_text(&self.text[..self.pos]) || !(behind.is_empty() || behind.starts_with(['<', '\r', '\n']));
         !self.tree.is_empty() && (is_amid || self.contract_here().is_some_and(|(place, _)| place.text))
-    }
-
-    /// Writes the reference or the text that the `&` at `at` starts before `end`; returns the offset behind it.
-    pub(super) fn write_reference(&mut self, at: usize, end: usize) -> usize {
-        match reference::read(&self.text[at..end]) {
-            Reference::Keep(len) => {
-                self.out.push_str(&self.text[at..at + len]);
-                at + len
-            }
-            Reference::Expand { len, chars, kind } => {
-                chars.into_iter().for_each(|c| reference::write_char(&mut self.out, c));
-                self.mark(at, at + len, kind);
-                at + len
-            }
-            Reference::Escape { len, kind } => {
-                self.out.push_str("&amp;");
-                self.mark(at, at + len, kind);
-                at + 1
-            }
-        }
     }
 
     /// Supplies the end tags of the elements that are open at the end of the input, if only a closing fence follows the

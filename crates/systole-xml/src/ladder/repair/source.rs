@@ -1,6 +1,7 @@
 //! Decoding of raw bytes into characters that XML allows, and offsets back to the raw bytes.
 
 use std::borrow::Cow;
+use std::str::Utf8Error;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
@@ -51,18 +52,20 @@ const UTF_8_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Decodes raw bytes: UTF-16 with a byte order mark; else UTF-8 if they are valid; else the encoding of the
 /// XML declaration, if it is ISO-8859-1 or windows-1252 (one decoder for both, as in the WHATWG's Encoding
-/// standard); else UTF-8 with U+FFFD for invalid bytes.
+/// standard). Other bytes are refused: an encoding that nobody names would be a guess, and U+FFFD a loss that nobody learns of.
 ///
 /// Bytes that are valid UTF-8 are never read as anything else: text in another
 /// encoding is hardly ever valid UTF-8, and declarations are often copied without thought.
 ///
 /// # Errors
-/// [`RepairError::UnsupportedEncoding`] for any other encoding.
+/// [`RepairError::UnsupportedEncoding`] for any other encoding, [`RepairError::InvalidBytes`] for bytes that are no characters,
+/// [`RepairError::Truncated`] for a character that the end of the input cuts, [`RepairError::Unclosed`] for a control string of
+/// a terminal without its end.
 pub(super) fn decode(raw: &[u8]) -> Result<Source<'_>, RepairError> {
     match *raw {
         [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..] => Err(unsupported(raw, 0, "UTF-32")),
-        [0xFF, 0xFE, ..] => Ok(decode_utf_16(raw, u16::from_le_bytes)),
-        [0xFE, 0xFF, ..] => Ok(decode_utf_16(raw, u16::from_be_bytes)),
+        [0xFF, 0xFE, ..] => decode_utf_16(raw, u16::from_le_bytes),
+        [0xFE, 0xFF, ..] => decode_utf_16(raw, u16::from_be_bytes),
         [b'<', 0, low, 0, ..] | [0, b'<', 0, low, ..] if low != 0 => {
             Err(unsupported(raw, 0, "UTF-16 without a byte order mark"))
         }
@@ -78,15 +81,16 @@ fn decode_bytes(raw: &[u8]) -> Result<Source<'_>, RepairError> {
             let runs = vec![Run { text: 0, raw: narrow(start), text_unit: 1, raw_unit: 1 }];
             Ok(Source { text: Cow::Borrowed(text), marks: Vec::new(), raw, coding: Coding::Utf8 { start }, runs })
         }
-        Ok(_) => Ok(decode_utf_8(raw, start)),
-        Err(_) => match declared_encoding(body) {
+        Ok(text) => decode_utf_8(text, raw, start),
+        Err(error) => match declared_encoding(body).filter(|_| start == 0) {
             Some((label, at)) => match Encoding::for_label(label.as_bytes()) {
-                Some(known) if known == WINDOWS_1252 && start == 0 => Ok(decode_windows_1252(raw, at)),
-                Some(known) if known == UTF_8 || known == UTF_16LE || known == UTF_16BE => Ok(decode_utf_8(raw, start)),
-                _ if start > 0 => Ok(decode_utf_8(raw, start)),
+                Some(known) if known == WINDOWS_1252 => decode_windows_1252(raw, at),
+                Some(known) if known == UTF_8 || known == UTF_16LE || known == UTF_16BE => {
+                    Err(invalid(raw, start, error))
+                }
                 _ => Err(unsupported(raw, at, label)),
             },
-            None => Ok(decode_utf_8(raw, start)),
+            None => Err(invalid(raw, start, error)),
         },
     }
 }
@@ -101,42 +105,47 @@ fn declared_encoding(body: &[u8]) -> Option<(&str, usize)> {
     Some((declaration::read(text)?.encoding?, at))
 }
 
-fn decode_utf_8(raw: &[u8], start: usize) -> Source<'_> {
-    let mut builder = Builder::new(raw.len(), start);
-    for chunk in raw[start..].utf8_chunks() {
-        for c in chunk.valid().chars() {
-            builder.push(c, c.len_utf8());
-        }
-        if !chunk.invalid().is_empty() {
-            builder.replace(chunk.invalid().len());
-        }
+/// The error of bytes that are no UTF-8.
+fn invalid(raw: &[u8], start: usize, error: Utf8Error) -> RepairError {
+    let at = Locator::new(raw, Coding::Utf8 { start }).position(start + error.valid_up_to());
+    match error.error_len() {
+        None => RepairError::Truncated { at, inside: None },
+        Some(_) => RepairError::InvalidBytes { at, encoding: "UTF-8" },
     }
+}
+
+fn decode_utf_8<'r>(text: &str, raw: &'r [u8], start: usize) -> Result<Source<'r>, RepairError> {
+    let mut builder = Builder::new(raw.len(), start);
+    text.chars().for_each(|c| builder.push(c, c.len_utf8()));
     builder.finish(raw, Coding::Utf8 { start })
 }
 
-fn decode_utf_16(raw: &[u8], unit: fn([u8; 2]) -> u16) -> Source<'_> {
+fn decode_utf_16(raw: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Source<'_>, RepairError> {
+    let coding = Coding::Utf16 { unit };
     let mut builder = Builder::new(raw.len(), 2);
     builder.marks.push(Mark::new(0, 2, RepairKind::Encoding));
     let (pairs, rest) = raw[2..].as_chunks::<2>();
     for c in char::decode_utf16(pairs.iter().map(|&pair| unit(pair))) {
         match c {
             Ok(c) => builder.push(c, 2 * c.len_utf16()),
-            Err(_) => builder.replace(2),
+            Err(_) => {
+                let at = Locator::new(raw, coding).position(builder.raw);
+                return Err(RepairError::InvalidBytes { at, encoding: "UTF-16" });
+            }
         }
     }
     if !rest.is_empty() {
-        builder.replace(1);
+        let at = Locator::new(raw, coding).position(builder.raw);
+        return Err(RepairError::Truncated { at, inside: None });
     }
-    builder.finish(raw, Coding::Utf16 { unit })
+    builder.finish(raw, coding)
 }
 
-fn decode_windows_1252(raw: &[u8], declaration: usize) -> Source<'_> {
+fn decode_windows_1252(raw: &[u8], declaration: usize) -> Result<Source<'_>, RepairError> {
     let mut builder = Builder::new(raw.len(), 0);
     builder.marks.push(Mark::new(declaration, declaration + "<?xml".len(), RepairKind::Encoding));
     let (text, _) = WINDOWS_1252.decode_without_bom_handling(raw);
-    for c in text.chars() {
-        builder.push(c, 1);
-    }
+    text.chars().for_each(|c| builder.push(c, 1));
     builder.finish(raw, Coding::SingleByte)
 }
 
@@ -192,27 +201,76 @@ struct Builder {
     raw: usize,
     /// The raw offset behind the last run.
     run_end: usize,
+    control: Control,
+}
+
+/// The place in a control sequence of a terminal (ECMA-48): such a sequence is removed whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Control {
+    None,
+    /// Behind ESC.
+    Escape,
+    /// Behind ESC and `[`: parameters, up to a letter or the like.
+    Sequence,
+    /// Behind ESC and `(` or the like: the name of a character set.
+    Charset,
+    /// In a control string that began at a raw offset, such as the title of a window.
+    String(usize),
+    /// Behind an ESC in it.
+    StringEscape(usize),
+    /// In a control string that began at a raw offset and never ends.
+    Unclosed(usize),
 }
 
 impl Builder {
     fn new(capacity: usize, start: usize) -> Self {
-        Self { text: String::with_capacity(capacity), runs: Vec::new(), marks: Vec::new(), raw: start, run_end: start }
+        Self {
+            text: String::with_capacity(capacity),
+            runs: Vec::new(),
+            marks: Vec::new(),
+            raw: start,
+            run_end: start,
+            control: Control::None,
+        }
     }
 
     /// Adds a character that came from `raw` bytes.
     fn push(&mut self, c: char, raw: usize) {
+        let next = match (self.control, c) {
+            (Control::None | Control::Unclosed(_), '\u{1B}') => Control::Escape,
+            (Control::None | Control::Unclosed(_), _) => return self.add(c, raw),
+            (Control::Escape, '[') => Control::Sequence,
+            (Control::Escape, ']' | 'P' | 'X' | '^' | '_') => Control::String(self.raw),
+            (Control::Escape, '(' | ')' | '*' | '+') => Control::Charset,
+            (Control::Escape, '7' | '8') => Control::None,
+            // No terminal takes these for parameters where a tag may follow.
+            (Control::Sequence, ' '..='/' | '0'..=';' | '='..='?') => Control::Sequence,
+            (Control::Sequence, '@'..='~') => Control::None,
+            (Control::Charset, '0'..='9' | 'A'..='Z') => Control::None,
+            (Control::String(_), '\u{7}') | (Control::StringEscape(_), '\\') => Control::None,
+            (Control::String(start), '\u{1B}') => Control::StringEscape(start),
+            (Control::String(start), '\n' | '<') | (Control::StringEscape(start), _) => Control::Unclosed(start),
+            (Control::String(start), _) => Control::String(start),
+            (Control::Escape | Control::Sequence | Control::Charset, _) => {
+                self.control = Control::None;
+                return self.push(c, raw);
+            }
+        };
+        // The first control string without an end is the error of the input.
+        if !matches!(self.control, Control::Unclosed(_)) {
+            self.control = next;
+        }
+        self.mark(raw, RepairKind::ControlCharacter);
+        self.raw += raw;
+    }
+
+    fn add(&mut self, c: char, raw: usize) {
         if is_xml_char(c) {
             if c.len_utf8() == raw { self.keep(c, 1, 1) } else { self.keep(c, c.len_utf8(), raw) }
         } else {
             self.mark(raw, RepairKind::ControlCharacter);
             self.raw += raw;
         }
-    }
-
-    /// Adds U+FFFD for the next `raw` bytes.
-    fn replace(&mut self, raw: usize) {
-        self.mark(raw, RepairKind::InvalidBytes);
-        self.keep(char::REPLACEMENT_CHARACTER, 3, raw);
     }
 
     /// Adds a character to the current run, or starts a new one. Where the units are 1, the
@@ -238,8 +296,12 @@ impl Builder {
         }
     }
 
-    fn finish(self, raw: &[u8], coding: Coding) -> Source<'_> {
-        Source { text: Cow::Owned(self.text), marks: self.marks, raw, coding, runs: self.runs }
+    fn finish(self, raw: &[u8], coding: Coding) -> Result<Source<'_>, RepairError> {
+        if let Control::String(start) | Control::StringEscape(start) | Control::Unclosed(start) = self.control {
+            let at = Locator::new(raw, coding).position(start);
+            return Err(RepairError::Unclosed { at, construct: "control string of a terminal", end: "ESC \\" });
+        }
+        Ok(Source { text: Cow::Owned(self.text), marks: self.marks, raw, coding, runs: self.runs })
     }
 }
 
@@ -265,16 +327,58 @@ mod tests {
     fn offsets_lead_back_from_utf_8() {
         assert_eq!(offsets(b"\xEF\xBB\xBFab"), ("ab".into(), vec![3, 4]));
         assert_eq!(offsets(b"a\0\0\xC3\xA9b"), ("aéb".into(), vec![0, 3, 5]));
-        assert_eq!(offsets(b"\xFFa\xE2\x82b\xFF"), ("\u{FFFD}a\u{FFFD}b\u{FFFD}".into(), vec![0, 1, 2, 4, 5]));
         assert_eq!(offsets(b"\0\0"), (String::new(), vec![]));
     }
 
     #[test]
     fn offsets_lead_back_from_utf_16() {
-        let raw: Vec<u8> =
-            [0xFEFF, 0x61, 0xD834, 0xDD1E, 0xD800, 0xE9].iter().flat_map(|u: &u16| u.to_le_bytes()).collect();
-        assert_eq!(offsets(&raw), ("a\u{1D11E}\u{FFFD}é".into(), vec![2, 4, 8, 10]));
-        assert_eq!(offsets(b"\xFE\xFF\0a\0"), ("a\u{FFFD}".into(), vec![2, 4]));
+        let raw: Vec<u8> = [0xFEFF, 0x61, 0xD834, 0xDD1E, 0xE9].iter().flat_map(|u: &u16| u.to_le_bytes()).collect();
+        assert_eq!(offsets(&raw), ("a\u{1D11E}é".into(), vec![2, 4, 8]));
+    }
+
+    #[test]
+    fn bytes_that_are_no_characters_are_refused_where_they_stand() {
+        for (raw, place) in [
+            (&b"\xFFa"[..], "1:1"),
+            (b"ab\xE9c", "1:3"),
+            (b"a\n\xEF\xBB\xBFb\xC3(", "2:3"),
+            (b"\xEF\xBB\xBF<?xml version='1.0' encoding='ISO-8859-1'?>\xE9x", "1:44"),
+            (b"<?xml version='1.0' encoding='UTF-8'?><a>\xE9</a>", "1:42"),
+            (b"\xFE\xFF\0a\xD8\0\0b", "1:2"),
+        ] {
+            let error = decode(raw).expect_err("no characters");
+            assert!(matches!(error, RepairError::InvalidBytes { .. }), "{error}");
+            assert!(error.to_string().starts_with(place), "{error}");
+        }
+        for raw in [&b"<a>caf\xC3"[..], b"<a>\xF0\x9F\x98", b"\xFE\xFF\0a\0"] {
+            assert!(matches!(decode(raw), Err(RepairError::Truncated { .. })), "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn control_sequences_of_terminals_are_removed_whole() {
+        for (raw, text) in [
+            ("\x1b[31mred\x1b[0m text", "red text"),
+            ("\x1b[38;5;1mx\x1b[?25l", "x"),
+            ("a\x1b]0;a title\x07b", "ab"),
+            ("a\x1b]8;;http://x.org\x1b\\b", "ab"),
+            ("\x1b(B<a>\x1b7", "<a>"),
+            ("\x1b<a>", "<a>"),
+            ("\x1b[1<a>", "<a>"),
+            ("a\x1bb", "ab"),
+            ("\x1b\x1b[1mb\x1b", "b"),
+        ] {
+            let wide: Vec<u8> = [0xFEFF].into_iter().chain(text_units(raw)).flat_map(u16::to_be_bytes).collect();
+            assert_eq!(decode(raw.as_bytes()).unwrap().text, text, "{raw:?}");
+            assert_eq!(decode(&wide).unwrap().text, text, "{raw:?}");
+        }
+        for raw in ["a\x1b]0;title", "\x1b]0;title<a>\x07</a>", "\x1bPx\ny\x07"] {
+            assert!(matches!(decode(raw.as_bytes()), Err(RepairError::Unclosed { .. })), "{raw:?}");
+        }
+    }
+
+    fn text_units(text: &str) -> impl Iterator<Item = u16> {
+        text.encode_utf16().collect::<Vec<u16>>().into_iter()
     }
 
     #[test]

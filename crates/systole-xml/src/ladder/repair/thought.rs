@@ -50,6 +50,7 @@ impl<'t> Scanner<'t> {
             self.outside.dropped = Some((self.outside.root.start, self.outside.root.name));
         }
         self.out.clear();
+        self.references.clear();
         self.marks.clear();
         self.roots = 0;
         (self.outside.root, self.outside.in_prose) = (Root::default(), false);

@@ -60,7 +60,7 @@ fn many_markers_of_chat_templates_end_at_once() {
             "assistantfinal",
             "Here is my thought process:",
         ] {
-            ends(fill(open, piece, 1 << 18));
+            ends(fill(open, piece, 1 << 16));
         }
     }
 }

@@ -11,7 +11,8 @@ use super::files::{contract, run, run_by};
 use super::meaning;
 
 /// The number of texts of each file that are repaired as intended, or refused as expected; a change may only raise it.
-const RIGHT: [(&str, usize); 4] = [("texts.txt", 97), ("more.txt", 89), ("third.txt", 96), ("thoughts.txt", 70)];
+const RIGHT: [(&str, usize); 5] =
+    [("texts.txt", 97), ("more.txt", 89), ("third.txt", 96), ("thoughts.txt", 70), ("strings.txt", 28)];
 
 /// A text with its intended meaning.
 struct Case<'t> {
@@ -200,6 +201,6 @@ fn comments_are_text_where_the_contract_allows_any() {
     }
     // Well-formed input isn't repaired: there a comment is one, too.
     let raw = Raw::new("<answer>a<!-- b --></answer>");
-    let fragment = parse_fragment(&raw, &XmlLimits::default(), || contract().clone()).expect("well-formed input");
+    let fragment = parse_fragment(&raw, &XmlLimits::default(), contract()).expect("well-formed input");
     assert_eq!(fragment.elements[0].as_str(), "<answer>a</answer>");
 }
