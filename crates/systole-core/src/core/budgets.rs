@@ -4,8 +4,10 @@
 //! child has at most what its parent has left, and children that run at the same time share it: a charge that does not
 //! fit into each of these accounts changes none. What was spent is never given back.
 //!
-//! A reservation belongs to a handler, and ends with it. No handler runs when an organism starts, so the journal has what
-//! was spent alone.
+//! A reservation belongs to a request that a handler is about to send, and a provider may bill the request from then on.
+//! So it is spent, unless it is settled by what the request used: also where the handler ends before, is cancelled, or
+//! makes another reservation. The journal has what was spent and what is reserved as one sum: a reservation of a process
+//! that was killed is spent.
 
 use std::collections::HashMap;
 
@@ -125,23 +127,22 @@ impl Budgets {
         Ok(())
     }
 
-    /// Reserves amounts for a request of a handler, instead of what was reserved for an earlier one.
+    /// Reserves amounts for a request of a handler.
     pub(super) fn reserve(
         &mut self,
         invocation: InvocationId,
         at: ThreadKey,
         amounts: Amounts,
+        out: &mut Outputs,
     ) -> Result<(), Box<Short>> {
-        self.release(invocation);
+        self.forfeit(invocation, out);
         let accounts = self.chain(Some(at));
         if let Err(fault) = self.check(&accounts, amounts) {
             let left = accounts.iter().filter_map(|key| self.accounts.get(key)).map(Account::left);
             let left = left.reduce(Budget::narrowed).unwrap_or(Budget::NONE);
             return Err(Box::new(Short { fault, left }));
         }
-        for key in &accounts {
-            self.with(*key, |account| account.reserved = account.reserved.plus(amounts));
-        }
+        self.change(&accounts, out, |account| account.reserved = account.reserved.plus(amounts));
         self.held.insert(invocation, (accounts, amounts));
         Ok(())
     }
@@ -149,22 +150,21 @@ impl Budgets {
     /// Charges what a request of a handler used, instead of what was reserved for it. It has been used, so that it is
     /// charged even if it is more than was left.
     pub(super) fn settle(&mut self, invocation: InvocationId, at: Option<ThreadKey>, used: Amounts, out: &mut Outputs) {
-        let accounts = self.release(invocation).unwrap_or_else(|| self.chain(at));
-        self.spend(&accounts, used, out);
-    }
-
-    /// Gives back what is reserved for a handler, if there is anything. The accounts that had it.
-    #[inline]
-    pub(super) fn release(&mut self, invocation: InvocationId) -> Option<Vec<ThreadKey>> {
-        if self.held.is_empty() { None } else { self.release_held(invocation) }
-    }
-
-    fn release_held(&mut self, invocation: InvocationId) -> Option<Vec<ThreadKey>> {
-        let (accounts, amounts) = self.held.remove(&invocation)?;
-        for key in &accounts {
-            self.with(*key, |account| account.reserved = account.reserved.minus(amounts));
+        match self.held.remove(&invocation) {
+            Some((accounts, reserved)) => self.change(&accounts, out, |account| {
+                account.reserved = account.reserved.minus(reserved);
+                account.spent = account.spent.plus(used);
+            }),
+            None => self.spend(&self.chain(at), used, out),
         }
-        Some(accounts)
+    }
+
+    /// Spends what is reserved for a request of a handler that ends without a word on its use, if there is anything.
+    #[inline]
+    pub(super) fn forfeit(&mut self, invocation: InvocationId, out: &mut Outputs) {
+        if let Some(&(_, reserved)) = self.held.get(&invocation) {
+            self.settle(invocation, None, reserved, out);
+        }
     }
 
     /// Notes that something was refused for a thread, as no budget was left for it.
@@ -225,19 +225,18 @@ impl Budgets {
     }
 
     fn spend(&mut self, accounts: &[ThreadKey], amounts: Amounts, out: &mut Outputs) {
-        for key in accounts.iter().filter(|_| amounts != Amounts::default()) {
-            self.with(*key, |account| {
-                account.spent = account.spent.plus(amounts);
-                let Account { thread, budget, spent, .. } = *account;
-                out.write(|| Op::Budget(BudgetRecord { thread, budget, spent }));
-            });
+        if amounts != Amounts::default() {
+            self.change(accounts, out, |account| account.spent = account.spent.plus(amounts));
         }
     }
 
-    /// Changes an account, unless its thread has closed.
-    fn with(&mut self, key: ThreadKey, change: impl FnOnce(&mut Account)) {
-        if let Some(account) = self.accounts.get_mut(&key) {
+    /// Changes accounts, and writes them down, but for those whose threads have closed.
+    fn change(&mut self, accounts: &[ThreadKey], out: &mut Outputs, change: impl Fn(&mut Account)) {
+        for key in accounts {
+            let Some(account) = self.accounts.get_mut(key) else { continue };
             change(account);
+            let Account { thread, budget, spent, reserved, .. } = *account;
+            out.write(|| Op::Budget(BudgetRecord { thread, budget, spent: spent.plus(reserved) }));
         }
     }
 }
@@ -259,7 +258,7 @@ mod tests {
         Charge(usize, Amounts),
         Reserve(usize, usize, Amounts),
         Settle(usize, usize, Amounts),
-        Release(usize),
+        Forfeit(usize),
     }
 
     fn amounts() -> impl Strategy<Value = Amounts> {
@@ -278,7 +277,7 @@ mod tests {
             (at(), amounts()).prop_map(|(at, amounts)| Act::Charge(at, amounts)),
             (invocation(), at(), amounts()).prop_map(|(invocation, at, amounts)| Act::Reserve(invocation, at, amounts)),
             (invocation(), at(), amounts()).prop_map(|(invocation, at, amounts)| Act::Settle(invocation, at, amounts)),
-            invocation().prop_map(Act::Release),
+            invocation().prop_map(Act::Forfeit),
         ]
     }
 
@@ -347,9 +346,10 @@ mod tests {
                         uses.spent.extend(fits.then_some((at, amounts)));
                     }
                     Act::Reserve(invocation, at, amounts) => {
-                        uses.held.remove(&invocation);
+                        uses.spent.extend(uses.held.remove(&invocation));
                         let fits = uses.fits(at, amounts);
-                        prop_assert_eq!(accounts.reserve(invocations[invocation], threads[at], amounts).is_ok(), fits);
+                        let reserved = accounts.reserve(invocations[invocation], threads[at], amounts, &mut out);
+                        prop_assert_eq!(reserved.is_ok(), fits);
                         uses.held.extend(fits.then_some((invocation, (at, amounts))));
                     }
                     Act::Settle(invocation, at, amounts) => {
@@ -357,8 +357,9 @@ mod tests {
                         accounts.settle(invocations[invocation], Some(threads[at]), amounts, &mut out);
                         uses.spent.push((at, amounts));
                     }
-                    Act::Release(invocation) => {
-                        prop_assert_eq!(accounts.release(invocations[invocation]).is_some(), uses.held.remove(&invocation).is_some());
+                    Act::Forfeit(invocation) => {
+                        accounts.forfeit(invocations[invocation], &mut out);
+                        uses.spent.extend(uses.held.remove(&invocation));
                     }
                 }
                 for (at, &thread) in threads.iter().enumerate() {

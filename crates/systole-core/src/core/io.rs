@@ -16,7 +16,7 @@ use super::exit::ExitPlace;
 use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
 use super::read::{LABEL, ReadAnswer, ReadMessage};
-use super::usage::ModelAnswer;
+use super::usage::{ModelAnswer, Usage};
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
 use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time};
 
@@ -185,8 +185,9 @@ pub enum Input {
         /// The sentence.
         text: Arc<str>,
     },
-    /// A handler is about to send a request to a model: each gets one [`Output::Reserved`]. What is reserved is given back
-    /// with the answer ([`Input::Noted`]), by the next reservation, and at the end of the handler.
+    /// A handler is about to send a request to a model: each gets one [`Output::Reserved`], once the reserve is durable.
+    /// The request may be billed from then on: the reserve is spent, unless an answer ([`Input::Noted`]) or
+    /// [`Input::Charged`] says what was used.
     Reserve {
         /// The handler.
         invocation: InvocationId,
@@ -194,6 +195,13 @@ pub enum Input {
         amounts: Amounts,
         /// Set for a request that takes what is left: its thread ends with this fault unless it answers then.
         is_last: Option<Fault>,
+    },
+    /// A request of a handler to a model got no answer: it is charged with this usage instead of its reserve.
+    Charged {
+        /// The handler.
+        invocation: InvocationId,
+        /// Tokens and cost; none if no provider took the request.
+        usage: Usage,
     },
     /// Time has passed.
     Tick,

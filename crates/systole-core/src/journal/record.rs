@@ -269,7 +269,7 @@ pub struct BudgetRecord {
     pub thread: Number,
     /// The most that it and the threads below it may use, without a time: that is the deadline of the thread.
     pub budget: Budget,
-    /// The amounts that they have used.
+    /// The amounts that they have used, and those that are reserved for requests in flight.
     pub spent: Amounts,
 }
 

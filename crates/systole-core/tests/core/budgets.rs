@@ -314,10 +314,38 @@ fn a_request_is_reserved_before_and_settled_after() {
         "a budget has 0.000038 of 0.00005 units of cost left, and 0.000039 would be needed"
     );
     assert_eq!(world.reserve(boss, tokens(70, 38), false), Ok(()), "it fits exactly");
-    assert_eq!(world.reserve(boss, tokens(5, 0), false), Ok(()), "a second one takes the place of the first");
-    assert_eq!(world.cores[0].budgets()[0].reserved, tokens(5, 0));
+    world.use_tokens(boss, 1, 0, 0);
+    assert_eq!(world.cores[0].budgets()[0], account, "nothing was used of it");
     world.finish(boss, vec![reply("told", 1)]);
-    assert_eq!(world.cores[0].budgets()[0].reserved, Amounts::default(), "it ends with its handler");
+}
+
+#[test]
+fn a_request_without_an_answer_is_charged() {
+    let charged = |world: &World| {
+        let OpenBudget { spent, reserved, .. } = world.cores[0].budgets()[0];
+        (spent.tokens, spent.cost.0, reserved.tokens)
+    };
+    let mut world = world(|_| {}, |_| {}, "tokens=100");
+    world.send("alice", letter("ask", 0));
+    let boss = world.invocation("boss");
+    assert_eq!(world.reserve(boss, tokens(40, 9), false), Ok(()));
+    let charge = |world: &mut World, input| {
+        let usage = Usage { input, ..Usage::default() };
+        world.handle(boss.shard, Input::Charged { invocation: boss.id, usage });
+        world.run();
+    };
+    charge(&mut world, 3);
+    assert_eq!(charged(&world), (3, 0, 0), "what its provider reported");
+    assert_eq!(world.reserve(boss, tokens(40, 9), false), Ok(()));
+    charge(&mut world, 0);
+    assert_eq!(charged(&world), (3, 0, 0), "no provider took it");
+    assert_eq!(world.reserve(boss, tokens(40, 9), false), Ok(()));
+    assert_eq!(world.reserve(boss, tokens(30, 7), false), Ok(()));
+    assert_eq!(charged(&world), (43, 9, 30), "nobody said what the first one used");
+    assert_eq!(world.reserve(boss, tokens(28, 0), false).unwrap_err().left, budget("tokens=27"));
+    assert_eq!(world.reserve(boss, tokens(27, 5), false), Ok(()));
+    world.finish(boss, vec![reply("told", 1)]);
+    assert_eq!(charged(&world), (100, 21, 0), "its handler ended before");
 }
 
 #[test]
@@ -357,10 +385,16 @@ fn what_is_reserved_is_no_ones_else() {
     let message = "a budget has 20 of 100 tokens left, and 30 would be needed: requests in flight have reserved 80";
     assert_eq!(&*short.fault.message, message);
     assert_eq!(world.reserve(two, tokens(20, 0), false), Ok(()));
-    // The loser is cancelled while its request is in flight: its reserve returns once it has ended.
+    // The loser is cancelled while its request is in flight, and the winner ends without a word on its own: both are spent.
     world.finish(two, vec![reply("pong", 2)]);
     assert_eq!(world.aborted.len(), 1);
-    assert_eq!(world.cores[0].budgets()[0].reserved, Amounts::default());
+    let OpenBudget { spent, reserved, .. } = world.cores[0].budgets()[0];
+    assert_eq!((spent.tokens, reserved), (100, Amounts::default()));
+    let closed = world.events.iter().filter_map(|event| match &event.kind {
+        EventKind::Spent { spent, .. } => Some(spent.tokens),
+        _ => None,
+    });
+    assert_eq!(closed.collect::<Vec<_>>(), [80, 20], "the event of each thread has it");
     world.finish(boss, vec![reply("told", 1)]);
 }
 

@@ -96,7 +96,8 @@ impl Core {
     pub(super) fn reserve(&mut self, invocation: InvocationId, amounts: Amounts, is_last: Option<Fault>) {
         let thread = self.invocations.thread(invocation);
         let account = thread.and_then(|thread| self.account(thread));
-        let result = account.map_or(Ok(()), |account| self.budgets.reserve(invocation, account, amounts));
+        let result =
+            account.map_or(Ok(()), |account| self.budgets.reserve(invocation, account, amounts, &mut self.out));
         if let (Some(thread), Some(fault), Ok(())) = (thread.filter(|_| account.is_some()), is_last, &result) {
             self.budgets.note_refusal(thread, &fault);
             self.budgets.note_learned(thread);
@@ -104,7 +105,7 @@ impl Core {
         self.out.emit(Output::Reserved { invocation, result });
     }
 
-    /// Charges what a request to a model used.
+    /// Charges what a request to a model used, with an answer or without.
     pub(super) fn charge_usage(&mut self, invocation: InvocationId, usage: Usage) {
         if self.budgets.is_empty() {
             return;

@@ -135,6 +135,7 @@ impl Core {
                 self.tell_of(invocation, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
             }
             Input::Grown { invocation, text } => self.tell_of(invocation, |by| EventKind::ModelWrites { by, text }),
+            Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),
             Input::Reserve { invocation, amounts, is_last } => self.reserve(invocation, amounts, is_last),
             Input::Redrive { letter, root } => self.redrive(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),

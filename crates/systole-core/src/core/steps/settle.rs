@@ -188,6 +188,8 @@ impl Core {
         }
         if let Some(invocation) = self.tree.set_invocation(key, None) {
             self.invocations.abort(invocation, &mut self.clock, &mut self.out);
+            // The account closes before the handler has ended.
+            self.budgets.forfeit(invocation, &mut self.out);
         }
         self.tree.discard(key, &mut self.clock, &mut self.books)
     }

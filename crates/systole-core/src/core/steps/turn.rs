@@ -350,7 +350,7 @@ impl Core {
         if let Some(listener) = freed {
             self.release_slot(listener);
         }
-        self.budgets.release(id);
+        self.budgets.forfeit(id, &mut self.out);
         let ended = ended?;
         if let Some(thread) = ended.thread {
             self.tree.set_invocation(thread, None);

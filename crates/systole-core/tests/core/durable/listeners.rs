@@ -45,6 +45,8 @@ pub(crate) enum Act {
     Drop(CallId),
     /// Asks whether a request to a model may use so many tokens.
     Reserve(u64),
+    /// Says that a request to a model got no answer, and used so many tokens.
+    Charge(u64),
     Note {
         index: u32,
         name: &'static str,
@@ -167,6 +169,12 @@ impl Handler {
                     (self.made, self.noting, self.held) = (1, true, most);
                     Act::Reserve(most)
                 }
+                // The request breaks off: after some tokens, or without a word on its use.
+                1 if fresh.is_multiple_of(5) => {
+                    (self.made, self.held) = (2, 0);
+                    Act::Charge(fresh % (most + 1))
+                }
+                1 if fresh % 5 == 1 => Act::End(self.end(Ending::Reply)),
                 1 => {
                     (self.made, self.noting, self.held) = (2, true, 0);
                     let used = fresh % (most + 1);

@@ -428,8 +428,15 @@ impl Simulation {
             }
             Act::Drop(call) => self.input(shard, Input::CallDropped { invocation, call }),
             Act::Reserve(tokens) => {
+                // Written down before the request is sent, and for good if it ends without a word on its use.
+                self.late_tokens += tokens;
                 let amounts = Amounts { tokens, cost: Millionths(tokens * 3), ..Amounts::default() };
                 self.input(shard, Input::Reserve { invocation, amounts, is_last: None });
+            }
+            Act::Charge(output) => {
+                self.late_tokens += output;
+                let usage = Usage { output, cost: Millionths(output * 3), ..Usage::default() };
+                self.input(shard, Input::Charged { invocation, usage });
             }
             Act::Note { index, name, value: Some(value), tokens } => {
                 let thread = handler.thread;
