@@ -14,14 +14,36 @@ const LEAST: u32 = 64;
 const NOTICE: &str =
     "\n\nYour budget ends with this answer: reply now, with what there is. You can't call anything any more.";
 
-/// Reserves what a request may use. The request to send: the same one, or a shorter one that takes what is left.
-pub(super) async fn allow(prompt: ModelPrompt, price: &Price, thread: &Thread) -> Result<ModelPrompt, Failure> {
-    let Err(short) = thread.reserve(most(&prompt, price), None).await else { return Ok(prompt) };
-    let last = cut(prompt, &short.left, price).ok_or_else(|| failure(short.fault.clone()))?;
-    match thread.reserve(most(&last, price), Some(short.fault)).await {
-        Ok(()) => Ok(last),
-        // Another thread took it meanwhile.
-        Err(short) => Err(failure(short.fault)),
+/// The budget of the thread of a handler, as the attempts of its requests use it.
+pub(super) struct Allowance<'t>(Option<&'t Thread>);
+
+impl<'t> Allowance<'t> {
+    pub(super) fn of(thread: &'t Thread) -> Self {
+        Self(Some(thread))
+    }
+
+    /// No bounds.
+    #[cfg(test)]
+    pub(super) fn unbounded() -> Self {
+        Self(None)
+    }
+
+    /// Reserves what an attempt may use, at the price of its backend: it is spent from then on, unless the attempt is
+    /// [charged](Self::charge) or answered. The request to send: the same one, or a shorter one that takes what is left.
+    pub(super) async fn allow(&self, prompt: &ModelPrompt, price: &Price) -> Result<ModelPrompt, Failure> {
+        let Some(thread) = self.0 else { return Ok(prompt.clone()) };
+        let Err(short) = thread.reserve(most(prompt, price), None).await else { return Ok(prompt.clone()) };
+        let last = cut(prompt.clone(), &short.left, price).ok_or_else(|| failure(short.fault.clone()))?;
+        match thread.reserve(most(&last, price), Some(short.fault)).await {
+            Ok(()) => Ok(last),
+            // Another thread took it meanwhile.
+            Err(short) => Err(failure(short.fault)),
+        }
+    }
+
+    /// Charges an attempt that got no answer.
+    pub(super) fn charge(&self, usage: Usage) {
+        self.0.into_iter().for_each(|thread| thread.charge(usage));
     }
 }
 

@@ -1,11 +1,13 @@
-//! The text of an answer while it grows, for operators.
+//! The text of an answer while it grows: for operators, and as the sign that its provider has not stalled.
 
 use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
+use systole_core::core::Usage;
 use systole_core::vocab::Time;
+use tokio::sync::Notify;
 
 use crate::runtime::Thread;
 use crate::runtime::clock::Clock;
@@ -15,10 +17,13 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Bytes of the end of a text in an event, at most.
 const SHOWN: usize = 400;
 
-/// Shows operators the text of an answer while it grows: every half second an event, with the end of the text. It is no part of
-/// the answer, and in no journal.
+/// The growth of an answer, as its provider reports it. Operators see the text: every half second an event, with the end
+/// of the text. It is no part of the answer, and in no journal. The router drops an attempt that doesn't grow.
 #[derive(Clone)]
-pub struct Growth(Option<Rc<State>>);
+pub struct Growth {
+    shown: Option<Rc<State>>,
+    pulse: Rc<Pulse>,
+}
 
 struct State {
     thread: Thread,
@@ -27,31 +32,76 @@ struct State {
     due: Cell<Time>,
 }
 
+/// The signs of life of one attempt.
+#[derive(Default)]
+pub(super) struct Pulse {
+    beat: Notify,
+    /// Bytes of the text so far.
+    text: Cell<usize>,
+    usage: Cell<Usage>,
+}
+
 impl Growth {
     /// Growth that nothing shows.
-    pub const fn hidden() -> Self {
-        Self(None)
+    pub fn hidden() -> Self {
+        Self { shown: None, pulse: Rc::default() }
     }
 
     /// Growth of an answer to a handler on this thread.
     pub(super) fn of(thread: &Thread, clock: &Clock) -> Self {
         let due = Cell::new(clock.now().after(PAUSE));
-        Self(Some(Rc::new(State { thread: thread.clone(), clock: clock.clone(), due })))
+        let shown = Rc::new(State { thread: thread.clone(), clock: clock.clone(), due });
+        Self { shown: Some(shown), pulse: Rc::default() }
+    }
+
+    /// The growth of another attempt at the same answer.
+    pub(super) fn anew(&self) -> Self {
+        Self { shown: self.shown.clone(), pulse: Rc::default() }
+    }
+
+    pub(super) fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
 
     /// Returns the time of the organism; none outside of one.
     pub(super) fn now(&self) -> Option<Time> {
-        self.0.as_ref().map(|state| state.clock.now())
+        self.shown.as_ref().map(|state| state.clock.now())
     }
 
-    /// Shows the text so far, unless an event was made a moment before.
+    /// Reports that the model goes on without more text, such as with its thoughts. Comments and pings of a stream are no
+    /// such sign.
+    pub fn thinks(&self) {
+        self.pulse.beat.notify_one();
+    }
+
+    /// Reports the tokens that the provider has counted so far: what is charged if the answer breaks off.
+    pub fn counts(&self, usage: Usage) {
+        self.pulse.usage.set(usage);
+    }
+
+    /// Shows the text so far. Operators see it, unless an event was made a moment before.
     pub fn show(&self, text: &str) {
-        let Some(State { thread, clock, due }) = self.0.as_deref() else { return };
+        if self.pulse.text.replace(text.len()) != text.len() {
+            self.thinks();
+        }
+        let Some(State { thread, clock, due }) = self.shown.as_deref() else { return };
         let now = clock.now();
         if now >= due.get() && !text.is_empty() {
             due.set(now.after(PAUSE));
             thread.grown(end(text).into());
         }
+    }
+}
+
+impl Pulse {
+    /// Waits for the next sign of life.
+    pub(super) async fn beat(&self) {
+        self.beat.notified().await;
+    }
+
+    /// The tokens that the provider has counted so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage.get()
     }
 }
 

@@ -1,37 +1,46 @@
 //! A provider behind HTTP: one request, whose answer is read as it grows.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use hyper::{Method, StatusCode};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+};
+use hyper::{Method, StatusCode, Uri};
+use serde_json::{Map, Value};
+use systole_core::core::Usage;
 use systole_core::vocab::Name;
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 use url::Url;
 
 use super::conceal::conceal;
+use super::error::{error_in, passes, said};
 use super::reply::Reply;
-use super::{Again, Completion, Finish, Growth, LlmError, ModelPrompt, Provider, Setback, anthropic, ollama, openai};
-use crate::outbound::http::{Client, Request, Response};
-use crate::outbound::{AttemptFailure, check_url, media_type, readable, refusal, retry_after, unanswered};
+use super::{Again, Billed, Completion, Finish, Growth, LlmError, ModelPrompt, Provider, Setback};
+use super::{anthropic, ollama, openai};
+use crate::outbound::http::{Client, HttpError, Request, Response};
+use crate::outbound::{AttemptFailure, FailureKind, check_url, readable, retry_after, tls, unanswered};
 use crate::runtime::LocalBoxFuture;
-use crate::settings::{Dialect, Endpoint, KeySource};
+use crate::settings::{Dialect, Endpoint, HeaderText, KeySource};
 
 /// Time to look up a name and to connect.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time without a byte of an answer: a model on the machine may have to be loaded first.
-const READ: Duration = Duration::from_secs(300);
-/// Time after which an answer counts as ended, although its stream does not end, once the provider has said how it
-/// ended: the usage may follow.
+/// Time after which an answer has ended although its stream has not, once the provider has counted all of its tokens: it
+/// may keep the stream open, or go on with comments.
 const GRACE: Duration = Duration::from_secs(5);
 /// Bytes of an answer, frames included, at most.
 const MOST: usize = 64 << 20;
 /// Bytes of the body of a refusal, at most.
 const REFUSAL: usize = 4 << 10;
-/// Refusals that pass, beside errors of the server: all others are a mistake in the request or the settings.
-const PASSING: [u16; 4] = [408, 409, 425, 429];
+/// The end of a sentence about a header.
+const UNSENDABLE: &str = "is empty, or has characters that an HTTP header can't hold";
+/// The wait that OpenAI and Azure ask for, in milliseconds.
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+/// The word of OpenAI and Anthropic on whether another attempt has a chance.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// A provider's endpoint with its headers, shared by all listeners.
 pub(super) struct Http {
@@ -40,6 +49,8 @@ pub(super) struct Http {
     headers: HeaderMap,
     /// The keys of all backends, to be cut out of what this one says.
     keys: Keys,
+    proxy: Option<Uri>,
+    trust: rustls::ClientConfig,
 }
 
 /// The keys of the backends of one router.
@@ -66,10 +77,13 @@ impl Http {
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
+        for (name, value) in &endpoint.query {
+            url.query_pairs_mut().append_pair(name, value);
+        }
         let key = endpoint.key.as_ref().map(|source| read_key(backend, source)).transpose()?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/x-ndjson"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/x-ndjson, application/json"));
         if endpoint.dialect == Dialect::Anthropic {
             headers.insert(anthropic::VERSION.0, HeaderValue::from_static(anthropic::VERSION.1));
         }
@@ -84,12 +98,38 @@ impl Http {
             headers.insert(name, value);
             lock(keys).push(key.clone());
         }
-        Ok(Arc::new(Self { endpoint: endpoint.clone(), url, headers, keys: keys.clone() }))
+        for (name, text) in &endpoint.headers {
+            let refused = |problem| LlmError::Header { backend: backend.clone(), name: name.clone(), problem };
+            let (text, is_secret) = match text {
+                HeaderText::Plain(text) => (text.clone(), false),
+                HeaderText::Secret(source) => (read_key(backend, source)?, true),
+            };
+            judge_header(name, Some(text.as_str()).filter(|_| !is_secret)).map_err(refused)?;
+            let value = HeaderValue::from_str(&text).ok().filter(|_| !text.is_empty());
+            let parsed = value.zip(HeaderName::from_bytes(name.as_bytes()).ok());
+            let (mut value, name) = parsed.ok_or_else(|| refused(UNSENDABLE.to_owned()))?;
+            value.set_sensitive(is_secret);
+            headers.insert(name, value);
+            lock(keys).extend(is_secret.then_some(text));
+        }
+        let proxy = endpoint.proxy.as_deref().map(|proxy| judge_proxy(proxy).and_then(|()| read_uri(proxy)));
+        let proxy = proxy.transpose().map_err(|problem| refused(format!("has a proxy whose URL {problem}")))?;
+        let roots = match &endpoint.ca_file {
+            Some(file) => std::fs::read(file).map_err(|error| error.to_string()),
+            None => Ok(Vec::new()),
+        };
+        let trust = roots.and_then(|roots| tls(&roots).map_err(|error| error.to_string()));
+        let trust = trust.map_err(|why| LlmError::Certificates {
+            backend: backend.clone(),
+            file: endpoint.ca_file.clone().unwrap_or_default(),
+            why,
+        });
+        Ok(Arc::new(Self { endpoint: endpoint.clone(), url, headers, keys: keys.clone(), proxy, trust: trust? }))
     }
 
-    /// Starts a provider that trusts the certificates of `trust`.
-    pub(super) fn start(self: &Arc<Self>, trust: rustls::ClientConfig) -> impl Provider + use<> {
-        Started { http: self.clone(), client: Client::new(trust, None, Some(CONNECT)) }
+    /// Starts a provider.
+    pub(super) fn start(self: &Arc<Self>) -> impl Provider + use<> {
+        Started { http: self.clone(), client: Client::by_proxy(self.trust.clone(), self.proxy.clone(), CONNECT) }
     }
 
     fn body(&self, prompt: &ModelPrompt) -> Result<String, Setback> {
@@ -98,56 +138,90 @@ impl Http {
             let message = format!(
                 "a request of about {needed} tokens, its answer included, does not fit into the context of {context}"
             );
-            return Err(Setback::new(message, Again::Never));
+            return Err(Setback::new(message, Again::Never).unbilled());
         }
-        let body = match self.endpoint.dialect {
-            Dialect::OpenAi => openai::body(&self.endpoint.model, prompt, self.url.host_str()),
+        let mut body = match self.endpoint.dialect {
+            Dialect::OpenAi => openai::body(&self.endpoint.model, prompt),
             Dialect::Anthropic => anthropic::body(&self.endpoint.model, prompt),
             Dialect::Ollama => ollama::body(&self.endpoint.model, prompt, context),
         };
+        self.fit(&mut body);
         Ok(body.to_string())
+    }
+
+    /// Makes the body what this provider takes.
+    fn fit(&self, body: &mut Value) {
+        let Endpoint { dialect, body: own, omit, rename, stream, .. } = &self.endpoint;
+        let Some(fields) = body.as_object_mut() else { return };
+        if !stream {
+            fields.insert("stream".to_owned(), false.into());
+            fields.remove("stream_options");
+        }
+        for name in omit {
+            // Ollama has some of them one level below.
+            if fields.remove(name).is_none()
+                && let Some(Value::Object(options)) = fields.get_mut("options")
+            {
+                options.remove(name);
+            }
+        }
+        let mut call = |name: &str, to: &str| {
+            if let Some(value) = fields.remove(name) {
+                fields.insert(to.to_owned(), value);
+            }
+        };
+        rename.iter().for_each(|(name, to)| call(name, to));
+        // OpenAI's newer models refuse the name that all others have kept.
+        let is_theirs = |host: &str| host == "openai.com" || host.ends_with(".openai.com");
+        if *dialect == Dialect::OpenAi && self.url.host_str().is_some_and(is_theirs) {
+            call("max_tokens", "max_completion_tokens");
+        }
+        merge(fields, own);
     }
 
     async fn answer(&self, client: &Client, body: String, growth: &Growth) -> Result<Completion, Setback> {
         let mut request = Request::new(Method::POST, self.url.clone());
         request.headers = self.headers.clone();
         request.body = Full::new(Bytes::from(body)).boxed_unsync();
-        let mut response = match timeout(READ, client.execute(request)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(failed(&unanswered(&error))),
-            Err(_) => return Err(silent()),
-        };
+        let mut response = client.execute(request).await.map_err(|error| failed(&error))?;
         if !response.status().is_success() {
             return Err(self.refused(response, growth).await);
         }
-        let mut reply = Reply::new(self.endpoint.dialect, MOST);
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let media = header(CONTENT_TYPE).map(media_type).unwrap_or_default();
-        if self.endpoint.dialect != Dialect::Ollama && media != "text/event-stream" {
-            let media = readable(&media);
-            let message =
-                format!("it answered with '{media}', where its answers should be streamed as text/event-stream");
+        if let Some(coding) = header(CONTENT_ENCODING).filter(|coding| !coding.eq_ignore_ascii_case("identity")) {
+            let message = format!("its answer has the content coding '{}', which was not asked for", readable(coding));
             return Err(Setback::new(message, Again::Never));
         }
+        let mut reply = Reply::new(self.endpoint.dialect, MOST);
         let mut read = 0;
-        while !reply.is_finished() && !reply.is_over() {
-            match timeout(READ, response.chunk()).await {
-                Ok(Ok(Some(piece))) => take(&mut reply, &piece, &mut read, growth)?,
-                Ok(Ok(None)) => break,
-                Ok(Err(error)) => return Err(failed(&unanswered(&error))),
-                Err(_) => return Err(silent()),
+        let mut grace: Option<Pin<Box<Sleep>>> = None;
+        while !reply.is_over() {
+            grace = reply.is_counted().then(|| grace.unwrap_or_else(|| Box::pin(sleep(GRACE))));
+            let piece = match &mut grace {
+                Some(end) => tokio::select! {
+                    piece = response.chunk() => piece,
+                    () = end => break,
+                },
+                None => response.chunk().await,
+            };
+            let piece = piece.map_err(|error| {
+                let billed =
+                    if reply.usage() == Usage::default() { Billed::Unknown } else { Billed::Used(reply.usage()) };
+                Setback { billed, ..failed(&error) }
+            })?;
+            let Some(piece) = piece else { break };
+            read += piece.len();
+            if read > MOST {
+                return Err(Setback::new(format!("its answer has more than {MOST} bytes"), Again::Never));
+            }
+            let parts = reply.parts();
+            reply.push(&piece)?;
+            growth.counts(reply.usage());
+            if reply.parts() > parts {
+                growth.thinks();
+                growth.show(reply.text());
             }
         }
-        let rest = async {
-            while !reply.is_over()
-                && let Ok(Some(piece)) = response.chunk().await
-            {
-                take(&mut reply, &piece, &mut read, growth)?;
-            }
-            Ok(())
-        };
-        // A provider may keep its stream open, or go on with comments.
-        timeout(GRACE, rest).await.unwrap_or(Ok(()))?;
         let mut completion = reply.end()?;
         if completion.model.is_empty() {
             completion.model.clone_from(&self.endpoint.model);
@@ -157,17 +231,28 @@ impl Http {
 
     async fn refused(&self, mut response: Response, growth: &Growth) -> Setback {
         let status = response.status();
-        let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let after = header.and_then(|text| retry_after(text, growth.now()?));
-        let passes = status.is_server_error() || PASSING.contains(&status.as_u16());
-        let again = if passes { Again::Later(after) } else { Again::Never };
-        let message = format!("it answered {status}");
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let millis = header(RETRY_AFTER_MS).and_then(|text| Some(Duration::from_millis(text.trim().parse().ok()?)));
+        let after = millis.or_else(|| header(RETRY_AFTER).and_then(|text| retry_after(text, growth.now()?)));
+        let (should, location) = (header(SHOULD_RETRY).map(|word| word == "true"), header(LOCATION).map(readable));
+        let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
+        let message = format!("it answered {}{reason}", status.as_u16());
+        let passes = |error: &Value| should.or(passes(Some(status.as_u16()), error)).unwrap_or_default();
+        let again = |passes| if passes { Again::Later(after) } else { Again::Never };
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             // A provider may repeat parts of a key that it refuses.
-            return Setback { detail: format!("{message}: is its key right?"), message, again };
+            let (detail, again) = (format!("{message}: is its key right?"), again(passes(&Value::Null)));
+            return Setback { detail, ..Setback::new(message, again).unbilled() };
         }
-        let said = read_some(&mut response).await;
-        Setback { message, detail: refusal(status.as_u16(), status.canonical_reason(), &said), again }
+        let body = read_some(&mut response).await;
+        let json = serde_json::from_slice::<Value>(&body).unwrap_or_default();
+        let words = match (location, said(&body)) {
+            (Some(location), _) if status.is_redirection() => format!(": is its url {location}?"),
+            (_, words) if words.is_empty() => words,
+            (_, words) => format!(": {words}"),
+        };
+        let again = again(passes(error_in(&json).unwrap_or(&json)));
+        Setback { detail: format!("{message}{words}"), ..Setback::new(message, again).unbilled() }
     }
 
     /// A setback without keys, wherever the provider repeats a part of one.
@@ -204,12 +289,64 @@ fn lock(keys: &Keys) -> MutexGuard<'_, Vec<String>> {
     keys.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Puts fields in place of those of the same name; objects are merged.
+fn merge(fields: &mut Map<String, Value>, own: &Map<String, Value>) {
+    for (name, value) in own {
+        match (fields.get_mut(name), value) {
+            (Some(Value::Object(inner)), Value::Object(own)) => merge(inner, own),
+            _ => {
+                fields.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Checks a header of an operator, and its value unless it is a secret; the error is the end of a sentence about it.
+pub(crate) fn judge_header(name: &str, text: Option<&str>) -> Result<(), String> {
+    const OWN: [&str; 7] =
+        ["host", "content-type", "content-length", "transfer-encoding", "connection", "accept-encoding", "accept"];
+    const SECRET: [&str; 5] = ["authorization", "proxy-authorization", "api-key", "x-api-key", "cookie"];
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "has a name that HTTP does not allow".to_owned())?;
+    match text {
+        _ if OWN.contains(&name.as_str()) => Err("is set by the program".to_owned()),
+        Some(_) if SECRET.contains(&name.as_str()) => {
+            Err("holds a secret, which does not belong into a file of settings".to_owned())
+        }
+        Some(text) if text.is_empty() || HeaderValue::from_str(text).is_err() => Err(UNSENDABLE.to_owned()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Checks the URL of a proxy; the error is the end of a sentence about it.
+pub(crate) fn judge_proxy(text: &str) -> Result<(), String> {
+    judge_url(text)?;
+    read_uri(text)?;
+    match text.split_once("://") {
+        Some(("http", rest)) if !rest.trim_end_matches('/').contains('/') => Ok(()),
+        Some(("http", _)) => Err("has a path".to_owned()),
+        _ => Err("has another scheme than http".to_owned()),
+    }
+}
+
+/// Checks a file of certificates; the error is the reason why it can't be used.
+pub(crate) fn judge_certificates(file: &std::path::Path) -> Result<(), String> {
+    let roots = std::fs::read(file).map_err(|error| error.to_string())?;
+    if roots.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    tls(&roots).map(drop).map_err(|error| error.to_string())
+}
+
+fn read_uri(text: &str) -> Result<Uri, String> {
+    text.parse().map_err(|error| format!("is malformed: {error}"))
+}
+
 /// Checks the base of the URLs of a provider; the error is the end of a sentence about it.
 pub(crate) fn judge_url(text: &str) -> Result<(), String> {
     // The operator names it, no message does: any address will do.
     check_url(text, &crate::outbound::Guard::private())?;
     match text.contains(['?', '#']) {
-        true => Err("has a query or a fragment".to_owned()),
+        true => Err("has a query or a fragment: a query is a key of its own, 'query'".to_owned()),
         false => Ok(()),
     }
 }
@@ -229,17 +366,6 @@ fn read_key(backend: &Name, source: &KeySource) -> Result<String, LlmError> {
     Ok(key.trim().to_owned())
 }
 
-/// Takes a piece of an answer.
-fn take(reply: &mut Reply, piece: &[u8], read: &mut usize, growth: &Growth) -> Result<(), Setback> {
-    *read += piece.len();
-    if *read > MOST {
-        return Err(Setback::new(format!("its answer has more than {MOST} bytes"), Again::Never));
-    }
-    reply.push(piece)?;
-    growth.show(reply.text());
-    Ok(())
-}
-
 async fn read_some(response: &mut Response) -> Bytes {
     let mut said = BytesMut::new();
     let read = async {
@@ -255,13 +381,14 @@ async fn read_some(response: &mut Response) -> Bytes {
     said.freeze()
 }
 
-fn failed(failure: &AttemptFailure) -> Setback {
-    let again = if failure.kind.is_transport() { Again::Later(None) } else { Again::Never };
-    Setback::new(failure.message.clone(), again)
-}
-
-fn silent() -> Setback {
-    Setback::new(format!("nothing came from it for {} s", READ.as_secs()), Again::Later(None))
+/// The setback of a request without an answer, or with a part of one. Certificates that are refused stay so, and a request
+/// that was not sent is not billed.
+fn failed(error: &HttpError) -> Setback {
+    let AttemptFailure { kind, message } = unanswered(error);
+    let passes = kind.is_transport() && !error.is_untrusted();
+    let setback = Setback::new(message, if passes { Again::Later(None) } else { Again::Never });
+    let was_sent = !matches!(kind, FailureKind::Connect | FailureKind::ConnectTimeout | FailureKind::Bug);
+    if was_sent { setback } else { setback.unbilled() }
 }
 
 #[cfg(test)]
@@ -272,7 +399,7 @@ mod tests {
     use crate::model::{Role, Turn};
 
     fn endpoint(dialect: Dialect, url: &str) -> Endpoint {
-        Endpoint { dialect, model: "m".to_owned(), url: url.to_owned(), key: None, context: None }
+        Endpoint::new(dialect, "m").url(url)
     }
 
     fn open(endpoint: &Endpoint) -> Result<Arc<Http>, LlmError> {
@@ -346,6 +473,68 @@ mod tests {
         let setback = fits(150).unwrap_err();
         assert!(setback.message.contains("about 151 tokens") && setback.again == Again::Never, "{setback:?}");
         assert!(fits(151).unwrap().contains("\"num_ctx\":151"));
+    }
+
+    #[test]
+    fn a_request_is_what_its_provider_takes() {
+        let own = r#"{ "reasoning_effort": "low", "options": { "num_thread": 4 } }"#;
+        let of = |dialect: Dialect| {
+            let endpoint =
+                endpoint(dialect, "https://a.example/v1").query(vec![("api-version".into(), "2024 10".into())]);
+            let endpoint = endpoint.headers(vec![("X-Team".into(), HeaderText::Plain("search".into()))]);
+            let endpoint = endpoint.body(serde_json::from_str(own).unwrap()).omit(vec!["temperature".into()]);
+            let endpoint = endpoint.rename(vec![("max_tokens".into(), "max_new_tokens".into())]).stream(false);
+            let http = open(&endpoint).unwrap();
+            (
+                http.url.to_string(),
+                http.headers["x-team"].clone(),
+                serde_json::from_str::<Value>(&http.body(&prompt()).unwrap()).unwrap(),
+            )
+        };
+        let (url, team, body) = of(Dialect::OpenAi);
+        assert_eq!(
+            (&*url, team.as_bytes()),
+            ("https://a.example/v1/chat/completions?api-version=2024+10", &b"search"[..])
+        );
+        assert_eq!(
+            (&body["max_new_tokens"], &body["stream"], &body["reasoning_effort"]),
+            (&50.into(), &false.into(), &"low".into())
+        );
+        for field in ["max_tokens", "temperature", "stream_options"] {
+            assert_eq!(body.get(field), None, "{body}");
+        }
+        let (.., body) = of(Dialect::Ollama);
+        assert_eq!(body["options"], serde_json::json!({ "num_predict": 50, "num_ctx": 8192, "num_thread": 4 }));
+    }
+
+    #[test]
+    fn headers_of_an_operator_are_judged() {
+        for (name, text, problem) in [
+            ("x-team", Some("a"), None),
+            ("api-key", None, None),
+            ("api-key", Some("a"), Some("holds a secret")),
+            ("Content-Type", Some("a"), Some("is set by the program")),
+            ("a b", Some("a"), Some("has a name")),
+            ("x-team", Some("a\nb"), Some("has characters")),
+            ("x-team", Some(""), Some("is empty")),
+        ] {
+            let judged = judge_header(name, text);
+            assert!(
+                judged.as_ref().err().map(String::as_str).is_none_or(|told| told.contains(problem.unwrap())),
+                "{judged:?}"
+            );
+            assert_eq!(judged.is_err(), problem.is_some(), "{name}");
+        }
+        for (url, is_good) in [
+            ("http://127.0.0.1:3128", true),
+            ("http://p:1/", true),
+            ("https://p", false),
+            ("http://p/a", false),
+            ("http://u:p@p", false),
+            ("p:1", false),
+        ] {
+            assert_eq!(judge_proxy(url).is_ok(), is_good, "{url}");
+        }
     }
 
     #[test]

@@ -9,15 +9,15 @@ use systole_core::core::Silence;
 use systole_core::core::{
     Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, ReadAnswer, Usage, precheck_answer,
 };
-use systole_core::vocab::{Fault, FaultCode};
+use systole_core::vocab::{Fault, FaultCode, Time};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::Validator;
 
-use super::allowance::allow;
+use super::allowance::Allowance;
 use super::chat::Chat;
 use super::feedback::{beside_a_reply, feedback, gave_up, nothing_said, said, several_replies, unfinished};
 use super::prompt::{ModelPrompt, Role};
-use super::router::{Answered, Llm, Unanswered};
+use super::router::{Answered, Asking, Llm, NoAnswer, Unanswered};
 use super::{Completion, Finish, Growth, Provider};
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use crate::settings::ModelSettings;
@@ -79,6 +79,7 @@ impl ModelListener {
         let ModelSettings { temperature, max_tokens, tries, .. } = self.settings;
         let own = &context.contract().name;
         let mut chat = Chat::of(own, context.thread().history(), message);
+        let until = deadline(context)?;
         let mut tried = 0;
         loop {
             tried += 1;
@@ -87,7 +88,7 @@ impl ModelListener {
             let key = prompt.key();
             // Unset where the journal has the answer.
             let verdict = Cell::new(None);
-            let asking = self.ask(prompt, message, context, &verdict);
+            let asking = self.ask(prompt, until, message, context, &verdict);
             let exchange: Exchange = context.thread().record_answer(NOTE, &key, asking).await?;
             let completion = exchange.completion();
             let verdict = verdict.take().unwrap_or_else(|| self.judge(&completion, message, context));
@@ -106,16 +107,25 @@ impl ModelListener {
     async fn ask(
         &self,
         prompt: ModelPrompt,
+        until: Time,
         message: &Message,
         context: &RunContext,
         verdict: &Cell<Option<Result<ReadAnswer, Fault>>>,
     ) -> Result<(Exchange, ModelAnswer), Failure> {
-        let only = self.settings.backend.as_ref();
-        let prompt = allow(prompt, &self.llm.price(only), context.thread()).await?;
         let clock = context.thread().clock()?;
-        let growth = Growth::of(context.thread(), &clock);
-        let asked = self.llm.ask(&self.providers, &prompt, only, &clock, &growth).await;
-        let Answered { backend, completion } = asked.map_err(|unanswered| failure(&unanswered))?;
+        let asking = Asking {
+            providers: &self.providers,
+            prompt: &prompt,
+            only: self.settings.backend.as_ref(),
+            allowance: Allowance::of(context.thread()),
+            until,
+            growth: Growth::of(context.thread(), &clock),
+            clock,
+        };
+        let Answered { backend, asked, completion } = self.llm.ask(asking).await.map_err(|end| match end {
+            NoAnswer::Failed(unanswered) => failure(&unanswered),
+            NoAnswer::Refused(failure) => failure,
+        })?;
         let judged = self.judge(&completion, message, context);
         let report = ModelAnswer {
             backend: backend.as_str().into(),
@@ -125,7 +135,7 @@ impl ModelListener {
             fault: judged.as_ref().err().cloned(),
         };
         verdict.set(Some(judged));
-        Ok((Exchange::new(backend.as_str(), prompt.last(), completion), report))
+        Ok((Exchange::new(backend.as_str(), asked.last(), completion), report))
     }
 
     fn system_prompt(&self, context: &RunContext) -> &str {
@@ -183,6 +193,13 @@ impl Exchange {
         };
         Completion { text: self.answer, finish, model: self.model, usage: self.usage }
     }
+}
+
+/// The end of the time of a handler that begins now.
+fn deadline(context: &RunContext) -> Result<Time, Failure> {
+    let now = context.thread().clock()?.now();
+    let ends = [context.contract().timeout.map(|timeout| now.after(timeout)), context.thread().deadline()];
+    Ok(ends.into_iter().flatten().min().unwrap_or(Time::MAX))
 }
 
 /// The failure for the caller; the log has more.

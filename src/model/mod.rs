@@ -7,7 +7,8 @@
 //! Invariants: an answer that the provider cut is refused, however well-formed; an answer is durable before
 //! anything follows from it, so no run of a message asks the same twice; keys are in no log, journal, prompt or error;
 //! one backend never has more requests in flight, or more tokens a minute, than its settings say; where a budget bounds
-//! the thread, a request is reserved before it is sent, and charged with the note of its answer.
+//! the thread, each attempt of a request is reserved before it is sent, and charged, with an answer or without; an answer
+//! ends with its stream, whatever its provider said before.
 //!
 //! Not here: tools in a wire form of a provider. Calls are XML, for every model.
 
@@ -17,6 +18,8 @@ mod bucket;
 mod build;
 mod chat;
 mod conceal;
+mod end;
+mod error;
 mod feedback;
 mod growth;
 mod http;
@@ -30,25 +33,24 @@ mod scripted;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use build::AsModel;
 pub use growth::Growth;
 #[cfg(feature = "yaml")]
-pub(crate) use http::judge_url;
+pub(crate) use http::{judge_certificates, judge_header, judge_proxy, judge_url};
 pub use listener::ModelListener;
 pub use prompt::{ModelPrompt, Role, Turn};
 pub use router::Llm;
 
-use crate::outbound::OutboundError;
 use crate::runtime::LocalBoxFuture;
 use systole_core::core::Usage;
 use systole_core::vocab::Name;
 
 /// Asks one model. An instance is made for each listener, on the thread of its shard.
 pub trait Provider: 'static {
-    /// Sends a request, and reads the answer to its end. A provider whose answers grow shows them meanwhile by `growth`.
+    /// Sends a request, and reads the answer to its end. A provider whose answers grow shows them meanwhile by `growth`: an
+    /// attempt of which nothing is shown for the time of its backend is dropped, and counts as failed.
     ///
     /// # Errors
     /// A [`Setback`], which says whether the same request may succeed later.
@@ -98,6 +100,20 @@ pub struct Setback {
     pub detail: String,
     /// The chance of another attempt.
     pub again: Again,
+    /// The use that the provider may bill all the same.
+    pub billed: Billed,
+}
+
+/// The use of a request without an answer, which its provider may bill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Billed {
+    /// None: the provider refused the request, or never had it.
+    Nothing,
+    /// The tokens that the provider reported so far. A count of 0 is unknown.
+    Used(Usage),
+    /// Unknown: all that was reserved for the request counts.
+    Unknown,
 }
 
 /// The chance of another attempt after one without an answer.
@@ -146,18 +162,41 @@ pub enum LlmError {
         /// The end of a sentence about it.
         problem: String,
     },
-    /// TLS can't be set up.
-    #[error("no model can be asked over TLS: {0}")]
-    Tls(#[from] Arc<OutboundError>),
+    /// A header that can't be sent.
+    #[error("the header '{name}' of the backend '{backend}' {problem}")]
+    Header {
+        /// The backend.
+        backend: Name,
+        /// The header.
+        name: String,
+        /// The end of a sentence about it.
+        problem: String,
+    },
+    /// A file of certificates that can't be used.
+    #[error("the certificates of the backend '{backend}' can't be read from {}: {why}", .file.display())]
+    Certificates {
+        /// The backend.
+        backend: Name,
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        why: String,
+    },
 }
 
 systole_core::vocab::debug_is_display!(LlmError);
 
 impl Setback {
-    /// A setback of which the caller may know all.
+    /// A setback of which the caller may know all, of a request that may be billed.
     pub fn new(message: impl Into<String>, again: Again) -> Self {
         let message = message.into();
-        Self { detail: message.clone(), message, again }
+        Self { detail: message.clone(), message, again, billed: Billed::Unknown }
+    }
+
+    /// The same for a request that is not billed.
+    #[must_use]
+    pub fn unbilled(self) -> Self {
+        Self { billed: Billed::Nothing, ..self }
     }
 }
 

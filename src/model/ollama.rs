@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::reply::{Grown, count, reported, text};
-use super::{Finish, ModelPrompt, Setback};
+use super::error::{error_in, reported};
+use super::reply::{Grown, count, text};
+use super::{ModelPrompt, Setback};
 
 /// Tokens of a context, where the settings have none.
 const CONTEXT: u64 = 8192;
@@ -24,21 +25,20 @@ pub(super) fn body(model: &str, prompt: &ModelPrompt, context: Option<u32>) -> V
 
 /// Takes a line of an answer.
 pub(super) fn take(grown: &mut Grown, line: &Value) -> Result<(), Setback> {
-    if let Some(error) = line.get("error").filter(|error| !error.is_null()) {
+    if let Some(error) = error_in(line) {
         return Err(reported(error));
     }
     if let Some(model) = text(line, "model").filter(|_| grown.model.is_empty()) {
         model.clone_into(&mut grown.model);
     }
-    if let Some(piece) = line.get("message").and_then(|message| text(message, "content")) {
-        grown.text.push_str(piece);
+    let message = line.get("message").unwrap_or(&Value::Null);
+    if ["content", "thinking"].into_iter().any(|field| text(message, field).is_some_and(|text| !text.is_empty())) {
+        grown.flow();
     }
+    grown.text.push_str(text(message, "content").unwrap_or_default());
     if line.get("done").and_then(Value::as_bool) == Some(true) {
-        grown.end(match text(line, "done_reason").unwrap_or("(none given)") {
-            "stop" => Finish::Whole,
-            "length" => Finish::Cut,
-            other => Finish::Withheld(other.to_owned()),
-        });
+        // Older servers give no reason.
+        grown.end(text(line, "done_reason").unwrap_or_default(), false);
         grown.usage.input = count(line, "prompt_eval_count");
         grown.usage.output = count(line, "eval_count");
         grown.is_over = true;

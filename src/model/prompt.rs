@@ -3,7 +3,7 @@
 use systole_core::core::{Millionths, Usage};
 use systole_core::vocab::Name;
 
-use super::Completion;
+use super::{Billed, Completion};
 
 /// A request to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +89,20 @@ impl ModelPrompt {
         let output = if is_unknown { self.max_tokens.into() } else { output };
         let input = if input == 0 { self.input() } else { input };
         Usage { input, output, ..answer.usage }
+    }
+
+    /// The tokens of an attempt without an answer, as far as it is billed.
+    pub(super) fn billed(&self, billed: Billed) -> Usage {
+        let most = Usage { input: self.input(), output: self.max_tokens.into(), ..Usage::default() };
+        match billed {
+            Billed::Nothing => Usage::default(),
+            Billed::Used(usage) => Usage {
+                input: if usage.input == 0 { most.input } else { usage.input },
+                output: if usage.output == 0 { most.output } else { usage.output },
+                ..usage
+            },
+            Billed::Unknown => most,
+        }
     }
 
     /// Bytes of all texts.

@@ -1,28 +1,52 @@
-//! An answer of a provider as it grows: server-sent events, or a JSON object a line.
+//! An answer of a provider as it grows: server-sent events, a JSON object a line, or one JSON object.
+//!
+//! An answer is whole once the last word of its protocol has come (`[DONE]`, `message_stop`, `done`), or once its stream
+//! has ended behind a provider's word that the model has ended it; a stream that stays open does behind the count of all
+//! tokens. Such a word alone says nothing: some providers write it
+//! in each event, so that parts of an answer behind it take it back. What no end confirms is a failure: repair could make
+//! a valid lie of half an answer.
 
 use serde_json::Value;
 use systole_core::core::Usage;
 
-use super::{Again, Completion, Finish, Setback, anthropic, ollama, openai};
+use super::end::EndWord;
+use super::error::{error_in, reported, said};
+use super::{Again, Billed, Completion, Finish, Setback, anthropic, ollama, openai};
 use crate::outbound::readable;
-use crate::remote::sse::Parser;
+use crate::remote::sse::{Event, Parser};
 use crate::settings::Dialect;
 
 /// Bytes of the text of an answer, at most: the journal keeps it.
 const TEXT: usize = 8 << 20;
 
+/// Bytes that are kept of the beginning of an answer, to quote them if it is none.
+const HEAD: usize = 4 << 10;
+
 /// An answer, as far as it has come.
 pub(super) struct Reply {
     dialect: Dialect,
+    most: usize,
     frames: Frames,
+    /// The beginning of the answer.
+    head: Vec<u8>,
     grown: Grown,
     /// True if characters came in halves.
     has_halves: bool,
 }
 
+/// The form of an answer: its bytes tell it, since media types are missing or wrong behind many gateways.
 enum Frames {
+    /// Not known yet: nothing but white space came.
+    Unknown,
     Events(Parser),
-    Lines { begun: Vec<u8>, most: usize },
+    Lines {
+        begun: Vec<u8>,
+        most: usize,
+    },
+    /// One JSON value: an answer that was not streamed, or an error.
+    Whole(Vec<u8>),
+    /// None of these, such as a page of HTML.
+    Foreign,
 }
 
 /// The text of an answer so far, with its end and its usage.
@@ -31,18 +55,73 @@ pub(super) struct Grown {
     pub(super) text: String,
     /// The words of a model that declines, which some providers keep apart from the text.
     pub(super) refusal: String,
-    pub(super) finish: Option<Finish>,
     pub(super) model: String,
     pub(super) usage: Usage,
-    /// Set once nothing more comes.
+    /// Set by the last word of the protocol: nothing more comes.
     pub(super) is_over: bool,
+    end: Option<End>,
+    /// Events with a part of the answer, its thoughts included.
+    parts: u64,
+}
+
+/// A provider's word on the end of an answer.
+#[derive(Debug)]
+struct End {
+    class: EndWord,
+    word: String,
+    /// The word is said in an event with a part of the answer, and maybe in each: by itself it says nothing.
+    is_beside: bool,
+    /// A part of the answer came behind such a word before: the provider says it at any time.
+    is_loose: bool,
+    /// The tokens of the whole answer were counted behind it.
+    is_counted: bool,
 }
 
 impl Grown {
-    /// Takes the provider's word on the end. A later word does not make a whole answer of one that was cut or withheld.
-    pub(super) fn end(&mut self, finish: Finish) {
-        if matches!(self.finish, None | Some(Finish::Whole)) {
-            self.finish = Some(finish);
+    /// Notes that a part of the answer comes. The word that the answer has ended is taken back by that.
+    pub(super) fn flow(&mut self) {
+        self.parts += 1;
+        if let Some(end) = self.end.as_mut().filter(|end| end.class == EndWord::Whole) {
+            (end.class, end.is_loose) = (EndWord::None, true);
+        }
+    }
+
+    /// Takes the provider's word on the end, beside a part of the answer or not. A later word does not make a whole
+    /// answer of one that was cut or withheld.
+    pub(super) fn end(&mut self, word: &str, is_beside: bool) {
+        let class = EndWord::of(word);
+        let is_loose = self.end.as_ref().is_some_and(|end| end.is_loose);
+        let is_open = self.end.as_ref().is_none_or(|end| matches!(end.class, EndWord::None | EndWord::Whole));
+        if is_open && class != EndWord::None {
+            self.end = Some(End { class, word: readable(word), is_beside, is_loose, is_counted: false });
+        }
+    }
+
+    /// Notes that the provider counts the tokens of the whole answer, which it does at the end.
+    pub(super) fn counted(&mut self) {
+        self.end.iter_mut().for_each(|end| (end.is_beside, end.is_counted) = (false, true));
+    }
+
+    /// The way in which the answer ended, once its stream has.
+    ///
+    /// # Errors
+    /// The reason why it is not an answer.
+    fn finish(&self) -> Result<Finish, String> {
+        let broke_off = "its answer broke off before its end";
+        let Some(end) = &self.end else {
+            let is_whole = self.is_over && self.text.len() + self.refusal.len() > 0;
+            return if is_whole { Ok(Finish::Whole) } else { Err(broke_off.to_owned()) };
+        };
+        match end.class {
+            EndWord::Cut => Ok(Finish::Cut),
+            EndWord::Withheld => Ok(Finish::Withheld(end.word.clone())),
+            EndWord::Failed => Err(format!("it ended its answer with the reason '{}'", end.word)),
+            EndWord::Whole if self.is_over || !end.is_beside && !end.is_loose => Ok(Finish::Whole),
+            EndWord::None if self.is_over => Ok(Finish::Whole),
+            EndWord::Whole | EndWord::None => Err(format!(
+                "{broke_off}: it says '{}' in the middle of its answers, too, and its stream ended without its last event",
+                end.word
+            )),
         }
     }
 }
@@ -50,11 +129,8 @@ impl Grown {
 impl Reply {
     /// An answer of which nothing has come, with frames of so many bytes at most.
     pub(super) fn new(dialect: Dialect, most: usize) -> Self {
-        let frames = match dialect {
-            Dialect::OpenAi | Dialect::Anthropic => Frames::Events(Parser::new(most)),
-            Dialect::Ollama => Frames::Lines { begun: Vec::new(), most },
-        };
-        Self { dialect, frames, grown: Grown::default(), has_halves: false }
+        let (grown, head) = (Grown::default(), Vec::new());
+        Self { dialect, most, frames: Frames::Unknown, head, grown, has_halves: false }
     }
 
     /// Tests for the end of the stream.
@@ -62,9 +138,16 @@ impl Reply {
         self.grown.is_over
     }
 
-    /// Tests for the provider's word on how the answer ended.
-    pub(super) fn is_finished(&self) -> bool {
-        self.grown.finish.is_some()
+    /// Tests for all that a provider says of an answer, but for the end of its stream: the model has ended it, and its tokens
+    /// are counted.
+    pub(super) fn is_counted(&self) -> bool {
+        let is_whole = |end: &End| end.class == EndWord::Whole && end.is_counted && !end.is_loose;
+        self.grown.parts > 0 && self.grown.end.as_ref().is_some_and(is_whole)
+    }
+
+    /// The number of parts of the answer so far, its thoughts included.
+    pub(super) fn parts(&self) -> u64 {
+        self.grown.parts
     }
 
     /// The text so far.
@@ -72,22 +155,50 @@ impl Reply {
         &self.grown.text
     }
 
+    /// The tokens that the provider has reported so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.grown.usage
+    }
+
     /// Takes some bytes.
     ///
     /// # Errors
     /// A setback, if the provider reports an error or breaks its protocol.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Setback> {
-        let frames = match &mut self.frames {
+        let room = HEAD - self.head.len().min(HEAD);
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.read(bytes).map_err(|setback| self.charged(setback))
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), Setback> {
+        let frames: Vec<Result<String, Setback>> = match &mut self.frames {
+            Frames::Unknown => {
+                let begun = self.head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.head);
+                let Some(first) = begun.trim_ascii_start().first() else { return Ok(()) };
+                self.frames = match (first, self.dialect) {
+                    (b'<', _) => Frames::Foreign,
+                    (_, Dialect::Ollama) => Frames::Lines { begun: Vec::new(), most: self.most },
+                    (b'{' | b'[', _) => Frames::Whole(Vec::new()),
+                    _ => Frames::Events(Parser::new(self.most).with("error")),
+                };
+                // White space before it may be more than is kept, and is no matter.
+                let all = if self.head.len() < HEAD { self.head.clone() } else { bytes.to_vec() };
+                return self.read(&all);
+            }
             Frames::Events(parser) => {
                 let events = parser.push(bytes).map_err(|_| too_long())?;
-                events.into_iter().map(|event| event.data).collect()
+                events.into_iter().map(framed).collect()
             }
-            Frames::Lines { begun, most } => lines(begun, *most, bytes)?,
+            Frames::Lines { begun, most } => lines(begun, *most, bytes)?.into_iter().map(Ok).collect(),
+            Frames::Whole(begun) if begun.len() + bytes.len() > self.most => return Err(too_long()),
+            Frames::Whole(begun) => {
+                begun.extend_from_slice(bytes);
+                Vec::new()
+            }
+            Frames::Foreign if self.head.len() >= HEAD => return Err(self.foreign(None)),
+            Frames::Foreign => Vec::new(),
         };
-        for frame in frames {
-            self.take(&frame)?;
-        }
-        Ok(())
+        frames.into_iter().try_for_each(|frame| self.take(&frame?))
     }
 
     /// The whole answer.
@@ -95,26 +206,71 @@ impl Reply {
     /// # Errors
     /// A setback, if the answer broke off.
     pub(super) fn end(mut self) -> Result<Completion, Setback> {
-        if let Frames::Lines { begun, .. } = &mut self.frames
-            && !begun.trim_ascii().is_empty()
-        {
-            let last = String::from_utf8_lossy(begun).into_owned();
-            // A line that was cut is no JSON, and says no more than a missing end.
-            let _ = self.take(&last);
-        }
-        let Grown { mut text, refusal, finish, model, usage, .. } = self.grown;
+        self.read_rest().map_err(|setback| self.charged(setback))?;
+        let finish = self.grown.finish().map_err(|message| {
+            let end = self.grown.end.as_ref().map(|end| end.class);
+            let is_silent = self.grown.parts == 0 && end.is_none() && !self.head.trim_ascii().is_empty();
+            let detail = if is_silent { format!("{message}: {}", said(&self.head)) } else { message.clone() };
+            let setback = Setback { detail, ..Setback::new(message, Again::Later(None)) };
+            // The word of a failure is the report of an error.
+            self.charged(if end == Some(EndWord::Failed) { setback.unbilled() } else { setback })
+        })?;
+        let Grown { mut text, refusal, model, usage, .. } = self.grown;
         if self.has_halves {
             text = joined(&text);
         }
-        let finish = finish.map(|finish| match finish {
+        let finish = match finish {
             Finish::Whole if !refusal.is_empty() => Finish::Withheld(format!("refusal: {}", readable(&refusal))),
-            Finish::Withheld(why) => Finish::Withheld(readable(&why)),
             finish => finish,
-        });
-        match finish {
-            Some(finish) => Ok(Completion { text, finish, model: readable(&model), usage }),
-            None => Err(Setback::new("its answer broke off before its end", Again::Later(None))),
+        };
+        Ok(Completion { text, finish, model: readable(&model), usage })
+    }
+
+    /// Takes what the end of the stream leaves: a whole answer, or a last line. A line that was cut is no JSON, and says
+    /// no more than a missing end.
+    fn read_rest(&mut self) -> Result<(), Setback> {
+        let last = match &mut self.frames {
+            Frames::Unknown => return Ok(()),
+            Frames::Foreign => return Err(self.foreign(None)),
+            Frames::Whole(all) => {
+                let all = String::from_utf8_lossy(all).into_owned();
+                let json: Value = serde_json::from_str(&all).map_err(|error| match error.is_eof() {
+                    true => Setback::new("its answer broke off before its end", Again::Later(None)),
+                    false => self.foreign(Some(&error.to_string())),
+                })?;
+                let json = json.as_array().and_then(|all| all.first()).unwrap_or(&json);
+                if error_in(json).is_none() && json.get("choices").or(json.get("content")).is_none() {
+                    return Err(self.foreign(None));
+                }
+                let taken = self.take(&json.to_string());
+                self.grown.is_over = true;
+                return taken;
+            }
+            Frames::Events(parser) => parser.rest().map(framed).transpose()?,
+            Frames::Lines { begun, .. } => Some(String::from_utf8_lossy(begun).into_owned()),
+        };
+        match last.filter(|last| serde_json::from_str::<Value>(last).is_ok() || last.trim() == openai::END) {
+            Some(last) => self.take(&last),
+            None => Ok(()),
         }
+    }
+
+    /// The setback with what the provider may bill for the answer so far.
+    fn charged(&self, setback: Setback) -> Setback {
+        let (usage, parts) = (self.grown.usage, self.grown.parts);
+        let billed = match setback.billed {
+            Billed::Nothing if parts == 0 && usage == Usage::default() => Billed::Nothing,
+            _ if usage == Usage::default() => Billed::Unknown,
+            _ => Billed::Used(usage),
+        };
+        Setback { billed, ..setback }
+    }
+
+    /// The setback of an answer in another protocol.
+    fn foreign(&self, why: Option<&str>) -> Setback {
+        let message = format!("it does not speak the protocol '{}'", self.dialect.as_str());
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        Setback { detail: format!("{message}{why}: {}", said(&self.head)), ..Setback::new(message, Again::Never) }
     }
 
     fn take(&mut self, frame: &str) -> Result<(), Setback> {
@@ -134,7 +290,8 @@ impl Reply {
         });
         let json: Value = parsed.map_err(|error| {
             let message = format!("it does not speak the protocol '{}'", self.dialect.as_str());
-            Setback { detail: format!("{message}: {error}: {}", readable(frame)), message, again: Again::Never }
+            let detail = format!("{message}: {error}: {}", readable(frame));
+            Setback { detail, ..Setback::new(message, Again::Never) }
         })?;
         match self.dialect {
             Dialect::OpenAi => openai::take(&mut self.grown, &json)?,
@@ -143,6 +300,18 @@ impl Reply {
         }
         if self.grown.text.len() + self.grown.refusal.len() > TEXT { Err(too_long()) } else { Ok(()) }
     }
+}
+
+/// The text of an event.
+///
+/// # Errors
+/// The setback of an event of the kind `error`, however it is written.
+fn framed(event: Event) -> Result<String, Setback> {
+    if event.kind != "error" {
+        return Ok(event.data);
+    }
+    let error = serde_json::from_str(&event.data).unwrap_or(Value::String(event.data));
+    Err(reported(error_in(&error).filter(|inner| inner.is_object()).unwrap_or(&error)))
 }
 
 /// The lines that some bytes complete.
@@ -207,14 +376,6 @@ fn too_long() -> Setback {
     Setback::new("its answer is too long", Again::Never)
 }
 
-/// An error that a provider reports in the middle of an answer: its server's, so that it passes.
-pub(super) fn reported(error: &Value) -> Setback {
-    let text = error.get("message").and_then(Value::as_str).or(error.as_str());
-    let message = "it reported an error in its answer".to_owned();
-    let detail = text.map_or_else(|| message.clone(), |text| format!("{message}: {}", readable(text)));
-    Setback { message, detail, again: Again::Later(None) }
-}
-
 /// A text in a field of an object.
 pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
     value.get(field).and_then(Value::as_str)
@@ -222,11 +383,16 @@ pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
 
 /// A count in a field of an object; 0 if there is none.
 pub(super) fn count(value: &Value, field: &str) -> u64 {
-    value.get(field).and_then(Value::as_u64).unwrap_or_default()
+    let number = value.get(field);
+    // Some write a count as a float.
+    let float = || number.and_then(Value::as_f64).filter(|count| *count > 0.0).map(|count| count as u64);
+    number.and_then(Value::as_u64).or_else(float).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn all(dialect: Dialect, text: &str) -> Result<Completion, Setback> {
@@ -273,7 +439,12 @@ mod tests {
         };
         assert_eq!(twice("\"length\""), Ok(Finish::Cut));
         assert_eq!(twice("\"stop\""), Ok(Finish::Whole));
-        assert_eq!(finish("null").unwrap_err().again, Again::Later(None), "nobody knows whether it was cut");
+        assert_eq!(finish("null"), Ok(Finish::Whole), "its last event is an end");
+        let open = |text: &str| all(Dialect::OpenAi, &text.replace("data: [DONE]\n\n", ""));
+        assert_eq!(open(OPENAI).unwrap().finish, Finish::Whole);
+        let setback = open(&OPENAI.replace("\"stop\"", "null")).unwrap_err();
+        assert_eq!(setback.again, Again::Later(None), "nobody knows whether it was cut");
+        assert_eq!(setback.billed, Billed::Used(usage(9, 4, 5)));
     }
 
     const ANTHROPIC: &str = "event: message_start\n\
@@ -298,7 +469,7 @@ mod tests {
         assert_eq!(finish("refusal"), Ok(Finish::Withheld("refusal".to_owned())));
         let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
         let setback = all(Dialect::Anthropic, overloaded).unwrap_err();
-        assert!(setback.detail.ends_with("Overloaded") && setback.again == Again::Later(None), "{setback:?}");
+        assert!(setback.detail.contains("Overloaded") && setback.again == Again::Later(None), "{setback:?}");
     }
 
     const OLLAMA: &str = "{\"model\":\"l-1\",\"message\":{\"role\":\"assistant\",\"content\":\"<a>\",\"thinking\":\"hm\"},\"done\":false}\n\
@@ -324,7 +495,7 @@ mod tests {
     #[test]
     fn an_answer_without_its_end_is_none() {
         for (dialect, text, ends) in [
-            (Dialect::OpenAi, OPENAI, "data: {\"choices\":[{\"delta\":{},\"finish"),
+            (Dialect::OpenAi, OPENAI, "\"finish_reason\":\"stop\""),
             (Dialect::Anthropic, ANTHROPIC, "event: message_delta"),
             (Dialect::Ollama, OLLAMA, "{\"model\":\"l-1\",\"message\":{\"role\":\"assistant\",\"content\":\"\"}"),
         ] {
@@ -336,10 +507,108 @@ mod tests {
         }
     }
 
+    /// An event with a part of an answer and a word on its end, either of which may be missing.
+    fn event(content: &str, finish: Option<&str>) -> String {
+        let delta = if content.is_empty() { json!({}) } else { json!({ "content": content }) };
+        format!("data: {}\n\n", json!({ "choices": [{ "delta": delta, "finish_reason": finish }] }))
+    }
+
+    #[test]
+    fn a_stop_word_counts_with_the_end_of_the_stream() {
+        let (one, two) = (event("<a><b/>", Some("stop")), event("<b/></a>", Some("stop")));
+        let (done, usage) = ("data: [DONE]\n\n", "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n");
+        let text = |parts: &[&str]| all(Dialect::OpenAi, &parts.concat()).map(|it| (it.text, it.finish));
+        let whole = |text: &str| Ok((text.to_owned(), Finish::Whole));
+        let draft = event("", Some("stop"));
+        assert_eq!(text(&[&one, &two, done]), whole("<a><b/><b/></a>"));
+        assert_eq!(text(&[&draft, &event("<a/>", None), done]), whole("<a/>"));
+        assert_eq!(text(&[&event("<a/>", None), &event("", Some("")), done]), whole("<a/>"));
+        assert_eq!(text(&[&event("<a/>", Some("")), done]), whole("<a/>"));
+        assert_eq!(text(&[&event("<a/>", Some("STOP")), usage]), whole("<a/>"), "what it used is another witness");
+        assert_eq!(text(&[&event("<a/>", None), &draft]), whole("<a/>"));
+        // Where its last event is missing, a provider that says it at any time may have broken off.
+        for cut in [vec![&*one], vec![&one, &two], vec![&one, &two, &draft, usage], vec![&draft, &one]] {
+            let setback = text(&cut).unwrap_err();
+            assert!(setback.again == Again::Later(None) && setback.message.contains("broke off"), "{setback:?}");
+        }
+        assert_eq!(text(&[&one, &event("<b/>", Some("length")), &two, done]).unwrap().1, Finish::Cut);
+        let thoughts =
+            "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"},\"finish_reason\":\"stop\"}]}\n\n";
+        text(&[thoughts, thoughts]).unwrap_err();
+        assert_eq!(text(&[&event("<a/>", Some("error")), done]).unwrap_err().again, Again::Later(None));
+        assert_eq!(text(&[&event("<a/>", Some("odd")), done]).unwrap().1, Finish::Withheld("odd".to_owned()));
+        text(&[done]).unwrap_err();
+    }
+
+    #[test]
+    fn a_stop_word_of_the_other_protocols_is_taken_back_too() {
+        let part = ANTHROPIC.split("event: ").find(|event| event.contains("\"b</a>\"")).unwrap();
+        let twice = ANTHROPIC.replace("event: message_stop", &format!("event: {part}event: message_stop"));
+        assert_eq!(all(Dialect::Anthropic, &twice).unwrap().text, "<a>b</a>b</a>");
+        let cut = &twice[..twice.find("event: message_stop").unwrap()];
+        assert_eq!(all(Dialect::Anthropic, cut).unwrap_err().again, Again::Later(None));
+        let unended = &ANTHROPIC[..ANTHROPIC.find("event: message_stop").unwrap()];
+        assert_eq!(all(Dialect::Anthropic, unended).unwrap().finish, Finish::Whole);
+        let loaded = "{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"load\"}\n";
+        assert_eq!(all(Dialect::Ollama, loaded).unwrap_err().again, Again::Later(None));
+    }
+
+    #[test]
+    fn errors_of_a_provider_keep_its_words() {
+        for (stream, words, again, billed) in [
+            (
+                "data: {\"object\":\"error\",\"message\":\"too long\",\"code\":400}\n\ndata: [DONE]\n\n",
+                "too long",
+                Again::Never,
+                Billed::Nothing,
+            ),
+            (
+                "event: error\ndata: {\"code\":400,\"details\":\"logprobs\"}\n\n",
+                "logprobs",
+                Again::Never,
+                Billed::Nothing,
+            ),
+            ("error: {\"code\":500,\"message\":\"no batch\"}\n\n", "no batch", Again::Later(None), Billed::Nothing),
+            ("error: {\"code\":500,\"message\":\"no batch\"}", "no batch", Again::Later(None), Billed::Nothing),
+            ("{\"error\":{\"message\":\"per day\",\"code\":429}}", "per day", Again::Later(None), Billed::Nothing),
+            ("{\"detail\":\"Not Found\"}", "Not Found", Again::Never, Billed::Unknown),
+            ("<html><title>Sign in</title></html>", "Sign in", Again::Never, Billed::Unknown),
+            ("Internal Server Error", "Internal Server Error", Again::Later(None), Billed::Unknown),
+            (&format!("{}error: lost\n\n", event("<a", None)), "lost", Again::Later(None), Billed::Unknown),
+        ] {
+            let setback = all(Dialect::OpenAi, stream).unwrap_err();
+            assert!(setback.detail.contains(words) && !setback.message.contains(words), "{setback:?}");
+            assert_eq!((setback.again, setback.billed), (again, billed), "{stream}");
+        }
+        let setback = all(Dialect::Ollama, "<html>a proxy</html>").unwrap_err();
+        assert!(setback.detail.ends_with("'ollama': a proxy") && setback.again == Again::Never, "{setback:?}");
+    }
+
+    #[test]
+    fn a_whole_answer_needs_no_stream() {
+        let openai = json!({ "model": "m-1", "choices": [{ "message": { "content": "<a/>" }, "finish_reason": "stop" }],
+            "usage": { "prompt_tokens": 1, "completion_tokens": 2.0 } });
+        let anthropic = json!({ "type": "message", "model": "m-1", "content": [{ "type": "text", "text": "<a/>" }],
+            "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 2 } });
+        let ollama = json!({ "model": "m-1", "message": { "content": "<a/>" }, "done": true, "done_reason": "stop",
+            "prompt_eval_count": 1, "eval_count": 2 });
+        for (dialect, body) in [(Dialect::OpenAi, openai), (Dialect::Anthropic, anthropic), (Dialect::Ollama, ollama)] {
+            let completion = all(dialect, &body.to_string()).unwrap();
+            let (text, model) = ("<a/>".to_owned(), "m-1".to_owned());
+            assert_eq!(completion, Completion { text, finish: Finish::Whole, model, usage: usage(1, 2, 0) });
+        }
+    }
+
+    #[test]
+    fn the_last_line_may_lack_its_end() {
+        let open = format!("{}{}", event("<a/>", None), event("", Some("stop")));
+        assert_eq!(all(Dialect::OpenAi, open.trim_end()).unwrap().text, "<a/>");
+    }
+
     #[test]
     fn an_answer_that_never_ends_is_refused() {
         let mut reply = Reply::new(Dialect::Ollama, 1 << 20);
-        let line = format!("{}\n", serde_json::json!({ "message": { "content": "x".repeat(1 << 19) } }));
+        let line = format!("{}\n", json!({ "message": { "content": "x".repeat(1 << 19) } }));
         let setback = (0..17).find_map(|_| reply.push(line.as_bytes()).err()).unwrap();
         assert_eq!((&*setback.message, setback.again), ("its answer is too long", Again::Never));
         let mut reply = Reply::new(Dialect::OpenAi, 100);
@@ -393,7 +662,8 @@ mod tests {
         assert_eq!(all(Dialect::Anthropic, &uncounted).unwrap().usage.output, 0);
         let unsaid =
             OLLAMA.replace(r#","done_reason":"stop""#, "").replace(r#""done":false"#, r#""done":false,"error":null"#);
-        assert_eq!(all(Dialect::Ollama, &unsaid).unwrap().finish, Finish::Withheld("(none given)".to_owned()));
+        // Older servers give no reason.
+        assert_eq!(all(Dialect::Ollama, &unsaid).unwrap().finish, Finish::Whole);
         assert_eq!(all(Dialect::OpenAi, &format!("\u{feff}{OPENAI}")).unwrap().model, "m-1", "a byte order mark");
     }
 
@@ -408,7 +678,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_of_another_protocol() {
-        let setback = all(Dialect::OpenAi, "data: hello\n\n").unwrap_err();
+        let setback = read(Dialect::OpenAi, &["data: hello\n\n"]).unwrap_err();
         assert!(setback.again == Again::Never && setback.message.contains("'openai'"), "{setback:?}");
     }
 }

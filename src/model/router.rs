@@ -1,23 +1,31 @@
 //! The choice of a backend for each request: strategy, limits, retries, failover.
+//!
+//! A provider that stalls is left: each attempt has a share of the time that its handler has left, so that the other
+//! backends are asked before that is over. Each attempt that a provider may bill is charged.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use systole_core::core::Usage;
+use systole_core::core::{Failure, Usage};
 use systole_core::vocab::{Name, Time};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 use tokio::time::sleep;
 
+use super::allowance::Allowance;
 use super::bucket::Bucket;
+use super::growth::Pulse;
 use super::http::{Http, Keys};
-use super::{Again, Completion, Growth, LlmError, ModelPrompt, Provider, Setback};
+use super::{Again, Billed, Completion, Growth, LlmError, ModelPrompt, Provider, Setback};
 use crate::outbound::retry::{Policy, Tried};
-use crate::outbound::tls;
+use crate::runtime::LocalBoxFuture;
 use crate::runtime::clock::Clock;
 use crate::runtime::entropy::Entropy;
-use crate::settings::{Backend, LlmSettings, Price, ProviderSettings, Rule, Script, Strategy};
+use crate::settings::{Backend, LlmSettings, ProviderSettings, Rule, Script, Strategy};
+
+/// Time for which a backend rests at most, however long its provider asks for.
+const REST: Duration = Duration::from_secs(600);
 
 /// Asks models. Clones are the same, and share the limits of its backends.
 #[derive(Clone)]
@@ -47,10 +55,35 @@ struct Slot {
     rests: Mutex<Time>,
 }
 
+/// A request to models, with what its attempts need.
+pub(super) struct Asking<'a> {
+    /// A provider for each backend.
+    pub(super) providers: &'a [Box<dyn Provider>],
+    pub(super) prompt: &'a ModelPrompt,
+    /// The name of the backend to ask, if not any.
+    pub(super) only: Option<&'a Name>,
+    pub(super) allowance: Allowance<'a>,
+    /// The end of the time of the handler.
+    pub(super) until: Time,
+    pub(super) growth: Growth,
+    pub(super) clock: Clock,
+}
+
 /// An answer, and where it comes from.
 pub(super) struct Answered {
     pub(super) backend: Name,
+    /// The request as it was sent.
+    pub(super) asked: ModelPrompt,
     pub(super) completion: Completion,
+}
+
+/// The end of a request without an answer.
+#[derive(Debug)]
+pub(super) enum NoAnswer {
+    /// No backend answered.
+    Failed(Unanswered),
+    /// The budget of the thread does not bear an attempt.
+    Refused(Failure),
 }
 
 /// The last setback of each backend, where none answered.
@@ -96,7 +129,7 @@ impl Llm {
     /// [`LlmError`]: a key or a URL that can't be used.
     pub fn open(settings: &LlmSettings) -> Result<Self, LlmError> {
         let mut llm = Self::new(settings.strategy);
-        let (mut trust, keys) = (None, Keys::default());
+        let keys = Keys::default();
         for (backend, provider) in &settings.backends {
             if let Some(why) = backend.left_out() {
                 tracing::info!(backend = %backend.name, "a backend is left out: {why}");
@@ -108,13 +141,8 @@ impl Llm {
                     llm.backend(backend.clone(), move || script.clone())
                 }
                 ProviderSettings::Http(endpoint) => {
-                    let trust = match &mut trust {
-                        Some(trust) => trust,
-                        none => none.insert(tls(&[]).map_err(Arc::new)?),
-                    };
                     let way = Http::open(&backend.name, endpoint, &keys)?;
-                    let trust = trust.clone();
-                    llm.backend(backend.clone(), move || way.start(trust.clone()))
+                    llm.backend(backend.clone(), move || way.start())
                 }
             };
         }
@@ -154,33 +182,17 @@ impl Llm {
         self.0.slots.iter().map(|slot| &slot.backend.name)
     }
 
-    /// The highest prices among the backends that may be asked. `only` names the one to ask.
-    pub(super) fn price(&self, only: Option<&Name>) -> Price {
-        let slots = self.0.slots.iter().filter(|slot| only.is_none_or(|only| slot.backend.name == *only));
-        slots.fold(Price::default(), |most, slot| {
-            let Price { input, output, cached } = slot.backend.price;
-            let input = cached.map_or(input, |cached| input.max(cached));
-            Price { input: most.input.max(input), output: most.output.max(output), cached: None }
-        })
-    }
-
     /// A provider for each backend.
     pub(super) fn providers(&self) -> Vec<Box<dyn Provider>> {
         self.0.slots.iter().map(|slot| (slot.provider)()).collect()
     }
 
-    /// Asks one backend after the other, as often as the policy lets it, until one answers. `only` names the one to ask.
+    /// Asks one backend after the other, as often as the policy lets it, until one answers.
     ///
     /// # Cancel safety
-    /// Dropping the future ends the request in flight; tokens that were reserved for it count as used.
-    pub(super) async fn ask(
-        &self,
-        providers: &[Box<dyn Provider>],
-        prompt: &ModelPrompt,
-        only: Option<&Name>,
-        clock: &Clock,
-        growth: &Growth,
-    ) -> Result<Answered, Unanswered> {
+    /// Dropping the future ends the request in flight; what was reserved for it counts as used.
+    pub(super) async fn ask(&self, asking: Asking<'_>) -> Result<Answered, NoAnswer> {
+        let Asking { providers, prompt, only, allowance, until, growth, clock } = asking;
         let Inner { strategy, policy, slots, turn } = &*self.0;
         let since = clock.now();
         let wanted = slots.iter().enumerate().filter(|(_, slot)| only.is_none_or(|only| slot.backend.name == *only));
@@ -195,10 +207,12 @@ impl Llm {
             let now = clock.now();
             let due = |candidate: &Candidate| candidate.due.max(slots[candidate.slot].rests_until());
             for candidate in candidates.iter_mut().filter(|candidate| candidate.over.is_none()) {
-                if due(candidate).since(since) > policy.budget {
-                    candidate.over = Some(candidate.last.take().unwrap_or_else(|| resting(due(candidate).since(now))));
+                let due = due(candidate);
+                if due.since(since) > policy.budget || due > now && due >= until {
+                    candidate.over = Some(candidate.last.take().unwrap_or_else(|| resting(due.since(now))));
                 }
             }
+            let untried = candidates.iter().filter(|one| one.over.is_none() && one.tried.attempts == 0).count();
             let open = candidates.iter_mut().filter(|candidate| candidate.over.is_none());
             let (ready, later): (Vec<_>, Vec<_>) = open.partition(|candidate| due(candidate) <= now);
             let next = match strategy {
@@ -209,37 +223,98 @@ impl Llm {
             let Some(candidate) = next else {
                 match later.iter().map(|candidate| due(candidate)).min() {
                     Some(soonest) => sleep(clock.until(soonest)).await,
-                    None => return Err(Unanswered::of(candidates, slots)),
+                    None => return Err(NoAnswer::Failed(Unanswered::of(candidates, slots))),
                 }
                 continue;
             };
             let slot = &slots[candidate.slot];
-            let mut lease = slot.admit(prompt.estimate(), clock).await;
+            let mut lease = match slot.admit(prompt.estimate(), until, &clock).await {
+                Ok(lease) => lease,
+                Err(full) => {
+                    candidate.over = Some(full);
+                    continue;
+                }
+            };
             if slot.rests_until() > clock.now() {
                 // The provider asked for that while this request waited for room.
                 lease.give_back();
                 continue;
             }
+            let asked = match allowance.allow(prompt, &slot.backend.price).await {
+                Ok(asked) => asked,
+                Err(failure) => {
+                    lease.give_back();
+                    return Err(NoAnswer::Refused(failure));
+                }
+            };
+            lease.is_settled = false;
+            // This backend, and those that have not had their turn.
+            let shares = untried + usize::from(candidate.tried.attempts > 0);
             candidate.tried.attempts += 1;
-            match providers[candidate.slot].ask(prompt, growth).await {
+            let patience = Patience { backend: &slot.backend, until, shares: shares as u32, clock: &clock };
+            let growth = growth.anew();
+            match patience.wait(providers[candidate.slot].ask(&asked, &growth), growth.pulse()).await {
                 Ok(mut completion) => {
-                    let used = prompt.used(&completion);
+                    let used = asked.used(&completion);
                     if used != completion.usage {
                         tracing::warn!(backend = %slot.backend.name, "a model did not say how many tokens it used: what was reserved counts as used");
                     }
                     completion.usage = slot.backend.price.of(used);
                     lease.settle(completion.usage);
-                    return Ok(Answered { backend: slot.backend.name.clone(), completion });
+                    return Ok(Answered { backend: slot.backend.name.clone(), asked, completion });
                 }
                 Err(setback) => {
-                    lease.give_back();
+                    let used = slot.backend.price.of(asked.billed(setback.billed));
+                    allowance.charge(used);
+                    lease.settle(used);
                     let attempts = candidate.tried.attempts;
-                    tracing::warn!(listener = %prompt.listener, backend = %slot.backend.name, attempts, error = setback.detail, "a model did not answer");
+                    tracing::warn!(listener = %prompt.listener, backend = %slot.backend.name, attempts, error = setback.detail, charged = %used, "a model did not answer");
                     candidate.note(slot, setback, policy, clock.now());
                 }
             }
         }
     }
+}
+
+/// The time for which an attempt may stand still.
+struct Patience<'a> {
+    backend: &'a Backend,
+    /// The end of the time of the handler.
+    until: Time,
+    /// The backends among which the time that is left is divided.
+    shares: u32,
+    clock: &'a Clock,
+}
+
+impl Patience<'_> {
+    /// Waits for the end of an attempt, as long as it goes on.
+    async fn wait(
+        &self,
+        mut answer: LocalBoxFuture<Result<Completion, Setback>>,
+        pulse: &Pulse,
+    ) -> Result<Completion, Setback> {
+        let mut has_begun = false;
+        loop {
+            let now = self.clock.now();
+            let most = if has_begun { self.backend.between_tokens } else { self.backend.first_token };
+            let left = self.until.since(now);
+            // The last backend has all the time that is left: the end of the handler's is that of its attempt.
+            let share = if self.shares > 1 { left / self.shares } else { left.saturating_add(most) };
+            let wait = most.min(share);
+            tokio::select! {
+                biased;
+                done = &mut answer => return done,
+                () = pulse.beat() => has_begun = true,
+                () = sleep(wait) => return Err(stalled(wait, has_begun, pulse.usage())),
+            }
+        }
+    }
+}
+
+fn stalled(wait: Duration, has_begun: bool, usage: Usage) -> Setback {
+    let what = if has_begun { "its answer stood still" } else { "no part of an answer came from it" };
+    let setback = Setback::new(format!("{what} for {:.1} s", wait.as_secs_f64()), Again::Later(None));
+    Setback { billed: if usage == Usage::default() { Billed::Unknown } else { Billed::Used(usage) }, ..setback }
 }
 
 impl Candidate {
@@ -252,9 +327,10 @@ impl Candidate {
         let backoff = policy.backoff(self.tried.attempts.saturating_sub(1), Entropy::Real.fraction());
         let wait = after.map_or(backoff, |after| after.max(backoff));
         if let Some(after) = after {
-            // The provider means all requests, not this one alone.
+            // The provider means all requests, not this one alone. It is asked again in any case after a while: a provider
+            // that asks for a year would be lost until the next start.
             let mut rests = lock(&slot.rests);
-            *rests = rests.max(now.after(after));
+            *rests = rests.max(now.after(after.min(REST)));
         }
         match policy.may_try(self.tried, now.after(wait)) {
             Ok(()) => (self.due, self.last) = (now.after(wait), Some(setback)),
@@ -273,9 +349,12 @@ impl Slot {
     }
 
     /// Waits for room for a request of about so many tokens.
-    async fn admit(&self, tokens: u64, clock: &Clock) -> Lease<'_> {
+    ///
+    /// # Errors
+    /// A setback, if the bucket can't have them in time.
+    async fn admit(&self, tokens: u64, until: Time, clock: &Clock) -> Result<Lease<'_>, Setback> {
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        let mut lease = Lease { slot: self, reserved: 0, _permit: None };
+        let mut lease = Lease { slot: self, reserved: 0, is_settled: true, _permit: None };
         if let Some(permits) = &self.permits {
             // The semaphore is never closed.
             lease._permit = permits.acquire().await.ok();
@@ -287,24 +366,36 @@ impl Slot {
                 let taken = lock(&self.bucket).get_or_insert_with(|| Bucket::new(per_minute, now)).take(tokens, now);
                 match taken {
                     Ok(()) => break,
+                    Err(wait) if now.after(wait) >= until => return Err(full(per_minute, tokens, wait)),
                     Err(wait) => sleep(wait).await,
                 }
             }
             lease.reserved = tokens;
         }
-        lease
+        Ok(lease)
     }
+}
+
+fn full(per_minute: u32, tokens: u64, wait: Duration) -> Setback {
+    let message = format!(
+        "its rate_limit_tpm of {per_minute} has no room for about {tokens} tokens for another {} s",
+        wait.as_secs()
+    );
+    Setback::new(message, Again::Later(None)).unbilled()
 }
 
 /// The place of a request in flight.
 struct Lease<'s> {
     slot: &'s Slot,
     reserved: u64,
+    /// Unset while a request is in flight.
+    is_settled: bool,
     _permit: Option<SemaphorePermit<'s>>,
 }
 
 impl Lease<'_> {
     fn settle(&mut self, usage: Usage) {
+        self.is_settled = true;
         if let Some(bucket) = &mut *lock(&self.slot.bucket) {
             bucket.settle(self.reserved, usage.input.saturating_add(usage.output));
         }
@@ -318,6 +409,9 @@ impl Lease<'_> {
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         self.slot.under_way.fetch_sub(1, Ordering::Relaxed);
+        if !self.is_settled {
+            tracing::warn!(backend = %self.slot.backend.name, "a request to a model was dropped in flight, by a timeout or a cancellation: what was reserved counts as used");
+        }
     }
 }
 
@@ -350,7 +444,8 @@ impl fmt::Debug for Llm {
 }
 
 fn resting(wait: Duration) -> Setback {
-    Setback::new(format!("it asked to be left alone for another {} s", wait.as_secs()), Again::Later(Some(wait)))
+    let message = format!("it asked to be left alone for another {} s", wait.as_secs());
+    Setback::new(message, Again::Later(Some(wait))).unbilled()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -369,7 +464,6 @@ mod tests {
 
     use super::*;
     use crate::model::{Finish, Role, Turn};
-    use crate::runtime::LocalBoxFuture;
 
     /// A provider's reaction to a request: after so many seconds it answers (`None`) or fails.
     type Step = (u64, Option<Again>);
@@ -464,7 +558,10 @@ mod tests {
                         let listener = Name::parse("planner").unwrap();
                         let prompt =
                             ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens: 100 };
-                        llm.ask(&providers, &prompt, None, &clock, &Growth::hidden()).await.is_ok()
+                        let (allowance, growth) = (Allowance::unbounded(), Growth::hidden());
+                        let (prompt, providers) = (&prompt, &*providers);
+                        let asking = Asking { providers, prompt, only: None, allowance, until: Time::MAX, growth, clock };
+                        llm.ask(asking).await.is_ok()
                     })
                 }).collect();
                 let mut answered = 0;

@@ -20,7 +20,8 @@ impl Provider for Arc<Script> {
             let script = if self.file.is_empty() { "the script" } else { &self.file };
             let message = format!("no rule of {script} fits turn {}", prompt.turns.len());
             let detail = format!("{message} of {}: {}", prompt.listener, readable(prompt.last()));
-            return Box::pin(async move { Err(Setback { message, detail, again: Again::Never }) });
+            let setback = Setback { detail, ..Setback::new(message, Again::Never).unbilled() };
+            return Box::pin(async move { Err(setback) });
         };
         let input = prompt.bytes().div_ceil(BYTES_A_TOKEN);
         let most = prompt.max_tokens.into();

@@ -1,5 +1,5 @@
-//! A client of HTTP/1.1 over TCP and TLS. Connections are pooled; redirects are answers, no proxy is used, and no
-//! request is repeated by the client itself.
+//! A client of HTTP/1.1 over TCP and TLS. Connections are pooled; redirects are answers, no proxy is used unless one is
+//! given, and no request is repeated by the client itself.
 //!
 //! The client is hyper's pool over a connector of our own. A client library whose cargo features choose the TLS of all
 //! its clients would choose for those of the whole program, a user's own among them.
@@ -22,6 +22,7 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::{Method, StatusCode, Uri};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
@@ -31,6 +32,7 @@ use tower_service::Service;
 use url::Url;
 
 use super::address::{AddressRefused, Guard};
+use super::failure::chain;
 #[cfg(feature = "testing")]
 use crate::runtime::network::{Network, NetworkStream};
 
@@ -75,15 +77,26 @@ impl Client {
     /// Makes a client that trusts the certificates of `tls` and connects, within `connect` if that is given, to
     /// addresses that the guard allows.
     pub(crate) fn new(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>, connect: Option<Duration>) -> Self {
-        Self::keeping(usize::MAX, tls, guard, connect)
+        Self::keeping(usize::MAX, tls, guard, connect, None)
+    }
+
+    /// Makes a client of one server that is reached through a proxy, if one is given, and connected within `connect`.
+    pub(crate) fn by_proxy(tls: rustls::ClientConfig, proxy: Option<Uri>, connect: Duration) -> Self {
+        Self::keeping(usize::MAX, tls, None, Some(connect), proxy)
     }
 
     /// Makes such a client without a pool: each request has a connection of its own, which is closed after the answer.
     pub(crate) fn unpooled(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>) -> Self {
-        Self::keeping(0, tls, guard, None)
+        Self::keeping(0, tls, guard, None, None)
     }
 
-    fn keeping(idle: usize, tls: rustls::ClientConfig, guard: Option<Arc<Guard>>, connect: Option<Duration>) -> Self {
+    fn keeping(
+        idle: usize,
+        tls: rustls::ClientConfig,
+        guard: Option<Arc<Guard>>,
+        connect: Option<Duration>,
+        proxy: Option<Uri>,
+    ) -> Self {
         let resolver = Resolver(guard);
         let mut tcp = HttpConnector::new_with_resolver(resolver.clone());
         tcp.enforce_http(false);
@@ -97,6 +110,7 @@ impl Client {
             tcp,
             tls,
             limit: connect,
+            proxy,
             #[cfg(feature = "testing")]
             resolver,
         };
@@ -154,6 +168,23 @@ impl HttpError {
         matches!(self, Self::Url(_))
     }
 
+    /// Checks whether TLS refused the peer: its certificate, its name, or the versions that it speaks.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        chain(self).filter_map(|cause| cause.downcast_ref::<io::Error>()?.get_ref()).any(|inner| {
+            use rustls::Error;
+            let lasting = |error: &Error| {
+                matches!(
+                    error,
+                    Error::InvalidCertificate(_)
+                        | Error::PeerIncompatible(_)
+                        | Error::AlertReceived(_)
+                        | Error::UnsupportedNameType
+                )
+            };
+            inner.downcast_ref::<Error>().is_some_and(lasting)
+        })
+    }
+
     /// Checks whether there was no connection.
     pub(super) fn is_connect(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_connect())
@@ -166,6 +197,7 @@ struct Connector {
     tcp: HttpConnector<Resolver>,
     tls: TlsConnector,
     limit: Option<Duration>,
+    proxy: Option<Uri>,
     #[cfg(feature = "testing")]
     resolver: Resolver,
 }
@@ -186,9 +218,23 @@ impl Service<Uri> for Connector {
             let socket = connect_within(network, self.resolver.clone(), uri.clone());
             return Box::pin(limited(connect(socket, tls, uri), limit));
         }
-        let tcp = self.tcp.call(uri.clone());
-        let tcp = async move { Ok(tcp.await?.into_inner()) };
-        Box::pin(limited(connect(tcp, tls, uri), limit))
+        match &self.proxy {
+            None => {
+                let tcp = self.tcp.call(uri.clone());
+                let tcp = async move { Ok(tcp.await?.into_inner()) };
+                Box::pin(limited(connect(tcp, tls, uri), limit))
+            }
+            Some(proxy) if uri.scheme() == Some(&Scheme::HTTPS) => {
+                let tcp = Tunnel::new(proxy.clone(), self.tcp.clone()).call(uri.clone());
+                let tcp = async move { Ok(tcp.await?.into_inner()) };
+                Box::pin(limited(connect(tcp, tls, uri), limit))
+            }
+            Some(proxy) => {
+                let tcp = self.tcp.call(proxy.clone());
+                let stream = async move { Ok(Stream { is_proxied: true, ..Stream::new(tcp.await?.into_inner()) }) };
+                Box::pin(limited(stream, limit))
+            }
+        }
     }
 }
 
@@ -282,29 +328,33 @@ trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
 
 /// A connection, with or without TLS.
-struct Stream(TokioIo<Box<dyn Socket>>);
+struct Stream {
+    socket: TokioIo<Box<dyn Socket>>,
+    /// Set if the peer is a proxy, which is told the whole URL.
+    is_proxied: bool,
+}
 
 impl Stream {
     fn new(socket: impl Socket + 'static) -> Self {
-        Self(TokioIo::new(Box::new(socket)))
+        Self { socket: TokioIo::new(Box::new(socket)), is_proxied: false }
     }
 }
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
-        Connected::new()
+        Connected::new().proxy(self.is_proxied)
     }
 }
 
 impl Read for Stream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, into)
+        Pin::new(&mut self.socket).poll_read(context, into)
     }
 }
 
 impl Write for Stream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        Pin::new(&mut self.socket).poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -312,19 +362,19 @@ impl Write for Stream {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(context, slices)
+        Pin::new(&mut self.socket).poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        self.socket.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        Pin::new(&mut self.socket).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.socket).poll_shutdown(context)
     }
 }
 

@@ -10,12 +10,18 @@ use systole_core::vocab::Time;
 /// The three formats of a date in HTTP: RFC 9110, section 5.6.7.
 const DATES: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
 
-/// Parses a `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date; none if it is neither.
+/// Parses a `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date; none if it is neither. Seconds may have a
+/// fraction, as some servers write them.
 pub(crate) fn parse(header: &str, now: Time) -> Option<Duration> {
     let header = header.trim();
     if !header.is_empty() && header.bytes().all(|byte| byte.is_ascii_digit()) {
         // A number too large for `u64` is longer than any delivery waits.
         return Some(Duration::from_secs(header.parse().unwrap_or(u64::MAX)));
+    }
+    if header.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && let Ok(seconds) = header.parse()
+    {
+        return Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
     }
     let date = DATES.iter().find_map(|format| DateTime::strptime(format, header).ok())?;
     let at: Timestamp = date.to_zoned(TimeZone::UTC).ok()?.timestamp();
@@ -37,7 +43,8 @@ mod tests {
         assert_eq!(after("Sun Nov  6 08:49:37 1994"), Some(37));
         assert_eq!(after("Sun, 06 Nov 1994 08:40:00 GMT"), Some(0), "that has passed");
         assert_eq!(after("99999999999999999999999999"), Some(u64::MAX));
-        for bad in ["", "-1", "1.5", "soon", "120s", "Mon, 06 Nov 1994 08:49:37 GMT", "2031-01-01T00:00:00Z"] {
+        assert_eq!(parse("2.5", now), Some(Duration::from_millis(2500)));
+        for bad in ["", "-1", ".", "1.2.3", "soon", "120s", "Mon, 06 Nov 1994 08:49:37 GMT", "2031-01-01T00:00:00Z"] {
             assert_eq!(after(bad), None, "{bad}");
         }
     }

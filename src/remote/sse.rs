@@ -26,12 +26,25 @@ pub(crate) struct Parser {
     returned: bool,
     /// A line has ended: a byte order mark is no longer one.
     begun: bool,
+    /// A field beside those of the standard whose value is an event of that kind.
+    own: Option<&'static str>,
 }
 
 impl Parser {
     /// Makes a parser of events that have so many bytes at most, in all.
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, line: Vec::new(), event: Event::default(), data: None, returned: false, begun: false }
+        Self { most, line: Vec::new(), event: Event::default(), data: None, returned: false, begun: false, own: None }
+    }
+
+    /// Takes a field that the standard drops for an event of its name.
+    pub(crate) fn with(self, own: &'static str) -> Self {
+        Self { own: Some(own), ..self }
+    }
+
+    /// The event that the end of the stream cut short of its empty line, if there is one. The standard drops it.
+    pub(crate) fn rest(&mut self) -> Option<Event> {
+        let ended = if self.line.is_empty() { None } else { self.end_line() };
+        ended.or_else(|| self.dispatch())
     }
 
     /// Takes some bytes; gives back the events that they complete, in order.
@@ -81,6 +94,10 @@ impl Parser {
                 data.push_str(value);
             }
             "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
+            own if self.own == Some(own) => {
+                own.clone_into(&mut self.event.kind);
+                self.data = Some(value.to_owned());
+            }
             // Comments begin with a colon; unknown fields are dropped.
             _ => {}
         }

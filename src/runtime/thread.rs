@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use systole_core::core::{Answer, Emission, EmissionKind, Failure, Input, Join, Message, ModelAnswer, Remembered};
 #[cfg(feature = "gateway")]
-use systole_core::core::{Attachment, Short};
+use systole_core::core::{Attachment, Short, Usage};
 use systole_core::journal::{NoteRecord, Number};
 use systole_core::protocol::Request;
 #[cfg(feature = "gateway")]
@@ -163,6 +163,14 @@ impl Thread {
         match self.is_budgeted {
             true => reserve(self.key, amounts, is_last).await,
             false => Ok(()),
+        }
+    }
+
+    /// Charges a request to a model that got no answer, instead of what was reserved for it.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn charge(&self, usage: Usage) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context).filter(|_| self.is_budgeted) {
+            shard_context.tell_of(self.key, Input::Charged { invocation: self.key.invocation, usage });
         }
     }
 

@@ -8,7 +8,8 @@ mod tls;
 
 pub use gateway::GatewaySettings;
 pub use model::{
-    Backend, Dialect, Endpoint, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule, Script, Strategy,
+    Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
+    Script, Strategy,
 };
 #[cfg(feature = "yaml")]
 pub(crate) use remote::REPORTED;

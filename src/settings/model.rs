@@ -49,6 +49,11 @@ pub struct Backend {
     pub max_concurrent: Option<u32>,
     /// Prices of tokens.
     pub price: Price,
+    /// Time to the first part of an answer, thoughts included: after it an attempt counts as failed. The whole time of an
+    /// answer that does not grow.
+    pub first_token: Duration,
+    /// Time between two parts of an answer.
+    pub between_tokens: Duration,
     /// Variable of the environment without which the backend is left out; an empty one counts as unset.
     pub when_env: Option<String>,
     /// Variable of the environment with which the backend is left out; an empty one counts as unset.
@@ -61,6 +66,8 @@ systole_core::vocab::setters!(Backend {
     rate_limit_tpm: Option<u32>,
     max_concurrent: Option<u32>,
     price: Price,
+    first_token: Duration,
+    between_tokens: Duration,
     when_env: Option<String>,
     unless_env: Option<String>,
 });
@@ -70,7 +77,7 @@ systole_core::vocab::setters!(Backend {
 #[non_exhaustive]
 pub enum ProviderSettings {
     /// A model behind HTTP.
-    Http(Endpoint),
+    Http(Box<Endpoint>),
     /// A file of rules: no model, and no network.
     Scripted(Script),
 }
@@ -89,6 +96,22 @@ pub struct Endpoint {
     pub key: Option<KeySource>,
     /// Tokens of a request and its answer together, at most.
     pub context: Option<u32>,
+    /// Headers of each request, beside those of the protocol.
+    pub headers: Vec<(String, HeaderText)>,
+    /// The query of the URL.
+    pub query: Vec<(String, String)>,
+    /// Fields of the body of each request, in place of those of the protocol; objects are merged.
+    pub body: serde_json::Map<String, serde_json::Value>,
+    /// Fields that the protocol has and this provider refuses.
+    pub omit: Vec<String>,
+    /// Fields that have another name here, with that name.
+    pub rename: Vec<(String, String)>,
+    /// Whether answers are streamed. An answer that is not grows in one piece.
+    pub stream: bool,
+    /// URL of an HTTP proxy through which the provider is reached.
+    pub proxy: Option<String>,
+    /// File of certificates that are trusted beside those of the system, in PEM.
+    pub ca_file: Option<PathBuf>,
 }
 
 systole_core::vocab::setters!(Endpoint {
@@ -97,6 +120,14 @@ systole_core::vocab::setters!(Endpoint {
     url: impl Into<String>,
     key: Option<KeySource>,
     context: Option<u32>,
+    headers: Vec<(String, HeaderText)>,
+    query: Vec<(String, String)>,
+    body: serde_json::Map<String, serde_json::Value>,
+    omit: Vec<String>,
+    rename: Vec<(String, String)>,
+    stream: bool,
+    proxy: Option<String>,
+    ca_file: Option<PathBuf>,
 });
 
 /// The protocol of a provider.
@@ -109,6 +140,16 @@ pub enum Dialect {
     Anthropic,
     /// `/api/chat`, of Ollama.
     Ollama,
+}
+
+/// The value of a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HeaderText {
+    /// A text that everybody may know.
+    Plain(String),
+    /// A secret, which is treated as a key.
+    Secret(KeySource),
 }
 
 /// Source of an API key.
@@ -257,12 +298,26 @@ impl Dialect {
 impl Endpoint {
     /// A model at the usual address of its protocol, without a key.
     pub fn new(dialect: Dialect, model: impl Into<String>) -> Self {
-        Self { dialect, model: model.into(), url: dialect.url().to_owned(), key: None, context: None }
+        Self {
+            dialect,
+            model: model.into(),
+            url: dialect.url().to_owned(),
+            key: None,
+            context: None,
+            headers: Vec::new(),
+            query: Vec::new(),
+            body: serde_json::Map::new(),
+            omit: Vec::new(),
+            rename: Vec::new(),
+            stream: true,
+            proxy: None,
+            ca_file: None,
+        }
     }
 }
 
 impl Backend {
-    /// A backend without limits and prices.
+    /// A backend without limits and prices, with 300 s to the first part of an answer and 120 s between two.
     pub fn new(name: Name) -> Self {
         Self {
             name,
@@ -270,6 +325,9 @@ impl Backend {
             rate_limit_tpm: None,
             max_concurrent: None,
             price: Price::default(),
+            // A model on the machine may have to be loaded first, and others think in silence.
+            first_token: Duration::from_secs(300),
+            between_tokens: Duration::from_secs(120),
             when_env: None,
             unless_env: None,
         }

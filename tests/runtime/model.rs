@@ -8,7 +8,9 @@ use std::time::Duration;
 use systole::core::{Body, Contract, EventKind, HandlerOutcome, Message, Millionths, Usage};
 use systole::journal::{Journal, MemoryJournal};
 use systole::ladder::Raw;
-use systole::model::{Again, Completion, Finish, Growth, Llm, ModelListener, ModelPrompt, Provider, Role, Setback};
+use systole::model::{
+    Again, Billed, Completion, Finish, Growth, Llm, ModelListener, ModelPrompt, Provider, Role, Setback,
+};
 use systole::outbound::retry::Policy;
 use systole::prelude::*;
 use systole::runtime::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
@@ -44,9 +46,10 @@ enum Step {
     Say(&'static str),
     Cut(&'static str),
     Fail(Again),
+    Bill(Billed),
     After(Duration, &'static str),
 }
-use Step::{After, Cut, Fail, Say};
+use Step::{After, Bill, Cut, Fail, Say};
 
 /// A provider that follows its steps, and notes its requests with their times.
 #[derive(Clone, Default)]
@@ -87,6 +90,7 @@ impl Provider for Fake {
                     (text, Finish::Whole)
                 }
                 Fail(again) => return Err(Setback::new("it failed", again)),
+                Bill(billed) => return Err(Setback { billed, ..Setback::new("it failed", Again::Later(None)) }),
             };
             let usage = Usage { input: 1000, output: 100, cached: 400, ..Usage::default() };
             Ok(Completion { text: text.to_owned(), finish, model: "fake-1".to_owned(), usage })
@@ -289,9 +293,9 @@ fn a_backend_that_fails_is_asked_again_by_back_off_and_as_it_asks_for() {
     let start = kit.now();
     plan(&kit, "go").unwrap_err();
     assert_eq!((fake.count(), since(&kit, start)), (1, Duration::ZERO));
-    // Another request is not even sent.
+    // Another request is not even sent: but an hour is more than any backend is left alone for.
     let (_, message) = plan(&kit, "go").unwrap_err();
-    assert!(fake.count() == 1 && message.contains("left alone for another 3600 s"), "{message}");
+    assert!(fake.count() == 1 && message.contains("left alone for another 600 s"), "{message}");
 }
 
 #[test]
@@ -553,8 +557,8 @@ fn a_call_in_the_last_answer_and_a_request_without_a_budget_end_with_the_fault()
 }
 
 #[test]
-fn a_cost_is_bounded_by_the_highest_price() {
-    let fake = Fake::new([]);
+fn a_cost_is_bounded_by_the_price_of_the_backend_that_is_asked() {
+    let fake = Fake::new([Fail(Again::Never)]);
     let millionths = |text: &str| text.parse::<Millionths>().unwrap();
     let price = Price::default().input(millionths("3")).output(millionths("15")).cached(None);
     let (one, two) = (fake.clone(), fake.clone());
@@ -564,8 +568,82 @@ fn a_cost_is_bounded_by_the_highest_price() {
     // Some 900 tokens in and 4096 out would be 0.064 at the dear one.
     let kit = Kit::start(planner(&llm, settings()).budget(budget("cost=0.02"))).unwrap();
     assert_eq!(plan(&kit, "go").unwrap(), "the last");
-    let most = fake.asked()[0].max_tokens;
-    assert!((1000..1300).contains(&most), "{most} tokens for 0.02 less the prompt");
+    let [first, second] = &fake.asked()[..] else { panic!("{}", fake.count()) };
+    assert_eq!(first.max_tokens, 4096, "the cheap one costs nothing");
+    assert!((1000..1300).contains(&second.max_tokens), "{} tokens for 0.02 less the prompt", second.max_tokens);
+}
+
+#[test]
+fn what_breaks_off_is_charged_until_nothing_is_left() {
+    let break_off = Fail(Again::Later(None));
+    let price = Price::default().input(Millionths(3_000_000)).output(Millionths(15_000_000));
+    let fake = Fake::new(std::iter::repeat_n(break_off, 96));
+    let factory = fake.clone();
+    let llm =
+        Llm::new(Strategy::Failover).backend(backend("main").price(price), move || factory.clone()).retry(policy());
+    let organism = planner(&llm, settings().max_tokens(1000)).budget(budget("cost=0.05"));
+    let mut kit = Kit::start(organism).unwrap();
+    let (code, message) = plan(&kit, "go").unwrap_err();
+    assert_eq!(code, FaultCode::Budget, "{message}");
+    // Each took what was reserved for it: some 900 tokens in and 1000 out, the last one what was left.
+    assert_eq!(fake.count(), 3);
+    let spent = told(&mut kit).cost.0;
+    assert!((49_000..=50_000).contains(&spent), "{spent}");
+
+    // What a provider reports or refuses is known.
+    let used = Billed::Used(Usage { input: 20, output: 3, ..Usage::default() });
+    for (billed, tokens) in [(Billed::Nothing, 0), (used, 23)] {
+        let fake = Fake::new([Bill(billed), Bill(billed)]);
+        let mut kit = Kit::start(planner(&one(&fake), settings()).budget(budget("tokens=20000"))).unwrap();
+        plan(&kit, "go").unwrap();
+        assert_eq!((fake.count(), told(&mut kit).tokens), (3, 1100 + 2 * tokens));
+    }
+}
+
+/// The amounts that the first budget that ended had spent.
+fn told(kit: &mut Kit) -> Amounts {
+    let spent = kit.events().into_iter().find_map(|event| match event.kind {
+        EventKind::Spent { spent, .. } => Some(spent),
+        _ => None,
+    });
+    spent.expect("a budget has ended")
+}
+
+#[test]
+fn a_request_that_stalls_or_is_dropped_in_flight_is_charged() {
+    let never = After(Duration::from_secs(36_000), "");
+    // It is asked again after the time to its first part, or its handler ends before.
+    for (timeout, ends, requests, tokens) in [(900, None, 2, 1100), (60, Some(FaultCode::Timeout), 1, 0)] {
+        let fake = Fake::new([never.clone()]);
+        let organism = Organism::builder("plans")
+            .model("planner", &one(&fake), settings(), |c| {
+                c.accepts::<Task>().replies::<Plan>().timeout(Duration::from_secs(timeout))
+            })
+            .client("cli", |c| c.calls::<Task>())
+            .budget(budget("tokens=20000"));
+        let mut kit = Kit::start(organism).unwrap();
+        assert_eq!((plan(&kit, "go").err().map(|(code, _)| code), fake.count()), (ends, requests));
+        let prompt = &fake.asked()[0];
+        let bytes = prompt.system.len() + prompt.turns.iter().map(|turn| turn.text.len()).sum::<usize>();
+        assert_eq!(told(&mut kit).tokens, bytes.div_ceil(4) as u64 + 4096 + tokens);
+    }
+}
+
+#[test]
+fn a_backend_that_stalls_is_left_before_the_time_is_over() {
+    let (first, second) = (Fake::new([SLOW, SLOW]), Fake::new([]));
+    let (one, two) = (first.clone(), second.clone());
+    let llm = Llm::new(Strategy::Failover)
+        .backend(backend("first"), move || one.clone())
+        .backend(backend("second").priority(2), move || two.clone())
+        .retry(policy());
+    let organism = Organism::builder("plans")
+        .model("planner", &llm, settings(), |c| c.accepts::<Task>().replies::<Plan>().timeout(Duration::from_secs(10)))
+        .client("cli", |c| c.calls::<Task>());
+    let kit = Kit::start(organism).unwrap();
+    let start = kit.now();
+    assert_eq!(plan(&kit, "go").unwrap(), "the last");
+    assert_eq!((first.count(), second.count(), since(&kit, start)), (1, 1, Duration::from_secs(5)));
 }
 
 #[test]
@@ -580,12 +658,20 @@ fn a_run_that_begins_again_pays_once() {
     kit.settle();
     assert_eq!(fake.count(), 2);
     let tokens = |tokens| [(budget("tokens=20000"), Amounts { tokens, calls: 1, threads: 1, ..Amounts::default() })];
-    assert_eq!(spent(&journal), tokens(1100));
+    // What is in flight is written before it is sent.
+    let reserve = |fake: &Fake, at: usize| {
+        let prompt = &fake.asked()[at];
+        let bytes = prompt.system.len() + prompt.turns.iter().map(|turn| turn.text.len()).sum::<usize>();
+        bytes.div_ceil(4) as u64 + u64::from(prompt.max_tokens)
+    };
+    let lost = reserve(&fake, 1);
+    assert_eq!(spent(&journal), tokens(1100 + lost));
     let crashed: Shared = Arc::new(Mutex::new(journal.lock().unwrap().clone()));
     let again = Fake::new([SLOW]);
     let kit = Kit::start(organism(&again, crashed.clone())).unwrap();
     kit.settle();
-    assert_eq!((again.count(), spent(&crashed)), (1, tokens(1100).to_vec()), "the reserve of the lost request is back");
+    assert_eq!(again.count(), 1);
+    assert_eq!(spent(&crashed), tokens(1100 + lost + reserve(&again, 0)), "the lost request may have been billed");
     kit.run_until_idle();
     assert!(kit.client("cli").try_receive().unwrap().fault.is_none());
 }
