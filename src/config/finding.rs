@@ -30,6 +30,13 @@ pub(super) struct File {
     text: String,
 }
 
+impl File {
+    /// Checks for a scalar in quotes at a place.
+    pub(super) fn is_quoted(&self, span: Span) -> bool {
+        self.text.get(span.start..).is_some_and(|text| text.starts_with(['"', '\'']))
+    }
+}
+
 impl ConfigFinding {
     pub(super) fn new(mistake: Mistake, file: &Arc<File>, span: Span) -> Self {
         Self { mistake, place: Some(Place { file: file.clone(), span, other: None }) }

@@ -98,6 +98,14 @@ impl Mistake {
             }
             Self::ReservedVariable => "choose another name".into(),
             Self::Pointless { .. } | Self::NotOfBackend { .. } => "remove it".into(),
+            Self::Header { .. } => {
+                "write NAME: text, or NAME: { env: VARIABLE } or NAME: { file: FILE } for a secret".into()
+            }
+            Self::Proxy { .. } => "write http://HOST:PORT".into(),
+            Self::OwnField { .. } => {
+                "fields such as max_tokens, temperature and stream_options can be omitted or renamed; stream: is a key of the backend".into()
+            }
+            Self::NoRoom { key, .. } => format!("write a greater {key}, or a smaller max_tokens"),
             Self::TwoRegistries => "remove one of the two".into(),
             Self::NoOwner { near, names, .. } => {
                 let else_write = "name the listener or the client that takes its tasks on";

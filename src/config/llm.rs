@@ -3,19 +3,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value as Json;
 use systole_core::core::{Contract, Millionths};
 use systole_core::vocab::{Name, Span, near};
 
 use super::correction::{Items, Shape};
-use super::document::{self, Node, Value};
+use super::document::{self, Key, Node, Value};
 use super::finding::{ConfigFinding, File};
 use super::listener::Written as Kind;
 use super::mistake::Mistake;
 use super::organism::Organism;
 use super::reader::{At, Fields, Reader};
 use super::short_form::Prefixes;
+use super::units;
 use crate::settings::{
-    Backend, Dialect, Endpoint, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule, Script, Strategy,
+    Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
+    Script, Strategy,
 };
 
 /// A listener that a model speaks for, as it is written.
@@ -40,6 +43,8 @@ pub(super) struct Llm {
     names: Vec<Name>,
     /// The backends without a price of requests and of answers.
     unpriced: Vec<At<Name>>,
+    /// The bounds of tokens of the backends, with their keys.
+    bounds: Vec<(Name, &'static str, At<u32>)>,
 }
 
 /// A backend as it is written.
@@ -48,10 +53,27 @@ struct Written {
     /// The backend, if nothing of it is missing.
     backend: Option<(Backend, ProviderSettings)>,
     is_priced: bool,
+    bounds: [Option<(&'static str, At<u32>)>; 2],
 }
 
 /// The keys of a backend that is asked over HTTP.
-const OF_HTTP: [&str; 5] = ["model", "url", "api_key_env", "api_key_file", "context"];
+const OF_HTTP: [&str; 13] = [
+    "model",
+    "url",
+    "api_key_env",
+    "api_key_file",
+    "context",
+    "headers",
+    "query",
+    "body",
+    "omit",
+    "rename",
+    "stream",
+    "proxy",
+    "ca_file",
+];
+/// The fields of a request that no operator changes.
+const OWN_FIELDS: [&str; 4] = ["model", "messages", "system", "stream"];
 /// Most that a price of a million tokens can be.
 const MAX_PRICE: u64 = 1_000_000;
 
@@ -79,7 +101,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
         reader.report(Mistake::NoBackends, node.span);
     }
     reader.finish(fields);
-    let (mut backends, mut names, mut unpriced) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut backends, mut names, mut unpriced, mut bounds) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for node in nodes {
         let Some(written) = backend(reader, node) else { continue };
         backends.extend(written.backend);
@@ -88,9 +110,11 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Llm> {
             reader.report(Mistake::TwoBackends { name: name.value.clone() }, name.span);
         }
         names.push(name.value.clone());
+        let found = written.bounds.into_iter().flatten();
+        bounds.extend(found.map(|(key, most)| (name.value.clone(), key, most)));
         unpriced.extend((!written.is_priced).then_some(name));
     }
-    Some(Llm { settings: LlmSettings { strategy, backends }, names, unpriced })
+    Some(Llm { settings: LlmSettings { strategy, backends }, names, unpriced, bounds })
 }
 
 fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
@@ -107,12 +131,14 @@ fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
         ("scripted", Provider::Scripted),
     ];
     let provider = fields.require("provider", "a backend", reader).and_then(|node| reader.choice(node, &providers));
+    let context = bound(&fields, "context");
     let settings = match provider {
         Some(Provider::Http(dialect)) => {
             if let Some(node) = fields.take("script") {
                 reader.report(Mistake::NotOfBackend { key: "script", kind: "asked over HTTP" }, node.span);
             }
-            endpoint(reader, &mut fields, dialect, backend.left_out().is_some()).map(ProviderSettings::Http)
+            endpoint(reader, &mut fields, dialect, backend.left_out().is_some())
+                .map(|endpoint| ProviderSettings::Http(Box::new(endpoint)))
         }
         Some(Provider::Scripted) => {
             for key in OF_HTTP {
@@ -134,12 +160,17 @@ fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
     if let Some(priority) = number(reader, &mut fields, "priority", 0, 1000) {
         backend.priority = priority;
     }
+    let rate = bound(&fields, "rate_limit_tpm");
     backend.rate_limit_tpm = number(reader, &mut fields, "rate_limit_tpm", 1, u32::MAX.into());
     backend.max_concurrent = number(reader, &mut fields, "max_concurrent", 1, 10_000);
+    for (key, time) in [("first_token", &mut backend.first_token), ("between_tokens", &mut backend.between_tokens)] {
+        *time = fields.take(key).and_then(|node| reader.duration(node)).unwrap_or(*time);
+    }
     let (price, is_priced) = fields.take("price").and_then(|node| price(reader, node)).unwrap_or_default();
     backend.price = price;
     reader.finish(fields);
-    Some(Written { name, backend: settings.map(|settings| (backend, settings)), is_priced })
+    let (backend, bounds) = (settings.map(|settings| (backend, settings)), [context, rate]);
+    Some(Written { name, backend, is_priced, bounds })
 }
 
 fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect, is_left_out: bool) -> Option<Endpoint> {
@@ -170,7 +201,125 @@ fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect, is_l
     };
     let context = number(reader, fields, "context", 256, u32::MAX.into());
     let url = url.unwrap_or_else(|| dialect.url().to_owned());
-    Some(Endpoint { dialect, model: model?, url, key, context })
+    let own = own_of_endpoint(reader, fields, is_left_out);
+    Some(Endpoint { dialect, model: model?, url, key, context, ..own })
+}
+
+/// The keys of an endpoint for what differs from its protocol, and the way to it.
+fn own_of_endpoint(reader: &mut Reader, fields: &mut Fields<'_>, is_left_out: bool) -> Endpoint {
+    let mut own = Endpoint::new(Dialect::OpenAi, "");
+    let [headers, query, body, omit, rename] =
+        ["headers", "query", "body", "omit", "rename"].map(|key| fields.take(key));
+    if let Some(node) = headers {
+        let entries = entries(reader, node, Shape::Headers).into_iter();
+        own.headers = entries.filter_map(|(key, node)| header(reader, key, node, is_left_out)).collect();
+    }
+    if let Some(node) = query {
+        own.query = texts(reader, node, Shape::Query).into_iter().map(|(key, text)| (key.text.clone(), text)).collect();
+    }
+    if let Some(node) = body {
+        let entries = entries(reader, node, Shape::Body).into_iter();
+        let entries = entries.filter(|(key, _)| is_operators(reader, &key.text, key.span));
+        let entries: Vec<_> = entries.collect();
+        own.body = entries.into_iter().map(|(key, node)| (key.text.clone(), json(reader, node))).collect();
+    }
+    for node in omit.and_then(|node| reader.list(node)).unwrap_or_default() {
+        let Some(name) = reader.text(node) else { continue };
+        own.omit.extend(is_operators(reader, name, node.span).then(|| name.to_owned()));
+    }
+    if let Some(node) = rename {
+        for (key, to) in texts(reader, node, Shape::Rename) {
+            own.rename.extend(is_operators(reader, &key.text, key.span).then(|| (key.text.clone(), to)));
+        }
+    }
+    own.stream = fields.take("stream").and_then(|node| reader.flag(node)).unwrap_or(true);
+    own.proxy = fields.take("proxy").and_then(|node| {
+        let url = reader.text_such(node, "a URL, such as http://127.0.0.1:3128")?.to_owned();
+        if let Err(problem) = judge_proxy(&url) {
+            reader.report(Mistake::Proxy { problem }, node.span);
+        }
+        Some(url)
+    });
+    own.ca_file = fields.take("ca_file").and_then(|node| {
+        let written = reader.text(node)?;
+        let file = reader.directory.join(written);
+        if let Err(why) = judge_certificates(&file) {
+            reader.report(Mistake::File { what: "certificates", path: written.into(), why }, node.span);
+        }
+        Some(file)
+    });
+    own
+}
+
+/// The entries of a mapping whose keys are the operator's; each key once.
+fn entries<'n>(reader: &mut Reader, node: &'n Node, shape: Shape) -> Vec<(&'n Key, &'n Node)> {
+    reader.fields(node, shape);
+    let Value::Map(map) = &node.value else { return Vec::new() };
+    let is_first = |at: usize, key: &Key| map[..at].iter().all(|(other, _)| other.text != key.text);
+    map.iter().enumerate().filter(|(at, (key, _))| is_first(*at, key)).map(|(_, (key, node))| (key, node)).collect()
+}
+
+fn texts<'n>(reader: &mut Reader, node: &'n Node, shape: Shape) -> Vec<(&'n Key, String)> {
+    let entries = entries(reader, node, shape).into_iter();
+    entries.filter_map(|(key, node)| Some((key, reader.text(node)?.to_owned()))).collect()
+}
+
+fn header(reader: &mut Reader, key: &Key, node: &Node, is_left_out: bool) -> Option<(String, HeaderText)> {
+    let text = match &node.value {
+        Value::Map(_) => HeaderText::Secret(secret(reader, node, is_left_out)?),
+        _ => HeaderText::Plain(reader.text_such(node, "a text, or { env: NAME } for a secret")?.to_owned()),
+    };
+    let plain = if let HeaderText::Plain(text) = &text { Some(text.as_str()) } else { None };
+    match judge_header(&key.text, plain) {
+        Ok(()) => Some((key.text.clone(), text)),
+        Err(problem) => {
+            reader.report(Mistake::Header { name: key.text.clone(), problem }, key.span);
+            None
+        }
+    }
+}
+
+/// The variable or the file with the secret value of a header.
+fn secret(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySource> {
+    let mut fields = reader.fields(node, Shape::Secret)?;
+    let source = match fields.take("file") {
+        Some(node) => key_file(reader, node, is_left_out),
+        None => fields.require("env", "a secret", reader).and_then(|node| key_env(reader, node, is_left_out)),
+    };
+    reader.finish(fields);
+    source
+}
+
+/// Reports a field that the program sets itself.
+fn is_operators(reader: &mut Reader, field: &str, span: Span) -> bool {
+    let is_own = OWN_FIELDS.contains(&field);
+    if is_own {
+        reader.report(Mistake::OwnField { field: field.to_owned() }, span);
+    }
+    !is_own
+}
+
+/// A value as JSON: what looks like a number or a truth value is one, unless it stands in quotes.
+fn json(reader: &Reader, node: &Node) -> Json {
+    match &node.value {
+        Value::Nothing => Json::Null,
+        Value::Scalar(text) => {
+            let typed =
+                serde_json::from_str(text).ok().filter(|value| matches!(value, Json::Number(_) | Json::Bool(_)));
+            let typed = typed.filter(|_| !reader.file.is_quoted(node.span));
+            typed.unwrap_or_else(|| Json::String(text.clone()))
+        }
+        Value::List(items) => items.iter().map(|item| json(reader, item)).collect(),
+        Value::Map(map) => map.iter().map(|(key, node)| (key.text.clone(), json(reader, node))).collect(),
+    }
+}
+
+/// A bound of tokens that a key sets, if it is a number: the reader of the key reports it otherwise.
+fn bound(fields: &Fields<'_>, key: &'static str) -> Option<(&'static str, At<u32>)> {
+    let node = fields.look(key)?;
+    let Value::Scalar(text) = &node.value else { return None };
+    let most = units::saturating(text).and_then(|most| u32::try_from(most).ok())?;
+    Some((key, At { value: most, span: node.span }))
 }
 
 fn key_env(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySource> {
@@ -352,6 +501,30 @@ pub(super) fn check(reader: &mut Reader, organism: &Organism) {
         }
     }
     priced(reader, organism);
+    roomy(reader, organism);
+}
+
+/// Reports bounds of backends in which no request of a listener has room.
+fn roomy(reader: &mut Reader, organism: &Organism) {
+    let bounds = organism.llm.iter().flat_map(|llm| &llm.bounds);
+    for (name, key, most) in bounds {
+        let so = if *key == "context" { "no request fits" } else { "a request waits for room that never comes" };
+        let asks = |listener: &&super::listener::Listener| match &listener.kind {
+            Kind::Model(Model { backend, settings, .. }) => {
+                let is_full = if *key == "context" {
+                    settings.max_tokens >= most.value
+                } else {
+                    settings.max_tokens > most.value
+                };
+                is_full && backend.as_ref().is_none_or(|backend| backend.value == *name)
+            }
+            _ => false,
+        };
+        let Some(listener) = organism.listeners.iter().find(asks) else { continue };
+        let Kind::Model(Model { settings, .. }) = &listener.kind else { continue };
+        let (max_tokens, listener) = (settings.max_tokens, listener.contract.name.clone());
+        reader.report(Mistake::NoRoom { key, most: most.value, listener, max_tokens, so }, most.span);
+    }
 }
 
 /// Reports backends without a price that may be asked where a budget bounds the cost: it would bound nothing.
@@ -397,12 +570,26 @@ fn built(reader: &mut Reader, key: &'static str, span: Span) {
 }
 
 #[cfg(feature = "gateway")]
-fn judge(url: &str) -> Result<(), String> {
-    crate::model::judge_url(url)
-}
+use crate::model::{judge_certificates, judge_header, judge_proxy, judge_url as judge};
 
-/// Accepts every URL: a program that was built without its gateway asks no model.
+/// Accepts everything: a program that was built without its gateway asks no model.
 #[cfg(not(feature = "gateway"))]
-fn judge(_: &str) -> Result<(), String> {
-    Ok(())
+mod unjudged {
+    pub(super) fn judge(_: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    pub(super) fn judge_proxy(_: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    pub(super) fn judge_header(_: &str, _: Option<&str>) -> Result<(), String> {
+        Ok(())
+    }
+
+    pub(super) fn judge_certificates(_: &std::path::Path) -> Result<(), String> {
+        Ok(())
+    }
 }
+#[cfg(not(feature = "gateway"))]
+use unjudged::{judge, judge_certificates, judge_header, judge_proxy};

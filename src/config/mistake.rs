@@ -275,6 +275,40 @@ pub enum Mistake {
         /// The kind of the listener.
         kind: &'static str,
     },
+    /// A header that can't be sent to a backend.
+    #[error("the header '{name}' {problem}")]
+    Header {
+        /// The header.
+        name: String,
+        /// The end of a sentence about it.
+        problem: String,
+    },
+    /// A URL of no proxy.
+    #[error("the URL of a proxy {problem}")]
+    Proxy {
+        /// The problem of the URL.
+        problem: String,
+    },
+    /// A field of requests to a backend that is not the operator's.
+    #[error("the field '{field}' of a request is set by the program")]
+    OwnField {
+        /// The field.
+        field: String,
+    },
+    /// A bound of a backend below the tokens that an answer may have.
+    #[error("{key} is {most}, but an answer to '{listener}' may have {max_tokens} tokens (max_tokens): {so}")]
+    NoRoom {
+        /// The key of the backend.
+        key: &'static str,
+        /// The tokens that it allows.
+        most: u32,
+        /// The listener.
+        listener: Name,
+        /// The tokens of an answer.
+        max_tokens: u32,
+        /// The consequence.
+        so: &'static str,
+    },
     /// A key that means nothing for a backend of this kind.
     #[error("'{key}' means nothing for a backend that is {kind}")]
     NotOfBackend {

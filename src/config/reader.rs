@@ -255,6 +255,11 @@ impl<'n> Fields<'n> {
         Some(&self.entries.remove(at).1)
     }
 
+    /// The value of a key that is still to be taken, if the key is there.
+    pub(super) fn look(&self, key: &'static str) -> Option<&'n Node> {
+        self.entries.iter().find(|(entry, _)| entry.text == key).map(|(_, node)| node)
+    }
+
     /// The value of a key that has to be there.
     pub(super) fn require(&mut self, key: &'static str, owner: &'static str, reader: &mut Reader) -> Option<&'n Node> {
         let node = self.take(key);

@@ -9,7 +9,9 @@ use systole::inbox::Absent;
 use systole::runtime::command::Variable;
 use systole::runtime::journal::Durability;
 use systole::runtime::worker::{WorkerSpec, WorkerStart};
-use systole::settings::{Backend, Dialect, KeySource, Mode, ModelSettings, Price, ProviderSettings, Rule, Strategy};
+use systole::settings::{
+    Backend, Dialect, HeaderText, KeySource, Mode, ModelSettings, Price, ProviderSettings, Rule, Strategy,
+};
 use systole::vocab::{Budget, Limits, QName, XmlLimits};
 
 fn load(file: &str) -> Config {
@@ -165,7 +167,8 @@ fn backends_are_asked_as_the_file_says() {
     let price = Price::default().input(millionths("3")).output(millionths("15.5")).cached(Some(millionths("0.3")));
     let bare = |name: &str| Backend::new(name.parse().unwrap());
     let main = bare("main").priority(2).rate_limit_tpm(Some(41_000)).max_concurrent(Some(42)).price(price);
-    let near = bare("near").when_env(Some("PATH".into()));
+    let (first, between) = (Duration::from_secs(51), Duration::from_secs(52));
+    let near = bare("near").when_env(Some("PATH".into())).first_token(first).between_tokens(between);
     let backends: Vec<&Backend> = llm.backends.iter().map(|(backend, _)| backend).collect();
     let script = bare("script").unless_env(Some("SYSTOLE_TEST_UNSET".into()));
     assert_eq!(backends, [&main, &near, &bare("local"), &script]);
@@ -182,6 +185,17 @@ fn backends_are_asked_as_the_file_says() {
     assert_eq!((main.dialect, &*main.model, &*main.url), (Dialect::Anthropic, "big", "https://api.anthropic.com"));
     assert!(matches!(&main.key, Some(KeySource::File(file)) if file.ends_with("tests/golden/config/pushed.secret")));
     assert_eq!((near.dialect, &*near.url, near.context), (Dialect::OpenAi, "http://127.0.0.1:8000/v1", Some(4300)));
+    let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    assert_eq!(near.query, [pair("api-version", "2024-10-21")]);
+    assert_eq!(near.rename, [pair("max_tokens", "max_completion_tokens")]);
+    assert_eq!((&*near.omit, near.stream), (&["temperature".to_owned()][..], false));
+    let body = serde_json::json!({ "effort": "low", "top": { "k": [5, "5", true] } });
+    assert_eq!(serde_json::Value::Object(near.body.clone()), body);
+    assert_eq!(near.headers[0], ("x-team".to_owned(), HeaderText::Plain("search".to_owned())));
+    assert!(matches!(&near.headers[1].1, HeaderText::Secret(KeySource::File(file)) if file.ends_with("pushed.secret")));
+    assert_eq!(near.headers[2].1, HeaderText::Secret(KeySource::Env("PATH".to_owned())));
+    assert_eq!(near.proxy.as_deref(), Some("http://127.0.0.1:3128"));
+    assert!(near.ca_file.as_ref().unwrap().ends_with("../../fixtures/tls/cert.pem"));
     assert_eq!((local.dialect, &*local.model, &local.key), (Dialect::Ollama, "tiny:1b", &None));
     let rules = [
         Rule::default()
