@@ -1,7 +1,7 @@
 //! Checks of the organism as a whole: clashes of names, calls that no listener accepts, payloads without a schema,
 //! missing programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use systole_core::core::{Blueprint, BlueprintProblem};
 use systole_core::protocol::boot_qname;
@@ -35,7 +35,11 @@ pub(super) fn declarations(reader: &mut Reader, organism: &Organism, schemas: &S
     let catalog = &schemas.catalog;
     let listed = organism.listeners.iter().flat_map(lists).chain(organism.clients.iter().map(|c| &c.calls)).flatten();
     let declared: Vec<&QName> = catalog.payloads().map(PayloadSchema::qname).collect();
+    let wrong = wrong_prefixes(reader, organism, &declared);
     for payload in listed.filter(|payload| catalog.get(&payload.value).is_none()) {
+        if wrong.contains(payload.value.namespace()) {
+            continue;
+        }
         // An echo's replies are its accepts, at the same place.
         if !reader.is_marked(payload.span) {
             let near = near::payload(&payload.value, declared.iter().copied()).cloned();
@@ -45,6 +49,25 @@ pub(super) fn declarations(reader: &mut Reader, organism: &Organism, schemas: &S
             reader.report(mistake, payload.span);
         }
     }
+}
+
+/// Reports each prefix that payloads use and in whose namespace no schema declares any: one mistake, where it was made.
+/// Returns these namespaces.
+fn wrong_prefixes(reader: &mut Reader, organism: &Organism, declared: &[&QName]) -> BTreeSet<String> {
+    let listed = organism.listeners.iter().flat_map(lists).chain(organism.clients.iter().map(|c| &c.calls)).flatten();
+    let used: BTreeSet<&str> = listed.map(|payload| payload.value.namespace()).collect();
+    let known: BTreeSet<&str> =
+        declared.iter().filter(|payload| !is_the_pumps(payload)).map(|payload| payload.namespace()).collect();
+    let is_wrong =
+        |namespace: &str| used.contains(namespace) && !declared.iter().any(|one| one.namespace() == namespace);
+    let prefixes = reader.prefixes.all().filter(|(_, namespace)| is_wrong(&namespace.value));
+    let wrong: Vec<At<String>> = prefixes.map(|(_, namespace)| namespace.clone()).collect();
+    for At { value: namespace, span } in wrong.iter().cloned() {
+        let near = near::nearest(&namespace, known.iter().copied()).map(str::to_owned);
+        let known = known.iter().map(|&known| known.to_owned()).collect();
+        reader.report(Mistake::PrefixOfNone { namespace, near, known }, span);
+    }
+    wrong.into_iter().map(|namespace| namespace.value).collect()
 }
 
 /// The mistake of a word in `calls` that was probably to name a listener: one that is near to a name, or to nothing else.

@@ -23,6 +23,11 @@ impl Mistake {
                 format!("declare it above: prefixes: {{ {prefix}: \"urn:…\" }}, or write {{urn:…}}name")
             }
             Self::Prefix { known, .. } => format!("the prefixes are {}: add it to them, or write {{urn:…}}name", known.join(", ")),
+            Self::PrefixOfNone { near: Some(near), .. } => format!("did you mean '{near}'?"),
+            Self::PrefixOfNone { known, .. } if known.is_empty() => {
+                "add the file that declares them to the schemas of a listener".into()
+            }
+            Self::PrefixOfNone { known, .. } => format!("the schemas declare payloads in {}", known.join(", ")),
             Self::PrefixName { .. } => "begin it with a letter or '_', and go on with letters, digits, '.', '-' or '_'".into(),
             Self::PrefixOfNothing => "write the namespace, or a payload in none without a prefix".into(),
             Self::TwoMeanings { word, payloads } => {

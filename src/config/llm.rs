@@ -18,7 +18,7 @@ use super::short_form::Prefixes;
 use super::units;
 use crate::settings::{
     Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
-    Script, Strategy,
+    Script, Strategy, read_secret_text,
 };
 
 /// A listener that a model speaks for, as it is written.
@@ -344,8 +344,8 @@ fn variable<'n>(reader: &mut Reader, node: &'n Node) -> Option<&'n str> {
 fn key_file(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySource> {
     let written = reader.text(node)?;
     let file: PathBuf = reader.directory.join(written);
-    let why = match std::fs::read_to_string(&file) {
-        Ok(key) if key.trim().is_empty() => Some("it is empty".to_owned()),
+    let why = match read_secret_text(&file) {
+        Ok(key) if key.is_empty() => Some("it is empty".to_owned()),
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };

@@ -84,6 +84,16 @@ pub enum Mistake {
         /// All prefixes that are declared.
         known: Vec<String>,
     },
+    /// A prefix of a namespace in which no schema declares a payload.
+    #[error("no schema declares a payload in the namespace '{namespace}'")]
+    PrefixOfNone {
+        /// The namespace.
+        namespace: String,
+        /// The namespace that may be meant.
+        near: Option<String>,
+        /// All namespaces of the schemas.
+        known: Vec<String>,
+    },
     /// A prefix that is no name.
     #[error("'{prefix}' is no prefix: it is no name of XML without a colon")]
     PrefixName {

@@ -46,6 +46,7 @@ mod tls;
 mod units;
 mod yaml_help;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -92,6 +93,8 @@ pub struct Config {
     pub journal: Option<Journaled>,
     /// The gateway, if the organism has one.
     pub gateway: Option<GatewaySettings>,
+    /// The time for work in flight when the organism ends in order, if the file says so.
+    pub drain: Option<Duration>,
     /// The backends of models, if there are any.
     pub llm: Option<LlmSettings>,
     /// Mistakes that don't keep the organism from running.
@@ -239,6 +242,12 @@ fn read(
     }
     let built = organism.map(|organism| judge(&mut reader, organism, directory, advise));
     let Reader { file, mut findings, files, .. } = reader;
+    let mut unknown = BTreeSet::new();
+    findings.retain(|finding| match finding.mistake() {
+        // One mistake, however often the prefix is written.
+        Mistake::Prefix { prefix, .. } => unknown.insert(prefix.clone()),
+        _ => true,
+    });
     findings.sort_by_key(|finding| {
         // A remark on errors stands behind them.
         let is_remark = matches!(finding.mistake(), Mistake::Lenient { .. });
@@ -283,7 +292,8 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     let gateway = organism.gateway.map(|gateway| GatewaySettings { mailboxes, ..gateway.value });
     let catalog = catalog.unwrap_or_default();
     let llm = organism.llm.map(|llm| llm.settings);
-    Config { blueprint, catalog, kinds, journal, gateway, llm, warnings: Vec::new(), prefixes }
+    let drain = organism.drain;
+    Config { blueprint, catalog, kinds, journal, gateway, drain, llm, warnings: Vec::new(), prefixes }
 }
 
 fn kind(written: Written, directory: &Path) -> ListenerKind {
@@ -343,6 +353,31 @@ mod tests {
     #[test]
     fn the_whole_file_is_right() {
         assert!(findings(GOOD).is_empty());
+    }
+
+    #[test]
+    fn a_wrong_prefix_is_one_mistake_where_it_was_made() {
+        let source = |namespace: &str, prefix: &str| {
+            let names = format!("[\"{prefix}:ask\", \"{prefix}:answer\"]");
+            format!(
+                "organism: {{ name: a }}\nprefixes:\n  t: \"{namespace}\"\nclients: [{{ name: cli, calls: {names} }}]\n\
+                 listeners: [{{ name: l, echo: true, schemas: [thing.xsd], accepts: {names} }}]\n"
+            )
+        };
+        assert_eq!(findings(&source("urn:t", "t")).len(), 0);
+        let [wrong] = &findings(&source("urn:tt", "t"))[..] else { panic!("more than one") };
+        assert_eq!(wrong.mistake().to_string(), "no schema declares a payload in the namespace 'urn:tt'");
+        assert_eq!(wrong.mistake().help().as_deref(), Some("did you mean 'urn:t'?"));
+        assert_eq!(wrong.source().map(|(text, span)| &text[span.start..span.end]), Some("\"urn:tt\""));
+        let unknown = findings(&source("urn:t", "u"));
+        let is_unknown = |it: &&ConfigFinding| matches!(it.mistake(), Mistake::Prefix { .. });
+        assert_eq!(unknown.iter().filter(is_unknown).count(), 1, "{unknown:?}");
+    }
+
+    #[test]
+    fn devices_are_no_files_of_an_organism() {
+        let device = findings(&GOOD.replace("thing.xsd", "/dev/zero"));
+        assert!(device.iter().any(|it| it.mistake().to_string().contains("it is a device")), "{device:?}");
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(super) struct Organism {
     pub(super) budget: Budget,
     pub(super) meta: MetaFlags,
     pub(super) journal: Option<JournalKeys>,
+    pub(super) drain: Option<Duration>,
     pub(super) gateway: Option<At<GatewaySettings>>,
     pub(super) llm: Option<Llm>,
     pub(super) clients: Vec<Speaker>,
@@ -63,6 +64,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let budget = budget::take(reader, &mut fields);
     let meta = fields.take("meta").map(|node| meta(reader, node)).unwrap_or_default();
     let journal = journal(reader, &mut fields);
+    let drain = fields.take("drain").and_then(|node| reader.duration_from(Duration::ZERO, node));
     let gateway = fields.take("gateway").and_then(|node| gateway::read(reader, node));
     let llm = fields.take("llm").and_then(|node| llm::read(reader, node));
     let entries = Items::Maps { shape: Shape::Client, lead: "name" };
@@ -82,7 +84,20 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let complete = entries.is_some_and(|entries| entries.len() == listeners.len());
     reader.finish(fields);
     let name = name.unwrap_or_default();
-    Some(Organism { name, scheduling, limits, budget, meta, journal, gateway, llm, clients, listeners, complete })
+    Some(Organism {
+        name,
+        scheduling,
+        limits,
+        budget,
+        meta,
+        journal,
+        drain,
+        gateway,
+        llm,
+        clients,
+        listeners,
+        complete,
+    })
 }
 
 /// The declaration of the journal, with its path as written.

@@ -26,7 +26,7 @@ pub(super) enum Called {
 
 /// The namespaces that `prefixes:` names.
 #[derive(Debug, Default)]
-pub(super) struct Prefixes(Vec<(String, String)>);
+pub(super) struct Prefixes(Vec<(String, At<String>)>);
 
 impl Prefixes {
     pub(super) fn read(reader: &mut Reader, node: &Node) -> Self {
@@ -34,7 +34,7 @@ impl Prefixes {
             reader.fields(node, Shape::Prefixes);
             return Self::default();
         };
-        let mut prefixes: Vec<(String, String)> = Vec::with_capacity(entries.len());
+        let mut prefixes: Vec<(String, At<String>)> = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let Some(namespace) = reader.text(value) else { continue };
             let mistake = if prefixes.iter().any(|(prefix, _)| *prefix == key.text) {
@@ -48,10 +48,15 @@ impl Prefixes {
             };
             match mistake {
                 Some((mistake, span)) => reader.report(mistake, span),
-                None => prefixes.push((key.text.clone(), namespace.to_owned())),
+                None => prefixes.push((key.text.clone(), At { value: namespace.to_owned(), span: value.span })),
             }
         }
         Self(prefixes)
+    }
+
+    /// Lists the prefixes with their namespaces.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &At<String>)> {
+        self.0.iter().map(|(prefix, namespace)| (prefix.as_str(), namespace))
     }
 
     /// Checks for a prefix that is declared.
@@ -64,7 +69,7 @@ impl Prefixes {
         if !text.starts_with('{')
             && let Some((prefix, local)) = text.split_once(':')
         {
-            let namespace = self.0.iter().find(|(known, _)| known == prefix).map(|(_, namespace)| namespace);
+            let namespace = self.0.iter().find(|(known, _)| known == prefix).map(|(_, namespace)| &namespace.value);
             let unknown = || Mistake::Prefix {
                 prefix: prefix.to_owned(),
                 near: near::nearest(prefix, self.0.iter().map(|(known, _)| known.as_str())).map(str::to_owned),

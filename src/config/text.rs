@@ -6,6 +6,8 @@ use std::path::Path;
 
 use systole_core::vocab::Position;
 
+use crate::settings::read_regular;
+
 /// Reason why a file can't be read as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,10 +30,13 @@ pub enum TextError {
     },
 }
 
+/// Bytes of a file.
+const MOST: u64 = 64 << 20;
+
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<String, TextError> {
     let bytes =
-        std::fs::read(path).map_err(|error| TextError::Io { kind: error.kind(), message: error.to_string() })?;
+        read_regular(path, MOST).map_err(|error| TextError::Io { kind: error.kind(), message: error.to_string() })?;
     String::from_utf8(bytes).map_err(|error| {
         let (valid, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
         let looks = match bytes {

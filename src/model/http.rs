@@ -24,7 +24,7 @@ use super::{anthropic, ollama, openai};
 use crate::outbound::http::{Client, HttpError, Request, Response};
 use crate::outbound::{AttemptFailure, FailureKind, check_url, readable, retry_after, tls, unanswered};
 use crate::runtime::LocalBoxFuture;
-use crate::settings::{Dialect, Endpoint, HeaderText, KeySource};
+use crate::settings::{Dialect, Endpoint, HeaderText, KeySource, read_secret_text};
 
 /// Time to look up a name and to connect.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -357,7 +357,7 @@ fn read_key(backend: &Name, source: &KeySource) -> Result<String, LlmError> {
         KeySource::Env(variable) => {
             std::env::var(variable).map_err(|_| LlmError::Unset { backend: backend(), variable: variable.clone() })?
         }
-        KeySource::File(file) => std::fs::read_to_string(file).map_err(|error| LlmError::KeyFile {
+        KeySource::File(file) => read_secret_text(file).map_err(|error| LlmError::KeyFile {
             backend: backend(),
             file: file.clone(),
             why: error.to_string(),

@@ -3,6 +3,7 @@
 
 mod gateway;
 mod model;
+mod regular_file;
 mod remote;
 mod tls;
 
@@ -11,9 +12,10 @@ pub use model::{
     Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
     Script, Strategy,
 };
+pub use regular_file::read_regular;
 #[cfg(feature = "yaml")]
 pub(crate) use remote::REPORTED;
-pub use remote::{Format, Mode, Push, read_secret};
+pub use remote::{Format, Mode, Push, read_secret, read_secret_text};
 pub use tls::Tls;
 #[cfg(feature = "gateway")]
 pub use tls::TlsProblem;

@@ -1,6 +1,9 @@
 //! Settings of remote listeners.
 
+use std::io;
 use std::path::{Path, PathBuf};
+
+use super::read_regular;
 
 /// Allowed length of a secret, in bytes: fewer can be guessed, more are a mistake.
 const SECRET: std::ops::RangeInclusive<usize> = 16..=4096;
@@ -74,12 +77,25 @@ impl Mode {
     }
 }
 
+/// Bytes of a file with a secret, white space included.
+const MOST: u64 = 64 << 10;
+
+/// Reads a text from a file with a secret, without surrounding white space.
+///
+/// # Errors
+/// The error of a file that can't be read, or is no UTF-8.
+pub fn read_secret_text(file: &Path) -> io::Result<String> {
+    let text = String::from_utf8(read_regular(file, MOST)?);
+    let text = text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text"))?;
+    Ok(text.trim().to_owned())
+}
+
 /// Reads a secret from a file: its bytes without surrounding white space.
 ///
 /// # Errors
 /// An explanation why the file can't be read or the secret can't be used.
 pub fn read_secret(file: &Path) -> Result<Vec<u8>, String> {
-    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+    let bytes = read_regular(file, MOST).map_err(|error| error.to_string())?;
     let secret = bytes.trim_ascii();
     let (least, most) = (SECRET.start(), SECRET.end());
     match secret.len() {

@@ -37,6 +37,7 @@ mod load {
     use rustls::{Error, InconsistentKeys, ServerConfig};
 
     use super::Tls;
+    use crate::settings::read_regular;
 
     /// An unusable certificate or private key.
     #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,8 +80,11 @@ mod load {
         }
     }
 
+    /// Bytes of a file with certificates or a key.
+    const MOST: u64 = 16 << 20;
+
     fn parse<T>(file: &Path, read: impl FnOnce(&[u8]) -> Result<T, PemError>) -> Result<T, String> {
-        let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+        let bytes = read_regular(file, MOST).map_err(|error| error.to_string())?;
         read(&bytes).map_err(|error| told(&error))
     }
 

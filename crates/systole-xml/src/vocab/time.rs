@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
 
 /// A point in time, in nanoseconds since the Unix epoch. Callers pass it in: nothing here reads a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -12,7 +13,7 @@ pub struct Time(u64);
 
 /// A text that is no time within the range of [`Time`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is no time: write RFC 3339, such as 2031-05-07T12:00:00Z, between the years 1970 and 2554")]
+#[error("'{text}' is no time: write RFC 3339, such as 2031-05-07T12:00:00Z, from the year 1970 on")]
 #[non_exhaustive]
 pub struct TimeError {
     /// The text, cut to 64 characters.
@@ -20,7 +21,7 @@ pub struct TimeError {
 }
 
 impl Time {
-    /// The latest time, in the year 2554: it stands for "never".
+    /// The latest time, in the year 2554: it stands for "never", and for all later times.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The time `nanos` nanoseconds after the Unix epoch.
@@ -56,9 +57,20 @@ impl FromStr for Time {
     type Err = TimeError;
 
     fn from_str(text: &str) -> Result<Self, TimeError> {
+        // A time that is too late to be one of these never comes either.
         let error = || TimeError { text: text.chars().take(64).collect() };
-        let moment: Timestamp = text.trim().parse().map_err(|_| error())?;
-        u64::try_from(moment.as_nanosecond()).map(Self).map_err(|_| error())
+        let text = text.trim();
+        match text.parse::<Timestamp>() {
+            Ok(moment) if moment.as_nanosecond() < 0 => Err(error()),
+            Ok(moment) => Ok(u64::try_from(moment.as_nanosecond()).map_or(Self::MAX, Self)),
+            // The last day of the year 9999 is beyond what the library calls a moment.
+            Err(_) => match Pieces::parse(text) {
+                Ok(pieces) if pieces.date().year() == 9999 && pieces.offset().is_some() && pieces.time().is_some() => {
+                    Ok(Self::MAX)
+                }
+                _ => Err(error()),
+            },
+        }
     }
 }
 
@@ -71,7 +83,12 @@ mod tests {
         let time: Time = "2026-01-02T04:04:05.5+01:00".parse().unwrap();
         assert_eq!(time.to_string(), "2026-01-02T03:04:05.5Z");
         assert_eq!(Time::MAX.to_string().parse(), Ok(Time::MAX));
-        assert!("2600-01-01T00:00:00Z".parse::<Time>().is_err());
+        for later in ["2600-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999-05:00"] {
+            assert_eq!(later.parse(), Ok(Time::MAX), "{later}");
+        }
+        for none in ["9999-12-31T23:59:60", "9999-12-31", "9999-13-31T23:59:59Z", "10000-01-01T00:00:00Z"] {
+            assert!(none.parse::<Time>().is_err(), "{none}");
+        }
         assert!("yesterday".parse::<Time>().is_err());
         assert!("1931-01-01T00:00:00Z".parse::<Time>().is_err());
     }
