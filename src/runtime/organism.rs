@@ -11,6 +11,7 @@ use systole_core::core::{
 };
 use systole_core::vocab::{IdKey, Partition, Partitions, Time};
 use systole_xml::schema::Catalog;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{broadcast, mpsc, watch};
 
 use super::breakdown::Breakdown;
@@ -37,6 +38,9 @@ use super::shard_spec::ShardSpec;
 use super::shared::Shared;
 use super::start::StartError;
 use super::watchdog::Watchdog;
+
+/// Time limit for the threads of an organism that can't start to end.
+const UNDO: Duration = Duration::from_secs(1);
 
 /// The handle of a running organism, whose shards are threads of their own.
 ///
@@ -91,16 +95,31 @@ impl Organism {
             alive: alive.downgrade(),
         };
         watchdog.start(specs.iter().map(|spec| spec.pulse.clone()).collect()).map_err(StartError::Thread)?;
-        for spec in specs {
-            // On an error the organism is dropped, which ends the threads that were made.
-            spec.spawn(ready.clone(), alive.clone()).map_err(StartError::Thread)?;
-        }
+        let spawned = specs.into_iter().try_for_each(|spec| spec.spawn(ready.clone(), alive.clone()));
         drop((ready, alive));
-        if readiness.iter().take(shards).count() < shards {
-            return Err(StartError::Shard);
+        let begun = spawned.and_then(|()| readiness.iter().try_fold(0, |begun, ready| ready.map(|()| begun + 1)));
+        match begun {
+            Ok(begun) if begun == shards => {
+                organism.boot();
+                Ok(organism)
+            }
+            begun => {
+                organism.undo();
+                Err(begun.map_or_else(StartError::Thread, |_| StartError::Shard))
+            }
         }
-        organism.boot();
-        Ok(organism)
+    }
+
+    /// Ends what has started of an organism that can't: after this its journal is free.
+    fn undo(self) {
+        self.stop();
+        let Some(mut ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        for _ in 0..UNDO.as_millis() {
+            match ended.try_recv() {
+                Err(TryRecvError::Disconnected) => return,
+                Ok(()) | Err(TryRecvError::Empty) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
     }
 
     /// Prepares everything but the shards themselves, which are made on their threads.

@@ -46,17 +46,28 @@ pub(super) struct ShardSpec {
 impl ShardSpec {
     /// Starts a thread with an actix system of its own, whose arbiter is the shard.
     ///
-    /// The thread sends on `ready` when it pumps, and drops `alive` when it ends.
-    pub(super) fn spawn(self, ready: Sender<()>, alive: mpsc::Sender<()>) -> io::Result<()> {
+    /// The thread sends on `ready` when it pumps, or why it can't, and drops `alive` when it ends.
+    pub(super) fn spawn(self, ready: Sender<io::Result<()>>, alive: mpsc::Sender<()>) -> io::Result<()> {
         let name = format!("systole-{}", self.shard.0);
         let thread = std::thread::Builder::new().name(name.clone());
         thread.spawn(move || {
             let (shared, journal_handle) = (self.shared.clone(), self.journal_handle.clone());
-            let system = actix::System::new();
+            // Its descriptors may be refused, which `System::new` answers with a panic.
+            let system = match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
+                Ok(runtime) => actix::System::with_tokio_rt(move || runtime),
+                Err(error) => {
+                    // The parts are dropped before the caller learns of it.
+                    drop((self, shared, journal_handle, alive));
+                    let _ = ready.send(Err(error));
+                    return;
+                }
+            };
             let pumped = system.block_on(async move {
                 let (pump, _) = self.plant();
                 // The caller may have given up because of another shard.
-                let _ = ready.send(());
+                let _ = ready.send(Ok(()));
+                // It waits for as many words as there are senders.
+                drop(ready);
                 pump.await
             });
             if pumped.is_err() {
