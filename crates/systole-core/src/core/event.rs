@@ -48,6 +48,11 @@ pub enum EventKind {
         /// The sender that the bytes claimed, where it is another one.
         claimed: Option<String>,
     },
+    /// A question to a person waits: nobody can answer it here.
+    Unattended {
+        /// The listener.
+        by: Name,
+    },
     /// A listener's handler got a message.
     Delivered {
         /// The message.

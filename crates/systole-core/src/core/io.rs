@@ -97,6 +97,11 @@ pub enum Input {
         /// The listener.
         listener: ListenerId,
     },
+    /// Nobody can answer the questions of a listener here: its handlers wait.
+    ListenerUnattended {
+        /// The listener.
+        listener: ListenerId,
+    },
     /// The client of a conversation has left: the conversation closes when it has no open child.
     Left {
         /// The client.

@@ -54,6 +54,36 @@ impl BodyText for Message {
 }
 
 #[test]
+fn questions_that_nobody_can_answer_are_no_work_but_stay_open() {
+    for shards in [1, 2] {
+        let person = listener("person", |person| {
+            person.accepts = qnames(&["ping"]);
+            person.replies = qnames(&["pong"]);
+            person.concurrency = 1;
+        });
+        let mut world = Setup { shards, ..Setup::new(vec![person]) }.build();
+        for n in 0..4 {
+            world.send("alice", letter("ping", n).at(n as usize % usize::from(shards)));
+        }
+        assert!(!world.is_idle(), "a person may answer");
+        let person = world.listener_id("person");
+        for _ in 0..2 {
+            world.tell(|| Input::ListenerUnattended { listener: person });
+        }
+        world.run();
+        assert!(world.is_idle(), "one is asked, and the others wait for that");
+        let told = |event: &&Event| matches!(event.kind, EventKind::Unattended { .. });
+        assert_eq!(world.events.iter().filter(told).count(), 1, "operators learn it once");
+        for _ in 0..4 {
+            let asked = world.invocation("person");
+            let n = number_in(world.message(asked));
+            world.finish(asked, vec![reply("pong", n)]);
+        }
+        assert_eq!(world.said().len(), 4, "an answer counts as ever");
+    }
+}
+
+#[test]
 fn nobody_needs_to_accept_boot() {
     let world = booted(vec![worker(|_| {})]);
     assert_eq!((world.paths(), world.dead()), (vec![], vec![]));

@@ -2,7 +2,7 @@
 
 mod replay;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +32,8 @@ pub(super) struct Invocations {
     working: usize,
     /// Results that wait until it is the turn of the handlers which await them.
     resumes: usize,
+    /// Listeners whose questions nobody can answer here.
+    unattended: BTreeSet<ListenerId>,
 }
 
 /// A handler that runs or is parked.
@@ -45,6 +47,8 @@ pub(super) struct Invocation {
     pub emitted: u64,
     /// A handler of `<boot>`: it holds no slot, and may run for ever.
     pub boot: bool,
+    /// True if operators know that nobody can answer its question here.
+    is_known_unattended: bool,
     phase: Phase,
     /// Time that its timeout leaves it; `None` for ever.
     left: Option<Duration>,
@@ -108,6 +112,7 @@ impl Invocation {
             message,
             emitted: 0,
             boot,
+            is_known_unattended: false,
             phase: Phase::Parked,
             left,
             asked: Vec::new(),
@@ -167,7 +172,14 @@ impl Invocation {
 
 impl Invocations {
     pub(super) fn new(setup: Rc<Setup>) -> Self {
-        Self { setup, invocations: SlotMap::with_key(), replays: HashMap::new(), working: 0, resumes: 0 }
+        Self {
+            setup,
+            invocations: SlotMap::with_key(),
+            replays: HashMap::new(),
+            working: 0,
+            resumes: 0,
+            unattended: BTreeSet::new(),
+        }
     }
 
     pub(super) fn get(&self, id: InvocationId) -> Option<&Invocation> {
@@ -198,6 +210,27 @@ impl Invocations {
     pub(super) fn rest(&self) -> bool {
         let outlives = |invocation: &Invocation| self.setup.blueprint.contract(invocation.listener).outlives;
         self.invocations.values().all(|one| !one.is_running() || one.boot || outlives(one))
+    }
+
+    /// Notes that nobody can answer the questions of a listener here. Returns the handlers that wait in vain, each once.
+    pub(super) fn set_unattended(&mut self, listener: ListenerId) -> Vec<InvocationId> {
+        self.unattended.insert(listener);
+        let mut new = Vec::new();
+        for (id, one) in &mut self.invocations {
+            if one.listener == listener && one.is_running() && !one.boot && !one.is_known_unattended {
+                one.is_known_unattended = true;
+                new.push(id);
+            }
+        }
+        new
+    }
+
+    /// Returns whether all that runs are questions that nobody can answer here. What is queued waits for them, or for
+    /// a slot of a listener that runs in another core.
+    pub(super) fn wait_for_people(&self) -> bool {
+        let waits =
+            |one: &Invocation| !one.is_running() || !self.is_work(one) || self.unattended.contains(&one.listener);
+        !self.unattended.is_empty() && self.invocations.values().all(waits)
     }
 
     /// Returns whether the organism isn't idle while a handler runs: not that of `<boot>`, unless it emits at its end.

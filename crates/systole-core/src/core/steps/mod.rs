@@ -110,6 +110,11 @@ impl Core {
             Input::Parked { invocation } => self.parked(invocation),
             Input::ListenerDown { listener } => self.set_down(listener, true),
             Input::ListenerUp { listener } => self.set_down(listener, false),
+            Input::ListenerUnattended { listener } => {
+                for invocation in self.invocations.set_unattended(listener) {
+                    self.tell_of(invocation, |by| EventKind::Unattended { by });
+                }
+            }
             Input::Left { client, root } => self.entrance.push(Some(client).into(), Item::Left(root)),
             Input::Cancel { client, root } => {
                 self.cancel_conversation(root);
@@ -176,12 +181,15 @@ impl Core {
     }
 
     /// Returns whether nothing is queued, running or parked. Delayed continues don't count, nor do handlers
-    /// of `<boot>`, unless they [emit at their end](super::Contract::speaks_at_end).
+    /// of `<boot>`, unless they [emit at their end](super::Contract::speaks_at_end), nor questions that nobody can answer
+    /// here, with all that waits for them.
     pub fn is_idle(&self) -> bool {
         self.entrance.is_empty()
             && self.invocations.resumes() == 0
             && self.out.is_empty()
-            && (self.tree.queued() == 0 && self.invocations.are_idle() || self.rests())
+            && (self.tree.queued() == 0 && self.invocations.are_idle()
+                || self.rests()
+                || self.invocations.wait_for_people())
     }
 
     /// Returns whether a durable core that drains has only work left that its next start takes up: handlers of
