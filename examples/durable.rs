@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use systole::core::Contract;
 use systole::prelude::*;
-use systole::runtime::human::{Console, HumanListener};
+use systole::runtime::human::{Console, HumanListener, Keyboard};
 use systole::runtime::journal::Durability;
 use systole::schema::PayloadSchema;
 
@@ -76,7 +76,7 @@ fn serve(journal: &Path, ask: bool) -> Result<(), Box<dyn Error>> {
         print!("{text}");
         std::io::stdout().flush().unwrap_or_default();
     });
-    let console = Console::start(BufReader::new(std::io::stdin()), false, print);
+    let console = Console::new(Keyboard::lines(BufReader::new(std::io::stdin())), print);
     let mut manager = Contract::new("manager".parse()?);
     manager.accepts = vec!["{urn:example:leave:v1}approve".parse()?];
     manager.replies = vec!["{urn:example:leave:v1}verdict".parse()?];

@@ -24,8 +24,10 @@ use super::{anthropic, ollama, openai};
 use crate::outbound::http::{Client, HttpError, Request, Response};
 use crate::outbound::{AttemptFailure, FailureKind, check_url, readable, retry_after, tls, unanswered};
 use crate::runtime::LocalBoxFuture;
-use crate::settings::{Dialect, Endpoint, HeaderText, KeySource, read_secret_text};
+use crate::settings::{Dialect, Endpoint, HeaderText, KeySource, read_regular, read_secret_text};
 
+/// Bytes of a file with certificates.
+const MOST_ROOTS: u64 = 16 << 20;
 /// Time to look up a name and to connect.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time after which an answer has ended although its stream has not, once the provider has counted all of its tokens: it
@@ -115,7 +117,7 @@ impl Http {
         let proxy = endpoint.proxy.as_deref().map(|proxy| judge_proxy(proxy).and_then(|()| read_uri(proxy)));
         let proxy = proxy.transpose().map_err(|problem| refused(format!("has a proxy whose URL {problem}")))?;
         let roots = match &endpoint.ca_file {
-            Some(file) => std::fs::read(file).map_err(|error| error.to_string()),
+            Some(file) => read_regular(file, MOST_ROOTS).map_err(|error| error.to_string()),
             None => Ok(Vec::new()),
         };
         let trust = roots.and_then(|roots| tls(&roots).map_err(|error| error.to_string()));
@@ -330,7 +332,7 @@ pub(crate) fn judge_proxy(text: &str) -> Result<(), String> {
 
 /// Checks a file of certificates; the error is the reason why it can't be used.
 pub(crate) fn judge_certificates(file: &std::path::Path) -> Result<(), String> {
-    let roots = std::fs::read(file).map_err(|error| error.to_string())?;
+    let roots = read_regular(file, MOST_ROOTS).map_err(|error| error.to_string())?;
     if roots.is_empty() {
         return Err("it is empty".to_owned());
     }

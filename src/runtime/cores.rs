@@ -22,6 +22,8 @@ pub(super) struct Cores {
     gone: Counts,
     /// Listeners that failed too often, for cores that come later.
     down: BTreeSet<ListenerId>,
+    /// Listeners whose questions nobody can answer here, for the same.
+    unattended: BTreeSet<ListenerId>,
     /// True if the organism ends, or its journal can't be written: no core comes any more.
     ending: bool,
 }
@@ -52,13 +54,21 @@ impl Served {
 impl Cores {
     pub(super) fn new(id: CoreId, core: Core) -> Self {
         let list = vec![Served::new(id, core)];
-        Self { list, turn: 0, gone: Counts::default(), down: BTreeSet::new(), ending: false }
+        Self {
+            list,
+            turn: 0,
+            gone: Counts::default(),
+            down: BTreeSet::new(),
+            unattended: BTreeSet::new(),
+            ending: false,
+        }
     }
 
     /// Adds a core that has taken partitions over, and tells it what the others know.
     #[cfg(feature = "testing")]
     pub(super) fn add(&mut self, id: CoreId, mut core: Core, now: Time) {
         self.down.iter().for_each(|&listener| core.handle(Input::ListenerDown { listener }, now));
+        self.unattended.iter().for_each(|&listener| core.handle(Input::ListenerUnattended { listener }, now));
         self.list.push(Served::new(id, core));
     }
 
@@ -75,6 +85,10 @@ impl Cores {
             Input::ListenerUp { listener } => {
                 self.down.remove(&listener);
                 self.each(now, || Input::ListenerUp { listener });
+            }
+            Input::ListenerUnattended { listener } => {
+                self.unattended.insert(listener);
+                self.each(now, || Input::ListenerUnattended { listener });
             }
             input => match (self.get(to), input) {
                 (Some(served), input) => served.core.handle(input, now),

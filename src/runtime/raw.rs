@@ -89,6 +89,11 @@ impl RunContext {
         (&self.blueprint, self.listener)
     }
 
+    /// Notes that nobody can answer the question of this handler here: it waits, but not as work of the organism.
+    pub(super) fn unattended(&self) {
+        self.thread.unattended(self.listener);
+    }
+
     /// Returns the limits of the organism.
     pub fn limits(&self) -> &Limits {
         &self.blueprint.limits

@@ -117,6 +117,11 @@ impl ShardContext {
         self.announce(listener, || Input::ListenerUp { listener });
     }
 
+    /// Reports that nobody can answer the questions of a listener of this shard.
+    pub(super) fn announce_unattended(&self, listener: ListenerId) {
+        self.announce(listener, || Input::ListenerUnattended { listener });
+    }
+
     /// Informs the cores that use the instance of this shard.
     fn announce(&self, listener: ListenerId, input: impl Fn() -> Input) {
         if self.blueprint.contract(listener).stateless {

@@ -1,5 +1,6 @@
-//! Escapes for the terminal: foreign text can't command it, because control characters and bidirectional overrides are
-//! written as escapes. Payloads, messages of faults and the standard error of commands are all foreign text.
+//! Escapes for the terminal: foreign text can't command it, and hides nothing, because control characters and those that
+//! nobody sees are written as escapes. Payloads, messages of faults and the standard error of commands are all foreign
+//! text. Where it has lines of its own, a bar in front of each tells them from the lines of the pump ([`quote`]).
 //!
 //! Not here: colours and layout, which are added around escaped text.
 
@@ -58,8 +59,9 @@ impl fmt::Display for Escaped<'_> {
         while let Some((at, found)) = self.first_unsafe(rest) {
             f.write_str(&rest[..at])?;
             match found {
-                // All unsafe characters are in the basic plane.
-                _ if self.form == Form::Json => write!(f, "\\u{:04x}", u32::from(found))?,
+                _ if self.form == Form::Json => {
+                    found.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(f, "\\u{unit:04x}"))?
+                }
                 '\n' | '\t' | '\r' => write!(f, "{}", found.escape_default())?,
                 _ => write!(f, "{}", found.escape_unicode())?,
             }
@@ -76,12 +78,18 @@ pub(crate) fn defuse(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if is_unsafe(c) && !matches!(c, '\n' | '\r' | '\t') {
-            out.push(['?', '\u{bf}', '\u{fffd}'][c.len_utf8().min(3) - 1]);
+            out.push_str(["?", "\u{bf}", "\u{fffd}", "\u{fffd}?"][c.len_utf8() - 1]);
         } else {
             out.push(c);
         }
     }
     out
+}
+
+/// Writes foreign text of one or several lines with a bar in front of each, escaped; without a line feed at the end.
+pub fn quote(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(|line| format!("│ {}", Escaped::line(line))).collect();
+    lines.join("\n")
 }
 
 /// Cuts text to at most `max` characters; the last of them is `…` if it was cut.
@@ -92,13 +100,16 @@ pub fn shorten(text: &str, max: usize) -> String {
     text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Returns whether a character is a control character (C0, DEL, C1), a line or paragraph separator, or changes the
-/// direction of the following text (Unicode Standard Annex #9, section 2).
+/// Returns whether a character is a control character (C0, DEL, C1), a line or paragraph separator, changes the direction
+/// of the following text (Unicode Standard Annex #9, section 2), or shows nothing by itself: `Default_Ignorable_Code_Point`
+/// (UAX #44; joiners, fillers, variation selectors, tags) and interlinear annotations.
 const fn is_unsafe(c: char) -> bool {
     matches!(c,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        | '\u{feff}')
+        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -109,6 +120,23 @@ mod tests {
     fn commands_to_the_terminal_and_bidirectional_overrides_are_escaped() {
         let hostile = "a\u{1b}[2Jb\u{9b}31m\u{7}\u{202e}c\rd";
         assert_eq!(Escaped::line(hostile).to_string(), r"a\u{1b}[2Jb\u{9b}31m\u{7}\u{202e}c\rd");
+    }
+
+    #[test]
+    fn characters_that_nobody_sees_are_escaped() {
+        let hidden = "a\u{200b}b\u{2060}c\u{ad}d\u{3164}e\u{fe0f}f\u{e0041}\u{e007f}g\u{e0100}";
+        let shown = r"a\u{200b}b\u{2060}c\u{ad}d\u{3164}e\u{fe0f}f\u{e0041}\u{e007f}g\u{e0100}";
+        assert_eq!(Escaped::line(hidden).to_string(), shown);
+        let value = serde_json::json!(hidden);
+        let escaped = Escaped::json(&value.to_string()).to_string();
+        assert!(escaped.is_ascii(), "{escaped}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+        assert_eq!(defuse(hidden).len(), hidden.len());
+    }
+
+    #[test]
+    fn each_line_of_foreign_text_has_a_bar() {
+        assert_eq!(quote("a\n\u{1b}--- b\n"), "│ a\n│ \\u{1b}--- b\n│ ");
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::task::{Context, Poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use systole_core::core::{Answer, Emission, EmissionKind, Failure, Input, Join, Message, ModelAnswer, Remembered};
+use systole_core::core::{
+    Answer, Emission, EmissionKind, Failure, Input, Join, ListenerId, Message, ModelAnswer, Remembered,
+};
 #[cfg(feature = "gateway")]
 use systole_core::core::{Attachment, Short, Usage};
 use systole_core::journal::{NoteRecord, Number};
@@ -153,6 +155,13 @@ impl Thread {
     pub(crate) fn grown(&self, text: Arc<str>) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.tell_of(self.key, Input::Grown { invocation: self.key.invocation, text });
+        }
+    }
+
+    /// Tells the cores that nobody can answer the questions of a listener here.
+    pub(super) fn unattended(&self, listener: ListenerId) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            shard_context.announce_unattended(listener);
         }
     }
 

@@ -15,7 +15,7 @@ use systole::settings::read_secret;
 use systole_core::vocab::Name;
 
 use super::failure::Failure;
-use super::units;
+use super::{file, units};
 use work::work;
 
 /// Variable of the token, if it is in no file.
@@ -113,14 +113,14 @@ pub(super) fn listen(args: &Listen) -> Result<ExitCode, Failure> {
 impl At {
     fn mailbox(&self) -> Result<Mailbox, Failure> {
         let token = match &self.token_file {
-            Some(file) => std::fs::read_to_string(file).map_err(|cause| Failure::read(file, cause))?,
+            Some(path) => file::text(path, file::TOKEN)?,
             None => std::env::var(TOKEN).map_err(|_| {
                 Failure::unusable(format!("there is no token: name a file with --token-file, or set {TOKEN}"))
             })?,
         };
         let mut options = CallOptions::default();
-        if let Some(file) = &self.certificates {
-            options.certificates = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
+        if let Some(path) = &self.certificates {
+            options.certificates = file::read(path, file::DOCUMENT)?;
         }
         Mailbox::new(&self.url, self.name.clone(), &token, options).map_err(failure)
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::failure::Failure;
 use super::print::Page;
 use super::{report, second_opinion};
-use systole::config::Config;
+use systole::config::{Config, ListenerKind};
 use systole_core::core::Blueprint;
 use systole_core::vocab::QName;
 
@@ -33,6 +33,7 @@ pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
     ))?;
     backends(&mut page, &config)?;
     contracts(&mut page, blueprint)?;
+    people(&mut page, &config)?;
     page.finish()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -44,6 +45,18 @@ fn backends(page: &mut Page, config: &Config) -> Result<(), Failure> {
     for (backend, _) in &llm.backends {
         let left_out = backend.left_out().map(|why| format!("  # left out: {why}")).unwrap_or_default();
         page.line(format_args!("  - name: {}{left_out}", backend.name))?;
+    }
+    Ok(())
+}
+
+/// Prints where people answer.
+fn people(page: &mut Page, config: &Config) -> Result<(), Failure> {
+    let listeners = config.blueprint.listeners().zip(&config.kinds);
+    for ((_, contract), _) in listeners.filter(|(_, kind)| matches!(kind, ListenerKind::Human)) {
+        page.line(format_args!(
+            "# '{}' answers at the terminal, or the standard input, of systole run; a service has neither: there its questions wait",
+            contract.name
+        ))?;
     }
     Ok(())
 }

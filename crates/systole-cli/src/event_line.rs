@@ -45,6 +45,7 @@ impl fmt::Display for EventLine<'_> {
                 let output = shorten(output, SHOWN);
                 write!(f, "refused what {by} wrote: {fault}: {output}")
             }
+            EventKind::Unattended { by } => write!(f, "{by} is asked, but nobody can answer here: the question waits"),
             EventKind::Progress { by, text } => write!(f, "{by} goes on: {}", one_line(text)),
             EventKind::ModelWrites { by, text } => write!(f, "a model writes for {by}: {}", one_line(text)),
             EventKind::ModelAnswered { by, backend, model, usage, text, .. } => {
@@ -105,6 +106,7 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::Refused { by, output, fault } => {
             ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
         }
+        EventKind::Unattended { by } => ("unattended", json!({ "by": by.as_str() })),
         EventKind::Progress { by, text } => ("progress", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelWrites { by, text } => ("model-writes", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelAnswered { by, message, backend, model, usage, text } => (

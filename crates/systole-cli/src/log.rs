@@ -1,5 +1,6 @@
 //! The log of the program: records of `tracing` through the one [`Screen`].
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use super::screen::Screen;
 use systole::runtime::command::STDERR_TARGET;
 
-/// Sends the log to a screen from now on. `SYSTOLE_LOG` sets its levels, as `warn` or `info,systole::gateway=debug`; without
+/// Sends the log, and words of panics, to a screen from now on. `SYSTOLE_LOG` sets its levels, as `warn` or `info,systole::gateway=debug`; without
 /// it, `level` does. Then lines that programs write on standard error, which `warn` would leave out, are held, and
 /// shown before a warning about their listener.
 pub(super) fn start(screen: &Arc<Screen>, level: Level) {
@@ -32,6 +33,14 @@ pub(super) fn start(screen: &Arc<Screen>, level: Level) {
         },
     };
     let log = Log { screen: screen.clone(), held };
+    // The hook of the standard library would wait for standard error.
+    let shown = screen.clone();
+    std::panic::set_hook(Box::new(move |info| {
+        let thread = std::thread::current();
+        let trace = Backtrace::capture();
+        let trace = if trace.status() == BacktraceStatus::Captured { format!(" {trace}") } else { String::new() };
+        shown.panicked(&format!("error thread '{}' {info}{trace}", thread.name().unwrap_or("without a name")));
+    }));
     // A second start in one process fails, and the log goes on as before.
     let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
     if let Some(refused) = refused {

@@ -3,7 +3,7 @@
 //! Data for programs goes to standard output; all else goes to standard error. Exit codes: 0 done, 1 the answer is no
 //! (a fault, an invalid document, a mistake that `check` found), 2 the command could not be carried out (usage, a bad
 //! configuration or schema), 3 an organism could not go on (its journal can't be written, or a thread of it failed),
-//! 130 stopped by a second signal, 141 standard output is closed.
+//! 4 questions wait that nobody can answer here, 130 stopped by a second signal, 141 standard output is closed.
 
 #[cfg(feature = "gateway")]
 mod agent;
@@ -11,13 +11,17 @@ mod check;
 mod columns;
 mod dead;
 mod describe;
+mod descriptor;
 mod event_line;
 mod failure;
+mod file;
+mod init;
 mod journal;
 mod journal_args;
 mod log;
 mod manual;
 mod new;
+mod outlet;
 mod print;
 mod report;
 mod run;
@@ -159,6 +163,9 @@ struct Example {
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if init::is_wanted() {
+        return init::run().unwrap_or_else(|error| Failure::System(error).exit());
+    }
     systole::runtime::descriptors::raise();
     if let Err(error) = signals::outlive_file_limits() {
         return Failure::System(error).exit();

@@ -1,21 +1,31 @@
 //! The only way from a subcommand to the standard streams; `run` draws through its [`Screen`](super::screen::Screen).
+//! A non-blocking stream is waited for.
 //!
 //! Always: text passes [`Escaped`] here, so foreign text can't command a terminal wherever it came from.
 //! `tests/tidy` keeps other modules of the program from printing by themselves.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::io::{self, IsTerminal, Stdout, Write};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use systole::runtime::terminal::Escaped;
 
+use super::descriptor::Patient;
+use super::outlet::Outlet;
+use super::signals;
+
+/// Time that standard error has to take the last words of a program which hears signals itself: then no signal would end a
+/// wait for its reader.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Standard output, for people: lines of escaped text, written when it is finished.
-pub(super) struct Page(io::BufWriter<StdoutLock<'static>>);
+pub(super) struct Page(io::BufWriter<Patient<Stdout>>);
 
 impl Page {
     pub(super) fn new() -> Self {
-        Self(io::BufWriter::new(io::stdout().lock()))
+        Self(io::BufWriter::new(Patient(io::stdout())))
     }
 
     /// Prints text that stays on one line.
@@ -43,24 +53,33 @@ pub(super) fn line(text: impl Display) -> io::Result<()> {
 
 /// Prints text that may have several lines on standard error.
 pub(super) fn note(text: impl Display) {
-    // A closed standard error has no reader.
-    let _ = writeln!(io::stderr().lock(), "{}", Escaped::text(&text.to_string()));
+    say(format!("{}\n", Escaped::text(&text.to_string())));
+}
+
+/// Prints text on standard error as it is.
+pub(super) fn say(text: String) {
+    if signals::are_heard() {
+        let outlet = Outlet::new(Patient(io::stderr()), Box::new(|_| String::new()));
+        outlet.offer(text);
+        outlet.flush(LAST_WORDS);
+    } else {
+        // A closed standard error has no reader.
+        let _ = Patient(io::stderr()).write_all(text.as_bytes());
+    }
 }
 
 /// Prints one JSON document on standard output.
 pub(super) fn json(value: &Value) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{}", Escaped::json(&format!("{value:#}")))?;
-    out.flush()
+    let text = format!("{}\n", Escaped::json(&format!("{value:#}")));
+    Patient(io::stdout()).write_all(text.as_bytes())
 }
 
 /// Prints a document on standard output: as it is for programs, escaped where that is a terminal.
 pub(super) fn document(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    if out.is_terminal() {
-        write!(out, "{}", Escaped::text(&String::from_utf8_lossy(bytes)))?;
+    let mut out = Patient(io::stdout());
+    if io::stdout().is_terminal() {
+        out.write_all(Escaped::text(&String::from_utf8_lossy(bytes)).to_string().as_bytes())
     } else {
-        out.write_all(bytes)?;
+        out.write_all(bytes)
     }
-    out.flush()
 }

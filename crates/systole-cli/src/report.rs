@@ -1,7 +1,7 @@
 //! Findings as text: each underlined in its file.
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::ops::Range;
 
 use miette::{
@@ -12,11 +12,11 @@ use systole::config::ConfigFinding;
 use systole::runtime::terminal::Escaped;
 use systole_core::vocab::{Position, Span};
 
+use super::print;
+
 /// Prints findings on standard error, each underlined in its file, and their number.
 pub(super) fn print(findings: &[ConfigFinding]) {
-    let mut out = io::stderr().lock();
-    // A closed standard error has no reader.
-    let _ = out.write_all(render(findings, colour()).as_bytes());
+    print::say(render(findings, colour()));
 }
 
 /// The findings as text without colours.

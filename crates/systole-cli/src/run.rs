@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,7 +25,7 @@ use systole::runtime::human::Console;
 use systole::runtime::{Client, Events, Organism, SendError, Unread};
 use systole_core::vocab::{Name, ThreadId};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 
 use super::failure::Failure;
 use super::screen::Screen;
@@ -53,6 +54,8 @@ const FRAME: Duration = Duration::from_millis(100);
 const GATHER: Duration = Duration::from_millis(2);
 /// Exit code after a second signal, as of SIGINT.
 const INTERRUPTED: u8 = 130;
+/// Exit code where questions wait that nobody can answer here.
+const UNANSWERED: u8 = 4;
 
 const HELP: &str = "\
 Messages go in as the client 'cli': payloads that it may call, or envelopes around them, of which `systole example \
@@ -64,8 +67,8 @@ type, so 2>FILE takes the events away from it.
 SIGINT, SIGTERM and SIGHUP let the work end first; a second one ends it at once. SYSTOLE_LOG sets what is \
 logged: error, warn, info (the default), debug or trace.
 
-Exit codes: 0 done, 1 a fault came back or not all could be ended, 2 it could not start, 3 it could not go on \
-(its journal can't be written, or a thread of it failed), 130 a second signal stopped it.";
+Exit codes: 0 done, 1 a fault came back, not all could be ended, or answers stayed unread, 2 it could not start, 3 it could not go on \
+(its journal can't be written, or a thread of it failed), 4 it is idle but for questions that nobody can answer here, 130 a second signal stopped it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -142,18 +145,19 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let mut signals = runtime.block_on(async { Signals::listen() }).map_err(Failure::System)?;
     let mut launched = stage.launch(args)?;
     let conduct = async {
-        let mut faulted = false;
+        let faulted = Arc::<AtomicBool>::default();
         let mut watch = stage.watch.take();
         loop {
-            let Launched { organism, served, events } = launched;
-            let client = organism.client(CLIENT).ok();
+            let Launched { organism, durable, drain, served, events } = launched;
             let (screen, console) = (stage.screen.clone(), stage.console.clone());
+            let client = organism.client(CLIENT).ok();
+            let answers = Answers { client, screen: screen.clone(), faulted: faulted.clone() };
             let open = VecDeque::new();
-            let mut session = Session { organism, served, client, screen, console, signals, faulted, open };
+            let mut session = Session { organism, durable, drain, served, answers, screen, console, signals, open };
             let ended = session.conduct(events, &mut stage.input, &mut watch, args.until_idle).await;
-            (signals, faulted) = (session.signals, session.faulted);
+            signals = session.signals;
             // The resources of the organism are free now: its journal, its address.
-            drop((session.organism, session.served, session.client));
+            drop((session.organism, session.served, session.answers));
             match ended {
                 Err(Failure::Broken(why)) if args.restart => {
                     stage.screen.note(&format!("{why}: the organism starts again when that is over"));
@@ -218,14 +222,15 @@ async fn changed(
 
 struct Session {
     organism: Arc<Organism>,
+    /// True if the organism has a journal.
+    durable: bool,
+    /// The time for work in flight when it ends, if its file says so.
+    drain: Option<Duration>,
     served: Served,
-    /// `None` if the organism has no client of the command line.
-    client: Option<Client>,
+    answers: Answers,
     screen: Arc<Screen>,
     console: Console,
     signals: Signals,
-    /// True if a fault came back.
-    faulted: bool,
     /// The latest conversations in which a program on standard input may go on.
     open: VecDeque<ThreadId>,
 }
@@ -252,9 +257,9 @@ enum Ended {
 /// The end of the work in flight.
 #[derive(Debug, Clone, Copy)]
 enum Drained {
-    /// All of it ended.
+    /// All of it ended, and its answers are printed.
     Whole,
-    /// The rest was cancelled.
+    /// The rest was cancelled, or its answers are unread.
     Cut,
     /// A signal ended it.
     Interrupted,
@@ -281,10 +286,16 @@ impl Session {
         let events = events.map(|events| tokio::spawn(show(events, self.screen.clone(), self.console.clone())));
         let ended = self.exchange(input, watch, until_idle).await;
         let served = self.served.stop();
-        let patience = if served { REMOTE_DRAIN } else { DRAIN };
+        let patience = self.drain.unwrap_or(if served { REMOTE_DRAIN } else { DRAIN });
         let ended = match ended {
             Ok(End::Idle) => {
-                let code = if self.faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+                let code = if self.note_unanswerable() {
+                    ExitCode::from(UNANSWERED)
+                } else if self.answers.faulted.load(Ordering::Relaxed) {
+                    ExitCode::FAILURE
+                } else {
+                    ExitCode::SUCCESS
+                };
                 self.organism.drain(Duration::ZERO).await;
                 Ok(Ended::Done(code))
             }
@@ -313,11 +324,13 @@ impl Session {
                 Err(failure)
             }
         };
-        // The last events; a listener that never ends holds the channel open.
+        // The last events; a listener that never ends holds the channel open, and standard error may have no reader.
+        let end = Instant::now() + GRACE;
         if let Some(events) = events {
-            let _ = timeout(GRACE, events).await;
+            let _ = timeout_at(end, events).await;
         }
         self.screen.finish();
+        self.screen.flush(end.saturating_duration_since(Instant::now()));
         match self.organism.breakdown() {
             Some(why) => Err(Failure::Broken(why)),
             None => ended,
@@ -333,17 +346,20 @@ impl Session {
     ) -> Result<End, Failure> {
         let mut refused: Option<Message> = None;
         let mut retry = std::pin::pin!(sleep(Duration::ZERO));
+        let mut written = 0;
         loop {
             let reading = input.is_some() && refused.is_none();
             tokio::select! {
-                unread = receive(self.client.as_ref()) => match unread {
-                    Some(unread) => {
-                        self.print(unread)?;
-                        // There may be room for a message that was refused.
-                        retry.as_mut().reset(Instant::now());
-                    }
+                unread = self.answers.next() => match unread {
+                    Some(unread) => self.answers.print(unread),
                     None => return Ok(End::Signal),
                 },
+                error = self.screen.failed() => return Err(error.into()),
+                // There may be room for a message that was refused.
+                () = self.screen.took_more_than(written), if refused.is_some() => {
+                    written = self.screen.progress().taken;
+                    retry.as_mut().reset(Instant::now());
+                }
                 taken = next(input), if reading => match taken {
                     Some(Taken::Message(message)) => refused = self.send(message),
                     Some(Taken::Refused(why)) => self.refuse(&why),
@@ -358,10 +374,7 @@ impl Session {
                     retry.as_mut().reset(Instant::now() + RETRY);
                 }
                 () = self.organism.run_until_idle(), if until_idle && input.is_none() && refused.is_none() => {
-                    while let Some(unread) = self.client.as_ref().and_then(Client::try_receive_unread) {
-                        self.print(unread)?;
-                    }
-                    return Ok(End::Idle);
+                    return self.print_rest().await;
                 }
                 () = self.signals.stop() => return Ok(End::Signal),
                 (file, config) = watch::next(watch, &self.screen) => return Ok(End::Changed(file, Box::new(config))),
@@ -370,21 +383,58 @@ impl Session {
         }
     }
 
-    /// Lets the work end and prints the answers that still come; a second signal ends it at once.
-    async fn drain(&mut self, patience: Duration) -> Result<Drained, Failure> {
-        let mut drained = std::pin::pin!(self.organism.drain(patience));
-        let mut reading = self.client.as_ref();
+    /// Prints the answers that are left, however long their reader takes.
+    async fn print_rest(&mut self) -> Result<End, Failure> {
         loop {
             tokio::select! {
-                drained = &mut drained => {
-                    while let Some(unread) = self.client.as_ref().and_then(Client::try_receive_unread) {
-                        print(&self.screen, unread)?;
-                    }
-                    return Ok(if drained.idle { Drained::Whole } else { Drained::Cut });
-                }
-                unread = receive(reading) => match unread {
-                    Some(unread) => drop(print(&self.screen, unread)?),
-                    None => reading = None,
+                biased;
+                () = self.signals.stop() => return Ok(End::Signal),
+                _ = self.organism.broken() => return Ok(End::Broken),
+                error = self.screen.failed() => return Err(error.into()),
+                () = self.screen.room() => match self.answers.try_next() {
+                    Some(unread) => self.answers.print(unread),
+                    None => break,
+                },
+            }
+        }
+        tokio::select! {
+            () = self.signals.stop() => Ok(End::Signal),
+            _ = self.organism.broken() => Ok(End::Broken),
+            error = self.screen.failed() => Err(error.into()),
+            () = self.screen.written() => Ok(End::Idle),
+        }
+    }
+
+    /// Notes the questions that nobody can answer here; returns whether there are any.
+    fn note_unanswerable(&self) -> bool {
+        let open = self.console.unanswerable();
+        if open.is_empty() {
+            return false;
+        }
+        let fate = match self.durable {
+            true => "they wait in the journal for the next start at a terminal",
+            false => "they end with this run: only an organism with `durability` keeps them",
+        };
+        self.screen.note(&format!("nobody can answer here: {}: {fate}", open.join(", ")));
+        true
+    }
+
+    /// Lets the work end and prints the answers that still come; a second signal ends it at once.
+    async fn drain(&mut self, patience: Duration) -> Result<Drained, Failure> {
+        // Answers that were made before get their time in any case.
+        let deadline = Instant::now() + patience.max(GRACE);
+        let organism = self.organism.clone();
+        // The drain does not wait for them, and only a journal keeps them.
+        let are_cut = self.note_unanswerable() && !self.durable;
+        let mut drained = std::pin::pin!(organism.drain(patience));
+        let mut reading = true;
+        let drained = loop {
+            tokio::select! {
+                drained = &mut drained => break drained,
+                error = self.screen.failed() => return Err(error.into()),
+                unread = self.answers.next(), if reading => match unread {
+                    Some(unread) => self.answers.print(unread),
+                    None => reading = false,
                 },
                 () = self.signals.stop() => {
                     let _ = timeout(GRACE, self.organism.drain(Duration::ZERO)).await;
@@ -393,12 +443,43 @@ impl Session {
                     return Ok(Drained::Interrupted);
                 }
             }
+        };
+        let unread = self.print_while_read(deadline).await?;
+        Ok(if drained.idle && unread == 0 && !are_cut { Drained::Whole } else { Drained::Cut })
+    }
+
+    /// Prints the answers that are left, for as long as standard output takes some within [`GRACE`], up to the deadline;
+    /// a signal ends it. Returns the number of those that stay unread, which it notes.
+    async fn print_while_read(&mut self, deadline: Instant) -> Result<usize, Failure> {
+        let is_over = loop {
+            while self.screen.progress().has_room()
+                && let Some(unread) = self.answers.try_next()
+            {
+                self.answers.print(unread);
+            }
+            let progress = self.screen.progress();
+            if progress.unwritten() == 0 {
+                break false;
+            }
+            let most = deadline.min(Instant::now() + GRACE);
+            tokio::select! {
+                error = self.screen.failed() => return Err(error.into()),
+                () = self.signals.stop() => break true,
+                took = timeout_at(most, self.screen.took_more_than(progress.taken)) => if took.is_err() { break true },
+            }
+        };
+        let mut unread = 0;
+        if is_over {
+            unread = self.screen.progress().unwritten() + std::iter::from_fn(|| self.answers.try_next()).count();
+            let fate = if self.durable { "they come again with the next start" } else { "they are lost" };
+            self.screen.note(&format!("{unread} answers are unread, since standard output was not read: {fate}"));
         }
+        Ok(unread)
     }
 
     /// Offers a message; returns it if there is no room for it at the moment.
     fn send(&mut self, message: Message) -> Option<Message> {
-        let client = self.client.as_ref()?;
+        let client = self.answers.client.as_ref()?;
         let bytes = message.bytes.clone();
         match if message.last { client.send_last(bytes) } else { client.send(bytes) } {
             Ok(_) if message.last => None,
@@ -420,33 +501,53 @@ impl Session {
     /// Leaves the conversations in which no message can follow, since standard input has ended.
     fn leave(&mut self) {
         let open = std::mem::take(&mut self.open);
-        self.client.iter().for_each(|client| open.iter().for_each(|&conversation| client.leave(conversation)));
+        self.answers.client.iter().for_each(|client| open.iter().for_each(|&conversation| client.leave(conversation)));
     }
 
     /// Notes a message that was refused, which counts as a fault.
     fn refuse(&mut self, why: &str) {
-        self.faulted = true;
+        self.answers.faulted.store(true, Ordering::Relaxed);
         self.screen.note(why);
     }
+}
 
-    fn print(&mut self, unread: Unread) -> Result<(), Failure> {
-        self.faulted |= print(&self.screen, unread)?;
-        Ok(())
+/// The answers to the client of the command line, on their way to standard output.
+struct Answers {
+    /// `None` if the organism has no client of the command line.
+    client: Option<Client>,
+    screen: Arc<Screen>,
+    /// True if a fault came back.
+    faulted: Arc<AtomicBool>,
+}
+
+impl Answers {
+    /// Prints an answer. Only one that standard output has taken counts as read: if the process ends before, it comes
+    /// again with the next start.
+    fn print(&self, unread: Unread) {
+        let envelope = unread.egress().envelope.clone();
+        let faulted = self.faulted.clone();
+        self.screen.envelope(&envelope, move || {
+            if unread.read().fault.is_some() {
+                faulted.store(true, Ordering::Relaxed);
+            }
+        });
     }
-}
 
-/// Prints an answer; true if it is a fault. Only an answer that standard output has taken counts as read: if the
-/// process ends before, it comes again with the next start.
-fn print(screen: &Screen, unread: Unread) -> Result<bool, Failure> {
-    screen.envelope(&unread.egress().envelope)?;
-    Ok(unread.read().fault.is_some())
-}
+    /// The next answer, once standard output has room for it; waits for ever without a client.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    async fn next(&self) -> Option<Unread> {
+        self.screen.room().await;
+        match &self.client {
+            Some(client) => client.receive_unread().await,
+            None => std::future::pending().await,
+        }
+    }
 
-/// The next answer to the client; waits for ever without a client.
-async fn receive(client: Option<&Client>) -> Option<Unread> {
-    match client {
-        Some(client) => client.receive_unread().await,
-        None => std::future::pending().await,
+    /// The next answer, if there is one.
+    fn try_next(&self) -> Option<Unread> {
+        self.client.as_ref().and_then(Client::try_receive_unread)
     }
 }
 
@@ -467,7 +568,7 @@ async fn show(mut events: Events, screen: Arc<Screen>, console: Console) {
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            observed = events.next() => match observed {
+            observed = async { screen.event_room().await; events.next().await } => match observed {
                 Some(first) => {
                     let there = std::iter::from_fn(|| events.try_next());
                     screen.observed(std::iter::once(first).chain(there).take(BURST));

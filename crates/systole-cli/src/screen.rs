@@ -1,23 +1,34 @@
 //! The terminal of `systole run`.
+//!
+//! Always: printing never waits for a reader. Events and the log are missed beyond a bound; answers are kept, and those
+//! who print them wait for [room](Screen::room). Text for one file keeps its order, whichever stream it is for.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use systole::runtime::Observed;
 use systole::runtime::clock::Clock;
-use systole::runtime::terminal::Escaped;
+use systole::runtime::terminal::{Escaped, quote};
 use systole_core::core::{Event, EventKind};
 use systole_core::vocab::Time;
 
+use super::descriptor::{Patient, are_same};
 use super::event_line::{EventLine, to_json};
+use super::outlet::{Outlet, Progress, TellMissed};
 use super::tree::Tree;
 
 /// Standard error, and standard output where it is the same terminal: all that `run` prints goes through the screen, so
 /// that no text overwrites another.
 pub(super) struct Screen {
     state: Mutex<State>,
+    /// Standard output.
+    out: Arc<Outlet>,
+    /// Standard error.
+    err: Arc<Outlet>,
 }
 
 /// Style in which events are shown.
@@ -37,8 +48,15 @@ pub(super) enum PeopleTerminal {
     None,
     /// The terminal of standard error.
     Standard,
-    /// A terminal of its own; `shared` is true if standard error is shown there, too.
-    Terminal { out: Box<dyn Write + Send>, shared: bool },
+    /// Another terminal.
+    Terminal(File),
+}
+
+/// The outlet to such a terminal; none if text for people goes to standard error.
+struct Desk {
+    /// True if people type at a terminal.
+    is_there: bool,
+    own: Option<Arc<Outlet>>,
 }
 
 struct State {
@@ -47,15 +65,14 @@ struct State {
     events: bool,
     /// True if lines have the time and whole ids: lines that a file keeps, not those that a terminal shows.
     dated: bool,
-    people: PeopleTerminal,
+    desk: Desk,
     /// Byte behind each envelope for programs.
     ending: u8,
     /// True if the last text for a person ended in the middle of a line.
     mid_line: bool,
     torn: Option<Torn>,
-    out: Box<dyn Write + Send>,
-    err: Box<dyn Write + Send>,
-    /// True if `out` is shown on the same screen.
+    err: Arc<Outlet>,
+    /// True if standard output is shown on the same screen.
     shared: bool,
     size: fn() -> (usize, usize),
     /// Text for `err` that is written at the end of a call.
@@ -81,41 +98,53 @@ impl Screen {
     /// Makes a screen of the standard streams, and the terminal where people type.
     pub(super) fn standard(style: Style, people: PeopleTerminal) -> Self {
         let shared = io::stdout().is_terminal();
-        let screen = Self::new(style, people, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size);
-        screen.lock().dated = !io::stderr().is_terminal();
+        let dated = !io::stderr().is_terminal();
+        let err = Outlet::new(Patient(io::stderr()), tell_missed(style, dated));
+        let (is_there, own) = match people {
+            PeopleTerminal::None => (false, None),
+            PeopleTerminal::Standard => (true, None),
+            PeopleTerminal::Terminal(file) => {
+                (true, Some(Outlet::new(Patient(file), tell_missed(Style::Lines, false))))
+            }
+        };
+        let out = match &own {
+            _ if are_same(io::stdout(), io::stderr()) => err.clone(),
+            Some(own) if shared => own.clone(),
+            _ => Outlet::new(Patient(io::stdout()), Box::new(|_| String::new())),
+        };
+        let screen = Self::new(style, Desk { is_there, own }, out, err, shared, terminal_size);
+        screen.lock().dated = dated;
         screen
     }
 
     fn new(
         style: Style,
-        people: PeopleTerminal,
-        out: Box<dyn Write + Send>,
-        err: Box<dyn Write + Send>,
+        desk: Desk,
+        out: Arc<Outlet>,
+        err: Arc<Outlet>,
         shared: bool,
         size: fn() -> (usize, usize),
     ) -> Self {
         let (unwritten, tree) = (String::new(), Tree::default());
         let (mid_line, torn) = (false, None);
         let (drawn, stale) = (0, false);
-        Self {
-            state: Mutex::new(State {
-                style,
-                events: true,
-                dated: false,
-                people,
-                ending: b'\n',
-                mid_line,
-                torn,
-                out,
-                err,
-                shared,
-                size,
-                unwritten,
-                tree,
-                drawn,
-                stale,
-            }),
-        }
+        let state = State {
+            style,
+            events: true,
+            dated: false,
+            desk,
+            ending: b'\n',
+            mid_line,
+            torn,
+            err: err.clone(),
+            shared,
+            size,
+            unwritten,
+            tree,
+            drawn,
+            stale,
+        };
+        Self { state: Mutex::new(state), out, err }
     }
 
     /// Shows events and lines, with one write.
@@ -148,11 +177,8 @@ impl Screen {
     /// a line.
     pub(super) fn converse(&self, text: &str) {
         self.show(|state| {
-            match (&mut state.people, state.style) {
-                // If it can't be written, the person has closed the terminal.
-                (PeopleTerminal::Terminal { out, .. }, _) => {
-                    let _ = write!(out, "{}", Escaped::text(text)).and_then(|()| out.flush());
-                }
+            match (&state.desk.own, state.style) {
+                (Some(own), _) => own.offer(Escaped::text(text).to_string()),
                 _ if text.is_empty() => {}
                 (_, Style::Json) => state.json(json!({ "event": "terminal", "text": text })),
                 (_, Style::Lines | Style::Tree) => {
@@ -167,7 +193,7 @@ impl Screen {
 
     /// Checks whether people type at a terminal.
     pub(super) fn has_desk(&self) -> bool {
-        !matches!(self.lock().people, PeopleTerminal::None)
+        self.lock().desk.is_there
     }
 
     /// Checks whether to redraw a question: other text came onto its terminal, and no more comes.
@@ -194,27 +220,91 @@ impl Screen {
         self
     }
 
-    /// Writes an envelope and its ending on standard output.
-    ///
-    /// # Errors
-    /// The error of a closed standard output.
-    pub(super) fn envelope(&self, envelope: &[u8]) -> io::Result<()> {
+    /// Prints an envelope and its ending on standard output; `taken` is called once that has all of it.
+    pub(super) fn envelope(&self, envelope: &[u8], taken: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();
+        let mut bytes = Vec::with_capacity(envelope.len() + 1);
         if state.shared {
             state.erase();
             state.write();
             // Standard output is on the terminal where people type, wherever standard error goes.
-            if !matches!(state.people, PeopleTerminal::None) && state.cut_in() {
-                writeln!(state.out)?;
+            if state.desk.is_there && state.cut_in() {
+                bytes.push(b'\n');
             }
             let text = String::from_utf8_lossy(envelope);
-            writeln!(state.out, "{}", Escaped::text(&text))?;
+            // The start tag is the pump's; what stands on further lines may imitate its lines.
+            match text.split_once('\n') {
+                None => bytes.extend_from_slice(Escaped::line(&text).to_string().as_bytes()),
+                Some((first, rest)) => {
+                    bytes.extend_from_slice(format!("{}\n{}", Escaped::line(first), quote(rest)).as_bytes());
+                }
+            }
+            bytes.push(b'\n');
         } else {
-            let ending = [state.ending];
-            state.out.write_all(envelope)?;
-            state.out.write_all(&ending)?;
+            bytes.extend_from_slice(envelope);
+            bytes.push(state.ending);
         }
-        state.out.flush()
+        self.out.keep(bytes, taken);
+    }
+
+    /// Waits until standard output has room for an envelope.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub(super) async fn room(&self) {
+        self.out.room().await;
+    }
+
+    /// Waits until all envelopes are written.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub(super) async fn written(&self) {
+        self.out.written().await;
+    }
+
+    /// Returns how far standard output is.
+    pub(super) fn progress(&self) -> Progress {
+        self.out.progress()
+    }
+
+    /// Waits until standard output has taken more than so many bytes.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub(super) async fn took_more_than(&self, bytes: u64) {
+        self.out.took_more_than(bytes).await;
+    }
+
+    /// Waits for the error of a standard output that is closed or full.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub(super) async fn failed(&self) -> io::Error {
+        self.out.failed().await
+    }
+
+    /// Waits until standard error has room for events.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub(super) async fn event_room(&self) {
+        self.err.line_room().await;
+    }
+
+    /// Waits on this thread until standard error has all that was printed, so long at most.
+    pub(super) fn flush(&self, most: Duration) {
+        self.err.flush(most);
+    }
+
+    /// Notes a panic. Its thread may have been printing.
+    pub(super) fn panicked(&self, text: &str) {
+        let details = || json!({ "event": "log", "level": "error", "message": text });
+        match self.state.try_lock() {
+            Ok(mut state) => state.log_now(text, details()),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().log_now(text, details()),
+            Err(TryLockError::WouldBlock) => self.err.offer(format!("{}\n", Escaped::line(text))),
+        }
     }
 
     /// Checks whether a tree is drawn.
@@ -265,6 +355,11 @@ impl State {
         }
     }
 
+    fn log_now(&mut self, text: &str, details: Value) {
+        self.log(text, details);
+        self.write();
+    }
+
     fn log(&mut self, text: &str, details: Value) {
         match self.style {
             Style::Json => self.json(details),
@@ -275,31 +370,19 @@ impl State {
     fn line(&mut self, line: &dyn Display) {
         self.tear();
         self.erase();
-        let line = match self.dated {
-            true => format!("{} {line}", now()),
-            false => line.to_string(),
-        };
-        self.print(Escaped::line(&line));
-        self.unwritten.push('\n');
+        self.unwritten.push_str(&line_text(line, self.dated));
     }
 
     /// Prints an object, with the time, unless it has one of its own.
-    fn json(&mut self, mut value: Value) {
+    fn json(&mut self, value: Value) {
         self.tear();
         self.erase();
-        if let Value::Object(fields) = &mut value {
-            fields.entry("at").or_insert_with(|| Clock::real().now().to_string().into());
-        }
-        self.print(Escaped::json(&value.to_string()));
-        self.unwritten.push('\n');
+        self.unwritten.push_str(&json_text(value));
     }
 
     /// Prepares for other text on the terminal where people type: it begins on a line of its own.
     fn tear(&mut self) {
-        if !matches!(self.people, PeopleTerminal::Standard | PeopleTerminal::Terminal { shared: true, .. }) {
-            return;
-        }
-        if self.cut_in() {
+        if self.desk.is_there && self.desk.own.is_none() && self.cut_in() {
             self.unwritten.push('\n');
         }
     }
@@ -315,7 +398,8 @@ impl State {
     }
 
     fn refresh(&mut self) {
-        if self.stale {
+        // A terminal that takes nothing at the moment gets no frames that nobody would see.
+        if self.stale && !self.err.progress().is_behind() {
             self.erase();
             let (rows, columns) = (self.size)();
             let lines = self.tree.render(rows.saturating_sub(2).max(1), columns);
@@ -337,11 +421,34 @@ impl State {
 
     fn write(&mut self) {
         if !self.unwritten.is_empty() {
-            // A closed standard error has no reader.
-            let _ = self.err.write_all(self.unwritten.as_bytes()).and_then(|()| self.err.flush());
-            self.unwritten.clear();
+            self.err.offer(std::mem::take(&mut self.unwritten));
         }
     }
+}
+
+/// A line of text, escaped, with its end.
+fn line_text(line: &dyn Display, dated: bool) -> String {
+    let line = if dated { format!("{} {line}", now()) } else { line.to_string() };
+    format!("{}\n", Escaped::line(&line))
+}
+
+/// An object on a line, with the time, unless it has one of its own.
+fn json_text(mut value: Value) -> String {
+    if let Value::Object(fields) = &mut value {
+        fields.entry("at").or_insert_with(|| Clock::real().now().to_string().into());
+    }
+    format!("{}\n", Escaped::json(&value.to_string()))
+}
+
+/// Tells of lines that were missed as other lines are shown.
+fn tell_missed(style: Style, dated: bool) -> TellMissed {
+    Box::new(move |count| match style {
+        Style::Json => json_text(json!({ "event": "missed", "count": count, "of": "lines" })),
+        Style::Lines | Style::Tree => line_text(
+            &format_args!("{count} lines are not shown: standard error was not read, or could not be written"),
+            dated,
+        ),
+    })
 }
 
 /// The time, to the millisecond.
@@ -357,6 +464,7 @@ fn went_wrong(kind: &EventKind) -> bool {
         | EventKind::Refused { .. }
         | EventKind::Faulted { .. }
         | EventKind::DeadLetter { .. }
+        | EventKind::Unattended { .. }
         | EventKind::Blocked { .. }
         | EventKind::Released { .. } => true,
         EventKind::Injected { claimed, .. } => claimed.is_some(),
@@ -374,8 +482,8 @@ fn terminal_size() -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::iter::once;
-    use std::sync::Arc;
 
     use systole_core::core::Usage;
     use systole_core::vocab::{
@@ -399,28 +507,44 @@ mod tests {
         }
     }
 
-    impl Sink {
+    /// A file that shows what was printed.
+    struct Shown {
+        sink: Sink,
+        outlet: Arc<Outlet>,
+    }
+
+    impl Shown {
+        fn new() -> Self {
+            let sink = Sink::default();
+            Self { outlet: Outlet::new(sink.clone(), tell_missed(Style::Lines, false)), sink }
+        }
+
         fn take(&self) -> String {
-            String::from_utf8(std::mem::take(&mut self.0.lock().unwrap())).unwrap()
+            assert!(self.outlet.flush(Duration::from_secs(60)));
+            String::from_utf8(std::mem::take(&mut self.sink.0.lock().unwrap())).unwrap()
         }
     }
 
-    fn screen(style: Style, shared: bool) -> (Screen, Sink) {
-        let sink = Sink::default();
-        let screen =
-            Screen::new(style, PeopleTerminal::None, Box::new(sink.clone()), Box::new(sink.clone()), shared, || {
-                (10, 40)
-            });
-        (screen, sink)
+    const NOBODY: Desk = Desk { is_there: false, own: None };
+
+    fn at(terminal: &Shown) -> Desk {
+        Desk { is_there: true, own: Some(terminal.outlet.clone()) }
+    }
+
+    fn new(style: Style, desk: Desk, out: &Shown, err: &Shown, shared: bool) -> Screen {
+        Screen::new(style, desk, out.outlet.clone(), err.outlet.clone(), shared, || (10, 40))
+    }
+
+    fn screen(style: Style, shared: bool) -> (Screen, Shown) {
+        let shown = Shown::new();
+        (new(style, NOBODY, &shown, &shown, shared), shown)
     }
 
     #[test]
     fn a_question_goes_to_the_terminal_of_its_person_and_events_to_standard_error() {
         for style in [Style::Lines, Style::Json] {
-            let (err, terminal) = (Sink::default(), Sink::default());
-            let people = PeopleTerminal::Terminal { out: Box::new(terminal.clone()), shared: false };
-            let screen =
-                Screen::new(style, people, Box::new(Sink::default()), Box::new(err.clone()), false, || (10, 40));
+            let (err, terminal) = (Shown::new(), Shown::new());
+            let screen = new(style, at(&terminal), &Shown::new(), &err, false);
             screen.converse("well?\u{1b}\n> ");
             screen.observed(once(Observed::Event(opened())));
             assert_eq!(terminal.take(), "well?\\u{1b}\n> ");
@@ -431,22 +555,18 @@ mod tests {
 
     #[test]
     fn answers_on_the_terminal_of_a_person_begin_a_line_though_events_go_elsewhere() {
-        let terminal = Sink::default();
-        let people = PeopleTerminal::Terminal { out: Box::new(terminal.clone()), shared: false };
-        let (out, err) = (Box::new(terminal.clone()), Box::new(Sink::default()));
-        let screen = Screen::new(Style::Lines, people, out, err, true, || (10, 40));
+        let terminal = Shown::new();
+        let screen = new(Style::Lines, at(&terminal), &terminal, &Shown::new(), true);
         screen.converse("> ");
-        screen.envelope(b"<a/>").unwrap();
+        screen.envelope(b"<a/>", || {});
         assert_eq!(terminal.take(), "> \n<a/>\n");
         assert!(!screen.is_torn() && screen.is_torn(), "the question is drawn again");
     }
 
     #[test]
     fn events_on_the_terminal_of_a_person_begin_a_line_and_have_the_question_drawn_again() {
-        let terminal = Sink::default();
-        let people = PeopleTerminal::Terminal { out: Box::new(terminal.clone()), shared: true };
-        let out = Box::new(Sink::default());
-        let screen = Screen::new(Style::Lines, people, out, Box::new(terminal.clone()), false, || (10, 40));
+        let terminal = Shown::new();
+        let screen = new(Style::Lines, Desk { is_there: true, own: None }, &Shown::new(), &terminal, false);
         screen.converse("> ");
         screen.observed([opened(), opened()].into_iter().map(Observed::Event));
         assert_eq!(terminal.take(), "> \n00000000 root/echo opened\n00000000 root/echo opened\n");
@@ -485,7 +605,7 @@ mod tests {
         assert_eq!(sink.take(), "00000000\n└ echo\n");
         screen.refresh();
         assert_eq!(sink.take(), "", "nothing has changed");
-        screen.envelope(b"<a>\x1b</a>").unwrap();
+        screen.envelope(b"<a>\x1b</a>", || {});
         assert_eq!(sink.take(), "\x1b[2A\x1b[J<a>\\u{1b}</a>\n");
         screen.refresh();
         sink.take();
@@ -527,6 +647,7 @@ mod tests {
             EventKind::Repaired { by: by.clone(), repairs, text: HOSTILE.into() },
             EventKind::Forged { by: by.clone(), claimed: claim(), thread: claim() },
             EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
+            EventKind::Unattended { by: by.clone() },
             EventKind::Progress { by: by.clone(), text: HOSTILE.into() },
             EventKind::ModelWrites { by: by.clone(), text: HOSTILE.into() },
             EventKind::ModelAnswered {
@@ -567,7 +688,7 @@ mod tests {
                 }
             }
             screen.converse(HOSTILE);
-            screen.envelope(HOSTILE.as_bytes()).unwrap();
+            screen.envelope(HOSTILE.as_bytes(), || {});
             screen.refresh();
             let said = sink.take().replace("\x1b[2A\x1b[J", "");
             assert!(said.chars().all(|c| c == '\n' || !Escaped::is_needed(c)), "{style:?}: {said:?}");
@@ -577,7 +698,7 @@ mod tests {
     #[test]
     fn bytes_for_programs_are_not_escaped() {
         let (screen, sink) = screen(Style::Lines, false);
-        screen.envelope("<a>\u{202e}</a>".as_bytes()).unwrap();
+        screen.envelope("<a>\u{202e}</a>".as_bytes(), || {});
         assert_eq!(sink.take(), "<a>\u{202e}</a>\n");
     }
 

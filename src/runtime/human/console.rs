@@ -1,14 +1,14 @@
 //! The terminal that all people of an organism share.
 
 use std::fmt;
-use std::io::BufRead;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use systole_core::vocab::XmlLimits;
 use systole_xml::schema::PayloadSchema;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::questions::{PersonEntry, Question, Questions};
+use super::keyboard::{Keyboard, Line};
+use super::questions::{Heard, Question, Questions};
 
 /// Prints text for the person at the terminal; the text may end in the middle of a line. An empty text means that a
 /// line was typed.
@@ -16,23 +16,21 @@ pub type PrintText = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The keyboard and screen that all people of an organism share.
 ///
-/// A thread of its own reads the keyboard, but only while a question is open: lines that are there before the first
-/// question (from a pipe) are not lost.
+/// A thread of its own reads the keyboard, a terminal only while a question is open. Lines of a pipe that are there before
+/// the first question are kept for it.
+///
+/// The end of the keyboard is no answer: questions that are open stay so, and so do later ones.
 #[derive(Clone)]
 pub struct Console {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    questions: Mutex<State>,
+    /// The keyboard, until a person listens.
+    keyboard: Mutex<Option<Keyboard>>,
+    questions: Mutex<Questions>,
     asked: Condvar,
     print: PrintText,
-}
-
-#[derive(Default)]
-struct State {
-    questions: Questions,
-    input_ended: bool,
 }
 
 /// An open question. Dropping it cancels the question on the screen.
@@ -40,26 +38,38 @@ struct State {
 pub(super) struct OpenQuestion {
     console: Console,
     id: u64,
-    entries: UnboundedReceiver<PersonEntry>,
+    entries: UnboundedReceiver<Heard>,
     answered: bool,
 }
 
 impl Console {
-    /// Starts reading a keyboard. `interactive`: a person types at this moment, so a line whose question was cancelled
-    /// meanwhile is dropped rather than kept for the next question.
-    pub fn start(keyboard: impl BufRead + Send + 'static, interactive: bool, print: PrintText) -> Self {
-        let shared = Arc::new(Shared { questions: Mutex::default(), asked: Condvar::new(), print });
-        let reader = shared.clone();
-        // Detached: a read from a terminal can't be interrupted, and ends with the process.
-        std::thread::spawn(move || reader.read(keyboard, interactive));
-        Self { shared }
+    /// Makes a console of a keyboard, which is read once there is a [`HumanListener`](super::HumanListener). At a terminal, a
+    /// line whose question was cancelled meanwhile is dropped rather than kept for the next question.
+    pub fn new(keyboard: Keyboard, print: PrintText) -> Self {
+        let (keyboard, questions) = (Mutex::new(Some(keyboard)), Mutex::default());
+        Self { shared: Arc::new(Shared { keyboard, questions, asked: Condvar::new(), print }) }
+    }
+
+    /// Reads the keyboard from now on.
+    pub(super) fn listen(&self) {
+        let keyboard = self.shared.keyboard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keyboard) = keyboard {
+            let reader = self.shared.clone();
+            // Detached: a read from a terminal can't be interrupted, and ends with the process.
+            std::thread::spawn(move || reader.read(keyboard));
+        }
     }
 
     /// Shows the open question again, after other text has been printed.
     pub fn redraw(&self) {
-        let state = self.shared.lock();
-        let show = state.questions.redraw();
-        self.shared.show(state, &show);
+        let questions = self.shared.lock();
+        let show = questions.redraw();
+        self.shared.show(questions, &show);
+    }
+
+    /// Lists the questions that wait although nobody can answer them here, as `sender asks listener`.
+    pub fn unanswerable(&self) -> Vec<String> {
+        self.shared.lock().unanswerable()
     }
 
     /// Asks a question at the terminal.
@@ -72,36 +82,35 @@ impl Console {
         urgent: bool,
     ) -> OpenQuestion {
         let (sender, entries) = unbounded_channel();
-        let mut state = self.shared.lock();
-        let mut id = 0;
-        // Without a keyboard the sender is dropped, so that the caller's `entry` returns `None`.
-        if !state.input_ended {
-            let (given, show) = state.questions.ask(Question { title, text, offers, limits, urgent, entries: sender });
-            id = given;
-            self.shared.show(state, &show);
-        }
+        let mut questions = self.shared.lock();
+        let (id, show) = questions.ask(Question { title, text, offers, limits, urgent, entries: sender });
+        self.shared.show(questions, &show);
         OpenQuestion { console: self.clone(), id, entries, answered: false }
     }
 }
 
 impl OpenQuestion {
-    /// Waits for the next entry; `None` once the keyboard is closed.
-    pub(super) async fn entry(&mut self) -> Option<PersonEntry> {
-        self.entries.recv().await
+    /// Waits for the next entry, or for the end of the keyboard, once.
+    pub(super) async fn heard(&mut self) -> Heard {
+        match self.entries.recv().await {
+            Some(heard) => heard,
+            // The console holds the sender until this is dropped.
+            None => std::future::pending().await,
+        }
     }
 
     /// Comments on the last entry, and takes another one.
     pub(super) fn tell(&self, text: &str) {
-        let mut state = self.console.shared.lock();
-        let show = state.questions.tell(self.id, text);
-        self.console.shared.show(state, &show);
+        let mut questions = self.console.shared.lock();
+        let show = questions.tell(self.id, text);
+        self.console.shared.show(questions, &show);
     }
 
     /// Shows an entry as it would be sent, and asks for confirmation; a confirmed entry is returned again.
     pub(super) fn review(&self, entry: String, shown: String) {
-        let mut state = self.console.shared.lock();
-        let show = state.questions.review(self.id, entry, shown);
-        self.console.shared.show(state, &show);
+        let mut questions = self.console.shared.lock();
+        let show = questions.review(self.id, entry, shown);
+        self.console.shared.show(questions, &show);
     }
 
     /// Closes the question as answered.
@@ -112,51 +121,53 @@ impl OpenQuestion {
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        let mut state = self.console.shared.lock();
-        let show = state.questions.close(self.id, self.answered);
-        self.console.shared.show(state, &show);
+        let mut questions = self.console.shared.lock();
+        let show = questions.close(self.id, self.answered);
+        self.console.shared.show(questions, &show);
     }
 }
 
 impl Shared {
-    fn read(&self, mut keyboard: impl BufRead, interactive: bool) {
-        let mut line = String::new();
+    fn read(&self, mut keyboard: Keyboard) {
+        let interactive = keyboard.is_interactive();
         loop {
-            self.until_asked().questions.was_cancelled();
-            line.clear();
-            if !keyboard.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
-                let mut state = self.lock();
-                state.input_ended = true;
-                let show = state.questions.end_input();
-                self.show(state, &show);
-                return;
+            if interactive {
+                self.until_asked().was_cancelled();
             }
-            let mut state = if interactive { self.lock() } else { self.until_asked() };
-            let show = if interactive && state.questions.was_cancelled() {
-                state.questions.again("The question of this line was cancelled.")
-            } else {
-                state.questions.line(line.trim_end_matches(['\n', '\r']))
+            let line = keyboard.read();
+            let mut questions = if interactive || line == Line::End { self.lock() } else { self.until_asked() };
+            let show = match line {
+                Line::End => {
+                    let show = questions.end_input();
+                    return self.show(questions, &show);
+                }
+                Line::Nothing => questions.refuse("The end of input ends no question: - declines to answer."),
+                Line::Unusable(why) => questions.refuse(&why),
+                Line::Text(_) if interactive && questions.was_cancelled() => {
+                    questions.again("The question of this line was cancelled.")
+                }
+                Line::Text(line) => questions.line(&line),
             };
             (self.print)(&show);
         }
     }
 
     /// Prints under the lock, and wakes the keyboard's thread, as a line may be wanted now.
-    fn show(&self, state: MutexGuard<'_, State>, text: &str) {
+    fn show(&self, questions: MutexGuard<'_, Questions>, text: &str) {
         if !text.is_empty() {
             (self.print)(text);
         }
-        drop(state);
+        drop(questions);
         self.asked.notify_one();
     }
 
-    fn until_asked(&self) -> MutexGuard<'_, State> {
-        let state = self.lock();
-        self.asked.wait_while(state, |state| !state.questions.wants_line()).unwrap_or_else(PoisonError::into_inner)
+    fn until_asked(&self) -> MutexGuard<'_, Questions> {
+        let questions = self.lock();
+        self.asked.wait_while(questions, |questions| !questions.wants_line()).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Locks the state; a panic under the lock leaves it between two steps at worst.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Questions> {
         self.questions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -173,18 +184,25 @@ mod tests {
 
     use super::*;
 
-    fn console(interactive: bool) -> (Console, PipeWriter, Arc<Mutex<String>>) {
+    fn console() -> (Console, PipeWriter, Arc<Mutex<String>>) {
         let (keyboard, typist): (PipeReader, _) = std::io::pipe().unwrap();
         let screen = Arc::<Mutex<String>>::default();
         let print = screen.clone();
-        let console = Console::start(
-            BufReader::new(keyboard),
-            interactive,
+        let console = Console::new(
+            Keyboard::lines(BufReader::new(keyboard)),
             Arc::new(move |text| {
                 print.lock().unwrap().push_str(text);
             }),
         );
+        console.listen();
         (console, typist, screen)
+    }
+
+    async fn entry(question: &mut OpenQuestion) -> String {
+        match question.heard().await {
+            Heard::Entry(entry) => entry.text,
+            Heard::Unattended => panic!("the keyboard has ended"),
+        }
     }
 
     fn ask(console: &Console, title: &str) -> OpenQuestion {
@@ -193,31 +211,39 @@ mod tests {
 
     #[tokio::test]
     async fn lines_that_were_there_before_the_questions_answer_them_in_order() {
-        let (console, mut typist, _) = console(false);
+        let (console, mut typist, _) = console();
         typist.write_all(b"<a/>\n<b/>\n").unwrap();
         let (mut one, mut two) = (ask(&console, "one"), ask(&console, "two"));
-        assert_eq!(two.entry().await.unwrap().text, "<b/>");
-        assert_eq!(one.entry().await.unwrap().text, "<a/>");
+        assert_eq!(entry(&mut two).await, "<b/>");
+        assert_eq!(entry(&mut one).await, "<a/>");
     }
 
     #[tokio::test]
     async fn a_question_that_is_told_of_a_mistake_takes_another_entry() {
-        let (console, mut typist, screen) = console(false);
+        let (console, mut typist, screen) = console();
         let mut one = ask(&console, "one");
         typist.write_all(b"<a/>\n<b/>\n").unwrap();
-        assert_eq!(one.entry().await.unwrap().text, "<a/>");
+        assert_eq!(entry(&mut one).await, "<a/>");
         one.tell("no\u{7}");
-        assert_eq!(one.entry().await.unwrap().text, "<b/>");
+        assert_eq!(entry(&mut one).await, "<b/>");
         one.answered();
         assert!(screen.lock().unwrap().ends_with("no\\u{7}\n> "), "{screen:?}");
     }
 
     #[tokio::test]
-    async fn everybody_learns_that_the_keyboard_is_gone() {
-        let (console, typist, _) = console(false);
+    async fn questions_stay_open_behind_the_end_of_the_keyboard() {
+        let (console, mut typist, screen) = console();
         let mut one = ask(&console, "one");
+        typist.write_all(b"\xff\n").unwrap();
         drop(typist);
-        assert_eq!(one.entry().await, None);
-        assert_eq!(ask(&console, "two").entry().await, None);
+        assert_eq!(one.heard().await, Heard::Unattended);
+        let mut two = ask(&console, "two");
+        assert_eq!(two.heard().await, Heard::Unattended);
+        assert_eq!(console.unanswerable(), ["one", "two"]);
+        drop(one);
+        assert_eq!(console.unanswerable(), ["two"]);
+        let shown = screen.lock().unwrap();
+        assert!(shown.contains("This line is no UTF-8 text: byte 1 is wrong."), "{shown}");
+        assert!(shown.contains("The keyboard is closed: nobody can answer here."), "{shown}");
     }
 }

@@ -11,13 +11,17 @@ use systole_xml::ladder::Raw;
 use systole_xml::schema::{Catalog, Draft, PayloadSchema, Validator, infer_namespace};
 
 use super::console::{Console, OpenQuestion};
-use super::questions::{DECLINE, PersonEntry};
+use super::questions::{DECLINE, Heard, PersonEntry};
+use crate::runtime::terminal::quote;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, call_to};
 
 /// A listener whose handler is a person.
 ///
 /// A message is shown as a question. An entry may be a reply, which closes the question, or calls, whose answers are
 /// shown below it. A listener that accepts `<boot>` prompts for calls for as long as the organism runs.
+///
+/// A question waits for its person, whatever happens to the keyboard: for its deadline and its caller, where the organism
+/// is durable also for the next start. Once nobody can answer it here, it no longer keeps the organism from being idle.
 #[derive(Debug, Clone)]
 pub struct HumanListener {
     console: Console,
@@ -26,6 +30,7 @@ pub struct HumanListener {
 impl HumanListener {
     /// Makes a listener for a person at that console; several people may share it.
     pub fn new(console: Console) -> Self {
+        console.listen();
         Self { console }
     }
 
@@ -51,7 +56,18 @@ impl HumanListener {
             !boots,
         );
         let mut validator = Validator::new(context.catalog.clone());
-        while let Some(PersonEntry { text, reviewed }) = asked.entry().await {
+        loop {
+            let PersonEntry { text, reviewed } = match asked.heard().await {
+                Heard::Entry(entry) => entry,
+                Heard::Unattended if boots => {
+                    asked.answered();
+                    return HandlerOutcome::Emitted(Vec::new());
+                }
+                Heard::Unattended => {
+                    context.unattended();
+                    continue;
+                }
+            };
             match judge(text.clone(), contract, &context.limits().xml, &mut validator) {
                 Verdict::Reply(_, shown) if !boots && !reviewed => asked.review(text, shown),
                 Verdict::Calls(.., shown) if !reviewed => asked.review(text, shown),
@@ -73,8 +89,6 @@ impl HumanListener {
                 }
             }
         }
-        asked.answered();
-        if boots { HandlerOutcome::Emitted(Vec::new()) } else { failed("the keyboard is closed: no person can answer") }
     }
 }
 
@@ -93,8 +107,8 @@ async fn call(calls: Vec<Call>, context: &RunContext, asked: &OpenQuestion) {
             None => context.thread().call_any(payload).await,
         };
         shown.push(match answer {
-            Ok(answer) => format!("{}: {}", answer.from, answer.payload.payload().as_str()),
-            Err(fault) => fault.to_string(),
+            Ok(answer) => format!("{} answers:\n{}", answer.from, quote(answer.payload.payload().as_str())),
+            Err(fault) => format!("The answer is a fault:\n{}", quote(&fault.to_string())),
         });
     }
     asked.tell(&shown.join("\n"));
@@ -132,7 +146,7 @@ fn judge(entry: String, contract: &Contract, limits: &XmlLimits, validator: &mut
     }
     let mut read = match read_answer(Raw::new(entry), contract, limits, validator.catalog()) {
         Ok(read) => read,
-        Err(fault) => return Verdict::Refused(fault.message.to_string()),
+        Err(fault) => return Verdict::Refused(fault.to_string()),
     };
     let mut calls = Vec::new();
     let mut replies = 0;

@@ -11,7 +11,7 @@ use systole_xml::ladder::strict;
 use systole_xml::schema::{Form, FormStep, PayloadSchema};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::runtime::terminal::{Escaped, shorten};
+use crate::runtime::terminal::{Escaped, quote, shorten};
 
 /// An open question.
 #[derive(Debug)]
@@ -27,7 +27,16 @@ pub(super) struct Question {
     /// True if it precedes questions that are not urgent; the prompt of a boot handler is not.
     pub(super) urgent: bool,
     /// Receives the entries.
-    pub(super) entries: UnboundedSender<PersonEntry>,
+    pub(super) entries: UnboundedSender<Heard>,
+}
+
+/// News of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// An entry.
+    Entry(PersonEntry),
+    /// The keyboard is closed: the question waits.
+    Unattended,
 }
 
 /// An entry that a person has made.
@@ -46,6 +55,8 @@ pub(super) struct Questions {
     entry: Entry,
     last: u64,
     cancelled: bool,
+    /// True once the keyboard is closed.
+    ended: bool,
 }
 
 #[derive(Debug)]
@@ -86,6 +97,10 @@ impl Questions {
     /// Adds a question; returns its number and the text to show.
     pub(super) fn ask(&mut self, question: Question) -> (u64, String) {
         self.last += 1;
+        if self.ended {
+            // A receiver that is gone will close the question itself.
+            let _ = question.entries.send(Heard::Unattended);
+        }
         self.waiting.push_back(Waiting { id: self.last, question, busy: false, review: None });
         (self.last, self.turn())
     }
@@ -133,7 +148,7 @@ impl Questions {
             Step::Whole(entry) => {
                 waiting.busy = true;
                 // A receiver that is gone will close the question itself.
-                let _ = question.entries.send(entry);
+                let _ = question.entries.send(Heard::Entry(entry));
                 self.turn()
             }
         }
@@ -146,6 +161,7 @@ impl Questions {
         let before = self.shown;
         let turn = self.turn();
         let prompt = if before == Some(id) && turn.is_empty() { PROMPT } else { "" };
+        let prompt = if self.ended { "" } else { prompt };
         format!("{}\n{turn}{prompt}", Escaped::text(text))
     }
 
@@ -177,6 +193,18 @@ impl Questions {
         format!("{text}\n{}", if self.wants_line() { PROMPT } else { "" })
     }
 
+    /// Refuses a line, and with it the entry that it belongs to.
+    pub(super) fn refuse(&mut self, why: &str) -> String {
+        self.entry = Entry::Nothing;
+        format!("{why}\n{}", self.redraw())
+    }
+
+    /// Lists the titles of questions that nobody can answer.
+    pub(super) fn unanswerable(&self) -> Vec<String> {
+        let asked = self.waiting.iter().filter(|waiting| self.ended && waiting.question.urgent);
+        asked.map(|waiting| waiting.question.title.clone()).collect()
+    }
+
     /// Closes a question, as answered or as cancelled.
     pub(super) fn close(&mut self, id: u64, answered: bool) -> String {
         let Some(at) = self.waiting.iter().position(|waiting| waiting.id == id) else { return String::new() };
@@ -194,18 +222,17 @@ impl Questions {
         show + &self.turn()
     }
 
-    /// Handles the end of input: drops the senders, which notifies all callers. An incomplete entry is lost.
+    /// Handles the end of input: no question is answered by it, so all stay open. An entry that was begun is lost.
     pub(super) fn end_input(&mut self) -> String {
+        self.ended = true;
         let begun = !matches!(std::mem::take(&mut self.entry), Entry::Nothing);
-        let shown = self.shown.take();
-        let cut = self
-            .waiting
-            .drain(..)
-            .find(|waiting| Some(waiting.id) == shown && !waiting.busy && (begun || waiting.question.urgent));
-        match cut {
-            Some(cut) => format!("\n--- {} --- cancelled by the end of input, nothing was sent\n", cut.question.title),
-            None => String::new(),
+        for waiting in &mut self.waiting {
+            waiting.review = None;
+            // A receiver that is gone will close the question itself.
+            let _ = waiting.question.entries.send(Heard::Unattended);
         }
+        let lost = if begun { " Nothing was sent of the entry that was begun." } else { "" };
+        format!("\nThe keyboard is closed: nobody can answer here. Questions wait.{lost}\n")
     }
 
     /// Shows the question whose turn it is, unless it is on the screen already.
@@ -228,7 +255,7 @@ const PROMPT: &str = "> ";
 const SEND: &str = "Send it? (y sends it, n sends nothing): ";
 
 fn review_text(shown: &str) -> String {
-    format!("{}\n{SEND}", Escaped::text(shown))
+    format!("{}\n{SEND}", quote(shown))
 }
 
 /// Renders a question, or the entry that waits for confirmation.
@@ -242,7 +269,7 @@ fn present(waiting: &Waiting) -> String {
 fn show(question: &Question) -> String {
     let mut text = format!("\n--- {} ---\n", question.title);
     if !question.text.is_empty() {
-        let _ = writeln!(text, "{}", Escaped::text(&question.text));
+        let _ = writeln!(text, "{}", quote(&question.text));
     }
     let declines = if question.urgent { "; - declines" } else { "" };
     let number = if question.offers.is_empty() { "" } else { ", or a number to be asked for each part" };
@@ -316,11 +343,18 @@ mod tests {
         <xs:complexType><xs:sequence><xs:element name='ok' type='xs:string'/></xs:sequence></xs:complexType>
         </xs:element></xs:schema>";
 
-    fn question(title: &str, urgent: bool) -> (Question, UnboundedReceiver<PersonEntry>) {
+    fn question(title: &str, urgent: bool) -> (Question, UnboundedReceiver<Heard>) {
         let (entries, receiver) = unbounded_channel();
         let offers = PayloadSchema::from_xsd("verdict.xsd", SCHEMA).unwrap();
         let (text, limits) = ("<q>\u{1b}</q>".to_owned(), XmlLimits::default());
         (Question { title: title.into(), text, offers: offers.into(), limits, urgent, entries }, receiver)
+    }
+
+    fn entry(entries: &mut UnboundedReceiver<Heard>) -> PersonEntry {
+        match entries.try_recv() {
+            Ok(Heard::Entry(entry)) => entry,
+            other => panic!("no entry, but {other:?}"),
+        }
     }
 
     #[test]
@@ -328,7 +362,7 @@ mod tests {
         let (_, shown) = Questions::default().ask(question("one", true).0);
         assert_eq!(
             shown,
-            "\n--- one ---\n<q>\\u{1b}</q>\nType XML (an empty line ends it), or a number to be asked for each \
+            "\n--- one ---\n│ <q>\\u{1b}</q>\nType XML (an empty line ends it), or a number to be asked for each \
              part; - declines.\n  1  such as <verdict><ok>text</ok></verdict>\n> "
         );
     }
@@ -342,7 +376,7 @@ mod tests {
         assert!(questions.line("a & \u{202e}").starts_with("<verdict><ok>a &amp; \\u{202e}</ok></verdict>\nSend it?"));
         assert_eq!(questions.line("y"), "");
         let text = "<verdict><ok>a &amp; \u{202e}</ok></verdict>".to_owned();
-        assert_eq!(entries.try_recv().unwrap(), PersonEntry { text, reviewed: true });
+        assert_eq!(entry(&mut entries), PersonEntry { text, reviewed: true });
     }
 
     #[test]
@@ -355,18 +389,18 @@ mod tests {
         assert_eq!(questions.line("<a>\u{1b}</a>"), "");
         assert_eq!(entries.try_recv().unwrap_err(), tokio::sync::mpsc::error::TryRecvError::Empty, "it goes on");
         assert_eq!(questions.line(""), "");
-        assert_eq!(entries.try_recv().unwrap().text, "<a>\u{1b}</a>\n");
-        assert_eq!(review(&mut questions), format!("<b>\\u{{1b}}</b>\n{SEND}"));
+        assert_eq!(entry(&mut entries).text, "<a>\u{1b}</a>\n");
+        assert_eq!(review(&mut questions), format!("│ <b>\\u{{1b}}</b>\n{SEND}"));
         assert!(questions.wants_line());
         assert_eq!(questions.line(""), SEND, "an empty line behind XML is no answer");
         assert_eq!(questions.line("why"), format!("found 'why', expected y or n\n{SEND}"));
         assert!(questions.line("n").starts_with("nothing was sent.\n\n--- one ---\n"));
         assert!(entries.try_recv().is_err());
         questions.line("<a/>");
-        assert!(!entries.try_recv().unwrap().reviewed);
+        assert!(!entry(&mut entries).reviewed);
         review(&mut questions);
         assert_eq!(questions.line("y"), "");
-        assert_eq!(entries.try_recv().unwrap(), typed(true));
+        assert_eq!(entry(&mut entries), typed(true));
         assert!(!questions.wants_line());
     }
 
@@ -395,7 +429,7 @@ mod tests {
         questions.line("n");
         questions.line("<verdict><ok/></verdict>");
         questions.review(id, "<a/>".into(), "<a/>".into());
-        assert_eq!(questions.redraw(), format!("\n--- one ---\n<a/>\n{SEND}"));
+        assert_eq!(questions.redraw(), format!("\n--- one ---\n│ <a/>\n{SEND}"));
     }
 
     #[test]
@@ -407,7 +441,8 @@ mod tests {
         assert!(questions.line(":quit").starts_with("nothing was sent.\n\n--- one ---\n"));
         assert!(questions.wants_line() && entries.try_recv().is_err());
         questions.line("1");
-        assert_eq!(questions.end_input(), "\n--- one --- cancelled by the end of input, nothing was sent\n");
+        assert!(questions.end_input().ends_with("Nothing was sent of the entry that was begun.\n"));
+        assert_eq!(entries.try_recv(), Ok(Heard::Unattended));
     }
 
     #[test]
@@ -420,7 +455,7 @@ mod tests {
         assert!(questions.line("-").starts_with("\n--- two ---"));
         questions.line("-");
         assert!(!questions.wants_line());
-        assert_eq!((first.try_recv().unwrap().text, second.try_recv().unwrap().text), ("-".into(), "-".into()));
+        assert_eq!((entry(&mut first).text, entry(&mut second).text), ("-".into(), "-".into()));
         assert!(questions.tell(id, "again").starts_with("again\n\n--- one ---"));
         assert!(questions.wants_line());
     }
@@ -448,15 +483,32 @@ mod tests {
         assert!(shown.starts_with("\n--- one ---"));
         assert!(questions.close(id, true).starts_with("\n--- boot ---"));
         questions.line("-");
-        assert_eq!(typed.try_recv().unwrap().text, "-");
+        assert_eq!(entry(&mut typed).text, "-");
     }
 
     #[test]
-    fn questions_end_when_nobody_types_any_more() {
+    fn questions_outlast_the_keyboard() {
         let mut questions = Questions::default();
         let (one, mut entries) = question("one", true);
         questions.ask(one);
-        questions.end_input();
-        assert_eq!(entries.try_recv(), Err(tokio::sync::mpsc::error::TryRecvError::Disconnected));
+        assert_eq!(questions.end_input(), "\nThe keyboard is closed: nobody can answer here. Questions wait.\n");
+        let (two, mut later) = question("two", true);
+        questions.ask(two);
+        for entries in [&mut entries, &mut later] {
+            assert_eq!(entries.try_recv(), Ok(Heard::Unattended));
+        }
+        assert_eq!(questions.unanswerable(), ["one", "two"]);
+    }
+
+    #[test]
+    fn a_line_that_is_refused_takes_the_entry_along() {
+        let mut questions = Questions::default();
+        let (one, mut entries) = question("one", true);
+        let (_, shown) = questions.ask(one);
+        questions.line("<verdict>");
+        assert_eq!(questions.refuse("Why."), format!("Why.\n{shown}"));
+        questions.line("</verdict>");
+        questions.line("");
+        assert_eq!(entry(&mut entries).text, "</verdict>\n", "it doesn't end what was refused");
     }
 }

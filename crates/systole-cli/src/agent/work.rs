@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -15,13 +16,16 @@ use crate::signals::Signals;
 use systole::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, Presence, run_agent_loop};
 use systole::runtime::command::kill_all;
 
+/// Time that standard error has to take the last lines.
+const GRACE: Duration = Duration::from_secs(2);
 /// Exit code after a second signal, as of SIGINT.
 const INTERRUPTED: u8 = 130;
 
 /// Handles messages until the gateway or a signal ends it.
 pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
     let mailbox = at.mailbox()?;
-    log::start(&Arc::new(Screen::standard(Style::Lines, PeopleTerminal::None)), Level::INFO);
+    let screen = Arc::new(Screen::standard(Style::Lines, PeopleTerminal::None));
+    log::start(&screen, Level::INFO);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let code = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(Failure::System)?;
@@ -32,6 +36,7 @@ pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failu
         all(at, mailbox, handler, &mut signals).await
     });
     runtime.shutdown_background();
+    screen.flush(GRACE);
     code
 }
 

@@ -75,7 +75,15 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
             () = signals.stop() => return Ok((ExitCode::from(super::INTERRUPTED), Duration::ZERO)),
         };
         // The answer counts as read once standard output has it.
-        let code = answered.and_then(|answer| print(&stage.screen, answer, args.envelope));
+        let printed = async {
+            let code = print(&stage.screen, answered?, args.envelope)?;
+            tokio::select! {
+                () = stage.screen.written() => Ok(code),
+                error = stage.screen.failed() => Err(error.into()),
+                () = signals.stop() => Ok(ExitCode::from(super::INTERRUPTED)),
+            }
+        };
+        let code = printed.await;
         drop(conversation);
         code.map(|code| (code, REST))
     };
@@ -87,6 +95,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
         organism.breakdown().map_or(ended.map(|(code, _)| code), |why| Err(Failure::Broken(why)))
     });
     stage.screen.finish();
+    stage.screen.flush(GRACE);
     // A read of standard input can't be interrupted.
     runtime.shutdown_background();
     code
@@ -121,6 +130,6 @@ async fn send(conversation: &mut Conversation, message: Message) -> Result<(), F
 
 fn print(screen: &Screen, answer: Option<Egress>, envelope: bool) -> Result<ExitCode, Failure> {
     let answer = answer.ok_or_else(|| Failure::no("the conversation closed without an answer"))?;
-    screen.envelope(if envelope { &answer.envelope } else { answer.payload.bytes() })?;
+    screen.envelope(if envelope { &answer.envelope } else { answer.payload.bytes() }, || {});
     Ok(if answer.fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

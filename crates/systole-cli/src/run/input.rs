@@ -9,6 +9,7 @@ use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::split::{Piece, Splitter};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use crate::descriptor::Patient;
 use crate::failure::Failure;
 
 /// An item of a source.
@@ -45,10 +46,10 @@ impl Source {
     /// Opens a file; `-` is standard input.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            return Ok(Self { name: "standard input".into(), reader: Box::new(io::stdin()), is_file: false });
+            return Ok(Self { name: "standard input".into(), reader: Box::new(Patient(io::stdin())), is_file: false });
         }
         let file = File::open(path).map_err(|cause| Failure::read(path, cause))?;
-        Ok(Self { name: path.to_owned(), reader: Box::new(file), is_file: true })
+        Ok(Self { name: path.to_owned(), reader: Box::new(Patient(file)), is_file: true })
     }
 
     /// The text of an argument.

@@ -1,15 +1,17 @@
 //! The steps before the first message: the configuration, the keyboard, the listeners.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::io::{self, BufReader, IsTerminal};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use systole::config::{Advice, Adviser, Config, ListenerKind, Mistake, Survey, check_journal};
 use systole::runtime::command::CommandListener;
 use systole::runtime::echo::EchoListener;
-use systole::runtime::human::{Console, HumanListener};
+use systole::runtime::human::{self, Console, HumanListener};
 use systole::runtime::journal::Journaled;
 use systole::runtime::worker::{WorkerListener, WorkerStart};
 use systole::runtime::{Events, Organism, OrganismBuilder};
@@ -22,6 +24,7 @@ use super::input::{self, Source, Taken};
 use super::models::Models;
 use super::watch::Watch;
 use super::{CLIENT, Run, missing_parties};
+use crate::descriptor::Patient;
 use crate::failure::Failure;
 use crate::log;
 use crate::screen::{PeopleTerminal, Screen, Style};
@@ -30,6 +33,10 @@ use crate::second_opinion;
 /// A running organism, and its ends.
 pub(super) struct Launched {
     pub(super) organism: Arc<Organism>,
+    /// True if the organism has a journal.
+    pub(super) durable: bool,
+    /// The time for work in flight when it ends, if its file says so.
+    pub(super) drain: Option<Duration>,
     pub(super) served: Served,
     /// The events of the organism; none if nothing shows them.
     pub(super) events: Option<Events>,
@@ -62,7 +69,7 @@ impl Stage {
         let screen = Screen::standard(style(args, people), terminal).ending(if args.print0 { 0 } else { b'\n' });
         let screen = Arc::new(if args.quiet { screen.without_events() } else { screen });
         log::start(&screen, if args.quiet { Level::WARN } else { Level::INFO });
-        let console = keyboard.start(&screen);
+        let console = keyboard.start(&screen).map_err(Failure::System)?;
         Ok(Self { screen, input: None, console, sources, config: Some(config), watch })
     }
 
@@ -93,6 +100,7 @@ impl Stage {
         let entrance = Entrance::open(&config)?;
         let models = Models::open(&config)?;
         let limits = config.blueprint.limits.xml.clone();
+        let (durable, drain) = (config.journal.is_some(), config.drain);
         let mut builder = entrance.install(builder(config, &self.console, &entrance, &models));
         if let Some(shards) = args.shards {
             builder = builder.shards(shards);
@@ -103,7 +111,7 @@ impl Stage {
         if !self.sources.is_empty() {
             self.input = Some(input::read(std::mem::take(&mut self.sources), limits));
         }
-        Ok(Launched { organism, served, events })
+        Ok(Launched { organism, durable, drain, served, events })
     }
 }
 
@@ -174,23 +182,31 @@ impl Keyboard {
             Self::Standard => return PeopleTerminal::None,
             Self::Terminal(_) => TERMINAL,
         };
-        let shared = io::stderr().is_terminal();
+        if io::stderr().is_terminal() {
+            return PeopleTerminal::Standard;
+        }
         // The terminal must not become the one that controls this process.
         match rustix::fs::open(path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(terminal) => PeopleTerminal::Terminal { out: Box::new(File::from(terminal)), shared },
-            Err(_) if shared => PeopleTerminal::Standard,
+            Ok(terminal) => PeopleTerminal::Terminal(File::from(terminal)),
             Err(_) => PeopleTerminal::None,
         }
     }
 
-    /// Starts to read the keyboard, only while a person is asked.
-    fn start(self, screen: &Arc<Screen>) -> Console {
-        let (keyboard, interactive): (Box<dyn BufRead + Send>, bool) = match self {
-            Self::Standard => (Box::new(BufReader::new(io::stdin())), io::stdin().is_terminal()),
-            Self::Terminal(file) => (Box::new(BufReader::new(file)), true),
+    /// Makes the console, which reads the keyboard as soon as a person listens.
+    fn start(self, screen: &Arc<Screen>) -> io::Result<Console> {
+        let keyboard = match self {
+            Self::Standard if io::stdin().is_terminal() => {
+                let terminal = io::stdin().as_fd().try_clone_to_owned()?;
+                human::Keyboard::terminal(BufReader::new(Patient(io::stdin())), terminal)
+            }
+            Self::Standard => human::Keyboard::lines(BufReader::new(Patient(io::stdin()))),
+            Self::Terminal(file) => {
+                let terminal = file.as_fd().try_clone_to_owned()?;
+                human::Keyboard::terminal(BufReader::new(Patient(file)), terminal)
+            }
         };
         let screen = screen.clone();
-        Console::start(keyboard, interactive, Arc::new(move |text: &str| screen.converse(text)))
+        Ok(Console::new(keyboard, Arc::new(move |text: &str| screen.converse(text))))
     }
 }
 

@@ -119,7 +119,7 @@ impl Message {
 
 /// A payload as an entrance takes it.
 fn payload(file: &Path, catalog: Catalog, limits: &XmlLimits) -> Result<Validated<Element>, Failure> {
-    let bytes = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
+    let bytes = crate::file::read(file, crate::file::DOCUMENT)?;
     let name = file.display();
     let canonical = parse(&Raw::new(bytes), limits).map_err(|error| Failure::no(format!("{name}:{error}")))?;
     Validator::new(Arc::new(catalog)).validate(canonical).map_err(|error| {

@@ -136,7 +136,7 @@ impl Sample {
 
 fn read(files: &[PathBuf], limits: &Limits) -> Result<Vec<Canonical>, Failure> {
     let payload = |file: &PathBuf| {
-        let bytes = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
+        let bytes = crate::file::read(file, crate::file::DOCUMENT)?;
         parse(&Raw::new(bytes), &limits.xml)
             .map_err(|error| Failure::unusable(format!("{} holds no payload: {error}", file.display())))
     };

@@ -63,6 +63,6 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<XsdDocument>, Failure> {
 }
 
 fn read(file: &Path) -> Result<XsdDocument, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|cause| Failure::read(file, cause))?;
+    let text = crate::file::text(file, crate::file::DOCUMENT)?;
     Ok(XsdDocument { name: file.display().to_string(), text })
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use crate::kit::Scratch;
 
@@ -99,6 +99,35 @@ fn a_question_to_a_person_outlives_the_process() {
 
     let stat = folder.systole(&["journal", "verify", "court.journal"]).output().unwrap();
     assert!(stat.status.success(), "{}", String::from_utf8_lossy(&stat.stderr));
+}
+
+#[test]
+fn a_question_outlives_the_end_of_its_keyboard() {
+    let folder = Folder::new();
+    let nobody = |args: &[&str]| {
+        let mut command = folder.systole(args);
+        command.stdin(Stdio::null());
+        command
+    };
+    let said = nobody(&["run", "organism.yaml", "ask.xml", "--until-idle"]).output().unwrap();
+    let err = String::from_utf8(said.stderr).unwrap();
+    assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(4), &b""[..]), "{err}");
+    let waits = "nobody can answer here: cli asks judge: they wait in the journal for the next start at a terminal";
+    assert!(err.contains(waits), "{err}");
+
+    // A service.
+    let mut service = nobody(&["run", "organism.yaml"]).spawn().unwrap();
+    until(service.stderr.as_mut().unwrap(), "judge is asked, but nobody can answer here: the question waits");
+    kill_process(Pid::from_child(&service), Signal::TERM).unwrap();
+    let mut rest = String::new();
+    service.stderr.as_mut().unwrap().read_to_string(&mut rest).unwrap();
+    assert_eq!(service.wait().unwrap().code(), Some(0), "{rest}");
+
+    let mut last = folder.start(&["run", "organism.yaml", "--until-idle"]);
+    last.stdin.as_mut().unwrap().write_all(b"1\nfalse\nnot <proven>\ny\n").unwrap();
+    let last = last.wait_with_output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&last.stdout), String::from_utf8_lossy(&last.stderr));
+    assert!(last.status.code() == Some(0) && out.contains("not &lt;proven&gt;"), "{out}{err}");
 }
 
 #[test]

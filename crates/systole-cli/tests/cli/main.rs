@@ -8,6 +8,7 @@ mod oracle;
 
 mod ask;
 mod check;
+mod citizen;
 mod demo;
 mod describe;
 mod durable;
@@ -22,6 +23,7 @@ mod new;
 mod pages;
 mod people;
 mod pictures;
+mod readers;
 mod refused;
 mod run;
 #[cfg(feature = "gateway")]

@@ -117,16 +117,41 @@ const VERDICT: &str = "<verdict xmlns=\"urn:t\"><ok>true</ok><note>x</note></ver
 #[test]
 fn questions_go_to_the_terminal_of_the_person_and_events_to_standard_error() {
     let mut person = Person::sit_down("apart", true);
-    let before = person.sees("--- cli asks judge ---\n<ask xmlns=\"urn:t\">guilty?</ask>\nType XML");
+    let before = person.sees("--- cli asks judge ---\n│ <ask xmlns=\"urn:t\">guilty?</ask>\nType XML");
     assert_eq!(before.lines().filter(|line| line.contains("root")).count(), 0, "{before}");
     person.ring();
     person.sees("> ");
     person.types("<verdict><ok>true</ok><note>x</note></verdict>\n");
-    person.sees(&format!("\n{VERDICT}\nSend it? (y sends it, n sends nothing): "));
+    person.sees(&format!("\n│ {VERDICT}\nSend it? (y sends it, n sends nothing): "));
     person.types("y\n");
     let (code, out, events) = person.ends();
     assert!(code == Some(0) && out.contains(VERDICT), "{out}{events}");
     assert!(events.contains("root/judge delivered {urn:t}ask") && !events.contains("---"), "{events}");
+}
+
+#[test]
+fn neither_the_end_of_input_nor_a_line_that_is_refused_ends_a_question() {
+    let mut person = Person::sit_down("stays", true);
+    person.sees("\n> ");
+    person.types("\u{4}");
+    person.sees("The end of input ends no question: - declines to answer.\n");
+    person.sees("\n> ");
+    person.types(&format!("<verdict><ok>true</ok><note>{}</note></verdict>\n", "x".repeat(6000)));
+    person.sees("the end of this one is lost. Nothing of the entry was taken.");
+    person.sees("\n> ");
+    person.keyboard.write_all(b"<verdict>caf\xc3\n").unwrap();
+    person.sees("This line is no UTF-8 text: byte 13 is wrong.");
+    person.sees("\n> ");
+    person.types("<verdict><ok>maybe</ok><note>x</note></verdict>\n");
+    let refused = person.sees("\n> ");
+    assert!(refused.contains("1:14: ") && refused.contains("maybe"), "{refused}");
+    // The terminal deletes the character, not a byte of it.
+    person.types("<verdict><ok>true</ok><note>\u{e9}\u{7f}x</note></verdict>\n");
+    person.sees(&format!("│ {VERDICT}\nSend it? (y sends it, n sends nothing): "));
+    person.ring();
+    person.types("y\n");
+    let (code, out, events) = person.ends();
+    assert!(code == Some(0) && out.contains(VERDICT), "{out}{events}");
 }
 
 #[test]
@@ -139,8 +164,8 @@ fn a_question_is_drawn_again_behind_events_on_its_terminal() {
     person.ring();
     person.sees("\n");
     person.sees("root/bell/parrot closed\n");
-    let again = person.sees("<ask xmlns=\"urn:t\">guilty?</ask>\n");
-    assert!(again.ends_with("\n--- cli asks judge ---\n<ask xmlns=\"urn:t\">guilty?</ask>\n"), "{again:?}");
+    let again = person.sees("│ <ask xmlns=\"urn:t\">guilty?</ask>\n");
+    assert!(again.ends_with("\n--- cli asks judge ---\n│ <ask xmlns=\"urn:t\">guilty?</ask>\n"), "{again:?}");
     person.sees("\n> ");
     // The lines that were typed before count.
     person.types("<note>x</note></verdict>\n");

@@ -322,7 +322,7 @@ fn a_person_answers_by_filling_in_a_form() {
     let typed = "what?\n1\nmaybe\nfalse\nnot <proven>\ny\n";
     let said = run(&["human.yaml", "ask.xml", "--until-idle"], typed);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    assert!(said.err.contains("--- cli asks judge ---\n<ask xmlns=\"urn:t\">guilty?</ask>\n"), "{}", said.err);
+    assert!(said.err.contains("--- cli asks judge ---\n│ <ask xmlns=\"urn:t\">guilty?</ask>\n"), "{}", said.err);
     assert!(said.err.contains("This is neither XML nor a number of the list; - declines"), "{}", said.err);
     assert!(said.err.contains("found 'maybe', expected true or false\nverdict/ok, true or false: "), "{}", said.err);
     assert!(said.err.contains("</verdict>\nSend it? (y sends it"), "{}", said.err);
@@ -335,7 +335,7 @@ fn xml_of_a_person_is_shown_as_it_goes_and_sent_at_their_word() {
     let typed = "<verdict><ok>1</ok><note>AT&T</note></verdict>\n\nn\n<verdict><ok>0</ok><note/></verdict>\ny\n";
     let said = run(&["human.yaml", "ask.xml", "--until-idle"], typed);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    let review = "repaired: 1:28 stray-ampersand\n<verdict xmlns=\"urn:t\"><ok>1</ok><note>AT&amp;T</note></verdict>\n\
+    let review = "│ repaired: 1:28 stray-ampersand\n│ <verdict xmlns=\"urn:t\"><ok>1</ok><note>AT&amp;T</note></verdict>\n\
                   Send it? (y sends it, n sends nothing): ";
     assert!(said.err.contains(review), "{}", said.err);
     assert!(said.err.contains("nothing was sent.\n"), "{}", said.err);
@@ -352,34 +352,31 @@ fn a_person_who_accepts_boot_calls_whom_they_may() {
     let mut seen = String::new();
     err.until("the answer of the core", |line| {
         seen += line;
-        line.contains("core: <capabilities")
+        line.contains("│ <capabilities")
     });
     assert!(seen.contains("--- operator is ready ---\n"), "{seen}");
     assert!(seen.contains("gone is neither a reply nor a call of operator\n"), "{seen}");
     for text in ["one", "two"] {
-        assert!(seen.contains(&format!("parrot: <say xmlns=\"urn:t\">{text}</say>\n")), "{seen}");
+        assert!(seen.contains(&format!("parrot answers:\n│ <say xmlns=\"urn:t\">{text}</say>\n")), "{seen}");
     }
     stop(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
-fn a_form_that_the_end_of_input_cuts_sends_nothing() {
+fn the_end_of_input_ends_a_form_but_no_question() {
     let said = run(&["human.yaml", "ask.xml", "--until-idle"], "1\nfalse\nnot proven\n");
-    assert_eq!(said.code, 1, "{}", said.err);
-    assert!(
-        said.err.contains("--- cli asks judge --- cancelled by the end of input, nothing was sent\n"),
-        "{}",
-        said.err
-    );
-    assert!(said.out.contains("the keyboard is closed") && !said.out.contains("<verdict"), "{}", said.out);
+    assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
+    assert!(said.err.contains("Nothing was sent of the entry that was begun."), "{}", said.err);
+    assert!(said.err.contains("nobody can answer here: cli asks judge: they end with this run"), "{}", said.err);
 }
 
 #[test]
-fn a_person_who_is_not_there_is_a_fault() {
+fn a_person_who_is_not_there_ends_no_question() {
     let said = run(&["human.yaml", "ask.xml", "--until-idle"], "");
-    assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.out.contains("the keyboard is closed"), "{}", said.out);
+    assert_eq!((said.code, said.out.as_str()), (4, ""), "{}", said.err);
+    assert!(said.err.contains("The keyboard is closed: nobody can answer here."), "{}", said.err);
+    assert!(said.err.contains("judge is asked, but nobody can answer here: the question waits"), "{}", said.err);
 }
 
 #[test]

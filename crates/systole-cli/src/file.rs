@@ -1,0 +1,30 @@
+//! Files that arguments name. A pipe may stand for one, but no file is read without end.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::failure::Failure;
+
+/// Bytes of a document.
+pub(super) const DOCUMENT: u64 = 64 << 20;
+/// Bytes of a token.
+#[cfg(feature = "gateway")]
+pub(super) const TOKEN: u64 = 64 << 10;
+
+/// Reads a file of at most `most` bytes.
+pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+    read.map_err(|cause| Failure::read(path, cause))?;
+    if bytes.len() as u64 > most {
+        return Err(Failure::unusable(format!("{}: a file of more than {most} bytes is not read", path.display())));
+    }
+    Ok(bytes)
+}
+
+/// Reads a file of UTF-8 text of at most `most` bytes.
+pub(super) fn text(path: &Path, most: u64) -> Result<String, Failure> {
+    String::from_utf8(read(path, most)?)
+        .map_err(|error| Failure::unusable(format!("{}: it is no UTF-8 text: {}", path.display(), error.utf8_error())))
+}

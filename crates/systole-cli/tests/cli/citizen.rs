@@ -1,0 +1,142 @@
+//! The program among others: as process 1, with few descriptors, with files that are none, and with a time to end.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Command, Output, Stdio};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::kit::Scratch;
+use crate::kit::running::Running;
+use crate::kit::waiting::until;
+
+const ORGANISM: &str = r#"
+organism: { name: citizen }
+drain: 1s
+clients:
+  - { name: cli, calls: ["{urn:c}leave", "{urn:c}count", "{urn:c}hang"] }
+listeners:
+  - { name: echo, echo: true, schemas: [c.xsd], accepts: ["{urn:c}never"] }
+  - name: leaver
+    command: [sh, -c, '(setsid sh -c "exit 0" >/dev/null 2>&1 </dev/null &); echo "<done>left</done>"']
+    accepts: ["{urn:c}leave"]
+    replies: ["{urn:c}done"]
+  - name: counter
+    command: [sh, -c, 'echo "<done>$(grep -l "^State:.Z" /proc/[0-9]*/status 2>/dev/null | wc -l) zombies</done>"']
+    accepts: ["{urn:c}count"]
+    replies: ["{urn:c}done"]
+  - name: hanger
+    command: [sh, -c, 'echo hangs >&2; sleep 1000']
+    accepts: ["{urn:c}hang"]
+    replies: ["{urn:c}done"]
+"#;
+
+const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:c">
+  <xs:element name="leave" type="xs:string"/><xs:element name="count" type="xs:string"/>
+  <xs:element name="hang" type="xs:string"/><xs:element name="never" type="xs:string"/>
+  <xs:element name="done" type="xs:string"/>
+</xs:schema>"#;
+
+fn folder(name: &str) -> Scratch {
+    let folder = Scratch::new(name);
+    fs::write(folder.join("organism.yaml"), ORGANISM).unwrap();
+    fs::write(folder.join("c.xsd"), SCHEMA).unwrap();
+    folder
+}
+
+fn ask(running: &mut Running, what: &str) -> String {
+    writeln!(running.child.stdin.as_mut().unwrap(), "<{what} xmlns='urn:c'/>").unwrap();
+    running.receive()
+}
+
+/// Processes in a namespace of their own need a right that not every machine gives.
+fn may_unshare() -> bool {
+    let tried = Command::new("unshare").args(["-rpf", "--kill-child", "--mount-proc", "true"]).output();
+    tried.is_ok_and(|tried| tried.status.success())
+}
+
+#[test]
+fn process_1_reaps_what_others_leave_behind_and_ends_as_it_should() {
+    if !may_unshare() {
+        eprintln!("no namespace of processes is to be had here: nothing was tried");
+        return;
+    }
+    let folder = folder("init");
+    let child = Command::new("unshare")
+        .args(["-rpf", "--kill-child", "--mount-proc", env!("CARGO_BIN_EXE_systole"), "run", "organism.yaml", "-"])
+        .current_dir(&folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(fs::File::create(folder.join("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let mut running = Running::of(child);
+    for _ in 0..10 {
+        assert!(ask(&mut running, "leave").contains(">left<"));
+    }
+    until("the end of all zombies", || ask(&mut running, "count").contains(">0 zombies<").then_some(()));
+    // The process that unshare waits for.
+    let children = format!("/proc/{0}/task/{0}/children", running.child.id());
+    let first = fs::read_to_string(children).unwrap().trim().parse().ok().and_then(Pid::from_raw).unwrap();
+    kill_process(first, Signal::TERM).unwrap();
+    let end = until("the end of process 1", || running.child.try_wait().unwrap());
+    assert_eq!(end.code(), Some(0), "{}", fs::read_to_string(folder.join("log")).unwrap());
+}
+
+#[test]
+fn a_start_without_enough_descriptors_is_undone_and_says_why() {
+    let folder = folder("few");
+    let organism = ORGANISM.replace("drain: 1s", "durability: process\ngateway: { listen: 127.0.0.1:0 }");
+    fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let mut refused = 0;
+    for most in 8..48 {
+        let mut child = Command::new("sh")
+            .args(["-c", "ulimit -n $0; exec \"$1\" run organism.yaml --until-idle --shards 3", &most.to_string()])
+            .arg(env!("CARGO_BIN_EXE_systole"))
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let code = until("the end of the program", || child.try_wait().unwrap()).code();
+        assert!(matches!(code, Some(0 | 2)) && !said.contains("panicked"), "{most}: {code:?}: {said}");
+        refused += usize::from(code == Some(2));
+    }
+    assert!(refused > 0, "all could start");
+}
+
+fn check(folder: &Scratch, file: &str) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } =
+        Command::new(env!("CARGO_BIN_EXE_systole")).args(["check", file]).current_dir(folder).output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn check_reads_no_device_and_waits_for_no_fifo() {
+    let folder = folder("files");
+    mknodat(CWD, folder.join("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    for (file, why) in [("/dev/zero", "it is a device: only a regular file is read"), ("fifo", "it is a FIFO: ")] {
+        let (code, said) = check(&folder, file);
+        assert!(code == Some(1) && said.contains(why), "{code:?}: {said}");
+        fs::write(folder.join("other.yaml"), ORGANISM.replace("c.xsd", file)).unwrap();
+        let (code, said) = check(&folder, "other.yaml");
+        assert!(code == Some(1) && said.contains(why), "{code:?}: {said}");
+    }
+}
+
+#[test]
+fn the_time_for_work_in_flight_is_a_key() {
+    let folder = folder("drain");
+    let mut running = Running::organism(&folder, &["-"]);
+    writeln!(running.child.stdin.as_mut().unwrap(), "<hang xmlns='urn:c'/>").unwrap();
+    let log = || fs::read_to_string(folder.join("log")).unwrap();
+    until("the words of the command", || log().contains("hanger| hangs").then_some(()));
+    kill_process(Pid::from_child(&running.child), Signal::TERM).unwrap();
+    let end = until("the end of the program", || running.child.try_wait().unwrap());
+    assert_eq!(end.code(), Some(1));
+    assert!(log().contains("stopping: work in flight goes on for 1 s at most"), "{}", log());
+}

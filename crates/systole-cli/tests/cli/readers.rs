@@ -1,0 +1,189 @@
+//! Standard streams whose other end does as it likes: none of it stops the pump, its signals or its end.
+
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::kit::Scratch;
+use crate::kit::waiting::{Lines, until};
+
+const MESSAGES: usize = 3000;
+/// So many that their answers fill a pipe.
+const FEW: usize = 500;
+
+fn say(text: &str) -> String {
+    format!("<say xmlns='urn:t'>{text}</say>\n")
+}
+
+fn messages(count: usize, size: usize) -> String {
+    (0..count).map(|number| say(&format!("{number} {}", "x".repeat(size)))).collect()
+}
+
+fn systole(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+    command.args(["run", "things.yaml"]).args(args).env_remove("SYSTOLE_LOG").stdin(Stdio::null());
+    command.current_dir(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run")));
+    command
+}
+
+fn ends(mut child: Child) -> ExitStatus {
+    let end = || child.try_wait().unwrap();
+    until("the end of the program", end)
+}
+
+fn stop(child: &Child, signal: Signal) {
+    kill_process(Pid::from_raw(child.id().cast_signed()).unwrap(), signal).unwrap();
+}
+
+fn feed(child: &mut Child, text: String) {
+    let mut stdin = child.stdin.take().unwrap();
+    // The program may end before it has read all.
+    std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
+}
+
+/// A pipe whose end for the program is non-blocking.
+fn non_blocking_output() -> (PipeReader, PipeWriter) {
+    let (reader, writer) = io::pipe().unwrap();
+    fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+    (reader, writer)
+}
+
+#[test]
+fn answers_go_on_though_nobody_reads_the_events() {
+    for style in [&["--until-idle"][..], &["--until-idle", "--json"]] {
+        let mut child =
+            systole(style).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        feed(&mut child, messages(MESSAGES, 0));
+        let unread = child.stderr.take();
+        let mut out = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        assert_eq!((ends(child).code(), out.matches("</say>").count()), (Some(0), MESSAGES));
+        drop(unread);
+    }
+}
+
+#[test]
+fn events_that_a_full_disk_refuses_stop_nothing() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut child =
+        systole(&["--until-idle"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(full).spawn().unwrap();
+    feed(&mut child, messages(MESSAGES, 0));
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert_eq!((ends(child).code(), out.matches("</say>").count()), (Some(0), MESSAGES));
+}
+
+#[test]
+fn a_signal_ends_a_program_whose_answers_nobody_reads_and_it_says_how_many() {
+    let mut child =
+        systole(&["-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    feed(&mut child, messages(MESSAGES, 1000));
+    let err = Lines::of(child.stderr.take().unwrap());
+    // More than the pipe and the program hold.
+    let mut left = 0;
+    err.until("300 answers", |line| {
+        left += usize::from(line.contains(" left {urn:t}say"));
+        left == 300
+    });
+    stop(&child, Signal::TERM);
+    let unread = err.until("the answers that are unread", |line| line.contains("are unread"));
+    let count: usize = unread.split(' ').find_map(|word| word.parse().ok()).unwrap();
+    assert!(count > 1 && unread.contains("since standard output was not read"), "{unread}");
+    let out = child.stdout.take();
+    assert_eq!(ends(child).code(), Some(1));
+    drop(out);
+}
+
+#[test]
+fn a_signal_ends_a_program_that_nobody_reads_at_all() {
+    let mut child =
+        systole(&["-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // The pipes of both are full by the time that so much was read.
+    stdin.write_all(messages(MESSAGES, 1000).as_bytes()).unwrap();
+    stop(&child, Signal::TERM);
+    let streams = (child.stdout.take(), child.stderr.take());
+    assert_eq!(ends(child).code(), Some(1));
+    drop((streams, stdin));
+}
+
+#[test]
+fn an_output_that_others_made_non_blocking_gets_all_answers() {
+    let (mut reader, writer) = non_blocking_output();
+    let (mut said, errors) = non_blocking_output();
+    let mut child = systole(&["--until-idle"]).stdin(Stdio::piped()).stdout(writer).stderr(errors).spawn().unwrap();
+    feed(&mut child, messages(FEW, 400));
+    // Nothing is read before the pipe of events is full, and so the one of answers soon is.
+    let mut first = [0; 1 << 16];
+    said.read_exact(&mut first).unwrap();
+    let rest = std::thread::spawn(move || io::copy(&mut said, &mut io::sink()));
+    let mut out = String::new();
+    reader.read_to_string(&mut out).unwrap();
+    rest.join().unwrap().unwrap();
+    assert_eq!((ends(child).code(), out.matches("</say>").count()), (Some(0), FEW));
+}
+
+#[test]
+fn an_input_that_others_made_non_blocking_is_waited_for() {
+    let (reader, mut writer) = io::pipe().unwrap();
+    fcntl_setfl(&reader, OFlags::NONBLOCK).unwrap();
+    let mut child = systole(&["-", "--until-idle"])
+        .stdin(OwnedFd::from(reader))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let out = Lines::of(child.stdout.take().unwrap());
+    for text in ["one", "two", "three"] {
+        // By the answer the program has found the pipe empty.
+        writer.write_all(say(text).as_bytes()).unwrap();
+        out.until("the answer", |line| line.contains(&format!(">{text}</say>")));
+    }
+    drop(writer);
+    assert_eq!(ends(child).code(), Some(0));
+}
+
+#[test]
+fn short_commands_print_to_what_others_made_non_blocking() {
+    let (mut reader, writer) = non_blocking_output();
+    let child = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(["reference", "--schema"])
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .spawn()
+        .unwrap();
+    let mut out = String::new();
+    reader.read_to_string(&mut out).unwrap();
+    assert_eq!(ends(child).code(), Some(0));
+    assert!(serde_json::from_str::<serde_json::Value>(&out).is_ok(), "{} bytes", out.len());
+}
+
+#[test]
+fn a_signal_that_was_ignored_at_the_start_stays_so() {
+    let folder = Scratch::new("ignored");
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' HUP INT; exec \"$0\" run things.yaml -"])
+        .arg(env!("CARGO_BIN_EXE_systole"))
+        .current_dir(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run")))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(File::create(folder.join("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let out = Lines::of(child.stdout.take().unwrap());
+    let ask = |child: &mut Child, text: &str| {
+        child.stdin.as_mut().unwrap().write_all(say(text).as_bytes()).unwrap();
+        out.until("the answer", |line| line.contains(&format!(">{text}</say>")));
+    };
+    ask(&mut child, "before");
+    stop(&child, Signal::HUP);
+    stop(&child, Signal::INT);
+    ask(&mut child, "after");
+    stop(&child, Signal::TERM);
+    assert_eq!(ends(child).code(), Some(0));
+}
