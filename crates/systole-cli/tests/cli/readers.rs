@@ -67,6 +67,52 @@ fn answers_go_on_though_nobody_reads_the_events() {
     }
 }
 
+#[cfg(feature = "gateway")]
+#[test]
+fn health_is_told_though_nobody_reads_the_log() {
+    use std::io::{BufRead, BufReader};
+
+    let folder = Scratch::new("health");
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/run/thing.xsd");
+    let organism = format!(
+        "organism: {{ name: health }}\ndurability: process\ngateway: {{ listen: 127.0.0.1:0 }}\n\
+         clients: [{{ name: cli, calls: ['{{urn:t}}say'] }}]\n\
+         listeners: [{{ name: parrot, echo: true, schemas: [{schema}], accepts: ['{{urn:t}}say'] }}]\n"
+    );
+    std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(["run", "organism.yaml", "-"])
+        .current_dir(&folder)
+        .env("SYSTOLE_LOG", "debug")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("the gateway listens address=") {
+        line.clear();
+        assert!(log.read_line(&mut line).unwrap() > 0, "it has not begun");
+    }
+    let address = line.trim_end().rsplit('=').next().unwrap().to_owned();
+    // Nobody reads on. The events of these fill the pipe.
+    feed(&mut child, messages(MESSAGES, 0));
+    let out = Lines::of(child.stdout.take().unwrap());
+    (0..MESSAGES).for_each(|_| drop(out.next().unwrap()));
+    for _ in 0..20 {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
+    }
+    stop(&child, Signal::TERM);
+    assert_eq!(ends(child).code(), Some(0));
+    drop(log);
+}
+
 #[test]
 fn events_that_a_full_disk_refuses_stop_nothing() {
     let full = File::options().write(true).open("/dev/full").unwrap();
