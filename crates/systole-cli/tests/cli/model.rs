@@ -741,7 +741,7 @@ fn a_killed_organism_asks_once_more_at_most() {
 
 #[test]
 fn a_journal_shows_what_was_asked_and_answered() {
-    let server = Server::start([Say("<say xmlns='urn:t'><b/></say>", "stop")]);
+    let server = Server::start([Say("<say xmlns='urn:t' b='1'>x</say>", "stop")]);
     let backend = format!(
         "{{ name: main, provider: anthropic, model: m, url: \"{}\", price: {{ input: 3, output: 15 }} }}",
         server.url
@@ -758,7 +758,7 @@ fn a_journal_shows_what_was_asked_and_answered() {
             "root/planner  note from planner, model",
             "m-1 at main: 1000 input tokens (400 cached), 100 output tokens, cost 0.0045",
             "From cli:",
-            "<say xmlns='urn:t'><b/></say>",
+            "<say xmlns='urn:t' b='1'>x</say>",
             "Your answer was refused: a payload {urn:t}say breaks its contract.",
             SAID,
         ],
