@@ -8,14 +8,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use systole_core::core::{
     Answer, Arrival, Attachment, ClientId, Egress, Emission, ExitPlace, Failure, Injected, Input, Overloaded,
-    ReadMessage,
+    ReadMessage, read_label,
 };
-#[cfg(feature = "gateway")]
 use systole_core::journal::{Op, SubmissionRecord};
 use systole_core::protocol::Request;
-use systole_core::vocab::{Name, ThreadId};
+use systole_core::vocab::{MessageId, Name, ThreadId};
 use systole_xml::ladder::Raw;
 use tokio::sync::mpsc::WeakUnboundedSender;
+use tokio::sync::oneshot;
 
 use super::asking::{Asking, returned};
 use super::client_envelope::ClientEnvelope;
@@ -127,6 +127,26 @@ impl Client {
         Ok(root)
     }
 
+    /// Sends the bytes of one envelope as [`send_last`](Self::send_last) does, under a key that is written in the step that
+    /// takes them: [`JournalReader::keys`](super::journal::JournalReader::keys) has the keys of what was sent, also after a
+    /// crash, until retention deletes them. A key that was used before is not refused.
+    ///
+    /// # Errors
+    /// [`SendError`] if the envelope was not taken.
+    pub fn send_under(&self, key: Arc<str>, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
+        let (root, envelope) = (self.shared.root(), envelope.into());
+        let (id, client) = (MessageId::from_uuid(self.shared.entropy.random()), self.name().clone());
+        let key = Some((key, *blake3::hash(&envelope).as_bytes()));
+        let submission = SubmissionRecord { id, client, root, key };
+        self.inject_with(root, envelope, vec![Op::Submitted(submission)], Way::default())?;
+        Ok(root)
+    }
+
+    /// Reads the id that the sender of an envelope gave it; `None` if it has none, or is no message of this client.
+    pub fn label(&self, envelope: impl Into<Bytes>) -> Option<Box<str>> {
+        read_label(&Raw::new(envelope.into()), self.id, &self.shared.blueprint, &self.shared.catalog)
+    }
+
     /// Declares that no message follows in a conversation that [`send`](Self::send) began: it closes when its threads have,
     /// rather than 15 minutes later. Has no effect on one that has closed.
     pub fn leave(&self, conversation: ThreadId) {
@@ -155,13 +175,8 @@ impl Client {
     /// Once polled, the request is sent even if the future is dropped.
     pub async fn post(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
-        let (ticket, taken) = self.shared.pending_acks.issue();
-        let way = Way { attachment: Some(Attachment { ops: Vec::new(), ticket }), ..Way::default() };
-        let sent = self.write(request.into_request()).and_then(|envelope| self.inject(root, envelope, true, way));
-        if let Err(error) = sent {
-            self.shared.pending_acks.resolve(ticket, false);
-            return Err(error);
-        }
+        let envelope = self.write(request.into_request())?;
+        let taken = self.inject_with(root, envelope, Vec::new(), Way::default())?;
         taken.await.map_err(|_| SendError::Closed)?;
         Ok(root)
     }
@@ -179,14 +194,9 @@ impl Client {
         (envelope, read): (Bytes, Option<ReadMessage>),
         submission: Option<SubmissionRecord>,
     ) -> Result<impl Future<Output = Result<(), SendError>> + Send + use<>, SendError> {
-        let (ticket, taken) = self.shared.pending_acks.issue();
         let ops = submission.map(Op::Submitted).into_iter().collect();
-        let attachment = Some(Attachment { ops, ticket });
-        let way = Way { attachment, read, exit: ExitKind::Journal, ..Way::default() };
-        if let Err(error) = self.inject(root, envelope, true, way) {
-            self.shared.pending_acks.resolve(ticket, false);
-            return Err(error);
-        }
+        let way = Way { read, exit: ExitKind::Journal, ..Way::default() };
+        let taken = self.inject_with(root, envelope, ops, way)?;
         Ok(async { taken.await.map_err(|_| SendError::Closed) })
     }
 
@@ -260,6 +270,24 @@ impl Client {
     fn write(&self, requests: Result<Vec<Emission>, Failure>) -> Result<Bytes, SendError> {
         let deadline = self.patience.map(|patience| self.shared.clock.now().after(patience));
         ClientEnvelope { from: self.name(), deadline }.write(requests)
+    }
+
+    /// Sends the last envelope of a conversation, with operations that are written in the step that takes it; the receiver
+    /// waits for that step.
+    fn inject_with(
+        &self,
+        root: ThreadId,
+        envelope: Bytes,
+        ops: Vec<Op>,
+        way: Way,
+    ) -> Result<oneshot::Receiver<()>, SendError> {
+        let (ticket, taken) = self.shared.pending_acks.issue();
+        let way = Way { attachment: Some(Attachment { ops, ticket }), ..way };
+        if let Err(error) = self.inject(root, envelope, true, way) {
+            self.shared.pending_acks.resolve(ticket, false);
+            return Err(error);
+        }
+        Ok(taken)
     }
 
     fn inject(&self, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {

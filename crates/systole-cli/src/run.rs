@@ -8,6 +8,7 @@ mod launch;
 mod missing_parties;
 #[cfg_attr(not(feature = "gateway"), path = "run/no_models.rs")]
 mod models;
+mod once;
 mod watch;
 
 use std::collections::VecDeque;
@@ -24,7 +25,6 @@ use systole::runtime::command::{conceal, kill_all};
 use systole::runtime::human::Console;
 use systole::runtime::{Client, Events, Organism, SendError, Unread};
 use systole_core::vocab::{Name, ThreadId};
-use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
 
 use super::failure::Failure;
@@ -32,7 +32,7 @@ use super::screen::Screen;
 use super::signals::Signals;
 pub(super) use ask::{Ask, ask};
 use entrance::Served;
-use input::{Message, Taken};
+use input::{Input, Message, Taken};
 use launch::{Launched, Stage};
 use watch::Watch;
 
@@ -92,6 +92,10 @@ pub(super) struct Run {
     /// stays as it is
     #[arg(long, conflicts_with = "until_idle")]
     watch: bool,
+    /// Send each message of the files again. By default a durable organism is sent each message of a file once, also if an
+    /// earlier run was killed: by the id of its envelope, else by the file and its content
+    #[arg(long)]
+    again: bool,
     /// End the work in the journal of a listener or client that organism.yaml no longer has: without this, a start that
     /// would end open threads is refused
     #[arg(long, value_name = "NAME")]
@@ -114,7 +118,7 @@ impl Run {
     /// A run of one shard without files that shows no events.
     fn quietly(organism: PathBuf) -> Self {
         let (files, drop) = (Vec::new(), Vec::new());
-        let (until_idle, restart, watch, print0, json) = (false, false, false, false, false);
+        let (until_idle, restart, watch, again, print0, json) = (false, false, false, false, false, false);
         Self {
             organism,
             files,
@@ -122,12 +126,18 @@ impl Run {
             shards: Some(1),
             restart,
             watch,
+            again,
             drop,
             print0,
             json,
             quiet: true,
             message: None,
         }
+    }
+
+    /// Returns whether messages of files are sent that were sent before.
+    fn sends_again(&self) -> bool {
+        self.again || self.watch
     }
 }
 
@@ -279,7 +289,7 @@ impl Session {
     async fn conduct(
         &mut self,
         events: Option<Events>,
-        input: &mut Option<mpsc::Receiver<Taken>>,
+        input: &mut Option<Input>,
         watch: &mut Option<Watch>,
         until_idle: bool,
     ) -> Result<Ended, Failure> {
@@ -340,7 +350,7 @@ impl Session {
     /// Sends messages and prints answers, until there is a reason to stop.
     async fn exchange(
         &mut self,
-        input: &mut Option<mpsc::Receiver<Taken>>,
+        input: &mut Option<Input>,
         watch: &mut Option<Watch>,
         until_idle: bool,
     ) -> Result<End, Failure> {
@@ -361,11 +371,14 @@ impl Session {
                     retry.as_mut().reset(Instant::now());
                 }
                 taken = next(input), if reading => match taken {
-                    Some(Taken::Message(message)) => refused = self.send(message),
+                    Some(Taken::Message(message)) => {
+                        refused = self.sift(input, message).and_then(|message| self.send(message));
+                    }
                     Some(Taken::Refused(why)) => self.refuse(&why),
                     Some(Taken::Failed(failure)) => return Err(failure),
                     None => {
-                        *input = None;
+                        let told = input.take().into_iter().flat_map(|mut input| input.told());
+                        told.for_each(|told| self.screen.note(&told));
                         self.leave();
                     }
                 },
@@ -477,11 +490,24 @@ impl Session {
         Ok(unread)
     }
 
+    /// Returns a message with its key, unless it was sent before.
+    fn sift(&self, input: &mut Option<Input>, message: Message) -> Option<Message> {
+        match (input, &self.answers.client) {
+            (Some(input), Some(client)) => input.sift(message, client),
+            _ => Some(message),
+        }
+    }
+
     /// Offers a message; returns it if there is no room for it at the moment.
     fn send(&mut self, message: Message) -> Option<Message> {
         let client = self.answers.client.as_ref()?;
         let bytes = message.bytes.clone();
-        match if message.last { client.send_last(bytes) } else { client.send(bytes) } {
+        let sent = match &message.key {
+            Some(key) => client.send_under(key.clone(), bytes),
+            None if message.last => client.send_last(bytes),
+            None => client.send(bytes),
+        };
+        match sent {
             Ok(_) if message.last => None,
             Ok(conversation) => {
                 self.open.push_back(conversation);
@@ -551,9 +577,9 @@ impl Answers {
     }
 }
 
-async fn next(input: &mut Option<mpsc::Receiver<Taken>>) -> Option<Taken> {
+async fn next(input: &mut Option<Input>) -> Option<Taken> {
     match input {
-        Some(input) => input.recv().await,
+        Some(input) => input.next().await,
         None => None,
     }
 }

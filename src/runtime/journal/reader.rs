@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Params, Row};
 use systole_core::journal::{
-    EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord, ThreadRecord,
+    EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord, SubmissionRecord, ThreadRecord,
 };
-use systole_core::vocab::{IdKey, MessageId, ThreadId, Time};
+use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 use uuid::Uuid;
 
 use super::batch::{BatchRow, missing};
@@ -233,6 +234,23 @@ impl JournalReader {
     /// [`StoreError`] if the journal can't be read.
     pub fn open_owners(&self) -> Result<Vec<(Owner, u64)>, StoreError> {
         self.told(self.try_open_owners())
+    }
+
+    /// Lists the idempotency keys of a client that begin with a prefix.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal can't be read.
+    pub fn keys(&self, client: &Name, prefix: &str) -> Result<Vec<Arc<str>>, StoreError> {
+        let keys = || -> Result<_, FileProblem> {
+            if !self.has::<SubmissionRecord>()? {
+                return Ok(Vec::new());
+            }
+            let sql = "SELECT key FROM submission WHERE client = ?1 AND key >= ?2 AND substr(key, 1, length(?2)) = ?2";
+            let mut statement = self.db.prepare(sql)?;
+            let keys = statement.query_map([client.as_str(), prefix], |row| row.get(0))?;
+            Ok(keys.collect::<Result<_, _>>()?)
+        };
+        self.told(keys())
     }
 
     /// Lists the threads of the conversation of a thread, in order of number; nothing if there is no such thread.

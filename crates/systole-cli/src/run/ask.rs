@@ -9,10 +9,9 @@ use clap::Args;
 use systole::runtime::command::conceal;
 use systole::runtime::{Conversation, SendError};
 use systole_core::core::Egress;
-use tokio::sync::mpsc::Receiver;
 use tokio::time::{sleep, timeout};
 
-use super::input::{Message, Taken};
+use super::input::{Input, Message, Taken};
 use super::launch::{Launched, Stage};
 use super::{CLIENT, GRACE, RETRY, Run};
 use crate::failure::Failure;
@@ -102,15 +101,15 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
 }
 
 /// The message, if there is one and no more.
-async fn only(input: Option<&mut Receiver<Taken>>) -> Result<Message, Failure> {
+async fn only(input: Option<&mut Input>) -> Result<Message, Failure> {
     let missing = || Failure::unusable("there is no message: write a payload, such as systole example prints");
     let input = input.ok_or_else(missing)?;
-    let message = match input.recv().await.ok_or_else(missing)? {
+    let message = match input.next().await.ok_or_else(missing)? {
         Taken::Message(message) => message,
         Taken::Refused(why) => return Err(Failure::unusable(why)),
         Taken::Failed(failure) => return Err(failure),
     };
-    match input.recv().await {
+    match input.next().await {
         None => Ok(message),
         Some(Taken::Failed(failure)) => Err(failure),
         Some(_) => Err(Failure::unusable("there is more than one message: systole run sends them all")),

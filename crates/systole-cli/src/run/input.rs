@@ -3,12 +3,15 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use systole::runtime::Client;
 use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::split::{Piece, Splitter};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use super::once::Once;
 use crate::descriptor::Patient;
 use crate::failure::Failure;
 
@@ -29,6 +32,36 @@ pub(super) struct Message {
     /// True if no message can follow in its conversation: a file can't name a thread that doesn't exist yet, a program
     /// on standard input can.
     pub(super) last: bool,
+    /// The file that it stands in.
+    file: Option<Arc<Path>>,
+    /// The key that it is sent under.
+    pub(super) key: Option<Arc<str>>,
+}
+
+/// The messages of all sources.
+pub(super) struct Input {
+    taken: Receiver<Taken>,
+    /// What was sent before; none where each message is sent in any case.
+    once: Option<Once>,
+}
+
+impl Input {
+    pub(super) async fn next(&mut self) -> Option<Taken> {
+        self.taken.recv().await
+    }
+
+    /// Gives a message of a file its key; none if it was sent before.
+    pub(super) fn sift(&mut self, message: Message, client: &Client) -> Option<Message> {
+        let (Some(once), Some(file)) = (&mut self.once, &message.file) else { return Some(message) };
+        let id = client.label(message.bytes.clone());
+        let key = once.key(file, id.as_deref(), &message.bytes)?;
+        Some(Message { key: Some(key), ..message })
+    }
+
+    /// Takes the sentences about messages that were not sent again.
+    pub(super) fn told(&mut self) -> impl Iterator<Item = String> + use<> {
+        self.once.iter_mut().flat_map(Once::told).collect::<Vec<_>>().into_iter()
+    }
 }
 
 /// An open file, or standard input.
@@ -36,8 +69,12 @@ pub(super) struct Source {
     name: PathBuf,
     reader: Box<dyn Read + Send>,
     is_file: bool,
+    /// The path of a file that can be read again: a pipe can't, nor can what standard input is at the moment.
+    file: Option<Arc<Path>>,
 }
 
+/// Folders whose files are descriptors of the process.
+const DESCRIPTORS: [&str; 2] = ["/dev", "/proc"];
 /// Pieces that are read ahead, and bytes of one.
 const AHEAD: usize = 16;
 const CHUNK: usize = 64 << 10;
@@ -46,21 +83,30 @@ impl Source {
     /// Opens a file; `-` is standard input.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            return Ok(Self { name: "standard input".into(), reader: Box::new(Patient(io::stdin())), is_file: false });
+            let (name, reader) = ("standard input".into(), Box::new(Patient(io::stdin())));
+            return Ok(Self { name, reader, is_file: false, file: None });
         }
         let file = File::open(path).map_err(|cause| Failure::read(path, cause))?;
-        Ok(Self { name: path.to_owned(), reader: Box::new(Patient(file)), is_file: true })
+        let is_stable = file.metadata().is_ok_and(|found| found.is_file())
+            && !DESCRIPTORS.iter().any(|descriptors| path.starts_with(descriptors));
+        let absolute = std::path::absolute(path).ok().filter(|_| is_stable).map(Into::into);
+        Ok(Self { name: path.to_owned(), reader: Box::new(Patient(file)), is_file: true, file: absolute })
     }
 
     /// The text of an argument.
     pub(super) fn given(text: Bytes) -> Self {
-        Self { name: "the message".into(), reader: Box::new(Cursor::new(text)), is_file: true }
+        Self { name: "the message".into(), reader: Box::new(Cursor::new(text)), is_file: true, file: None }
+    }
+
+    /// Returns whether it is a file that can be read again.
+    pub(super) fn is_stable(&self) -> bool {
+        self.file.is_some()
     }
 }
 
 /// Reads the sources one after the other and splits each into messages.
-pub(super) fn read(sources: Vec<Source>, limits: XmlLimits) -> Receiver<Taken> {
-    let (sender, receiver) = channel(AHEAD);
+pub(super) fn read(sources: Vec<Source>, limits: XmlLimits, once: Option<Once>) -> Input {
+    let (sender, taken) = channel(AHEAD);
     // Detached: a read from a terminal can't be interrupted, and ends with the process.
     std::thread::spawn(move || {
         for source in sources {
@@ -69,7 +115,7 @@ pub(super) fn read(sources: Vec<Source>, limits: XmlLimits) -> Receiver<Taken> {
             }
         }
     });
-    receiver
+    Input { taken, once }
 }
 
 /// Sends all messages of a source; `None` if the receiver is gone, or the source fails.
@@ -88,18 +134,19 @@ fn forward(mut source: Source, limits: &XmlLimits, sender: &Sender<Taken>) -> Op
             }
         }
         while let Some(piece) = splitter.next() {
-            sender.blocking_send(taken(piece, &name, source.is_file, limits)).ok()?;
+            sender.blocking_send(taken(piece, &name, &source, limits)).ok()?;
         }
     }
     while let Some(piece) = splitter.finish() {
-        sender.blocking_send(taken(piece, &name, source.is_file, limits)).ok()?;
+        sender.blocking_send(taken(piece, &name, &source, limits)).ok()?;
     }
     Some(())
 }
 
-fn taken(piece: Piece, name: &str, last: bool, limits: &XmlLimits) -> Taken {
+fn taken(piece: Piece, name: &str, source: &Source, limits: &XmlLimits) -> Taken {
+    let (last, file) = (source.is_file, source.file.clone());
     match piece {
-        Piece::Message(bytes) => Taken::Message(Message { bytes, last }),
+        Piece::Message(bytes) => Taken::Message(Message { bytes, last, file, key: None }),
         Piece::TooLarge { at, bytes } => {
             let limit = limits.message_bytes;
             Taken::Refused(format!("{name}:{at}: a message of {bytes} bytes, {limit} are allowed: it was skipped"))

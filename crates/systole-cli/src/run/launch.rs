@@ -16,12 +16,12 @@ use systole::runtime::journal::Journaled;
 use systole::runtime::worker::{WorkerListener, WorkerStart};
 use systole::runtime::{Events, Organism, OrganismBuilder};
 use systole_core::core::Party;
-use tokio::sync::mpsc::Receiver;
 use tracing::Level;
 
 use super::entrance::{Entrance, Served};
-use super::input::{self, Source, Taken};
+use super::input::{self, Input, Source};
 use super::models::Models;
+use super::once::Once;
 use super::watch::Watch;
 use super::{CLIENT, Run, missing_parties};
 use crate::descriptor::Patient;
@@ -46,7 +46,7 @@ pub(super) struct Launched {
 pub(super) struct Stage {
     pub(super) screen: Arc<Screen>,
     /// Messages from standard input, once an organism runs.
-    pub(super) input: Option<Receiver<Taken>>,
+    pub(super) input: Option<Input>,
     pub(super) console: Console,
     sources: Vec<Source>,
     /// Configuration of the next start; without one, that reads the file again.
@@ -94,6 +94,9 @@ impl Stage {
                 .map_err(|why| Failure::unusable(format!("the journal can't be opened: {}: {why}", file.display())))?;
             missing_parties::refuse(file, &config.blueprint, args)?;
         }
+        let journal =
+            config.journal.as_ref().filter(|_| !args.sends_again() && self.sources.iter().any(Source::is_stable));
+        let once = journal.map(|journal| Once::load(&journal.file)).transpose()?;
         // The organism itself logs its other problems when it starts.
         let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
         warnings.for_each(|finding| tracing::warn!("{finding}"));
@@ -109,7 +112,7 @@ impl Stage {
         let organism = Arc::new(builder.start().map_err(|error| Failure::unusable(error.to_string()))?);
         let served = entrance.serve(&organism)?;
         if !self.sources.is_empty() {
-            self.input = Some(input::read(std::mem::take(&mut self.sources), limits));
+            self.input = Some(input::read(std::mem::take(&mut self.sources), limits, once));
         }
         Ok(Launched { organism, durable, drain, served, events })
     }

@@ -279,6 +279,84 @@ fn a_file_is_back_pressure_for_the_exit_and_never_loses_an_answer() {
     }
 }
 
+/// Runs the organism of a folder until it is idle; its exit code, the numbers of its answers, and standard error.
+fn run_here(folder: &Path, args: &[&str]) -> (Option<i32>, Vec<usize>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+    command.args(["run", "organism.yaml", "--until-idle", "-q"]).args(args).current_dir(folder);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let (said, faults) = numbers(&output.stdout);
+    assert_eq!(faults, 0);
+    (output.status.code(), said, String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_durable_organism_is_sent_each_message_of_a_file_once() {
+    const LAST: usize = 9;
+    let folder = crowded("once", "durability: process\n", LAST);
+    let all: Vec<_> = (1..=LAST).collect();
+    assert_eq!(run_here(&folder, &["messages.xml"]), (Some(0), all.clone(), String::new()));
+    let (code, said, told) = run_here(&folder, &["messages.xml"]);
+    assert_eq!((code, said), (Some(0), vec![]));
+    crate::kit::has(&told, &["messages.xml: messages that were sent before", "are not sent again: 9", "--again"]);
+    // It grows.
+    let path = folder.join("messages.xml");
+    let more = std::fs::read_to_string(&path).unwrap() + "<say xmlns=\"urn:t\">77 x</say>";
+    std::fs::write(&path, &more).unwrap();
+    assert_eq!(run_here(&folder, &["messages.xml"]).1, [77]);
+    assert_eq!(run_here(&folder, &["messages.xml", "--again"]).1.len(), LAST + 1);
+    // Standard input is no file that could be named again, nor is another descriptor.
+    for input in ["-", "/dev/stdin"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(["run", "organism.yaml", input, "--until-idle", "-q"]).current_dir(&folder);
+        let output = command.stdin(std::fs::File::open(&path).unwrap()).output().unwrap();
+        assert_eq!(numbers(&output.stdout).0.len(), LAST + 1, "{input}");
+    }
+    // The id of an envelope tells a message wherever it stands.
+    let meta = "xmlns=\"urn:systole:meta:v1\"";
+    let message = format!(
+        "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><id {meta}>a</id></meta>\
+         <say xmlns=\"urn:t\">5 x</say></message>"
+    );
+    std::fs::write(folder.join("one.xml"), &message).unwrap();
+    std::fs::write(folder.join("two.xml"), message.replace("5 x", "6 x") + &message).unwrap();
+    assert_eq!(run_here(&folder, &["one.xml"]).1, [5]);
+    assert_eq!(run_here(&folder, &["two.xml"]).1, [6], "the other is in one.xml");
+}
+
+#[test]
+fn a_file_is_sent_once_over_the_kill_of_a_run() {
+    const LAST: usize = 60;
+    let folder = crowded("kill", "durability: process\n", LAST);
+    // The ids of the answers to each number: a message that is sent twice has two.
+    let mut ids = std::collections::BTreeMap::<usize, std::collections::BTreeSet<String>>::new();
+    for kill in [true, true, false] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(["run", "organism.yaml", "messages.xml", "-q"]).current_dir(&folder);
+        command.args(if kill { &[][..] } else { &["--until-idle"] });
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let mut said = Vec::new();
+        if kill {
+            let mut some = [0; 4096];
+            let read = out.read(&mut some).unwrap();
+            said.extend_from_slice(&some[..read]);
+            child.kill().unwrap();
+        }
+        out.read_to_end(&mut said).unwrap();
+        assert_eq!(child.wait().unwrap().success(), !kill);
+        for answer in String::from_utf8_lossy(&said).split_inclusive("</message>") {
+            let between = |from: &str, to: &str| Some(answer.split_once(from)?.1.split_once(to)?.0.to_owned());
+            if let (Some(id), Some(number)) =
+                (between("<id xmlns=\"urn:systole:meta:v1\">", "<"), between("<say xmlns=\"urn:t\">", " "))
+            {
+                ids.entry(number.parse().unwrap()).or_default().insert(id);
+            }
+        }
+    }
+    assert!(ids.keys().copied().eq(1..=LAST), "{:?}", ids.keys());
+    assert!(ids.values().all(|ids| ids.len() == 1), "sent twice: {ids:?}");
+}
+
 #[test]
 fn a_run_until_idle_prints_older_answers_that_nobody_has_read() {
     const LAST: usize = 40;

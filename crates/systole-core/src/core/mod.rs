@@ -60,6 +60,8 @@ pub use misroute::Misroute;
 #[doc(hidden)]
 pub use precheck::{Answered, PrecheckedAnswer, precheck, precheck_answer, precheck_call};
 pub use prompt::listener_prompt;
+#[doc(hidden)]
+pub use read::read_label;
 pub use read::{ReadAnswer, ReadMessage, ReadPart, read_answer};
 pub use setup::{CoreConfig, Decoders};
 pub use steps::{Core, OpenBudget};

@@ -110,6 +110,12 @@ pub fn read_answer(raw: Raw, contract: &Contract, limits: &XmlLimits, catalog: &
     Ok(ReadAnswer { raw, repairs: fragment.repairs, parts })
 }
 
+/// Reads the id that the sender of an envelope gave it, as an entrance does; none if it has none, or can't be read.
+#[doc(hidden)]
+pub fn read_label(raw: &Raw, client: ClientId, blueprint: &Blueprint, catalog: &Catalog) -> Option<Box<str>> {
+    read_message(raw, client, blueprint, catalog).ok()?.claims.id.as_deref().map(Into::into)
+}
+
 /// Returns whether an element is to be opened as an envelope.
 fn is_message(element: &Canonical) -> bool {
     element.root().namespace() == ns::ENVELOPE && element.root().local() == "message"

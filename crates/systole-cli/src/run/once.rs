@@ -1,0 +1,131 @@
+//! Messages of files that an earlier run of a durable organism has sent: each message of a file is sent once.
+//!
+//! A message is the same if it has the same id in its envelope and the same content; without an id, if it is the same
+//! content in the same file, for the first, second, ... time there. So a file may grow, and its messages may change places.
+//! The keys are idempotency keys of submissions, written with the step that takes the message, and kept as long as these.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use systole::runtime::journal::{FileProblem, JournalReader, StoreError};
+use systole_core::vocab::Name;
+
+use super::CLIENT;
+use crate::failure::Failure;
+
+/// The beginning of all keys of messages of files: no client over a network writes such a key.
+const PREFIX: &str = "file ";
+
+/// The messages of files that were sent.
+#[derive(Default)]
+pub(super) struct Once {
+    known: HashSet<u128>,
+    /// How often each content without an id came in each file.
+    times: HashMap<u128, u64>,
+    /// Messages of each file that an earlier run has sent.
+    skipped: BTreeMap<PathBuf, u64>,
+}
+
+impl Once {
+    /// Reads the keys of messages that were sent, before the organism starts; none without a journal.
+    pub(super) fn load(journal: &Path) -> Result<Self, Failure> {
+        let client = Name::parse(CLIENT).map_err(|error| Failure::unusable(error.to_string()))?;
+        let known = match JournalReader::open(journal).and_then(|reader| reader.keys(&client, PREFIX)) {
+            // The start creates it.
+            Err(StoreError { problem: FileProblem::Missing, .. }) => HashSet::new(),
+            known => known.map_err(Failure::store)?.iter().filter_map(|key| number(key)).collect(),
+        };
+        Ok(Self { known, ..Self::default() })
+    }
+
+    /// The key of the next message of a file; none if it was sent before.
+    pub(super) fn key(&mut self, file: &Path, id: Option<&str>, message: &[u8]) -> Option<Arc<str>> {
+        let key = match id {
+            // The content has the id in it.
+            Some(_) => digest(&[b"id", message]),
+            None => {
+                let content = digest(&[b"content", file.as_os_str().as_encoded_bytes(), message]);
+                let times = self.times.entry(content).or_default();
+                *times += 1;
+                digest(&[b"time", &content.to_le_bytes(), &times.to_le_bytes()])
+            }
+        };
+        if self.known.insert(key) {
+            return Some(text(key));
+        }
+        *self.skipped.entry(file.to_owned()).or_default() += 1;
+        None
+    }
+
+    /// Takes the sentences about messages that were not sent again.
+    pub(super) fn told(&mut self) -> impl Iterator<Item = String> + use<> {
+        std::mem::take(&mut self.skipped).into_iter().map(|(file, count)| {
+            let file = file.display();
+            format!("{file}: messages that were sent before, and are not sent again: {count} (--again sends them)")
+        })
+    }
+}
+
+/// The digest of some parts, so that no two lists of parts have the same.
+fn digest(parts: &[&[u8]]) -> u128 {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    let mut digest = [0; 16];
+    hasher.finalize_xof().fill(&mut digest);
+    u128::from_be_bytes(digest)
+}
+
+fn text(digest: u128) -> Arc<str> {
+    format!("{PREFIX}{digest:032x}").into()
+}
+
+fn number(key: &str) -> Option<u128> {
+    u128::from_str_radix(key.strip_prefix(PREFIX)?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of these messages of a file are sent.
+    fn sent(once: &mut Once, file: &str, messages: &[(Option<&str>, &str)]) -> usize {
+        let new = |(id, text): &&(Option<&str>, &str)| once.key(Path::new(file), *id, text.as_bytes()).is_some();
+        messages.iter().filter(new).count()
+    }
+
+    /// Another run of the same organism.
+    fn again(once: &Once) -> Once {
+        Once { known: once.known.clone(), ..Once::default() }
+    }
+
+    #[test]
+    fn a_message_is_sent_once_for_each_time_that_a_file_has_it() {
+        let mut first = Once::default();
+        let three = [(None, "<a/>"), (None, "<b/>"), (None, "<a/>")];
+        assert_eq!(sent(&mut first, "f.xml", &three), 3);
+        assert_eq!(sent(&mut again(&first), "f.xml", &three), 0);
+        // It grows, and is sorted.
+        let grown = [(None, "<a/>"), (None, "<c/>"), (None, "<a/>"), (None, "<a/>"), (None, "<b/>")];
+        assert_eq!(sent(&mut again(&first), "f.xml", &grown), 2, "<c/>, and <a/> for the third time");
+        assert_eq!(sent(&mut again(&first), "g.xml", &three), 3, "another file");
+        let mut twice = Once::default();
+        assert_eq!((sent(&mut twice, "f.xml", &three), sent(&mut twice, "f.xml", &three)), (3, 3), "named twice");
+        assert_eq!(sent(&mut again(&twice), "f.xml", &three), 0);
+    }
+
+    #[test]
+    fn a_message_with_an_id_is_sent_once_wherever_it_stands() {
+        let mut first = Once::default();
+        let (one, two) = ((Some("1"), "<m>1 a</m>"), (Some("2"), "<m>2 a</m>"));
+        assert_eq!(sent(&mut first, "f.xml", &[one, two, one]), 2);
+        assert_eq!(sent(&mut again(&first), "moved.xml", &[two, one]), 0);
+        assert_eq!(sent(&mut again(&first), "f.xml", &[(Some("1"), "<m>1 b</m>")]), 1, "another content");
+        let mut next = again(&first);
+        assert_eq!(sent(&mut next, "f.xml", &[one, two]), 0);
+        assert_eq!(next.told().count(), 1);
+        assert_eq!(next.told().count(), 0);
+    }
+}
