@@ -73,12 +73,13 @@ pub(super) enum JournalChoice {
 
 impl JournalChoice {
     /// Opens the journal and recovers it. `gateway`: takes over the files of an older gateway, too.
-    pub(super) fn open(self, entropy: &Entropy, gateway: bool) -> Result<Opened, StartError> {
+    pub(super) fn open(self, organism: &str, entropy: &Entropy, gateway: bool) -> Result<Opened, StartError> {
         let mut takeover = Takeover::default();
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
             Self::File { file, durability, retention } => {
                 let options = JournalOptions { durability, retention, ..JournalOptions::new(entropy.secret()) };
                 let mut journal = SqliteJournal::open_when_free(&file, &options).map_err(JournalError::from)?;
+                journal.claim(organism, entropy.random()).map_err(JournalError::from)?;
                 if gateway {
                     takeover = journal.take_over().map_err(JournalError::from)?;
                 }

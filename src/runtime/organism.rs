@@ -140,7 +140,8 @@ impl Organism {
             tasks,
             recoverables,
         } = plan;
-        let journal = journal.map(|keep| keep.open(&entropy, !recoverables.is_empty())).transpose()?;
+        let journal =
+            journal.map(|keep| keep.open(&blueprint.organism, &entropy, !recoverables.is_empty())).transpose()?;
         journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
         for warning in &warnings {
             tracing::warn!(organism = %blueprint.organism, "{warning}");

@@ -37,6 +37,13 @@ pub(super) enum Action {
         #[command(flatten)]
         of: Named,
     },
+    /// Give the journal to an organism of another name, such as one that was renamed; not while it is in use
+    Rename {
+        /// The name of the organism that the journal belongs to from now on
+        name: String,
+        #[command(flatten)]
+        of: Named,
+    },
     /// Delete ended work past its retention, and shrink the file; not while it is in use
     Compact(Compact),
 }
@@ -76,8 +83,22 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
         Action::Stat { json, of } => stat(&of.file()?, *json),
         Action::Verify { json, of } => verify(&of.file()?, *json),
+        Action::Rename { name, of } => rename(name, &of.file()?),
         Action::Compact(args) => compact(args),
     }
+}
+
+fn rename(name: &str, journal: &Path) -> Result<ExitCode, Failure> {
+    let mut opened = SqliteJournal::open_existing(journal, &JournalOptions::new([0; 32])).map_err(Failure::store)?;
+    let before = opened.rename(name).map_err(Failure::store)?;
+    let journal = journal.display();
+    let Some(before) = before else {
+        return Err(Failure::unusable(format!(
+            "{journal}: it belongs to no organism yet: its first start gives it one"
+        )));
+    };
+    print::line(format_args!("{journal}: it belonged to '{}', and belongs to '{name}' now", before.organism))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
@@ -91,6 +112,9 @@ fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     let mut page = Page::new();
     let (kib, sizes) = (|bytes: u64| bytes.div_ceil(1024), (stat.file_bytes, stat.used_bytes, stat.log_bytes));
     page.line(format_args!("state           {}", state(&stat)))?;
+    if let (Some(organism), Some(id)) = (&stat.organism, &stat.id) {
+        page.line(format_args!("organism        {organism}, journal {id}"))?;
+    }
     page.line(format_args!("epoch           {}", stat.epoch))?;
     let written = match stat.last_written {
         0 => "never".to_owned(),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use systole::config::Config;
+use systole::runtime::journal::JournalReader;
 use systole_core::core::Blueprint;
 
 use super::failure::Failure;
@@ -24,8 +25,13 @@ pub(super) struct JournalArgs {
 }
 
 impl JournalArgs {
+    /// The journal. That of an organism must be its own.
     pub(super) fn file(&self) -> Result<PathBuf, Failure> {
-        journal(self.journal.as_deref(), self.organism.as_deref())
+        let file = journal(self.journal.as_deref(), self.organism.as_deref())?;
+        if let (Some(blueprint), Ok(reader)) = (self.blueprint()?, JournalReader::open(&file)) {
+            reader.check_owner(&blueprint.organism).map_err(Failure::store)?;
+        }
+        Ok(file)
     }
 
     /// The blueprint of the organism; `None` where the journal was named, and the organism is unknown.

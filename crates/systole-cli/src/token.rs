@@ -8,7 +8,7 @@ use systole::config::{Config, ListenerKind};
 use systole::gateway::PrincipalKind;
 use systole::runtime::clock::Clock;
 use systole::runtime::entropy::Entropy;
-use systole::runtime::journal::{JournalOptions, Principals, StoreError};
+use systole::runtime::journal::{JournalOptions, JournalReader, Principals, StoreError};
 use systole_core::core::Party;
 use systole_core::vocab::Name;
 
@@ -101,6 +101,9 @@ impl Of {
         };
         let (durability, retention) = (journal.durability, journal.retention);
         let options = JournalOptions::new(Entropy::Real.secret()).durability(durability).retention(retention);
+        if let Ok(reader) = JournalReader::open(&journal.file) {
+            reader.check_owner(&config.blueprint.organism).map_err(failure)?;
+        }
         let principals = Principals::open(&journal.file, &options).map_err(failure)?;
         Ok((config, principals))
     }

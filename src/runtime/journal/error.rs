@@ -59,6 +59,7 @@ impl From<StoreError> for JournalError {
             | FileProblem::Linked { .. }
             | FileProblem::Twofold { .. }
             | FileProblem::Headless { .. }
+            | FileProblem::NotOwned { .. }
             | FileProblem::Missing
             | FileProblem::Worn => JournalErrorKind::Unusable,
             FileProblem::Moved | FileProblem::Parted { .. } | FileProblem::Truncated { .. } => JournalErrorKind::Moved,

@@ -19,6 +19,7 @@ mod mailbox;
 mod meta;
 mod open;
 mod open_rows;
+mod owner;
 mod pending;
 mod principal;
 #[cfg(feature = "gateway")]
@@ -48,6 +49,7 @@ pub use edit::Compacted;
 pub use error::StoreError;
 pub use fork::{Fork, ForkError};
 pub use open::check_place;
+pub use owner::JournalOwner;
 #[cfg(feature = "gateway")]
 pub use principals::Principals;
 #[cfg(feature = "facade")]

@@ -18,6 +18,7 @@ use super::batch::{BatchRow, missing};
 use super::error::StoreError;
 use super::fan::SettledRow;
 use super::open::meta;
+use super::owner::{JournalOwner, owner};
 use super::records::{Redrive, parse_owner};
 use super::row::{Cells, Record, load};
 use super::schema::{COUNTED, FORMAT, PARTED};
@@ -43,6 +44,10 @@ pub struct JournalReader {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Stat {
+    /// Name of the organism that the journal belongs to; none before its first start.
+    pub organism: Option<String>,
+    /// Random id of the journal, drawn at the first start.
+    pub id: Option<String>,
     /// The last epoch: each start begins one, and so does a process that takes partitions over.
     pub epoch: u32,
     /// True if a process writes the journal.
@@ -366,7 +371,11 @@ impl JournalReader {
             Ok(self.db.query_row(&sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
         };
         let bytes = |file: &Path| fs::metadata(file).map_or(0, |found| found.len());
+        let owner = if self.has::<JournalOwner>()? { owner(&self.db, &mut self.sums())? } else { None };
+        let (organism, id) = owner.map(|owner| (owner.organism, owner.id.to_string())).unzip();
         Ok(Stat {
+            organism,
+            id,
             epoch: meta.record.epoch,
             in_use: writer.is_some(),
             writer: writer.flatten(),

@@ -17,6 +17,7 @@ pub(super) const FORMAT: Format = Format {
         include_str!("partition.sql"),
         include_str!("batch.sql"),
         include_str!("counted.sql"),
+        include_str!("organism.sql"),
     ],
 };
 

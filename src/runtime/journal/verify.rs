@@ -11,6 +11,7 @@ use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::Horizon;
 use super::open::meta;
+use super::owner::JournalOwner;
 use super::principal::PrincipalRow;
 use super::reader::JournalReader;
 use super::records::Redrive;
@@ -80,10 +81,13 @@ impl JournalReader {
             check.rows::<AgentRecord>()?;
             check.rows::<SubmissionRecord>()?;
             check.rows::<TakenOver>()?;
-            check.principals()?;
+            check.uncounted::<PrincipalRow>()?;
         }
         if self.has::<AddresseeRecord>()? {
             check.rows::<AddresseeRecord>()?;
+        }
+        if self.has::<JournalOwner>()? {
+            check.uncounted::<JournalOwner>()?;
         }
         if self.has::<BudgetRecord>()? {
             check.rows::<BudgetRecord>()?;
@@ -155,9 +159,10 @@ impl Check<'_> {
     }
 
     /// Checks principals: other processes write them, so they are in no total.
-    fn principals(&mut self) -> Result<(), FileProblem> {
+    /// Checks the rows of a table that are in no total.
+    fn uncounted<R: Record>(&mut self) -> Result<(), FileProblem> {
         let total = self.total;
-        self.rows::<PrincipalRow>()?;
+        self.rows::<R>()?;
         self.total = total;
         Ok(())
     }

@@ -51,6 +51,16 @@ pub enum FileProblem {
         /// The other file.
         other: PathBuf,
     },
+    /// The journal belongs to another organism.
+    #[error(
+        "it belongs to the organism '{owner}', and this one is '{organism}': name another file, or run `systole journal rename {organism}` if the organism has another name now"
+    )]
+    NotOwned {
+        /// The organism that it belongs to.
+        owner: String,
+        /// The organism that is starting.
+        organism: String,
+    },
     /// The file is missing while its log is there.
     #[error("its log is there ({}) without the file itself: restore a copy of both, or move the log away", .log.display())]
     Headless {

@@ -8,7 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
-use systole::runtime::journal::{FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal};
+use systole::runtime::journal::{Durability, FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal};
+use systole::runtime::{Organism, StartError, block_on};
 use systole::vocab::Time;
 use systole_core::journal::{Journal, JournalErrorKind, MemoryJournal, Op, Step, ThreadRecord};
 
@@ -381,4 +382,47 @@ fn the_oldest_goes_where_the_file_would_grow_too_large() {
     steps.chunks(64).for_each(|steps| store.append(steps).unwrap());
     busy(&mut store, 40..60);
     assert!(fs::metadata(folder.journal()).unwrap().len() < before + (1 << 20), "the room of what went is used again");
+}
+
+#[test]
+fn a_journal_belongs_to_the_organism_of_its_first_start() {
+    let folder = Folder::new();
+    let file = folder.journal();
+    let start = |name: &str, file: &Path| {
+        let organism = Organism::builder(name).durable(file, Durability::Process).start()?;
+        block_on(organism.drain(Duration::ZERO));
+        Ok::<_, StartError>(())
+    };
+    let owner = || JournalReader::open(&file).unwrap().owner().unwrap();
+    let in_order = || assert_eq!(JournalReader::open(&file).unwrap().verify().unwrap().faults, [""; 0]);
+    // A journal that no organism has started with belongs to none, and can't be renamed.
+    drop(open(&file));
+    assert_eq!(owner(), None);
+    assert_eq!(open(&file).rename("payroll").unwrap(), None);
+    start("payroll", &file).unwrap();
+    let first = owner().unwrap();
+    assert_eq!(first.organism, "payroll");
+    start("payroll", &file).unwrap();
+    assert_eq!(owner().as_ref(), Some(&first), "the same at each start");
+    in_order();
+    let before = fs::read(&file).unwrap();
+    let refused = start("guestbook", &file).unwrap_err().to_string();
+    for part in ["'payroll'", "'guestbook'", "journal rename guestbook"] {
+        assert!(refused.contains(part), "no {part} in {refused}");
+    }
+    assert!(fs::read(&file).unwrap() == before, "it was left as it was");
+    assert_eq!(open(&file).rename("guestbook").unwrap(), Some(first.clone()));
+    in_order();
+    let renamed = owner().unwrap();
+    assert_eq!((renamed.organism.as_str(), renamed.id), ("guestbook", first.id));
+    start("guestbook", &file).unwrap();
+    start("payroll", &file).unwrap_err();
+    // Another journal has another id.
+    let other = folder.path().join("other.journal");
+    start("payroll", &other).unwrap();
+    assert_ne!(JournalReader::open(&other).unwrap().owner().unwrap().unwrap().id, first.id);
+    // A changed name is damage, as any changed row.
+    Connection::open(&file).unwrap().execute("UPDATE organism SET name = 'payroll'", []).unwrap();
+    let damaged = start("payroll", &file).unwrap_err().to_string();
+    assert!(damaged.contains("organism 1 is not as it was written"), "{damaged}");
 }

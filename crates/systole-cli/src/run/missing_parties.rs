@@ -17,6 +17,10 @@ pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Resul
     // An unreadable journal is reported when it is opened for writing.
     let Ok(reader) = JournalReader::open(journal) else { return Ok(()) };
     let Ok(owners) = reader.open_owners() else { return Ok(()) };
+    // The start refuses the journal of another organism; the parties of that are not missing here.
+    if reader.check_owner(&blueprint.organism).is_err() {
+        return Ok(());
+    }
     let mut gone: BTreeMap<&Name, u64> = BTreeMap::new();
     for (owner, threads) in &owners {
         let (name, is_there) = match owner {

@@ -358,6 +358,34 @@ fn a_file_is_sent_once_over_the_kill_of_a_run() {
 }
 
 #[test]
+fn a_journal_is_not_shared_by_two_organisms() {
+    let folder = crowded("shared", "durability: process\n", 3);
+    assert_eq!(run_here(&folder, &["messages.xml"]).0, Some(0));
+    let other = std::fs::read_to_string(folder.join("organism.yaml")).unwrap();
+    // Another organism, whose parties have other names, too.
+    let other = other.replace("name: crowd", "name: guests").replace("name: parrot", "name: bird");
+    std::fs::write(folder.join("organism.yaml"), other.replace("[parrot]", "[bird]")).unwrap();
+    let (code, said, told) = run_here(&folder, &["messages.xml", "--again"]);
+    assert_eq!((code, said), (Some(2), vec![]));
+    crate::kit::has(&told, &["belongs to the organism 'crowd'", "'guests'", "systole journal rename guests"]);
+    // Nor by a command that reads or changes the work of the one that organism.yaml describes.
+    for args in [&["dead", "list"][..], &["thread", "list"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_systole")).args(args).current_dir(&folder).output().unwrap();
+        crate::kit::has(&String::from_utf8(output.stderr).unwrap(), &["belongs to the organism 'crowd'"]);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    }
+    let renamed = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(["journal", "rename", "guests"])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    assert!(renamed.status.success(), "{}", String::from_utf8_lossy(&renamed.stderr));
+    assert_eq!(run_here(&folder, &["messages.xml", "--again"]).1, [1, 2, 3]);
+    let stat = Command::new(env!("CARGO_BIN_EXE_systole")).args(["journal", "stat"]).current_dir(&folder).output();
+    crate::kit::has(&String::from_utf8(stat.unwrap().stdout).unwrap(), &["organism        guests, journal "]);
+}
+
+#[test]
 fn a_run_until_idle_prints_older_answers_that_nobody_has_read() {
     const LAST: usize = 40;
     let folder = crowded("older", "durability: process\n", LAST);
