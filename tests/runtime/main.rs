@@ -15,6 +15,7 @@ mod functions;
 mod hostile;
 mod inbox;
 mod kinds;
+mod limits;
 #[cfg(feature = "gateway")]
 mod model;
 mod order;

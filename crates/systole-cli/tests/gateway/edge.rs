@@ -316,16 +316,39 @@ fn strangers_take_no_descriptors_from_commands() {
     }
 }
 
+/// Sends the larger part of a body.
+fn half(who: &Who) -> TcpStream {
+    let (mut stream, token) = (who.connect(), &who.token);
+    let head = "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000";
+    write!(stream, "{head}\r\nAuthorization: Bearer {token}\r\n\r\n{}", "x".repeat(600_000)).unwrap();
+    stream
+}
+
+#[test]
+fn whoever_finds_no_room_at_all_is_told_what_is_full() {
+    let polls = |site: &Site, who: &Who, mailbox: &str, count: usize| {
+        let request = who.request("GET", &format!("/v1/mailboxes/{mailbox}/messages?wait=60"), &[], "");
+        let polls: Vec<_> = (0..count).map(|_| who.connect_and(&request)).collect();
+        wait("they wait", || (site.metric("systole_gateway_calls") == count as u64).then_some(()));
+        polls
+    };
+    // All calls.
+    let site = Site::with("requests: 1000000, connections: 4, connections_per_principal: 4", "7d");
+    let (worker, other) = (site.party("worker"), site.party("other"));
+    let _polls = polls(&site, &worker, "worker", 4);
+    other.get("/v1/mailboxes/other/messages").problem(503, "connections");
+    // All bytes of bodies.
+    let site = Site::with("requests: 1000000, bodies: 1MiB, bodies_per_principal: 1MiB", "7d");
+    let (ada, bob) = (site.party("ada"), site.party("bob"));
+    let _first = half(&ada);
+    wait("600,000 bytes in memory", || (site.metric("systole_gateway_body_bytes") == 600_000).then_some(()));
+    next_answer(&mut half(&bob)).problem(503, "bodies");
+}
+
 #[test]
 fn the_bodies_of_one_principal_are_bounded_together() {
     let site = Site::with("requests: 1000000, bodies_per_principal: 1MiB", "7d");
     let (ada, bob) = (site.party("ada"), site.party("bob"));
-    let half = |who: &Who| {
-        let (mut stream, token) = (who.connect(), &who.token);
-        let head = "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000";
-        write!(stream, "{head}\r\nAuthorization: Bearer {token}\r\n\r\n{}", "x".repeat(600_000)).unwrap();
-        stream
-    };
     let _first = half(&ada);
     let metrics = || site.who("").get("/metrics").is(200).body;
     wait("600,000 bytes in memory", || metrics().contains("systole_gateway_body_bytes 600000\n").then_some(()));
