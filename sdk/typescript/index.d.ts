@@ -118,9 +118,14 @@ export declare function message(): Message;
 
 /**
  * Calls another listener and awaits the reply; throws a `Fault`, or the reason of `message().signal` when the message is
- * cancelled. A payload that was declared comes as its value, any other as its XML.
+ * cancelled. With `reply` the reply is a value of that payload, and another one is a TypeError. Without it a payload that was
+ * declared comes as its value, any other as its XML.
  */
-export declare function call<R = unknown>(request: Made<object> | string, options?: { to?: string }): Promise<R>;
+export declare function call<T>(
+  request: Made<object> | string,
+  options: { to?: string; reply: Payload<T> },
+): Promise<Made<T>>;
+export declare function call(request: Made<object> | string, options?: { to?: string }): Promise<unknown>;
 
 /** The value as JSON gives it back: a date is a text, what is undefined is null. */
 export type Json<T> = T extends undefined | void ? null : T extends { toJSON(): infer J } ? J : T;

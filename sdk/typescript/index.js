@@ -12,7 +12,8 @@
  * that a payload made, XML, a list of either, or nothing. The output of a script goes to the log.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { writeSync } from "node:fs";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { Socket } from "node:net";
 
 /** A fault: the answer to a call that failed. */
 export class Fault extends Error {
@@ -299,9 +300,11 @@ export function message() {
   return found;
 }
 
-/** Calls another listener and awaits the reply; throws a `Fault`. */
-export function call(request, { to } = {}) {
-  return unheard(worker.call(message(), encode(request), to === undefined ? to : string("to", to)));
+/** Calls another listener and awaits the reply, a value of the payload `reply` if that is given; throws a `Fault`. */
+export function call(request, { to, reply } = {}) {
+  if (reply !== undefined && payloads.get(reply?.qname) !== reply)
+    throw wrong("reply", "a payload that was declared", shown(reply));
+  return unheard(worker.call(message(), encode(request), to === undefined ? to : string("to", to), reply));
 }
 
 /** A promise that may reject before it is awaited, or that is never awaited: neither ends the process. */
@@ -440,10 +443,12 @@ const worker = {
     return answer;
   },
 
-  async call(context, xml, to) {
+  async call(context, xml, to, expected) {
     const reply = await this.ask(context, { call: xml, to });
     const { namespace, name } = parse(reply);
-    return payloads.get(`{${namespace}}${name}`)?.decode(reply) ?? reply;
+    const qname = `{${namespace}}${name}`;
+    if (expected && expected.qname !== qname) throw wrong("the reply", expected.qname, qname);
+    return payloads.get(qname)?.decode(reply) ?? reply;
   },
 
   send(line) {
@@ -476,12 +481,12 @@ export function run() {
     console.error("systole runs this program, by worker: in an organism.yaml");
     process.exit(1);
   }
-  worker.descriptor = Number(process.env.SYSTOLE_WORKER);
+  const input = takeStreams();
   worker.longest = Number(process.env.SYSTOLE_WORKER_LINE ?? Infinity);
   // A promise that a function forgot ends no other function.
   process.on("unhandledRejection", log);
   let begun = [];
-  process.stdin.on("data", (chunk) => {
+  input.on("data", (chunk) => {
     let from = 0;
     for (let end; (end = chunk.indexOf(10, from)) >= 0; from = end + 1) {
       const line = Buffer.concat([...begun, chunk.subarray(from, end)]);
@@ -490,9 +495,32 @@ export function run() {
     }
     if (from < chunk.length) begun.push(chunk.subarray(from));
   });
-  process.stdin.on("end", () => {
+  input.on("end", () => {
     worker.flush();
     // No caller waits for functions that still run.
     process.exit(0);
   });
+}
+
+/**
+ * Moves the protocol to descriptors that no program inherits which a function starts: for such a program standard input is empty.
+ * Returns the lines of the pump.
+ */
+function takeStreams() {
+  const descriptor = Number(process.env.SYSTOLE_WORKER);
+  try {
+    worker.descriptor = openSync(`/dev/fd/${descriptor}`, constants.O_WRONLY);
+    closeSync(descriptor);
+  } catch {
+    worker.descriptor = descriptor; // It is no pipe.
+  }
+  try {
+    // Not to wait for a writer, if that is gone.
+    const input = new Socket({ fd: openSync("/dev/fd/0", constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false });
+    closeSync(0);
+    openSync("/dev/null", constants.O_RDONLY); // The lowest free number is 0.
+    return input;
+  } catch {
+    return process.stdin; // It is no pipe.
+  }
 }

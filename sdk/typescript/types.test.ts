@@ -16,7 +16,9 @@ const isSame: Same<Flat<Infer<typeof Price>>, { cents: number }> = true;
 
 listener(Order, async ({ id, way, line, note, gift }, { signal, deadline }) => {
   const known: [bigint, "fetched" | "sent", number | undefined, string | undefined, boolean] = [id, way, line[0]?.cents, note, gift];
-  const price = await call<Infer<typeof Price>>(Price({ cents: line.length }), { to: deadline ?? "desk" });
+  const price = await call(Price({ cents: line.length }), { to: deadline ?? "desk", reply: Price });
+  // @ts-expect-error: nothing says of which type this reply is.
+  const other: Infer<typeof Price> = await call(Price({ cents: 1 }));
   // @ts-expect-error: cents is a number.
   const text: string = price.cents;
   // @ts-expect-error: no other way is known.
@@ -28,7 +30,7 @@ listener(Order, async ({ id, way, line, note, gift }, { signal, deadline }) => {
   const when: Date = await record("when", () => new Date());
   progress(`${seen} ${when}`);
   signal.throwIfAborted();
-  return isSame ? [Price(price), `<price>${known.length}${text}</price>`] : undefined;
+  return isSame ? [Price(price), `<price>${known.length}${text}${other.cents}</price>`] : undefined;
 });
 
 const Route = payload("{urn:t}route", {

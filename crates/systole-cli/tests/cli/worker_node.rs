@@ -516,6 +516,43 @@ fn the_example_keeps_the_protocol_and_writes_an_invoice() {
     assert!(output.status.success() && err.contains("2 lines, 363 cents"), "{err}");
 }
 
+/// Functions that start a program with their own standard input, and that ask for a reply of one payload.
+const PARENT: &str = r#"
+import { spawnSync } from "node:child_process";
+import { call, listener, payload, run, t } from "PACKAGE";
+
+const Say = payload("{urn:t}say", { text: t.content(t.text) });
+const Other = payload("{urn:t}other", { text: t.content(t.text) });
+
+listener("{urn:t}do", async (xml) => {
+  if (xml.includes("child")) {
+    const stdio = ["inherit", "pipe", "inherit"];
+    const said = spawnSync("sh", ["-c", "cat; ls -l /proc/self/fd | grep -c pipe:"], { stdio, timeout: 30_000 }).stdout;
+    return Say({ text: `read ${String(said).trim()}` });
+  }
+  const reply = xml.includes("right") ? Say : Other;
+  return Say({ text: (await call("<ask xmlns='urn:t'>a</ask>", { reply })).text });
+});
+run();
+"#;
+
+#[test]
+fn what_a_function_starts_reads_none_of_the_protocol() {
+    if !node() {
+        return;
+    }
+    let folder = folder_with("child", PARENT, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    for _ in 0..2 {
+        // A child has the pipe that it writes to, and the standard error of the worker.
+        (0..3).for_each(|_| running.send("child"));
+        (0..3).for_each(|_| has(&running.receive(), &[">read 2</say>"]));
+    }
+    has(&running.ask("right"), &[">a</say>"]);
+    has(&running.ask("wrong"), &["<code>failed</code>", "the reply has to be {urn:t}other, not {urn:t}say"]);
+    assert_eq!(running.end().0, Some(1));
+}
+
 #[test]
 fn the_worker_in_the_docs_answers() {
     if !node() {
