@@ -18,8 +18,10 @@ impl Provider for Arc<Script> {
     fn ask(&self, prompt: &ModelPrompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         let Some(rule) = self.rules.iter().find(|rule| rule.fits(prompt)).cloned() else {
             let script = if self.file.is_empty() { "the script" } else { &self.file };
-            let message = format!("no rule of {script} fits turn {}", prompt.turns.len());
-            let detail = format!("{message} of {}: {}", prompt.listener, readable(prompt.last()));
+            // A fault of a listener that was called stands there.
+            let (turn, said) = (prompt.turns.len(), readable(prompt.last()));
+            let message = format!("no rule of {script} fits turn {turn}, which says: {said}");
+            let detail = format!("{message} (asked for {})", prompt.listener);
             let setback = Setback { detail, ..Setback::new(message, Again::Never).unbilled() };
             return Box::pin(async move { Err(setback) });
         };
@@ -106,8 +108,8 @@ mod tests {
         let two = script.ask(&prompt("writer", "two, one"), &Growth::hidden()).await.unwrap();
         assert_eq!((&*two.text, two.finish, began.elapsed()), ("only two", Finish::Cut, Duration::from_secs(5)));
         let none = script.ask(&prompt("planner", "one\u{1b}"), &Growth::hidden()).await.unwrap_err();
-        assert_eq!(none.message, "no rule of script.yaml fits turn 2");
-        assert_eq!(none.detail, "no rule of script.yaml fits turn 2 of planner: one\\u{1b}");
+        assert_eq!(none.message, "no rule of script.yaml fits turn 2, which says: one\\u{1b}");
+        assert_eq!(none.detail, "no rule of script.yaml fits turn 2, which says: one\\u{1b} (asked for planner)");
         let short = script
             .ask(&ModelPrompt { max_tokens: 0, ..prompt("planner", "two, one") }, &Growth::hidden())
             .await

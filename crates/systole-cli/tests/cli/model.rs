@@ -649,7 +649,7 @@ fn a_script_without_a_rule_for_a_turn_is_named() {
     fs::write(folder.0.join("script.yaml"), "- { when: other, answer: no }\n").unwrap();
     let (out, err) = folder.run();
     has(&out, &["<code>listener-failed</code>", "no rule of script.yaml fits turn 1"]);
-    has(&err, &["no rule of script.yaml fits turn 1 of planner: From cli:"]);
+    has(&err, &["no rule of script.yaml fits turn 1, which says: ", "<do xmlns=", "(asked for planner)"]);
 }
 
 #[test]
