@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import collections
 import contextlib
 import contextvars
@@ -24,6 +25,8 @@ from ._xml import decode, encode, payloads
 _FAULT = ("code", "message", "retryable", "rule", "example")
 # Characters of a sentence; the pump keeps as many bytes.
 _SENTENCE = 4096
+# Seconds that async functions get at the end: the pump sends SIGTERM after one.
+_PATIENCE = 0.5
 Recorded = dict[str, collections.deque[Any]]
 
 # The message that a function handles, and the values that earlier runs of it recorded, by name.
@@ -61,6 +64,7 @@ class Worker:
     """The functions of a program, the messages that they handle, and the streams of the pump."""
 
     loop: asyncio.AbstractEventLoop
+    ended = False
 
     def __init__(self) -> None:
         # By the payload: the function, and the dataclass that it takes.
@@ -88,18 +92,32 @@ class Worker:
         os.close(nothing)
         typing.cast(Any, sys.stdout).reconfigure(line_buffering=True)
         self.loop.add_reader(self.reader, self.read)
-        while True:
+        while not self.ended:
             with contextlib.suppress(SystemExit, KeyboardInterrupt):  # one in a task: whoever awaits it gets it
                 self.loop.run_forever()
+        self.end()
+
+    def end(self) -> typing.NoReturn:
+        """Ends the program as any other: its `finally` and its `atexit` come first. The pump waits a moment."""
+        self.running.clear()
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            self.loop.run_until_complete(asyncio.wait(tasks, timeout=_PATIENCE))
+        if self.computing or self.asking:  # Python would wait for their threads, whose answers no caller waits for.
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            os._exit(0)
+        sys.exit(0)
 
     def read(self) -> None:
         chunk = os.read(self.reader, 1 << 18)
         if not chunk:
-            try:
-                self.flush()
-                sys.stdout.flush()
-            finally:  # No caller waits for functions that still run.
-                os._exit(0)
+            self.ended = True
+            self.loop.remove_reader(self.reader)
+            self.loop.stop()
+            return self.flush()
         *lines, rest = chunk.split(b"\n")
         for line in lines:
             if self.begun:
