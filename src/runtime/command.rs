@@ -2,15 +2,17 @@
 //!
 //! The process gets the canonical payload as its standard input, a sealed file in memory, and writes raw bytes, 0 to n
 //! payloads, to its standard output; they count only if it exits with 0. Its standard error goes to the log. It runs in
-//! the directory of the organism's file, in a process group of its own, with an environment of `PATH`, `HOME`, `LANG`,
-//! the variables of `env` and the `SYSTOLE_*` variables.
+//! the directory of the organism's file, in a process group of its own, with an environment of `PATH`, `HOME`, the
+//! locale, the variables of `env` and the `SYSTOLE_*` variables.
 //!
-//! Invariants: when the future of [`CommandListener::answer`] is done or dropped, the whole group is killed and the
-//! process is reaped; when this process ends, even by `kill -9`, the groups end with it. A descendant that leaves the
+//! Invariants: when the future of [`CommandListener::answer`] is done, the whole group is killed and the process is
+//! reaped; when it is dropped, the group gets SIGTERM, and SIGKILL a few seconds later, and counts for the concurrency of
+//! its listener until then; when this process ends, even by `kill -9`, the groups end with it. A descendant that leaves the
 //! group (`setsid`) is not killed, but can't delay the answer. No part of a payload is ever taken for the whole, and no
 //! file is left behind.
 
 mod conceal;
+pub(super) mod ending;
 pub(super) mod environment;
 pub(super) mod guard;
 mod history;
@@ -21,11 +23,14 @@ pub(super) mod streams;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[cfg(feature = "gateway")]
 use bytes::Bytes;
 
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
+use ending::Ends;
 use environment::variables;
 use history::History;
 use process::{CommandError, Invocation};
@@ -115,7 +120,7 @@ pub(crate) struct Failed {
 /// Runs a program for a message from another organism, and returns its output, at most `max_output` bytes.
 ///
 /// # Cancel safety
-/// Dropping the future kills the process and everything in its group.
+/// Dropping the future ends the process and everything in its group.
 #[cfg(feature = "gateway")]
 pub(crate) async fn call(
     name: &Name,
@@ -126,7 +131,7 @@ pub(crate) async fn call(
 ) -> Result<Bytes, Failed> {
     let mut said = String::new();
     let environment = variables(&spec.env, about, None);
-    let invocation = Invocation { spec, environment, input, inherited: None, max_output };
+    let invocation = Invocation { spec, environment, input, inherited: None, max_output, ends: None };
     let output = process::run(name, invocation, &mut said).await;
     output.map_err(|error| Failed { error, said })
 }
@@ -136,6 +141,47 @@ pub(crate) async fn call(
 pub struct CommandListener {
     name: Name,
     spec: CommandSpec,
+    occupied: Arc<Occupied>,
+}
+
+/// The processes of a listener.
+#[derive(Debug, Default)]
+struct Occupied {
+    /// Processes whose messages are in flight.
+    running: AtomicUsize,
+    /// Processes whose messages are over, but which have not ended yet.
+    ends: Arc<Ends>,
+}
+
+/// A process whose message is in flight.
+struct Running<'a>(&'a Occupied);
+
+impl Occupied {
+    /// Waits until a process that has to end leaves its place, where all places are taken. `stalls`: called before and
+    /// after.
+    async fn enter(&self, places: usize, stalls: impl Fn(bool)) -> Running<'_> {
+        let mut waits = false;
+        while self.running.load(Ordering::Relaxed) + self.ends.len() >= places {
+            if !waits {
+                stalls(true);
+            }
+            waits = true;
+            if !self.ends.next().await {
+                break;
+            }
+        }
+        if waits {
+            stalls(false);
+        }
+        self.running.fetch_add(1, Ordering::Relaxed);
+        Running(self)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The error of a text that is no entry of `env`.
@@ -174,7 +220,7 @@ impl FromStr for Variable {
 impl CommandListener {
     /// Makes a listener of that name.
     pub fn new(name: Name, spec: CommandSpec) -> Self {
-        Self { name, spec }
+        Self { name, spec, occupied: Arc::default() }
     }
 
     /// Runs the program for a message: `Wrote` at exit 0, `Failed` otherwise.
@@ -183,8 +229,21 @@ impl CommandListener {
     /// writes more than `max_output` bytes is killed.
     ///
     /// # Cancel safety
-    /// Dropping the future kills the process and everything in its group.
+    /// Dropping the future ends the process and everything in its group: SIGTERM, and SIGKILL a few seconds later.
     pub async fn answer(&self, message: &Message, history: Option<&[Remembered]>, max_output: usize) -> HandlerOutcome {
+        self.run_program(message, history, max_output)
+            .await
+            .unwrap_or_else(|(failure, _)| HandlerOutcome::Failed(failure))
+    }
+
+    /// Runs the program; the failure comes with the end of its standard error.
+    async fn run_program(
+        &self,
+        message: &Message,
+        history: Option<&[Remembered]>,
+        max_output: usize,
+    ) -> Result<HandlerOutcome, (Failure, String)> {
+        let mut said = String::new();
         let input = match &message.body {
             Body::Payload { payload, .. } => payload.payload().bytes().clone(),
             Body::Fault(fault) => write_fault(fault).bytes().clone(),
@@ -196,14 +255,15 @@ impl CommandListener {
                 let path = history.as_ref().map(History::path);
                 let environment = variables(&self.spec.env, &about, path.as_deref());
                 let inherited = history.map(History::into_file);
-                let invocation = Invocation { spec: &self.spec, environment, input, inherited, max_output };
-                process::run(&self.name, invocation, &mut String::new()).await
+                let ends = Some(&self.occupied.ends);
+                let invocation = Invocation { spec: &self.spec, environment, input, inherited, max_output, ends };
+                process::run(&self.name, invocation, &mut said).await
             }
             Err(error) => Err(error),
         };
         match output {
-            Ok(output) => HandlerOutcome::Wrote(Raw::new(output)),
-            Err(error) => HandlerOutcome::Failed(self.failure(&error)),
+            Ok(output) => Ok(HandlerOutcome::Wrote(Raw::new(output))),
+            Err(error) => Err((self.failure(&error), said)),
         }
     }
 
@@ -225,8 +285,17 @@ impl CommandListener {
 impl RawListener for CommandListener {
     fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<HandlerOutcome> {
         Box::pin(async move {
-            let history = context.contract().context.then(|| context.thread().history());
-            self.answer(&message, history, context.limits().xml.message_bytes).await
+            let (contract, thread) = (context.contract(), context.thread());
+            let history = contract.context.then(|| thread.history());
+            let places = contract.concurrency as usize;
+            let _running = self.occupied.enter(places, |stalled| thread.stall(stalled)).await;
+            match self.run_program(&message, history, context.limits().xml.message_bytes).await {
+                Ok(outcome) => outcome,
+                Err((failure, said)) => {
+                    thread.said(said);
+                    HandlerOutcome::Failed(failure)
+                }
+            }
         })
     }
 }
@@ -234,7 +303,6 @@ impl RawListener for CommandListener {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
-    use std::sync::Arc;
 
     #[cfg(not(feature = "gateway"))]
     use bytes::Bytes;
@@ -269,6 +337,7 @@ mod tests {
             join: Some(JoinPosition { index: 1, total: 3, remaining: 0 }),
             deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
             is_budgeted: false,
+            attempts: 0,
             traceparent: None,
             history: Vec::new(),
             number: 0,

@@ -3,11 +3,9 @@
 //! The program raises the soft limit to the hard one at its start. Connections get the descriptors beyond a reserve for
 //! files, commands and outgoing connections, so that idle connections can't take the descriptors that the work needs.
 
-use std::io;
-
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Descriptors that connections don't get: a command needs six at its start, and several may start at once.
+/// Descriptors that connections don't get: a command needs eight at its start, and several may start at once.
 #[cfg(feature = "gateway")]
 const RESERVE: u64 = 256;
 
@@ -27,10 +25,4 @@ pub(crate) fn for_connections(wanted: usize) -> usize {
     // A small limit is split in halves.
     let left = all.saturating_sub(RESERVE.min(all / 2));
     wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1)
-}
-
-/// Returns whether an error means that no descriptor is free, in the process or in the system, for the moment.
-pub(crate) fn are_out(error: &io::Error) -> bool {
-    let code = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
-    matches!(code, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
 }

@@ -20,6 +20,7 @@ use super::breakdown::CriticalThread;
 use super::builder::{Opened, OrganismBuilder, OrganismSpec};
 use super::client::{Client, SendError};
 use super::clock::Clock;
+use super::command::ending;
 use super::drain::{Drained, drain};
 use super::egress::{ClientPort, Given};
 use super::entropy::Entropy;
@@ -320,6 +321,8 @@ impl Organism {
             move || {
                 let timers = tokio::runtime::Builder::new_current_thread().enable_time().build();
                 let drained = timers.map(|timers| timers.block_on(drain(&shared, deadline, ended)));
+                // Processes of its listeners that are about to end.
+                ending::wait();
                 result.send_replace(Some(drained.unwrap_or_default()));
             }
         });

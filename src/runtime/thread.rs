@@ -139,6 +139,28 @@ impl Thread {
         }
     }
 
+    /// Stops the handler's time while it waits for a process of its listener, or starts it again.
+    pub(super) fn stall(&self, stalled: bool) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            shard_context.tell_of(self.key, Input::Stalled { invocation: self.key.invocation, stalled });
+        }
+    }
+
+    /// Records how many runs of the handler have ended with their process.
+    pub(super) fn attempted(&self, attempts: u8) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            shard_context.tell_of(self.key, Input::Attempted { invocation: self.key.invocation, attempts });
+        }
+    }
+
+    /// Keeps the end of what a program wrote on standard error with the message, which is about to fail.
+    pub(super) fn said(&self, text: impl Into<Arc<str>>) {
+        let text = text.into();
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context).filter(|_| !text.trim().is_empty()) {
+            shard_context.tell_of(self.key, Input::Said { invocation: self.key.invocation, text });
+        }
+    }
+
     /// Tells operators that the bytes of calls had to be repaired.
     pub(crate) fn repaired(&self, repairs: &[Repair], text: Raw) {
         if repairs.is_empty() {

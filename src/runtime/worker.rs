@@ -6,8 +6,9 @@
 //! its end with this process are those of a [`command`](super::command).
 //!
 //! Invariants: each message in flight has one process, and is answered by it, cancelled, or run again in another one when
-//! the process ends, up to `max_attempts`; no process can make the memory of this one grow past the limits of lines, of
-//! messages in flight and of their answers; when the listener is dropped, its processes are killed and reaped.
+//! the process has ended, alone and up to `max_attempts` ([`pool`]); no process can make the memory of this one grow past
+//! the limits of lines, of messages in flight and of their answers; when the listener is dropped, its processes get the
+//! end of their input, SIGTERM and SIGKILL, in this order.
 
 mod calls;
 mod connection;
@@ -15,13 +16,17 @@ mod exchange;
 mod line;
 mod line_process;
 mod message_run;
+mod pool;
 mod prints;
 mod process;
 mod records;
+mod seat;
 mod trial;
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,12 +36,14 @@ use tokio::task::JoinHandle;
 
 use super::clock::Clock;
 use super::command::CommandSpec;
-use super::host::restart::{COOL_DOWN, Restarts, Verdict};
+use super::terminal::Escaped;
 use super::{LocalBoxFuture, RawListener, RunContext, StartContext};
 use calls::Calls;
-use connection::Connection;
+use connection::{Connection, ProcessEnd};
 use message_run::{Run, run_message};
+use pool::{Ending, Lost, Pool, ProcessId, Step, Ticket};
 use records::Records;
+use seat::{Given, Seat};
 
 pub use exchange::{LineEffect, LineKind};
 pub use trial::{Trial, TrialOutput};
@@ -88,8 +95,22 @@ impl WorkerSpec {
 pub struct WorkerListener {
     name: Name,
     spec: WorkerSpec,
-    running: RefCell<Vec<Running>>,
-    rest: RefCell<Rest>,
+    pool: RefCell<Pool>,
+    /// The messages that have a process, or wait for one.
+    seats: RefCell<BTreeMap<Ticket, Rc<Given>>>,
+    running: RefCell<BTreeMap<ProcessId, Running>>,
+    /// The end of the last process that did not come up.
+    setback: RefCell<Option<Rc<ProcessEnd>>>,
+    means: OnceCell<Means>,
+    alarm: RefCell<Option<Alarm>>,
+}
+
+/// The clock and the limits of the organism, and the listener itself, for the tasks of its processes.
+#[derive(Clone)]
+struct Means {
+    clock: Clock,
+    limits: Rc<Limits>,
+    listener: Weak<WorkerListener>,
 }
 
 /// A process with the task that serves it.
@@ -98,100 +119,222 @@ struct Running {
     served: JoinHandle<()>,
 }
 
-/// Failures of processes lately, and the time until which no other one is started.
-#[derive(Default)]
-struct Rest {
-    restarts: Restarts,
-    until: Option<Time>,
+/// The end of a rest, and the task that waits for it.
+struct Alarm {
+    at: Time,
+    task: JoinHandle<()>,
 }
 
 impl WorkerListener {
     /// Makes a listener of that name.
     pub fn new(name: Name, spec: WorkerSpec) -> Self {
-        Self { name, spec, running: RefCell::default(), rest: RefCell::default() }
+        Self {
+            pool: Pool::new(spec.processes).into(),
+            name,
+            spec,
+            seats: RefCell::default(),
+            running: RefCell::default(),
+            setback: RefCell::default(),
+            means: OnceCell::new(),
+            alarm: RefCell::default(),
+        }
     }
 
-    /// Returns the process with the fewest messages; starts another one if all have some and the limit allows it.
-    fn connection(self: &Rc<Self>, context: &RunContext) -> Result<Rc<Connection>, Failure> {
-        let clock = context.thread().clock()?;
-        self.running.borrow_mut().retain(|running| !running.connection.has_ended());
-        let running = self.running.borrow();
-        let count = running.len();
-        let idlest = running.iter().map(|running| &running.connection).min_by_key(|connection| connection.load());
-        if let Some(idlest) = idlest
-            && (idlest.load() == 0 || count >= self.spec.processes as usize || self.rests(clock.now()))
-        {
-            return Ok(idlest.clone());
-        }
-        drop(running);
-        self.start(&clock, context.limits())
-    }
-
-    /// Starts a process.
-    fn start(self: &Rc<Self>, clock: &Clock, limits: &Limits) -> Result<Rc<Connection>, Failure> {
-        if self.rests(clock.now()) {
-            return Err(failed("the listener failed too often and is resting: try again later", true));
-        }
-        let started = process::Started::new(&self.name, &self.spec, limits).map_err(|error| {
-            tracing::warn!(listener = %self.name, program = %self.spec.command.program.display(), error = error.detail(), "a worker can't be started");
-            self.failed(clock.now());
-            failed(error.to_string(), error.is_temporary())
-        })?;
-        let connection = started.connection();
-        let served = tokio::task::spawn_local({
-            let (listener, clock) = (Rc::downgrade(self), clock.clone());
-            async move {
-                let (end, in_flight) = started.serve(&clock).await;
-                let Some(listener) = listener.upgrade() else { return };
-                if !end.is_success() || in_flight > 0 {
-                    tracing::warn!(listener = %listener.name, program = %listener.spec.command.program.display(), error = end.detail(), in_flight, "a worker ended");
-                    listener.failed(clock.now());
-                }
-            }
-        });
-        self.running.borrow_mut().push(Running { connection: connection.clone(), served });
-        Ok(connection)
+    fn means(self: &Rc<Self>, clock: &Clock, limits: &Limits) -> &Means {
+        let listener = || Rc::downgrade(self);
+        self.means.get_or_init(|| Means { clock: clock.clone(), limits: limits.clone().into(), listener: listener() })
     }
 
     /// Runs a message until it has an outcome: again in another process when one has ended.
     async fn handle(self: Rc<Self>, message: Message, context: RunContext) -> HandlerOutcome {
-        let (most, answers) = (context.limits().max_attempts, context.limits().xml.message_bytes);
-        let mut calls = Calls::new(answers);
+        let clock = match context.thread().clock() {
+            Ok(clock) => clock,
+            Err(failure) => return HandlerOutcome::Failed(failure),
+        };
+        self.means(&clock, context.limits());
+        let mut calls = Calls::new(context.limits().xml.message_bytes);
         let mut records = match Records::of(&context) {
             Ok(records) => records,
             Err(fault) => return HandlerOutcome::Failed(Failure::passing(fault)),
         };
-        let mut attempt = 1;
+        let seat = self.enter(message.attempts, context.limits().max_attempts);
         loop {
-            let connection = match self.connection(&context) {
+            let connection = match seat.process(&context, &clock).await {
                 Ok(connection) => connection,
                 Err(failure) => return HandlerOutcome::Failed(failure),
             };
             records.durable(&context).await;
-            match run_message(connection, &message, &context, &mut calls, &mut records).await {
-                Run::Done(outcome) => return outcome,
-                // No attempt: the process never had it.
-                Run::Lost { delivered: false, .. } => {}
-                Run::Lost { why, .. } if !calls.begin_again() => return HandlerOutcome::Failed(failed(&*why, true)),
-                Run::Lost { why, .. } if attempt >= most => {
-                    return HandlerOutcome::Failed(failed(format!("{why}, in attempt {attempt} of {most}"), true));
+            let run = run_message((connection, &seat), &message, &context, &mut calls, &mut records).await;
+            let end = match run {
+                Run::Done(outcome) => {
+                    seat.answered();
+                    return outcome;
                 }
-                Run::Lost { .. } => attempt += 1,
+                Run::Lost(end) => end,
+            };
+            let lost = seat.lost();
+            let why = match lost {
+                Lost::Unread => continue,
+                Lost::GivenUp(attempts) => {
+                    format!("{}, in attempt {attempts} of {}", end.why, context.limits().max_attempts)
+                }
+                _ if !calls.begin_again() => end.why.clone(),
+                Lost::Counted(attempts) => {
+                    context.thread().attempted(attempts);
+                    continue;
+                }
+                Lost::Suspected => continue,
+            };
+            context.thread().said(end.said.as_str());
+            return HandlerOutcome::Failed(failed(why, true));
+        }
+    }
+
+    /// Lets a message wait for a process.
+    fn enter(self: &Rc<Self>, attempts: u8, most: u32) -> Seat {
+        let most = u8::try_from(most).unwrap_or(u8::MAX);
+        let ticket = self.pool.borrow_mut().ask(attempts, most);
+        let given = Rc::<Given>::default();
+        self.seats.borrow_mut().insert(ticket, given.clone());
+        self.drive();
+        Seat::new(self.clone(), ticket, given)
+    }
+
+    /// Forgets a message, which is over.
+    fn leave(&self, ticket: Ticket) {
+        self.seats.borrow_mut().remove(&ticket);
+        self.pool.borrow_mut().withdraw(ticket);
+        self.drive();
+    }
+
+    /// Carries out the orders of the pool.
+    fn drive(&self) {
+        let Some(means) = self.means.get() else { return };
+        loop {
+            let step = self.pool.borrow_mut().next(means.clock.now());
+            match step {
+                None => break,
+                Some(Step::Start(id)) => self.start(id, means),
+                Some(Step::Give(ticket, id)) => {
+                    let connection = self.running.borrow().get(&id).map(|running| running.connection.clone());
+                    let given = self.seats.borrow().get(&ticket).cloned();
+                    if let (Some(connection), Some(given)) = (connection, given) {
+                        given.give(connection);
+                    }
+                }
             }
         }
+        self.set_alarm(means);
     }
 
-    fn failed(&self, now: Time) {
-        let mut rest = self.rest.borrow_mut();
-        if rest.restarts.failed(now) == Verdict::Down {
-            rest.until = Some(now.after(COOL_DOWN));
-            tracing::error!(listener = %self.name, "the workers of a listener ended too often: none is started for {COOL_DOWN:?}");
+    /// Wakes the pool at the end of a rest.
+    fn set_alarm(&self, means: &Means) {
+        let Some(at) = self.pool.borrow().wakes_at(means.clock.now()) else { return };
+        let mut alarm = self.alarm.borrow_mut();
+        if alarm.as_ref().is_some_and(|alarm| alarm.at == at) {
+            return;
+        }
+        let (listener, left) = (means.listener.clone(), means.clock.until(at));
+        let task = tokio::task::spawn_local(async move {
+            tokio::time::sleep(left).await;
+            if let Some(listener) = listener.upgrade() {
+                listener.alarm.borrow_mut().take();
+                listener.drive();
+            }
+        });
+        if let Some(before) = alarm.replace(Alarm { at, task }) {
+            before.task.abort();
         }
     }
 
-    fn rests(&self, now: Time) -> bool {
-        self.rest.borrow().until.is_some_and(|until| now < until)
+    /// Starts a process under the number that the pool gave it.
+    fn start(&self, id: ProcessId, means: &Means) {
+        let started = match process::Started::new(&self.name, &self.spec, &means.limits) {
+            Ok(started) => started,
+            Err(error) => {
+                tracing::warn!(listener = %self.name, program = %self.spec.command.program.display(), error = error.detail(), "a worker can't be started");
+                let ending = if error.is_temporary() { Ending::Shortage } else { Ending::Failed };
+                return self.ended(id, ending, ProcessEnd { why: error.to_string(), said: String::new() }, means);
+            }
+        };
+        let connection = started.connection();
+        let served = tokio::task::spawn_local({
+            let (means, connection) = (means.clone(), connection.clone());
+            async move { serve(id, started, connection, means).await }
+        });
+        self.running.borrow_mut().insert(id, Running { connection, served });
     }
+
+    /// Takes a process from its messages, which has ended.
+    fn ended(&self, id: ProcessId, ending: Ending, end: ProcessEnd, means: &Means) {
+        let now = means.clock.now();
+        let connection = self.running.borrow_mut().remove(&id).map(|running| running.connection);
+        let came_up = connection.as_ref().is_some_and(|connection| connection.is_up());
+        let before = self.pool.borrow().rests_until(now);
+        let lost = self.pool.borrow_mut().ended(id, ending, now);
+        if !came_up {
+            *self.setback.borrow_mut() = Some(ProcessEnd { why: end.why.clone(), said: end.said.clone() }.into());
+        }
+        let rests = self.pool.borrow().rests_until(now).filter(|_| ending != Ending::Shortage);
+        if let Some(until) = rests.filter(|_| rests != before) {
+            let rest = until.since(now);
+            tracing::error!(listener = %self.name, error = end.why, "the processes of a worker end one after the other: none is started for {rest:?}, and messages wait");
+        }
+        for (ticket, lost) in lost {
+            self.seats.borrow().get(&ticket).iter().for_each(|given| given.lose(lost));
+        }
+        // Those that wait may do so for a limited time only, from now on.
+        self.seats.borrow().values().for_each(|given| given.look());
+        if let Some(connection) = connection {
+            connection.end(end);
+        }
+    }
+
+    /// The time since which no process could be started.
+    fn fails_since(&self) -> Option<Time> {
+        self.pool.borrow().fails_since()
+    }
+
+    /// The end of the last process that did not come up.
+    fn setback(&self) -> Rc<ProcessEnd> {
+        let known = self.setback.borrow().clone();
+        known.unwrap_or_else(|| ProcessEnd { why: "none was started".to_owned(), said: String::new() }.into())
+    }
+}
+
+/// Serves a process to its end.
+async fn serve(id: ProcessId, mut started: process::Started, connection: Rc<Connection>, means: Means) {
+    let mut serving = pin!(started.serve(&means.clock));
+    let ended = tokio::select! {
+        biased;
+        () = connection.begun() => None,
+        ended = &mut serving => Some(ended),
+    };
+    if connection.is_up()
+        && let Some(listener) = means.listener.upgrade()
+    {
+        listener.pool.borrow_mut().came_up(id);
+        listener.drive();
+    }
+    let (end, said) = match ended {
+        Some(ended) => ended,
+        None => serving.await,
+    };
+    let Some(listener) = means.listener.upgrade() else { return };
+    let in_flight = connection.load();
+    let ending = if end.is_success() { Ending::Exited } else { Ending::Failed };
+    if !end.is_success() || in_flight > 0 || !connection.is_up() {
+        let begun = if connection.is_up() { "a worker ended" } else { "a worker ended before its first line" };
+        tracing::warn!(listener = %listener.name, program = %listener.spec.command.program.display(), error = end.detail(), in_flight, stderr = last_line(&said), "{begun}");
+    }
+    listener.ended(id, ending, ProcessEnd { why: end.to_string(), said }, &means);
+    listener.drive();
+}
+
+/// The last line of a text: of a trace, it is the error.
+fn last_line(said: &str) -> Option<String> {
+    let last = said.lines().rfind(|line| !line.trim().is_empty())?;
+    Some(Escaped::line(last.trim()).to_string())
 }
 
 impl RawListener for WorkerListener {
@@ -200,18 +343,18 @@ impl RawListener for WorkerListener {
     }
 
     fn prepare(self: Rc<Self>, context: StartContext) {
+        let means = self.means(context.clock(), context.limits());
         for _ in 0..self.spec.processes {
-            // The log has the reason; the first message tries again, and its caller gets it.
-            if self.start(context.clock(), context.limits()).is_err() {
-                break;
-            }
+            let id = self.pool.borrow_mut().start(means.clock.now());
+            id.into_iter().for_each(|id| self.start(id, means));
         }
     }
 }
 
 impl Drop for WorkerListener {
     fn drop(&mut self) {
-        self.running.borrow().iter().for_each(|running| running.served.abort());
+        self.running.borrow().values().for_each(|running| running.served.abort());
+        self.alarm.borrow().iter().for_each(|alarm| alarm.task.abort());
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) struct Agent {
     /// reply; if it doesn't exit with 0, the caller gets the end of its standard error
     #[arg(long, value_name = "COMMAND")]
     exec: String,
-    /// Further variables of its environment, besides PATH, HOME and LANG: NAME, or NAME=VALUE
+    /// Further variables of its environment, besides PATH, HOME and the locale: NAME, or NAME=VALUE
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<Variable>,
 }

@@ -47,6 +47,9 @@ impl fmt::Display for EventLine<'_> {
             }
             EventKind::Unattended { by } => write!(f, "{by} is asked, but nobody can answer here: the question waits"),
             EventKind::Progress { by, text } => write!(f, "{by} goes on: {}", one_line(text)),
+            EventKind::ProgramSaid { by, text } => {
+                write!(f, "the program of {by} said: {}", shorten(&one_line(text), SHOWN))
+            }
             EventKind::ModelWrites { by, text } => write!(f, "a model writes for {by}: {}", one_line(text)),
             EventKind::ModelAnswered { by, backend, model, usage, text, .. } => {
                 write!(f, "{model} at {backend} answered {by}: {usage}: {}", shorten(&one_line(text), SHOWN))
@@ -108,6 +111,7 @@ pub(super) fn to_json(event: &Event) -> Value {
         }
         EventKind::Unattended { by } => ("unattended", json!({ "by": by.as_str() })),
         EventKind::Progress { by, text } => ("progress", json!({ "by": by.as_str(), "text": &**text })),
+        EventKind::ProgramSaid { by, text } => ("program-said", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelWrites { by, text } => ("model-writes", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelAnswered { by, message, backend, model, usage, text } => (
             "model-answered",

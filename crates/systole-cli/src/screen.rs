@@ -649,6 +649,7 @@ mod tests {
             EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
             EventKind::Unattended { by: by.clone() },
             EventKind::Progress { by: by.clone(), text: HOSTILE.into() },
+            EventKind::ProgramSaid { by: by.clone(), text: HOSTILE.into() },
             EventKind::ModelWrites { by: by.clone(), text: HOSTILE.into() },
             EventKind::ModelAnswered {
                 by,

@@ -46,7 +46,7 @@ pub(super) struct Test {
     /// A file with a payload that the program takes, instead of examples
     #[arg(long = "payload", value_name = "FILE")]
     payloads: Vec<PathBuf>,
-    /// Further variables of its environment, besides PATH, HOME and LANG: NAME, or NAME=VALUE
+    /// Further variables of its environment, besides PATH, HOME and the locale: NAME, or NAME=VALUE
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<Variable>,
     /// Time limit of a process for its first line, which counts for no check

@@ -1,11 +1,15 @@
 //! The environment of commands and workers.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::{About, Variable};
 
-const PASSED_ON: [&str; 3] = ["PATH", "HOME", "LANG"];
+/// Returns whether every process gets a variable of this one: the path, the home, and the locale as a whole.
+fn is_passed_on(name: &OsStr) -> bool {
+    ["PATH", "HOME", "LANG", "LANGUAGE"].iter().any(|known| name == *known)
+        || name.as_encoded_bytes().starts_with(b"LC_")
+}
 
 /// Lists the environment of a process for one message: later entries win, and `SYSTOLE_*` come last.
 pub(super) fn variables(listed: &[Variable], about: &About, history: Option<&Path>) -> Vec<(OsString, OsString)> {
@@ -17,9 +21,8 @@ pub(super) fn variables(listed: &[Variable], about: &About, history: Option<&Pat
 
 /// Lists the variables that every process gets: later entries win.
 pub(in crate::runtime) fn passed_on(listed: &[Variable]) -> Vec<(OsString, OsString)> {
-    let mut all = Vec::with_capacity(PASSED_ON.len() + listed.len() + 9);
     let inherit = |name: &str| std::env::var_os(name).map(|value| (OsString::from(name), value));
-    all.extend(PASSED_ON.iter().filter_map(|name| inherit(name)));
+    let mut all: Vec<_> = std::env::vars_os().filter(|(name, _)| is_passed_on(name)).collect();
     for variable in listed {
         match variable {
             Variable::Inherited(name) => all.extend(inherit(name)),

@@ -22,6 +22,8 @@ use rustix::io::{FdFlags, fcntl_setfd, write};
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 use tokio::process::{Child, Command};
 
+use super::process::is_short;
+
 /// Script of the guard: `+ N` reports that a group runs, `- N` that it has ended.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
@@ -97,6 +99,14 @@ impl Group {
     }
 }
 
+impl Group {
+    /// Asks the processes to end.
+    pub(super) fn terminate(&self) {
+        // The only possible error is that no process of the group is left.
+        let _ = kill_process_group(self.0, Signal::TERM);
+    }
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
         kill(self.0);
@@ -142,7 +152,10 @@ impl Guard {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
-            .map_err(|error| io::Error::new(error.kind(), format!("/bin/sh, which guards commands: {error}")))?;
+            .map_err(|error| match is_short(&error) {
+                true => error,
+                false => io::Error::new(error.kind(), format!("/bin/sh, which guards commands: {error}")),
+            })?;
         Ok(Self { shell, orders: Arc::new(writer) })
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
@@ -12,13 +13,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustix::io::Errno;
 use systole_core::vocab::Name;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 
+use super::ending::{self, Ends};
 use super::guard::{self, Group};
 use super::memory::sealed;
 use super::{CommandSpec, streams};
-use crate::runtime::descriptors;
 
 /// A run of a program.
 pub(super) struct Invocation<'a> {
@@ -28,6 +29,8 @@ pub(super) struct Invocation<'a> {
     /// A file that the process inherits under the same descriptor number.
     pub(super) inherited: Option<Arc<File>>,
     pub(super) max_output: usize,
+    /// Counts the process while it has to end and has not.
+    pub(super) ends: Option<&'a Arc<Ends>>,
 }
 
 /// Failure of a process to give output.
@@ -46,7 +49,7 @@ pub(in crate::runtime) enum CommandError {
 /// Time limit for a descendant outside the group to keep the streams open after the process ended.
 pub(in crate::runtime) const LINGER: Duration = Duration::from_secs(1);
 
-/// Pause between attempts to start a process while no descriptors are free.
+/// Pause between attempts to start a process while the system has no room for one.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a process to its end and returns its output; `said` gets the end of its standard error.
@@ -54,8 +57,7 @@ pub(super) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut Stri
     let max_output = invocation.max_output;
     let mut process = Process::begin(&invocation).await.map_err(CommandError::Start)?;
     drop(invocation);
-    let pipes = process.child.as_mut().map(|child| (child.stdout.take(), child.stderr.take()));
-    let (stdout, stderr) = pipes.unwrap_or_default();
+    let Streams { stdout, stderr, .. } = process.take_streams();
     let mut output = Vec::new();
     let status = {
         let mut streams = pin!(async {
@@ -89,10 +91,15 @@ impl CommandError {
 
     /// Returns whether another attempt may succeed soon.
     pub(in crate::runtime) fn is_temporary(&self) -> bool {
-        let Self::Start(cause) = self else { return false };
-        let busy = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
-        Errno::from_io_error(cause).is_some_and(|error| busy.contains(&error))
+        matches!(self, Self::Start(cause) if is_short(cause))
     }
+}
+
+/// Returns whether the system has no room for another process at the moment: no descriptors, no memory, too many
+/// processes of the user.
+pub(in crate::runtime) fn is_short(error: &io::Error) -> bool {
+    let short = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+    Errno::from_io_error(error).is_some_and(|error| short.contains(&error))
 }
 
 fn exit(status: ExitStatus) -> String {
@@ -103,30 +110,57 @@ fn exit(status: ExitStatus) -> String {
     }
 }
 
-/// A process with its descendants in the same group. Dropping it kills and reaps them.
+/// The streams of a process.
+#[derive(Default)]
+pub(in crate::runtime) struct Streams {
+    pub(in crate::runtime) stdin: Option<ChildStdin>,
+    pub(in crate::runtime) stdout: Option<ChildStdout>,
+    pub(in crate::runtime) stderr: Option<ChildStderr>,
+}
+
+/// The outputs of a process, once more; without the ones that the system has no descriptor for.
+fn outputs(child: &Child) -> Vec<OwnedFd> {
+    let stdout = child.stdout.as_ref().map(|stream| stream.as_fd().try_clone_to_owned());
+    let stderr = child.stderr.as_ref().map(|stream| stream.as_fd().try_clone_to_owned());
+    [stdout, stderr].into_iter().filter_map(|output| output?.ok()).collect()
+}
+
+/// A process with its descendants in the same group. Dropping it [ends](ending) them.
 pub(in crate::runtime) struct Process {
     child: Option<Child>,
     group: Option<Group>,
+    /// Its standard input has ended by then: it gets time before the signal.
+    is_patient: bool,
+    /// Its outputs: while they are open here, it may still write when it ends.
+    outputs: Vec<OwnedFd>,
+    ends: Option<Arc<Ends>>,
 }
 
 impl Process {
-    /// Wraps a process that was started in that group.
+    /// Wraps a process that was started in that group, and that ends with its standard input.
     pub(in crate::runtime) fn new(child: Child, group: Option<Group>) -> Self {
-        Self { child: Some(child), group }
+        let outputs = outputs(&child);
+        Self { child: Some(child), group, is_patient: true, outputs, ends: None }
     }
 
-    /// Starts a process as soon as descriptors are free.
+    /// Takes the streams of the process.
+    pub(in crate::runtime) fn take_streams(&mut self) -> Streams {
+        let Some(child) = &mut self.child else { return Streams::default() };
+        Streams { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() }
+    }
+
+    /// Starts a process as soon as the system has room for it.
     async fn begin(invocation: &Invocation<'_>) -> io::Result<Self> {
         loop {
             match Self::spawn(invocation) {
-                Err(error) if descriptors::are_out(&error) => tokio::time::sleep(PAUSE).await,
+                Err(error) if is_short(&error) => tokio::time::sleep(PAUSE).await,
                 spawned => return spawned,
             }
         }
     }
 
     fn spawn(invocation: &Invocation<'_>) -> io::Result<Self> {
-        let Invocation { spec, environment, input, inherited, .. } = invocation;
+        let Invocation { spec, environment, input, inherited, ends, .. } = invocation;
         let input = sealed("systole-payload", |out| out.write_all(input))?;
         let mut command = Command::new(&spec.program);
         command
@@ -138,7 +172,19 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let (child, group) = guard::spawn(command, inherited.clone())?;
-        Ok(Self::new(child, group))
+        let mut process = Self::new(child, group);
+        (process.is_patient, process.ends) = (false, ends.cloned());
+        Ok(process)
+    }
+
+    /// Ends the process: SIGTERM to its group, and SIGKILL behind [`GRACE`](ending::GRACE), or as soon as the process has
+    /// ended itself.
+    pub(in crate::runtime) async fn end(&mut self) {
+        self.is_patient = false;
+        self.group.iter().for_each(Group::terminate);
+        let _ = tokio::time::timeout(ending::GRACE, self.wait()).await;
+        self.kill();
+        let _ = self.wait().await;
     }
 
     /// Waits for the process alone, and reaps it.
@@ -157,9 +203,17 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.kill();
-        if let (Some(mut child), Ok(runtime)) = (self.child.take(), Handle::try_current()) {
-            runtime.spawn(async move { child.wait().await });
+        match (self.child.take(), self.group.take()) {
+            (Some(child), Some(group)) => {
+                let outputs = std::mem::take(&mut self.outputs);
+                ending::end(child, (group, outputs), self.is_patient, self.ends.as_ref());
+            }
+            (Some(mut child), None) => {
+                if let Ok(runtime) = Handle::try_current() {
+                    runtime.spawn(async move { child.wait().await });
+                }
+            }
+            (None, _) => {}
         }
     }
 }
@@ -188,7 +242,7 @@ mod tests {
         let name = Name::parse("test").unwrap();
         run(
             &name,
-            Invocation { spec: &spec, environment, input: input.into(), inherited: None, max_output },
+            Invocation { spec: &spec, environment, input: input.into(), inherited: None, max_output, ends: None },
             &mut String::new(),
         )
         .await
@@ -273,8 +327,14 @@ mod tests {
     async fn a_missing_program_is_an_error_of_its_start() {
         let spec = CommandSpec { program: "/nonexistent".into(), ..shell("") };
         let name = Name::parse("test").unwrap();
-        let invocation =
-            Invocation { spec: &spec, environment: Vec::new(), input: Bytes::new(), inherited: None, max_output: MAX };
+        let invocation = Invocation {
+            spec: &spec,
+            environment: Vec::new(),
+            input: Bytes::new(),
+            inherited: None,
+            max_output: MAX,
+            ends: None,
+        };
         let error = run(&name, invocation, &mut String::new()).await.unwrap_err();
         assert_eq!(error.to_string(), "the listener can't be started");
         assert!(error.detail().contains("No such file"), "{}", error.detail());

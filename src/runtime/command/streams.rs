@@ -55,7 +55,7 @@ pub(super) async fn log_lines(
 }
 
 /// Adds a line, and keeps the last [`SAID`] bytes of all lines.
-fn keep_end(said: &mut String, line: &str) {
+pub(in crate::runtime) fn keep_end(said: &mut String, line: &str) {
     said.push_str(line.trim_end());
     said.push('\n');
     if said.len() > SAID {

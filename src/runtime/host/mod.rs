@@ -9,7 +9,7 @@ mod blocking;
 mod detached;
 mod feed;
 mod raw;
-pub(super) mod restart;
+mod restart;
 mod supervised;
 
 pub(super) use actor::ActorHost;

@@ -6,21 +6,21 @@ use std::time::Duration;
 use systole_core::vocab::Time;
 
 /// The most restarts of a listener within [`WINDOW`].
-pub(in crate::runtime) const RESTARTS: usize = 5;
+pub(super) const RESTARTS: usize = 5;
 /// The time in which restarts are counted.
-pub(in crate::runtime) const WINDOW: Duration = Duration::from_secs(60);
+pub(super) const WINDOW: Duration = Duration::from_secs(60);
 /// The time for which a listener that failed too often stays down.
-pub(in crate::runtime) const COOL_DOWN: Duration = Duration::from_secs(60);
+pub(super) const COOL_DOWN: Duration = Duration::from_secs(60);
 
 /// Counts the restarts of one listener.
 #[derive(Debug, Default)]
-pub(in crate::runtime) struct Restarts {
+pub(super) struct Restarts {
     recent: VecDeque<Time>,
 }
 
 /// Consequence of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::runtime) enum Verdict {
+pub(super) enum Verdict {
     /// The factory makes the listener again.
     Restart,
     /// The listener failed too often and stays down for [`COOL_DOWN`].
@@ -29,7 +29,7 @@ pub(in crate::runtime) enum Verdict {
 
 impl Restarts {
     /// Counts a failure, and decides on a restart.
-    pub(in crate::runtime) fn failed(&mut self, now: Time) -> Verdict {
+    pub(super) fn failed(&mut self, now: Time) -> Verdict {
         while self.recent.front().is_some_and(|&then| now.since(then) >= WINDOW) {
             self.recent.pop_front();
         }

@@ -81,6 +81,7 @@ impl Bench {
             join: None,
             deadline: None,
             is_budgeted: false,
+            attempts: 0,
             traceparent: None,
             history: Vec::new(),
             number: 0,

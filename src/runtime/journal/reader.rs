@@ -129,6 +129,8 @@ pub enum HistoryRecord {
     Left(EgressRecord, Option<Time>),
     /// A refused output of the handler of a message.
     Refused(NoteRecord),
+    /// The end of what a program wrote on standard error before its message failed.
+    Said(NoteRecord),
     /// A note of the handler of a message.
     Recorded(NoteRecord),
 }
@@ -445,13 +447,17 @@ impl JournalReader {
                 Ok(HistoryEntry { at: time(at), said: HistoryRecord::Left(record, ended.map(time)) })
             })?);
         }
-        let refused = "WHERE place = ?2 AND message IN (SELECT number FROM message WHERE thread = ?1)";
-        said.extend(self.rows(refused, [number, NoteRecord::REFUSED.into()], |_, note: NoteRecord, at, _| {
-            Ok(HistoryEntry { at: time(at), said: HistoryRecord::Refused(note) })
-        })?);
+        let placed = "WHERE place = ?2 AND message IN (SELECT number FROM message WHERE thread = ?1)";
+        for (place, kind) in
+            [(NoteRecord::REFUSED, HistoryRecord::Refused as fn(_) -> _), (NoteRecord::SAID, HistoryRecord::Said)]
+        {
+            said.extend(self.rows(placed, [number, place.into()], |_, note: NoteRecord, at, _| {
+                Ok(HistoryEntry { at: time(at), said: kind(note) })
+            })?);
+        }
         let recorded =
             "WHERE place < ?2 AND message IN (SELECT number FROM message WHERE thread = ?1) ORDER BY message, place";
-        said.extend(self.rows(recorded, [number, NoteRecord::REFUSED.into()], |_, note: NoteRecord, at, _| {
+        said.extend(self.rows(recorded, [number, NoteRecord::SAID.into()], |_, note: NoteRecord, at, _| {
             Ok(HistoryEntry { at: time(at), said: HistoryRecord::Recorded(note) })
         })?);
         said.sort_by_key(|entry| entry.at);

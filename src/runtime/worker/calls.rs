@@ -55,6 +55,11 @@ impl Calls {
         self.kept <= self.most
     }
 
+    /// Returns whether the present run awaits an answer.
+    pub(super) fn are_open(&self) -> bool {
+        self.made[..self.asked.min(self.made.len())].iter().any(|made| matches!(made.state, State::Open(_)))
+    }
+
     /// Makes a call, or takes it for the one that the run before made; `false` if that one was another.
     pub(super) fn make(&mut self, label: String, call: Emission, context: &RunContext) -> bool {
         let digest = digest(&call);

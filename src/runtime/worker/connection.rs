@@ -1,6 +1,6 @@
 //! The connection to a process of a worker: lines that wait for it, and handlers that wait for its lines.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -24,8 +24,21 @@ pub(super) struct Connection {
     /// Wakes senders that wait for room among the lines.
     room: Notify,
     exchange: RefCell<Exchange<Rc<RefCell<LineQueue>>>>,
+    /// The process has answered its first heartbeat.
+    is_up: Cell<bool>,
     /// Reason of the process's end.
-    end: RefCell<Option<Rc<str>>>,
+    end: RefCell<Option<Rc<ProcessEnd>>>,
+    /// Wakes those who wait for the process to come up, or to end.
+    begun: Notify,
+}
+
+/// The end of a process, as its messages learn of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ProcessEnd {
+    /// The reason, for callers.
+    pub(super) why: String,
+    /// The end of its standard error, for operators.
+    pub(super) said: String,
 }
 
 /// The lines of a process about a message, for its handler: the exchange bounds them, but for progress.
@@ -51,7 +64,25 @@ impl Connection {
             written: Notify::new(),
             room: Notify::new(),
             exchange: RefCell::new(Exchange::new(limits)),
+            is_up: Cell::new(false),
             end: RefCell::default(),
+            begun: Notify::new(),
+        }
+    }
+
+    /// Returns whether the process has come up: it has answered a heartbeat.
+    pub(super) fn is_up(&self) -> bool {
+        self.is_up.get()
+    }
+
+    /// Waits until the process has come up, or has ended.
+    pub(super) async fn begun(&self) {
+        loop {
+            let begun = self.begun.notified();
+            if self.is_up() || self.has_ended() {
+                return;
+            }
+            begun.await;
         }
     }
 
@@ -126,6 +157,9 @@ impl Connection {
     /// Handles a line of the process; returns the mistake of a bad one.
     pub(super) fn take_line(&self, line: Written<'_>) -> Result<(), String> {
         let kind = self.exchange.borrow_mut().judge(line)?;
+        if matches!(kind, (LineKind::Pong, _)) && !self.is_up.replace(true) {
+            self.begun.notify_waiters();
+        }
         if let (LineKind::About { id, effect }, Some(queue)) = kind {
             if matches!(effect, LineEffect::Overdrawn(_)) {
                 self.push(&line::cancel(id));
@@ -141,9 +175,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends all messages in flight, as the process has ended, for this reason.
-    pub(super) fn end(&self, why: &str) {
-        self.end.borrow_mut().get_or_insert_with(|| why.into());
+    /// Ends all messages in flight, as the process has ended.
+    pub(super) fn end(&self, end: ProcessEnd) {
+        self.end.borrow_mut().get_or_insert_with(|| end.into());
+        self.begun.notify_waiters();
         let queues: Vec<_> = self.exchange.borrow_mut().close_all().collect();
         queues.iter().filter_map(|queue| queue.borrow_mut().waker.take()).for_each(Waker::wake);
         self.lines.borrow_mut().clear();
@@ -153,13 +188,13 @@ impl Connection {
 
 impl MessageHandle {
     /// The next thing that the process said about the message, or the reason why it will say no more.
-    pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Result<LineEffect, Rc<str>>> {
+    pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Result<LineEffect, Rc<ProcessEnd>>> {
         let mut queue = self.queue.borrow_mut();
         if let Some(effect) = queue.effects.pop_front() {
             return Poll::Ready(Ok(effect));
         }
-        if let Some(why) = &*self.connection.end.borrow() {
-            return Poll::Ready(Err(why.clone()));
+        if let Some(end) = &*self.connection.end.borrow() {
+            return Poll::Ready(Err(end.clone()));
         }
         queue.waker = Some(cx.waker().clone());
         Poll::Pending
@@ -196,7 +231,7 @@ mod tests {
         assert_eq!(connection.lines.borrow().len(), ROOM);
         assert!(poll(pin!(connection.take(&mut Vec::new()))).is_ready());
         assert_eq!(poll(waiting), Poll::Ready(true));
-        connection.end("it ended");
+        connection.end(ProcessEnd { why: "it ended".to_owned(), said: String::new() });
         assert_eq!(poll(another), Poll::Ready(false));
     }
 }

@@ -37,7 +37,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// A process with the lines of the protocol that it writes. Dropping it kills and reaps its group.
+/// A process with the lines of the protocol that it writes. Dropping it ends its group.
 pub(super) struct LineProcess {
     process: Process,
     lines: Lines<ChildStdout>,
@@ -82,6 +82,11 @@ impl LineProcess {
     /// The line that came last.
     pub(super) fn line(&self) -> Written<'_> {
         self.lines.line()
+    }
+
+    /// Ends the process: SIGTERM, and SIGKILL behind the grace.
+    pub(super) async fn end(&mut self) {
+        self.process.end().await;
     }
 
     /// Waits for the exit of a process that closed its stream, since mostly it is about to exit.

@@ -10,9 +10,10 @@ use systole_core::vocab::Fault;
 use systole_xml::schema::Draft;
 
 use super::calls::Calls;
-use super::connection::{Connection, MessageHandle};
+use super::connection::{Connection, MessageHandle, ProcessEnd};
 use super::exchange::LineEffect;
 use super::records::Records;
+use super::seat::Seat;
 use super::{failed, line};
 use crate::runtime::RunContext;
 
@@ -21,18 +22,13 @@ pub(super) enum Run {
     /// The handler has ended.
     Done(HandlerOutcome),
     /// The process has ended.
-    Lost {
-        /// The reason.
-        why: Rc<str>,
-        /// True if the process had the message.
-        delivered: bool,
-    },
+    Lost(Rc<ProcessEnd>),
 }
 
 /// The next event of a run.
 enum Step {
     /// A line of the process, or the reason of its end.
-    Line(Result<LineEffect, Rc<str>>),
+    Line(Result<LineEffect, Rc<ProcessEnd>>),
     /// An answer to a call.
     Answered(String, Result<Answer, Fault>),
     /// A value is durable: its label and its name.
@@ -44,7 +40,7 @@ enum Step {
 /// # Cancel safety
 /// Dropping the future cancels the message in its process.
 pub(super) async fn run_message(
-    connection: Rc<Connection>,
+    (connection, seat): (Rc<Connection>, &Seat),
     message: &Message,
     context: &RunContext,
     calls: &mut Calls,
@@ -55,10 +51,14 @@ pub(super) async fn run_message(
     let mut handle = connection.open(message.id, records.all());
     handle.delivered = connection.send(&line).await;
     drop(line);
+    if handle.delivered {
+        seat.read();
+    }
     let mut faults = Faults::new(context.limits().xml.message_bytes);
     loop {
+        seat.awaits(calls.are_open());
         match next(&handle, calls, records, context).await {
-            Step::Line(Err(why)) => return Run::Lost { why, delivered: handle.delivered },
+            Step::Line(Err(end)) => return Run::Lost(end),
             Step::Line(Ok(LineEffect::Wrote(Ok(output)))) => return Run::Done(HandlerOutcome::Wrote(output)),
             Step::Line(Ok(LineEffect::Wrote(Err(fault)) | LineEffect::Overdrawn(fault))) => {
                 return Run::Done(HandlerOutcome::Failed(Failure::passing(fault)));

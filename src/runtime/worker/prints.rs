@@ -1,5 +1,6 @@
 //! Output of workers in the log.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use systole_core::vocab::{Name, Time};
@@ -7,15 +8,20 @@ use tokio::io::{AsyncRead, BufReader};
 
 use crate::runtime::clock::Clock;
 use crate::runtime::command::STDERR_TARGET;
-use crate::runtime::command::streams::{LINES, read_line};
+use crate::runtime::command::streams::{LINES, keep_end, read_line};
 use crate::runtime::terminal::Escaped;
 
 /// Time in which a process may log [`LINES`] lines.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Logs the output of a process, line by line, to its end. Lines beyond the limits are read and dropped, so that the
-/// process is never blocked.
-pub(super) async fn log(stream: Option<impl AsyncRead + Unpin>, name: &Name, clock: &Clock) {
+/// Logs the output of a process, line by line, to its end, and keeps its end in `said`, if that is there. Lines beyond the
+/// limits are read and dropped, so that the process is never blocked.
+pub(super) async fn log(
+    stream: Option<impl AsyncRead + Unpin>,
+    name: &Name,
+    clock: &Clock,
+    said: Option<&RefCell<String>>,
+) {
     let Some(stream) = stream else { return };
     let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
@@ -26,8 +32,11 @@ pub(super) async fn log(stream: Option<impl AsyncRead + Unpin>, name: &Name, clo
             (lines, since) = (0, now);
         }
         lines += 1;
+        let text = String::from_utf8_lossy(&line);
+        if let Some(said) = said {
+            keep_end(&mut said.borrow_mut(), &text);
+        }
         if lines <= LINES {
-            let text = String::from_utf8_lossy(&line);
             tracing::info!(target: STDERR_TARGET, listener = %name, "{}", Escaped::line(text.trim_end()));
         } else if lines == LINES + 1 {
             tracing::warn!(target: STDERR_TARGET, listener = %name, "more than {LINES} lines in {WINDOW:?}: the rest is dropped");

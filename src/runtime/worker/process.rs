@@ -1,5 +1,6 @@
 //! Processes of a worker: start, lines, heartbeats, end.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,10 +12,10 @@ use std::time::Duration;
 
 use systole_core::vocab::{Limits, Name};
 use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::connection::Connection;
+use super::connection::{Connection, ProcessEnd};
 use super::exchange::clipped;
 use super::line_process::LineProcess;
 use super::{WorkerSpec, line, prints};
@@ -22,12 +23,14 @@ use crate::runtime::clock::Clock;
 use crate::runtime::command::CommandSpec;
 use crate::runtime::command::environment::passed_on;
 use crate::runtime::command::guard;
-use crate::runtime::command::process::{CommandError, LINGER, Process};
+use crate::runtime::command::process::{CommandError, LINGER, Process, Streams};
 
 /// The variable that holds the descriptor for the lines of a process.
 const DESCRIPTOR: &str = "SYSTOLE_WORKER";
 /// The variable that holds the length of the longest line that a process may write, in bytes.
 const LONGEST: &str = "SYSTOLE_WORKER_LINE";
+/// Time limit of a process to come up; two intervals of heartbeats, if they are longer.
+const START: Duration = Duration::from_secs(60);
 /// Capacity that a buffer keeps after a longer line, in bytes.
 const KEPT: usize = 1024 * 1024;
 
@@ -44,6 +47,8 @@ pub(super) enum End {
     Endless(usize, usize),
     #[error("the listener did not answer a heartbeat within {0:?}")]
     Heartbeat(Duration),
+    #[error("the listener did not answer its first heartbeat within {0:?}")]
+    Silent(Duration),
     #[error("the streams of the listener can't be used")]
     Stream(#[source] io::Error),
 }
@@ -59,25 +64,18 @@ impl End {
         match self {
             Self::Line { line, why } => format!("{self}: {why}: {line}"),
             Self::Stream(cause) => format!("{self}: {cause}"),
-            Self::Exit(_) | Self::Closed | Self::Endless(..) | Self::Heartbeat(_) => self.to_string(),
+            Self::Exit(_) | Self::Closed | Self::Endless(..) | Self::Heartbeat(_) | Self::Silent(_) => self.to_string(),
         }
     }
 }
 
-/// A started process. Dropping it kills and reaps its group.
+/// A started process. Dropping it ends its group.
 pub(super) struct Started {
     name: Name,
     process: LineProcess,
     connection: Rc<Connection>,
     heartbeat: Duration,
     streams: Streams,
-}
-
-/// The streams of a process.
-pub(super) struct Streams {
-    pub(super) stdin: Option<ChildStdin>,
-    pub(super) stdout: Option<ChildStdout>,
-    pub(super) stderr: Option<ChildStderr>,
 }
 
 /// Starts a process in a group of its own, with the descriptor for its lines.
@@ -96,11 +94,11 @@ pub(super) fn spawn(spec: &CommandSpec, limits: &Limits) -> io::Result<(LineProc
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let (mut child, group) = guard::spawn(command, Some(Arc::new(writer)))?;
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let process = Process::new(child, group);
+    let (child, group) = guard::spawn(command, Some(Arc::new(writer)))?;
+    let mut process = Process::new(child, group);
+    let streams = process.take_streams();
     let lines = ChildStdout::from_std(OwnedFd::from(reader).into())?;
-    Ok((LineProcess::new(process, lines, line::longest(limits)), Streams { stdin, stdout, stderr }))
+    Ok((LineProcess::new(process, lines, line::longest(limits)), streams))
 }
 
 impl Started {
@@ -116,34 +114,44 @@ impl Started {
         self.connection.clone()
     }
 
-    /// Moves lines until the process ends or has to be ended, then fails its messages; returns the reason and their
-    /// number.
-    pub(super) async fn serve(mut self, clock: &Clock) -> (End, usize) {
-        let connection = self.connection.clone();
-        let end = self.run(&connection, clock).await;
-        let in_flight = connection.load();
-        connection.end(&end.to_string());
-        (end, in_flight)
+    /// Moves lines until the process ends or has to be ended, and waits for its end: its messages may run again then.
+    /// Returns the reason, and the end of its standard error.
+    pub(super) async fn serve(&mut self, clock: &Clock) -> (End, String) {
+        let (connection, said) = (self.connection.clone(), RefCell::default());
+        let end = self.run(&connection, clock, &said).await;
+        (end, said.into_inner())
     }
 
-    async fn run(&mut self, connection: &Connection, clock: &Clock) -> End {
+    async fn run(&mut self, connection: &Connection, clock: &Clock, said: &RefCell<String>) -> End {
         let Self { name, process, streams: Streams { stdin, stdout, stderr }, .. } = self;
-        let mut reading = pin!(read_lines(connection, process));
-        let prints = (prints::log(stdout.take(), name, clock), prints::log(stderr.take(), name, clock));
+        let prints =
+            (prints::log(stdout.take(), name, clock, None), prints::log(stderr.take(), name, clock, Some(said)));
         let mut printing = pin!(async { tokio::join!(prints.0, prints.1) });
         let mut printed = false;
-        let mut writing = pin!(write(connection, stdin.take()));
-        let mut heartbeats = pin!(send_heartbeats(connection, self.heartbeat));
-        let end = loop {
-            tokio::select! {
-                end = &mut reading => break end,
-                // Mostly it is about to exit; the lines that it wrote before count.
-                end = &mut writing => break timeout(LINGER, reading).await.unwrap_or(end),
-                end = &mut heartbeats => break end,
-                _ = &mut printing, if !printed => printed = true,
+        let end = {
+            let mut reading = pin!(read_lines(connection, process));
+            let mut writing = pin!(write(connection, stdin.take()));
+            let mut heartbeats = pin!(send_heartbeats(connection, self.heartbeat));
+            loop {
+                tokio::select! {
+                    end = &mut reading => break end,
+                    // Mostly it is about to exit; the lines that it wrote before count.
+                    end = &mut writing => break timeout(LINGER, reading).await.unwrap_or(end),
+                    end = &mut heartbeats => break end,
+                    _ = &mut printing, if !printed => printed = true,
+                }
             }
         };
-        if matches!(end, End::Exit(_)) && !printed {
+        if !matches!(end, End::Exit(_)) {
+            let mut ending = pin!(process.end());
+            loop {
+                tokio::select! {
+                    () = &mut ending => break,
+                    _ = &mut printing, if !printed => printed = true,
+                }
+            }
+        }
+        if !printed {
             let _ = timeout(LINGER, printing).await;
         }
         end
@@ -152,7 +160,7 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        self.connection.end("the listener was ended");
+        self.connection.end(ProcessEnd { why: "the listener was ended".to_owned(), said: String::new() });
     }
 }
 
@@ -183,8 +191,13 @@ async fn write(connection: &Connection, stdin: Option<ChildStdin>) -> End {
     }
 }
 
-/// Sends a heartbeat in each interval, first after one interval.
+/// Sends a heartbeat at once, whose answer says that the process has come up, and then one in each interval.
 async fn send_heartbeats(connection: &Connection, every: Duration) -> End {
+    connection.ping();
+    let longest = START.max(2 * every);
+    if timeout(longest, connection.begun()).await.is_err() {
+        return End::Silent(longest);
+    }
     loop {
         tokio::time::sleep(every).await;
         if !connection.ping() {

@@ -14,9 +14,9 @@ use tokio::time::timeout;
 use super::exchange::{Exchange, LineKind};
 use super::line;
 use super::line_process::LineProcess;
-use super::process::{End, Streams, spawn};
+use super::process::{End, spawn};
 use crate::runtime::command::CommandSpec;
-use crate::runtime::command::process::LINGER;
+use crate::runtime::command::process::{LINGER, Streams};
 use crate::runtime::command::streams::read_line;
 
 /// Lines of output that are kept.

@@ -133,6 +133,15 @@ impl Line {
                 state: "kept".to_owned(),
                 text: note.value.to_string(),
             },
+            HistoryRecord::Said(note) => Self {
+                at,
+                from: path.rsplit('/').next().unwrap_or_default().to_owned(),
+                path,
+                id: None,
+                kind: "standard error",
+                state: "kept".to_owned(),
+                text: note.value.to_string(),
+            },
             HistoryRecord::Recorded(note) => Self {
                 at,
                 from: path.rsplit('/').next().unwrap_or_default().to_owned(),

@@ -11,12 +11,14 @@ use crate::kit::worker::{Folder, ROOT};
 
 /// A worker by hand: the text of a payload is its command.
 const BY_HAND: &str = r#"
-import json, os, re, subprocess, sys
+import json, os, re, subprocess, sys, threading
 out = os.fdopen(int(os.environ["SYSTOLE_WORKER"]), "w")
 open("started", "a").write(f"{os.getpid()}\n")
 def write(line):
-    out.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
-    out.flush()
+    with writes:
+        out.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
+        out.flush()
+writes = threading.Lock()
 def say(line, text):
     write({"id": line["id"], "payloads": [f"<say xmlns='urn:t'>{text}</say>"]})
 held, passing, faults = [], {}, {}
@@ -58,6 +60,12 @@ for line in sys.stdin:
                     say(one, len(held))
         elif text == "hang":
             pass
+        elif text.startswith("late "):
+            threading.Timer(0.1, say, (line, text)).start()
+        elif text == "hang once":
+            if os.path.exists("hung"):
+                say(line, text)
+            open("hung", "w")
         elif text == "leave":
             sys.exit(0)
         elif text == "bear":
@@ -98,7 +106,10 @@ fn one_process_answers_many_messages() {
     (0..3).for_each(|_| running.send("hold"));
     (0..3).for_each(|_| has(&running.receive(), &[">3</say>"]));
     assert_eq!(folder.started(), 1);
-    let first: serde_json::Value = serde_json::from_str(folder.read("lines").lines().next().unwrap()).unwrap();
+    let lines = folder.read("lines");
+    let mut lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    assert_eq!(lines.next().unwrap()["ping"], 1, "each process is asked first whether it has come up");
+    let first = lines.next().unwrap();
     assert_eq!((first["type"].as_str(), first["from"].as_str()), (Some("{urn:t}do"), Some("cli")));
     assert!(first["id"].is_string() && first["thread"].is_string() && first.get("history").is_none(), "{first}");
     assert_eq!(running.end().0, Some(1), "a fault was among the answers");
@@ -142,31 +153,100 @@ fn a_worker_calls_and_awaits() {
 }
 
 #[test]
-fn what_breaks_the_protocol_ends_the_process_and_fails_what_it_had() {
+fn what_breaks_the_protocol_ends_the_process_and_fails_its_message_alone() {
     let folder = Folder::new("broken", BY_HAND, "timeout: 60s");
     folder.limit("max_attempts: 1");
     let mut running = folder.start(&[]);
-    for (text, why) in [
+    for (n, (text, why)) in [
         ("line no JSON", "breaks the protocol"),
         ("line {\"id\":\"ID\"}", "breaks the protocol"),
         ("strays", "breaks the protocol"),
         ("long {\"error\":\"...\",\"id\":\"ID\"}", "breaks the protocol"),
         ("die", "killed by signal 9"),
-    ] {
-        // The message beside it fails with it.
-        running.send("hang");
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // The message beside it runs again, alone.
+        running.send(&format!("late {n}"));
         running.send(text);
-        for answer in [running.receive(), running.receive()] {
-            has(&answer, &["<code>listener-failed</code>", "<retryable>true</retryable>", why, "in attempt 1 of 1"]);
-        }
+        let mut answers = [running.receive(), running.receive()];
+        answers.sort_by_key(|answer| answer.contains("<code>"));
+        has(&answers[0], &[&format!(">late {n}</say>")]);
+        has(&answers[1], &["<code>listener-failed</code>", "<retryable>true</retryable>", why, "in attempt 1 of 1"]);
     }
-    assert_eq!(folder.started(), 5);
     has(&running.ask("one"), &[">ONE</say>"]);
-    // The sixth end within a minute is the last for a minute.
-    has(&running.ask("die"), &["killed by signal 9"]);
-    has(&running.ask("one"), &["<code>listener-failed</code>", "is resting", "<retryable>true</retryable>"]);
-    assert_eq!(folder.started(), 6);
     folder.logs(&["1000 lines in a row", "a worker ended"]);
+}
+
+#[test]
+fn messages_that_end_their_process_take_no_other_with_them() {
+    for (name, keys) in [("many", ""), ("one", ", concurrency: 1"), ("several", ", processes: 3")] {
+        let folder = Folder::new(&format!("poison-{name}"), BY_HAND, &format!("timeout: 60s{keys}"));
+        folder.keep();
+        let mut running = folder.start(&["--until-idle"]);
+        (0..40).for_each(|n| match n {
+            3 | 7 => running.send("die"),
+            _ => running.send(&format!("late {n}")),
+        });
+        let answers: Vec<String> = (0..40).map(|_| running.receive()).collect();
+        for n in (0..40).filter(|n| ![3, 7].contains(n)) {
+            let found = answers.iter().filter(|answer| answer.contains(&format!(">late {n}</say>"))).count();
+            assert_eq!(found, 1, "{name}, {n}: {answers:?}");
+        }
+        let failed: Vec<_> = answers.iter().filter(|answer| answer.contains("<code>")).collect();
+        assert_eq!(failed.len(), 2, "{failed:?}");
+        failed.iter().for_each(|one| has(one, &["<code>listener-failed</code>", "in attempt 5 of 5"]));
+        assert_eq!(running.end(), (Some(1), String::new()));
+    }
+}
+
+/// A worker that says why it ends, in its second run only once a file allows it.
+const SAYS_WHY: &str = r#"
+import json, os, sys, time
+out = os.fdopen(int(os.environ["SYSTOLE_WORKER"]), "w")
+for line in sys.stdin:
+    line = json.loads(line)
+    if "ping" in line:
+        print(json.dumps({"pong": line["ping"]}), file=out, flush=True)
+    elif "die" in line.get("payload", ""):
+        open("runs", "a").write("run\n")
+        if len(open("runs").readlines()) == 2:
+            continue
+        sys.exit("secret of " + line["id"])
+    elif "type" in line:
+        print(json.dumps({"id": line["id"], "payloads": ["<say xmlns='urn:t'>fine</say>"]}), file=out, flush=True)
+"#;
+
+#[test]
+fn attempts_are_counted_across_starts_and_operators_learn_what_the_program_said() {
+    let folder = Folder::new("attempts", SAYS_WHY, "timeout: 60s, processes: 2");
+    folder.limit("max_attempts: 4");
+    folder.keep();
+    let runs = |n: usize| until("a run", || (folder.read("runs").lines().count() == n).then_some(()));
+    let mut running = folder.start(&[]);
+    running.send("die");
+    runs(2);
+    // What came before it is in the journal.
+    has(&running.ask("one"), &[">fine</say>"]);
+    drop(running);
+    // The first run counts, and the second one, which a crash of the organism ended.
+    let mut running = folder.start(&["--until-idle"]);
+    // Behind a kill, an answer that was read may come again.
+    let failed = until("the fault", || Some(running.receive()).filter(|answer| answer.contains("<code>")));
+    has(&failed, &["<code>listener-failed</code>", "exited with status 1, in attempt 4 of 4"]);
+    runs(4);
+    assert!(!failed.contains("secret"), "{failed}");
+    folder.logs(&["\"event\":\"program-said\"", "\"text\":\"secret of "]);
+    assert_eq!(running.end().0, Some(1));
+    let thread = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.arg("thread").args(args).args(["--json", "--journal", "the.journal"]).current_dir(folder.path());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let listed: serde_json::Value = serde_json::from_str(&thread(&["list"])).unwrap();
+    let shown = thread(&["show", listed[0]["id"].as_str().unwrap()]);
+    has(&shown, &["standard error", "secret of "]);
 }
 
 #[test]
@@ -214,7 +294,7 @@ fn a_message_that_times_out_is_cancelled_in_its_process() {
     let cancelled = until("the cancellation", || {
         let lines = folder.read("lines");
         let line = lines.lines().find(|line| line.contains("cancel"))?.to_owned();
-        Some((line, lines.lines().next()?.to_owned()))
+        Some((line, lines.lines().find(|line| line.contains("type"))?.to_owned()))
     });
     let field = |line: &str, name: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()[name].clone();
     assert_eq!(field(&cancelled.0, "cancel"), field(&cancelled.1, "id"));
@@ -264,33 +344,120 @@ fn what_a_worker_started_ends_with_it() {
     }
 }
 
-/// A worker whose program exits before it has read or written a line.
+/// A worker whose program exits before it has read or written a line, unless it was mended.
 const EXITS: &str = r#"
 import os, sys
 open("started", "a").write(f"{os.getpid()}\n")
-sys.exit("out of luck")
+if not os.path.exists("mended"):
+    sys.exit("out of luck")
 "#;
 
 #[test]
-fn a_worker_that_exits_before_its_first_line_rests() {
-    for (name, start, ends) in [("lazy", "", 0), ("eager", ", start: eager", 1)] {
-        let folder = Folder::new(&format!("exits-{name}"), EXITS, &format!("timeout: 60s{start}"));
+fn messages_wait_for_a_worker_that_exits_before_its_first_line() {
+    for (name, start) in [("lazy", ""), ("eager", ", start: eager")] {
+        let agent = format!("{EXITS}{BY_HAND}");
+        let folder = Folder::new(&format!("exits-{name}"), &agent, &format!("timeout: 60s{start}"));
         let mut running = folder.start(&[]);
-        until("the end at the start", || (folder.read("log").matches("a worker ended").count() == ends).then_some(()));
-        let failed = running.ask("one");
-        let fault = ["<code>listener-failed</code>", "<retryable>true</retryable>"];
-        has(&failed, &fault);
-        has(&failed, &["exited with status 1, in attempt 5 of 5"]);
-        assert_eq!(folder.started(), ends + 5);
-        // The sixth end within a minute is the last for a minute, whoever started the process.
-        for _ in 0..2 {
-            let failed = running.ask("two");
-            has(&failed, &fault);
-            has(&failed, &["is resting: try again later"]);
-            assert_eq!(folder.started(), 6);
-        }
-        folder.logs(&["out of luck", "ended too often: none is started for 60s"]);
+        running.send("one");
+        folder.logs(&["a worker ended before its first line", "\"stderr\":\"out of luck\"", "messages wait"]);
+        fs::write(folder.path().join("mended"), "").unwrap();
+        has(&running.receive(), &[">ONE</say>"]);
     }
+}
+
+#[test]
+fn a_message_waits_for_its_timeout_where_no_process_comes_up() {
+    let folder = Folder::new("never-up", EXITS, "timeout: 2s");
+    let mut running = folder.start(&[]);
+    let failed = running.ask("one");
+    has(&failed, &["<code>listener-failed</code>", "<retryable>true</retryable>"]);
+    has(&failed, &["no process of the listener came up within 2s: the listener exited with status 1"]);
+    assert!(!failed.contains("out of luck"), "{failed}");
+    folder.logs(&["\"event\":\"program-said\"", "\"text\":\"out of luck"]);
+    // It rests between its starts.
+    assert!((1..=3).contains(&folder.started()), "{}", folder.started());
+}
+
+/// A worker that notes how it ends, and goes on at the end of its input.
+const ENDS_AT_THE_SIGNAL: &str = r#"
+import signal, sys, time
+def end(*_):
+    time.sleep(0.2)
+    print("it cleans up", flush=True)
+    open("ended", "a").write("sigterm\n")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+"#;
+
+#[test]
+fn a_worker_has_time_to_end() {
+    let by_hand = format!("{ENDS_AT_THE_SIGNAL}{BY_HAND}\nsignal.pause()\n");
+    let folder = Folder::new("grace", &by_hand, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    // The program waits for it.
+    assert_eq!(running.end().0, Some(0));
+    assert_eq!(folder.read("ended"), "sigterm\n");
+
+    let cleans_up = format!("{WITH_THE_PACKAGE_AND_AN_END}{WITH_THE_PACKAGE}");
+    let folder = Folder::new("grace-package", &cleans_up, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    assert_eq!((running.end().0, folder.read("ended")), (Some(0), "atexit\n".to_owned()));
+}
+
+const WITH_THE_PACKAGE_AND_AN_END: &str = r#"
+import atexit
+atexit.register(lambda: open("ended", "a").write("atexit\n"))
+"#;
+
+#[test]
+fn a_worker_that_misses_a_heartbeat_has_time_to_end_before_its_messages_run_again() {
+    let by_hand = format!("{ENDS_AT_THE_SIGNAL}{BY_HAND}\nsignal.pause()\n");
+    let folder = Folder::new("grace-heartbeat", &by_hand, "heartbeat: 1s, timeout: 60s");
+    let mut running = folder.start(&[]);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    fs::write(folder.path().join("deaf"), "").unwrap();
+    running.send("hang once");
+    until("the end of the process", || folder.path().join("ended").exists().then_some(()));
+    fs::remove_file(folder.path().join("deaf")).unwrap();
+    has(&running.receive(), &[">hang once</say>"]);
+    assert_eq!(folder.started(), 2);
+}
+
+#[test]
+fn a_command_gets_the_whole_locale_and_no_other_variable() {
+    let folder = Folder::new("locale", BY_HAND, "timeout: 60s");
+    let file = folder.path().join("organism.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let own = text.replace("worker: [python3, agent.py]", "command: [sh, say.sh]");
+    assert_ne!(own, text);
+    fs::write(file, own).unwrap();
+    let script = r#"echo "<say xmlns='urn:t'>$LANG $LANGUAGE $LC_ALL $LC_PAPER $LCD</say>""#;
+    fs::write(folder.path().join("say.sh"), script).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+    command.args(["ask", "organism.yaml", "<do xmlns='urn:t'>x</do>"]).current_dir(folder.path()).stdin(Stdio::null());
+    command.env("LANG", "a").env("LANGUAGE", "b").env("LC_ALL", "c").env("LC_PAPER", "d").env("LCD", "e");
+    let output = command.output().unwrap();
+    has(&String::from_utf8_lossy(&output.stdout), &[">a b c d </say>"]);
+}
+
+#[test]
+fn a_command_that_takes_too_long_has_time_to_end_and_keeps_its_place_until_then() {
+    let folder = Folder::new("grace-command", BY_HAND, "timeout: 60s");
+    let script = "trap 'sleep 0.3; echo bye; echo ended >> log.txt; exit' TERM; echo began >> log.txt; while :; do sleep 0.05; done";
+    fs::write(folder.path().join("slow.sh"), script).unwrap();
+    let file = folder.path().join("organism.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let slow = "worker: [python3, agent.py]";
+    assert!(text.contains(slow));
+    let text = text.replace(slow, "command: [sh, slow.sh], concurrency: 1").replace("timeout: 60s", "timeout: 300ms");
+    fs::write(file, text).unwrap();
+    let mut running = folder.start(&["--until-idle"]);
+    (0..2).for_each(|_| running.send("x"));
+    (0..2).for_each(|_| has(&running.receive(), &["<code>timeout</code>"]));
+    assert_eq!(running.end().0, Some(1));
+    assert_eq!(folder.read("log.txt"), "began\nended\nbegan\nended\n");
 }
 
 #[test]

@@ -108,7 +108,6 @@ fn kill(folder: &Folder, dice: &mut Dice) {
 #[test]
 fn messages_run_again_when_their_process_is_killed() {
     const MESSAGES: usize = 120;
-    /// Five ends within a minute: one more, and the listener would rest.
     const KILLS: usize = 5;
     let mut dice = Dice::cast();
     for durable in [false, true] {
@@ -153,7 +152,7 @@ fn a_message_that_ends_each_process_fails() {
         &["listener-failed", "was killed by signal 9, in attempt 5 of 5", "<retryable>true</retryable>"],
     );
     assert_eq!((counts(&folder.read("runs"))["poison"], folder.started()), (5, 5));
-    // Five ends are no reason to rest.
+    // The attempts of one message are no reason to rest.
     has(&running.ask("one"), &[">one.first+one.second</say>"]);
 }
 

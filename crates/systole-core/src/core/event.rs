@@ -63,7 +63,7 @@ pub enum EventKind {
         in_reply_to: Option<MessageId>,
         /// The payload; `None` for a fault.
         payload: Option<QName>,
-        /// Attempts at this message, with this one, if the handler may have run before a restart.
+        /// Earlier runs of the handler on this message that ended with their process, if there were any.
         attempts: Option<u8>,
     },
     /// A handler emitted a payload.
@@ -105,6 +105,13 @@ pub enum EventKind {
         /// The listener.
         by: Name,
         /// The sentence, shortened.
+        text: Arc<str>,
+    },
+    /// The end of what a program wrote on standard error before it failed to handle a message.
+    ProgramSaid {
+        /// The listener.
+        by: Name,
+        /// The text, shortened.
         text: Arc<str>,
     },
     /// A model goes on with an answer, which nothing has judged yet.

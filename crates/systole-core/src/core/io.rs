@@ -190,6 +190,28 @@ pub enum Input {
         /// The sentence.
         text: Arc<str>,
     },
+    /// A handler can't work at its message yet, or can again: it waits for a process of its listener. Its time stands still
+    /// meanwhile, and it keeps its slot.
+    Stalled {
+        /// The handler.
+        invocation: InvocationId,
+        /// False if it works from now on.
+        stalled: bool,
+    },
+    /// The process in which a handler ran ended by itself, and the handler runs again.
+    Attempted {
+        /// The handler.
+        invocation: InvocationId,
+        /// Runs of its message that ended so, in all.
+        attempts: u8,
+    },
+    /// A handler is about to fail: the end of what its program wrote on standard error, for operators.
+    Said {
+        /// The handler.
+        invocation: InvocationId,
+        /// The text.
+        text: Arc<str>,
+    },
     /// A handler is about to send a request to a model: each gets one [`Output::Reserved`], once the reserve is durable.
     /// The request may be billed from then on: the reserve is spent, unless an answer ([`Input::Noted`]) or
     /// [`Input::Charged`] says what was used.
@@ -521,6 +543,8 @@ pub struct Message {
     pub deadline: Option<Time>,
     /// States whether a budget bounds what its handler uses.
     pub is_budgeted: bool,
+    /// Earlier runs of its handler that ended with their process.
+    pub attempts: u8,
     /// W3C trace context, passed on down the tree.
     pub traceparent: Option<Arc<str>>,
     /// The canonical payloads of the thread before this one, oldest first; for contracts with context.

@@ -18,8 +18,7 @@ pub(super) struct Queued {
     pub id: MessageId,
     /// The number of its record; 0 for none.
     pub number: Number,
-    /// The number of dispatches after a crash that did not end; `None` if it can't have caused a crash.
-    pub attempts: Option<u8>,
+    pub attempts: Attempts,
     pub from: Sender,
     pub in_reply_to: Option<MessageId>,
     pub content: Content,
@@ -61,10 +60,29 @@ pub(super) enum Origin {
     Fan { fan: FanOutKey, index: u32 },
 }
 
+/// Runs of a message's handler that did not end before their process did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Attempts {
+    /// Those that are known.
+    pub lost: u8,
+    /// True if one more may have been running at a crash of the organism.
+    pub is_suspect: bool,
+}
+
 impl Queued {
     /// Makes a message that was not there before.
     pub(super) fn new(id: MessageId, from: Sender, content: Content, share: Share, entry: Entry) -> Self {
-        Self { id, number: 0, attempts: None, from, in_reply_to: None, content, answers: Origin::None, share, entry }
+        Self {
+            id,
+            number: 0,
+            attempts: Attempts::default(),
+            from,
+            in_reply_to: None,
+            content,
+            answers: Origin::None,
+            share,
+            entry,
+        }
     }
 }
 

@@ -79,11 +79,12 @@ pub enum Op {
         /// The message.
         message: Number,
     },
-    /// A message is about to run, for the n-th time after a crash; 0: it parked, or an answer to it was recorded.
+    /// The n-th run of a message's handler has ended with its process, or began behind a crash of the organism; 0: the handler
+    /// parked, or an answer to it was recorded.
     Attempt {
         /// The message.
         message: Number,
-        /// The number of dispatches.
+        /// The number of such runs.
         attempts: u32,
     },
     /// Calls were made together.
@@ -327,7 +328,7 @@ pub struct MessageRecord {
     pub state: MessageState,
     /// The content of the message.
     pub body: BodyRecord,
-    /// The number of dispatches after a crash that did not end.
+    /// The number of runs of its handler that ended with their process.
     pub attempts: u32,
 }
 
@@ -456,6 +457,11 @@ impl NoteRecord {
     pub const REFUSED: u32 = u32::MAX - 1;
     /// The name of such a note.
     pub const REFUSED_NAME: &str = "refused";
+    /// The place of the note that keeps the end of what a program wrote on standard error before its message failed. It
+    /// comes with the end of that message, too. Its value is the text.
+    pub const SAID: u32 = u32::MAX - 2;
+    /// The name of such a note.
+    pub const SAID_NAME: &str = "stderr";
 }
 
 /// A message that the context of a thread remembers.

@@ -130,6 +130,45 @@ fn a_blocking_handler_keeps_its_slot_until_it_ends() {
 }
 
 #[test]
+fn the_time_of_a_stalled_handler_stands_still_and_it_keeps_its_slot() {
+    let echo = listener("echo", |echo| {
+        echo.accepts = qnames(&["ask"]);
+        echo.replies = qnames(&["told"]);
+        echo.concurrency = 1;
+    });
+    let mut world = Setup::new(vec![echo]).build();
+    world.send("alice", letter("ask", 0));
+    world.send("alice", letter("ask", 1));
+    let invocation = world.invocation("echo");
+    let stall = |world: &mut World, stalled| {
+        world.handle(invocation.shard, Input::Stalled { invocation: invocation.id, stalled });
+        world.run();
+    };
+    world.sleep(secs(20));
+    stall(&mut world, true);
+    world.sleep(secs(200));
+    stall(&mut world, true);
+    assert_eq!((world.said().len(), world.runs("echo"), world.aborted.len()), (0, 1, 0));
+    stall(&mut world, false);
+    stall(&mut world, false);
+    world.sleep(secs(9));
+    assert!(world.aborted.is_empty());
+    world.sleep(secs(1));
+    assert_eq!((world.said(), world.aborted.len()), (vec!["echo: !timeout".to_owned()], 1));
+    world.finish(world.invocation("echo"), vec![reply("told", 1)]);
+}
+
+#[test]
+fn a_stalled_handler_is_bounded_by_its_deadline() {
+    let mut world = Setup::new(vec![server("slow", &["ask"], &["told"])]).build();
+    world.send("alice", letter("ask", 0).deadline(world.now.after(secs(100))));
+    let invocation = world.invocation("slow");
+    world.handle(invocation.shard, Input::Stalled { invocation: invocation.id, stalled: true });
+    world.sleep(secs(100));
+    assert_eq!((world.said(), world.running.len()), (vec!["slow: !timeout".to_owned()], 0));
+}
+
+#[test]
 fn a_timed_out_blocking_handler_is_aborted_once() {
     let mut world = Setup::new(vec![server("slow", &["ask"], &["told"])]).build();
     world.blocking.insert("slow".into());

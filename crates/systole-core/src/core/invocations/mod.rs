@@ -18,6 +18,7 @@ use super::io::{Attachment, CallId, Output};
 use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::outcomes::GroupResult;
 use super::outputs::Outputs;
+use super::queued::Attempts;
 use super::setup::Setup;
 use crate::journal::{FanId, NoteRecord, Number, Op};
 use crate::vocab::{Fault, MessageId, Time};
@@ -52,6 +53,8 @@ pub(super) struct Invocation {
     phase: Phase,
     /// Time that its timeout leaves it; `None` for ever.
     left: Option<Duration>,
+    /// True while it can't work: its time stands still.
+    stalled: bool,
     /// Groups of calls that are on Queue 1.
     asked: Vec<CallId>,
     /// Groups of calls that it awaits.
@@ -81,8 +84,10 @@ pub(super) struct InvocationRecord {
     pub answered: Option<(FanId, u32)>,
     /// Operations that are written in the step that consumes the message.
     pub attachment: Option<Attachment>,
-    /// The number of dispatches after a crash that did not end.
-    attempts: Option<u8>,
+    /// Runs that ended with their process.
+    attempts: u8,
+    /// The end of what its program wrote on standard error, if it is about to fail.
+    pub said: Option<Arc<str>>,
     /// The past of the handler.
     replay: Replay,
 }
@@ -115,6 +120,7 @@ impl Invocation {
             is_known_unattended: false,
             phase: Phase::Parked,
             left,
+            stalled: false,
             asked: Vec::new(),
             calls: Vec::new(),
             ready: VecDeque::new(),
@@ -250,8 +256,26 @@ impl Invocations {
     pub(super) fn run(&mut self, id: InvocationId, slot: bool, clock: &mut Clock) {
         let Some(invocation) = self.invocations.get_mut(id) else { return };
         let now = clock.now();
-        let timer = invocation.left.map(|left| clock.set(now.after(left), Timer::Handler(id)));
+        let left = invocation.left.filter(|_| !invocation.stalled);
+        let timer = left.map(|left| clock.set(now.after(left), Timer::Handler(id)));
         invocation.phase = Phase::Running { since: now, timer, slot };
+    }
+
+    /// Stops the time of a handler that runs but can't work, or starts it again.
+    pub(super) fn stall(&mut self, id: InvocationId, stalled: bool, clock: &mut Clock) {
+        let Some(invocation) = self.invocations.get_mut(id) else { return };
+        let Phase::Running { slot, .. } = invocation.phase else {
+            invocation.stalled = stalled;
+            return;
+        };
+        // A timer that was cancelled with the thread does not come back.
+        let is_open = invocation.thread.is_some();
+        self.stop(id, clock);
+        self.invocations[id].stalled = stalled;
+        match is_open {
+            true => self.run(id, slot, clock),
+            false => self.invocations[id].phase = Phase::Running { since: clock.now(), timer: None, slot },
+        }
     }
 
     /// Stops the time of a handler. The listener to which it gives a slot back, if it held one.
@@ -259,7 +283,9 @@ impl Invocations {
         let invocation = self.invocations.get_mut(id)?;
         let Phase::Running { since, timer, slot } = invocation.phase else { return None };
         invocation.phase = Phase::Parked;
-        invocation.left = invocation.left.map(|left| left.saturating_sub(clock.now().since(since)));
+        if !invocation.stalled {
+            invocation.left = invocation.left.map(|left| left.saturating_sub(clock.now().since(since)));
+        }
         if let Some(timer) = timer {
             clock.cancel(timer);
         }
@@ -409,29 +435,47 @@ impl Invocations {
         let Some(record) = self.invocations.get_mut(id).and_then(|invocation| invocation.record.as_mut()) else {
             return;
         };
-        if record.attempts.is_some_and(|attempts| attempts > 0) {
-            record.attempts = Some(0);
+        if record.attempts > 0 {
+            record.attempts = 0;
             out.write(|| Op::Attempt { message: record.number, attempts: 0 });
         }
     }
 
+    /// Writes how many runs of a handler have ended with their process: the next start goes on with that number.
+    pub(super) fn attempted(&mut self, id: InvocationId, attempts: u8, out: &mut Outputs) {
+        // The message of a closed thread is not run again.
+        let open = self.invocations.get_mut(id).filter(|invocation| invocation.thread.is_some());
+        let Some(record) = open.and_then(|invocation| invocation.record.as_mut()) else { return };
+        record.attempts = attempts;
+        out.write(|| Op::Attempt { message: record.number, attempts: attempts.into() });
+    }
+
+    /// Keeps what the program of a handler wrote on standard error, until its message is consumed.
+    pub(super) fn said(&mut self, id: InvocationId, text: Arc<str>) {
+        if let Some(record) = self.invocations.get_mut(id).and_then(|invocation| invocation.record.as_mut()) {
+            record.said = Some(text);
+        }
+    }
+
     /// Counts the attempt at a message that may have been running at a crash; its fault if it was tried too often.
+    /// Returns the runs that ended with their process.
     pub(super) fn count_attempt(
         &self,
         listener: ListenerId,
         message: Number,
-        attempts: Option<u8>,
+        attempts: Attempts,
         out: &mut Outputs,
-    ) -> Result<Option<u8>, Fault> {
+    ) -> Result<u8, Fault> {
         let blueprint = &self.setup.blueprint;
+        let lost = attempts.lost;
         // A handler that waits for a person does not bring the process down.
-        let Some(attempts) = attempts.filter(|_| blueprint.contract(listener).timeout.is_some()) else {
-            return Ok(None);
-        };
-        if u32::from(attempts) >= blueprint.limits.max_attempts {
-            return Err(faults::too_many_attempts(u32::from(attempts)));
+        if !attempts.is_suspect || blueprint.contract(listener).timeout.is_none() {
+            return Ok(lost);
         }
-        out.write(|| Op::Attempt { message, attempts: u32::from(attempts) + 1 });
-        Ok(Some(attempts + 1))
+        if u32::from(lost) >= blueprint.limits.max_attempts {
+            return Err(faults::too_many_attempts(u32::from(lost)));
+        }
+        out.write(|| Op::Attempt { message, attempts: u32::from(lost) + 1 });
+        Ok(lost + 1)
     }
 }

@@ -99,7 +99,7 @@ impl Invocations {
         &mut self,
         id: InvocationId,
         number: Number,
-        attempts: Option<u8>,
+        attempts: u8,
         answered: Option<(FanId, u32)>,
     ) -> (Vec<NoteRecord>, Vec<FanOutKey>) {
         let Some(invocation) = self.invocations.get_mut(id).filter(|_| number != 0) else { return Default::default() };
@@ -114,7 +114,8 @@ impl Invocations {
         });
         let open = open.collect();
         invocation.emitted = replay.emitted;
-        invocation.record = Some(Box::new(InvocationRecord { number, attempts, answered, replay, attachment: None }));
+        invocation.record =
+            Some(Box::new(InvocationRecord { number, attempts, answered, replay, attachment: None, said: None }));
         (notes, open)
     }
 

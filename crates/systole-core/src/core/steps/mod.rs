@@ -141,6 +141,14 @@ impl Core {
             }
             Input::Grown { invocation, text } => self.tell_of(invocation, |by| EventKind::ModelWrites { by, text }),
             Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),
+            Input::Stalled { invocation, stalled } => self.invocations.stall(invocation, stalled, &mut self.clock),
+            Input::Attempted { invocation, attempts } => {
+                self.invocations.attempted(invocation, attempts, &mut self.out);
+            }
+            Input::Said { invocation, text } => {
+                self.tell_of(invocation, |by| EventKind::ProgramSaid { by, text: shown(text.as_bytes()) });
+                self.invocations.said(invocation, text);
+            }
             Input::Reserve { invocation, amounts, is_last } => self.reserve(invocation, amounts, is_last),
             Input::Redrive { letter, root } => self.redrive(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),

@@ -14,7 +14,7 @@ use crate::core::invocations::{Made, MadeState};
 use crate::core::io::{Answer, Body, CallId, Egress, Output, Remembered, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::Outcomes;
-use crate::core::queued::{Content, Origin, Queued, Sender};
+use crate::core::queued::{Attempts, Content, Origin, Queued, Sender};
 use crate::core::records::{join_of, stored};
 use crate::core::tree::{FanOut, FanOutKind, Owner, Turned};
 use crate::journal::{
@@ -234,7 +234,7 @@ impl Core {
         let share = self.tree.count(key, content.size());
         // The first message may have been running.
         let suspect = crashed && state == MessageState::Queued && self.tree[key].mailbox.len() == 0;
-        let attempts = suspect.then(|| u8::try_from(attempts).unwrap_or(u8::MAX));
+        let attempts = Attempts { lost: u8::try_from(attempts).unwrap_or(u8::MAX), is_suspect: suspect };
         let answers = recovery.origin(answers);
         let entry = self.books.recovered();
         let message = Queued { number, attempts, in_reply_to, answers, ..Queued::new(id, from, content, share, entry) };

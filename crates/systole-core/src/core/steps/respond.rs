@@ -16,7 +16,7 @@ use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::{Origin, Sender};
 use crate::core::read::{ReadAnswer, ReadPart, read_answer};
 use crate::core::tree::{FanOut, FanOutKind, Turn};
-use crate::journal::{FanId, Op};
+use crate::journal::{FanId, NoteRecord, Op};
 use crate::vocab::{Fault, Name, ThreadId};
 
 impl HandlerOutcome {
@@ -78,6 +78,10 @@ impl Core {
     /// attachment.
     fn consume(&mut self, record: Option<Box<InvocationRecord>>) {
         let Some(record) = record else { return };
+        if let Some(said) = record.said.filter(|_| record.number != 0) {
+            let (message, index, name) = (record.number, NoteRecord::SAID, NoteRecord::SAID_NAME.into());
+            self.out.write(|| Op::Note(NoteRecord { message, index, name, value: said }));
+        }
         self.write_done(record.number);
         if let Some((fan, count)) = record.answered {
             self.out.write(|| Op::Delivered { fan, count });

@@ -21,7 +21,7 @@ struct Head {
     from: Name,
     in_reply_to: Option<MessageId>,
     join: Option<JoinPosition>,
-    attempts: Option<u8>,
+    attempts: u8,
 }
 
 impl Core {
@@ -266,7 +266,7 @@ impl Core {
                 Body::Payload { payload, .. } => Some(payload.payload().root().clone()),
                 Body::Fault(_) => None,
             },
-            attempts,
+            attempts: (attempts > 0).then_some(attempts),
         });
         if let Body::Fault(fault) = &body {
             self.learn_fault(key, fault);
@@ -298,6 +298,7 @@ impl Core {
             traceparent: thread.traceparent().cloned(),
             history,
             number: 0,
+            attempts,
             notes: Vec::new(),
         }
     }

@@ -66,7 +66,7 @@ impl Tree {
                     Content::Body(Body::Fault(fault)) => BodyRecord::Fault(fault.clone()),
                     Content::Fatal(fault) => BodyRecord::Fatal(fault.clone()),
                 },
-                attempts: u32::from(message.attempts.unwrap_or(0)),
+                attempts: u32::from(message.attempts.lost),
             })
         });
     }
