@@ -25,7 +25,10 @@ use crate::runtime::inbox::BoardError;
 pub(super) async fn look(resource: ResourceRequest) -> Result<Response, Problem> {
     let ResourceRequest { app, caller, name: id, .. } = resource.plain()?;
     let id = task_id(&id)?;
-    let seen = app.organism.tasks().task(id, |inbox, task| caller.sees(inbox, task).then(|| view::task(task)));
+    let seen = app
+        .organism
+        .tasks()
+        .task(id, |inbox, task| (caller.sees(inbox, task) && !task.is_forgotten()).then(|| view::task(task)));
     let task = match seen.await {
         // A task that the caller may not see looks like one that never was.
         Ok(None) | Err(BoardError::Refused(_)) => return Err(no_task()),

@@ -166,16 +166,20 @@ async fn wait<I: Inboxes>(
             return Ok(reply_any(result.clone()));
         }
         let question = shared.read(id, |task| {
+            if task.is_forgotten() {
+                let why = "the task of that key has ended, and its result is forgotten: submit it under a new key";
+                return Err(Err(Failure::new(why)));
+            }
             if task.status.is_ended() {
                 // The task had ended before: a submission under the same key.
-                return Err(ResultPayload::from(task));
+                return Err(Ok(reply_any(ResultPayload::from(task))));
             }
             let open = task.open_question().filter(|open| open.number > asked);
             Ok(open.map(|open| (open.number, open.question.clone())))
         });
         let question = match question.map_err(failure)? {
             Ok(question) => question,
-            Err(result) => return Ok(reply_any(result)),
+            Err(response) => return response,
         };
         let question = question.filter(|_| shared.sends().questions && place.is_first());
         let Some((number, text)) = question else {
@@ -241,7 +245,7 @@ impl<I: Inboxes> Handler<Delivery<Get>> for JobActor<I> {
         let kept = self.shared.lock();
         let inbox = kept.inboxes.holding(get.id).map_err(failure)?;
         // Tasks of other parties are reported as unknown.
-        let task = inbox.get(get.id).ok().filter(|task| inbox.concerns(task, get.from()));
+        let task = inbox.get(get.id).ok().filter(|task| inbox.concerns(task, get.from()) && !task.is_forgotten());
         let task = task.ok_or(InboxError::Unknown { id: get.id }).map_err(failure)?;
         Ok(reply_any(TaskPayload::from(task).write()?))
     }

@@ -283,6 +283,54 @@ fn ended_tasks_are_known_within_a_bound() {
 }
 
 #[test]
+fn a_key_is_known_for_its_time_however_many_tasks_come_meanwhile() {
+    let hour = |hour: u64| at(hour * 3600);
+    let mut inbox = inbox();
+    let keyed = |number: u128| Submission { key: Some(format!("key {number}")), ..Submission::new("drafts", "Read.") };
+    for number in 1..=1500 {
+        let _ = inbox.submit(&writer(), keyed(number), id(number), hour(1)).unwrap();
+        let _ = inbox.complete(&owner(), id(number), &"x".repeat(1000), hour(1)).unwrap();
+    }
+    let again =
+        |inbox: &mut TaskInbox, number: u128, now| inbox.submit(&writer(), keyed(number), id(2000 + number), now);
+    for mut inbox in [inbox.clone(), TaskInbox::import(&inbox.export(), InboxLimits::default()).unwrap()] {
+        assert!(inbox.tasks().count() <= 1025, "the results of the oldest are forgotten");
+        for number in [1, 2, 1500] {
+            let known = again(&mut inbox, number, hour(24)).unwrap();
+            assert_eq!((known.id, known.new, known.change), (id(number), false, InboxChange::default()));
+        }
+        assert!(inbox.get(id(1)).unwrap().is_forgotten());
+        let other = Submission { description: "Write.".into(), ..keyed(1) };
+        let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), other, id(9000), hour(24)));
+        assert_eq!(error, InboxError::KeyTaken { key: "key 1".into(), id: id(1) });
+        // Past its time it goes when the next task comes.
+        submit(&mut inbox, 9001);
+        let change = inbox.submit(&writer(), Submission::new("drafts", "Next."), id(9002), hour(26)).unwrap().change;
+        assert!(change.removed.contains(&("reviews".parse().unwrap(), id(1))), "{:?}", change.removed.len());
+        assert!(again(&mut inbox, 1, hour(26)).unwrap().new);
+    }
+}
+
+#[test]
+fn keys_that_have_no_room_are_refused_before_they_are_taken() {
+    let mut inbox = inbox().with_limits(InboxLimits { ended: 0, bytes: 16 << 10, ..InboxLimits::default() });
+    let keyed = |number: u128| Submission { key: Some(format!("key {number}")), ..Submission::new("drafts", "Read.") };
+    let mut taken = 0;
+    let error = loop {
+        match inbox.submit(&writer(), keyed(taken + 1), id(taken + 1), at(1)) {
+            Ok(_) => taken += 1,
+            Err(error) => break error,
+        }
+        let _ = inbox.complete(&owner(), id(taken), "", at(1)).unwrap();
+        assert!(taken < 100, "each key counts as 1 KiB");
+    };
+    assert!(matches!(error, InboxError::Full { .. }), "{error}");
+    for number in 1..=taken {
+        assert!(!inbox.submit(&writer(), keyed(number), id(200 + number), at(2)).unwrap().new, "{number} of {taken}");
+    }
+}
+
+#[test]
 fn what_comes_of_a_detached_task_is_owed_until_it_was_told() {
     let mut inbox = inbox().with_limits(InboxLimits { ended: 0, ..InboxLimits::default() });
     let detached = |watched| Submission { detached: true, watched, ..Submission::new("drafts", "Read.") };

@@ -1,5 +1,7 @@
 //! Random histories against a naive model: a list of tasks, searched from the front.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use systole::inbox::*;
 use systole::journal::{Journal, MemoryJournal, Step};
@@ -10,6 +12,7 @@ use super::*;
 const LIMITS: InboxLimits = InboxLimits {
     open: 4,
     ended: 3,
+    keys: Duration::from_secs(20),
     bytes: 64 << 20,
     task_bytes: 512 << 10,
     description_bytes: 64 << 10,
@@ -59,6 +62,8 @@ struct Known {
     attempts: u32,
     events: Vec<TaskEventKind>,
     waiting: usize,
+    /// Only its key is known.
+    forgotten: bool,
 }
 
 impl Known {
@@ -93,12 +98,15 @@ fn event_of(act: Transition) -> TaskEventKind {
     }
 }
 
-/// Drops ended tasks past the limit, the oldest first.
-fn trim(tasks: &mut Vec<Known>) {
-    while tasks.iter().filter(|task| task.over()).count() > LIMITS.ended {
-        let oldest =
-            (0..tasks.len()).filter(|at| tasks[*at].over()).min_by_key(|at| (tasks[*at].changed, *at)).unwrap();
-        tasks.remove(oldest);
+/// Drops ended tasks past the limit, the oldest first; their keys for no longer than that.
+fn trim(tasks: &mut Vec<Known>, now: Time) {
+    while tasks.iter().filter(|task| task.over() && !task.forgotten).count() > LIMITS.ended {
+        let over = (0..tasks.len()).filter(|at| tasks[*at].over() && !tasks[*at].forgotten);
+        let oldest = over.min_by_key(|at| (tasks[*at].changed, *at)).unwrap();
+        match tasks[oldest].key.is_some() && tasks[oldest].changed.after(LIMITS.keys) > now {
+            true => tasks[oldest].forgotten = true,
+            false => drop(tasks.remove(oldest)),
+        }
     }
 }
 
@@ -129,7 +137,7 @@ fn model_act(tasks: &mut Vec<Known>, by: &str, step: Transition, task: TaskId, n
         return false;
     }
     if adds || step == Transition::Answer {
-        trim(tasks);
+        trim(tasks, now);
     }
     let known = tasks.iter_mut().find(|known| known.id == task).unwrap();
     if step == Transition::Ask {
@@ -154,7 +162,8 @@ fn model_submit(tasks: &mut Vec<Known>, new: Known, now: Time) -> Option<TaskId>
     if open >= LIMITS.open || new.deadline.is_some_and(|deadline| deadline <= now) {
         return None;
     }
-    trim(tasks);
+    tasks.retain(|known| !known.forgotten || known.changed.after(LIMITS.keys) > now);
+    trim(tasks, now);
     let id = new.id;
     tasks.push(new);
     let new = tasks.last_mut().unwrap();
@@ -164,9 +173,10 @@ fn model_submit(tasks: &mut Vec<Known>, new: Known, now: Time) -> Option<TaskId>
 }
 
 fn agree(inbox: &TaskInbox, tasks: &[Known], heard: &[TaskEvent]) {
+    let tasks: Vec<_> = tasks.iter().filter(|known| !known.forgotten).collect();
     let ids: Vec<_> = inbox.tasks().map(|task| task.id).collect();
     assert_eq!(ids, tasks.iter().map(|known| known.id).collect::<Vec<_>>());
-    for (task, known) in inbox.tasks().zip(tasks) {
+    for (task, known) in inbox.tasks().zip(&tasks) {
         assert_eq!((task.status, task.changed, task.attempts), (known.status, known.changed, known.attempts));
         assert_eq!((task.questions.len(), task.outbox.len()), (known.questions, known.waiting));
         assert_eq!(task.artifacts.len(), usize::from(known.artifact));
@@ -222,6 +232,7 @@ proptest! {
                         attempts: 0,
                         events: Vec::new(),
                         waiting: 0,
+                        forgotten: false,
                     };
                     let submitted = inbox.submit(&who(by), submission, new.id, now);
                     let expected = model_submit(&mut tasks, new, now);

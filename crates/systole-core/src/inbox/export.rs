@@ -99,7 +99,7 @@ impl TaskInbox {
             job: self.job.clone(),
             owner: self.owner.as_ref().map(|owner| owner.name().clone()),
             next_place: self.next_place,
-            tasks: self.tasks().cloned().collect(),
+            tasks: self.records().cloned().collect(),
         };
         serde_json::to_string(&export).expect("texts, numbers and lists have a JSON form")
     }
@@ -199,6 +199,13 @@ impl TaskInbox {
         }
         if !task.detached && (task.watched || !task.outbox.is_empty()) {
             return refuse("it is watched, or has an outbox, but is not detached");
+        }
+        if task.is_forgotten() {
+            let is_empty = task.size() == task.key.as_deref().map_or(0, checks::cost);
+            return match task.is_over() && task.key.is_some() && is_empty {
+                true => Ok(()),
+                false => refuse("it is forgotten, but not over, or has no key, or has texts besides"),
+            };
         }
         if (task.status == Status::InputRequired) != task.open_question().is_some()
             || task.questions.iter().rev().skip(1).any(|exchange| exchange.answer.is_none())

@@ -1,14 +1,19 @@
 //! Bounds on an inbox.
 
+use std::time::Duration;
+
 /// Bounds on one inbox. The defaults are in brackets. Bytes are counted as the text stands in XML, so that `&` counts
 /// as the five of `&amp;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboxLimits {
     /// Unfinished tasks: not ended, or ended with a message that the submitter has not acknowledged (1,024).
     pub open: usize,
-    /// Finished tasks that are kept, also for their idempotency keys; past it the oldest is deleted (1,024).
+    /// Finished tasks that are kept whole; past it the oldest is deleted, or forgotten but for its idempotency key (1,024).
     pub ended: usize,
-    /// Bytes of all unfinished tasks; finished tasks fill the rest, and are deleted when it is needed (64 MiB).
+    /// Time for which the idempotency key of a finished task is known, even if the task is forgotten (24 h).
+    pub keys: Duration,
+    /// Bytes of all unfinished tasks and of the keys of forgotten ones, at 1 KiB each: past it submissions are refused.
+    /// Finished tasks fill the rest, and are forgotten when it is needed (64 MiB).
     pub bytes: usize,
     /// Bytes of one task, so that it fits into a message (512 KiB).
     pub task_bytes: usize,
@@ -39,6 +44,7 @@ impl Default for InboxLimits {
         Self {
             open: 1024,
             ended: 1024,
+            keys: Duration::from_secs(24 * 60 * 60),
             bytes: 64 << 20,
             task_bytes: 512 << 10,
             description_bytes: 64 << 10,

@@ -42,8 +42,10 @@ pub struct TaskInbox {
     deadlines: BTreeSet<(Time, u64)>,
     /// The tasks that are over, by when the last thing happened to them.
     over: BTreeSet<(Time, u64)>,
-    /// The bytes of tasks that are not over, and of those that are.
-    bytes: [usize; 2],
+    /// Those of which only the key is known.
+    forgotten: BTreeSet<(Time, u64)>,
+    /// The bytes of tasks that are not over, of those that are, and of those that are forgotten.
+    bytes: [usize; 3],
     pub(super) next_place: u64,
 }
 
@@ -92,7 +94,8 @@ impl TaskInbox {
             keys: HashMap::new(),
             deadlines: BTreeSet::new(),
             over: BTreeSet::new(),
-            bytes: [0; 2],
+            forgotten: BTreeSet::new(),
+            bytes: [0; 3],
             next_place: 1,
         }
     }
@@ -117,7 +120,7 @@ impl TaskInbox {
         &self.limits
     }
 
-    /// A task.
+    /// A task; of a [forgotten](Task::is_forgotten) one, what is left of it.
     ///
     /// # Errors
     /// [`InboxError::Unknown`].
@@ -127,6 +130,11 @@ impl TaskInbox {
 
     /// Every task that is known, in order of arrival; those that are over are forgotten in time.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.records().filter(|task| !task.is_forgotten())
+    }
+
+    /// Every task, and what is left of those that are forgotten.
+    pub(super) fn records(&self) -> impl Iterator<Item = &Task> {
         self.tasks.values().map(|kept| &kept.task)
     }
 
@@ -142,7 +150,7 @@ impl TaskInbox {
 
     /// The tasks that are not over.
     pub fn open(&self) -> usize {
-        self.tasks.len() - self.over.len()
+        self.tasks.len() - self.over.len() - self.forgotten.len()
     }
 
     /// The time at which [`expire`](Self::expire) has something to do.
@@ -186,7 +194,7 @@ impl TaskInbox {
     }
 
     fn has_room(&self, open: usize, more: usize) -> Result<(), InboxError> {
-        let (bytes, limit, limit_bytes) = (self.bytes[0] + more, self.limits.open, self.limits.bytes);
+        let (bytes, limit, limit_bytes) = (self.bytes[0] + self.bytes[2] + more, self.limits.open, self.limits.bytes);
         if open > limit || bytes > limit_bytes {
             return Err(InboxError::Full { open, limit, bytes, limit_bytes });
         }
@@ -230,7 +238,10 @@ impl TaskInbox {
 
     /// Makes the change of all tasks that is no event.
     pub fn all(&self) -> InboxChange {
-        InboxChange { saved: self.tasks().map(|task| (self.job.clone(), task.id)).collect(), ..InboxChange::default() }
+        InboxChange {
+            saved: self.records().map(|task| (self.job.clone(), task.id)).collect(),
+            ..InboxChange::default()
+        }
     }
 
     /// Detaches all tasks: their submitters no longer wait, and results are sent.
@@ -251,26 +262,50 @@ impl TaskInbox {
         self.count_in(place);
     }
 
-    /// Forgets the oldest tasks that are over, as far as the limits want it.
-    pub(super) fn make_room(&mut self, more: usize) -> InboxChange {
-        let mut removed = Vec::new();
-        while self.over.len() > self.limits.ended || self.bytes[0] + self.bytes[1] + more > self.limits.bytes {
-            let Some(&(_, place)) = self.over.first() else { break };
-            self.count_out(place);
-            let Some(Kept { task, .. }) = self.tasks.remove(&place) else { break };
-            self.places.remove(&task.id);
-            if let Some(key) = task.key {
-                self.keys.remove(&(task.source.agent, key));
+    /// Forgets the oldest tasks that are over, as far as the limits want it; a key that may be sent again stays.
+    pub(super) fn make_room(&mut self, more: usize, now: Time) -> InboxChange {
+        let mut change = InboxChange::default();
+        while self.over.len() > self.limits.ended || self.bytes.iter().sum::<usize>() + more > self.limits.bytes {
+            let Some(&(changed, place)) = self.over.first() else { break };
+            let id = (self.job.clone(), self.at(place).id);
+            if self.at(place).key.is_some() && changed.after(self.limits.keys) > now {
+                self.edit(place, Task::forget);
+                change.saved.push(id);
+            } else {
+                self.remove(place);
+                change.removed.push(id);
             }
-            removed.push((self.job.clone(), task.id));
         }
-        InboxChange { removed, ..InboxChange::default() }
+        change
+    }
+
+    /// Forgets the keys whose time is over, of tasks that are forgotten.
+    pub(super) fn forget_keys(&mut self, now: Time) -> InboxChange {
+        let mut change = InboxChange::default();
+        while let Some(&(changed, place)) = self.forgotten.first()
+            && changed.after(self.limits.keys) <= now
+        {
+            change.removed.push((self.job.clone(), self.at(place).id));
+            self.remove(place);
+        }
+        change
+    }
+
+    fn remove(&mut self, place: u64) {
+        self.count_out(place);
+        let Some(Kept { task, .. }) = self.tasks.remove(&place) else { return };
+        self.places.remove(&task.id);
+        if let Some(key) = task.key {
+            self.keys.remove(&(task.source.agent, key));
+        }
     }
 
     fn count_in(&mut self, place: u64) {
         let Kept { task, bytes } = &self.tasks[&place];
-        self.bytes[usize::from(task.is_over())] += bytes;
-        if task.is_over() {
+        self.bytes[kind(task)] += bytes;
+        if task.is_forgotten() {
+            self.forgotten.insert((task.changed, place));
+        } else if task.is_over() {
             self.over.insert((task.changed, place));
         }
         if let (Some(deadline), false) = (task.deadline, task.status.is_ended()) {
@@ -280,12 +315,18 @@ impl TaskInbox {
 
     fn count_out(&mut self, place: u64) {
         let Kept { task, bytes } = &self.tasks[&place];
-        self.bytes[usize::from(task.is_over())] -= bytes;
+        self.bytes[kind(task)] -= bytes;
         self.over.remove(&(task.changed, place));
+        self.forgotten.remove(&(task.changed, place));
         if let Some(deadline) = task.deadline {
             self.deadlines.remove(&(deadline, place));
         }
     }
+}
+
+/// The place of a task's bytes among the sums.
+fn kind(task: &Task) -> usize {
+    usize::from(task.is_over()) + usize::from(task.is_forgotten())
 }
 
 /// Numbers an event of a task, and puts it into the outbox if the submitter gets it.

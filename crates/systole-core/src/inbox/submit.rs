@@ -58,8 +58,8 @@ impl Submission {
 }
 
 impl TaskInbox {
-    /// Takes a task under a fresh id; the same submission of the same id or key gives the same task,
-    /// for as long as it is known.
+    /// Takes a task under a fresh id; the same submission of the same id or key gives the same task, for as long as it is
+    /// known: a key for [`InboxLimits::keys`](super::InboxLimits::keys) after the end of its task at least.
     ///
     /// # Errors
     /// Texts that are empty, too long or no XML, a deadline that has passed, [`InboxError::KeyTaken`],
@@ -78,8 +78,9 @@ impl TaskInbox {
         if let Some(deadline) = task.deadline.filter(|deadline| *deadline <= now) {
             return Err(InboxProblem::Deadline { deadline, now }.into());
         }
+        let mut change = self.forget_keys(now);
         self.may_open(&task)?;
-        let mut change = self.make_room(task.size());
+        change.append(self.make_room(task.size(), now));
         self.next_place += 1;
         let said = |kind| Said { kind, percent: None, text: None };
         change.events.push(note(&mut task, now, &said(TaskEventKind::Submitted)));
@@ -96,11 +97,11 @@ impl TaskInbox {
     fn known(&self, task: &Task) -> Result<Option<TaskId>, InboxError> {
         if let Ok(known) = self.get(task.id) {
             let id = task.id;
-            return if same_body(known, task) { Ok(Some(id)) } else { Err(InboxError::IdTaken { id }) };
+            return if known.has_same_body(task) { Ok(Some(id)) } else { Err(InboxError::IdTaken { id }) };
         }
         let Some(key) = &task.key else { return Ok(None) };
         match self.of_key(&task.source.agent, key) {
-            Some(id) if same_body(self.get(id)?, task) => Ok(Some(id)),
+            Some(id) if self.get(id)?.has_same_body(task) => Ok(Some(id)),
             Some(id) => Err(InboxError::KeyTaken { key: key.clone(), id }),
             None => Ok(None),
         }
@@ -140,11 +141,7 @@ impl TaskInbox {
             events: 0,
             outbox: Default::default(),
             undelivered: None,
+            forgotten: None,
         })
     }
-}
-
-fn same_body(one: &Task, other: &Task) -> bool {
-    let body = |task: &Task| (task.source.clone(), task.key.clone(), task.deadline, task.detached, task.watched);
-    body(one) == body(other) && one.description == other.description && one.context == other.context
 }

@@ -75,6 +75,9 @@ pub struct Task {
     /// The reason why the result could not be delivered to the submitter, once delivery was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undelivered: Option<String>,
+    /// The digest of the submission of a task that is forgotten but for its key; its texts are gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forgotten: Option<String>,
 }
 
 /// The submitter of a task.
@@ -142,6 +145,42 @@ impl Task {
         self.status.is_ended() && self.outbox.is_empty()
     }
 
+    /// Returns whether only the idempotency key of the task is known.
+    pub fn is_forgotten(&self) -> bool {
+        self.forgotten.is_some()
+    }
+
+    /// Drops everything but what a repeated submission of the same key needs.
+    pub(super) fn forget(&mut self) {
+        self.forgotten = Some(self.digest());
+        self.description.clear();
+        self.context = TaskContext::None;
+        self.progress = None;
+        self.artifacts = Vec::new();
+        self.questions = Vec::new();
+        (self.result, self.reason, self.undelivered) = (None, None, None);
+    }
+
+    /// Returns whether another task was submitted with the same text and settings.
+    pub(super) fn has_same_body(&self, other: &Self) -> bool {
+        match &self.forgotten {
+            Some(digest) => *digest == other.digest(),
+            None => {
+                let body =
+                    |task: &Self| (task.source.clone(), task.key.clone(), task.deadline, task.detached, task.watched);
+                body(self) == body(other) && self.description == other.description && self.context == other.context
+            }
+        }
+    }
+
+    /// The digest of what the submitter sent.
+    fn digest(&self) -> String {
+        let Self { source, key, deadline, detached, watched, description, context, .. } = self;
+        let deadline = deadline.map(Time::as_nanos);
+        let body = serde_json::to_vec(&(source, key, deadline, detached, watched, description, context));
+        blake3::hash(&body.expect("texts and numbers have a JSON form")).to_hex().to_string()
+    }
+
     /// The bytes of its texts in XML, without the events that wait.
     pub(super) fn size(&self) -> usize {
         let context = match &self.context {
@@ -166,8 +205,10 @@ impl Task {
     /// The bytes of everything that is kept of it.
     pub(super) fn held(&self) -> usize {
         const EVENT: usize = 64;
+        /// The record itself, which counts where there are no texts.
+        const RECORD: usize = 1 << 10;
         let waiting = self.outbox.iter().map(|event| EVENT + event.text.as_deref().map_or(0, cost));
-        self.size() + waiting.sum::<usize>()
+        self.size() + waiting.sum::<usize>() + if self.is_forgotten() { RECORD } else { 0 }
     }
 }
 

@@ -128,7 +128,7 @@ impl TaskInbox {
             Some(_) => checks::text(Field::Progress, text, self.limits.text_bytes)?,
             None => checks::said(Field::Progress, text, self.limits.text_bytes)?,
         };
-        let change = self.grow(place, more)?;
+        let change = self.grow(place, more, now)?;
         let said = Said { percent, ..said(TaskEventKind::Progress, text) };
         Ok(self.after(change, place, now, said, |task| {
             task.progress = Some(TaskProgress { percent, text: text.to_owned(), at: now });
@@ -166,7 +166,7 @@ impl TaskInbox {
             None => {}
         }
         checks::within(Field::Artifact, task.artifact_size() + more, self.limits.artifact_bytes)?;
-        let change = self.grow(place, more)?;
+        let change = self.grow(place, more, now)?;
         let event = name.clone();
         Ok(self.after(change, place, now, said(TaskEventKind::Artifact, &event), |task| match known {
             Some(at) => {
@@ -197,7 +197,7 @@ impl TaskInbox {
         if self.at(place).questions.len() >= self.limits.questions {
             return Err(InboxError::TooMany { field: Field::Question, limit: self.limits.questions });
         }
-        let change = self.grow(place, more)?;
+        let change = self.grow(place, more, now)?;
         Ok(self.after(change, place, now, said(TaskEventKind::InputRequired, question), |task| {
             task.status = Status::InputRequired;
             let number = task.events + 1;
@@ -219,7 +219,7 @@ impl TaskInbox {
         let place = self.submitted(actor, id, Transition::Answer)?;
         let more = checks::said(Field::Answer, answer, self.limits.text_bytes)?;
         self.may_grow(self.at(place), more)?;
-        let change = self.make_room(more);
+        let change = self.make_room(more, now);
         Ok(self.after(change, place, now, said(TaskEventKind::Input, answer), |task| {
             task.status = Status::Accepted;
             if let Some(exchange) = task.questions.last_mut() {
@@ -296,10 +296,10 @@ impl TaskInbox {
     }
 
     /// Makes room for more of a task, or refuses.
-    fn grow(&mut self, place: u64, more: usize) -> Result<InboxChange, InboxError> {
+    fn grow(&mut self, place: u64, more: usize, now: Time) -> Result<InboxChange, InboxError> {
         self.may_tell(self.at(place))?;
         self.may_grow(self.at(place), more)?;
-        Ok(self.make_room(more))
+        Ok(self.make_room(more, now))
     }
 
     fn after(
