@@ -1,6 +1,8 @@
 //! A mailbox as a stream: server-sent events (HTML Living Standard, section 9.2), or a WebSocket (RFC 6455).
 
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +12,12 @@ use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
+use futures_sink::Sink;
 use http_body_util::channel::{Channel, Sender};
 use tokio::time::Instant;
 
 use super::authenticate::Authenticated;
+use super::bodies::Held;
 use super::mailbox_request::MailboxRequest;
 use super::request::Query;
 use super::view::Reading;
@@ -87,7 +91,7 @@ async fn feed(app: Arc<AppState>, known: Arc<Authenticated>, mut range: Range, m
         drop(turn);
         if !page.items.is_empty() {
             range.after = page.items.last().map_or(range.after, |mail| mail.record.seq);
-            let Ok(events) = events(&app, page).await else { return };
+            let Ok(events) = events(&app, page, Arc::new(held)).await else { return };
             for event in events {
                 if to.send(event).await.is_none() {
                     return;
@@ -113,16 +117,31 @@ struct Event {
     cursor: String,
     /// JSON.
     text: String,
+    /// The bytes of its page, which count until the last event of it is written.
+    held: Arc<Held>,
+}
+
+/// An event in the write buffer of a connection.
+struct Written {
+    text: String,
+    _held: Arc<Held>,
+}
+
+impl AsRef<[u8]> for Written {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
 }
 
 /// The messages of a page. A message that was sent is not handled: its reader acknowledges each.
-async fn events(app: &Arc<AppState>, page: Page) -> Result<Vec<Event>, QueryError> {
+async fn events(app: &Arc<AppState>, page: Page, held: Arc<Held>) -> Result<Vec<Event>, QueryError> {
     let site = app.clone();
     let write = move || {
         let reading = Reading::skipping(page.position.pruned);
         let one = |mail: &StoredMail| Event {
             cursor: view::cursor(&site, &mail.record.mailbox, reading.place(mail.record.seq)),
             text: view::mail(&site, mail, reading).to_string(),
+            held: held.clone(),
         };
         page.items.iter().map(one).collect()
     };
@@ -137,11 +156,13 @@ enum Reader {
 
 impl Reader {
     /// Sends an event; `None` if the reader has left.
-    async fn send(&mut self, Event { cursor, text }: Event) -> Option<()> {
+    async fn send(&mut self, Event { cursor, text, held }: Event) -> Option<()> {
         match self {
             Self::Events(events) => {
-                events.send_data(format!("id: {cursor}\nevent: message\ndata: {text}\n\n").into()).await.ok()
+                let text = format!("id: {cursor}\nevent: message\ndata: {text}\n\n");
+                events.send_data(Bytes::from_owner(Written { text, _held: held })).await.ok()
             }
+            // It waits until the system has the event.
             Self::Socket(socket) => socket.send(Message::Text(text.into())).await.ok(),
         }
     }
@@ -154,10 +175,18 @@ impl Reader {
     }
 
     /// Waits until the reader has left, as far as the connection tells.
+    ///
+    /// A frame is read only once the pong to the one before is written: a reader that sends pings and reads nothing is
+    /// not read either, so the write buffer never has more than one pong.
     async fn left(&mut self) {
         match self {
             Self::Events(_) => std::future::pending().await,
-            Self::Socket(socket) => while let Some(Ok(_)) = socket.recv().await {},
+            Self::Socket(socket) => loop {
+                let flushed = poll_fn(|context| Pin::new(&mut **socket).poll_flush(context)).await;
+                if flushed.is_err() || !matches!(socket.recv().await, Some(Ok(_))) {
+                    return;
+                }
+            },
         }
     }
 }

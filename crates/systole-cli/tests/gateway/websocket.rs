@@ -1,15 +1,43 @@
 //! A mailbox as a WebSocket: an upgrade needs a connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 
 use serde_json::Value;
 
-use crate::kit::{Site, text};
+use crate::kit::{Site, Who, text, wait};
 
 #[test]
 fn a_mailbox_is_a_websocket_too() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let mut stream = upgraded(&worker);
+    for number in 1..=2 {
+        ada.send(number).is(202);
+        let item: Value = serde_json::from_str(&frame(&mut stream)).unwrap();
+        assert!(text(&item["envelope"]).contains(&format!(">{number}</ask>")), "{item}");
+    }
+}
+
+#[test]
+fn a_reader_that_sends_pings_and_reads_no_pong_is_not_read_and_then_let_go() {
+    const FLOOD: usize = 128 << 20;
+    let site = Site::with("body_time: 1s", "7d");
+    let worker = site.party("worker");
+    let stream = upgraded(&worker);
+    // A masked ping with the most bytes that a control frame may have (RFC 6455, section 5.5).
+    let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[b'x'; 125]].concat();
+    let pings = ping.repeat(512);
+    let mut sent = 0;
+    while stream.get_ref().write_all(&pings).is_ok() {
+        sent += pings.len();
+        assert!(sent < FLOOD, "{sent} bytes of pings were read, whose pongs nobody reads");
+    }
+    wait("the call to end", || (site.metric("systole_gateway_calls") == 0).then_some(()));
+}
+
+/// A stream of the mailbox, as a WebSocket.
+fn upgraded(worker: &Who) -> BufReader<TcpStream> {
     let mut stream = worker.connect();
     let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
@@ -22,11 +50,7 @@ fn a_mailbox_is_a_websocket_too() {
     }
     // The key and its answer of RFC 6455, section 1.3.
     assert!(head.starts_with("HTTP/1.1 101 ") && head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
-    for number in 1..=2 {
-        ada.send(number).is(202);
-        let item: Value = serde_json::from_str(&frame(&mut stream)).unwrap();
-        assert!(text(&item["envelope"]).contains(&format!(">{number}</ask>")), "{item}");
-    }
+    stream
 }
 
 /// The next text of a WebSocket, in one frame (RFC 6455, section 5.2).
