@@ -4,6 +4,9 @@
 //! principals take turns ([`Rounds`]): a slot that comes free goes to the conversation at the head of the principal whose
 //! turn it is, which then goes to the tail of that queue if it has more. So a thread that is the only one of its principal waits
 //! for as many slots as there are principals, however many conversations and threads these have.
+//!
+//! A thread whose message stands in a mailbox since before a start has a slot from then on, even if there are not so many
+//! any more: its listener has the message, and may answer it in any order. As many slots that come back are not given on.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
@@ -26,6 +29,8 @@ pub(in crate::core) struct Waiter {
 #[derive(Debug)]
 pub(super) struct Concurrency {
     free: u32,
+    /// Slots that were given without being free.
+    owed: u32,
     /// The conversations that have a line, in the order of their turns.
     queue: Rounds<Place>,
     lines: Table<Line>,
@@ -51,7 +56,15 @@ struct Line {
 impl Concurrency {
     pub(super) fn new(concurrency: u32) -> Self {
         let (lines, waiting) = (Table::default(), Table::default());
-        Self { free: concurrency, queue: Rounds::default(), lines, waiting, standing: 0, issued: 0 }
+        Self { free: concurrency, owed: 0, queue: Rounds::default(), lines, waiting, standing: 0, issued: 0 }
+    }
+
+    /// Takes a slot for a thread that had one before the start.
+    pub(super) fn take_again(&mut self) {
+        match self.free.checked_sub(1) {
+            Some(free) => self.free = free,
+            None => self.owed += 1,
+        }
     }
 
     /// Takes a free slot, or stands in line.
@@ -76,6 +89,10 @@ impl Concurrency {
 
     /// Takes a slot back; the thread that is first in line gets it.
     pub(super) fn give_back(&mut self) -> Option<Place> {
+        if self.owed > 0 {
+            self.owed -= 1;
+            return None;
+        }
         let Self { queue, lines, waiting, standing, .. } = self;
         let next = queue.take(|conversations| {
             let conversation = conversations.pop_front()?;
@@ -191,6 +208,15 @@ mod tests {
         slots.take(of(2002, 1002), false);
         slots.take(of(2002, 1003), true);
         assert_eq!(given(&mut slots, 7), [0, 1001, 1003, 2, 1002, 4, 6].map(Some));
+    }
+
+    #[test]
+    fn threads_that_had_a_slot_have_it_again_and_it_goes_to_no_other() {
+        let mut slots = Concurrency::new(1);
+        (0..3).for_each(|_| slots.take_again());
+        assert!(!slots.take(of(9, 1), false));
+        assert_eq!(given(&mut slots, 4), [None, None, Some(1), None]);
+        assert!(slots.take(of(9, 2), false) && !slots.take(of(9, 3), false));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{Turns, Waiter};
 use crate::core::blueprint::ListenerId;
 use crate::core::io::{CoreId, CoreMessage};
 use crate::core::outputs::Outputs;
-use crate::journal::Number;
+use crate::journal::{Number, epoch_of};
 
 /// The slots that are wanted at a start from a journal, before any is granted.
 #[derive(Debug)]
@@ -18,8 +18,6 @@ pub(super) struct Gathering {
     /// Cores that have not taken up all that is theirs.
     missing: u16,
     wants: Vec<Want>,
-    /// The place of the message for which a thread of this core is about to want a slot.
-    at: Number,
 }
 
 /// A slot that is wanted.
@@ -33,12 +31,20 @@ pub(in crate::core) struct Want {
     pub resume: bool,
 }
 
-impl Gathering {
-    /// The place of a message that was not in the journal at the start.
-    const LATER: Number = Number::MAX;
+/// The place of a message that was not in the journal at the start.
+pub(super) const LATER: Number = Number::MAX;
 
+impl Want {
+    /// Returns whether the thread had a slot before the start: its message stands in a mailbox, whose numbers belong to no
+    /// epoch.
+    pub(super) fn had_a_slot(&self) -> bool {
+        epoch_of(self.at) == 0
+    }
+}
+
+impl Gathering {
     pub(super) fn new(cores: u16) -> Self {
-        Self { missing: cores, wants: Vec::new(), at: Self::LATER }
+        Self { missing: cores, wants: Vec::new() }
     }
 
     pub(super) fn add(&mut self, want: Want) {
@@ -47,22 +53,17 @@ impl Gathering {
 }
 
 impl Turns {
-    /// The place of the message for which a thread wants a slot.
-    pub(super) fn arrival(&self) -> Number {
-        self.gathering.as_ref().map_or(Gathering::LATER, |gathering| gathering.at)
-    }
-
     /// Notes the place of a recovered message that is about to want a slot.
     pub(in crate::core) fn arrives(&mut self, place: Number) {
-        if let Some(gathering) = &mut self.gathering {
-            gathering.at = place;
-        }
+        self.arriving = place;
     }
 
     /// Reports to the other cores that this one has recovered. Returns the slots that are wanted, if it was the last.
     pub(in crate::core) fn all_recovered(&mut self, out: &mut Outputs) -> Vec<Want> {
-        let Some(gathering) = &mut self.gathering else { return Vec::new() };
-        gathering.at = Gathering::LATER;
+        self.arriving = LATER;
+        if self.gathering.is_none() {
+            return Vec::new();
+        }
         let own = self.setup.core;
         for core in (0..self.setup.cores).map(CoreId).filter(|&core| core != own) {
             out.send(core, CoreMessage::Recovered);

@@ -29,6 +29,8 @@ pub(super) struct Turns {
     slots: Vec<Concurrency>,
     /// Recovered threads that want a slot, until all cores have recovered.
     gathering: Option<Gathering>,
+    /// The place of the recovered message for which a thread of this core is about to want a slot.
+    arriving: Number,
     /// States whether each listener is down: its messages fault at once.
     down: Vec<bool>,
     of_run_queue: bool,
@@ -42,6 +44,7 @@ impl Turns {
             run_queue: RunQueue::default(),
             slots: listeners().map(|(_, contract)| Concurrency::new(contract.concurrency)).collect(),
             gathering: (durable && setup.cores > 1 && setup.core.0 < setup.cores).then(|| Gathering::new(setup.cores)),
+            arriving: gather::LATER,
             down: listeners().map(|_| false).collect(),
             of_run_queue: false,
             setup,
@@ -82,7 +85,7 @@ impl Turns {
         resume: bool,
         out: &mut Outputs,
     ) -> bool {
-        let (home, from, at) = (self.home(listener), self.setup.core, self.arrival());
+        let (home, from, at) = (self.home(listener), self.setup.core, self.arriving);
         if home != from {
             out.send(home, CoreMessage::SlotWanted { from, listener, thread, root, client, resume, at });
             return false;
@@ -91,7 +94,7 @@ impl Turns {
         let stateless = self.setup.blueprint.contract(listener).stateless;
         match &mut self.gathering {
             Some(gathering) if !stateless => gathering.add(want),
-            _ => return self.slots[listener.0 as usize].take(want.waiter, resume),
+            _ => return self.take(&want),
         }
         false
     }
@@ -103,9 +106,17 @@ impl Turns {
             gathering.add(want);
             return None;
         }
-        let Want { listener, waiter, resume, .. } = want;
-        let taken = self.slots[listener.0 as usize].take(waiter, resume);
-        if taken { self.grant(listener, waiter.core, waiter.thread, out) } else { None }
+        let Want { listener, waiter, .. } = want;
+        if self.take(&want) { self.grant(listener, waiter.core, waiter.thread, out) } else { None }
+    }
+
+    fn take(&mut self, want: &Want) -> bool {
+        let slots = &mut self.slots[want.listener.0 as usize];
+        if want.had_a_slot() {
+            slots.take_again();
+            return true;
+        }
+        slots.take(want.waiter, want.resume)
     }
 
     /// Gives a slot back. The thread of this core that gets it, if one does.
