@@ -114,7 +114,8 @@ fn value((letter, redrive): &(LetterRecord, bool)) -> Value {
         "since": letter.at.to_string(),
         "from": letter.from.as_str(),
         "to": letter.to.as_ref().map(|name| name.as_str()),
-        "path": letter.path.to_string(),
+        "conversation": letter.place.conversation.map(|id| id.to_string()),
+        "path": letter.place.path.to_string(),
         "qname": letter.payload.as_ref().map(|(qname, _)| qname.to_string()),
         "payload": letter.payload.as_ref().map(|(_, payload)| String::from_utf8_lossy(payload)),
         "code": letter.reason.code.as_str(),
@@ -130,7 +131,10 @@ fn show(journal: &Path, number: Number) -> Result<ExitCode, Failure> {
     let mut page = Page::new();
     let to = letter.to.as_ref().map_or("no receiver", |name| name.as_str());
     let at = date_time(letter.at);
-    page.line(format_args!("dead letter {number}, {at}, from {} to {to}, at {}", letter.from, letter.path))?;
+    page.line(format_args!("dead letter {number}, {at}, from {} to {to}, at {}", letter.from, letter.place.path))?;
+    if let Some(conversation) = letter.place.conversation {
+        page.line(format_args!("conversation {conversation}"))?;
+    }
     page.line(&letter.reason)?;
     if *redrive {
         page.line("redriven at the next start")?;

@@ -3,18 +3,18 @@
 use bytes::Bytes;
 use systole_core::journal::{
     AddresseeRecord, AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome,
-    FanRecord, LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Op, Origin,
-    Owner, Registration, RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step, SubmissionRecord,
-    TaskRecord, ThreadRecord,
+    FanRecord, LetterPlace, LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord,
+    Op, Origin, Owner, Registration, RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step,
+    SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use systole_core::vocab::{
     Amounts, BrokenRule, Budget, Fault, FaultCode, MessageId, Millionths, Name, Partition, Position, QName, TaskId,
-    ThreadId, ThreadPath, Time,
+    ThreadId, Time,
 };
 use uuid::Uuid;
 
 use super::codec::{Coded, Source, write_text};
-use super::text::{parse_name, parse_path};
+use super::text::{letter_place, parse_letter_place, parse_name};
 
 /// Version of the encoding: the first byte of a batch.
 pub(super) const VERSION: u8 = 1;
@@ -121,7 +121,7 @@ coded! {
     struct AnswerRecord { from, payload }
     struct NoteRecord { message, index, name, value }
     struct RememberedRecord { number, thread, from, payload }
-    struct LetterRecord { number, partition, at, from, to, path, payload, reason }
+    struct LetterRecord { number, partition, at, from, to, place, payload, reason }
     struct TaskRecord { inbox, id, place, state, body }
     struct StateRecord { listener, blob }
     struct MailRecord { seq, mailbox, id, thread, from, in_reply_to, payload, envelope, at }
@@ -160,7 +160,7 @@ coded_as! {
     MessageId: [u8; 16], |id| *id.as_uuid().as_bytes(), |id| Some(Self::from_uuid(Uuid::from_bytes(id)));
     TaskId: [u8; 16], |id| *id.as_uuid().as_bytes(), |id| Some(Self::from_uuid(Uuid::from_bytes(id)));
     QName: String, |name| name.to_string(), |text| text.parse().ok();
-    ThreadPath: String, |path| path.to_string(), |text| parse_path(&text);
+    LetterPlace: String, letter_place, |text| parse_letter_place(&text);
 }
 
 impl Coded for EgressRecord {
@@ -254,6 +254,8 @@ impl Coded for Budget {
 
 #[cfg(test)]
 mod tests {
+    use systole_core::vocab::ThreadPath;
+
     use super::*;
 
     /// Operations with values of all types.
@@ -278,7 +280,10 @@ mod tests {
             at: Time::MAX,
             from: Name::system(),
             to: Some(Name::root()),
-            path: ThreadPath::new(vec![(Name::core(), 1), (Name::system(), 2)]),
+            place: LetterPlace {
+                conversation: Some(ThreadId::from_uuid(Uuid::from_u128(11))),
+                path: ThreadPath::new(vec![(Name::core(), 1), (Name::system(), 2)]),
+            },
             payload: Some(("{urn:a}b".parse().unwrap(), Bytes::from_static(b"<b></b>"))),
             reason: fault.clone(),
         };

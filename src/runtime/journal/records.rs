@@ -231,7 +231,8 @@ impl Record for EgressRecord {
     }
 }
 
-// The column `buried` is the time at which the message became a dead letter; its name belongs to the file format.
+// The column `buried` is the time at which the message became a dead letter, and `path` has the id of the conversation
+// behind the path; their names belong to the file format.
 impl Record for LetterRecord {
     statements!(
         "letter",
@@ -247,7 +248,7 @@ impl Record for LetterRecord {
         cell(number(self.at.as_nanos()))?;
         cell(text(self.from.as_str().as_bytes()))?;
         cell(optional_text(self.to.as_ref().map(|name| name.as_str())))?;
-        cell(owned_text(self.path.to_string()))?;
+        cell(owned_text(write::letter_place(&self.place)))?;
         match &self.payload {
             Some((qname, payload)) => {
                 cell(owned_text(qname.to_string()))?;
@@ -268,7 +269,7 @@ impl Record for LetterRecord {
             at: Time::from_nanos(cells.number()?),
             from: cells.name()?,
             to: cells.optional_name()?,
-            path: write::parse_path(cells.text()?)?,
+            place: write::parse_letter_place(cells.text()?)?,
             payload: match cells.optional_text()? {
                 Some(qname) => Some((qname.parse().ok()?, cells.bytes()?)),
                 None => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use systole_core::journal::{FanId, Origin, RequestRecord};
+use systole_core::journal::{FanId, LetterPlace, Origin, RequestRecord};
 use systole_core::vocab::{BrokenRule, Fault, FaultCode, Name, Position, ThreadPath};
 
 /// Writes an origin: `single`, `MESSAGE#INDEX` or `MESSAGE/CALL#INDEX`; `None` for no origin.
@@ -40,8 +40,27 @@ pub(super) fn parse_name(text: &str) -> Option<Name> {
     }
 }
 
+/// Writes the place of a dead letter: its path, and the conversation behind a space.
+pub(super) fn letter_place(LetterPlace { conversation, path }: &LetterPlace) -> String {
+    match conversation {
+        Some(conversation) => format!("{path} {conversation}"),
+        None => path.to_string(),
+    }
+}
+
+/// Parses a place that [`letter_place`] wrote; dead letters of earlier programs have no conversation.
+pub(super) fn parse_letter_place(text: &str) -> Option<LetterPlace> {
+    let (path, conversation) = match text.split_once(' ') {
+        Some((path, conversation)) => (path, Some(conversation.parse().ok()?)),
+        None => (text, None),
+    };
+    let place = LetterPlace { conversation, path: parse_path(path)? };
+    // An id can be written in several ways, of which a damaged text must not be one.
+    Some(place).filter(|place| letter_place(place) == text)
+}
+
 /// Parses a path as it is displayed.
-pub(super) fn parse_path(text: &str) -> Option<ThreadPath> {
+fn parse_path(text: &str) -> Option<ThreadPath> {
     let mut segments = text.split('/');
     segments.next().filter(|root| *root == "root")?;
     let segment = |text: &str| match text.split_once('#') {

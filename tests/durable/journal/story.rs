@@ -13,8 +13,8 @@ use systole::vocab::{
 };
 use systole_core::journal::{
     AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord,
-    LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Number, Op, Origin,
-    Owner, Recovered, Registration, RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step,
+    LetterPlace, LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Number, Op,
+    Origin, Owner, Recovered, Registration, RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step,
     SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use uuid::Uuid;
@@ -418,7 +418,11 @@ pub(crate) fn letter_record(number: Number, n: usize) -> LetterRecord {
         at: Time::from_nanos(n as u64),
         from: name(n),
         to: (n.is_multiple_of(2)).then(|| name(n + 1)),
-        path: ThreadPath::new((0..n % 3).map(|at| (name(n), 1 + at as u32)).collect()),
+        place: LetterPlace {
+            // Earlier versions did not note it.
+            conversation: None,
+            path: ThreadPath::new((0..n % 3).map(|at| (name(n), 1 + at as u32)).collect()),
+        },
         payload: (!n.is_multiple_of(3)).then(|| ("{urn:example}note".parse().unwrap(), payload(n))),
         reason: fault(n),
     }

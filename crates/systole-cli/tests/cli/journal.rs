@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use systole::runtime::journal::{JournalOptions, SqliteJournal};
 use systole::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, ThreadPath, Time};
 use systole_core::journal::{
-    BodyRecord, EgressRecord, Journal, LetterRecord, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord,
+    BodyRecord, EgressRecord, Journal, LetterPlace, LetterRecord, MessageRecord, MessageState, Op, Origin, Owner, Step,
+    ThreadRecord,
 };
 use uuid::Uuid;
 
@@ -86,7 +87,10 @@ fn letter(number: u64, payload: Option<&str>) -> Op {
         at: Time::from_nanos(START),
         from: name("researcher"),
         to: Some(name("calculator")),
-        path: ThreadPath::new(vec![(name("researcher"), 1)]),
+        place: LetterPlace {
+            conversation: Some(ROOT.parse().unwrap()),
+            path: ThreadPath::new(vec![(name("researcher"), 1)]),
+        },
         payload: payload.map(|payload| ("{urn:c}add".parse().unwrap(), payload.to_owned().into())),
         reason: Fault::new(FaultCode::Limit, "too deep"),
     })
@@ -244,6 +248,7 @@ fn dead_letters_are_shown_dropped_and_queued_again() {
     journal(&file).close().unwrap();
     let (code, out, _) = said(&["dead", "show", "20", "--journal", &file]);
     let expected = "dead letter 20, 2026-01-02T03:04:05Z, from researcher to calculator, at root/researcher\n\
+                    conversation 00000000-0000-0000-0000-000000000001\n\
                     limit: too deep\n<add>3</add>\n";
     assert_eq!((code, out.as_str()), (0, expected));
     assert_eq!(said(&["dead", "drop", "22", "--journal", &file]), (0, String::new(), String::new()));

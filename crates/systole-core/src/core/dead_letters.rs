@@ -8,7 +8,7 @@ use systole_xml::ladder::Canonical;
 use super::gauge::Overloaded;
 use super::io::CoreId;
 use crate::journal::Number;
-use crate::vocab::{Fault, Limits, Name, Partition, QName, ThreadPath, Time};
+use crate::vocab::{Fault, Limits, Name, Partition, QName, ThreadId, ThreadPath, Time};
 
 /// An undeliverable message.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct DeadLetter {
     pub from: Name,
     /// The listener that it was for, where there was one.
     pub to: Option<Name>,
+    /// The conversation that it was in; none for a message that was in none.
+    pub conversation: Option<ThreadId>,
     /// The thread that it came from or was meant for.
     pub path: ThreadPath,
     /// The payload, if the message got that far.
@@ -189,7 +191,7 @@ mod tests {
         let reason = Fault::new(FaultCode::Route, "nobody");
         let (at, path, from) = (Time::default(), ThreadPath::new(Vec::new()), Name::system());
         let partition = Partition::default();
-        letters.push(DeadLetter { id, partition, at, from, to: None, path, payload, reason });
+        letters.push(DeadLetter { id, partition, at, from, to: None, conversation: None, path, payload, reason });
         id
     }
 

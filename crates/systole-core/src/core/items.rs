@@ -64,6 +64,8 @@ pub(super) struct Redriven {
     pub payload: Canonical,
     /// The number that it had.
     pub number: Number,
+    /// The conversation that it was in.
+    pub conversation: Option<ThreadId>,
     /// The id of the root that it opens, in the partition of the letter.
     pub root: ThreadId,
     pub permit: Permit,

@@ -24,8 +24,8 @@ pub use mail::{
 pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord, LAST_EPOCH,
-    LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Origin, Owner, Recovered,
-    RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord, epoch_of,
+    LetterPlace, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Origin, Owner,
+    Recovered, RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step, TaskRecord, ThreadRecord, epoch_of,
     numbers_after,
 };
 

@@ -511,12 +511,21 @@ pub struct LetterRecord {
     pub from: Name,
     /// The listener that it was for.
     pub to: Option<Name>,
-    /// The thread that it came from or was meant for, for people.
-    pub path: ThreadPath,
+    /// The thread that it came from or was meant for.
+    pub place: LetterPlace,
     /// The payload.
     pub payload: Option<(QName, Bytes)>,
     /// The reason.
     pub reason: Fault,
+}
+
+/// The place of a dead letter, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LetterPlace {
+    /// The conversation; none for a message that was in none.
+    pub conversation: Option<ThreadId>,
+    /// The path of the thread in it.
+    pub path: ThreadPath,
 }
 
 /// A task in the inbox of a job.

@@ -16,7 +16,7 @@ use crate::core::key::ThreadKey;
 use crate::core::misroute::Misroute;
 use crate::core::queued::{Content, Origin, Queued, Sender};
 use crate::core::tree::{FanOutKind, Owner};
-use crate::journal::{EgressRecord, Op};
+use crate::journal::{EgressRecord, LetterPlace, Op};
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, ThreadPath};
 
@@ -263,22 +263,24 @@ impl Core {
     ) {
         let qname = payload.as_ref().map(|payload| payload.root().clone());
         self.tree.event(key, &mut self.out, || EventKind::DeadLetter { payload: qname, reason: reason.code });
-        let (from, place) = (self.setup.name_of(from), (self.tree.partition(key), self.tree.path(key)));
+        let conversation = self.tree.get(key).map(|thread| self.tree[thread.root].id);
+        let place = LetterPlace { conversation, path: self.tree.path(key) };
+        let (from, place) = (self.setup.name_of(from), (self.tree.partition(key), place));
         self.books.dead(entry);
         self.tree.keep_dead((from, to), place, payload, reason, &self.clock, &mut self.out);
     }
 
-    /// Keeps an undeliverable message that is on no thread as a dead letter.
+    /// Keeps an undeliverable message that is on no thread as a dead letter, with its conversation if it was in one.
     pub(super) fn keep_dead_outside(
         &mut self,
         way: (Name, Option<Name>),
-        partition: Partition,
+        (partition, conversation): (Partition, Option<ThreadId>),
         payload: Option<Canonical>,
         reason: Fault,
         entry: Entry,
     ) {
         self.books.dead(entry);
-        let place = (partition, ThreadPath::new(Vec::new()));
+        let place = (partition, LetterPlace { conversation, path: ThreadPath::new(Vec::new()) });
         self.tree.keep_dead(way, place, payload, reason, &self.clock, &mut self.out);
     }
 }

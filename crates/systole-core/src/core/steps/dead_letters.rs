@@ -75,8 +75,10 @@ impl Core {
             return Err(DeadLetterError::Closed);
         }
         let permit = self.tree.admit(payload.bytes().len())?;
-        let DeadLetter { partition, from, to, .. } = self.tree.take_letter(id).ok_or(DeadLetterError::Unknown)?;
-        let redriven = Redriven { from, to, payload, number: id.number(), root: partition.place(root), permit };
+        let DeadLetter { partition, conversation, from, to, .. } =
+            self.tree.take_letter(id).ok_or(DeadLetterError::Unknown)?;
+        let (number, root) = (id.number(), partition.place(root));
+        let redriven = Redriven { from, to, payload, number, conversation, root, permit };
         let entry = self.books.redriven();
         self.entrance.push(Principal::ORGANISM, Item::Redriven(redriven, entry));
         Ok(())
@@ -111,10 +113,10 @@ impl Core {
 
     /// Keeps a letter that is undeliverable once more.
     pub(super) fn keep_dead_again(&mut self, letter: Redriven, reason: Fault, entry: Entry) {
-        let Redriven { from, to, payload, root, .. } = letter;
+        let Redriven { from, to, payload, conversation, root, .. } = letter;
         let (qname, code) = (payload.root(), reason.code);
         self.out.root_event(root, || EventKind::DeadLetter { payload: Some(qname.clone()), reason: code });
-        self.keep_dead_outside((from, to), Partition::of(root), Some(payload), reason, entry);
+        self.keep_dead_outside((from, to), (Partition::of(root), conversation), Some(payload), reason, entry);
     }
 
     fn open_again(

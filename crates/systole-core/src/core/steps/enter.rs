@@ -49,8 +49,8 @@ impl Core {
         let entry = self.books.injected();
         if self.setup.blueprint.client(message.client).is_none() {
             self.out.take(message.attachment, false);
-            let partition = self.setup.first_partition();
-            return self.keep_dead_outside((Name::system(), None), partition, None, faults::unknown_client(), entry);
+            let place = (self.setup.first_partition(), None);
+            return self.keep_dead_outside((Name::system(), None), place, None, faults::unknown_client(), entry);
         }
         let principal = Some(message.client).into();
         let item = Item::Injected(message, entry);
@@ -248,7 +248,8 @@ impl Core {
             self.out.root_event(entered.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
             let dead = self.books.made();
             let from = self.setup.blueprint.principal(entered.client).name.clone();
-            self.keep_dead_outside((from, entered.to()), Partition::of(entered.root), payload, fault.clone(), dead);
+            let place = (Partition::of(entered.root), Some(entered.root));
+            self.keep_dead_outside((from, entered.to()), place, payload, fault.clone(), dead);
         }
         let (id, _) = self.setup.key.derive(about, own_index::FAULT);
         self.leave_for(entered.recipient(), Sender::System, id, Reply::Fault(fault), answer);

@@ -306,7 +306,7 @@ impl Core {
             BodyRecord::Fault(_) | BodyRecord::Fatal(_) => None,
         };
         let entry = self.books.recovered();
-        self.keep_dead_outside((record.from, None), self.setup.first_partition(), payload, reason, entry);
+        self.keep_dead_outside((record.from, None), (self.setup.first_partition(), None), payload, reason, entry);
     }
 
     fn sender_named(&self, name: &Name) -> Sender {

@@ -37,7 +37,7 @@ use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::outputs::Outputs;
 use super::queued::Queued;
 use super::setup::Setup;
-use crate::journal::{Number, Op};
+use crate::journal::{LetterPlace, Number, Op};
 use crate::vocab::{Fault, Name, Partition, ThreadId, ThreadPath};
 use systole_xml::ladder::Canonical;
 
@@ -338,7 +338,7 @@ impl Tree {
     pub(super) fn keep_dead(
         &mut self,
         (from, to): (Name, Option<Name>),
-        (partition, path): (Partition, ThreadPath),
+        (partition, place): (Partition, LetterPlace),
         payload: Option<Canonical>,
         reason: Fault,
         clock: &Clock,
@@ -348,7 +348,8 @@ impl Tree {
             true => self.dead.id_of(out.next_number()),
             false => self.dead.next_id(),
         };
-        let letter = DeadLetter { id, partition, at: clock.now(), from, to, path, payload, reason };
+        let LetterPlace { conversation, path } = place;
+        let letter = DeadLetter { id, partition, at: clock.now(), from, to, conversation, path, payload, reason };
         out.write(|| recording::letter(&letter));
         self.keep_letter(letter, out);
     }

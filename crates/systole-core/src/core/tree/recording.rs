@@ -8,8 +8,8 @@ use crate::core::outputs::Outputs;
 use crate::core::queued::Content;
 use crate::core::queued::{Origin, Queued};
 use crate::journal::{
-    self, BodyRecord, CallRecord, FanRecord, LetterRecord, MessageRecord, MessageState, Number, Op, RememberedRecord,
-    ThreadRecord,
+    self, BodyRecord, CallRecord, FanRecord, LetterPlace, LetterRecord, MessageRecord, MessageState, Number, Op,
+    RememberedRecord, ThreadRecord,
 };
 use crate::vocab::Time;
 
@@ -136,7 +136,7 @@ pub(super) fn letter(letter: &DeadLetter) -> Op {
         at: letter.at,
         from: letter.from.clone(),
         to: letter.to.clone(),
-        path: letter.path.clone(),
+        place: LetterPlace { conversation: letter.conversation, path: letter.path.clone() },
         payload: letter.payload.as_ref().map(|payload| (payload.root().clone(), payload.bytes().clone())),
         reason: letter.reason.clone(),
     })

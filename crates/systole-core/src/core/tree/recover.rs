@@ -10,7 +10,7 @@ use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::outputs::Outputs;
 use crate::core::queued::{Origin, Queued};
 use crate::core::records::stored;
-use crate::journal::{self, LetterRecord, Number, ThreadRecord};
+use crate::journal::{self, LetterPlace, LetterRecord, Number, ThreadRecord};
 use crate::vocab::Time;
 
 /// The time at which a recovered message has its turn.
@@ -122,10 +122,12 @@ impl Tree {
 
     /// Keeps a dead letter again.
     pub(in crate::core) fn recover_letter(&mut self, record: LetterRecord, out: &mut Outputs) {
-        let LetterRecord { number, partition, at, from, to, path, payload, reason } = record;
+        let LetterRecord { number, partition, at, from, to, place, payload, reason } = record;
+        let LetterPlace { conversation, path } = place;
         let payload = payload.and_then(|(_, payload)| stored(payload).ok());
         let id = self.letter_id(number);
-        self.keep_letter(DeadLetter { id, partition, at, from, to, path, payload, reason }, out);
+        let letter = DeadLetter { id, partition, at, from, to, conversation, path, payload, reason };
+        self.keep_letter(letter, out);
     }
 
     /// The id of the dead letter with that number in the journal.
