@@ -167,6 +167,13 @@ impl From<SubmitError> for Problem {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Query(error) => error.into(),
+            SubmitError::NoRoom(_) => {
+                let detail = format!(
+                    "{error} (retention.bytes): the message was not accepted; there is room again when the oldest are \
+                     past retention.age, or once the operator raises retention.bytes or lowers retention.age"
+                );
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "no_room", "No room for the answer", detail)
+            }
             SubmitError::Stranger(_) => Self::forbidden(error.to_string()),
             SubmitError::Send(SendError::Closed) => Self::stopping(),
             SubmitError::Send(SendError::Overloaded(_)) => {

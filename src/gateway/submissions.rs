@@ -16,7 +16,7 @@ use systole_core::vocab::{IdKey, MessageId, Name, ThreadId};
 use tokio::sync::{Notify, watch};
 
 use super::service::{MailboxService, UNPLACED};
-use crate::runtime::journal::{JournalQuery, QueryError, SentAnswer, Takeover};
+use crate::runtime::journal::{JournalQuery, QueryError, Room, SentAnswer, Takeover};
 use crate::runtime::{Client, Organism, SendError, Unread};
 
 /// Submissions of all clients that come in over the network.
@@ -25,6 +25,8 @@ pub(super) struct Submissions {
     query: JournalQuery,
     ids: IdKey,
     clients: HashMap<Name, Client>,
+    /// Room for the promises to clients.
+    room: Option<Arc<Room>>,
     /// Mailboxes that also get the answers to a client, by client.
     answer_mailboxes: HashMap<Name, Name>,
     /// Keys of submissions that are not durable yet.
@@ -84,6 +86,8 @@ pub(super) enum SubmitError {
     Query(#[from] QueryError),
     #[error("the organism has no client '{0}' for the gateway")]
     Stranger(Name),
+    #[error("the messages of this client and their answers take the {0} bytes that it may have")]
+    NoRoom(u64),
 }
 
 impl Submissions {
@@ -106,6 +110,7 @@ impl Submissions {
             query,
             ids,
             clients,
+            room: organism.room(),
             answer_mailboxes,
             keys: Mutex::default(),
             watched: Mutex::default(),
@@ -171,6 +176,7 @@ impl Submissions {
 
     async fn take(self: Arc<Self>, submission: SubmissionRecord, envelope: Envelope) -> Result<Submitted, SubmitError> {
         let Some((key, digest)) = submission.key.clone() else {
+            self.has_room(&submission.client)?;
             return self.hand_over(submission, envelope).await.map(Submitted::Kept);
         };
         let key: Key = (submission.client.clone(), key);
@@ -194,9 +200,18 @@ impl Submissions {
             let kept = Kept { id: known.id, root: known.root };
             return Ok(if same { Submitted::Kept(kept) } else { Submitted::KeyReused });
         }
+        self.has_room(&key.0)?;
         let kept = self.hand_over(submission, envelope).await?;
         reserved.kept.send_replace(Some(kept));
         Ok(Submitted::Kept(kept))
+    }
+
+    /// Checks that the answer to one more message of a client can be kept for its time.
+    fn has_room(&self, client: &Name) -> Result<(), SubmitError> {
+        match self.room.as_ref().and_then(|room| room.exhausted(client.as_str())) {
+            Some(share) => Err(SubmitError::NoRoom(share)),
+            None => Ok(()),
+        }
     }
 
     async fn hand_over(&self, submission: SubmissionRecord, envelope: Envelope) -> Result<Kept, SubmitError> {

@@ -25,7 +25,7 @@ use super::events::Events;
 use super::function::{AsFunctions, FunctionAnswer, FunctionRoute, Functions};
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
 use super::inbox::TaskBoard;
-use super::journal::{Durability, JournalOptions, Retention, SqliteJournal, Takeover};
+use super::journal::{Durability, JournalOptions, Retention, Room, SqliteJournal, Takeover};
 use super::journal_appender::Recoverable;
 use super::organism::Organism;
 use super::raw::RawListener;
@@ -74,7 +74,7 @@ pub(super) enum JournalChoice {
 impl JournalChoice {
     /// Opens the journal and recovers it. `gateway`: takes over the files of an older gateway, too.
     pub(super) fn open(self, organism: &str, entropy: &Entropy, gateway: bool) -> Result<Opened, StartError> {
-        let mut takeover = Takeover::default();
+        let (mut takeover, mut room) = (Takeover::default(), None);
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
             Self::File { file, durability, retention } => {
                 let options = JournalOptions { durability, retention, ..JournalOptions::new(entropy.secret()) };
@@ -83,12 +83,13 @@ impl JournalChoice {
                 if gateway {
                     takeover = journal.take_over().map_err(JournalError::from)?;
                 }
+                room = Some(journal.room());
                 (Box::new(journal), durability)
             }
             Self::Own(journal) => (journal, Durability::Process),
         };
         let recovered = journal.recover()?;
-        Ok(Opened { journal, durability, recovered, takeover })
+        Ok(Opened { journal, durability, recovered, takeover, room })
     }
 }
 
@@ -98,6 +99,8 @@ pub(super) struct Opened {
     pub(super) durability: Durability,
     pub(super) recovered: Recovered,
     pub(super) takeover: Takeover,
+    /// Room for the promises to clients, in a file.
+    pub(super) room: Option<Arc<Room>>,
 }
 
 /// A checked organism, ready to start.

@@ -28,7 +28,7 @@ use super::events::Events;
 #[cfg(feature = "testing")]
 use super::handover::Handover;
 use super::inbox::TaskBoard;
-use super::journal::{JournalFeeder, Takeover};
+use super::journal::{JournalFeeder, Room, Takeover};
 use super::journal_appender::JournalAppender;
 use super::journal_handle::{JournalHandle, JournalKeeper};
 #[cfg(feature = "gateway")]
@@ -57,6 +57,9 @@ pub struct Organism {
     /// Files of an older gateway that were imported.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
     takeover: Mutex<Option<Takeover>>,
+    /// Room for the promises to clients, where the journal is a file.
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "clients over a network come with the gateway"))]
+    room: Option<Arc<Room>>,
     /// Brings the tables of the journal up to date for those who read them, where there is a journal.
     feeder: Option<JournalFeeder>,
     /// Moves partitions between cores, where there is a journal.
@@ -172,14 +175,14 @@ impl Organism {
         });
         let observed = events.is_some();
         let events = events.unwrap_or_else(|| broadcast::channel(1).0);
-        let (journal_handle, recovered, takeover) = match journal {
-            None => (None, None, Takeover::default()),
-            Some(Opened { journal, durability, recovered, takeover }) => {
+        let (journal_handle, recovered, takeover, room) = match journal {
+            None => (None, None, Takeover::default(), None),
+            Some(Opened { journal, durability, recovered, takeover, room }) => {
                 let journal_handle = match shared.clock.is_simulated() {
                     true => JournalHandle::here(journal, shared.links.clone()),
                     false => JournalHandle::beside(journal, durability, shared.clock.clone(), shared.links.clone())?,
                 };
-                (Some(JournalKeeper::of(journal_handle)), Some(recovered), takeover)
+                (Some(JournalKeeper::of(journal_handle)), Some(recovered), takeover, room)
             }
         };
         if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
@@ -226,6 +229,7 @@ impl Organism {
             warnings,
             events: observed.then(|| events.downgrade()),
             takeover: Mutex::new(Some(takeover)),
+            room,
             ended: Mutex::new(Some(ended)),
             drained: watch::Sender::new(None),
             deadline: watch::Sender::new(Time::MAX),
@@ -239,6 +243,12 @@ impl Organism {
         if let Some(shard) = self.shared.directory.core_of(Partition::BOOT) {
             self.shared.links.send(shard, Command::Core(Input::Boot { root }));
         }
+    }
+
+    /// The room for the promises to clients, where the journal is a file.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn room(&self) -> Option<Arc<Room>> {
+        self.room.clone()
     }
 
     /// Takes the result of the takeover of an older gateway's files, once.

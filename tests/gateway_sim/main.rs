@@ -22,6 +22,7 @@ mod path;
 mod push;
 mod readers;
 mod remote;
+mod room;
 mod site;
 mod stop;
 mod table;

@@ -16,23 +16,24 @@ use super::recover::Known;
 use super::retain::extend_horizon;
 use super::row::{Loaded, Record, load, write, write_final};
 use super::sum::Sums;
+use super::weigh::weight;
 use crate::runtime::sqlite::FileProblem;
 
-/// Statements that read the sums (and more) of the open rows of a key, and end them at the time of a parameter: the sum
+/// Statements that read the sums and weights (and more) of the open rows of a key, and end them at the time of a parameter: the sum
 /// covers that time, and `a ^ b` is `(a | b) - (a & b)`.
 macro_rules! over {
     (set $at:literal) => {
         concat!("ended = ", $at, ", sum = (sum | ", $at, ") - (sum & ", $at, ")")
     };
-    ($table:literal, $key:literal, $at:literal) => {
+    ($table:tt, $key:literal, $at:literal) => {
         over!($table, "", $key, $at, "")
     };
-    ($table:literal, $more:literal, $key:literal, $at:literal) => {
+    ($table:tt, $more:literal, $key:literal, $at:literal) => {
         over!($table, $more, $key, $at, "")
     };
-    ($table:literal, $more:literal, $key:literal, $at:literal, $set:literal) => {
+    ($table:tt, $more:literal, $key:literal, $at:literal, $set:literal) => {
         (
-            concat!("SELECT sum", $more, " FROM ", $table, " WHERE ended IS NULL AND ", $key),
+            concat!("SELECT sum, ", $crate::runtime::journal::weigh::weight!($table), $more, " FROM ", $table, " WHERE ended IS NULL AND ", $key),
             concat!("UPDATE ", $table, " SET ", over!(set $at), $set, " WHERE ended IS NULL AND ", $key),
         )
     };
@@ -42,7 +43,7 @@ pub(super) use over;
 /// Statements for rows that are deleted when they end.
 macro_rules! gone {
     ($table:literal, $key:literal) => {
-        (concat!("SELECT sum FROM ", $table, " WHERE ", $key), concat!("DELETE FROM ", $table, " WHERE ", $key))
+        (concat!("SELECT sum, 0 FROM ", $table, " WHERE ", $key), concat!("DELETE FROM ", $table, " WHERE ", $key))
     };
 }
 
@@ -99,9 +100,15 @@ impl<'a> Apply<'a> {
                 self.unwritten = self.unwritten.max(Some(ended));
                 continue;
             }
-            let sum = write_final(&mut statement, &row.record, (row.at, row.ended), row.ending, self.sums)?;
+            let times = (row.at, row.ended);
+            let (sum, weight) = write_final(&mut statement, &row.record, times, row.ending, self.sums)?;
+            let read = if row.is_open() { 0 } else { weight };
             if row.is_open() {
                 self.total = self.total.wrapping_add(sum);
+            }
+            match row.record.client() {
+                Some(client) => self.known.weights.answer(client.as_str(), weight, read),
+                None => self.known.weights.ended(read),
             }
         }
         Ok(())
@@ -163,9 +170,7 @@ impl<'a> Apply<'a> {
             }
             Op::Forget { thread, before } => self.forget(*thread, *before),
             Op::Leave(egress) => self.hold(egress.clone()),
-            Op::Read { egress } => {
-                self.end_kept::<EgressRecord>([egress.cast_signed()], None, over!("egress", "number = ?1", "?2"))
-            }
+            Op::Read { egress } => self.read_egress(*egress),
             Op::Letter(letter) => self.put(letter, [letter.number.cast_signed()]),
             Op::Task(task) => {
                 self.take(DELETE_TASK, (task.inbox.as_str(), &task.id.as_uuid().as_bytes()[..]))?;
@@ -213,6 +218,10 @@ impl<'a> Apply<'a> {
         let Some((sum, at)) = self.db.prepare_cached(R::REPLACED)?.query_row(key, row).optional()? else {
             return Ok(None);
         };
+        if sum == 0 || R::TABLE == EgressRecord::TABLE {
+            // It counted, and the row that takes its place will count: rare, so not followed.
+            self.known.weights.lose_count();
+        }
         self.db.prepare_cached(R::DELETE)?.execute(key)?;
         self.total = self.total.wrapping_sub(sum);
         Ok(Some(at))
@@ -254,6 +263,26 @@ impl<'a> Apply<'a> {
             Some(row) => row.end(self.at, ending),
             None => self.end(statements, key.as_ref())?,
         }
+        Ok(())
+    }
+
+    /// Ends an answer, which its client has.
+    pub(super) fn read_egress(&mut self, number: Number) -> Result<(), FileProblem> {
+        let key = [number.cast_signed()];
+        if let Some(row) = self.known.pending.egress.get_mut(key) {
+            row.end(self.at, None);
+            return Ok(());
+        }
+        let open =
+            concat!("SELECT sum, ", weight!("egress"), ", client FROM egress WHERE number = ?1 AND ended IS NULL");
+        let row = |row: &SqlRow<'_>| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get::<_, Box<str>>(2)?));
+        let Some((sum, weight, client)) = self.db.prepare_cached(open)?.query_row(key, row).optional()? else {
+            return Ok(());
+        };
+        self.total = self.total.wrapping_sub(sum);
+        self.known.weights.answer(&client, 0, weight);
+        let end = concat!("UPDATE egress SET ", over!(set "?2"), " WHERE number = ?1");
+        self.db.prepare_cached(end)?.execute((number.cast_signed(), self.at))?;
         Ok(())
     }
 
@@ -313,6 +342,7 @@ impl<'a> Apply<'a> {
             let mut rows = select.query(params_from_iter(key))?;
             while let Some(row) = rows.next()? {
                 self.total = self.total.wrapping_sub(row.get(0)?);
+                self.known.weights.ended(row.get(1)?);
                 each(row)?;
                 found = true;
             }
@@ -371,7 +401,7 @@ impl<'a> Apply<'a> {
         if !is_new {
             let cancel = over!("message", ", number", "thread = ?1", "?2", ", ending = 'cancelled'");
             self.end_each(cancel, &key, |row| {
-                messages.push(row.get::<_, i64>(1)?.cast_unsigned());
+                messages.push(row.get::<_, i64>(2)?.cast_unsigned());
                 Ok(())
             })?;
         }
@@ -386,7 +416,7 @@ impl<'a> Apply<'a> {
         });
         if !is_new {
             self.end_each(over!("fan", ", message, call", "thread = ?1", "?2"), &key, |row| {
-                fans.push([row.get(1)?, row.get(2)?]);
+                fans.push([row.get(2)?, row.get(3)?]);
                 Ok(())
             })?;
         }
@@ -403,7 +433,7 @@ impl<'a> Apply<'a> {
         }
         let mut root = None;
         self.end_each(over!("thread", ", iif(root = number, id, NULL)", "number = ?1", "?2"), &key, |row| {
-            root = row.get::<_, Option<[u8; 16]>>(1)?.map(|id| ThreadId::from_uuid(Uuid::from_bytes(id)));
+            root = row.get::<_, Option<[u8; 16]>>(2)?.map(|id| ThreadId::from_uuid(Uuid::from_bytes(id)));
             Ok(())
         })?;
         Ok(root)

@@ -186,7 +186,7 @@ impl SqliteJournal {
 
     /// Applies the steps of all batches and these to the tables, and deletes the batches.
     fn feed_with(&mut self, steps: &[Step]) -> Result<Meta, FileProblem> {
-        let Self { db, meta, known, batches, retain, sums, .. } = self;
+        let Self { db, meta, known, batches, retain, room, sums, .. } = self;
         let fed = std::mem::take(batches);
         let meta = Meta { total: meta.total.wrapping_sub(fed.sum), ..meta.clone() };
         let mut apply = Apply::after(retain.now(), db, &meta, known, sums);
@@ -203,6 +203,6 @@ impl SqliteJournal {
         let at = apply.at;
         apply.kept_from = retain.kept_from(at);
         let meta = apply.finish(&meta)?;
-        Ok(meta.after(&retain.after(db, fed.steps + steps.len(), at)?))
+        Ok(meta.after(&retain.after(db, &mut known.weights, room, fed.steps + steps.len(), at)?))
     }
 }

@@ -81,14 +81,14 @@ impl SqliteJournal {
         let before = self.size()?;
         let mut rows = 0;
         loop {
-            let mut gone = 0;
+            let (mut gone, mut goes_on) = (0, false);
             self.transaction(|journal| {
-                let swept = journal.retain.sweep_at(&journal.db, now)?;
-                gone = swept.rows;
+                let swept = journal.sweep_at(now)?;
+                (gone, goes_on) = (swept.rows, swept.goes_on());
                 Ok(journal.meta.after(&swept))
             })?;
             rows += gone as u64;
-            if gone == 0 {
+            if !goes_on {
                 break;
             }
         }

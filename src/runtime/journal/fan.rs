@@ -141,6 +141,7 @@ impl Record for FanRow {
         "message, call, thread, source, total, delivered, counted_off, requests, awaited, outcome, decided, result",
         "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
     );
+    const HEAVY: &'static [usize] = &[7, 11];
 
     fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
         cell(number(self.id.message))?;
@@ -198,6 +199,7 @@ impl Record for SettledRow {
         "message, call, place, extra, answer_to, sender, payload, fault",
         "?, ?, ?, ?, ?, ?, ?, ?"
     );
+    const HEAVY: &'static [usize] = &[6];
 
     fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
         cell(number(self.fan.message))?;

@@ -8,6 +8,7 @@ use super::apply::{Apply, over};
 use super::mail::{Gone, StatusRow};
 use super::row::{Record, load, write};
 use super::sum::Sums;
+use super::weigh::{ROW, weight};
 use crate::runtime::sqlite::FileProblem;
 
 impl Apply<'_> {
@@ -30,6 +31,9 @@ impl Apply<'_> {
     /// Changes the status of a stored message; an ended one may be open again.
     pub(super) fn mail_status(&mut self, seq: Number, status: &MailStatus) -> Result<(), FileProblem> {
         let Some((old, is_over)) = self.status_of(seq)? else { return Ok(()) };
+        if is_over {
+            self.known.weights.ended(-self.mail_weight(seq)?);
+        }
         let row = StatusRow { seq, status: status.clone() };
         let sum = write(&mut *self.db.prepare_cached(StatusRow::REPLACE)?, &row, self.at, self.sums)?;
         self.total = self.total.wrapping_add(sum);
@@ -80,6 +84,8 @@ impl Apply<'_> {
             return Ok(());
         }
         self.insert(submission)?;
+        let key = submission.key.as_ref().map_or(0, |(key, _)| key.len() as i64);
+        self.known.weights.submission(submission.client.as_str(), ROW + key);
         if self.known.roots.contains(&submission.root) { Ok(()) } else { self.end_submissions(submission.root, ended) }
     }
 
@@ -99,6 +105,11 @@ impl Apply<'_> {
         let sql = "SELECT sum FROM mail WHERE seq = ?1";
         let found = self.db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get(0)).optional()?;
         found.ok_or_else(|| FileProblem::damaged(format!("mail {seq} has a status, but no message")))
+    }
+
+    fn mail_weight(&self, seq: Number) -> Result<i64, FileProblem> {
+        let sql = concat!("SELECT ", weight!("mail_status"), " FROM mail_status WHERE seq = ?1");
+        Ok(self.db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get(0))?)
     }
 
     /// Ends both rows of an open message.
@@ -124,11 +135,12 @@ impl Apply<'_> {
     /// Deletes both rows of a message, and returns its mailbox.
     fn take_mail(&mut self, seq: Number) -> Result<Option<Name>, FileProblem> {
         let Some((sum, is_over)) = self.status_of(seq)? else { return Ok(None) };
-        if !is_over {
-            self.total = self.total.wrapping_sub(sum).wrapping_sub(self.mail_sum(seq)?);
+        match is_over {
+            false => self.total = self.total.wrapping_sub(sum).wrapping_sub(self.mail_sum(seq)?),
+            true => self.known.weights.ended(-self.mail_weight(seq)?),
         }
         self.db.prepare_cached("DELETE FROM mail_status WHERE seq = ?1")?.execute([seq.cast_signed()])?;
-        delete_mail(self.db, seq)
+        Ok(delete_mail(self.db, seq)?.map(|(mailbox, _)| mailbox))
     }
 
     /// Notes that a number of a mailbox was assigned and is not in use.
@@ -139,14 +151,15 @@ impl Apply<'_> {
     }
 }
 
-/// Deletes the row of `mail` of a message, and returns its mailbox.
-pub(super) fn delete_mail(db: &Connection, seq: Number) -> Result<Option<Name>, FileProblem> {
-    let sql = "DELETE FROM mail WHERE seq = ?1 RETURNING mailbox";
-    let found = db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get::<_, String>(0)).optional()?;
-    let parse = |name: String| {
-        super::text::parse_name(&name).ok_or_else(|| FileProblem::damaged(format!("mail {seq} is in no mailbox")))
+/// Deletes the row of `mail` of a message, and returns its mailbox and the bytes of its envelope.
+pub(super) fn delete_mail(db: &Connection, seq: Number) -> Result<Option<(Name, i64)>, FileProblem> {
+    let sql = "DELETE FROM mail WHERE seq = ?1 RETURNING mailbox, octet_length(envelope)";
+    let row = |row: &Row<'_>| Ok((row.get::<_, Box<str>>(0)?, row.get(1)?));
+    let Some((name, bytes)) = db.prepare_cached(sql)?.query_row([seq.cast_signed()], row).optional()? else {
+        return Ok(None);
     };
-    found.map(parse).transpose()
+    let name = super::text::parse_name(&name);
+    Ok(Some((name.ok_or_else(|| FileProblem::damaged(format!("mail {seq} is in no mailbox")))?, bytes)))
 }
 
 /// Notes numbers that have left a mailbox: the greatest that was pruned, and the greatest of all. Returns the addition

@@ -40,6 +40,7 @@ mod sum;
 mod takeover;
 mod text;
 mod verify;
+mod weigh;
 mod writer;
 
 use std::path::PathBuf;
@@ -60,6 +61,7 @@ pub use reader::{ConversationEntry, HistoryEntry, HistoryRecord, JournalReader, 
 pub use sqlite::SqliteJournal;
 pub use takeover::Takeover;
 pub use verify::VerifyReport;
+pub(crate) use weigh::Room;
 pub(crate) use writer::{JournalFeeder, JournalSender, JournalWriter, TIDY, Written};
 
 /// File, durability and retention of an organism's journal.

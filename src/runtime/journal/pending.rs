@@ -12,6 +12,7 @@ use rusqlite::Params;
 use systole_core::journal::{
     BudgetRecord, EgressRecord, MessageRecord, NoteRecord, Number, RememberedRecord, ThreadRecord,
 };
+use systole_core::vocab::Name;
 
 use super::fan::{FanRow, SettledRow, call_number};
 use super::row::Record;
@@ -25,6 +26,9 @@ pub(super) trait Kept: Record {
 
     /// The thread, for rows that are found by it.
     fn thread(&self) -> Option<Number>;
+
+    /// The client, for messages that left.
+    fn client(&self) -> Option<&Name>;
 
     /// The pending rows of this kind.
     fn rows(pending: &mut Pending) -> &mut Rows<Self>;
@@ -159,7 +163,7 @@ pub(super) fn of<const FIRST: usize, const KEYS: usize>(first: [i64; FIRST]) -> 
 }
 
 macro_rules! kept {
-    ($($record:ident in $rows:ident: $row:ident => $key:expr; $columns:literal, $thread:expr;)+) => {
+    ($($record:ident in $rows:ident: $row:ident => $key:expr; $columns:literal, $thread:expr, $client:expr;)+) => {
         $(impl Kept for $record {
             type Key = [i64; $columns];
 
@@ -174,6 +178,12 @@ macro_rules! kept {
                 $thread
             }
 
+            fn client(&self) -> Option<&Name> {
+                let $row = self;
+                let _ = $row;
+                $client
+            }
+
             fn rows(pending: &mut Pending) -> &mut Rows<Self> {
                 &mut pending.$rows
             }
@@ -182,13 +192,13 @@ macro_rules! kept {
 }
 
 kept! {
-    ThreadRecord in threads: row => [row.number.cast_signed()]; 1, None;
-    BudgetRecord in budgets: row => [row.thread.cast_signed()]; 1, None;
-    MessageRecord in messages: row => [row.number.cast_signed()]; 1, Some(row.thread);
-    FanRow in fans: row => [row.id.message.cast_signed(), call_number(row.id.call)]; 2, Some(row.thread);
+    ThreadRecord in threads: row => [row.number.cast_signed()]; 1, None, None;
+    BudgetRecord in budgets: row => [row.thread.cast_signed()]; 1, None, None;
+    MessageRecord in messages: row => [row.number.cast_signed()]; 1, Some(row.thread), None;
+    FanRow in fans: row => [row.id.message.cast_signed(), call_number(row.id.call)]; 2, Some(row.thread), None;
     SettledRow in settled:
-        row => [row.fan.message.cast_signed(), call_number(row.fan.call), row.place.into()]; 3, None;
-    NoteRecord in notes: row => [row.message.cast_signed(), row.index.into()]; 2, None;
-    RememberedRecord in remembered: row => [row.number.cast_signed()]; 1, Some(row.thread);
-    EgressRecord in egress: row => [row.number.cast_signed()]; 1, None;
+        row => [row.fan.message.cast_signed(), call_number(row.fan.call), row.place.into()]; 3, None, None;
+    NoteRecord in notes: row => [row.message.cast_signed(), row.index.into()]; 2, None, None;
+    RememberedRecord in remembered: row => [row.number.cast_signed()]; 1, Some(row.thread), None;
+    EgressRecord in egress: row => [row.number.cast_signed()]; 1, None, Some(&row.client);
 }

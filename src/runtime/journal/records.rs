@@ -83,6 +83,7 @@ impl Record for MessageRecord {
         "ended, ending",
         "?, ?"
     );
+    const HEAVY: &'static [usize] = &[11];
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
         let (state, due, owes) = match self.state {
@@ -145,6 +146,7 @@ impl Record for MessageRecord {
 
 impl Record for NoteRecord {
     statements!("note", "message = ?1 AND place = ?2", "ended", "message, place, name, value", "?, ?, ?, ?");
+    const HEAVY: &'static [usize] = &[3];
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
         cell(number(self.message))?;
@@ -181,6 +183,7 @@ impl Record for Redrive {
 
 impl Record for RememberedRecord {
     statements!("remembered", "number = ?1", "ended", "number, thread, sender, payload", "?, ?, ?, ?");
+    const HEAVY: &'static [usize] = &[3];
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
         cell(number(self.number))?;
@@ -202,6 +205,7 @@ impl Record for EgressRecord {
         "number, client, root, sender, in_reply_to, envelope, fault, payload",
         "?, ?, ?, ?, ?, ?, ?, ?"
     );
+    const HEAVY: &'static [usize] = &[5, 7];
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
         cell(number(self.number))?;

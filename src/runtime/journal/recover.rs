@@ -18,6 +18,7 @@ use super::records::Redrive;
 use super::row::{Record, load};
 use super::sum::Sums;
 use super::text::parse_name;
+use super::weigh::Weights;
 use crate::runtime::sqlite::FileProblem;
 
 /// Reads all open rows.
@@ -151,6 +152,8 @@ pub(super) struct Known {
     pub(super) budgeted: HashSet<Number>,
     /// Roots of conversations.
     pub(super) roots: HashSet<ThreadId>,
+    /// Weights of rows, from the recovery on.
+    pub(super) weights: Weights,
     /// Rows of the present transaction.
     pub(super) pending: Pending,
 }
@@ -174,6 +177,7 @@ impl Known {
             )?,
             budgeted: numbers("SELECT thread FROM budget WHERE ended IS NULL")?,
             roots: db.prepare(roots)?.query_map([], id)?.collect::<Result<_, _>>()?,
+            weights: Weights::default(),
             pending: Pending::default(),
         })
     }
@@ -188,6 +192,7 @@ pub(super) fn known(recovered: &Recovered) -> Known {
         budgeted: recovered.budgets.iter().map(|budget| budget.thread).collect(),
         noted: called.chain(recovered.notes.iter().map(|note| note.message)).collect(),
         roots: recovered.threads.iter().filter(|thread| thread.root == thread.number).map(|root| root.id).collect(),
+        weights: Weights::default(),
         pending: Pending::default(),
     }
 }

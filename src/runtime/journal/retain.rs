@@ -1,9 +1,13 @@
 //! Retention: ended rows are deleted after a while, a few at once, with the steps that come and while none come, so
 //! that no step waits long for it.
+//!
+//! Past the bytes of retention the oldest rows of history are deleted before that. What a client over a network was
+//! promised is never deleted early (see `weigh`).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use systole_core::vocab::Time;
 
 use super::Retention;
@@ -11,31 +15,26 @@ use super::mailbox::{delete_mail, note_gone};
 use super::meta::Horizon;
 use super::row::{Record, load, write};
 use super::sum::Sums;
-use crate::runtime::sqlite::{FileProblem, used};
+use super::weigh::{HISTORY, MAIL, Room, Weights, weight};
+use crate::runtime::sqlite::FileProblem;
 
 /// Steps between two sweeps.
 const EVERY: usize = 64;
 
 /// The most rows of a table that a sweep deletes: more than [`EVERY`] steps leave behind.
-const ROWS: i64 = 512;
+const ROWS: usize = 512;
 
-/// Tables and keys whose rows are deleted once they ended before a time, oldest first. The statement checks the row
-/// itself, because a damaged index may be wrong.
-const DELETE: [(&str, &str); 9] = [
-    ("thread", "number"),
-    ("budget", "thread"),
-    ("message", "number"),
-    ("fan", "(message, call)"),
-    ("settled", "(message, call, place)"),
-    ("note", "(message, place)"),
-    ("remembered", "number"),
-    ("egress", "number"),
-    ("submission", "id"),
-];
+/// Nanoseconds between two lines in the log about history that is deleted before its age.
+const TELL: i64 = 60_000_000_000;
+
+/// Tables of what clients were promised, with the keys of their rows.
+const PROMISES: [(&str, &str, &str); 2] =
+    [("egress", "number", weight!("egress")), ("submission", "id", weight!("submission"))];
 
 /// Deletes statuses of messages in mailboxes; their rows in `mail` go with them.
 const DELETE_MAIL: &str = "DELETE FROM mail_status WHERE seq IN \
-     (SELECT seq FROM mail_status WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL RETURNING ended, seq";
+     (SELECT seq FROM mail_status WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL \
+     RETURNING ended, seq, 256 + ifnull(octet_length(answer), 0)";
 
 /// Result of one sweep.
 #[derive(Debug, Default)]
@@ -46,6 +45,8 @@ pub(super) struct Swept {
     pub(super) sum: i64,
     /// Time at which the last of the deleted rows ended.
     last: i64,
+    /// True if promises were passed over, behind which there may be more.
+    passed: bool,
 }
 
 /// Deletes ended rows that are past their retention.
@@ -54,12 +55,22 @@ pub(super) struct Retain {
     retention: Retention,
     steps: usize,
     now: i64,
+    /// Answers that ended before this time and are left are promises: they go with their age.
+    promised_before: i64,
+    early: Early,
+}
+
+/// Rows that were deleted before their age, for the log.
+#[derive(Debug, Default)]
+struct Early {
+    rows: usize,
+    told: Option<i64>,
 }
 
 impl Retain {
     /// Starts at the time of the last step.
     pub(super) fn new(retention: Retention, now: i64) -> Self {
-        Self { retention, steps: 0, now }
+        Self { retention, steps: 0, now, promised_before: i64::MIN, early: Early::default() }
     }
 
     /// Time of the last step.
@@ -72,21 +83,28 @@ impl Retain {
         self.now = self.now.max(at);
     }
 
-    /// Returns the time before which rows must have ended to be deleted by each sweep from a time on, whatever the size of
-    /// the file.
+    /// Returns the time before which rows must have ended to be deleted by each sweep from a time on, whatever they
+    /// weigh.
     pub(super) fn kept_from(&self, now: i64) -> i64 {
         now.saturating_sub(i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX))
     }
 
     /// Counts steps, the last of which was made at `at`, and sweeps after every [`EVERY`] of them.
-    pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<Swept, FileProblem> {
+    pub(super) fn after(
+        &mut self,
+        db: &Connection,
+        weights: &mut Weights,
+        room: &Arc<Room>,
+        steps: usize,
+        at: i64,
+    ) -> Result<Swept, FileProblem> {
         self.go_on(at);
         self.steps += steps;
         let mut swept = Swept::default();
         while self.steps >= EVERY {
             self.steps -= EVERY;
-            let more = self.sweep(db)?;
-            if more.rows == 0 {
+            let more = self.sweep(db, weights, room)?;
+            if !more.goes_on() {
                 self.steps %= EVERY;
             }
             swept.add(&more);
@@ -95,10 +113,13 @@ impl Retain {
     }
 
     /// Returns whether a row is past its retention at a time.
-    pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, FileProblem> {
-        let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
-        for table in tables() {
-            if has_due(db, table, before)? {
+    pub(super) fn is_due(&self, db: &Connection, weights: &Weights, now: Time) -> Result<bool, FileProblem> {
+        if self.is_heavy(weights) {
+            return Ok(true);
+        }
+        let old = self.kept_from(self.now.max(now.as_nanos().cast_signed()));
+        for (table, ..) in HISTORY.into_iter().chain(PROMISES) {
+            if has_due(db, table, old)? {
                 return Ok(true);
             }
         }
@@ -106,45 +127,58 @@ impl Retain {
     }
 
     /// Deletes some rows that are past their retention at a time.
-    pub(super) fn sweep_at(&mut self, db: &Connection, now: Time) -> Result<Swept, FileProblem> {
+    pub(super) fn sweep_at(
+        &mut self,
+        db: &Connection,
+        weights: &mut Weights,
+        room: &Arc<Room>,
+        now: Time,
+    ) -> Result<Swept, FileProblem> {
         self.now = self.now.max(now.as_nanos().cast_signed());
-        self.sweep(db)
+        self.sweep(db, weights, room)
     }
 
-    /// Returns the time before which rows must have ended to be deleted. In a file that is too large this is the time up
-    /// to which a sweep can empty each table, so that the rows of one conversation go together, although some tables
-    /// have more of them.
-    fn before(&self, db: &Connection, now: i64) -> Result<i64, FileProblem> {
-        let old = self.kept_from(now);
-        if used(db)? <= self.retention.bytes {
-            return Ok(old);
+    fn sweep(&mut self, db: &Connection, weights: &mut Weights, room: &Arc<Room>) -> Result<Swept, FileProblem> {
+        if weights.history().is_none() {
+            weights.count(db, room)?;
         }
-        let reach = tables().map(|table| reach(db, table)).collect::<Result<Vec<_>, _>>()?;
-        Ok(reach.into_iter().min().map_or(old, |reach| reach.max(old)))
-    }
-
-    fn sweep(&self, db: &Connection) -> Result<Swept, FileProblem> {
-        let before = self.before(db, self.now)?;
+        let old = self.kept_from(self.now);
+        let early = self.heavy_before(db, weights, old)?;
+        let is_heavy = self.is_heavy(weights);
         let mut swept = Swept::default();
-        for (table, key) in DELETE {
-            // Mostly no row is due, and a statement that deletes takes much longer to find that out.
-            if !has_due(db, table, before)? {
-                continue;
-            }
-            let sql = format!(
-                "DELETE FROM {table} WHERE {key} IN \
-                 (SELECT {} FROM {table} WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL \
-                 RETURNING ended",
-                key.trim_matches(['(', ')'])
-            );
-            let mut delete = db.prepare_cached(&sql)?;
-            let mut rows = delete.query(params![before, ROWS])?;
-            while let Some(row) = rows.next()? {
-                swept.row(row.get(0)?);
-            }
+        for (table, key, weight) in HISTORY.into_iter().filter(|table| *table != MAIL) {
+            delete(db, (table, key, weight, "''"), (i64::MIN, early), "[]", |_, ended, weight| {
+                swept.row(ended);
+                weights.ended(-weight);
+            })?;
         }
-        if has_due(db, "mail_status", before)? {
-            self.sweep_mail(db, before, &mut swept)?;
+        if has_due(db, MAIL.0, early)? {
+            self.sweep_mail(db, early, weights, &mut swept)?;
+        }
+        let [egress, submission] = PROMISES.map(|(table, key, weight)| (table, key, weight, "client"));
+        if early > old {
+            let promised = serde_json::Value::from(weights.promised().collect::<Vec<_>>()).to_string();
+            delete(db, egress, (self.promised_before, early), &promised, |client, ended, weight| {
+                swept.row(ended);
+                weights.answer(client, -weight, -weight);
+            })?;
+            // What is left is promised, and need not be looked at again.
+            swept.passed = early > self.promised_before;
+            self.promised_before = self.promised_before.max(early);
+            self.tell(swept.rows, early);
+        }
+        delete(db, egress, (i64::MIN, old), "[]", |client, ended, weight| {
+            swept.row(ended);
+            weights.answer(client, -weight, -weight);
+        })?;
+        delete(db, submission, (i64::MIN, old), "[]", |client, ended, weight| {
+            swept.row(ended);
+            weights.submission(client, -weight);
+        })?;
+        if is_heavy && !swept.goes_on() {
+            // Nothing makes up for what is too much: the sums are not those of the tables, or a promise no longer is one.
+            weights.count(db, room)?;
+            self.promised_before = i64::MIN;
         }
         if swept.rows > 0 {
             extend_horizon(db, swept.last, self.now, &mut Sums::default())?;
@@ -152,15 +186,82 @@ impl Retain {
         Ok(swept)
     }
 
+    fn is_heavy(&self, weights: &Weights) -> bool {
+        weights.history().is_some_and(|history| history > self.retention.bytes)
+    }
+
+    /// Returns the time before which rows of history must have ended to be deleted for what they weigh: by one time for
+    /// all tables, so that the rows of one conversation go together, and as few as make up for what is too much.
+    fn heavy_before(&self, db: &Connection, weights: &Weights, old: i64) -> Result<i64, FileProblem> {
+        let over = weights.history().unwrap_or(0).saturating_sub(self.retention.bytes);
+        if over == 0 {
+            return Ok(old);
+        }
+        let promised: Vec<_> = weights.promised().collect();
+        let tables = HISTORY.into_iter().chain([PROMISES[0]]);
+        let sql = |(table, _, weight)| {
+            let client = if table == "egress" { "client" } else { "''" };
+            format!("SELECT ended, {weight}, {client} FROM {table} WHERE ended >= ?1 ORDER BY ended")
+        };
+        let mut statements = tables.map(|table| db.prepare_cached(&sql(table))).collect::<Result<Vec<_>, _>>()?;
+        let last = statements.len() - 1;
+        let mut oldest = Vec::new();
+        for (table, statement) in statements.iter_mut().enumerate() {
+            let from = if table == last { self.promised_before } else { i64::MIN };
+            oldest.push((statement.query([from])?, 0));
+        }
+        let mut heads = Vec::new();
+        for (rows, taken) in &mut oldest {
+            heads.push(next(rows, taken, &promised)?);
+        }
+        let (mut before, mut found) = (old, 0);
+        while found < over {
+            // The oldest of all tables; one of which a sweep can't delete more ends the search.
+            let first = heads.iter().enumerate().filter_map(|(table, head)| Some((table, (*head)?)));
+            let Some((table, (ended, weight))) = first.min_by_key(|(_, (ended, _))| *ended) else { break };
+            let (rows, taken) = &mut oldest[table];
+            if *taken > ROWS {
+                break;
+            }
+            found += weight;
+            before = before.max(ended.saturating_add(1));
+            heads[table] = next(rows, taken, &promised)?;
+        }
+        Ok(before)
+    }
+
+    /// Tells operators that history is shorter than its age.
+    fn tell(&mut self, rows: usize, before: i64) {
+        self.early.rows += rows;
+        if self.early.rows > 0 && self.early.told.is_none_or(|told| self.now.saturating_sub(told) >= TELL) {
+            tracing::warn!(
+                rows = self.early.rows,
+                ended_before = %Time::from_nanos(before.max(0).cast_unsigned()),
+                bytes = self.retention.bytes,
+                "history is deleted before its age, because it takes more bytes than retention.bytes"
+            );
+            self.early = Early { rows: 0, told: Some(self.now) };
+        }
+    }
+
     /// Deletes statuses and messages of mailboxes, and notes the greatest number that is deleted of each.
-    fn sweep_mail(&self, db: &Connection, before: i64, swept: &mut Swept) -> Result<(), FileProblem> {
+    fn sweep_mail(
+        &self,
+        db: &Connection,
+        before: i64,
+        weights: &mut Weights,
+        swept: &mut Swept,
+    ) -> Result<(), FileProblem> {
         let mut delete = db.prepare_cached(DELETE_MAIL)?;
-        let gone = delete.query_map(params![before, ROWS], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
+        let gone = delete.query_map(params![before, ROWS as i64], row)?;
         let mut marks = BTreeMap::new();
-        for (ended, seq) in gone.collect::<rusqlite::Result<Vec<_>>>()? {
+        for (ended, seq, weight) in gone.collect::<rusqlite::Result<Vec<_>>>()? {
             swept.row(ended);
+            weights.ended(-weight);
             let seq = seq.cast_unsigned();
-            if let Some(mailbox) = delete_mail(db, seq)? {
+            if let Some((mailbox, envelope)) = delete_mail(db, seq)? {
+                weights.ended(-envelope);
                 let mark = marks.entry(mailbox).or_insert(seq);
                 *mark = seq.max(*mark);
             }
@@ -178,6 +279,12 @@ impl Swept {
         self.rows += more.rows;
         self.sum = self.sum.wrapping_add(more.sum);
         self.last = self.last.max(more.last);
+        self.passed |= more.passed;
+    }
+
+    /// Returns whether another sweep may find more.
+    pub(super) fn goes_on(&self) -> bool {
+        self.rows > 0 || self.passed
     }
 
     fn row(&mut self, ended: i64) {
@@ -186,16 +293,45 @@ impl Swept {
     }
 }
 
-/// The tables of ended rows.
-fn tables() -> impl Iterator<Item = &'static str> {
-    DELETE.into_iter().map(|(table, _)| table).chain(["mail_status"])
+/// Deletes at most [`ROWS`] rows of a table, oldest first: those that ended in a time, and are not of these clients. `each`
+/// gets the client, the end and the weight.
+fn delete(
+    db: &Connection,
+    (table, key, weight, client): (&str, &str, &str, &str),
+    (from, before): (i64, i64),
+    spared: &str,
+    mut each: impl FnMut(&str, i64, i64),
+) -> Result<(), FileProblem> {
+    // Mostly no row is due, and a statement that deletes takes much longer to find that out.
+    if !has_due(db, table, before)? {
+        return Ok(());
+    }
+    // The statement checks the row itself, because a damaged index may be wrong.
+    let columns = key.trim_matches(['(', ')']);
+    let sql = format!(
+        "DELETE FROM {table} WHERE {key} IN \
+         (SELECT {columns} FROM {table} WHERE ended >= ?1 AND ended < ?2 \
+         AND {client} NOT IN (SELECT value FROM json_each(?3)) ORDER BY ended LIMIT ?4) \
+         AND ended IS NOT NULL RETURNING ended, {weight}, {client}"
+    );
+    let mut delete = db.prepare_cached(&sql)?;
+    let mut rows = delete.query(params![from, before, spared, ROWS as i64])?;
+    while let Some(row) = rows.next()? {
+        each(&row.get::<_, Box<str>>(2)?, row.get(0)?, row.get(1)?);
+    }
+    Ok(())
 }
 
-/// Returns the time before which a sweep deletes all ended rows of a table, or as many as it may.
-fn reach(db: &Connection, table: &str) -> Result<i64, FileProblem> {
-    let sql = format!("SELECT ended FROM {table} WHERE ended IS NOT NULL ORDER BY ended LIMIT 1 OFFSET ?1");
-    let last = db.prepare_cached(&sql)?.query_row([ROWS - 1], |row| row.get::<_, i64>(0)).optional()?;
-    Ok(last.map_or(i64::MAX, |ended| ended.saturating_add(1)))
+/// Takes the next row of a table in order of its end: that, and its weight, unless it is promised.
+fn next(
+    rows: &mut rusqlite::Rows<'_>,
+    taken: &mut usize,
+    promised: &[&str],
+) -> Result<Option<(i64, u64)>, FileProblem> {
+    let Some(row) = rows.next()? else { return Ok(None) };
+    *taken += 1;
+    let weight = if promised.contains(&row.get_ref(2)?.as_str().unwrap_or_default()) { 0 } else { row.get(1)? };
+    Ok(Some((row.get(0)?, u64::try_from(weight).unwrap_or(0))))
 }
 
 /// Returns whether rows of a table ended before a time.

@@ -8,6 +8,7 @@ use rusqlite::{Row, Statement};
 use systole_core::vocab::{Name, Time};
 
 use super::sum::Sums;
+use super::weigh::ROW;
 use crate::runtime::sqlite::FileProblem;
 
 /// The most columns that a row has.
@@ -21,6 +22,8 @@ pub(super) trait Record: Sized {
     const INSERT: &'static str;
     /// Writes a row, replacing one of the same key.
     const REPLACE: &'static str;
+    /// Positions of the columns whose bytes count for the weight of a row (see `weigh`).
+    const HEAVY: &'static [usize] = &[];
     /// The names of the columns of [`cells`](Self::cells), in order.
     const NAMES: &'static str;
     /// Number of those columns.
@@ -105,51 +108,67 @@ pub(super) fn write<R: Record>(
     at: i64,
     sums: &mut Sums,
 ) -> rusqlite::Result<i64> {
-    let (sum, _) = bind(statement, record, (at, None), sums)?;
+    let Bound { sum, .. } = bind(statement, record, (at, None), sums)?;
     statement.raw_execute()?;
     Ok(sum)
 }
 
-/// Writes a row by [`Record::FINAL`], and returns its sum.
+/// Writes a row by [`Record::FINAL`], and returns its sum and its weight.
 pub(super) fn write_final<R: Record>(
     statement: &mut Statement<'_>,
     record: &R,
     times: (i64, Option<i64>),
     ending: Option<&str>,
     sums: &mut Sums,
-) -> rusqlite::Result<i64> {
-    let (sum, column) = bind(statement, record, times, sums)?;
+) -> rusqlite::Result<(i64, i64)> {
+    let Bound { sum, weight, column } = bind(statement, record, times, sums)?;
     statement.raw_bind_parameter(column + 1, times.1)?;
     if statement.parameter_count() > column + 1 {
         statement.raw_bind_parameter(column + 2, ending)?;
     }
     statement.raw_execute()?;
-    Ok(sum)
+    Ok((sum, weight))
 }
 
-/// Binds the columns of a record, its sum and the time at which it came; returns the sum and the number of columns.
+/// Parameters of a statement that a record was bound to.
+struct Bound {
+    sum: i64,
+    weight: i64,
+    /// The number of the last one.
+    column: usize,
+}
+
+/// Binds the columns of a record, its sum and the time at which it came.
 fn bind<R: Record>(
     statement: &mut Statement<'_>,
     record: &R,
     times: (i64, Option<i64>),
     sums: &mut Sums,
-) -> rusqlite::Result<(i64, usize)> {
-    let mut column = 0;
+) -> rusqlite::Result<Bound> {
+    let (mut column, mut weight) = (0, ROW);
     let sum = sums.sum::<R, _>(times, |columns| {
         record.cells(&mut |cell| {
-            column += 1;
-            match &cell {
-                ToSqlOutput::Borrowed(value) => columns.add(*value),
-                ToSqlOutput::Owned(value) => columns.add(value.into()),
+            let value = match &cell {
+                ToSqlOutput::Borrowed(value) => *value,
+                ToSqlOutput::Owned(value) => value.into(),
                 // The other kinds belong to features that are off.
-                _ => columns.add(ValueRef::Null),
+                _ => ValueRef::Null,
+            };
+            columns.add(value);
+            if R::HEAVY.contains(&column) {
+                weight += bytes(value);
             }
+            column += 1;
             statement.raw_bind_parameter(column, cell)
         })
     })?;
     statement.raw_bind_parameter(column + 1, sum)?;
     statement.raw_bind_parameter(column + 2, times.0)?;
-    Ok((sum, column + 2))
+    Ok(Bound { sum, weight, column: column + 2 })
+}
+
+fn bytes(value: ValueRef<'_>) -> i64 {
+    value.as_bytes_or_null().ok().flatten().map_or(0, |bytes| bytes.len() as i64)
 }
 
 /// A row whose sum was checked.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use systole_core::journal::{Journal, JournalError, Recovered, Step};
 use systole_core::vocab::{Partitions, Time};
@@ -13,9 +14,10 @@ use super::error::StoreError;
 use super::meta::Meta;
 use super::open::{Read, open};
 use super::recover::{Known, known, recover};
-use super::retain::Retain;
+use super::retain::{Retain, Swept};
 use super::row::{Record, write};
 use super::sum::Sums;
+use super::weigh::Room;
 use crate::runtime::sqlite::{Cut, Database, FileProblem, Opened, truncate_log, write_back};
 
 /// A journal in an SQLite file.
@@ -29,6 +31,8 @@ pub struct SqliteJournal {
     pub(super) meta: Meta,
     pub(super) known: Known,
     pub(super) retain: Retain,
+    /// Room for the promises to clients over a network.
+    pub(super) room: Arc<Room>,
     /// The batches in the file.
     pub(super) batches: Batches,
     cut: Option<Cut>,
@@ -58,6 +62,7 @@ impl SqliteJournal {
             meta: meta.record,
             known: Known::default(),
             retain: Retain::new(options.retention, meta.at),
+            room: Room::new(options.retention.bytes),
             batches,
             cut,
             failed: None,
@@ -87,6 +92,17 @@ impl SqliteJournal {
     /// The incomplete end of the log that was cut off when the journal was opened.
     pub fn cut(&self) -> Option<Cut> {
         self.cut
+    }
+
+    /// The room for the promises to clients over a network.
+    pub(crate) fn room(&self) -> Arc<Room> {
+        self.room.clone()
+    }
+
+    /// Deletes some rows that are past their retention at a time.
+    pub(super) fn sweep_at(&mut self, now: Time) -> Result<Swept, FileProblem> {
+        let Self { db, retain, known, room, .. } = self;
+        retain.sweep_at(db, &mut known.weights, room, now)
     }
 
     /// Runs one transaction on the tables. After an error it is rolled back, and every later operation fails.
@@ -150,6 +166,7 @@ impl Journal for SqliteJournal {
         self.transaction(|journal| {
             recovered = recover(&journal.db, &journal.meta)?;
             journal.known = known(&recovered);
+            journal.known.weights.count(&journal.db, &journal.room)?;
             recovered.epoch = journal.meta.next_epoch()?;
             Ok(Meta { epoch: recovered.epoch, running: true, ..journal.meta.clone() })
         })?;
@@ -169,20 +186,24 @@ impl Journal for SqliteJournal {
 
     fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
         self.feed_all()?;
-        let is_due = self.retain.is_due(&self.db, now).map_err(|problem| problem.of(&self.file))?;
+        let is_due =
+            self.retain.is_due(&self.db, &self.known.weights, now).map_err(|problem| problem.of(&self.file))?;
         // An idle organism, too, learns that its files are gone: by a transaction, which fails then.
         if !is_due && self.db.judge_place().is_ok() {
             return Ok(false);
         }
+        let mut swept = Swept::default();
         self.transaction(|journal| {
-            let swept = journal.retain.sweep_at(&journal.db, now)?;
+            swept = journal.sweep_at(now)?;
             Ok(journal.meta.after(&swept))
         })?;
-        Ok(true)
+        Ok(swept.goes_on())
     }
 
     fn close(&mut self) -> Result<(), JournalError> {
         self.feed_all()?;
+        #[cfg(debug_assertions)]
+        self.known.weights.check(&self.db).map_err(|problem| problem.of(&self.file))?;
         self.transaction(|journal| Ok(Meta { running: false, ..journal.meta.clone() }))?;
         // A copy of the file alone should be complete. SQLite writes the log back with the last connection to it, but
         // connections that only read may be closed later, and can't write.

@@ -8,6 +8,7 @@ mod kinds;
 mod mail;
 mod model;
 mod partitions;
+mod room;
 mod story;
 mod takeover;
 mod versions;

@@ -402,7 +402,7 @@ fn agent_record(n: usize) -> AgentRecord {
 }
 
 /// Makes a submission of a thread's conversation, if the thread is a root.
-fn submission_record(thread: Number, n: usize) -> SubmissionRecord {
+pub(crate) fn submission_record(thread: Number, n: usize) -> SubmissionRecord {
     SubmissionRecord {
         id: message_id(n),
         client: name(n),

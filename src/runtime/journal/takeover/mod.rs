@@ -13,7 +13,7 @@ use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits
 use systole_xml::ladder::{Envelope, Raw, parse};
 
 use self::old::{Old, OldAnswer, OldItem, OldSent, Taken};
-use super::apply::{Apply, over};
+use super::apply::Apply;
 use super::error::StoreError;
 use super::mail::TakenOver;
 use super::mailbox::note_gone;
@@ -172,7 +172,7 @@ impl Apply<'_> {
             self.hold(egress)?;
         }
         // The gateway has received it.
-        self.end_kept::<EgressRecord>([number], None, over!("egress", "number = ?1", "?2"))
+        self.read_egress(answer.number)
     }
 }
 
