@@ -170,7 +170,7 @@ impl AppState {
         id: MessageId,
         wait: Duration,
     ) -> Result<Option<(MessageId, SentAnswer)>, Problem> {
-        let first = http::answers_of(self, id, Instant::now() + wait).await?.into_iter().next();
+        let first = http::answers_of(self, id, Instant::now() + wait).await?.0.into_iter().next();
         Ok(first.map(|answer| (self.submissions.answer_mail_id(id, answer.number), answer)))
     }
 

@@ -38,7 +38,7 @@ pub(super) struct Submissions {
 /// A submission whose answers requests wait for.
 #[derive(Default)]
 struct Watched {
-    notify: Notify,
+    notify: Arc<Notify>,
     /// Answers since the first request began to wait.
     answers: Mutex<Vec<SentAnswer>>,
 }
@@ -309,7 +309,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// The notification that an answer came.
-    pub(super) fn notify(&self) -> &Notify {
+    pub(super) fn notify(&self) -> &Arc<Notify> {
         &self.watched.notify
     }
 

@@ -26,6 +26,8 @@ pub mod descriptors;
 mod drain;
 pub mod echo;
 mod egress;
+#[cfg(feature = "gateway")]
+mod endings;
 #[cfg(feature = "testing")]
 mod entered;
 #[doc(hidden)]

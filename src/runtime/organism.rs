@@ -171,6 +171,8 @@ impl Organism {
             receivers: egresses.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
             pending_acks: PendingAcks::default(),
+            #[cfg(feature = "gateway")]
+            endings: Arc::default(),
             turn: AtomicU8::new(0),
         });
         let observed = events.is_some();
@@ -249,6 +251,16 @@ impl Organism {
     #[cfg(feature = "gateway")]
     pub(crate) fn room(&self) -> Option<Arc<Room>> {
         self.room.clone()
+    }
+
+    /// Notifies `notify` when a conversation ends, until the result is dropped.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn watch_end(
+        &self,
+        root: systole_core::vocab::ThreadId,
+        notify: &Arc<tokio::sync::Notify>,
+    ) -> super::endings::WatchedEnd {
+        self.shared.endings.watch(root, notify)
     }
 
     /// Takes the result of the takeover of an older gateway's files, once.

@@ -328,7 +328,11 @@ impl Shard {
                 None => self.abort(core, invocation),
             },
             Output::Egress { egress, place } => self.router.pass(egress, place),
-            Output::Closed { root, .. } | Output::Gone { root } => self.router.close(root),
+            Output::Closed { root, .. } | Output::Gone { root } => {
+                self.router.close(root);
+                #[cfg(feature = "gateway")]
+                self.shared.endings.over(root);
+            }
             Output::Letter { letter, result } => {
                 let asked = self.letters.iter().position(|(other, _)| *other == letter);
                 match (asked.and_then(|at| self.letters.remove(at)), result) {

@@ -13,6 +13,8 @@ use tokio::sync::oneshot;
 use super::clock::Clock;
 use super::cores::Cores;
 use super::egress::{EgressReceiver, Given};
+#[cfg(feature = "gateway")]
+use super::endings::Endings;
 use super::entropy::Entropy;
 use super::link::{Command, Links};
 use super::pending_acks::PendingAcks;
@@ -35,6 +37,9 @@ pub(super) struct Shared {
     pub(super) closed: AtomicBool,
     /// Waiters for messages to be taken.
     pub(super) pending_acks: PendingAcks,
+    /// Conversations whose end is waited for.
+    #[cfg(feature = "gateway")]
+    pub(super) endings: Arc<Endings>,
     /// The partition of the next conversation.
     pub(super) turn: AtomicU8,
 }

@@ -19,6 +19,7 @@ mod many;
 mod molecule;
 mod notices;
 mod path;
+mod promises;
 mod push;
 mod readers;
 mod remote;

@@ -54,6 +54,8 @@ pub(super) struct Posted {
     /// The answers that came while the request waited. A request that doesn't wait has none, also where some are there
     /// already: so its response never depends on a race.
     pub(super) answers: Vec<SentAnswer>,
+    /// True if its conversation ended while the request waited.
+    pub(super) ended: bool,
     /// The body of the request.
     pub(super) body: Bytes,
 }
@@ -67,24 +69,28 @@ pub(super) async fn send(app: &Arc<AppState>, from: Name, request: Request) -> R
     let (submission, envelope) = judged(app, from, body.clone(), key).await?;
     if wait.is_zero() {
         let kept = hand_over(app, submission, envelope).await?;
-        return Ok(Posted { kept, answers: Vec::new(), body });
+        return Ok(Posted { kept, answers: Vec::new(), ended: false, body });
     }
-    let id = submission.id;
+    let (id, root) = (submission.id, submission.root);
     let watch = app.submissions.watch(id);
     let arrived = watch.notify().notified();
+    // Its end is news, too.
+    let end = app.organism.watch_end(root, watch.notify());
     let kept = hand_over(app, submission, envelope).await?;
     let until = Instant::now() + wait;
     // A watch sees all answers to a new message; the journal has those to an earlier one.
-    let mut answers = match kept.id == id && app.mailboxes.await_news(arrived, until).await {
-        true => watch.answers(),
+    let news = kept.id == id && app.mailboxes.await_news(arrived, until).await;
+    drop(end);
+    let (mut answers, mut ended) = (watch.answers(), false);
+    if !news || answers.is_empty() {
         // The message is durable: where the journal can't be read any more, only its answer is not shown.
-        false => answers_of(app, kept.id, until).await.unwrap_or_default(),
-    };
+        (answers, ended) = answers_of(app, kept.id, until).await.unwrap_or_default();
+    }
     if !known.is_valid(app) {
         // The message is submitted, and its answer not shown.
-        answers.clear();
+        (answers, ended) = (Vec::new(), false);
     }
-    Ok(Posted { kept, answers, body })
+    Ok(Posted { kept, answers, ended, body })
 }
 
 /// Judges an envelope of a client and submits it; `key` is its idempotency key.
@@ -262,20 +268,28 @@ async fn ended(
     Err(Problem::conflict("settled", detail))
 }
 
-/// The answers to a submission, once there is one or the time is up.
+/// The answers to a submission, once there is one, its conversation has ended or the time is up; and whether it has
+/// ended.
 pub(in crate::gateway) async fn answers_of(
     app: &AppState,
     id: MessageId,
     until: Instant,
-) -> Result<Vec<SentAnswer>, Problem> {
+) -> Result<(Vec<SentAnswer>, bool), Problem> {
     let watch = app.submissions.watch(id);
+    let mut end = None;
     loop {
-        let mut answered = std::pin::pin!(watch.notify().notified());
-        answered.as_mut().enable();
+        let mut news = std::pin::pin!(watch.notify().notified());
+        news.as_mut().enable();
         let most = app.organism.blueprint().limits.xml.message_bytes;
         let sent = app.query.submission(id, 0, most).await?.ok_or_else(no_message)?;
-        if !sent.answers.is_empty() || !app.mailboxes.await_news(answered, until).await {
-            return Ok(sent.answers);
+        if !sent.answers.is_empty() || sent.ended {
+            return Ok((sent.answers, sent.ended));
+        }
+        if end.is_none() {
+            // It may have ended before it was watched: the next look tells.
+            end = Some(app.organism.watch_end(sent.submission.root, watch.notify()));
+        } else if !app.mailboxes.await_news(news, until).await {
+            return Ok((sent.answers, false));
         }
     }
 }
@@ -285,7 +299,8 @@ fn acknowledge(posted: &Posted) -> Response {
     let response = match posted.answers.first() {
         Some(answer) => view::envelope(answer.envelope.clone()),
         None => {
-            let value = json!({ "id": id.to_string(), "thread": root.to_string(), "state": "queued" });
+            let value =
+                json!({ "id": id.to_string(), "thread": root.to_string(), "state": view::state(&[], posted.ended) });
             view::document(StatusCode::ACCEPTED, &value)
         }
     };

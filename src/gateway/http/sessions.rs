@@ -112,7 +112,7 @@ fn respond(posted: &Posted, read: Option<QueueRead>) -> Response {
     let mut metadata = json!({
         "id": posted.kept.id.to_string(),
         "thread": posted.kept.root.to_string(),
-        "state": view::state(&posted.answers).unwrap_or("queued"),
+        "state": view::state(&posted.answers, posted.ended),
         "fault": posted.answers.first().and_then(|answer| answer.fault.as_ref()).map(|code| code.as_str()),
     });
     let status = if content.is_empty() { StatusCode::ACCEPTED } else { StatusCode::OK };

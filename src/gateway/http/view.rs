@@ -149,7 +149,7 @@ pub(super) fn sent(sent: &Sent, first: bool) -> Value {
         "thread": sent.submission.root.to_string(),
         "at": sent.at.to_string(),
         // The message is in the organism from the start.
-        "state": sent.faulted.map_or("delivered", answered),
+        "state": sent.faulted.map_or(if sent.ended { SILENT } else { "delivered" }, answered),
         "attempts": 1,
         "last_error": null,
         "reply": replies.first().filter(|_| first),
@@ -158,9 +158,13 @@ pub(super) fn sent(sent: &Sent, first: bool) -> Value {
     })
 }
 
-/// State of a submission that has answers.
-pub(super) fn state(answers: &[SentAnswer]) -> Option<&'static str> {
-    Some(answered(answers.first()?.fault.is_some()))
+/// State of a submission whose conversation has ended without an answer.
+const SILENT: &str = "silent";
+
+/// State of a submission as a request that waited knows it: its answers, and whether its conversation has ended.
+pub(super) fn state(answers: &[SentAnswer], ended: bool) -> &'static str {
+    let without = if ended { SILENT } else { "queued" };
+    answers.first().map_or(without, |first| answered(first.fault.is_some()))
 }
 
 const fn answered(by_fault: bool) -> &'static str {

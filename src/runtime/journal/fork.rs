@@ -5,7 +5,7 @@
 //! they had received by then. The message itself waits as it came, or edited. Later messages are left out.
 
 use bytes::Bytes;
-use rusqlite::ToSql;
+use rusqlite::{Connection, ToSql};
 use systole_core::journal::{
     BodyRecord, FanId, MessageRecord, MessageState, Owner, RememberedRecord, Step, ThreadRecord,
 };
@@ -108,7 +108,8 @@ pub enum ForkError {
 systole_core::vocab::debug_is_display!(ForkError);
 
 impl SqliteJournal {
-    /// Writes a new conversation, begun at this time, that the next start opens, and returns its id.
+    /// Writes a new conversation, begun at this time, that the next start opens, and returns its id. Where its owner
+    /// sends messages over a network, that is the id of its message, too: the gateway gives the answers to it.
     ///
     /// Counts as a start, since the records have the numbers of one.
     ///
@@ -126,7 +127,8 @@ impl SqliteJournal {
             let epoch = meta.next_epoch()?;
             let mut renewal = Renewal::new(IdKey::new(meta.key), epoch, &moment, now.since(at))?;
             id = renewal.root();
-            let step = Step { ops: renewal.ops(moment, &owner)?, at: now };
+            let submitted = is_over_network(db, fork.conversation, &owner)?;
+            let step = Step { ops: renewal.ops(moment, &owner, submitted)?, at: now };
             let mut apply = Apply::after(retain.now(), db, meta, known, sums);
             apply.step(&step)?;
             Ok(Meta { epoch, ..apply.finish(meta)? })
@@ -232,6 +234,13 @@ impl Point {
         let payload = row.settled.outcome.ok().map(|answer| answer.payload);
         Ok(message.map(|(message, _)| Self { at, message, answer: Some((row.fan, row.place)), payload }))
     }
+}
+
+/// Returns whether a client over a network sent a conversation, or its owner is one.
+fn is_over_network(db: &Connection, conversation: ThreadId, owner: &Name) -> Result<bool, FileProblem> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM submission WHERE client = ?2 OR root = \
+               (SELECT top.id FROM thread JOIN thread AS top ON top.number = thread.root WHERE thread.id = ?1))";
+    Ok(db.query_row(sql, (conversation.as_uuid().as_bytes(), owner.as_str()), |row| row.get(0))?)
 }
 
 /// Reads the root of a message's conversation, if it is kept.

@@ -145,6 +145,8 @@ pub(crate) struct Sent {
     pub(crate) submission: SubmissionRecord,
     /// Time at which the pump took the message.
     pub(crate) at: Time,
+    /// True if its conversation has ended.
+    pub(crate) ended: bool,
     /// True if the first answer is a fault; `None` before the first answer.
     pub(crate) faulted: Option<bool>,
     /// The answers in order of number, without the skipped ones.
@@ -265,16 +267,17 @@ impl JournalQuery {
         bytes: usize,
     ) -> Result<Option<Sent>, QueryError> {
         self.run(move |reader| {
-            let found =
-                reader.rows("WHERE id = ?1", [id.as_uuid().as_bytes()], |_, submission: SubmissionRecord, at, _| {
-                    Ok((submission, time(at)))
-                })?;
-            let Some((submission, at)) = found.into_iter().next() else { return Ok(None) };
+            let found = reader.rows(
+                "WHERE id = ?1",
+                [id.as_uuid().as_bytes()],
+                |_, submission: SubmissionRecord, at, ended| Ok((submission, time(at), ended.is_some())),
+            )?;
+            let Some((submission, at, ended)) = found.into_iter().next() else { return Ok(None) };
             let root = submission.root.as_uuid().as_bytes();
             let first = "SELECT fault IS NOT NULL FROM egress WHERE root = ?1 ORDER BY number LIMIT 1";
             let faulted = reader.db.prepare_cached(first)?.query_row([root], |row| row.get(0)).optional()?;
             let (answers, has_more) = answers(reader, root, skip, bytes)?;
-            Ok(Some(Sent { submission, at, faulted, answers, has_more }))
+            Ok(Some(Sent { submission, at, ended, faulted, answers, has_more }))
         })
         .await
     }

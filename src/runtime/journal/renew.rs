@@ -1,11 +1,12 @@
 //! Renewal of records: a fork has numbers and ids that nothing else has.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::journal::{
     FanId, FanOutcome, FanRecord, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Owner, RememberedRecord,
-    ThreadRecord, numbers_after,
+    SubmissionRecord, ThreadRecord, numbers_after,
 };
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 
@@ -25,6 +26,8 @@ pub(super) struct Renewal {
     last: Number,
     /// Delay of everything that is due at a time.
     later: Duration,
+    /// The label of answers to a client over a network: the id of its message.
+    label: Option<Arc<str>>,
 }
 
 impl Renewal {
@@ -38,7 +41,8 @@ impl Renewal {
             last += 1;
             numbers.insert(number, last);
         }
-        let mut renewal = Self { key, root, numbers, threads: HashMap::new(), messages: HashMap::new(), last, later };
+        let mut renewal =
+            Self { key, root, numbers, threads: HashMap::new(), messages: HashMap::new(), last, later, label: None };
         for thread in &moment.threads {
             let id = match thread.number == first.number {
                 true => root,
@@ -58,11 +62,17 @@ impl Renewal {
         self.root
     }
 
-    /// Makes the operations that create the conversation for a client.
-    pub(super) fn ops(&mut self, moment: OpenRows, owner: &Name) -> Result<Vec<Op>, FileProblem> {
+    /// Makes the operations that create the conversation for a client. `submitted`: as a message of a client over a
+    /// network, whose id is that of the conversation.
+    pub(super) fn ops(&mut self, moment: OpenRows, owner: &Name, submitted: bool) -> Result<Vec<Op>, FileProblem> {
         let OpenRows { threads, budgets, messages, fans, notes, remembered } = moment;
         let before = threads.first().map(|root| root.owner.clone());
         let mut ops = Vec::new();
+        if submitted {
+            let id = MessageId::from_uuid(*self.root.as_uuid());
+            self.label = Some(id.to_string().into());
+            ops.push(Op::Submitted(SubmissionRecord { id, client: owner.clone(), root: self.root, key: None }));
+        }
         for thread in threads {
             ops.push(Op::Open(self.thread(thread, owner)?));
         }
@@ -101,6 +111,10 @@ impl Renewal {
             deadline: self.time(thread.deadline),
             // The client doesn't hold the conversation: nothing else is sent into it, so it ends with its threads.
             left: thread.parent.is_none(),
+            label: match &self.label {
+                Some(label) if thread.parent == Some(thread.root) => Some(label.clone()),
+                _ => thread.label.clone(),
+            },
             ..thread
         })
     }

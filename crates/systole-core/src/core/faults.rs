@@ -230,6 +230,11 @@ pub(super) fn unregistered() -> Fault {
     Fault::new(FaultCode::ListenerFailed, "a listener is no longer registered")
 }
 
+/// The client of a conversation was not registered at a start.
+pub(super) fn unregistered_client() -> Fault {
+    Fault::new(FaultCode::Cancelled, "the organism was started without this client, which ended its conversations")
+}
+
 /// The journal can no longer be written.
 pub(super) fn unwritable() -> Fault {
     let fault = Fault::new(

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use slotmap::Key;
+use systole_xml::ladder::{Meta, write_envelope};
 use systole_xml::schema::{Element, Validated};
 use uuid::Uuid;
 
@@ -21,6 +22,7 @@ use crate::journal::{
     self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, MailState, MessageRecord, MessageState,
     NoteRecord, Number, Op, OrdinalRecord, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
 };
+use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, ThreadId};
 
 /// The recovered records, and their keys in the tree.
@@ -108,8 +110,16 @@ impl Core {
             }
         }
         self.forget_calls_of_people(&recovery);
-        for record in std::mem::take(&mut recovery.lost) {
-            self.give_up_thread(&record, &recovery);
+        let given_up = std::mem::take(&mut recovery.lost);
+        let roots = given_up.iter().filter_map(|record| match &record.owner {
+            journal::Owner::Client(client) if record.parent.is_none() => {
+                Some((record.number, (client.clone(), record.id)))
+            }
+            _ => None,
+        });
+        let roots = roots.collect();
+        for record in &given_up {
+            self.give_up_thread(record, &roots, &recovery);
         }
         for record in egress {
             self.recover_egress(record);
@@ -276,8 +286,14 @@ impl Core {
         }
     }
 
-    /// Ends a thread whose listener is no longer registered: its parent gets a fault.
-    fn give_up_thread(&mut self, record: &ThreadRecord, recovery: &Recovery) {
+    /// Ends a thread whose listener is no longer registered, or whose client: its parent gets a fault. A client that is
+    /// registered again later finds the fault among its answers.
+    fn give_up_thread(&mut self, record: &ThreadRecord, lost: &HashMap<Number, (Name, ThreadId)>, recovery: &Recovery) {
+        if let Some((client, root)) = record.parent.and_then(|parent| lost.get(&parent))
+            && record.origin != journal::Origin::None
+        {
+            self.leave_unregistered(client, *root, record);
+        }
         self.out.write(|| Op::Close { thread: record.number });
         let origin = recovery.origin(record.origin);
         let parent = record.parent.and_then(|parent| recovery.threads.get(&parent)).copied();
@@ -285,6 +301,36 @@ impl Core {
             let label = record.label.clone();
             self.fault_to(parent, origin, record.opened_by, label, faults::unregistered());
         }
+    }
+
+    /// Writes a fault as the answer to a request of a client that is not registered. It waits for a start at which the
+    /// client is, as all its answers do.
+    fn leave_unregistered(&mut self, client: &Name, root: ThreadId, record: &ThreadRecord) {
+        let fault = faults::unregistered_client();
+        let payload = protocol::write_fault(&fault);
+        let meta = Meta {
+            from: Name::system(),
+            to: Some(client.clone()),
+            thread: root,
+            id: self.setup.key.derive(record.opened_by, 0).0,
+            in_reply_to: record.label.as_deref().map(str::to_owned),
+            deadline: None,
+            traceparent: record.traceparent.as_deref().map(str::to_owned),
+        };
+        let envelope = write_envelope(&meta, &payload);
+        let number = self.out.next_number();
+        self.out.write(|| {
+            Op::Leave(EgressRecord {
+                number,
+                client: client.clone(),
+                root,
+                from: Name::system(),
+                in_reply_to: record.label.clone(),
+                envelope,
+                fault: Some(fault),
+                payload: payload.bytes().clone(),
+            })
+        });
     }
 
     fn recover_egress(&mut self, record: EgressRecord) {
