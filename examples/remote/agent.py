@@ -1,7 +1,7 @@
 """The agent of a remote listener, with Python's standard library alone: `agent.py URL TOKEN_FILE CURSOR_FILE`.
 
 It polls: one page after the other, each message once, in order. Its cursor is in a file that is replaced after each
-message, so that it continues there after a restart. A message that fails doesn't stop the others: its caller gets a
+message, so that it continues there after a restart; `ack` says that the messages up to it are done. A message that fails doesn't stop the others: its caller gets a
 fault, and it becomes a dead letter.
 """
 
@@ -44,7 +44,7 @@ def main(url, token_file, cursor_file):
 def query(cursor_file):
     try:
         with open(cursor_file) as file:
-            return {"wait": 60, "after": file.read()}
+            return {"wait": 60, "ack": file.read()}
     except FileNotFoundError:
         return {"wait": 60}
 

@@ -104,10 +104,11 @@ impl Mailbox {
         self.link.ask(&Call::json(&["v1", "messages", &id, "fail"], &body)).await.map(drop)
     }
 
-    /// The messages behind a cursor, oldest first; waits for one.
-    pub(super) async fn page(&self, after: Option<&str>, limit: u32, wait: Duration) -> Result<Page, RemoteError> {
+    /// The messages behind a cursor, oldest first; waits for one. Those up to the cursor, whose outcomes are reported, are
+    /// acknowledged.
+    pub(super) async fn page(&self, handled: Option<&str>, limit: u32, wait: Duration) -> Result<Page, RemoteError> {
         let path = ["v1", "mailboxes", self.name.as_str(), "messages"];
-        let call = Call::get(&path).with("after", after).with("limit", Some(limit)).with("wait", Some(wait.as_secs()));
+        let call = Call::get(&path).with("ack", handled).with("limit", Some(limit)).with("wait", Some(wait.as_secs()));
         let call = call.waits(wait);
         let answer = self.link.ask_json(&call).await?;
         let next = answer.get("next").and_then(Value::as_str).map(str::to_owned);

@@ -262,9 +262,15 @@ fn a_listener_registers_what_is_declared_for_it() {
         let made = register(&worker, json!({ "name": "worker", "mode": "poll", "contract": contract })).is(201).json();
         assert_eq!((text(&made["token"]), text(&made["mailbox"])), (worker.token(), "/v1/mailboxes/worker"));
     }
-    register(&other, json!({ "name": "worker", "mode": "poll" })).problem(409, "claimed");
-    register(&ada, json!({ "name": "worker", "mode": "poll" })).problem(403, "forbidden");
-    register(&worker, json!({ "name": "stranger", "mode": "poll" })).problem(404, "not_found");
+    // A listener of another token, a name that is none's, and one of another kind look alike.
+    for who in [&other, &ada] {
+        let told = ["worker", "writer", "ada"].map(|name| {
+            let answer = register(who, json!({ "name": name, "mode": "poll" }));
+            (answer.status, answer.body.replace(name, "NAME"))
+        });
+        assert_eq!((&told[0], &told[0]), (&told[1], &told[2]));
+        assert_eq!(told[0].0, if who.token() == ada.token() { 403 } else { 404 });
+    }
     register(&worker, json!({ "name": "worker", "mode": "push", "url": "http://x/" })).problem(400, "bad_request");
     let contract = json!({ "replies": ["{urn:t}ask"] });
     let problem = register(&worker, json!({ "name": "worker", "mode": "poll", "contract": contract }));

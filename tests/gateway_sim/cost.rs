@@ -28,7 +28,7 @@ fn a_round_trip_takes_four_transactions() {
     for number in 0..TRIPS {
         let sent = site.ask(number);
         let page = site.get("worker", &format!("{WORKER}/messages{after}")).is(200);
-        after = format!("?after={}", text(&page["next"]));
+        after = format!("?ack={}", text(&page["next"]));
         let reply = format!("/v1/messages/{}/reply", text(&page["items"][0]["id"]));
         site.post("worker", &reply, None, &answer("one")).is(202);
         site.kit().settle();

@@ -16,11 +16,16 @@ fn a_mailbox_is_read_page_by_page_and_filtered() {
     let first = worker.get(&format!("{ALL}?wait=60")).is(200).json();
     bob.send(2).is(202);
     let next = text(&first["next"]);
-    let second = worker.get(&format!("{ALL}?wait=60&after={next}")).is(200).json();
+    // To read on changes nothing, as often as anybody does: `ack` does.
+    for _ in 0..2 {
+        worker.get(&format!("{ALL}?wait=60&after={next}")).is(200);
+        assert_eq!(text(&worker.get(&format!("{ALL}?limit=1")).json()["items"][0]["state"]), "waiting");
+    }
+    let second = worker.get(&format!("{ALL}?wait=60&ack={next}")).is(200).json();
     assert_eq!((text(&second["items"][0]["from"]), &second["has_more"]), ("bob", &false.into()));
     let page = worker.get(&format!("{ALL}?limit=1")).json();
     assert_eq!((&page["items"][0]["id"], &page["has_more"]), (&first["items"][0]["id"], &true.into()));
-    // The listener read on behind the message without an answer: it is done, and no reader holds it.
+    // The listener acknowledged the message without an answer: it is done, and no reader holds it.
     assert_eq!(text(&page["items"][0]["state"]), "acked");
     let known = ada.until(&format!("/v1/messages/{}", text(&sent["id"])), |known| known["reply"].is_object());
     assert!(text(&known["reply"]["envelope"]).contains("silent"), "{known}");
@@ -49,6 +54,7 @@ fn a_cursor_of_another_mailbox_answers_exactly_like_a_lost_one() {
     leased[1..].iter().for_each(|item| drop(worker.handle("worker", item, "ack").is(204)));
     let lost = worker.wait("all but the oldest one is forgotten", || {
         // Each write forgets a few messages; the last forgotten one moves the place to go on from.
+        worker.handle("worker", &leased[0], "extend").is(204);
         let page = worker.get(ALL).json();
         let answer = worker.get(&after);
         let is_over = page["items"].as_array().unwrap().len() == 1 && answer.status == 410;
@@ -84,4 +90,28 @@ fn a_thousand_senders_at_once_are_paged_by_seven_each_once_in_stable_order() {
     let seen = all();
     assert_eq!(seen.iter().map(text).collect::<BTreeSet<_>>().len(), 1000);
     assert_eq!(seen, all());
+}
+
+#[test]
+fn only_the_listener_acknowledges_by_a_cursor_and_only_what_it_has_seen() {
+    let site = Site::new();
+    let (ada, worker, boss) = (site.party("ada"), site.party("worker"), site.admin());
+    ada.send(1).is(202);
+    let page = worker.get(&format!("{ALL}?wait=60")).is(200).json();
+    let filtered = worker.get(&format!("{ALL}?peer=ada")).is(200).json();
+    let watched = boss.get(ALL).is(200).json();
+    let streamed = worker.stream("/v1/mailboxes/worker/stream", None).next().0;
+    let (seen, item) = (text(&page["next"]), text(&page["items"][0]["cursor"]));
+    for place in [text(&filtered["next"]), text(&watched["next"]), &streamed] {
+        worker.get(&format!("{ALL}?ack={place}")).problem(400, "bad_request");
+    }
+    boss.get(&format!("{ALL}?ack={seen}")).problem(400, "bad_request");
+    worker.get(&format!("{ALL}?ack={seen}&peer=ada")).problem(400, "bad_request");
+    worker.get(&format!("{ALL}?ack={seen}&after={seen}")).problem(400, "bad_request");
+    worker.get(&format!("{ALL}?ack=00")).problem(410, "cursor_lost");
+    assert_eq!(text(&worker.get(ALL).json()["items"][0]["state"]), "waiting");
+    // As a stream does not acknowledge, nor does the way to a place by its cursor.
+    worker.get(&format!("{ALL}?after={streamed}")).is(200);
+    worker.get(&format!("{ALL}?ack={item}")).is(200);
+    assert_eq!(text(&worker.get(ALL).json()["items"][0]["state"]), "acked");
 }

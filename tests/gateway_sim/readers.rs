@@ -23,7 +23,7 @@ fn a_message_that_five_readers_took_and_lost_is_a_dead_letter() {
     assert_eq!((site.metric("systole_gateway_waiting"), site.metric("systole_gateway_dead_letters")), (0, 1));
 }
 
-/// Reads on behind `after` until so many messages were seen; the numbers of all, and the cursor behind them.
+/// Reads on and acknowledges, behind a cursor at first, until so many messages were seen; the numbers of all, and the cursor behind them.
 fn read_on(site: &Site, mut after: String, count: usize) -> (Vec<usize>, String) {
     let mut read = Vec::new();
     while read.len() < count {
@@ -31,7 +31,7 @@ fn read_on(site: &Site, mut after: String, count: usize) -> (Vec<usize>, String)
         let items = page["items"].as_array().unwrap();
         assert!(!items.is_empty(), "nothing comes behind {read:?}");
         read.extend(items.iter().map(|item| number(&text(&item["envelope"]))));
-        after = format!("&after={}", text(&page["next"]));
+        after = format!("&ack={}", text(&page["next"]));
     }
     (read, after)
 }
@@ -98,13 +98,13 @@ fn what_a_reader_holds_is_passed_over_by_nobody() {
     let page = site.get("worker", &format!("{WORKER}/messages")).is(200);
     let id = text(&page["items"][0]["id"]);
     site.post("worker", &format!("{WORKER}/messages/{id}/hold"), None, "{}").is(200);
-    site.get("worker", &format!("{WORKER}/messages?after={}", text(&page["next"]))).is(200);
+    site.get("worker", &format!("{WORKER}/messages?ack={}", text(&page["next"]))).is(200);
     site.kit().settle();
     assert_eq!(text(&site.sent(&left)["state"]), "faulted");
     assert_eq!(text(&site.sent(&held)["state"]), "delivered");
     // Also by readers of a process that is killed.
     let site = site.killed();
     let page = site.get("worker", &format!("{WORKER}/messages")).is(200);
-    site.get("worker", &format!("{WORKER}/messages?after={}", text(&page["next"]))).is(200);
+    site.get("worker", &format!("{WORKER}/messages?ack={}", text(&page["next"]))).is(200);
     assert_eq!(text(&site.sent(&held)["state"]), "delivered");
 }

@@ -80,7 +80,7 @@ fn a_page_behind_a_cursor() {
     let site = Site::new();
     let sent = site.ask(1);
     let next = text(&site.get("worker", &format!("{WORKER}/messages")).is(200)["next"]);
-    let row = Row::post("worker", format!("{WORKER}/messages?after={next}"), Value::Null, &[]).of(Method::GET);
+    let row = Row::post("worker", format!("{WORKER}/messages?ack={next}"), Value::Null, &[]).of(Method::GET);
     everywhere(|polls| {
         ended("page", &site, polls, |_| row.clone(), |_, next| text(&next.sent(&sent)["state"]) == "faulted")
     });

@@ -215,7 +215,7 @@ fn a_cursor_that_passes_a_message() {
         |site, number| {
             let sent = site.ask(number);
             let page = site.get("worker", &format!("{WORKER}/messages?limit=500")).is(200);
-            let path = format!("{WORKER}/messages?after={}", text(&page["next"]));
+            let path = format!("{WORKER}/messages?ack={}", text(&page["next"]));
             (Row::post("worker", path, Value::Null, &[200]).of(Method::GET), sent)
         },
         |site, sent| text(&site.sent(sent)["state"]) == "faulted",

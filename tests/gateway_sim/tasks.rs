@@ -112,9 +112,10 @@ fn only_those_whom_it_concerns_and_whose_contract_says_so_may() {
     boss.act(&id, "complete", json!({})).problem(403, "forbidden");
     for stranger in [&editor, &guest] {
         stranger.get(&format!("/v1/tasks/{id}")).problem(404, "not_found");
-        stranger.get("/v1/jobs/reviews/inbox.md").problem(403, "forbidden");
-        assert_eq!(stranger.get("/v1/jobs/reviews/tasks").is(200).json()["items"], json!([]));
+        stranger.get("/v1/jobs/reviews/inbox.md").problem(404, "not_found");
     }
+    assert_eq!(editor.get("/v1/jobs/reviews/tasks").is(200).json()["items"], json!([]), "it may submit");
+    guest.get("/v1/jobs/reviews/tasks").problem(404, "not_found");
     assert_eq!(boss.task(&id)["status"], "pending", "who runs the organism may look");
     boss.get("/v1/jobs/reviews/inbox.md").is(200);
     // Only the submitter cancels a task.
@@ -213,7 +214,7 @@ fn a_job_registers_takes_what_waited_for_it_and_is_its_owners() {
     editor.act(&id, "accept", json!({})).is(200);
     assert_eq!(editor.put("/v1/jobs/layout", card).is(200).status, 200);
     assert_eq!(writer.task(&id)["status"], "pending", "it was given back");
-    reviewer.ask("DELETE", "/v1/jobs/layout", &[], "").problem(409, "taken");
+    reviewer.ask("DELETE", "/v1/jobs/layout", &[], "").problem(404, "not_found");
     editor.ask("DELETE", "/v1/jobs/layout", &[], "").is(204);
     editor.ask("DELETE", "/v1/jobs/layout", &[], "").problem(404, "not_found");
     assert_eq!(found(""), ["reviews"]);
@@ -236,4 +237,24 @@ fn a_result_reaches_a_submitter_elsewhere_and_a_kill_loses_nothing() {
     let page = reviewer.get("/v1/mailboxes/reviewer/messages?wait=60").json();
     let envelope = text(&page["items"][0]["envelope"]);
     assert!(envelope.contains(&id) && envelope.contains("<text>Set.</text>"), "{envelope}");
+}
+
+#[test]
+fn who_has_nothing_to_do_with_a_job_does_not_learn_that_it_is_there() {
+    let site = Site::of(OFFICE);
+    let (writer, reviewer, guest) = (site.party("writer"), site.party("reviewer"), site.party("guest"));
+    reviewer.put("/v1/jobs/layout", r#"{"description":"Sets pages."}"#).is(200);
+    writer.submit("reviews", "Read.");
+    // What it may call says what it may learn: a submitter may ask for a job by its name, and one that finds may list.
+    for (who, may_know) in [(&guest, false), (&site.party("editor"), true)] {
+        for (method, call) in [("GET", "inbox.md"), ("GET", "tasks"), ("DELETE", "")] {
+            let told = ["reviews", "layout", "nothing"].map(|job| {
+                let path = format!("/v1/jobs/{job}/{call}");
+                let answer = who.ask(method, path.trim_end_matches('/'), &[], "");
+                (answer.status, answer.body.replace(job, "JOB"))
+            });
+            let alike = told[0] == told[2] && told[1] == told[2];
+            assert_eq!(alike, !(may_know && call == "tasks"), "{method} {call}: {told:?}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use systole_core::inbox::payload::{Find, Register, Remove, Submit};
-use systole_core::inbox::{JobCard, Status, Submission, Task, TaskContext, TaskInbox, page};
+use systole_core::inbox::{JobCard, JobError, Status, Submission, Task, TaskContext, TaskInbox, page};
 use systole_core::vocab::{Name, TaskId, Time};
 
 use super::caller::Caller;
@@ -133,21 +133,37 @@ pub(super) async fn list(resource: ResourceRequest) -> Result<Response, Problem>
         let next = tasks.last().map(|task| task.place);
         json!({ "items": items, "next": next, "has_more": behind.peek().is_some() })
     };
-    Ok(view::document(StatusCode::OK, &app.organism.tasks().inbox(&named(&job)?, listed).await?))
+    let job = named(&job)?;
+    // Only a principal that may find or submit learns which jobs there are without having anything to do with them.
+    let sees = |inbox: &TaskInbox| {
+        caller.may::<Submit>(&app).is_ok() || caller.may::<Find>(&app).is_ok() || concerns(&caller, inbox)
+    };
+    let page = app.organism.tasks().inbox(&job, |inbox| sees(inbox).then(|| listed(inbox))).await?;
+    Ok(view::document(StatusCode::OK, &page.ok_or_else(|| unknown(&job))?))
 }
 
 /// `GET /v1/jobs/{job}/inbox.md`: the pending tasks, as Markdown for a model.
 pub(super) async fn markdown(resource: ResourceRequest) -> Result<Response, Problem> {
     let ResourceRequest { app, caller, name: job, .. } = resource.plain()?;
-    let is_admin = caller.0.kind == PrincipalKind::Admin;
-    let read = |inbox: &TaskInbox| {
-        let is_owner = inbox.owner().is_some_and(|owner| *owner.name() == caller.0.name);
-        (is_admin || is_owner).then(|| inbox.render_pending_context())
-    };
-    let text = app.organism.tasks().inbox(&named(&job)?, read).await?;
-    let text =
-        text.ok_or_else(|| Problem::forbidden(format!("'{job}' isn't yours: its owner alone reads its inbox")))?;
+    let job = named(&job)?;
+    let read = |inbox: &TaskInbox| owns(&caller, inbox).then(|| inbox.render_pending_context());
+    let text = app.organism.tasks().inbox(&job, read).await?.ok_or_else(|| unknown(&job))?;
     Ok(view::typed(StatusCode::OK, "text/markdown; charset=utf-8", text))
+}
+
+fn owns(caller: &Caller, inbox: &TaskInbox) -> bool {
+    let is_owner = inbox.owner().is_some_and(|owner| *owner.name() == caller.0.name);
+    caller.0.kind == PrincipalKind::Admin || is_owner
+}
+
+/// Returns whether a principal owns a job, or has a task there.
+fn concerns(caller: &Caller, inbox: &TaskInbox) -> bool {
+    owns(caller, inbox) || inbox.tasks().any(|task| caller.sees(inbox, task))
+}
+
+/// A job that is not the caller's looks like one that never was.
+fn unknown(job: &Name) -> Problem {
+    JobError::Unknown { job: job.clone() }.into()
 }
 
 fn named(job: &str) -> Result<Name, Problem> {

@@ -55,16 +55,14 @@ pub(super) async fn register(
     Query::of(&request, &[])?;
     let token = token(request.headers());
     let wanted: Registration = json(&app, request).await?;
-    let unknown = || Problem::not_found(format!("the organism declares no remote listener '{}'", wanted.name));
+    let unknown =
+        || Problem::not_found(format!("the organism declares no remote listener '{}' for this token", wanted.name));
     let name = Name::parse(&wanted.name).map_err(|_| unknown())?;
     if principal.kind != PrincipalKind::Listener {
         return Err(Problem::forbidden("only a listener registers: make a token of that kind"));
     }
-    let declared = app.mailboxes.mode(&name).ok_or_else(unknown)?;
-    if principal.name != name {
-        let detail = format!("'{name}' belongs to another token: use the one that was made for it");
-        return Err(Problem::conflict("claimed", detail));
-    }
+    // A listener of another token looks like one that is not declared.
+    let declared = app.mailboxes.mode(&name).filter(|_| principal.name == name).ok_or_else(unknown)?;
     let Some(Party::Listener(id)) = app.organism.blueprint().party(name.as_str()) else { return Err(unknown()) };
     if let (Some(claimed), Some(contract)) = (&wanted.contract, app.organism.blueprint().listener(id)) {
         compare(claimed, contract)?;

@@ -1,4 +1,5 @@
-//! Reads of a mailbox in order, and its dead letters.
+//! Reads of a mailbox in order, and its dead letters. A read changes nothing, unless `ack` says that the reader has
+//! handled the messages up to a cursor.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ const LIMIT: (u64, u64) = (100, 500);
 
 /// `GET /v1/mailboxes/{mailbox}/messages`
 pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
-    let query = mailbox_request.query(&["after", "limit", "wait", "type", "peer", "before"])?;
+    let query = mailbox_request.query(&["after", "ack", "limit", "wait", "type", "peer", "before"])?;
     let MailboxRequest { app, mailbox, known, reader, .. } = mailbox_request;
     let held = known.answer_bytes(&app);
     let before = query.text("before").map(|text| {
@@ -34,11 +35,17 @@ pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Pr
     range.payload = query.filter::<QName>("type", "the name of a payload, {namespace}local")?;
     range.peer = query.filter::<Name>("peer", "the name of a sender")?;
     range.before = before.transpose()?;
-    // A page without a filter leaves nothing out: the listener that asks for it reads in order, and its cursors say so.
+    // A page without a filter leaves nothing out: its cursors say so to the listener, which alone acknowledges by them.
     let order = reader && range.payload.is_none() && range.peer.is_none() && range.before.is_none();
     let passed = match from {
+        _ if query.text("ack").is_none() => None,
         From::Behind(place) if order && place.order => Some(place.seq),
-        _ => None,
+        From::Lost => None,
+        From::Behind(_) | From::Start => {
+            let detail = "'ack' is for the listener itself, in a request without 'type', 'peer' and 'before', and has to be \
+                          'next' or the cursor of a message of such a page: with 'after' messages are read and stay";
+            return Err(Problem::bad_request(detail));
+        }
     };
     let until = Instant::now() + query.wait()?;
     let arrivals = app.mailboxes.arrivals(&range.mailbox).ok_or_else(Problem::stopping)?;
@@ -114,7 +121,15 @@ pub(super) const PAGE: usize = 8 << 20;
 /// The range that a query asks for: by default from the oldest message on.
 pub(super) fn range(app: &AppState, mailbox: Name, query: &Query) -> Result<(Range, From), Problem> {
     let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
-    let from = match query.text("after") {
+    let place = match (query.text("after"), query.text("ack")) {
+        (Some(_), Some(_)) => {
+            let detail =
+                "'after' reads behind a cursor, 'ack' also acknowledges the messages before it: name one of them";
+            return Err(Problem::bad_request(detail));
+        }
+        (after, ack) => after.or(ack),
+    };
+    let from = match place {
         None => From::Start,
         Some(text) => cursor::read(&app.cursors, &mailbox, text).map_or(From::Lost, From::Behind),
     };

@@ -44,7 +44,7 @@ fn messages_without_an_id_or_a_text_stop_nobody() {
                 &told(2, "fail"),
                 &told(3, "fail"),
                 &told(4, "reply"),
-                "GET /v1/mailboxes/worker/messages?after=end&limit=20&wait=0",
+                "GET /v1/mailboxes/worker/messages?ack=end&limit=20&wait=0",
             ]
         );
     });
@@ -141,7 +141,7 @@ fn what_could_not_be_said_is_said_in_the_next_batch_and_no_handler_runs_again() 
         let told = |number| format!("POST /v1/messages/{}/reply", id(number));
         let paths = paths(&mut peer);
         assert_eq!(paths[1..4], [told(1), told(1), told(1)]);
-        assert_eq!(paths[4..], ["GET /v1/mailboxes/worker/messages?after=c1&limit=20&wait=0", &told(2)]);
+        assert_eq!(paths[4..], ["GET /v1/mailboxes/worker/messages?ack=c1&limit=20&wait=0", &told(2)]);
     });
 }
 

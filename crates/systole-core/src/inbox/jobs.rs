@@ -179,13 +179,11 @@ impl Jobs {
     /// it has no open task, no other principal can have its name.
     ///
     /// # Errors
-    /// [`JobError::Unknown`], [`JobError::Taken`].
+    /// [`JobError::Unknown`], also for a job of another principal.
     pub fn remove(&mut self, actor: &InboxPrincipal, job: &Name, now: Time) -> Result<InboxChange, JobError> {
         let unknown = || JobError::Unknown { job: job.clone() };
-        let slot = self.slots.get_mut(job).filter(|slot| slot.card.is_some()).ok_or_else(unknown)?;
-        if slot.heir.as_ref() != Some(actor) {
-            return Err(JobError::Taken { job: job.clone(), actor: actor.clone() });
-        }
+        let own = |slot: &&mut Slot| slot.card.is_some() && slot.heir.as_ref() == Some(actor);
+        let slot = self.slots.get_mut(job).filter(own).ok_or_else(unknown)?;
         let mut change = slot.inbox.release(now);
         slot.card = None;
         slot.inbox.owner = None;

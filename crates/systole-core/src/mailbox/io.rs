@@ -47,7 +47,7 @@ pub enum MailboxInput {
         /// The message.
         id: MessageId,
     },
-    /// The listener has read a mailbox in order and goes on behind a place: messages that it passed over without an
+    /// The listener has handled the messages of a mailbox up to a place: messages that it passed over without an
     /// answer end without one.
     Passed {
         /// The mailbox.
