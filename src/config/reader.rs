@@ -60,6 +60,14 @@ impl Reader {
         text
     }
 
+    /// Opens a schema, which may be in another encoding than UTF-8.
+    pub(super) fn open_schema(&mut self, path: &str) -> Result<String, TextError> {
+        let path = self.directory.join(path);
+        let text = text::read_schema(&path);
+        self.files.push(path);
+        text
+    }
+
     /// Checks for an earlier mistake at this very place.
     pub(super) fn is_marked(&self, span: Span) -> bool {
         self.findings.iter().any(|finding| finding.span_in(&self.file) == Some(span))

@@ -94,7 +94,7 @@ fn read(reader: &mut Reader, organism: &Organism, directory: &Path) -> Vec<Liste
         if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             continue;
         }
-        match reader.open(&by.value) {
+        match reader.open_schema(&by.value) {
             Ok(text) => {
                 let document = XsdDocument { name: by.value.clone(), text };
                 listed.push(Listed { by: by.clone(), document });

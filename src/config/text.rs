@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use systole_core::vocab::Position;
+use systole_xml::schema::decoded;
 
 use crate::settings::read_regular;
 
@@ -35,8 +36,20 @@ const MOST: u64 = 64 << 20;
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<String, TextError> {
-    let bytes =
-        read_regular(path, MOST).map_err(|error| TextError::Io { kind: error.kind(), message: error.to_string() })?;
+    utf_8(bytes(path)?)
+}
+
+/// Reads a schema file, in UTF-8 or the encoding that it names.
+pub(super) fn read_schema(path: &Path) -> Result<String, TextError> {
+    let bytes = bytes(path)?;
+    decoded(&bytes).map_or_else(|| utf_8(bytes), Ok)
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, TextError> {
+    read_regular(path, MOST).map_err(|error| TextError::Io { kind: error.kind(), message: error.to_string() })
+}
+
+fn utf_8(bytes: Vec<u8>) -> Result<String, TextError> {
     String::from_utf8(bytes).map_err(|error| {
         let (valid, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
         let looks = match bytes {

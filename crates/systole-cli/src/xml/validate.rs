@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole::runtime::terminal::Escaped;
 use systole_core::vocab::{Position, QName, near};
 use systole_xml::ladder::strict;
-use systole_xml::schema::{Catalog, ContractError, PayloadSchema, Schema, Validator, XsdDocument};
+use systole_xml::schema::{Catalog, ContractError, PayloadSchema, Schema, Validator, XsdDocument, decoded};
 
 use super::Document;
 use crate::failure::Failure;
@@ -63,6 +63,10 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<XsdDocument>, Failure> {
 }
 
 fn read(file: &Path) -> Result<XsdDocument, Failure> {
-    let text = crate::file::text(file, crate::file::DOCUMENT)?;
+    let no_text = || {
+        let file = file.display();
+        Failure::unusable(format!("{file}: it is no text in UTF-8, or in the encoding that it names: save it as UTF-8"))
+    };
+    let text = decoded(&crate::file::read(file, crate::file::DOCUMENT)?).ok_or_else(no_text)?;
     Ok(XsdDocument { name: file.display().to_string(), text })
 }

@@ -59,8 +59,9 @@ impl ExampleSearch {
     /// Maximum number of steps for the values of all types.
     const VALUES: usize = 1 << 20;
 
-    /// The least number of steps for a payload: an example of few elements.
-    const LEAST: usize = 1 << 10;
+    /// The least number of steps for a payload, however many others its schema has: an example of some hundred elements. An
+    /// example is made when it is asked for, so that only those of the payloads in use cost anything.
+    const LEAST: usize = 1 << 15;
 
     pub(super) fn new(steps: usize, payloads: usize) -> Self {
         Self(Arc::new(SharedSearch { steps, payloads, parts: OnceLock::new() }))

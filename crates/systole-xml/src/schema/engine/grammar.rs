@@ -203,6 +203,8 @@ impl Attributes {
 
 #[derive(Debug, Clone)]
 pub(super) struct AttributeUse {
+    /// The number of the component: a group that is reached in two ways has the same uses.
+    pub(super) number: u32,
     pub(super) name: Name,
     /// The documentation in the schema, if any.
     pub(super) doc: Option<Arc<str>>,

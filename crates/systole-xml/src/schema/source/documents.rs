@@ -36,8 +36,9 @@ const ENTITIES: usize = 1 << 20;
 /// The greatest number of tags of a document, those in annotations counted.
 const TAGS: usize = 400_000;
 
-/// The greatest number of elements of a schema, annotations left out: to read and compile one takes up to 3 µs.
-const ELEMENTS: usize = 1 << 15;
+/// The greatest number of elements of a schema, annotations left out: to read and compile one takes up to 3 µs. The largest
+/// published schemas have some 45,000.
+const ELEMENTS: usize = 1 << 16;
 
 /// The limits of a document. The depth bounds the functions that recurse over the tree; values are copied to where they
 /// are used.

@@ -4,6 +4,7 @@ mod broken_rule;
 mod digest;
 pub(super) mod documents;
 pub(super) mod embed;
+mod encoding;
 mod needed;
 mod place;
 mod prolog;
@@ -17,6 +18,7 @@ use super::contract::{ContractError, DocumentProblem};
 use crate::vocab::Position;
 pub(super) use broken_rule::BrokenSchemaRule;
 pub(super) use digest::{Digest, digest};
+pub use encoding::decoded;
 pub(super) use place::Place;
 pub(super) use prolog::plain;
 

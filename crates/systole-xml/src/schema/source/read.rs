@@ -7,7 +7,8 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use super::Place;
 use super::documents::{Document, Documents};
 use super::tree::NodeId;
-use crate::vocab::{QName, is_ncname};
+use crate::schema::simple;
+use crate::vocab::{QName, is_ncname, ns};
 
 /// The components of all documents of a set, with their places.
 pub(in crate::schema) struct Reader<'a> {
@@ -123,6 +124,9 @@ impl<'a> Reader<'a> {
                 self.imported.entry(index).or_default().insert(namespace);
             }
             let (Some(kind), Some(name)) = (kind(tree.node(node).local), tree.get(node, "name")) else { continue };
+            if is_built_in(kind, target, name) {
+                continue;
+            }
             let place = Place { document: index, node, target: target.clone() };
             if let (Kind::Element, true, Ok(qname)) = (kind, own, QName::new(target, name)) {
                 self.elements.push((qname, place.clone()));
@@ -324,6 +328,18 @@ fn distance(one: &str, other: &str) -> usize {
         }
     }
     row[other.len()]
+}
+
+/// Returns whether every schema has a component: a built-in type, or an attribute such as `xsi:type`. The schema for schemas and
+/// that of instances declare them again, for their readers.
+fn is_built_in(kind: Kind, target: &str, name: &str) -> bool {
+    match kind {
+        Kind::Type => target == ns::XSD && (simple::is_xsd_type(name) || name == "anySimpleType"),
+        Kind::Attribute => {
+            target == ns::XSI && matches!(name, "type" | "nil" | "schemaLocation" | "noNamespaceSchemaLocation")
+        }
+        _ => false,
+    }
 }
 
 fn kind(local: &str) -> Option<Kind> {

@@ -40,10 +40,13 @@ pub(super) fn included(tree: &Tree) -> Option<String> {
 }
 
 fn is_excluded(tree: &Tree, id: NodeId) -> bool {
-    let mut versioning = tree.attributes(id).filter_map(|(name, value)| {
+    let versioning = tree.attributes(id).filter_map(|(name, value)| {
         let (prefix, local) = name.split_once(':')?;
         (tree.resolve(id, prefix) == VERSIONING).then_some((local, value.trim()))
     });
+    // An author who writes the least version at the root says what the document was tested with. It is read as far as it is of
+    // this version: an element of a later one is refused by its name, where an empty document would refuse each instance.
+    let mut versioning = versioning.filter(|(local, _)| id > 0 || *local != "minVersion");
     versioning.any(|(local, value)| {
         let version = || value.parse::<f64>().ok();
         let mut names = value.split_whitespace();

@@ -14,7 +14,7 @@ use super::source::XsdDocument;
 use super::source::documents::Documents;
 use super::source::read::Reader;
 use crate::ladder::chars::has_scheme;
-use crate::vocab::QName;
+use crate::vocab::{QName, ns};
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 pub use pitfalls::Pitfall;
 
@@ -92,7 +92,8 @@ impl XsdSet {
         let declared: Vec<_> = reader
             .elements()
             .iter()
-            .filter(|(qname, _)| seen.insert(qname))
+            // Those of the schema for schemas are there for others to refer to.
+            .filter(|(qname, _)| qname.namespace() != ns::XSD && seen.insert(qname))
             .filter_map(|(qname, element)| Some((qname, element, grammar.element(qname.namespace(), qname.local())?)))
             .collect();
         let models = components.models(declared.iter().map(|(qname, _, root)| (*qname, *root)), PARTS);

@@ -44,6 +44,19 @@ pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
                 "write elementFormDefault=\"qualified\", so that they are in the targetNamespace, or \"unqualified\" if they are to be in none",
             );
         }
+        let is_missing = |node: &NodeId| {
+            tree.node(*node).local == "include" && !document.links.iter().any(|link| link.node == *node)
+        };
+        for include in tree.parts(0).filter(is_missing) {
+            let location = quoted(tree.get(include, "schemaLocation").unwrap_or_default());
+            let message = format!("the included document '{location}' is not given: its declarations are missing");
+            note(
+                Some("schemaLocation"),
+                include,
+                message,
+                "give it with the others (schemas: of the listener), or remove the xs:include",
+            );
+        }
         for pattern in own.iter().filter(|id| is_anchored(tree, **id)) {
             let message =
                 "'^' and '$' are characters in this pattern: a pattern of XML Schema always holds for the whole value";
@@ -134,5 +147,15 @@ mod tests {
             );
             assert_eq!(told("", &content).len(), usize::from(is_noted), "{pattern}");
         }
+    }
+
+    #[test]
+    fn included_documents_that_are_not_given_are_told() {
+        let text = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'>\n<xs:include schemaLocation='other.xsd'/>\
+                    <xs:import namespace='urn:o' schemaLocation='o.xsd'/><xs:element name='r'/></xs:schema>";
+        let found = XsdSet::read(&[XsdDocument { name: "t.xsd".into(), text: text.into() }]).unwrap().pitfalls();
+        let [only] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(only.at.line, 2);
+        assert!(only.message.contains("'other.xsd' is not given"), "{}", only.message);
     }
 }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use foldhash::{HashSet, HashSetExt};
+
 use super::simple::{Scope, check_notation, checked_key};
 use super::{BrokenSchemaRule, Compiler, key, value_constraint, wrong};
 use crate::schema::engine::grammar::{
@@ -52,7 +54,10 @@ impl Compiler<'_, '_> {
         }
         self.reading_groups.push(key(place));
         let written = self.nested(|compiler| compiler.written_attributes(place));
-        let written = written.and_then(|written| by_name(&written.uses).map(|_| Arc::new(written)));
+        let written = written.and_then(|mut written| {
+            keep_distinct(&mut written.uses);
+            by_name(&written.uses).map(|_| Arc::new(written))
+        });
         let written = written.map_err(|wrong| wrong.at(place))?;
         self.reading_groups.pop();
         self.attribute_groups.insert(key(place), written.clone());
@@ -125,6 +130,8 @@ impl Compiler<'_, '_> {
     }
 
     fn attribute_use(&mut self, place: &Place) -> Result<AttributeUse, BrokenSchemaRule> {
+        self.attribute_components += 1;
+        let number = self.attribute_components;
         let tree = self.tree(place);
         let required = tree.get(place.node, "use") == Some("required");
         if tree.get(place.node, "default").is_some() {
@@ -142,8 +149,13 @@ impl Compiler<'_, '_> {
                 return wrong(format!("an attribute with a ref has no {other} of its own: its declaration has it"));
             }
             let reference = self.reference(Kind::Attribute, place, reference)?;
-            let found = self.find(Kind::Attribute, &reference, place)?;
-            let mut attribute = self.attribute(found)?;
+            let (mut attribute, found) = match self.instance_attribute(&reference) {
+                Some(known) => (known, None),
+                None => {
+                    let found = self.find(Kind::Attribute, &reference, place)?;
+                    (self.attribute(found)?, Some(found))
+                }
+            };
             if let Some(constraint) = value_constraint(tree, place) {
                 let constraint = self.checked_value(place, &attribute, constraint)?;
                 let scope = Scope::new(tree, place.node);
@@ -158,8 +170,8 @@ impl Compiler<'_, '_> {
                 attribute.value = Some(constraint);
             }
             let name = Name { namespace: self.namespaces.intern(&reference.0), local: reference.1.into() };
-            let doc = self.docs(place).or_else(|| self.docs(found));
-            return Ok(AttributeUse { name, doc, required, attribute });
+            let doc = self.docs(place).or_else(|| self.docs(found?));
+            return Ok(AttributeUse { number, name, doc, required, attribute });
         }
         let form = tree.get(place.node, "form").or_else(|| tree.get(0, "attributeFormDefault"));
         let qualified = form == Some("qualified");
@@ -169,7 +181,7 @@ impl Compiler<'_, '_> {
         if namespace == Namespace::XSI {
             return wrong("no attribute can be declared in the namespace of xsi:type");
         }
-        Ok(AttributeUse { name, doc: self.docs(place), required, attribute: self.attribute(place)? })
+        Ok(AttributeUse { number, name, doc: self.docs(place), required, attribute: self.attribute(place)? })
     }
 
     fn docs(&self, place: &Place) -> Option<Arc<str>> {
@@ -349,6 +361,12 @@ impl Compiler<'_, '_> {
     }
 }
 
+/// Keeps one of several uses that are the same component (section 3.4.2, {attribute uses}, is a set).
+fn keep_distinct(uses: &mut Vec<AttributeUse>) {
+    let mut seen = HashSet::with_capacity(uses.len());
+    uses.retain(|used| seen.insert(used.number));
+}
+
 /// The indexes of attribute uses in the order of their names. Checks that no name occurs twice and that at most one
 /// attribute is an ID (section 3.4.6, ct-props-correct, clauses 4 and 5).
 fn by_name(uses: &[AttributeUse]) -> Result<Vec<u32>, BrokenSchemaRule> {
@@ -398,7 +416,8 @@ impl Written {
     }
 }
 
-fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attributes, BrokenSchemaRule> {
+fn assemble(mut uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attributes, BrokenSchemaRule> {
+    keep_distinct(&mut uses);
     let by_name = Some(by_name(&uses)?).filter(|places| places.len() > FEW).unwrap_or_default();
     let required = uses.iter().filter(|used| used.required).count();
     let refers = uses.iter().any(|used| used.attribute.value.is_some() && used.attribute.ty.identity().refers());

@@ -135,6 +135,8 @@ struct Compiler<'r, 'a> {
     pattern_states: usize,
     /// The attribute uses in all types and groups together.
     attribute_uses: usize,
+    /// The uses that are components of their own.
+    attribute_components: u32,
     /// The members of all unions together.
     union_members: usize,
     /// The checks of enumerated, default and fixed values against members of unions.
@@ -229,6 +231,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             patterns: HashSet::new(),
             pattern_states: 0,
             attribute_uses: 0,
+            attribute_components: 0,
             union_members: 0,
             union_checks: 0,
             union_steps: 0,

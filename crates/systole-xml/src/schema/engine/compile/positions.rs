@@ -12,26 +12,37 @@ use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
 /// The greatest bound up to which a leaf is unrolled; a leaf with a larger bound is counted.
 pub(super) const FEW_COPIES: u32 = 16;
 
-/// The steps that are left for the construction of all content models of a schema.
-pub(super) struct Budget(u64);
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self(3_000_000)
-    }
+/// The steps that are left for the construction of content models.
+pub(super) struct Budget {
+    /// Those for all models of a schema.
+    all: u64,
+    /// Those for the current one.
+    model: u64,
 }
 
 impl Budget {
+    const ALL: u64 = 4 * Self::MODEL;
+    const MODEL: u64 = 3_000_000;
+
+    fn begin_model(&mut self) {
+        self.model = Self::MODEL;
+    }
+
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), BrokenSchemaRule> {
-        match self.0.checked_sub(steps as u64) {
-            Some(left) => self.0 = left,
-            None => {
-                return wrong(
-                    "its content models are too large: have fewer optional elements in a row, and fewer groups inside of groups",
-                );
-            }
-        }
+        let left = |of: u64| of.checked_sub(steps as u64);
+        let Some((all, model)) = left(self.all).zip(left(self.model)) else {
+            return wrong(
+                "its content models are too large: have fewer optional elements in a row, and fewer groups inside of groups",
+            );
+        };
+        (self.all, self.model) = (all, model);
         Ok(())
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { all: Self::ALL, model: Self::MODEL }
     }
 }
 
@@ -119,6 +130,7 @@ struct Fragment {
 impl<'p> Positions<'p> {
     /// Collects the positions of a particle. Leaves with bounds of more than `few` copies are counted.
     pub(super) fn of(particle: &'p Particle, few: u32, budget: &mut Budget) -> Result<Self, BrokenSchemaRule> {
+        budget.begin_model();
         /// Number of positions that most models don't exceed, so that no list grows.
         const SOME: usize = 16;
         let mut positions = Self { few, ..Self::default() };

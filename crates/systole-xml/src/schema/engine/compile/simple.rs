@@ -216,8 +216,9 @@ impl Compiler<'_, '_> {
     /// Bounds the automata of all patterns together. The patterns of one restriction make one automaton, which counts
     /// once if several restrictions have it.
     fn spend_on_patterns(&mut self, facets: &[Facet], place: &Place, scopes: &[Scope]) -> Result<(), BrokenSchemaRule> {
-        /// The greatest number of states, about 16 MiB of automata.
+        /// The greatest number of states of one pattern, about 16 MiB of automata, and of all together.
         const MOST: usize = 250_000;
+        const MOST_TOGETHER: usize = 4 * MOST;
         /// An automaton takes about as long as so many states beside its own.
         const AUTOMATON: usize = 60;
         /// An escape of many characters takes about as long to become a class as so many states.
@@ -231,10 +232,10 @@ impl Compiler<'_, '_> {
         for (facet, scope) in patterns() {
             // What the classes take to be made is counted first, since a difference of two may be small.
             let classes = CLASS.saturating_mul(pattern::class_escapes(facet.value));
-            let room = MOST.saturating_sub(self.pattern_states);
+            let room = MOST.min(MOST_TOGETHER.saturating_sub(self.pattern_states));
             let states = if classes > room { classes } else { classes.saturating_add(pattern::states(facet.value)) };
             self.pattern_states = self.pattern_states.saturating_add(states);
-            if self.pattern_states > MOST {
+            if states > MOST || self.pattern_states > MOST_TOGETHER {
                 let why = if states > MOST { pattern::TOO_LARGE } else { TOO_MANY };
                 let rule = format!("the pattern '{}': {why}", quoted(facet.value));
                 return Err(BrokenSchemaRule::of_attribute(
@@ -248,8 +249,8 @@ impl Compiler<'_, '_> {
     }
 }
 
-const TOO_MANY: &str =
-    "it and those before it are too large together: have smaller counts, or write xs:maxLength instead of them";
+const TOO_MANY: &str = "it and those before it are too large together: have fewer different patterns, smaller counts, or fewer classes \
+     such as \\w in repeated groups; write [A-Za-z0-9_] for \\w where that is meant, or xs:maxLength instead of counts";
 
 /// Reports whether an element inside of a restriction is a facet, valid or not: anything but the other elements that a
 /// restriction may contain.

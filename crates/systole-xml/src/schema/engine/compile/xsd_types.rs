@@ -2,12 +2,13 @@
 
 use super::model::Made;
 use super::particle::{Particle, Term};
-use super::{BrokenSchemaRule, Compiler, Draft, DraftContent, Slot};
+use super::{BrokenSchemaRule, Compiler, Draft, DraftContent, Reference, Slot};
 use crate::schema::engine::grammar::{
     Attribute, Attributes, Derivation, Derivations, Name, ProcessContents, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
 use crate::schema::simple::{SimpleType, XsdType};
+use crate::vocab::ns;
 
 /// The attributes in the namespace of `xsi:type`, with their types; for `xsi:schemaLocation`, the type of each list
 /// item.
@@ -37,6 +38,13 @@ impl Compiler<'_, '_> {
             self.global_attributes.push((name, Attribute { ty, id, value: None }));
         }
         Ok(())
+    }
+
+    /// The attribute in the namespace of `xsi:type` that a reference names: every schema has it (section 3.2.7).
+    pub(super) fn instance_attribute(&self, (namespace, local): &Reference) -> Option<Attribute> {
+        let mut known = self.global_attributes.iter().take(INSTANCE.len());
+        let found = known.find(|(name, _)| **namespace == *ns::XSI && name.is(Namespace::XSI, local));
+        found.map(|(_, attribute)| attribute.clone())
     }
 
     pub(super) fn any_type(&self) -> TypeId {
