@@ -613,6 +613,19 @@ pub struct Egress {
     pub proof: Option<Validated<Element>>,
 }
 
+/// The place of a message among those that want a slot at a start from a journal, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Precedence {
+    /// It stands in a mailbox, at that place: its listener has it, and so it has a slot.
+    Delivered(Number),
+    /// Its handler had begun before the start, as that number.
+    Began(Number),
+    /// It waited in the journal at that place.
+    Waited(Number),
+    /// It came after the start.
+    Later,
+}
+
 /// Messages between cores. A conversation lives wholly in one core; only slots of
 /// singletons and messages that continue a conversation cross. Between two of them messages keep their order.
 #[derive(Debug)]
@@ -631,8 +644,8 @@ pub enum CoreMessage {
         client: Option<ClientId>,
         /// States whether it resumes a parked handler.
         resume: bool,
-        /// The place of its message in the journal at the start; the greatest number if it came later.
-        at: Number,
+        /// The place of its message among those that want a slot at a start from a journal.
+        at: Precedence,
     },
     /// The slot is given.
     SlotGranted {

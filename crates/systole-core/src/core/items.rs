@@ -6,7 +6,7 @@ use systole_xml::ladder::Canonical;
 
 use super::books::Entry;
 use super::gauge::Permit;
-use super::invocations::InvocationRecord;
+use super::invocations::Holdings;
 use super::io::{CallId, Emission, HandlerOutcome, Injected, Join};
 use super::key::{InvocationId, ThreadKey};
 use crate::journal::Number;
@@ -31,8 +31,7 @@ pub(super) struct Response {
     /// The call that the thread owed an answer to.
     pub answers: MessageId,
     pub source: Source,
-    /// The journal's knowledge of the message that was handled.
-    pub record: Option<Box<InvocationRecord>>,
+    pub holdings: Holdings,
     pub outcome: HandlerOutcome,
 }
 

@@ -452,14 +452,17 @@ impl NoteRecord {
     /// The place of the pump's own note where a thread has a context: its value is the number of the entry that the
     /// context had when the message was first given to its handler, which is the message itself.
     pub const CONTEXT: u32 = u32::MAX;
+    /// The place of the pump's own note at a listener with one slot: the handler of the message began. Its value is the
+    /// number of that, so a start after a crash lets handlers begin again in the same order.
+    pub const BEGAN: u32 = u32::MAX - 1;
     /// The place of the note that keeps a refused output of a handler. It comes with the end of its message, so no
     /// re-run gets it. Its value is the payload of `protocol::write_refused`.
-    pub const REFUSED: u32 = u32::MAX - 1;
+    pub const REFUSED: u32 = u32::MAX - 2;
     /// The name of such a note.
     pub const REFUSED_NAME: &str = "refused";
     /// The place of the note that keeps the end of what a program wrote on standard error before its message failed. It
-    /// comes with the end of that message, too. Its value is the text.
-    pub const SAID: u32 = u32::MAX - 2;
+    /// comes with the end of that message, too. Its value is the text. The notes of handlers stand before it.
+    pub const SAID: u32 = u32::MAX - 3;
     /// The name of such a note.
     pub const SAID_NAME: &str = "stderr";
 }

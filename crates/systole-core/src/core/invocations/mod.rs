@@ -62,7 +62,24 @@ pub(super) struct Invocation {
     /// Groups that are decided and wait for their turn.
     ready: VecDeque<(CallId, GroupResult, AwaitedAnswers)>,
     /// The journal's knowledge of its message, if there is a journal.
+    record: Option<Box<InvocationRecord>>,
+}
+
+/// The holdings of a handler that has ended, until the step that ends its message: then its slot is free, and with a
+/// journal nothing else starts in it before that step is durable.
+#[must_use]
+pub(super) struct Holdings {
+    /// The listener to which the slot goes back.
+    pub slot: Option<ListenerId>,
+    /// The journal's knowledge of the message, if there is a journal.
     pub record: Option<Box<InvocationRecord>>,
+}
+
+impl Holdings {
+    /// The number of the message in the journal; 0 if there is none.
+    pub(super) fn number(&self) -> Number {
+        self.record.as_ref().map_or(0, |record| record.number)
+    }
 }
 
 /// The state of a handler.
@@ -299,15 +316,14 @@ impl Invocations {
         Some(self.stop(id, clock))
     }
 
-    /// Removes a handler that ended, with the listener to which it gives a slot back.
-    pub(super) fn end(&mut self, id: InvocationId, clock: &mut Clock) -> (Option<Invocation>, Option<ListenerId>) {
-        let freed = self.stop(id, clock);
-        let ended = self.invocations.remove(id);
-        if let Some(ended) = &ended {
-            self.working -= usize::from(self.is_work(ended));
-            self.resumes -= ended.ready.len();
-        }
-        (ended, freed)
+    /// Removes a handler that ended, with its holdings.
+    pub(super) fn end(&mut self, id: InvocationId, clock: &mut Clock) -> Option<(Invocation, Holdings)> {
+        let slot = self.stop(id, clock);
+        let mut ended = self.invocations.remove(id)?;
+        self.working -= usize::from(self.is_work(&ended));
+        self.resumes -= ended.ready.len();
+        let record = ended.record.take();
+        Some((ended, Holdings { slot, record }))
     }
 
     /// Aborts a handler whose thread is over. It keeps its slot until it does.
@@ -427,6 +443,19 @@ impl Invocations {
         if message != 0 {
             let (index, name, value) = (NoteRecord::CONTEXT, "context".into(), number.to_string().into());
             out.write(|| Op::Note(NoteRecord { message, index, name, value }));
+        }
+    }
+
+    /// Writes that a handler begins, where a start after a crash must know it: the listener has one slot.
+    pub(super) fn note_begin(&self, id: InvocationId, out: &mut Outputs) {
+        let Some(invocation) = self.invocations.get(id).filter(|_| out.writes()) else { return };
+        let contract = self.setup.blueprint.contract(invocation.listener);
+        let Some(record) = invocation.record.as_ref().filter(|_| contract.concurrency == 1 && !invocation.boot) else {
+            return;
+        };
+        if record.replay.began.is_none() {
+            let (message, value) = (record.number, out.next_number().to_string().into());
+            out.write(|| Op::Note(NoteRecord { message, index: NoteRecord::BEGAN, name: "began".into(), value }));
         }
     }
 

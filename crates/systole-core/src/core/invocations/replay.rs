@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{GroupResult, Invocation, InvocationRecord, Invocations};
+use super::{GroupResult, Holdings, InvocationRecord, Invocations};
 use crate::core::faults;
 use crate::core::io::{CallId, Emission};
 use crate::core::key::{FanOutKey, InvocationId};
@@ -31,6 +31,8 @@ pub(in crate::core) struct Replay {
     pub notes: Vec<NoteRecord>,
     /// The number that its message has in the context: the handler had not seen later entries when it began.
     pub remembered: Option<Number>,
+    /// The number as which it first began, where that is written.
+    pub began: Option<Number>,
     /// Indices that its calls took.
     pub emitted: u64,
     /// Results that were asked for again, and wait for those before them.
@@ -79,11 +81,16 @@ impl Invocations {
         self.replays.entry(message).or_default()
     }
 
+    /// Returns the number as which the handler of a recovered message first began, where that is written.
+    pub(in crate::core) fn began(&self, message: Number) -> Option<Number> {
+        self.replays.get(&message)?.began
+    }
+
     /// Forgets the calls of a recovered message, but not the notes: its open fan-outs, in the order of the calls.
     pub(in crate::core) fn forget_calls(&mut self, message: Number) -> Vec<FanOutKey> {
         let Some(replay) = self.replays.get_mut(&message) else { return Vec::new() };
-        let Replay { calls, notes, remembered, .. } = std::mem::take(replay);
-        (replay.notes, replay.remembered) = (notes, remembered);
+        let Replay { calls, notes, remembered, began, .. } = std::mem::take(replay);
+        (replay.notes, replay.remembered, replay.began) = (notes, remembered, began);
         let mut calls: Vec<_> = calls.into_iter().collect();
         calls.sort_unstable_by_key(|(call, _)| *call);
         let open = |(_, made): (u32, Made)| match made.state {
@@ -265,8 +272,8 @@ impl Replay {
     }
 }
 
-impl Invocation {
-    /// Returns whether it asked for all that it had asked for before.
+impl Holdings {
+    /// Returns whether the handler asked for all that it had asked for before.
     pub(in crate::core) fn repeats_all(&self) -> bool {
         self.record.as_ref().is_none_or(|record| record.replay.reattaches || record.replay.calls.is_empty())
     }

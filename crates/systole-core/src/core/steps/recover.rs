@@ -12,7 +12,7 @@ use crate::core::blueprint::Party;
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::faults;
 use crate::core::invocations::{Made, MadeState};
-use crate::core::io::{Answer, Body, CallId, Egress, Output, Remembered, Settled};
+use crate::core::io::{Answer, Body, CallId, Egress, Output, Precedence, Remembered, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::Outcomes;
 use crate::core::queued::{Attempts, Content, Origin, Queued, Sender};
@@ -97,18 +97,21 @@ impl Core {
         let mail = mail.into_iter().filter(|mail| mail.status.state == MailState::Waiting);
         let held: HashMap<MessageId, Number> = mail.map(|mail| (mail.id, mail.seq)).collect();
         let mut arrivals = Vec::with_capacity(messages.len());
-        for record in messages {
-            arrivals.push((held.get(&record.id).copied().unwrap_or(record.place), record.thread));
-            self.recover_message(record, crashed, &recovery);
-        }
-        arrivals.sort_by_key(|(place, _)| *place);
         for note in notes {
             let replay = self.invocations.recall(note.message);
             match note.index {
                 NoteRecord::CONTEXT => replay.remembered = note.value.parse().ok(),
+                NoteRecord::BEGAN => replay.began = note.value.parse().ok(),
                 _ => replay.notes.push(note),
             }
         }
+        for record in messages {
+            let began = || self.invocations.began(record.number).map(Precedence::Began);
+            let at = held.get(&record.id).copied().map(Precedence::Delivered).or_else(began);
+            arrivals.push((at.unwrap_or(Precedence::Waited(record.place)), record.thread));
+            self.recover_message(record, crashed, &recovery);
+        }
+        arrivals.sort_by_key(|(at, _)| *at);
         self.forget_calls_of_people(&recovery);
         let given_up = std::mem::take(&mut recovery.lost);
         let roots = given_up.iter().filter_map(|record| match &record.owner {
@@ -125,9 +128,9 @@ impl Core {
             self.recover_egress(record);
         }
         // Threads with messages wait for their turns as those came; the rest has nothing that could run.
-        for (place, thread) in arrivals {
+        for (at, thread) in arrivals {
             if let Some(&key) = recovery.threads.get(&thread) {
-                self.turns.arrives(place);
+                self.turns.arrives(at);
                 self.tree.touch(key);
                 self.settle_touched();
             }

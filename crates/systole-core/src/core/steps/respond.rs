@@ -8,7 +8,7 @@ use crate::core::blueprint::ListenerId;
 use crate::core::books::Entries;
 use crate::core::event::{EventKind, shown};
 use crate::core::faults;
-use crate::core::invocations::{Invocation, InvocationRecord};
+use crate::core::invocations::{Holdings, Invocation};
 use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
 use crate::core::items::{Item, Response, Source};
 use crate::core::judge::{Refusal, Verdict};
@@ -34,11 +34,11 @@ impl HandlerOutcome {
 impl Core {
     /// A handler ended.
     pub(super) fn finished(&mut self, id: InvocationId, outcome: HandlerOutcome) {
-        let Some(ended) = self.end_invocation(id) else { return };
+        let Some((ended, holdings)) = self.end_invocation(id) else { return };
         match ended.thread.filter(|&thread| self.tree.contains(thread)) {
-            Some(thread) => self.thread_finished(thread, ended, outcome),
+            Some(thread) => self.thread_finished(thread, ended, holdings, outcome),
             None => {
-                self.release_record(ended.record);
+                self.give_back(holdings);
                 let emitted = self.books.emitted(outcome.emissions());
                 self.books.cancelled(emitted);
             }
@@ -46,7 +46,7 @@ impl Core {
     }
 
     /// A handler ended whose thread is open.
-    fn thread_finished(&mut self, key: ThreadKey, ended: Invocation, outcome: HandlerOutcome) {
+    fn thread_finished(&mut self, key: ThreadKey, ended: Invocation, holdings: Holdings, outcome: HandlerOutcome) {
         // A resume that stood in a queue for the ended handler has lost its purpose.
         if self.tree[key].turn != Turn::None {
             self.leave_turn(key);
@@ -54,15 +54,15 @@ impl Core {
         let silent = matches!(&outcome, HandlerOutcome::Emitted(emissions) if emissions.is_empty());
         let ended_well =
             matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_));
-        let diverged = (ended_well && !ended.repeats_all()).then(|| ended.unrepeated());
+        let diverged = (ended_well && !holdings.repeats_all()).then(|| holdings.unrepeated());
         if ended_well && !silent && diverged.is_none() {
             self.tree.begin_judging(key);
             let answers = self.tree[key].opened_by;
-            let source = Source { message: ended.message, number: ended.number(), index: ended.emitted };
-            let response = Response { thread: key, answers, source, record: ended.record, outcome };
+            let source = Source { message: ended.message, number: holdings.number(), index: ended.emitted };
+            let response = Response { thread: key, answers, source, holdings, outcome };
             return self.entrance.push(self.tree.principal(key), Item::Response(response));
         }
-        self.consume(ended.record);
+        self.consume(holdings);
         match (diverged, outcome) {
             (Some(fault), _) => self.fail_shown(key, fault),
             (None, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_)) => {
@@ -75,39 +75,45 @@ impl Core {
     }
 
     /// Writes that the message of a handler was consumed, with the answer of a fan-out that it was, and the handler's
-    /// attachment.
-    fn consume(&mut self, record: Option<Box<InvocationRecord>>) {
-        let Some(record) = record else { return };
-        if let Some(said) = record.said.filter(|_| record.number != 0) {
-            let (message, index, name) = (record.number, NoteRecord::SAID, NoteRecord::SAID_NAME.into());
-            self.out.write(|| Op::Note(NoteRecord { message, index, name, value: said }));
+    /// attachment. Its slot is free.
+    fn consume(&mut self, mut holdings: Holdings) {
+        if let Some(record) = &mut holdings.record {
+            if let Some(said) = record.said.take().filter(|_| record.number != 0) {
+                let (message, index, name) = (record.number, NoteRecord::SAID, NoteRecord::SAID_NAME.into());
+                self.out.write(|| Op::Note(NoteRecord { message, index, name, value: said }));
+            }
+            self.write_done(record.number);
+            if let Some((fan, count)) = record.answered {
+                self.out.write(|| Op::Delivered { fan, count });
+            }
         }
-        self.write_done(record.number);
-        if let Some((fan, count)) = record.answered {
-            self.out.write(|| Op::Delivered { fan, count });
-        }
-        self.out.take(record.attachment, true);
+        self.give_back(holdings);
     }
 
-    /// Writes the attachment of a handler that has ended, and whose message can't be consumed.
-    pub(super) fn release_record(&mut self, record: Option<Box<InvocationRecord>>) {
+    /// Writes the attachment of a handler that has ended, and frees its slot: its message is consumed, or was over
+    /// before.
+    pub(super) fn give_back(&mut self, holdings: Holdings) {
+        let Holdings { slot, record } = holdings;
         self.out.take(record.and_then(|record| record.attachment), true);
+        if let Some(listener) = slot {
+            self.release_slot(listener);
+        }
     }
 
     /// Judges a response as a whole, then lets it take effect.
     pub(super) fn respond(&mut self, response: Response) {
-        let Response { thread: key, answers, source, record, outcome } = response;
+        let Response { thread: key, answers, source, holdings, outcome } = response;
         let Some(thread) = self.tree.end_judging(key) else {
             let emitted = self.books.emitted(outcome.emissions());
             self.books.cancelled(emitted);
-            return self.release_record(record);
+            return self.give_back(holdings);
         };
         // A spawned thread goes on after its answer, but what was said before it is over.
         let is_late = thread.opened_by != answers || thread.is_spawned() && thread.origin == Origin::None;
         let Some(listener) = thread.listener().filter(|_| !is_late) else {
             let emitted = self.books.emitted(outcome.emissions());
             self.books.cancelled(emitted);
-            self.consume(record);
+            self.consume(holdings);
             return self.tree.touch(key);
         };
         let (wrote, emissions) = match outcome {
@@ -127,7 +133,7 @@ impl Core {
             Ok(emissions) => {
                 let verdicts = self.judge_all(key, listener, &emissions);
                 self.keep_refused(key, listener, source.number, wrote.as_ref(), &verdicts);
-                self.consume(record);
+                self.consume(holdings);
                 self.respond_with(key, listener, source, verdicts);
             }
             Err(fault) => {
@@ -135,7 +141,7 @@ impl Core {
                 self.books.faulted(emitted);
                 self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
                 self.keep_unreadable(key, listener, source.number, wrote.as_ref(), &fault);
-                self.consume(record);
+                self.consume(holdings);
                 self.refuse_response(key, source, fault);
             }
         }

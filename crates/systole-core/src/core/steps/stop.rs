@@ -43,9 +43,8 @@ impl Core {
             return self.end_all(&faults::cancelled());
         }
         self.out.seal();
-        // Messages that were not accepted are not in the journal.
-        for item in self.entrance.take_all().into_iter().filter(Item::is_message) {
-            self.abandon(item, &faults::cancelled());
+        for item in self.entrance.take_all() {
+            self.leave_unwritten(item);
         }
         self.close_all();
     }
@@ -58,14 +57,23 @@ impl Core {
         }
         self.tree.directory().withdraw(self.setup.core);
         self.out.seal();
-        for item in self.entrance.take_all().into_iter().filter(Item::is_message) {
+        for item in self.entrance.take_all() {
             match item {
                 Item::Injected(Injected { client, .. }, _) => self.entrance.push(Some(client).into(), item),
-                item => self.abandon(item, &faults::cancelled()),
+                item => self.leave_unwritten(item),
             }
         }
         self.close_all();
         self.tree.leave_letters();
+    }
+
+    /// Leaves an item of Queue 1 to the next owner of its partition. Messages that were not accepted are not in the journal.
+    fn leave_unwritten(&mut self, item: Item) {
+        match item {
+            Item::Injected(..) | Item::Redriven(..) => self.abandon(item, &faults::cancelled()),
+            Item::Response(response) => self.give_back(response.holdings),
+            Item::Calls(_) | Item::Reattached(_) | Item::Left(_) | Item::Cancel(_) => {}
+        }
     }
 
     fn close_all(&mut self) {
@@ -111,12 +119,12 @@ impl Core {
                     self.out.emit(Output::Closed { client, root });
                 }
             }
-            Item::Response(Response { thread, record, outcome: HandlerOutcome::Emitted(emissions), .. }) => {
-                self.release_record(record);
+            Item::Response(Response { thread, holdings, outcome: HandlerOutcome::Emitted(emissions), .. }) => {
+                self.give_back(holdings);
                 self.keep_dead_emissions(thread, emissions);
             }
-            Item::Response(Response { thread, record, .. }) => {
-                self.release_record(record);
+            Item::Response(Response { thread, holdings, .. }) => {
+                self.give_back(holdings);
                 let entry = self.books.emitted(1).one();
                 self.keep_dead_emission(thread, None, None, entry);
             }

@@ -4,7 +4,7 @@ use super::Core;
 use crate::core::blueprint::ListenerId;
 use crate::core::event::EventKind;
 use crate::core::faults;
-use crate::core::invocations::{GivenUp, Invocation};
+use crate::core::invocations::{GivenUp, Holdings, Invocation};
 use crate::core::io::{Body, CallId, JoinPosition, Message, Output, Remembered, Start};
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, Sender};
@@ -243,6 +243,7 @@ impl Core {
         let (join, answered) = self.tree.deliver(answers);
         let (notes, open) = self.invocations.attach_record(invocation, number, attempts, answered);
         open.into_iter().for_each(|fan| self.tree.attach(fan, invocation));
+        self.invocations.note_begin(invocation, &mut self.out);
         let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };
         let message = Message { number, notes, ..self.message(key, (listener, invocation), head, body) };
         self.books.delivered(entry);
@@ -345,19 +346,15 @@ impl Core {
         self.check_replay(id);
     }
 
-    /// Forgets a handler that ended: its slot is free, its calls are cancelled.
-    pub(super) fn end_invocation(&mut self, id: InvocationId) -> Option<Invocation> {
-        let (ended, freed) = self.invocations.end(id, &mut self.clock);
-        if let Some(listener) = freed {
-            self.release_slot(listener);
-        }
+    /// Forgets a handler that ended: its calls are cancelled.
+    pub(super) fn end_invocation(&mut self, id: InvocationId) -> Option<(Invocation, Holdings)> {
         self.budgets.forfeit(id, &mut self.out);
-        let ended = ended?;
+        let (ended, holdings) = self.invocations.end(id, &mut self.clock)?;
         if let Some(thread) = ended.thread {
             self.tree.set_invocation(thread, None);
         }
         ended.fan_outs().for_each(|fan| self.drop_fan_out(fan));
-        Some(ended)
+        Some((ended, holdings))
     }
 
     /// A handler dropped the future of a group of calls.

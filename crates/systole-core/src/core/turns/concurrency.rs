@@ -7,11 +7,13 @@
 //!
 //! A thread whose message stands in a mailbox since before a start has a slot from then on, even if there are not so many
 //! any more: its listener has the message, and may answer it in any order. As many slots that come back are not given on.
+//!
+//! Handlers that had begun before a crash go before all others that wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 
-use crate::core::io::CoreId;
+use crate::core::io::{CoreId, Precedence};
 use crate::core::key::{KeyHasher, ThreadKey};
 use crate::core::rounds::{Principal, Rounds};
 
@@ -31,6 +33,8 @@ pub(super) struct Concurrency {
     free: u32,
     /// Slots that were given without being free.
     owed: u32,
+    /// Threads whose handlers had begun before a crash, in the order in which they had.
+    begun: VecDeque<(Place, u64)>,
     /// The conversations that have a line, in the order of their turns.
     queue: Rounds<Place>,
     lines: Table<Line>,
@@ -56,7 +60,16 @@ struct Line {
 impl Concurrency {
     pub(super) fn new(concurrency: u32) -> Self {
         let (lines, waiting) = (Table::default(), Table::default());
-        Self { free: concurrency, owed: 0, queue: Rounds::default(), lines, waiting, standing: 0, issued: 0 }
+        Self {
+            free: concurrency,
+            owed: 0,
+            begun: VecDeque::new(),
+            queue: Rounds::default(),
+            lines,
+            waiting,
+            standing: 0,
+            issued: 0,
+        }
     }
 
     /// Takes a slot for a thread that had one before the start.
@@ -68,7 +81,7 @@ impl Concurrency {
     }
 
     /// Takes a free slot, or stands in line.
-    pub(super) fn take(&mut self, waiter: Waiter, resume: bool) -> bool {
+    pub(super) fn take(&mut self, waiter: Waiter, at: Precedence, resume: bool) -> bool {
         if self.free > 0 {
             self.free -= 1;
             return true;
@@ -77,6 +90,11 @@ impl Concurrency {
         self.issued += 1;
         self.standing += 1;
         self.waiting.insert((core, thread), self.issued);
+        if let Precedence::Began(_) = at {
+            self.begun.push_back(((core, thread), self.issued));
+            self.tidy();
+            return false;
+        }
         let line = self.lines.entry((core, root)).or_insert_with(|| {
             self.queue.push(principal, (core, root));
             Line::default()
@@ -92,6 +110,13 @@ impl Concurrency {
         if self.owed > 0 {
             self.owed -= 1;
             return None;
+        }
+        while let Some((place, number)) = self.begun.pop_front() {
+            self.standing -= 1;
+            if self.waiting.get(&place) == Some(&number) {
+                self.waiting.remove(&place);
+                return Some(place);
+            }
         }
         let Self { queue, lines, waiting, standing, .. } = self;
         let next = queue.take(|conversations| {
@@ -128,7 +153,8 @@ impl Concurrency {
         if self.standing <= 2 * self.waiting.len() + 64 {
             return;
         }
-        let Self { queue, lines, waiting, .. } = self;
+        let Self { begun, queue, lines, waiting, .. } = self;
+        begun.retain(|(place, number)| waiting.get(place) == Some(number));
         lines.retain(|(core, _), line| {
             let holds = |(thread, number): &(ThreadKey, u64)| waiting.get(&(*core, *thread)) == Some(number);
             line.resumes.retain(holds);
@@ -173,14 +199,27 @@ mod tests {
     #[test]
     fn resumes_of_a_conversation_go_first_and_closed_threads_are_skipped() {
         let mut slots = Concurrency::new(1);
-        assert!(slots.take(of(9, 1), false));
+        assert!(slots.take(of(9, 1), Precedence::Later, false));
         for n in 2..5 {
-            assert!(!slots.take(of(9, n), false));
+            assert!(!slots.take(of(9, n), Precedence::Later, false));
         }
-        assert!(!slots.take(of(9, 5), true));
+        assert!(!slots.take(of(9, 5), Precedence::Later, true));
         slots.decline(CoreId(0), key(2));
         assert_eq!(given(&mut slots, 4), [Some(5), Some(3), Some(4), None]);
-        assert!(slots.take(of(9, 6), false));
+        assert!(slots.take(of(9, 6), Precedence::Later, false));
+    }
+
+    #[test]
+    fn handlers_that_had_begun_go_first_in_the_order_in_which_they_had() {
+        let mut slots = Concurrency::new(1);
+        assert!(slots.take(of(9, 1), Precedence::Began(4), false));
+        slots.take(of(10, 2), Precedence::Began(5), false);
+        slots.take(of(9, 3), Precedence::Began(6), false);
+        slots.take(of(9, 4), Precedence::Began(7), false);
+        slots.take(of(11, 5), Precedence::Waited(1), false);
+        slots.take(of(9, 6), Precedence::Later, true);
+        slots.decline(CoreId(0), key(3));
+        assert_eq!(given(&mut slots, 5), [Some(2), Some(4), Some(5), Some(6), None]);
     }
 
     #[test]
@@ -189,10 +228,10 @@ mod tests {
             let mut slots = Concurrency::new(0);
             let waiter = |n: u64| of(if together { 9 } else { 10 + n }, n);
             for n in 1..4 {
-                slots.take(waiter(n), false);
+                slots.take(waiter(n), Precedence::Later, false);
             }
             slots.decline(CoreId(0), key(1));
-            slots.take(waiter(1), false);
+            slots.take(waiter(1), Precedence::Later, false);
             let expected = if together { [Some(2), Some(3), Some(1), None] } else { [Some(1), Some(2), Some(3), None] };
             assert_eq!(given(&mut slots, 4), expected);
         }
@@ -202,11 +241,11 @@ mod tests {
     fn conversations_take_turns_however_many_of_each_wait() {
         let mut slots = Concurrency::new(0);
         for n in 0..1000 {
-            slots.take(of(2000, n), n % 2 == 0);
+            slots.take(of(2000, n), Precedence::Later, n % 2 == 0);
         }
-        slots.take(of(2001, 1001), false);
-        slots.take(of(2002, 1002), false);
-        slots.take(of(2002, 1003), true);
+        slots.take(of(2001, 1001), Precedence::Later, false);
+        slots.take(of(2002, 1002), Precedence::Later, false);
+        slots.take(of(2002, 1003), Precedence::Later, true);
         assert_eq!(given(&mut slots, 7), [0, 1001, 1003, 2, 1002, 4, 6].map(Some));
     }
 
@@ -214,16 +253,16 @@ mod tests {
     fn threads_that_had_a_slot_have_it_again_and_it_goes_to_no_other() {
         let mut slots = Concurrency::new(1);
         (0..3).for_each(|_| slots.take_again());
-        assert!(!slots.take(of(9, 1), false));
+        assert!(!slots.take(of(9, 1), Precedence::Later, false));
         assert_eq!(given(&mut slots, 4), [None, None, Some(1), None]);
-        assert!(slots.take(of(9, 2), false) && !slots.take(of(9, 3), false));
+        assert!(slots.take(of(9, 2), Precedence::Later, false) && !slots.take(of(9, 3), Precedence::Later, false));
     }
 
     #[test]
     fn a_line_of_closed_threads_does_not_grow() {
         let mut slots = Concurrency::new(0);
         for n in 0..10_000 {
-            slots.take(of(n % 100 + 20_000, n), false);
+            slots.take(of(n % 100 + 20_000, n), Precedence::Later, false);
             slots.decline(CoreId(0), key(n));
         }
         assert!(slots.standing < 100 && slots.lines.len() < 100);

@@ -4,13 +4,14 @@
 //! grants no slot before all cores have said that they are done, with [`CoreMessage::Recovered`]: what they want for
 //! recovered messages comes before that, because messages between two cores keep their order. Then the threads that
 //! want a slot wait in the order in which their messages came, which numbers of all cores tell; first those that had a slot,
-//! as far as the journal knows: their messages stand in a mailbox. Messages that come in meanwhile wait behind them. Stateless listeners have slots in each core, and need none of this.
+//! as far as the journal knows: a listener with one slot has written which handlers began, and messages of mailboxes
+//! stand there. Messages that come in meanwhile wait behind them. Stateless listeners have slots in each core, and need
+//! none of this.
 
 use super::{Turns, Waiter};
 use crate::core::blueprint::ListenerId;
-use crate::core::io::{CoreId, CoreMessage};
+use crate::core::io::{CoreId, CoreMessage, Precedence};
 use crate::core::outputs::Outputs;
-use crate::journal::{Number, epoch_of};
 
 /// The slots that are wanted at a start from a journal, before any is granted.
 #[derive(Debug)]
@@ -23,23 +24,11 @@ pub(super) struct Gathering {
 /// A slot that is wanted.
 #[derive(Debug)]
 pub(in crate::core) struct Want {
-    /// The place of its message in the journal at the start; the greatest number if it came later.
-    pub at: Number,
+    pub at: Precedence,
     pub listener: ListenerId,
     pub waiter: Waiter,
     /// States whether it resumes a parked handler.
     pub resume: bool,
-}
-
-/// The place of a message that was not in the journal at the start.
-pub(super) const LATER: Number = Number::MAX;
-
-impl Want {
-    /// Returns whether the thread had a slot before the start: its message stands in a mailbox, whose numbers belong to no
-    /// epoch.
-    pub(super) fn had_a_slot(&self) -> bool {
-        epoch_of(self.at) == 0
-    }
 }
 
 impl Gathering {
@@ -54,13 +43,13 @@ impl Gathering {
 
 impl Turns {
     /// Notes the place of a recovered message that is about to want a slot.
-    pub(in crate::core) fn arrives(&mut self, place: Number) {
-        self.arriving = place;
+    pub(in crate::core) fn arrives(&mut self, at: Precedence) {
+        self.precedence = at;
     }
 
     /// Reports to the other cores that this one has recovered. Returns the slots that are wanted, if it was the last.
     pub(in crate::core) fn all_recovered(&mut self, out: &mut Outputs) -> Vec<Want> {
-        self.arriving = LATER;
+        self.precedence = Precedence::Later;
         if self.gathering.is_none() {
             return Vec::new();
         }

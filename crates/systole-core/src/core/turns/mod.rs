@@ -14,7 +14,7 @@ use run_queue::RunQueue;
 
 use super::blueprint::{ClientId, ListenerId};
 use super::conversation::Conversation;
-use super::io::{CoreId, CoreMessage};
+use super::io::{CoreId, CoreMessage, Precedence};
 use super::key::ThreadKey;
 use super::outputs::Outputs;
 use super::ready::Ticket;
@@ -29,8 +29,8 @@ pub(super) struct Turns {
     slots: Vec<Concurrency>,
     /// Recovered threads that want a slot, until all cores have recovered.
     gathering: Option<Gathering>,
-    /// The place of the recovered message for which a thread of this core is about to want a slot.
-    arriving: Number,
+    /// The place of the message for which a thread of this core is about to want a slot.
+    precedence: Precedence,
     /// States whether each listener is down: its messages fault at once.
     down: Vec<bool>,
     of_run_queue: bool,
@@ -44,8 +44,8 @@ impl Turns {
             run_queue: RunQueue::default(),
             slots: listeners().map(|(_, contract)| Concurrency::new(contract.concurrency)).collect(),
             gathering: (durable && setup.cores > 1 && setup.core.0 < setup.cores).then(|| Gathering::new(setup.cores)),
-            arriving: gather::LATER,
             down: listeners().map(|_| false).collect(),
+            precedence: Precedence::Later,
             of_run_queue: false,
             setup,
         }
@@ -85,7 +85,7 @@ impl Turns {
         resume: bool,
         out: &mut Outputs,
     ) -> bool {
-        let (home, from, at) = (self.home(listener), self.setup.core, self.arriving);
+        let (home, from, at) = (self.home(listener), self.setup.core, self.precedence);
         if home != from {
             out.send(home, CoreMessage::SlotWanted { from, listener, thread, root, client, resume, at });
             return false;
@@ -112,11 +112,11 @@ impl Turns {
 
     fn take(&mut self, want: &Want) -> bool {
         let slots = &mut self.slots[want.listener.0 as usize];
-        if want.had_a_slot() {
+        if let Precedence::Delivered(_) = want.at {
             slots.take_again();
             return true;
         }
-        slots.take(want.waiter, want.resume)
+        slots.take(want.waiter, want.at, want.resume)
     }
 
     /// Gives a slot back. The thread of this core that gets it, if one does.

@@ -8,6 +8,7 @@ mod client;
 mod listeners;
 mod order;
 mod random;
+mod serial;
 mod simulation;
 mod store;
 mod takeover;

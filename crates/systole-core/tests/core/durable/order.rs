@@ -154,18 +154,24 @@ impl Organism {
 
     /// A message comes in at a shard, which takes it; the others don't know yet. Returns its number.
     fn send_to(&mut self, listener: usize, shard: usize) -> i64 {
+        self.send_into(None, listener, shard)
+    }
+
+    /// A message comes in as [`send_to`](Self::send_to) says, into that conversation or a new one.
+    fn send_into(&mut self, conversation: Option<ThreadId>, listener: usize, shard: usize) -> i64 {
         self.next += 1;
         let (n, ticket) = (self.next, self.next as u64);
         let root = Partition(shard as u8).place(ThreadId::from_uuid(Uuid::from_u128(u128::from(ticket) << 8)));
+        let thread = conversation.map_or_else(String::new, |root| format!("<thread>{root}</thread>"));
         let envelope = format!(
-            "<message xmlns=\"{}\"><meta><from>alice</from></meta>{}</message>",
+            "<message xmlns=\"{}\"><meta><from>alice</from>{thread}</meta>{}</message>",
             ns::ENVELOPE,
             xml(&format!("q{listener}"), n)
         );
         let permit = Gauge::new(1, usize::MAX).admit(0).expect("there is room");
         let (message, attachment) = (Raw::new(envelope).into(), Some(Attachment { ops: Vec::new(), ticket }));
         let client = self.blueprint.clients().next().expect("there is one").0;
-        let message = Injected { client, message, root, remote: false, last: true, attachment, permit, place: None };
+        let message = Injected { client, message, root, remote: false, last: false, attachment, permit, place: None };
         self.expected[listener].push_back(n);
         self.conversations.push(root);
         self.cores[shard].handle(Input::Injected(message), self.now);
@@ -237,6 +243,30 @@ fn order_in_is_order_out_over_restarts_and_shards() {
         restarts += played.unwrap_or_else(|_| panic!("the history of seed {seed} is out of order"));
     }
     assert!(restarts as u64 > histories, "the histories hardly restart: {restarts} in {histories}");
+}
+
+#[test]
+fn a_handler_that_had_begun_before_a_crash_begins_first() {
+    let mut organism = Organism::new(0);
+    while organism.cores.len() != 1 {
+        organism.start();
+    }
+    // Conversations take turns, so the message of the second one goes before the third of the first.
+    let first = organism.send_to(0, 0);
+    let conversation = organism.conversations[0];
+    let [second, third] = [0; 2].map(|listener| organism.send_into(Some(conversation), listener, 0));
+    let other = organism.send_to(0, 0);
+    organism.expected[0] = [first, second, other, third].into();
+    for _ in 0..2 {
+        organism.settle();
+        organism.end_one();
+    }
+    organism.settle();
+    for _ in 0..3 {
+        assert_eq!(organism.running.iter().map(|(.., n)| *n).collect::<Vec<_>>(), [other]);
+        organism.start();
+        organism.settle();
+    }
 }
 
 #[test]

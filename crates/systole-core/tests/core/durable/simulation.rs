@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::client::Clients;
 use super::listeners::{Act, Handler, LISTENERS};
 use super::random::Random;
+use super::serial::Serial;
 use super::store::Store;
 use super::takeover::Takeovers;
 use crate::payloads::{catalog, qname, xml};
@@ -58,6 +59,7 @@ pub(crate) struct Simulation {
     /// Tokens of requests to models that ended after their threads had closed.
     late_tokens: u64,
     pub(crate) takeovers: Takeovers,
+    pub(crate) serial: Serial,
 }
 
 /// The kinds of inputs that each run of many histories must hold.
@@ -108,6 +110,7 @@ impl Simulation {
             greed,
             late_tokens: 0,
             takeovers: Takeovers::default(),
+            serial: Serial::default(),
         };
         simulation.start_shards();
         simulation
@@ -334,6 +337,7 @@ impl Simulation {
                 {
                     handler.resume(call, &result);
                     let (id, listener, resumed) = (handler.message, handler.listener, handler.resumed.clone());
+                    self.serial.goes_on(listener, id, &self.store);
                     self.say(|| format!("resume {id} with {call:?}: {result:?}"));
                     let recorded = self.recorded.get(&id).map_or(&[][..], Vec::as_slice);
                     // A listener that reattaches counts its groups anew.
@@ -397,6 +401,9 @@ impl Simulation {
         let on_thread = self.handlers.iter().filter(|handler| handler.thread == message.thread);
         assert_eq!(on_thread.count(), 0, "one message of a thread is in flight");
         let listener = self.blueprint.listeners().position(|(id, _)| id == listener).expect("the core names its own");
+        if self.blueprint.listeners().nth(listener).is_some_and(|(_, contract)| contract.concurrency == 1) {
+            self.serial.begins(listener, shard, message.id, &self.store);
+        }
         let greedy = self.greed > 0;
         self.greed = self.greed.saturating_sub(1);
         self.handlers.push(Handler::new((shard, invocation), listener, &message, greedy));
@@ -423,6 +430,7 @@ impl Simulation {
                 self.input(shard, Input::Called { invocation, call, requests, join, within });
             }
             Act::Park => {
+                self.serial.parks(handler.listener, handler.message);
                 self.input(shard, Input::Parked { invocation });
                 return false;
             }
@@ -518,6 +526,7 @@ impl Simulation {
         self.clients.inbox.clear();
         self.links.clear();
         self.broken = false;
+        self.serial.restarts();
         self.recorded = self.store.decided.clone();
         self.start_shards();
     }

@@ -17,6 +17,8 @@ pub(crate) struct Store {
     ids: HashMap<Number, MessageId>,
     /// Messages whose consumption is durable.
     pub(crate) done: HashSet<MessageId>,
+    /// Messages whose end is durable: consumed, cancelled, or of a thread that has closed.
+    pub(crate) over: HashSet<MessageId>,
     /// The groups of awaited calls of each message, in the order in which it is durable that they were decided.
     pub(crate) decided: HashMap<MessageId, Vec<u32>>,
     pub(crate) notes: HashMap<(MessageId, u32), String>,
@@ -119,7 +121,13 @@ impl Store {
             Op::Done { message } => {
                 if let Some(id) = self.ids.get(message) {
                     assert!(self.done.insert(*id), "{id} is done twice");
+                    self.over.insert(*id);
                 }
+            }
+            Op::Cancelled { message } => self.over.extend(self.ids.get(message)),
+            Op::Close { thread } => {
+                let of_it = self.threads.iter().filter(|(_, of)| *of == thread);
+                self.over.extend(of_it.filter_map(|(message, _)| self.ids.get(message)));
             }
             Op::Fan(fan) if fan.call.is_some() => {
                 let left = self.groups.entry(fan.id.message).or_insert(2);

@@ -68,6 +68,7 @@ impl Simulation {
         }
         self.say(|| format!("release of {core}"));
         self.takeovers.leaving.push((core, partitions));
+        self.serial.releases(core);
         self.input(core, Input::Release);
     }
 
