@@ -109,6 +109,11 @@ impl Cores {
         self.list.iter_mut().for_each(|served| served.core.handle(input(), now));
     }
 
+    /// Tells the cores that the clock was set: the organism's start was at `before`, and is at `after`.
+    pub(super) fn set_clock(&mut self, before: Time, after: Time, now: Time) {
+        self.each(now, || Input::ClockSet { before, after });
+    }
+
     /// Returns whether a core is here.
     pub(super) fn has(&self, id: CoreId) -> bool {
         self.list.iter().any(|served| served.id == id)

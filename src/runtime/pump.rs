@@ -63,6 +63,8 @@ pub(super) struct Shard {
     /// True if the organism counts the shard as busy.
     active: bool,
     quit: bool,
+    /// The date of the start, as the cores know it.
+    started: Time,
     spin: Spin,
 }
 
@@ -103,6 +105,7 @@ impl Shard {
         let listeners = shard_context.blueprint.listeners().map(|(id, _)| id);
         let hosts = listeners.zip(factories).map(host).collect();
         let timer = Box::pin(tokio::time::sleep(NAP));
+        let started = shard_context.clock.start();
         let letters = VecDeque::new();
         Self {
             shard_context,
@@ -119,6 +122,7 @@ impl Shard {
             armed: None,
             active: false,
             quit: false,
+            started,
             spin: Spin::new(),
         }
     }
@@ -150,7 +154,7 @@ impl Shard {
     }
 
     fn turn(&mut self) -> bool {
-        let now = self.shard_context.clock.now();
+        let now = self.now();
         self.shard_context.count_activity();
         while let Ok((to, command)) = self.commands.try_recv() {
             self.obey(to, command, now);
@@ -166,6 +170,22 @@ impl Shard {
             }
         }
         true
+    }
+
+    /// Returns the time. If the clock was set, the cores learn that before anything that has the new time.
+    fn now(&mut self) -> Time {
+        let clock = &self.shard_context.clock;
+        loop {
+            let (start, now) = (clock.start(), clock.now());
+            if clock.start() != start {
+                continue;
+            }
+            let before = std::mem::replace(&mut self.started, start);
+            if before != start {
+                self.cores.set_clock(before, start, now);
+            }
+            return now;
+        }
     }
 
     /// Reports that the shard is idle, if its cores are, too.
@@ -220,7 +240,8 @@ impl Shard {
             }
             match self.commands.poll_recv(cx) {
                 Poll::Ready(Some((to, command))) => {
-                    self.obey(to, command, self.shard_context.clock.now());
+                    let now = self.now();
+                    self.obey(to, command, now);
                     return Poll::Ready(Woken::Elsewhere);
                 }
                 // All senders of commands are gone.
@@ -382,7 +403,8 @@ impl Shard {
         let Some(journal_handle) = &self.journal_handle else { return };
         if let Some(input) = journal_handle.append(core, number, step) {
             self.close_if_unwritable(&input);
-            self.cores.handle(core, input, self.shard_context.clock.now());
+            let now = self.now();
+            self.cores.handle(core, input, now);
         }
     }
 

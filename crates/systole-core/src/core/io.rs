@@ -232,6 +232,14 @@ pub enum Input {
     },
     /// Time has passed.
     Tick,
+    /// The date was set, or the machine has slept: what was the first of these times is the second. Timeouts have as
+    /// much time as before.
+    ClockSet {
+        /// A time by the clock as it was.
+        before: Time,
+        /// The same time by the clock as it is.
+        after: Time,
+    },
     /// The organism stops: pending continues and boot handlers are cancelled, the rest goes on.
     Drain,
     /// The deadline of the drain passed: a `cancelled` fault for each open conversation, the rest to

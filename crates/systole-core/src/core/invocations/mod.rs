@@ -272,10 +272,10 @@ impl Invocations {
     /// Starts the time of a handler.
     pub(super) fn run(&mut self, id: InvocationId, slot: bool, clock: &mut Clock) {
         let Some(invocation) = self.invocations.get_mut(id) else { return };
-        let now = clock.now();
         let left = invocation.left.filter(|_| !invocation.stalled);
-        let timer = left.map(|left| clock.set(now.after(left), Timer::Handler(id)));
-        invocation.phase = Phase::Running { since: now, timer, slot };
+        let due = |left| clock.now().after(left);
+        let timer = left.map(due).map(|due| clock.set(due, Timer::Handler(id)));
+        invocation.phase = Phase::Running { since: clock.steady(), timer, slot };
     }
 
     /// Stops the time of a handler that runs but can't work, or starts it again.
@@ -291,7 +291,7 @@ impl Invocations {
         self.invocations[id].stalled = stalled;
         match is_open {
             true => self.run(id, slot, clock),
-            false => self.invocations[id].phase = Phase::Running { since: clock.now(), timer: None, slot },
+            false => self.invocations[id].phase = Phase::Running { since: clock.steady(), timer: None, slot },
         }
     }
 
@@ -301,7 +301,7 @@ impl Invocations {
         let Phase::Running { since, timer, slot } = invocation.phase else { return None };
         invocation.phase = Phase::Parked;
         if !invocation.stalled {
-            invocation.left = invocation.left.map(|left| left.saturating_sub(clock.now().since(since)));
+            invocation.left = invocation.left.map(|left| left.saturating_sub(clock.steady().since(since)));
         }
         if let Some(timer) = timer {
             clock.cancel(timer);

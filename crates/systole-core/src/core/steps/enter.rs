@@ -64,7 +64,9 @@ impl Core {
     pub(super) fn admit(&mut self, message: Injected, entry: Entry) {
         let Injected { client, root, remote, last, message, permit, attachment, place } = message;
         let read = match message {
-            _ if permit.is_in_reserve() && !self.entrance.allows(client, self.clock.now()) => Err(faults::overload()),
+            _ if permit.is_in_reserve() && !self.entrance.allows(client, self.clock.steady()) => {
+                Err(faults::overload())
+            }
             Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.judge.catalog()),
             Arrival::Read(read) => *read,
         };

@@ -86,6 +86,9 @@ impl Core {
 
     /// Takes one input. Its effects come out of [`Core::poll`].
     pub fn handle(&mut self, input: Input, now: Time) {
+        if let Input::ClockSet { before, after } = input {
+            self.clock.jump(before, after);
+        }
         self.advance(now);
         match input {
             Input::Boot { root } => self.boot(root),
@@ -106,7 +109,7 @@ impl Core {
                     self.entrance.push(self.tree.principal(thread), Item::Reattached(invocation));
                 }
             }
-            Input::Tick => {}
+            Input::Tick | Input::ClockSet { .. } => {}
             Input::Parked { invocation } => self.parked(invocation),
             Input::ListenerDown { listener } => self.set_down(listener, true),
             Input::ListenerUp { listener } => self.set_down(listener, false),
