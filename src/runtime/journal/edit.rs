@@ -77,6 +77,7 @@ impl SqliteJournal {
     /// # Errors
     /// [`StoreError`] if there is no room for a copy of what stays, or the file can't be written.
     pub fn compact(&mut self, now: Time) -> Result<Compacted, StoreError> {
+        self.retain.trust(now);
         self.feed_all()?;
         let before = self.size()?;
         let mut rows = 0;

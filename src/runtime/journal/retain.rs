@@ -58,6 +58,7 @@ pub(super) struct Retain {
     /// Answers that ended before this time and are left are promises: they go with their age.
     promised_before: i64,
     early: Early,
+    trust: Trust,
 }
 
 /// Rows that were deleted before their age, for the log.
@@ -67,10 +68,47 @@ struct Early {
     told: Option<i64>,
 }
 
+/// The date by which ages are judged. A clock may be wrong at a start, until the machine has asked another one: so a
+/// date that is days ahead of the last one deletes nothing before it has stood for an hour. A date that goes back counts
+/// at once.
+#[derive(Debug)]
+struct Trust {
+    /// The last date that counted, by the last step at first.
+    date: i64,
+    /// True if a clock has told that date since the journal was opened.
+    is_seen: bool,
+    /// The first of the dates that are ahead.
+    ahead: Option<i64>,
+}
+
+impl Trust {
+    /// Jump of the date that has to stand for a while.
+    const JUMP: i64 = 24 * Self::WHILE;
+
+    /// Time for which it has to stand.
+    const WHILE: i64 = 3600 * 1_000_000_000;
+
+    fn see(&mut self, date: i64) {
+        let is_trusted = match self.ahead.filter(|ahead| date >= *ahead) {
+            Some(ahead) => date - ahead >= Self::WHILE,
+            // A new journal has nothing yet.
+            None => date - self.date <= Self::JUMP || self.date == 0,
+        };
+        if is_trusted {
+            *self = Self { date, is_seen: true, ahead: None };
+        } else if self.ahead.is_none_or(|ahead| date < ahead) {
+            tracing::warn!(at = %Time::from_nanos(date.cast_unsigned()), last = %Time::from_nanos(self.date.cast_unsigned()),
+                "the date is days after the last step of the journal: nothing is deleted for its age within an hour");
+            self.ahead = Some(date);
+        }
+    }
+}
+
 impl Retain {
     /// Starts at the time of the last step.
     pub(super) fn new(retention: Retention, now: i64) -> Self {
-        Self { retention, steps: 0, now, promised_before: i64::MIN, early: Early::default() }
+        let trust = Trust { date: now, is_seen: false, ahead: None };
+        Self { retention, steps: 0, now, promised_before: i64::MIN, early: Early::default(), trust }
     }
 
     /// Time of the last step.
@@ -83,10 +121,27 @@ impl Retain {
         self.now = self.now.max(at);
     }
 
+    /// Notes the date of the clock.
+    pub(super) fn see(&mut self, date: Time) {
+        self.trust.see(date.as_nanos().cast_signed());
+    }
+
+    /// Notes the date of the clock, and that an operator wants rows deleted by it.
+    pub(super) fn trust(&mut self, date: Time) {
+        self.trust = Trust { date: date.as_nanos().cast_signed(), is_seen: true, ahead: None };
+    }
+
     /// Returns the time before which rows must have ended to be deleted by each sweep from a time on, whatever they
     /// weigh.
     pub(super) fn kept_from(&self, now: i64) -> i64 {
-        now.saturating_sub(i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX))
+        let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
+        match self.trust {
+            // Rows that are kept for less are not waited for.
+            _ if age < Trust::WHILE => now - age,
+            Trust { date, is_seen: true, .. } => date.saturating_sub(age),
+            // The times of steps may come from a wrong clock.
+            Trust { is_seen: false, .. } => i64::MIN,
+        }
     }
 
     /// Counts steps, the last of which was made at `at`, and sweeps after every [`EVERY`] of them.
@@ -113,7 +168,8 @@ impl Retain {
     }
 
     /// Returns whether a row is past its retention at a time.
-    pub(super) fn is_due(&self, db: &Connection, weights: &Weights, now: Time) -> Result<bool, FileProblem> {
+    pub(super) fn is_due(&mut self, db: &Connection, weights: &Weights, now: Time) -> Result<bool, FileProblem> {
+        self.see(now);
         if self.is_heavy(weights) {
             return Ok(true);
         }
@@ -134,6 +190,7 @@ impl Retain {
         room: &Arc<Room>,
         now: Time,
     ) -> Result<Swept, FileProblem> {
+        self.see(now);
         self.now = self.now.max(now.as_nanos().cast_signed());
         self.sweep(db, weights, room)
     }

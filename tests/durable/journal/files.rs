@@ -333,12 +333,48 @@ fn what_has_had_its_time_goes_while_nothing_happens() {
     // A year later those hours are long past.
     let mut store = open(&folder.journal());
     let open = open_rows(store.recover().unwrap());
-    let now = Time::from_nanos(365 * 24 * 3_600_000_000_000);
+    const HOUR: u64 = 3_600_000_000_000;
+    let now = Time::from_nanos(365 * 24 * HOUR);
     while store.tidy(now).unwrap() {}
+    assert_eq!(ended(&folder.journal()).0, before, "the date may be wrong");
+    while store.tidy(Time::from_nanos(365 * 24 * HOUR + HOUR)).unwrap() {}
     assert_eq!(ended(&folder.journal()).0, 0);
     store.close().unwrap();
     drop(store);
     assert_eq!(open_rows(super::story::open(&folder.journal()).recover().unwrap()), open, "what is not over stays");
+}
+
+#[test]
+fn a_start_with_a_wrong_date_deletes_nothing() {
+    const HOUR: u64 = 3_600_000_000_000;
+    let folder = Folder::new();
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    busy(&mut store, 0..40);
+    let before = ended(&folder.journal()).0;
+    assert!(before > 10, "{before} are kept");
+    drop(store);
+    // The clock is a year ahead, and steps are written by it, until it is corrected.
+    let wrong = |hours: u64| Time::from_nanos((365 * 24 + hours) * HOUR);
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    assert!(!store.tidy(wrong(0)).unwrap());
+    let late = |at| Step { at, ..Step::default() };
+    store.append(&vec![late(wrong(0)); 300]).unwrap();
+    store.feed().unwrap();
+    for restarts in [true, false] {
+        let right = Time::from_nanos(42 * HOUR);
+        assert!(!store.tidy(right).unwrap());
+        store.append(&vec![late(right); 300]).unwrap();
+        store.feed().unwrap();
+        assert!(!store.tidy(Time::from_nanos(50 * HOUR)).unwrap());
+        if restarts {
+            drop(store);
+            store = open(&folder.journal());
+            store.recover().unwrap();
+        }
+    }
+    assert_eq!(ended(&folder.journal()).0, before);
 }
 
 #[test]
