@@ -25,11 +25,12 @@ use crate::runtime::sqlite::FileProblem;
 /// them are work for two threads.
 pub(super) const FEW: usize = 4;
 
-/// The most steps in batches. A feed of so many takes tens of milliseconds, in which no transaction begins.
-const STEPS: usize = 4096;
+/// The most steps in batches. No transaction begins during a feed, so this bounds the wait of steps that come then: a
+/// feed of so many takes about as long as the transactions of 64 conversations under way.
+const STEPS: usize = 512;
 
-/// The most bytes in batches.
-const BYTES: usize = 8 << 20;
+/// The most bytes in batches, for the same reason.
+const BYTES: usize = 2 << 20;
 
 /// A row of steps.
 pub(super) struct BatchRow {
@@ -179,6 +180,7 @@ impl SqliteJournal {
         let row = BatchRow { number: batches.rows + 1, total: meta.total.wrapping_sub(batches.sum), steps: bytes };
         let sum = write(&mut *db.prepare_cached(BatchRow::INSERT)?, &row, at, sums)?;
         *batches = batches.with(steps.len(), row.steps.len(), sum);
+        steps.last().into_iter().for_each(|step| retain.see(step.at));
         retain.go_on(at);
         let epoch = epoch_behind(steps, meta.epoch);
         Ok(Meta { total: meta.total.wrapping_add(sum), epoch, ..meta.clone() })
@@ -201,6 +203,7 @@ impl SqliteJournal {
         }
         steps.iter().try_for_each(|step| apply.step(step))?;
         let at = apply.at;
+        steps.last().into_iter().for_each(|step| retain.see(step.at));
         apply.kept_from = retain.kept_from(at);
         let meta = apply.finish(&meta)?;
         Ok(meta.after(&retain.after(db, &mut known.weights, room, fed.steps + steps.len(), at)?))
