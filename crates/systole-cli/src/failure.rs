@@ -54,7 +54,9 @@ impl Failure {
     /// Makes a failure of a journal that is damaged, or can't be used.
     pub(super) fn store(error: StoreError) -> Self {
         match error.problem {
-            FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } => Self::no(error.to_string()),
+            FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } | FileProblem::UnsyncedLog { .. } => {
+                Self::no(error.to_string())
+            }
             _ => Self::unusable(error.to_string()),
         }
     }

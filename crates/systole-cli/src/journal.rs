@@ -149,22 +149,49 @@ fn state(stat: &Stat) -> String {
 }
 
 fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
-    let verdict = match JournalReader::open(journal).and_then(|reader| reader.verify()) {
-        Err(StoreError {
-            problem: problem @ (FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. }), ..
-        }) => VerifyReport::damaged(&problem),
-        verdict => verdict.map_err(Failure::store)?,
+    let damaged = "damaged: restore a copy, or move it away and start anew";
+    let (report, verdict) = match JournalReader::open(journal).and_then(|reader| reader.verify()) {
+        Err(StoreError { problem: problem @ FileProblem::Damaged { .. }, .. }) => {
+            (VerifyReport::damaged(&problem), damaged)
+        }
+        Err(StoreError { problem: problem @ FileProblem::DamagedLog { .. }, .. }) => {
+            (VerifyReport::damaged(&problem), "its log is damaged; what is before that place can be kept")
+        }
+        Err(StoreError { problem: problem @ FileProblem::UnsyncedLog { .. }, .. }) => {
+            (VerifyReport::damaged(&problem), "its log is incomplete; what is before that place can be kept")
+        }
+        report => match report.map_err(Failure::store)? {
+            report if !report.faults.is_empty() => (report, damaged),
+            report if report.unchecked => (report, "its rows are in order; its pages and indexes were not checked"),
+            report => (report, "in order"),
+        },
     };
-    let in_order = verdict.faults.is_empty();
     if json {
-        print::json(&json!({ "rows": verdict.rows, "faults": verdict.faults }))?;
+        let cut = report.cut.map(|cut| json!({ "at": cut.at, "bytes": cut.bytes, "frames": cut.frames }));
+        print::json(&json!({
+            "rows": report.rows,
+            "faults": report.faults,
+            "cut": cut,
+            "unchecked": report.unchecked,
+        }))?;
     } else {
-        for said in &verdict.faults {
+        for said in &report.faults {
             print::note(Escaped::line(&format!("{}: {said}", journal.display())));
         }
-        let verdict = if in_order { "in order" } else { "damaged: restore a copy, or move it away and start anew" };
+        if let Some(cut) = report.cut {
+            print::note(Escaped::line(&format!(
+                "{}: its log ended with an unfinished transaction ({} bytes from byte {} on), which was cut off",
+                journal.display(),
+                cut.bytes,
+                cut.at
+            )));
+        }
+        if report.unchecked {
+            print::note(Escaped::line(&format!("{}: {}", journal.display(), FileProblem::Outgrown)));
+        }
         print::line(format_args!("{}: {verdict}", journal.display()))?;
     }
+    let in_order = report.faults.is_empty() && !report.unchecked;
     Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

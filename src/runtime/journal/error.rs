@@ -39,6 +39,9 @@ impl FileProblem {
             Self::DamagedLog { .. } => {
                 ", or run `systole journal compact --cut` to give up what was written behind that place"
             }
+            Self::UnsyncedLog { .. } => {
+                ", or run `systole journal compact --cut` to go on without them, as a start with `durability: process` does"
+            }
             _ => "",
         };
         format!("{self}{more}")
@@ -52,7 +55,7 @@ impl FileProblem {
 impl From<StoreError> for JournalError {
     fn from(error: StoreError) -> Self {
         let kind = match error.problem {
-            FileProblem::InUse { .. } | FileProblem::Read => JournalErrorKind::InUse,
+            FileProblem::InUse { .. } | FileProblem::Read | FileProblem::Outgrown => JournalErrorKind::InUse,
             FileProblem::Foreign { .. }
             | FileProblem::NoFile { .. }
             | FileProblem::Dangling { .. }
@@ -64,7 +67,9 @@ impl From<StoreError> for JournalError {
             | FileProblem::Worn => JournalErrorKind::Unusable,
             FileProblem::Moved | FileProblem::Parted { .. } | FileProblem::Truncated { .. } => JournalErrorKind::Moved,
             FileProblem::Newer { .. } | FileProblem::Older { .. } => JournalErrorKind::Version,
-            FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } => JournalErrorKind::Damaged,
+            FileProblem::Damaged { .. } | FileProblem::DamagedLog { .. } | FileProblem::UnsyncedLog { .. } => {
+                JournalErrorKind::Damaged
+            }
             FileProblem::Full | FileProblem::TooLarge { .. } => JournalErrorKind::Full,
             FileProblem::ReadOnly | FileProblem::Unfed | FileProblem::Unended => JournalErrorKind::ReadOnly,
             FileProblem::Failed(_) => JournalErrorKind::Closed,

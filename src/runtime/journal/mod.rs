@@ -45,7 +45,7 @@ mod writer;
 
 use std::path::PathBuf;
 
-pub use super::sqlite::{Cut, Durability, FileProblem, Retention};
+pub use super::sqlite::{Cut, Durability, FileProblem, Loss, Retention};
 pub use edit::Compacted;
 pub use error::StoreError;
 pub use fork::{Fork, ForkError};

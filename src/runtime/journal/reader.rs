@@ -24,20 +24,20 @@ use super::row::{Cells, Record, load};
 use super::schema::{COUNTED, FORMAT, PARTED};
 use super::sum::Sums;
 use super::{Durability, JournalOptions, SqliteJournal};
-#[cfg(feature = "gateway")]
-use crate::runtime::sqlite::transaction;
-use crate::runtime::sqlite::{Database, FileProblem, beside, join_to_read, open_to_read, used};
+use crate::runtime::sqlite::{Cut, Database, FileProblem, beside, join_to_read, open_to_read, transaction, used};
 
 /// Attempts to read a journal whose last steps another process may be writing to its tables.
 const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Reads a journal, whether its organism runs or not, in one transaction and without changing it.
+/// Reads a journal, whether its organism runs or not, without changing it. Each call reads in one transaction.
 #[derive(Debug)]
 pub struct JournalReader {
     pub(super) db: Database,
     pub(super) file: PathBuf,
     pub(super) version: i64,
+    /// The end of the log that was cut off before.
+    pub(super) cut: Option<Cut>,
 }
 
 /// Counts and sizes of a journal.
@@ -142,9 +142,10 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the file is missing, no journal or unreadable, or if its last steps can't be written.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
+        let mut cut = None;
         for _ in 0..TRIES {
             let is_torn = match Self::of(file, open_to_read(file, FORMAT, false)) {
-                Ok(reader) if !reader.told(reader.is_left_behind())? => return reader.begin(),
+                Ok(reader) if !reader.told(reader.is_left_behind())? => return Ok(Self { cut, ..reader }),
                 Ok(_) => false,
                 Err(StoreError { problem: FileProblem::Unended, .. }) => true,
                 Err(error) => return Err(error),
@@ -155,11 +156,11 @@ impl JournalReader {
                 Err(StoreError { problem: FileProblem::InUse { .. }, .. }) => std::thread::sleep(PAUSE),
                 Err(StoreError { problem: FileProblem::ReadOnly, .. }) if is_torn => break,
                 Err(StoreError { problem: FileProblem::ReadOnly, .. }) => return Err(FileProblem::Unfed.of(file)),
-                opened => drop(opened?),
+                opened => cut = opened?.cut().or(cut),
             }
         }
-        let reader = Self::of(file, open_to_read(file, FORMAT, true))?;
-        if reader.told(reader.is_left_behind())? { Err(FileProblem::Unfed.of(file)) } else { reader.begin() }
+        let reader = Self { cut, ..Self::of(file, open_to_read(file, FORMAT, true))? };
+        if reader.told(reader.is_left_behind())? { Err(FileProblem::Unfed.of(file)) } else { Ok(reader) }
     }
 
     /// Returns whether the tables lack steps, and no process writes them.
@@ -184,7 +185,7 @@ impl JournalReader {
     fn of(file: &Path, db: Result<Database, FileProblem>) -> Result<Self, StoreError> {
         let opened = db.and_then(|db| Ok((FORMAT.version_of(&db)?, db)));
         let (version, db) = opened.map_err(|problem| problem.of(file))?;
-        Ok(Self { db, file: file.to_owned(), version })
+        Ok(Self { db, file: file.to_owned(), version, cut: None })
     }
 
     /// The checksums of the file's version.
@@ -203,10 +204,13 @@ impl JournalReader {
         Ok(self)
     }
 
-    /// Reads in one transaction, which begins with this call.
-    #[cfg(feature = "gateway")]
+    /// Reads in one transaction, which begins with this call unless it is part of another one. It ends with the call:
+    /// as long as a transaction is open, the log of a running organism can't start over.
     pub(super) fn at_one_moment<T>(&self, read: impl FnOnce(&Self) -> Result<T, FileProblem>) -> Result<T, StoreError> {
-        self.told(transaction(&self.db, "BEGIN", || read(self)))
+        match self.db.is_autocommit() {
+            true => self.told(transaction(&self.db, "BEGIN", || read(self))),
+            false => self.told(read(self)),
+        }
     }
 
     /// Counts the contents of the journal.
@@ -214,7 +218,7 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
     pub fn stat(&self) -> Result<Stat, StoreError> {
-        self.told(self.try_stat())
+        self.at_one_moment(Self::try_stat)
     }
 
     /// Lists conversations in the order in which they were opened; with `open`, only open ones.
@@ -222,7 +226,7 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
     pub fn conversations(&self, open: bool) -> Result<Vec<ConversationEntry>, StoreError> {
-        self.told(self.try_conversations(open))
+        self.at_one_moment(|reader| reader.try_conversations(open))
     }
 
     /// Lists all open threads, in order of number.
@@ -230,7 +234,7 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
     pub fn open_threads(&self) -> Result<Vec<ThreadEntry>, StoreError> {
-        let mut threads = self.told(self.entries("WHERE ended IS NULL", []))?;
+        let mut threads = self.at_one_moment(|reader| reader.entries("WHERE ended IS NULL", []))?;
         threads.sort_unstable_by_key(|thread| thread.record.number);
         Ok(threads)
     }
@@ -240,7 +244,7 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
     pub fn open_owners(&self) -> Result<Vec<(Owner, u64)>, StoreError> {
-        self.told(self.try_open_owners())
+        self.at_one_moment(Self::try_open_owners)
     }
 
     /// Lists the idempotency keys of a client that begin with a prefix.
@@ -266,7 +270,7 @@ impl JournalReader {
     /// [`StoreError`] if the journal can't be read.
     pub fn conversation(&self, thread: ThreadId) -> Result<Vec<ThreadEntry>, StoreError> {
         let condition = "WHERE root = (SELECT root FROM thread WHERE id = ?1) ORDER BY number";
-        self.told(self.entries(condition, [thread.as_uuid().as_bytes().as_slice()]))
+        self.at_one_moment(|reader| reader.entries(condition, [thread.as_uuid().as_bytes().as_slice()]))
     }
 
     /// Returns those of these conversations that the journal has rows of: a root or messages that left. Retention may
@@ -275,7 +279,7 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
     pub fn known(&self, roots: &[ThreadId]) -> Result<HashSet<ThreadId>, StoreError> {
-        self.told(self.try_known(roots))
+        self.at_one_moment(|reader| reader.try_known(roots))
     }
 
     /// Lists the entries of a thread, in order of time.
@@ -283,7 +287,7 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
     pub fn said(&self, thread: &ThreadRecord) -> Result<Vec<HistoryEntry>, StoreError> {
-        self.told(self.try_said(thread))
+        self.at_one_moment(|reader| reader.try_said(thread))
     }
 
     /// Counts the open messages of each thread.
@@ -291,7 +295,8 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
     pub fn waiting(&self) -> Result<HashMap<Number, u64>, StoreError> {
-        self.told(self.counts("SELECT thread, count(*) FROM message WHERE ended IS NULL GROUP BY thread"))
+        let counts = "SELECT thread, count(*) FROM message WHERE ended IS NULL GROUP BY thread";
+        self.at_one_moment(|reader| reader.counts(counts))
     }
 
     /// Lists the dead letters, oldest first, and whether the next start redrives them.
@@ -299,18 +304,17 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if the journal can't be read.
     pub fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, StoreError> {
-        let read = || {
-            let marked: Vec<_> = if self.has::<Redrive>()? {
-                self.rows("", [], |_, Redrive(letter), _, _| Ok(letter))?
+        self.at_one_moment(|reader| {
+            let marked: Vec<_> = if reader.has::<Redrive>()? {
+                reader.rows("", [], |_, Redrive(letter), _, _| Ok(letter))?
             } else {
                 Vec::new()
             };
-            self.rows("ORDER BY number", [], |_, letter: LetterRecord, _, _| {
+            reader.rows("ORDER BY number", [], |_, letter: LetterRecord, _, _| {
                 let redrive = marked.contains(&letter.number);
                 Ok((letter, redrive))
             })
-        };
-        self.told(read())
+        })
     }
 
     pub(super) fn told<T>(&self, read: Result<T, FileProblem>) -> Result<T, StoreError> {

@@ -18,7 +18,7 @@ use super::retain::{Retain, Swept};
 use super::row::{Record, write};
 use super::sum::Sums;
 use super::weigh::Room;
-use crate::runtime::sqlite::{Cut, Database, FileProblem, Opened, truncate_log, write_back};
+use crate::runtime::sqlite::{Cut, Database, FileProblem, Loss, Opened, truncate_log, write_back};
 
 /// A journal in an SQLite file.
 ///
@@ -49,12 +49,8 @@ impl SqliteJournal {
     pub fn open(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
         let Opened { db, read: Read { meta, batches }, cut } =
             open(file, options).map_err(|problem| problem.of(file))?;
-        if let Some(cut) = cut.filter(Cut::is_damage) {
-            tracing::error!(file = %file.display(), at = cut.at, at_least = cut.lost,
-                "finished transactions are missing at the end of the journal's log, as after a loss of power");
-        } else if let Some(cut) = &cut {
-            tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
-                "the end of the journal's log was not written whole, and is cut off");
+        if let Some(cut) = &cut {
+            report(file, cut);
         }
         let mut journal = Self {
             db,
@@ -138,6 +134,22 @@ impl SqliteJournal {
         self.db.commit()?;
         self.meta = meta;
         Ok(())
+    }
+}
+
+/// Logs that the end of a log was cut off, and what that costs.
+fn report(file: &Path, cut: &Cut) {
+    let Cut { at, bytes, frames, loss } = *cut;
+    let file = file.display();
+    match loss {
+        Loss::Unfinished => tracing::warn!(%file, at, bytes, frames,
+            "the last transaction in the journal's log was not finished, and is cut off: nothing that the disk or the \
+             system had taken for sure is lost"),
+        Loss::Unsynced(lost) => tracing::error!(%file, at, bytes, frames, transactions = lost,
+            "finished transactions were not on the disk when the power failed, and are cut off from the journal's log: \
+             `durability: process` does not wait for the disk; there may be more of them"),
+        Loss::Damaged(lost) => tracing::error!(%file, at, bytes, frames, transactions = lost,
+            "finished transactions are cut off from the journal's log behind a damaged place; there may be more of them"),
     }
 }
 

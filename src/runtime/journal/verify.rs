@@ -1,5 +1,7 @@
 //! Checks every row of a journal, including the ended ones.
 
+use rusqlite::types::Value;
+use rusqlite::{Params, Row, params_from_iter};
 use systole_core::journal::{
     AddresseeRecord, AgentRecord, BudgetRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord,
     RememberedRecord, StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
@@ -18,10 +20,13 @@ use super::records::Redrive;
 use super::retain::horizon;
 use super::row::{Record, load};
 use super::sum::Sums;
-use crate::runtime::sqlite::FileProblem;
+use crate::runtime::sqlite::{Cut, FileProblem, transaction};
 
 /// The most faults of a report.
 const MOST: usize = 100;
+
+/// The most rows that are read in one transaction while an organism writes the journal.
+const PIECE: usize = 4096;
 
 /// Result of a complete check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,6 +36,11 @@ pub struct VerifyReport {
     pub rows: u64,
     /// Damage that was found, at most 100 entries; empty if the journal is in order.
     pub faults: Vec<String>,
+    /// The end of the log that was cut off when the journal was opened for this check: an unfinished transaction.
+    pub cut: Option<Cut>,
+    /// True if the pages and indexes were not checked to the end, because the log of the running organism grew too long
+    /// meanwhile.
+    pub unchecked: bool,
 }
 
 impl VerifyReport {
@@ -50,59 +60,42 @@ impl JournalReader {
     }
 
     fn try_verify(&self) -> Result<VerifyReport, FileProblem> {
-        let mut check = Check { reader: self, verdict: VerifyReport::default(), total: 0, sums: self.sums() };
-        check.pages()?;
-        check.rows::<ThreadRecord>()?;
-        check.rows::<MessageRecord>()?;
-        check.endings()?;
-        check.rows::<FanRow>()?;
-        check.rows::<SettledRow>()?;
-        check.rows::<NoteRecord>()?;
-        if self.has::<Horizon>()? {
-            check.rows::<RememberedRecord>()?;
-            check.horizon()?;
+        let verdict = VerifyReport { cut: self.cut, ..VerifyReport::default() };
+        let pass = Pass::Whole;
+        let mut check = Check { reader: self, verdict, total: 0, sums: self.sums(), pass };
+        if self.db.file().writer()?.is_none() {
+            transaction(&self.db, "BEGIN", || {
+                check.pages()?;
+                check.tables()?;
+                check.totals()
+            })?;
         } else {
-            // Ended ones were not kept in that version.
-            check.rows_by::<RememberedRecord>(&RememberedRecord::SELECT.replace(", ended FROM", ", NULL FROM"))?;
-        }
-        check.rows::<EgressRecord>()?;
-        check.rows::<LetterRecord>()?;
-        if self.has::<Redrive>()? {
-            check.rows::<Redrive>()?;
-        }
-        if self.has::<TaskRecord>()? {
-            check.rows::<TaskRecord>()?;
-            check.rows::<StateRecord>()?;
-        }
-        if self.has::<MailRecord>()? {
-            check.rows::<MailRecord>()?;
-            check.rows::<StatusRow>()?;
-            check.rows::<Gone>()?;
-            check.rows::<AgentRecord>()?;
-            check.rows::<SubmissionRecord>()?;
-            check.rows::<TakenOver>()?;
-            check.uncounted::<PrincipalRow>()?;
-        }
-        if self.has::<AddresseeRecord>()? {
-            check.rows::<AddresseeRecord>()?;
-        }
-        if self.has::<JournalOwner>()? {
-            check.uncounted::<JournalOwner>()?;
-        }
-        if self.has::<BudgetRecord>()? {
-            check.rows::<BudgetRecord>()?;
-        }
-        if self.has::<BatchRow>()? {
-            check.rows::<BatchRow>()?;
-            check.batches()?;
-        }
-        let known = meta(&self.db, &mut self.sums())?.record.total;
-        if check.verdict.faults.is_empty() && check.total != known {
-            check.fault("rows are missing, or come from another time".to_owned());
+            check.pass = Pass::Pieces;
+            match check.pages() {
+                Err(FileProblem::Outgrown) => check.verdict.unchecked = true,
+                done => done?,
+            }
+            check.tables()?;
+            (check.pass, check.total) = (Pass::Open, 0);
+            transaction(&self.db, "BEGIN", || {
+                check.tables()?;
+                check.totals()
+            })?;
         }
         check.verdict.faults.truncate(MOST);
         Ok(check.verdict)
     }
+}
+
+/// The rows that a pass over the tables reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// All rows, in one transaction.
+    Whole,
+    /// All rows, in pieces: the log of a running organism can't start over while a transaction is open.
+    Pieces,
+    /// The open rows alone, for their total.
+    Open,
 }
 
 struct Check<'a> {
@@ -110,9 +103,70 @@ struct Check<'a> {
     verdict: VerifyReport,
     total: i64,
     sums: Sums,
+    pass: Pass,
 }
 
 impl Check<'_> {
+    /// Checks the rows of all tables.
+    fn tables(&mut self) -> Result<(), FileProblem> {
+        self.rows::<ThreadRecord>()?;
+        self.rows::<MessageRecord>()?;
+        self.endings()?;
+        self.rows::<FanRow>()?;
+        self.rows::<SettledRow>()?;
+        self.rows::<NoteRecord>()?;
+        if self.reader.has::<Horizon>()? {
+            self.rows::<RememberedRecord>()?;
+            self.horizon()?;
+        } else {
+            // Ended ones were not kept in that version.
+            self.rows_by::<RememberedRecord>(&RememberedRecord::SELECT.replace(", ended FROM", ", NULL FROM"))?;
+        }
+        self.rows::<EgressRecord>()?;
+        self.rows::<LetterRecord>()?;
+        if self.reader.has::<Redrive>()? {
+            self.rows::<Redrive>()?;
+        }
+        if self.reader.has::<TaskRecord>()? {
+            self.rows::<TaskRecord>()?;
+            self.rows::<StateRecord>()?;
+        }
+        if self.reader.has::<MailRecord>()? {
+            self.rows::<MailRecord>()?;
+            self.rows::<StatusRow>()?;
+            self.rows::<Gone>()?;
+            self.rows::<AgentRecord>()?;
+            self.rows::<SubmissionRecord>()?;
+            self.rows::<TakenOver>()?;
+            self.uncounted::<PrincipalRow>()?;
+        }
+        if self.reader.has::<AddresseeRecord>()? {
+            self.rows::<AddresseeRecord>()?;
+        }
+        if self.reader.has::<JournalOwner>()? {
+            self.uncounted::<JournalOwner>()?;
+        }
+        if self.reader.has::<BudgetRecord>()? {
+            self.rows::<BudgetRecord>()?;
+        }
+        if self.reader.has::<BatchRow>()? {
+            self.rows::<BatchRow>()?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the steps of all batches can be applied after a crash, and that no row is missing.
+    fn totals(&mut self) -> Result<(), FileProblem> {
+        if self.reader.has::<BatchRow>()? {
+            self.batches()?;
+        }
+        let known = meta(&self.reader.db, &mut self.reader.sums())?.record.total;
+        if self.verdict.faults.is_empty() && self.total != known {
+            self.fault("rows are missing, or come from another time".to_owned());
+        }
+        Ok(())
+    }
+
     fn fault(&mut self, fault: String) {
         self.verdict.faults.push(fault);
     }
@@ -140,6 +194,9 @@ impl Check<'_> {
     }
 
     fn horizon(&mut self) -> Result<(), FileProblem> {
+        if self.pass == Pass::Open {
+            return Ok(());
+        }
         match horizon(&self.reader.db, &mut self.sums) {
             Err(FileProblem::Damaged { what }) => self.fault(what),
             other => drop(other?),
@@ -149,6 +206,9 @@ impl Check<'_> {
 
     /// Checks the `ending` of messages, which no sum covers.
     fn endings(&mut self) -> Result<(), FileProblem> {
+        if self.pass == Pass::Open {
+            return Ok(());
+        }
         let sql = "SELECT number FROM message WHERE (ended IS NULL) <> (ending IS NULL) \
                    OR ending NOT IN ('done', 'cancelled')";
         let mut statement = self.reader.db.prepare(sql)?;
@@ -173,19 +233,81 @@ impl Check<'_> {
     }
 
     fn rows_by<R: Record>(&mut self, select: &str) -> Result<(), FileProblem> {
-        let mut statement = self.reader.db.prepare(select)?;
-        let mut rows = statement.query([])?;
+        match self.pass {
+            Pass::Whole => self.read::<R>(select, []).map(drop),
+            // An earlier version has a table whose rows have no end.
+            Pass::Open if select.contains(", NULL FROM") => self.read::<R>(select, []).map(drop),
+            Pass::Open => self.read::<R>(&format!("{select} WHERE {} IS NULL", R::ENDED), []).map(drop),
+            Pass::Pieces => self.pieces::<R>(select),
+        }
+    }
+
+    /// Reads a table in pieces, in the order of its key; a row that comes or goes meanwhile is read or not.
+    fn pieces<R: Record>(&mut self, select: &str) -> Result<(), FileProblem> {
+        let sql = "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk";
+        let mut names = self.reader.db.prepare(sql)?;
+        let key = names.query_map([R::TABLE], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+        if key.is_empty() {
+            return self.read::<R>(select, []).map(drop);
+        }
+        let (columns, marks) = (key.join(", "), vec!["?"; key.len()].join(", "));
+        let mut last = self.read_piece::<R>(&format!("{select} ORDER BY {columns} LIMIT {PIECE}"), Vec::new(), &key)?;
+        let next = format!("{select} WHERE ({columns}) > ({marks}) ORDER BY {columns} LIMIT {PIECE}");
+        while let Some(behind) = last {
+            last = self.read_piece::<R>(&next, behind, &key)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a piece of a table behind a key; returns the key of its last row, if more may follow.
+    fn read_piece<R: Record>(
+        &mut self,
+        sql: &str,
+        behind: Vec<Value>,
+        key: &[String],
+    ) -> Result<Option<Vec<Value>>, FileProblem> {
+        let mut last = None;
+        let read = self.read_each::<R>(sql, params_from_iter(behind), |row| {
+            last = Some(key.iter().map(|name| row.get(name.as_str())).collect::<rusqlite::Result<Vec<Value>>>()?);
+            Ok(())
+        })?;
+        Ok(last.filter(|_| read == PIECE))
+    }
+
+    fn read<R: Record>(&mut self, sql: &str, params: impl Params) -> Result<usize, FileProblem> {
+        self.read_each::<R>(sql, params, |_| Ok(()))
+    }
+
+    fn read_each<R: Record>(
+        &mut self,
+        sql: &str,
+        params: impl Params,
+        mut look: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+    ) -> Result<usize, FileProblem> {
+        let mut statement = self.reader.db.prepare(sql)?;
+        let (mut rows, mut read) = (statement.query(params)?, 0);
         loop {
             let row = match rows.next() {
                 Ok(Some(row)) => row,
-                Ok(None) => return Ok(()),
-                Err(error) => {
-                    self.verdict.faults.push(format!("{}: {error}", R::TABLE));
-                    return Ok(());
-                }
+                Ok(None) => return Ok(read),
+                Err(error) => match FileProblem::from(error) {
+                    problem @ FileProblem::Outgrown => return Err(problem),
+                    problem => {
+                        self.verdict.faults.push(format!("{}: {problem}", R::TABLE));
+                        return Ok(0);
+                    }
+                },
             };
+            read += 1;
+            look(row)?;
+            let loaded = load::<R>(row, &mut self.sums);
+            if self.pass == Pass::Open {
+                // The pass before has reported damage.
+                self.total = self.total.wrapping_add(loaded.map_or(0, |loaded| loaded.sum));
+                continue;
+            }
             self.verdict.rows += 1;
-            match load::<R>(row, &mut self.sums) {
+            match loaded {
                 Ok(loaded) if loaded.ended.is_none() => self.total = self.total.wrapping_add(loaded.sum),
                 Ok(_) => {}
                 Err(FileProblem::Damaged { what }) => self.verdict.faults.push(what),

@@ -30,6 +30,10 @@ const AGAIN: i32 = CHECKPOINT / 4;
 /// Length in pages at which the writer waits for the thread.
 const MOST: i32 = 4 * CHECKPOINT;
 
+/// Length in pages at which a reader is the reason why the log did not start over: the disk is not, since the writer has
+/// waited for it before.
+const PINNED: i32 = MOST + AGAIN;
+
 /// The most pages that the writer writes back itself.
 const REST: i32 = 256;
 
@@ -50,6 +54,8 @@ pub(super) struct Checkpoints {
     thread: Option<Thread>,
     /// True if the thread is working.
     asked: bool,
+    /// Pages at which it is reported next that the log can't start over.
+    tell: i32,
 }
 
 /// The checkpoint thread, which ends when this value is dropped.
@@ -78,7 +84,7 @@ impl Checkpoints {
             Ok(())
         };
         db.wal_hook(Some(hook))?;
-        Ok(Self { format, durability, pages, seen: 0, next: CHECKPOINT, thread: None, asked: false })
+        Ok(Self { format, durability, pages, seen: 0, next: CHECKPOINT, thread: None, asked: false, tell: PINNED })
     }
 
     /// Pages of the log after the last transaction.
@@ -97,7 +103,11 @@ impl Checkpoints {
         let anew = pages < self.seen;
         self.seen = pages;
         if anew {
-            self.next = CHECKPOINT;
+            (self.next, self.tell) = (CHECKPOINT, PINNED);
+        }
+        if pages >= self.tell {
+            self.tell = pages.saturating_mul(2);
+            tell_of_reader(file, pages);
         }
         if self.asked {
             if !self.is_done(pages >= MOST) {
@@ -177,6 +187,14 @@ impl Drop for Thread {
             let _ = handle.join();
         }
     }
+}
+
+/// Logs that a program keeps the log from starting over. The writer can't end that program, and the organism goes on.
+fn tell_of_reader(file: &LockedFile, pages: i32) {
+    let reader = file.reader().unwrap_or_default();
+    tracing::warn!(file = %file.path().display(), pages, reader,
+        "the journal's log can't start over and grows, because a program reads the journal in one transaction: end that \
+         transaction or that program before the disk is full");
 }
 
 /// Writes the log back until little is left, or no more can be written back.

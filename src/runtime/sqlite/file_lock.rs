@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use rustix::fs::OFlags;
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 
 use super::Durability;
 use super::checkpoint::Checkpoints;
@@ -243,6 +244,18 @@ impl LockedFile {
         })
     }
 
+    /// Finds another process that reads the file in a transaction, by its lock on the index of the log.
+    pub(super) fn reader(&self) -> io::Result<Option<i32>> {
+        /// The locks of readers, <https://www.sqlite.org/walformat.html>, section 2.3.
+        const LOCKS: (u64, u64) = (123, 5);
+        let index = File::open(beside(&self.path, "-shm"))?;
+        let lock = Flock { start: LOCKS.0, length: LOCKS.1, ..Flock::from(FlockType::WriteLock) };
+        let found = fcntl_getlk(&index, &lock);
+        // Closing it would release the locks of this process.
+        self.with(|entry| entry.more.push(index));
+        Ok(found?.and_then(|lock| lock.pid).map(|pid| pid.as_raw_nonzero().get()))
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut Entry) -> T) -> T {
         work(files().get_mut(&self.inode).expect("what is held is open"))
     }
@@ -324,6 +337,13 @@ impl Database {
     pub(super) fn write_back_beside(&mut self, format: Format, durability: Durability) -> Result<(), FileProblem> {
         self.checkpoints = Some(Box::new(Checkpoints::of(&mut self.db, format, durability)?));
         Ok(())
+    }
+
+    /// Interrupts the statements of the connection once that is so.
+    pub(super) fn interrupt_if(&mut self, is_over: impl FnMut() -> bool + Send + 'static) -> Result<(), FileProblem> {
+        /// Instructions between two looks: about a millisecond.
+        const LOOK: i32 = 10_000;
+        Ok(self.db.progress_handler(LOOK, Some(is_over))?)
     }
 
     /// Ends a transaction.

@@ -15,17 +15,14 @@ mod wal;
 pub(crate) use checkpoint::write_back;
 pub(crate) use file_lock::{Database, LockedFile};
 pub(crate) use format::Format;
-pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, truncate_log, used};
+pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, transaction, truncate_log, used};
 pub(crate) use place::{beside, place};
 use std::time::Duration;
 #[cfg(feature = "gateway")]
-pub(crate) use {
-    file_lock::is_written_here,
-    open::{join, transaction},
-};
+pub(crate) use {file_lock::is_written_here, open::join};
 
 pub use problem::FileProblem;
-pub use wal::Cut;
+pub use wal::{Cut, Loss};
 
 /// The failures that written data survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

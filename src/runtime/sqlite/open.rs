@@ -1,11 +1,13 @@
 //! Opening of files: nothing is written to a file before it is known to be in order.
 
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::StatVfsMountFlags;
 
 use super::Durability;
 use super::file_lock::{Database, LockedFile, create};
@@ -26,6 +28,9 @@ pub(super) const CHECKPOINT: i32 = 4096;
 
 /// Size of the log's file after it starts over, in bytes.
 pub(super) const LOG: i64 = 64 << 20;
+
+/// Size of the log of a running organism in bytes beyond which commands of other processes read no longer.
+const PINNED: u64 = 2 * LOG.cast_unsigned();
 
 /// An opened file that is in order.
 pub(crate) struct Opened<T> {
@@ -61,9 +66,9 @@ impl<T> Opening<'_, T> {
         }
         recognize(&held, self.format)?;
         let cut = held.inspect()?;
-        let given_up = |cut: &Cut| self.cut || (cut.short && self.durability == Durability::Process);
-        if let Some(cut) = cut.filter(|cut| cut.is_damage() && !given_up(cut)) {
-            return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
+        let given_up = |cut: &Cut| self.cut || cut.is_due(self.durability);
+        if let Some(problem) = cut.filter(|cut| !given_up(cut)).and_then(|cut| cut.problem()) {
+            return Err(problem);
         }
         let mut db = open_to_write(held, self.durability)?;
         let version = self.format.version_of(&db)?;
@@ -187,14 +192,63 @@ pub(crate) fn open_to_read(file: &Path, format: Format, unended: bool) -> Result
     if held.writer()?.is_none()
         && let Some(cut) = held.inspect()?
     {
-        if cut.is_damage() {
-            return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
+        if let Some(problem) = cut.problem() {
+            return Err(problem);
         }
         if !unended {
             return Err(FileProblem::Unended);
         }
     }
-    read(held, format)
+    if is_unchangeable(&held)? {
+        return read_unchangeable(held, format);
+    }
+    let mut db = read(held, format)?;
+    spare_the_log(&mut db)?;
+    Ok(db)
+}
+
+/// Returns whether a file is on a file system that can't be written, and complete without its log.
+///
+/// # Errors
+/// [`FileProblem::Unfed`] if it needs its log: SQLite can't make the index of that there.
+fn is_unchangeable(held: &LockedFile) -> Result<bool, FileProblem> {
+    if !rustix::fs::statvfs(held.path()).map_err(std::io::Error::from)?.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Ok(false);
+    }
+    let len = |ending| fs::metadata(beside(held.path(), ending)).map_or(0, |found| found.len());
+    match (len("-wal"), len("-shm")) {
+        (0, _) => Ok(true),
+        (_, 0) => Err(FileProblem::Unfed),
+        _ => Ok(false),
+    }
+}
+
+/// Opens a file that can't change: SQLite needs neither its log nor a lock.
+fn read_unchangeable(held: LockedFile, format: Format) -> Result<Database, FileProblem> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+    let path = held.path().as_os_str().as_bytes().iter().map(|byte| match plain(byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02x}"),
+    });
+    let uri = format!("file:{}?immutable=1", path.collect::<String>());
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let db = Database::new(Connection::open_with_flags(uri, flags)?, held);
+    settle(&db)?;
+    let version = format.version_of(&db)?;
+    format.compare(&db, version)?;
+    Ok(db)
+}
+
+/// Ends the statements of a reader once the log of a running organism has grown to [`PINNED`]: it can't start over while
+/// a transaction reads.
+fn spare_the_log(db: &mut Database) -> Result<(), FileProblem> {
+    let log = beside(db.file().path(), "-wal");
+    let file = LockedFile::look(db.file().path())?;
+    let is_pinned = move || {
+        let len = fs::metadata(&log).map_or(0, |found| found.len());
+        len > PINNED && file.writer().is_ok_and(|writer| writer.is_some())
+    };
+    db.interrupt_if(is_pinned)
 }
 
 /// Connects to exactly the file that is held.
@@ -236,7 +290,6 @@ fn settle(db: &Connection) -> Result<(), FileProblem> {
 }
 
 /// Runs work in a transaction that starts with `begin`. After an error, including that of its end, it is rolled back.
-#[cfg(feature = "gateway")]
 pub(crate) fn transaction<T, E: From<rusqlite::Error>>(
     db: &Connection,
     begin: &str,

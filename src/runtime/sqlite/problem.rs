@@ -115,6 +115,21 @@ pub enum FileProblem {
         /// Finished transactions that are known to be lost.
         lost: u64,
     },
+    /// The log lacks finished transactions that were not on the disk when the power failed.
+    #[error(
+        "its log is incomplete from byte {at} on of the file of that name with -wal, as after a loss of power, and {lost} or more finished transactions behind that are lost: restore a copy of both"
+    )]
+    UnsyncedLog {
+        /// The place in the log up to which it is complete.
+        at: u64,
+        /// Finished transactions that are known to be lost.
+        lost: u64,
+    },
+    /// The log of a running organism has grown too long for another reader.
+    #[error(
+        "its log has grown beyond 128 MiB, because a program reads it while its organism writes, so this reader ends: end the program that reads it in one transaction, or read a copy (`sqlite3 NAME \".backup COPY\"`), or try again while the organism has less to do"
+    )]
+    Outgrown,
     /// The disk is full.
     #[error("the disk is full: make room and try again; unconfirmed steps were not written")]
     Full,
@@ -177,6 +192,8 @@ impl From<rusqlite::Error> for FileProblem {
         use rusqlite::ErrorCode as Code;
         match error.sqlite_error_code() {
             Some(Code::DiskFull) => Self::Full,
+            // Only the limit of the log interrupts a statement.
+            Some(Code::OperationInterrupted) => Self::Outgrown,
             Some(Code::ReadOnly | Code::PermissionDenied) => Self::ReadOnly,
             Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Damaged { what: error.to_string() },
             // SQLite keeps the system's error to itself.

@@ -2,25 +2,41 @@
 //! drops the rest silently. So this module reads the log first, to tell which frames are dropped, and whether their
 //! transactions were finished.
 //!
-//! The log alone can't tell a last transaction that was damaged from one that was never finished. Its index (`-shm`)
-//! can: the writer puts the number of finished frames there before a transaction is reported, and the file outlives the
-//! process. The index is valid while its salt is that of the log and a writer wrote it: a reader after a crash rebuilds
-//! it from the log (its counter of changes is 0 then). Without a valid index, a log counts as damaged if a finished
-//! transaction can be seen behind the place.
+//! The frames that were not on the disk when the power failed can be missing in any number and order, by pages of the
+//! file, so a missing frame can stand before others that are there. Three things tell such a *torn* end from damage:
 //!
-//! Not detected: a last transaction whose end is damaged beyond recognition, where there is no index.
+//! - The index (`-shm`). The writer puts the number of finished frames there before a transaction is reported, and the
+//!   file outlives the process, though not the machine. It is valid while its salt is that of the log, a writer wrote it
+//!   (a reader after a crash rebuilds it from the log: its counter of changes is 0 then), and the machine has not started
+//!   since. Then nothing that it counts can be missing.
+//! - The chain of checksums. Each frame has the sum of all before it, so a frame behind a bad one can be judged by the
+//!   sum that stands in the header of its predecessor. A page of the file that is missing takes the beginning of a
+//!   frame with it, and so its salt. A frame that is bad while it, its predecessor and its successor have the salt of
+//!   the log is therefore damaged, not missing.
+//! - The order of transactions. Under `power` each is on the disk before the next one begins, so only the last can be
+//!   torn: it was never reported. Under `process` all that came since the log was last written back can be.
+//!
+//! Not told from a torn end, where there is no valid index: damage to the last frame, or to the salt of a frame.
 //!
 //! Formats: <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>, <https://www.sqlite.org/walformat.html>.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::ops::Range;
 use std::path::Path;
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
+use super::Durability;
 use super::place::beside;
 use super::problem::FileProblem;
 
 const HEADER: usize = 32;
 const FRAME: usize = 24;
+
+/// The unit in which a file reaches the disk, in bytes.
+const BLOCK: u64 = 4096;
 
 /// The incomplete end of a log, which is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,16 +45,41 @@ pub struct Cut {
     pub at: u64,
     /// Bytes behind that offset.
     pub bytes: u64,
-    /// Finished transactions that are lost with it, at least; the crash of a process loses none.
-    pub(crate) lost: u64,
-    /// True if the log only ends too early, as after a loss of power if transactions don't wait for the disk.
-    pub(crate) short: bool,
+    /// Frames behind that offset, each with a page of the journal.
+    pub frames: u64,
+    /// The cause, and what is lost.
+    pub loss: Loss,
+}
+
+/// The cause of an incomplete end of a log, and what is lost with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Loss {
+    /// The last transaction was never finished: its process was killed, or the power failed.
+    Unfinished,
+    /// Finished transactions were not on the disk when the power failed, at least so many. Where each transaction waits
+    /// for the disk that is damage.
+    Unsynced(u64),
+    /// Finished transactions are damaged, at least so many: neither a kill nor a loss of power does that.
+    Damaged(u64),
 }
 
 impl Cut {
-    /// Returns whether the log is damaged, rather than incomplete.
-    pub(crate) fn is_damage(&self) -> bool {
-        self.lost > 0
+    /// Returns whether a start goes on without what is lost, by what its durability promises.
+    pub(crate) fn is_due(&self, durability: Durability) -> bool {
+        match (self.loss, durability) {
+            (Loss::Unfinished, _) | (Loss::Unsynced(_), Durability::Process) => true,
+            (Loss::Unsynced(_), Durability::Power) | (Loss::Damaged(_), _) => false,
+        }
+    }
+
+    /// The problem of a file whose log has this end.
+    pub(crate) fn problem(&self) -> Option<FileProblem> {
+        match self.loss {
+            Loss::Unfinished => None,
+            Loss::Unsynced(lost) => Some(FileProblem::UnsyncedLog { at: self.at, lost }),
+            Loss::Damaged(lost) => Some(FileProblem::DamagedLog { at: self.at, lost }),
+        }
     }
 }
 
@@ -72,6 +113,8 @@ struct Index {
     /// Number of frames that are written back; losing them loses nothing.
     back: u64,
     salt: [u8; 8],
+    /// True if the machine has not started since it was written.
+    fresh: bool,
 }
 
 impl Index {
@@ -81,12 +124,13 @@ impl Index {
         const LEN: usize = 2 * 48 + 4;
         const VERSION: u32 = 3_007_000;
         let mut bytes = [0; LEN];
-        let whole = match File::open(path) {
+        let (whole, fresh) = match File::open(path) {
             Ok(file) => {
+                let fresh = is_of_this_boot(&file)?;
                 opened.push(file);
-                read_full(&mut &opened[opened.len() - 1], &mut bytes)?
+                (read_full(&mut &opened[opened.len() - 1], &mut bytes)?, fresh)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (false, false),
             Err(error) => return Err(error.into()),
         };
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes are a word"));
@@ -96,13 +140,13 @@ impl Index {
         let (changes, made) = (word(8), bytes[12] == 1);
         let valid = is_whole && word(0) == VERSION && made && changes > 0;
         let salt = bytes[32..40].try_into().expect("eight bytes are two words");
-        Ok(valid.then(|| Self { frames: word(16).into(), back: word(96).into(), salt }))
+        Ok(valid.then(|| Self { frames: word(16).into(), back: word(96).into(), salt, fresh }))
     }
 
-    /// The loss if the log is missing.
+    /// The loss if the log is missing: an index of before the machine started may have come back without it.
     fn gone(index: Option<Self>) -> Option<Cut> {
-        let lost = index.is_some_and(|index| index.frames > index.back);
-        lost.then_some(Cut { at: 0, bytes: 0, lost: 1, short: true })
+        let lost = index.is_some_and(|index| index.fresh && index.frames > index.back);
+        lost.then_some(Cut { at: 0, bytes: 0, frames: 0, loss: Loss::Unsynced(1) })
     }
 }
 
@@ -119,44 +163,75 @@ struct Sum {
     sum: (u32, u32),
 }
 
+/// A frame of a log, as far as the end of the log is judged by it.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    /// It is of this round of the log, and its beginning is there: half of its salt is enough, since a frame of another
+    /// round differs in both.
+    is_present: bool,
+    /// It has the salt of the log, and follows the sum in the header of its predecessor.
+    is_intact: bool,
+    /// It ends a transaction.
+    commits: bool,
+}
+
 impl Log {
     fn read(input: &mut impl Read, len: u64, index: Option<Index>) -> io::Result<Option<Cut>> {
         let mut header = [0; HEADER];
         let whole = read_full(input, &mut header)?;
         let Some(mut log) = whole.then(|| Self::of(&header)).flatten() else {
             // A log that has just been started has a header alone.
-            return Ok(Some(Cut { at: 0, bytes: len, lost: u64::from(len > HEADER as u64), short: false }));
+            let loss = if len > HEADER as u64 { Loss::Damaged(1) } else { Loss::Unfinished };
+            return Ok(Some(Cut { at: 0, bytes: len, frames: 0, loss }));
         };
         let index = index.filter(|index| index.salt == log.salt);
-        let mut frame = vec![0; FRAME + log.page];
-        let frame_len = frame.len() as u64;
-        // Where it is in order up to, where its present round ends, and the transactions finished between the two.
-        let (mut at, mut end, mut last, mut finished) = (HEADER as u64, HEADER as u64, HEADER as u64, 0);
-        let told = index.map(|index| HEADER as u64 + index.frames * frame_len);
-        let (mut good, mut damaged) = (true, false);
+        let (mut frame, mut frames) = (vec![0; FRAME + log.page], Vec::new());
         while read_full(input, &mut frame)? {
-            at += frame_len;
-            // Frames of an earlier round of the log have another salt; SQLite stops there.
-            good = good && frame[8..16] == log.salt && log.accepts(&frame);
-            // One half of the salt is enough: a frame of another round differs in both.
-            damaged |= !good && (frame[8..12] == log.salt[..4] || frame[12..16] == log.salt[4..]);
-            if frame[8..16] == log.salt {
-                let commits = frame[4..8] != [0; 4];
-                match (good, commits) {
-                    (true, true) => end = at,
-                    // Frames behind those that the writer noted as finished are not finished.
-                    (false, true) => finished += u64::from(told.is_none_or(|told| at <= told)),
-                    (_, false) => {}
-                }
-                last = at;
-            }
+            frames.push(log.frame(&frame));
         }
-        if at < len {
-            last = len;
+        let place = |frames: usize| HEADER as u64 + frames as u64 * (FRAME + log.page) as u64;
+        let good = frames.iter().take_while(|frame| frame.is_intact).count();
+        let end = frames[..good].iter().rposition(|frame| frame.commits).map_or(0, |at| at + 1);
+        // Frames of an earlier round of the log have another salt; SQLite stops there.
+        let present = frames.iter().rposition(|frame| frame.is_present).map_or(0, |at| at + 1);
+        let last = if place(frames.len()) < len { len } else { place(present.max(end)) };
+        let known = index.filter(|index| index.frames > index.back).map_or(0, |index| index.frames as usize);
+        if last == place(end) && known <= end {
+            return Ok(None);
         }
-        let missing = told.is_some_and(|told| told > end) && index.is_some_and(|index| index.frames > index.back);
-        let cut = Cut { at: end, bytes: last - end, lost: finished.max(missing.into()), short: missing && !damaged };
-        Ok((last > end || missing).then_some(cut))
+        // A page of the file without a salt in it: behind that of a frame, and before that of the next one.
+        let has_bare_page = |at: usize| (place(at) + 16).next_multiple_of(BLOCK) + BLOCK <= place(at + 1) + 8;
+        let begins_in_bare_page = |at: usize| at > 0 && has_bare_page(at - 1);
+        let commits = |range: Range<usize>| {
+            let commits = |at: &usize| {
+                let Frame { is_present, is_intact, commits } = frames[*at];
+                is_present && commits && (is_intact || !begins_in_bare_page(*at))
+            };
+            range.filter(commits).count() as u64
+        };
+        // Frames behind those that the writer noted as finished are not finished.
+        let noted = commits(end..known.clamp(end, frames.len())).max(u64::from(known > end));
+        // A transaction with another one behind it is finished.
+        let followed = commits(end..present.saturating_sub(1).max(end));
+        let is_there = |at: usize| frames.get(at).is_some_and(|frame| frame.is_present);
+        let is_damaged = (good..present).filter(|at| !frames[*at].is_intact).any(|at| {
+            let is_among = (at == 0 || is_there(at - 1)) && is_there(at) && is_there(at + 1);
+            is_among && !has_bare_page(at) && !begins_in_bare_page(at)
+        });
+        let loss = match index {
+            // Nothing that it counts can be missing, unless the log was made shorter.
+            Some(Index { fresh: true, .. }) => match noted {
+                0 => Loss::Unfinished,
+                lost if good == present => Loss::Unsynced(lost),
+                lost => Loss::Damaged(lost),
+            },
+            _ => match noted.max(followed) {
+                lost if is_damaged => Loss::Damaged(lost.max(1)),
+                0 => Loss::Unfinished,
+                lost => Loss::Unsynced(lost),
+            },
+        };
+        Ok(Some(Cut { at: place(end), bytes: last - place(end), frames: (present - end.min(present)) as u64, loss }))
     }
 
     fn of(header: &[u8; HEADER]) -> Option<Self> {
@@ -173,12 +248,16 @@ impl Log {
         (log.sum.sum == (word(24), word(28))).then_some(log)
     }
 
-    /// Returns whether a frame is the next one.
-    fn accepts(&mut self, frame: &[u8]) -> bool {
+    /// Judges the next frame by the sum that the one before it has.
+    fn frame(&mut self, frame: &[u8]) -> Frame {
         self.sum.add(&frame[..8]);
         self.sum.add(&frame[FRAME..]);
         let word = |at: usize| u32::from_be_bytes(frame[at..at + 4].try_into().expect("four bytes are a word"));
-        self.sum.sum == (word(16), word(20))
+        let own = (word(16), word(20));
+        let is_intact = self.sum.sum == own && frame[8..16] == self.salt;
+        self.sum.sum = own;
+        let is_present = frame[8..12] == self.salt[..4] || frame[12..16] == self.salt[4..];
+        Frame { is_present, is_intact, commits: frame[4..8] != [0; 4] }
     }
 }
 
@@ -204,4 +283,18 @@ fn read_full(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Returns whether a file was changed since the machine started, as far as the clock tells.
+fn is_of_this_boot(file: &File) -> io::Result<bool> {
+    /// The clock and the time of files differ by a tick.
+    const SLACK: Duration = Duration::from_secs(2);
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::Boottime;
+    // Elsewhere this one goes on while the machine sleeps.
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Monotonic;
+    let up = clock_gettime(clock);
+    let up = Duration::new(up.tv_sec.try_into().unwrap_or(0), 0);
+    Ok(file.metadata()?.modified()?.elapsed().is_ok_and(|age| age <= up + SLACK))
 }

@@ -8,6 +8,8 @@ mod kinds;
 mod mail;
 mod model;
 mod partitions;
+mod power;
+mod readers;
 mod room;
 mod story;
 mod takeover;

@@ -15,7 +15,7 @@ use crate::runtime::journal::error::StoreError;
 use crate::runtime::journal::principal::PrincipalRow;
 use crate::runtime::journal::text::parse_name;
 use crate::runtime::principal::{Principal, PrincipalKind, TokenHash};
-use crate::runtime::sqlite::{Cut, FileProblem, LockedFile, beside, place, truncate_log};
+use crate::runtime::sqlite::{FileProblem, LockedFile, beside, place, truncate_log};
 
 /// Due time of a message that is held without a time limit.
 const HELD: i64 = i64::MAX;
@@ -91,8 +91,8 @@ impl Old {
         let Some(file) = file else { return Ok(None) };
         let open = || {
             let lock = LockedFile::take(&file)?;
-            if let Some(cut) = lock.inspect()?.filter(Cut::is_damage) {
-                return Err(FileProblem::DamagedLog { at: cut.at, lost: cut.lost });
+            if let Some(problem) = lock.inspect()?.and_then(|cut| cut.problem()) {
+                return Err(problem);
             }
             let db = Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             db.busy_timeout(BUSY)?;
