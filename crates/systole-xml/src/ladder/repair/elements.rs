@@ -12,6 +12,7 @@ use super::scan::Scanner;
 use super::tag::{Attribute, Form, StartTag};
 use super::{RepairError, RepairKind};
 use crate::ladder::scan::{declared_prefix, split_prefix};
+use crate::vocab::ns;
 
 /// The open elements.
 #[derive(Debug, Default)]
@@ -230,7 +231,8 @@ impl<'t> Scanner<'t> {
 
     /// Writes a start tag: unchanged if nothing is wrong with it.
     fn write_start_tag(&mut self, tag: &StartTag<'t>, attributes: &[Attribute<'t>]) -> Result<(), RepairError> {
-        if !tag.rewritten && attributes.iter().all(|attribute| self.is_clean(attribute)) {
+        let lacks_xsi = self.namespaces.lacks_xsi();
+        if !tag.rewritten && !lacks_xsi && attributes.iter().all(|attribute| self.is_clean(attribute)) {
             self.out.push_str(&self.text[tag.start..tag.end]);
             return attributes.iter().try_for_each(|attribute| self.check_value(attribute, attribute.value_len()));
         }
@@ -240,6 +242,12 @@ impl<'t> Scanner<'t> {
         self.out.push('<');
         self.out.push_str(tag.name);
         attributes.iter().try_for_each(|attribute| self.write_attribute(attribute))?;
+        if lacks_xsi {
+            self.mark(tag.start, tag.end, RepairKind::Namespace);
+            self.out.push_str(" xmlns:xsi=\"");
+            self.out.push_str(ns::XSI);
+            self.out.push('"');
+        }
         self.out.push_str(if tag.empty { "/>" } else { ">" });
         Ok(())
     }

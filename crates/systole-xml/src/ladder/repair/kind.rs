@@ -67,7 +67,8 @@ pub enum RepairKind {
     StartTagTwice,
     /// An empty-element tag whose end tag follows became a start tag.
     EmptyTag,
-    /// A root element without a namespace got that of its schema.
+    /// A root element without a namespace got that of its schema; or the prefix `xsi`, which nothing bound, got its
+    /// declaration.
     Namespace,
 }
 

@@ -109,7 +109,8 @@
 //! line, it is text.
 //!
 //! **Namespaces** are checked and never invented: unbound prefixes, relative or reserved names and
-//! `xmlns:p=""` are refused. (Schema-guided repair, elsewhere, adds [`RepairKind::Namespace`].)
+//! `xmlns:p=""` are refused; but `xsi` before an attribute, which means one thing wherever it is used, is declared.
+//! (Schema-guided repair, elsewhere, adds [`RepairKind::Namespace`], too.)
 //!
 //! Repair does *not* judge contents, move text, or unwrap JSON and escaped documents.
 

@@ -23,6 +23,8 @@ pub(super) struct Namespaces<'t> {
     uris: HashMap<String, Uri>,
     /// The expanded names of the attributes of one tag, with the values of the first of each.
     seen: HashMap<(Uri, &'t str), &'t str>,
+    /// True if an attribute of the last tag has the prefix `xsi`, which nothing binds.
+    lacks_xsi: bool,
 }
 
 /// A namespace name by number; distinct names have distinct numbers.
@@ -35,7 +37,9 @@ impl Uri {
     const XML: Self = Self(1);
     /// The namespace of declarations, which makes them differ from all attributes.
     const XMLNS: Self = Self(2);
-    const FIRST: u32 = 3;
+    /// The namespace of `xsi:nil` and `xsi:type`.
+    const XSI: Self = Self(3);
+    const FIRST: u32 = 4;
 }
 
 /// An error in the namespaces of a tag.
@@ -76,6 +80,7 @@ impl<'t> Namespaces<'t> {
         limits: &XmlLimits,
     ) -> Result<usize, (Problem<'t>, usize)> {
         self.seen.clear();
+        self.lacks_xsi = false;
         let before = self.declared.len();
         for attribute in attributes.iter_mut() {
             let Some(prefix) = declared_prefix(attribute.name) else { continue };
@@ -89,7 +94,15 @@ impl<'t> Namespaces<'t> {
         for attribute in attributes {
             if declared_prefix(attribute.name).is_none() {
                 let (prefix, local) = split_prefix(attribute.name);
-                let uri = self.resolve(prefix).map_err(|problem| (problem, attribute.start))?;
+                let uri = match self.resolve(prefix) {
+                    // The prefix of XML Schema's own attributes has one meaning wherever it is used, and a prompt that
+                    // speaks of `xsi:nil` need not teach declarations.
+                    Err(Problem::Unbound { prefix: "xsi" }) => {
+                        self.lacks_xsi = true;
+                        Uri::XSI
+                    }
+                    found => found.map_err(|problem| (problem, attribute.start))?,
+                };
                 self.see(text, attribute, (uri, local))?;
             }
         }
@@ -117,6 +130,11 @@ impl<'t> Namespaces<'t> {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the last tag needs a declaration of `xsi`.
+    pub(super) fn lacks_xsi(&self) -> bool {
+        self.lacks_xsi
     }
 
     /// Removes the last declarations.
@@ -154,6 +172,7 @@ impl<'t> Namespaces<'t> {
         match name {
             "" => Uri::NONE,
             ns::XML => Uri::XML,
+            ns::XSI => Uri::XSI,
             _ => match self.uris.get(name) {
                 Some(&uri) => uri,
                 None => {
@@ -244,6 +263,8 @@ mod tests {
         for (text, problem, at) in [
             ("<p:a>", Problem::Unbound { prefix: "p" }, 1),
             ("<a p:b=''>", Problem::Unbound { prefix: "p" }, 3),
+            ("<xsi:a>", Problem::Unbound { prefix: "xsi" }, 1),
+            ("<a xsi:b='1' xsi:b='2'>", Problem::Twice { name: "xsi:b" }, 13),
             ("<a xmlns:p=''>", Problem::Empty { prefix: "p" }, 3),
             ("<a xmlns:p>", Problem::Empty { prefix: "p" }, 3),
             ("<a xmlns:xml='urn:x'>", Problem::Reserved, 3),
