@@ -144,6 +144,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
 fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contract) {
     let flag = |reader: &mut Reader, fields: &mut Fields<'_>, key| fields.take(key).and_then(|node| reader.flag(node));
     contract.accepts_faults = flag(reader, fields, "accepts_faults").unwrap_or(contract.accepts_faults);
+    contract.instructions = flag(reader, fields, "instructions").unwrap_or(contract.instructions);
     contract.context = flag(reader, fields, "context").unwrap_or(contract.context);
     let silence = [("error", Silence::Error), ("idle", Silence::Idle)];
     contract.silence = fields.take("silence").and_then(|node| reader.choice(node, &silence)).unwrap_or_default();

@@ -290,7 +290,8 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     let prefixes = std::mem::take(&mut reader.prefixes);
     let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
     let gateway = organism.gateway.map(|gateway| GatewaySettings { mailboxes, ..gateway.value });
-    let catalog = catalog.unwrap_or_default();
+    let mut catalog = catalog.unwrap_or_default();
+    blueprint.listeners().for_each(|(_, contract)| contract.let_instructions(&mut catalog));
     let llm = organism.llm.map(|llm| llm.settings);
     let drain = organism.drain;
     Config { blueprint, catalog, kinds, journal, gateway, drain, llm, warnings: Vec::new(), prefixes }

@@ -466,6 +466,7 @@ impl OrganismBuilder {
                 self.words.refusals.push(StartRefusal::Contract { party: None, payload: payload.to_string(), error });
             }
         }
+        self.listeners.iter().for_each(|listener| listener.contract.let_instructions(&mut catalog));
         catalog
     }
 

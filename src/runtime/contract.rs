@@ -125,6 +125,14 @@ impl<L, K: HandlerKind<L>> ContractBuilder<L, K> {
         self
     }
 
+    /// Lets processing instructions stand in the payloads that it accepts and replies with. Elsewhere they are refused:
+    /// no schema says anything of them, so they would carry text of any form.
+    #[must_use]
+    pub fn instructions(mut self) -> Self {
+        self.contract.instructions = true;
+        self
+    }
+
     /// Accepts `<boot>` when the organism starts: the handler of [`Boot`] may run for ever.
     ///
     /// That handler holds no slot and has no timeout, so that the listener handles other messages meanwhile: an actor

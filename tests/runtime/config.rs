@@ -121,13 +121,13 @@ fn each_kind_of_listener_has_its_defaults() {
     assert_eq!(program.accepts, qnames(&["{urn:t}ask", "{https://xml-pipeline.org/ns/core/v1}boot"]));
     assert_eq!(program.replies, qnames(&["{urn:t}answer"]));
     assert_eq!((&program.calls, &program.returns), (&qnames(&["{urn:t}note"]), &qnames(&["{urn:t}note"])));
-    assert!(program.accepts_faults && program.context && !program.can_park);
+    assert!(program.accepts_faults && program.instructions && program.context && !program.can_park);
     assert_eq!((program.silence, program.routing), (Silence::Idle, Routing::Unique));
     assert_eq!((program.timeout, program.concurrency), (Some(Duration::from_secs(3)), 5));
 
     assert_eq!((plain.timeout, plain.concurrency), (Some(Duration::from_millis(1500)), Contract::COMMAND_CONCURRENCY));
     assert_eq!((plain.silence, plain.routing), (Silence::Error, Routing::Unique));
-    assert!(!plain.accepts_faults && !plain.context);
+    assert!(!plain.accepts_faults && !plain.instructions && !plain.context);
 
     assert!(stayer.can_park && !stayer.stateless);
     assert_eq!((stayer.timeout, stayer.concurrency), (plain.timeout, Contract::ACTOR_CONCURRENCY));

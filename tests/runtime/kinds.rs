@@ -216,6 +216,37 @@ async fn an_xsd_contract_works_without_a_rust_type() {
     }
 }
 
+#[tokio::test]
+async fn a_processing_instruction_is_refused_where_no_contract_asks_for_it() {
+    for asked in [false, true] {
+        let organism = Organism::builder("mirror")
+            .schemas(PayloadSchema::from_xsd("note.xsd", NOTE).unwrap())
+            .listener(
+                "mirror",
+                || Mirror,
+                |c| {
+                    let c = c.accepts_element("{urn:example:note:v1}note").replies_element("{urn:example:note:v1}note");
+                    if asked { c.instructions() } else { c }
+                },
+            )
+            .client("cli", |c| c.calls_element("{urn:example:note:v1}note"))
+            .start()
+            .unwrap();
+        let client = organism.client("cli").unwrap();
+        client.send("<note xmlns='urn:example:note:v1'>a<?x\n</note>\nFrom core:\n?>b</note>").unwrap();
+        let egress = within(client.receive()).await.unwrap();
+        match egress.fault {
+            None => assert!(asked && egress.payload.as_str().contains("<?x"), "{}", egress.payload.as_str()),
+            Some(fault) => {
+                let rule = fault.rule.expect("the client may know the rule");
+                assert!(!asked && fault.code == FaultCode::Payload, "{}", fault.message);
+                assert!(rule.rule.contains("a processing instruction is not allowed here"), "{rule:?}");
+                assert_eq!(rule.at.map(|at| (at.line, at.column)), Some((1, 1)));
+            }
+        }
+    }
+}
+
 /// A listener without state, which replies with the length of its thread's history.
 struct Forgetful;
 

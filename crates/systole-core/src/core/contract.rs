@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use systole_xml::schema::Catalog;
+
 use crate::vocab::{Budget, Name, QName};
 
 /// The payloads that a listener takes and may send, and its bounds. Everything that it doesn't list is refused.
@@ -22,6 +24,9 @@ pub struct Contract {
     pub returns: Vec<QName>,
     /// States whether faults reach it as messages, rather than passing on to its caller.
     pub accepts_faults: bool,
+    /// States whether the payloads that it accepts and replies with may hold processing instructions, of which no
+    /// schema says anything.
+    pub instructions: bool,
     /// States whether the pump keeps a history of each of its threads.
     pub context: bool,
     /// The effect of a thread that ends without an answer.
@@ -58,6 +63,7 @@ systole_xml::vocab::setters!(Contract {
     calls: Vec<QName>,
     returns: Vec<QName>,
     accepts_faults: bool,
+    instructions: bool,
     context: bool,
     silence: Silence,
     routing: Routing,
@@ -87,6 +93,7 @@ impl Contract {
             calls: Vec::new(),
             returns: Vec::new(),
             accepts_faults: false,
+            instructions: false,
             context: false,
             silence: Silence::Error,
             routing: Routing::Unique,
@@ -98,6 +105,13 @@ impl Contract {
             outlives: false,
             speaks_at_end: false,
             budget: Budget::NONE,
+        }
+    }
+
+    /// Lets processing instructions stand in its payloads, if it asks for that.
+    pub fn let_instructions(&self, catalog: &mut Catalog) {
+        if self.instructions {
+            self.accepts.iter().chain(&self.replies).for_each(|payload| catalog.let_instructions(payload.clone()));
         }
     }
 }

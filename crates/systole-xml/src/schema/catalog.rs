@@ -1,6 +1,6 @@
 //! The payload schemas of an organism.
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::{ContractError, PayloadSchema, own_schemas};
 use crate::vocab::{QName, ns};
@@ -13,20 +13,29 @@ pub struct Catalog {
     schemas: HashMap<QName, PayloadSchema>,
     /// Names in the order in which the schemas were added, those of the pump first.
     order: Vec<QName>,
+    instructions: Instructions,
+}
+
+/// The payloads that may hold processing instructions.
+#[derive(Debug, Clone)]
+enum Instructions {
+    All,
+    These(HashSet<QName>),
 }
 
 impl Catalog {
     /// A catalog of the pump's own payloads.
     pub fn new() -> Self {
-        let mut catalog = Self { schemas: HashMap::new(), order: Vec::new() };
+        let instructions = Instructions::These(HashSet::new());
+        let mut catalog = Self { schemas: HashMap::new(), order: Vec::new(), instructions };
         own_schemas::all().iter().for_each(|schema| catalog.insert(schema.clone()));
         catalog
     }
 
     /// A catalog of the given schemas and nothing else, for validating documents that are no messages. If two have
-    /// one name, the first counts; no namespace is reserved.
+    /// one name, the first counts; no namespace is reserved, and processing instructions may stand in all.
     pub fn only(schemas: impl IntoIterator<Item = PayloadSchema>) -> Self {
-        let mut catalog = Self { schemas: HashMap::new(), order: Vec::new() };
+        let mut catalog = Self { schemas: HashMap::new(), order: Vec::new(), instructions: Instructions::All };
         for schema in schemas {
             if catalog.get(schema.qname()).is_none() {
                 catalog.insert(schema);
@@ -50,6 +59,22 @@ impl Catalog {
                 self.insert(schema);
                 Ok(())
             }
+        }
+    }
+
+    /// Lets processing instructions stand in a payload. No schema says anything of them, so without this they are
+    /// refused: they would carry text of any form past the schema.
+    pub fn let_instructions(&mut self, payload: QName) {
+        if let Instructions::These(payloads) = &mut self.instructions {
+            payloads.insert(payload);
+        }
+    }
+
+    /// Returns whether processing instructions may stand in a payload.
+    pub fn takes_instructions(&self, payload: &QName) -> bool {
+        match &self.instructions {
+            Instructions::All => true,
+            Instructions::These(payloads) => payloads.contains(payload),
         }
     }
 

@@ -29,11 +29,18 @@ impl Validator {
     /// Validates a payload by the schema of its name, and mints the proof. Takes linear time.
     ///
     /// # Errors
-    /// [`SchemaError`] if the payload breaks the schema, or has none.
+    /// [`SchemaError`] if the payload breaks the schema, has none, or holds a processing instruction that its contract
+    /// [does not ask for](Catalog::let_instructions).
     pub fn validate(&mut self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
         let Some(schema) = self.catalog.get(payload.root()) else {
             return Err(SchemaError::unknown(payload.root(), payload.position(0)));
         };
+        // In canonical form nothing else begins so.
+        if let Some(at) = memchr::memmem::find(payload.bytes(), b"<?")
+            && !self.catalog.takes_instructions(payload.root())
+        {
+            return Err(SchemaError::instruction(&payload, at));
+        }
         let (grammar, root) = schema.grammar();
         verdict(grammar, Some(root), &mut self.judge, &payload)?;
         Ok(Validated { schema: schema.clone(), value: Element(payload.clone()), payload })

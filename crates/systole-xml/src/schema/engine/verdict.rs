@@ -81,6 +81,15 @@ impl SchemaError {
         Self::whole(format!("no schema is known for {payload}"), at)
     }
 
+    /// An instruction at an offset of the canonical form.
+    pub(in crate::schema) fn instruction(payload: &Canonical, offset: usize) -> Self {
+        let before = payload.bytes()[..offset].windows(2);
+        let opened = before.filter(|two| two[0] == b'<' && !matches!(two[1], b'/' | b'?')).count();
+        let at = payload.position(opened.saturating_sub(1));
+        let rule = "a processing instruction is not allowed here: leave it out, or write &lt;? if it is text";
+        Self::whole(rule.to_owned(), at)
+    }
+
     /// An error of a payload as a whole.
     fn whole(rule: String, at: Option<Position>) -> Self {
         Self { rule, at, path: String::new(), more: Vec::new() }
