@@ -59,7 +59,7 @@ pub mod core {
         Access, Answer, Blueprint, BlueprintProblem, Body, CallId, ClientContract, ClientId, Contract, Counts,
         DeadLetter, DeadLetterError, DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure,
         HandlerOutcome, Join, JoinPosition, ListenerId, Message, MetaFlags, Millionths, Misroute, OpenThread, Party,
-        ReadAnswer, ReadPart, Remembered, Routing, Scheduling, Settled, Silence, Snapshot, Usage, Value,
+        Place, ReadAnswer, ReadPart, Remembered, Routing, Scheduling, Settled, Silence, Snapshot, Usage, Value,
         listener_prompt,
     };
 }

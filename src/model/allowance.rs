@@ -11,15 +11,19 @@ use crate::settings::Price;
 const LEAST: u32 = 64;
 
 /// The notice of the last request, behind its last turn.
-const NOTICE: &str =
-    "\n\nYour budget ends with this answer: reply now, with what there is. You can't call anything any more.";
+fn notice(mark: &str) -> String {
+    format!(
+        "\n\n[{mark}] Your budget ends with this answer: reply now, with what there is. You can't call anything any more."
+    )
+}
 
-/// The budget of the thread of a handler, as the attempts of its requests use it.
-pub(super) struct Allowance<'t>(Option<&'t Thread>);
+/// The budget of the thread of a handler, as the attempts of a request use it.
+pub(super) struct Allowance<'t>(Option<(&'t Thread, &'t str)>);
 
 impl<'t> Allowance<'t> {
-    pub(super) fn of(thread: &'t Thread) -> Self {
-        Self(Some(thread))
+    /// The budget of a thread, for a request in which the pump's lines have that mark.
+    pub(super) fn of(thread: &'t Thread, mark: &'t str) -> Self {
+        Self(Some((thread, mark)))
     }
 
     /// No bounds.
@@ -31,9 +35,9 @@ impl<'t> Allowance<'t> {
     /// Reserves what an attempt may use, at the price of its backend: it is spent from then on, unless the attempt is
     /// [charged](Self::charge) or answered. The request to send: the same one, or a shorter one that takes what is left.
     pub(super) async fn allow(&self, prompt: &ModelPrompt, price: &Price) -> Result<ModelPrompt, Failure> {
-        let Some(thread) = self.0 else { return Ok(prompt.clone()) };
+        let Some((thread, mark)) = self.0 else { return Ok(prompt.clone()) };
         let Err(short) = thread.reserve(most(prompt, price), None).await else { return Ok(prompt.clone()) };
-        let last = cut(prompt.clone(), &short.left, price).ok_or_else(|| failure(short.fault.clone()))?;
+        let last = cut((prompt.clone(), mark), &short.left, price).ok_or_else(|| failure(short.fault.clone()))?;
         match thread.reserve(most(&last, price), Some(short.fault)).await {
             Ok(()) => Ok(last),
             // Another thread took it meanwhile.
@@ -43,7 +47,7 @@ impl<'t> Allowance<'t> {
 
     /// Charges an attempt that got no answer.
     pub(super) fn charge(&self, usage: Usage) {
-        self.0.into_iter().for_each(|thread| thread.charge(usage));
+        self.0.into_iter().for_each(|(thread, _)| thread.charge(usage));
     }
 }
 
@@ -54,9 +58,9 @@ fn most(prompt: &ModelPrompt, price: &Price) -> Amounts {
 }
 
 /// The request with as many tokens for its answer as are left.
-fn cut(mut prompt: ModelPrompt, left: &Budget, price: &Price) -> Option<ModelPrompt> {
+fn cut((mut prompt, mark): (ModelPrompt, &str), left: &Budget, price: &Price) -> Option<ModelPrompt> {
     if let Some(turn) = prompt.turns.last_mut().filter(|turn| turn.role == Role::User) {
-        turn.text.push_str(NOTICE);
+        turn.text.push_str(&notice(mark));
     }
     let tokens = left.tokens.map(|left| left.saturating_sub(prompt.input()));
     let cost = left.cost.map(|left| {
@@ -106,12 +110,12 @@ mod tests {
         ) {
             let price = Price { input: Millionths(input), output: Millionths(output), cached: None };
             let left = Budget::NONE.tokens(tokens).cost(cost.map(Millionths));
-            if let Some(last) = cut(prompt(bytes, 2000), &left, &price) {
+            if let Some(last) = cut((prompt(bytes, 2000), "0a"), &left, &price) {
                 let most = most(&last, &price);
                 prop_assert!(last.max_tokens >= LEAST && last.max_tokens <= 2000);
                 prop_assert!(tokens.is_none_or(|left| most.tokens <= left), "{most} of {left}");
                 prop_assert!(cost.is_none_or(|left| most.cost.0 <= left + 1), "{most} of {left}");
-                prop_assert!(last.last().ends_with(NOTICE));
+                prop_assert!(last.last().ends_with(&notice("0a")));
             }
         }
     }
@@ -120,8 +124,8 @@ mod tests {
     fn too_little_is_nothing() {
         let left = |text: &str| text.parse::<Budget>().unwrap();
         let price = Price::default();
-        let input = prompt(400 + NOTICE.len(), 0).input();
-        let cut = |tokens: u64| cut(prompt(400, 1000), &left(&format!("tokens={tokens}")), &price);
+        let input = prompt(400 + notice("0a").len(), 0).input();
+        let cut = |tokens: u64| cut((prompt(400, 1000), "0a"), &left(&format!("tokens={tokens}")), &price);
         assert_eq!(cut(input + 63), None);
         assert_eq!(cut(input + 64).map(|last| last.max_tokens), Some(64));
         assert_eq!(cut(input + 5000).map(|last| last.max_tokens), Some(1000));

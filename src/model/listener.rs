@@ -16,7 +16,7 @@ use systole_xml::schema::Validator;
 use super::allowance::Allowance;
 use super::chat::Chat;
 use super::feedback::{beside_a_reply, feedback, gave_up, nothing_said, said, several_replies, unfinished};
-use super::prompt::{ModelPrompt, Role};
+use super::prompt::ModelPrompt;
 use super::router::{Answered, Asking, Llm, NoAnswer, Unanswered};
 use super::{Completion, Finish, Growth, Provider};
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
@@ -84,11 +84,13 @@ impl ModelListener {
         loop {
             tried += 1;
             let system = self.system_prompt(context).to_owned();
-            let prompt = ModelPrompt { listener: own.clone(), system, turns: chat.turns(), temperature, max_tokens };
+            let mark = chat.mark();
+            let turns = chat.turns(&mark);
+            let prompt = ModelPrompt { listener: own.clone(), system, turns, temperature, max_tokens };
             let key = prompt.key();
             // Unset where the journal has the answer.
             let verdict = Cell::new(None);
-            let asking = self.ask(prompt, until, message, context, &verdict);
+            let asking = self.ask((prompt, &mark), until, message, context, &verdict);
             let exchange: Exchange = context.thread().record_answer(NOTE, &key, asking).await?;
             let completion = exchange.completion();
             let verdict = verdict.take().unwrap_or_else(|| self.judge(&completion, message, context));
@@ -99,14 +101,14 @@ impl ModelListener {
             if tried >= tries.max(1) {
                 return Err(gave_up(tried, &fault));
             }
-            chat.say(Role::Model, said(&completion));
-            chat.say(Role::User, &feedback(&fault, completion.finish == Finish::Cut));
+            chat.say(said(&completion));
+            chat.tell(&feedback(&fault, completion.finish == Finish::Cut));
         }
     }
 
     async fn ask(
         &self,
-        prompt: ModelPrompt,
+        (prompt, mark): (ModelPrompt, &str),
         until: Time,
         message: &Message,
         context: &RunContext,
@@ -117,7 +119,7 @@ impl ModelListener {
             providers: &self.providers,
             prompt: &prompt,
             only: self.settings.backend.as_ref(),
-            allowance: Allowance::of(context.thread()),
+            allowance: Allowance::of(context.thread(), mark),
             until,
             growth: Growth::of(context.thread(), &clock),
             clock,

@@ -340,6 +340,7 @@ mod tests {
             attempts: 0,
             traceparent: None,
             history: Vec::new(),
+            place: Default::default(),
             number: 0,
             notes: Vec::new(),
         }
@@ -353,7 +354,8 @@ mod tests {
             directory: std::env::temp_dir(),
         };
         let listener = CommandListener::new(Name::parse("test").unwrap(), spec);
-        let history = [Remembered { from: Name::parse("other").unwrap(), payload: canonical("<b>&amp;</b>") }];
+        let (from, payload) = (Name::parse("other").unwrap(), canonical("<b>&amp;</b>"));
+        let history = [Remembered { from, payload, place: Default::default() }];
         listener.answer(&message("<a>x</a>"), context.then_some(&history), 10_000).await
     }
 

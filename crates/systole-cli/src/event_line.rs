@@ -46,6 +46,7 @@ impl fmt::Display for EventLine<'_> {
                 write!(f, "refused what {by} wrote: {fault}: {output}")
             }
             EventKind::Unattended { by } => write!(f, "{by} is asked, but nobody can answer here: the question waits"),
+            EventKind::LeftOut { messages } => write!(f, "left {messages} of its messages out of its context"),
             EventKind::Progress { by, text } => write!(f, "{by} goes on: {}", one_line(text)),
             EventKind::ProgramSaid { by, text } => {
                 write!(f, "the program of {by} said: {}", shorten(&one_line(text), SHOWN))
@@ -110,6 +111,7 @@ pub(super) fn to_json(event: &Event) -> Value {
             ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
         }
         EventKind::Unattended { by } => ("unattended", json!({ "by": by.as_str() })),
+        EventKind::LeftOut { messages } => ("left-out", json!({ "messages": messages })),
         EventKind::Progress { by, text } => ("progress", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ProgramSaid { by, text } => ("program-said", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelWrites { by, text } => ("model-writes", json!({ "by": by.as_str(), "text": &**text })),

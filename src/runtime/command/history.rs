@@ -39,7 +39,7 @@ impl History {
 /// Writes the history. Names need no escaping: they are ASCII letters, digits, `_`, `-` and `.`.
 fn write(out: &mut impl Write, messages: &[Remembered]) -> io::Result<()> {
     out.write_all(b"<history>")?;
-    for Remembered { from, payload } in messages {
+    for Remembered { from, payload, .. } in messages {
         write!(out, "<message from=\"{from}\">")?;
         out.write_all(payload.bytes())?;
         out.write_all(b"</message>")?;

@@ -84,6 +84,7 @@ impl Bench {
             attempts: 0,
             traceparent: None,
             history: Vec::new(),
+            place: Default::default(),
             number: 0,
             notes: Vec::new(),
         };

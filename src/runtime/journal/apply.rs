@@ -168,7 +168,8 @@ impl<'a> Apply<'a> {
                 self.known.holding.insert(entry.thread);
                 self.hold(entry.clone())
             }
-            Op::Forget { thread, before } => self.forget(*thread, *before),
+            Op::Forget { thread, before } => self.forget(*thread, 0, *before),
+            Op::ForgetBetween { thread, after, before } => self.forget(*thread, *after, *before),
             Op::Leave(egress) => self.hold(egress.clone()),
             Op::Read { egress } => self.read_egress(*egress),
             Op::Letter(letter) => self.put(letter, [letter.number.cast_signed()]),
@@ -421,7 +422,7 @@ impl<'a> Apply<'a> {
             })?;
         }
         fans.into_iter().try_for_each(|fan| self.end_settled(fan))?;
-        self.forget(thread, Number::MAX)
+        self.forget(thread, 0, Number::MAX)
     }
 
     /// Ends the row of a thread; returns its id if it is a root.
@@ -439,18 +440,20 @@ impl<'a> Apply<'a> {
         Ok(root)
     }
 
-    /// Ends the entries of a thread's context before a number.
-    fn forget(&mut self, thread: Number, before: Number) -> Result<(), FileProblem> {
-        let (at, before) = (self.at, i64::try_from(before).unwrap_or(i64::MAX));
+    /// Ends the entries of a thread's context between two numbers.
+    fn forget(&mut self, thread: Number, after: Number, before: Number) -> Result<(), FileProblem> {
+        let (at, after, before) = (self.at, after.cast_signed(), i64::try_from(before).unwrap_or(i64::MAX));
         self.known.pending.remembered.end_of(thread, |row| {
-            if row.record.number.cast_signed() < before {
+            let number = row.record.number.cast_signed();
+            if after < number && number < before {
                 row.end(at, None);
             }
         });
         if self.known.pending.has_opened(thread) {
             return Ok(());
         }
-        self.end(over!("remembered", "thread = ?1 AND number < ?2", "?3"), &[thread.cast_signed(), before])
+        let between = over!("remembered", "thread = ?1 AND number > ?2 AND number < ?3", "?4");
+        self.end(between, &[thread.cast_signed(), after, before])
     }
 
     fn end_message(

@@ -14,7 +14,7 @@ use systole_core::vocab::{
 use uuid::Uuid;
 
 use super::codec::{Coded, Source, write_text};
-use super::text::{letter_place, parse_letter_place, parse_name};
+use super::text::{letter_place, parse_letter_place, parse_name, parse_remembered, remembered};
 
 /// Version of the encoding: the first byte of a batch.
 pub(super) const VERSION: u8 = 1;
@@ -100,6 +100,7 @@ coded! {
         31: Agent(agent);
         32: Addressee(addressee);
         33: Submitted(submission);
+        34: ForgetBetween { thread, after, before };
     }
     struct ThreadRecord {
         number, id, parent, root, owner, ordinal, depth, opened_by, origin, deadline, own_deadline, spawned, left,
@@ -120,7 +121,6 @@ coded! {
     struct SettledRecord { index, outcome }
     struct AnswerRecord { from, payload }
     struct NoteRecord { message, index, name, value }
-    struct RememberedRecord { number, thread, from, payload }
     struct LetterRecord { number, partition, at, from, to, place, payload, reason }
     struct TaskRecord { inbox, id, place, state, body }
     struct StateRecord { listener, blob }
@@ -205,6 +205,21 @@ impl Coded for EgressRecord {
     }
 }
 
+impl Coded for RememberedRecord {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.number.write(out);
+        self.thread.write(out);
+        self.from.write(out);
+        Bytes::from(remembered(self)).write(out);
+    }
+
+    fn read(from: &mut Source<'_>) -> Option<Self> {
+        let (key, sender) = (Coded::read(from)?, Coded::read(from)?);
+        let text: Bytes = Coded::read(from)?;
+        parse_remembered(key, sender, &text)
+    }
+}
+
 impl Coded for Name {
     fn write(&self, out: &mut Vec<u8>) {
         write_text(self.as_str(), out);
@@ -254,6 +269,7 @@ impl Coded for Budget {
 
 #[cfg(test)]
 mod tests {
+    use systole_core::journal::{Link, Number};
     use systole_core::vocab::ThreadPath;
 
     use super::*;
@@ -303,9 +319,19 @@ mod tests {
             Op::MailStatus { seq: 3, status },
             Op::TaskGone { inbox: Name::core(), id },
             Op::State(StateRecord { listener: Name::core(), blob: Bytes::new() }),
+            remember(0, Link::None),
+            remember(1, Link::None),
+            remember(2, Link::Calls(vec![MessageId::from_uuid(Uuid::from_u128(1)), MessageId::from_uuid(Uuid::nil())])),
+            remember(u32::MAX, Link::Answers(2)),
+            Op::ForgetBetween { thread: 1, after: 2, before: Number::MAX },
             Op::Addressee(AddresseeRecord { mailbox: Name::core(), person: None }),
         ];
         Step { ops, at: Time::from_nanos(1) }
+    }
+
+    fn remember(place: u32, link: Link) -> Op {
+        let payload = Bytes::from_static(b"<a></a>");
+        Op::Remember(RememberedRecord { number: 5, thread: 4, place, link, from: Name::core(), payload })
     }
 
     fn egress(payload: &'static [u8]) -> EgressRecord {

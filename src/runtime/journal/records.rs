@@ -189,11 +189,11 @@ impl Record for RememberedRecord {
         cell(number(self.number))?;
         cell(number(self.thread))?;
         cell(text(self.from.as_str().as_bytes()))?;
-        cell(text(&self.payload))
+        cell(text(&write::remembered(self)))
     }
 
     fn read(cells: &mut Cells<'_>) -> Option<Self> {
-        Some(Self { number: cells.number()?, thread: cells.number()?, from: cells.name()?, payload: cells.bytes()? })
+        write::parse_remembered((cells.number()?, cells.number()?), cells.name()?, &cells.bytes()?)
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::journal::{
-    FanId, FanOutcome, FanRecord, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Owner, RememberedRecord,
-    SubmissionRecord, ThreadRecord, numbers_after,
+    FanId, FanOutcome, FanRecord, Link, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Owner,
+    RememberedRecord, Seen, SubmissionRecord, ThreadRecord, numbers_after,
 };
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 
@@ -94,7 +94,11 @@ impl Renewal {
         }
         for (entry, _) in remembered {
             let (number, thread) = (self.number(entry.number)?, self.number(entry.thread)?);
-            ops.push(Op::Remember(RememberedRecord { number, thread, ..entry }));
+            let link = match entry.link {
+                Link::Calls(calls) => Link::Calls(calls.into_iter().map(|id| self.id(id)).collect()),
+                link @ (Link::None | Link::Answers(_)) => link,
+            };
+            ops.push(Op::Remember(RememberedRecord { number, thread, link, ..entry }));
         }
         Ok(ops)
     }
@@ -137,11 +141,11 @@ impl Renewal {
     }
 
     fn note(&self, note: NoteRecord) -> Result<NoteRecord, FileProblem> {
-        let value = match (note.index, note.value.parse::<Number>()) {
-            (NoteRecord::CONTEXT, Ok(from)) => {
+        let value = match (note.index, note.value.parse::<Seen>()) {
+            (NoteRecord::CONTEXT, Ok(seen)) => {
                 // Entries that the context has forgotten since have no new number, but later entries have.
-                let from = self.numbers.range(from..).next().map_or(Number::MAX, |(_, number)| *number);
-                from.to_string().into()
+                let number = self.numbers.range(seen.number..).next().map_or(Number::MAX, |(_, number)| *number);
+                Seen { number, ..seen }.to_string().into()
             }
             _ => note.value,
         };

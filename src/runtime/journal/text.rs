@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use systole_core::journal::{FanId, LetterPlace, Origin, RequestRecord};
+use systole_core::journal::{FanId, LetterPlace, Link, Number, Origin, RememberedRecord, RequestRecord};
 use systole_core::vocab::{BrokenRule, Fault, FaultCode, Name, Position, ThreadPath};
 
 /// Writes an origin: `single`, `MESSAGE#INDEX` or `MESSAGE/CALL#INDEX`; `None` for no origin.
@@ -28,6 +29,42 @@ pub(super) fn parse_origin(text: Option<&str>) -> Option<Origin> {
         Some((message, call)) => FanId { message: message.parse().ok()?, call: Some(call.parse().ok()?) },
     };
     Some(Origin::Fan(id, index.parse().ok()?))
+}
+
+/// Writes a payload of a context, and before it its place: `PLACE`, `PLACE:CALL` for the answer to a call, or
+/// `PLACE=ID,ID` for calls; nothing where the place is not known.
+pub(super) fn remembered(entry: &RememberedRecord) -> Vec<u8> {
+    let RememberedRecord { place, link, payload, .. } = entry;
+    let mark = match link {
+        _ if *place == 0 => String::new(),
+        Link::None => place.to_string(),
+        Link::Answers(call) => format!("{place}:{call}"),
+        Link::Calls(calls) => {
+            let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
+            format!("{place}={}", calls.join(","))
+        }
+    };
+    [mark.as_bytes(), payload].concat()
+}
+
+/// Parses a payload that [`remembered`] wrote.
+pub(super) fn parse_remembered(
+    (number, thread): (Number, Number),
+    from: Name,
+    text: &Bytes,
+) -> Option<RememberedRecord> {
+    let at = text.iter().position(|byte| *byte == b'<')?;
+    let mark = std::str::from_utf8(&text[..at]).ok()?;
+    let (place, link) = match mark.split_once([':', '=']) {
+        None if mark.is_empty() => (0, Link::None),
+        None => (mark.parse().ok()?, Link::None),
+        Some((place, calls)) if mark.contains('=') => {
+            let calls: Option<Vec<_>> = calls.split(',').map(|id| id.parse().ok()).collect();
+            (place.parse().ok()?, Link::Calls(calls?))
+        }
+        Some((place, call)) => (place.parse().ok()?, Link::Answers(call.parse().ok()?)),
+    };
+    Some(RememberedRecord { number, thread, place, link, from, payload: text.slice(at..) })
 }
 
 /// Parses any name, including the pump's own.

@@ -46,6 +46,8 @@ proptest! {
                         step.ops.extend(later.map(|&(kind, pick)| story.later(kind, pick)));
                         let budgets = ops.iter().filter(|(kind, _)| *kind < 40);
                         step.ops.extend(budgets.map(|&(_, pick)| story.budget(pick)));
+                        let contexts = ops.iter().filter(|(kind, _)| (40..70).contains(kind));
+                        step.ops.extend(contexts.map(|&(_, pick)| story.context(pick)));
                         step
                     };
                     let steps: Vec<_> = steps.iter().map(step).collect();

@@ -3,8 +3,8 @@
 use systole::runtime::journal::{JournalReader, SqliteJournal};
 use systole::vocab::{Amounts, Budget, Partition, Partitions, ThreadId, Time};
 use systole_core::journal::{
-    BudgetRecord, EgressRecord, FanId, FanRecord, Journal, LetterRecord, MemoryJournal, MessageRecord, NoteRecord,
-    Number, Op, Owner, Recovered, RememberedRecord, Step, ThreadRecord, numbers_after,
+    BudgetRecord, EgressRecord, FanId, FanRecord, Journal, LetterRecord, Link, MemoryJournal, MessageRecord,
+    NoteRecord, Number, Op, Owner, Recovered, RememberedRecord, Step, ThreadRecord, numbers_after,
 };
 use uuid::Uuid;
 
@@ -59,7 +59,14 @@ impl Office {
                 Op::Put(MessageRecord { place: message, ..message_record(message, thread, n) }),
                 Op::Fan(FanRecord { thread, id, ..fan_record(id, thread, n) }),
                 Op::Note(NoteRecord { message, index: 0, name: "now".into(), value: "1".into() }),
-                Op::Remember(RememberedRecord { number: self.number(), thread, from: name(n), payload: payload(n) }),
+                Op::Remember(RememberedRecord {
+                    number: self.number(),
+                    thread,
+                    place: 1,
+                    link: Link::Answers(7),
+                    from: name(n),
+                    payload: payload(n),
+                }),
             ];
             if id.call.is_some() {
                 ops.push(Op::Settled { fan: id, settled: settled(n) });

@@ -13,9 +13,9 @@ use systole::vocab::{
 };
 use systole_core::journal::{
     AgentRecord, AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanOutcome, FanRecord,
-    LetterPlace, LetterRecord, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Number, Op,
-    Origin, Owner, Recovered, Registration, RememberedRecord, RequestRecord, SettledRecord, StateRecord, Step,
-    SubmissionRecord, TaskRecord, ThreadRecord,
+    LetterPlace, LetterRecord, Link, MailRecord, MailState, MailStatus, MessageRecord, MessageState, NoteRecord,
+    Number, Op, Origin, Owner, Recovered, Registration, RememberedRecord, RequestRecord, SettledRecord, StateRecord,
+    Step, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use uuid::Uuid;
 
@@ -183,7 +183,8 @@ impl Story {
             }
             23 => {
                 let number = self.number();
-                Op::Remember(RememberedRecord { number, thread, from: name(n), payload: payload(n) })
+                let (place, link) = (0, Link::None);
+                Op::Remember(RememberedRecord { number, thread, place, link, from: name(n), payload: payload(n) })
             }
             24 => match n % 3 {
                 0 => Op::Read { egress: some(&self.egress, n) },
@@ -255,6 +256,26 @@ impl Story {
             .threads(n.is_multiple_of(7).then_some(u64::MAX));
         let spent = Amounts { tokens: n / 2, cost: Millionths(u64::MAX - n), calls: n / 3, threads: n / 4 };
         Op::Budget(BudgetRecord { thread: some(&self.threads, pick.into()), budget, spent })
+    }
+
+    /// Makes an operation on the context of a thread that earlier stores did not know.
+    pub(crate) fn context(&mut self, pick: u16) -> Op {
+        let n = pick as usize;
+        let thread = some(&self.threads, n / 5);
+        if n.is_multiple_of(5) {
+            let epoch = 1 << 48;
+            let before = if n.is_multiple_of(2) { Number::MAX } else { epoch + (1 << 40) + self.next };
+            return Op::ForgetBetween { thread, after: epoch + self.next / 2, before };
+        }
+        let link = match n % 3 {
+            0 => Link::None,
+            1 => Link::Answers(u32::from(pick)),
+            _ => Link::Calls((0..n % 4).map(message_id).collect()),
+        };
+        // Calls of which there are none are no link.
+        let link = if link == Link::Calls(Vec::new()) { Link::None } else { link };
+        let (number, place) = (self.number(), 1 + u32::from(pick));
+        Op::Remember(RememberedRecord { number, thread, place, link, from: name(n), payload: payload(n) })
     }
 
     fn number(&mut self) -> Number {

@@ -273,7 +273,10 @@ fn each_protocol_is_spoken() {
         let prompt = String::from_utf8(prompt.stdout).unwrap();
         assert!(prompt.starts_with("Be brief.\n"), "without the byte order mark of its file");
         has(&prompt, &["Be brief.\n\nYou are planner", "<ask> goes to parrot"]);
-        let user = json!({ "role": "user", "content": "From cli:\n<do xmlns=\"urn:t\">go</do>" });
+        let last = body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap();
+        let mark = last.split_once("] ").unwrap().0;
+        let user =
+            json!({ "role": "user", "content": format!("{mark}] Message 1 from cli:\n<do xmlns=\"urn:t\">go</do>") });
         let messages = match provider {
             "anthropic" => {
                 assert_eq!(body["system"][0]["text"], prompt);
@@ -757,7 +760,7 @@ fn a_journal_shows_what_was_asked_and_answered() {
         &[
             "root/planner  note from planner, model",
             "m-1 at main: 1000 input tokens (400 cached), 100 output tokens, cost 0.0045",
-            "From cli:",
+            "] Message 1 from cli:",
             "<say xmlns='urn:t' b='1'>x</say>",
             "Your answer was refused: a payload {urn:t}say breaks its contract.",
             SAID,
@@ -792,7 +795,8 @@ fn a_fork_asks_what_is_another_question_and_nothing_before_it() {
     assert_eq!(asked.len(), 3, "the call before the fork is not made again");
     let of = |at: usize| asked[at].body["messages"].as_array().unwrap().clone();
     assert_eq!(of(1)[..3], of(2)[..3]);
-    assert_eq!(of(2)[3]["content"], "From parrot:\n<say xmlns=\"urn:t\">y</say>");
+    let last = of(2)[3]["content"].as_str().unwrap().to_owned();
+    has(&last, &["from parrot, in answer to your call 2, <ask xmlns=\"urn:t\">x</ask>:\n<say xmlns=\"urn:t\">y</say>"]);
 }
 
 #[test]
@@ -809,7 +813,10 @@ fn a_session_keeps_its_answers_apart() {
         server.asked().iter().map(|asked| asked.body["messages"].as_array().unwrap().len()).collect();
     assert_eq!(asked, [2, 4, 2], "the second task is a thread of its own");
     let second = server.asked()[1].body["messages"][3]["content"].as_str().unwrap().to_owned();
-    assert_eq!(second, "From parrot:\n<say xmlns=\"urn:t\">x</say>");
+    has(
+        &second,
+        &["from parrot, in answer to your call 2, <ask xmlns=\"urn:t\">x</ask>:\n<say xmlns=\"urn:t\">x</say>"],
+    );
 }
 
 /// `UPDATE_GOLDEN=1 cargo test --test cli model` writes the file anew.

@@ -100,6 +100,12 @@ pub enum EventKind {
         /// The first reason.
         fault: Fault,
     },
+    /// The context of a thread left messages out, for the bounds of a context: what its listener is given of the thread
+    /// lacks them.
+    LeftOut {
+        /// The number of messages.
+        messages: u32,
+    },
     /// A listener tells how far it is with a message.
     Progress {
         /// The listener.

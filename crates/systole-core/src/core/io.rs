@@ -557,6 +557,8 @@ pub struct Message {
     pub traceparent: Option<Arc<str>>,
     /// The canonical payloads of the thread before this one, oldest first; for contracts with context.
     pub history: Vec<Remembered>,
+    /// The place of the message in the context of its thread.
+    pub place: Place,
     /// The number of the message in the journal; 0 if there is none.
     pub number: Number,
     /// The notes of its handler from before a crash, in order.
@@ -570,6 +572,18 @@ pub struct Remembered {
     pub from: Name,
     /// The payload.
     pub payload: Canonical,
+    /// The place of the message.
+    pub place: Place,
+}
+
+/// The place of a message in the context of its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The number of the message among all of its thread, from 1: a number that the history lacks is that of a message
+    /// which was left out. 0 where the contract has no context.
+    pub number: u32,
+    /// The number of the call that it answers.
+    pub answers: Option<u32>,
 }
 
 /// The content of a message.

@@ -53,7 +53,8 @@ pub use exit::{Exit, ExitPlace};
 pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{
     Answer, Arrival, Attachment, Body, CallId, CoreId, CoreMessage, Egress, Emission, EmissionKind, Failure,
-    HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Output, Precedence, Remembered, Settled, Start,
+    HandlerOutcome, Injected, Input, Join, JoinPosition, Message, Output, Place, Precedence, Remembered, Settled,
+    Start,
 };
 pub use key::{InvocationId, ThreadKey};
 pub use misroute::Misroute;

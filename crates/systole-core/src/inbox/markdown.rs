@@ -7,6 +7,8 @@
 
 use std::fmt::Write;
 
+use crate::vocab::with_unseen;
+
 /// The characters that mean something to Markdown or to HTML anywhere.
 const ANYWHERE: [char; 9] = ['\\', '`', '*', '[', ']', '|', '~', '!', '$'];
 /// The characters that mean something at the start of a line only.
@@ -39,7 +41,7 @@ pub(super) fn inline(text: &str) -> String {
 
 fn escape_line(out: &mut String, line: &str) {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    for (at, c) in line.char_indices() {
+    for ((at, c), (_, is_unseen)) in line.char_indices().zip(with_unseen(line)) {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -57,25 +59,13 @@ fn escape_line(out: &mut String, line: &str) {
                 out.push('\\');
                 out.push(c);
             }
-            _ if is_unseen(c) => {
+            _ if is_unseen => {
                 // Writing to a string can't fail.
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             }
             _ => out.push(c),
         }
     }
-}
-
-/// Returns whether a character is unseen: control characters except the tab, line breaks, characters that turn the
-/// direction of text (Unicode Standard Annex #9), and characters without a shape: soft hyphens, joiners of words,
-/// fillers, tags and the selectors that can hide a text in another one. The joiners inside of words (U+200C, U+200D)
-/// and the selectors of emoji (U+FE00 to U+FE0F) are part of languages, and not among them.
-const fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\0'..='\u{8}' | '\u{a}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}'
-        | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'
-        | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -104,6 +94,7 @@ mod tests {
             ("> mine", "> &gt; mine\n"),
             ("a\rb\u{2028}c\u{85}d\u{b}e", "> a\\u{d}b\\u{2028}c\\u{85}d\\u{b}e\n"),
             ("\u{202e}evil\u{e0041}\u{200b}", "> \\u{202e}evil\\u{e0041}\\u{200b}\n"),
+            ("a\u{200d}b\u{fe01}\u{fe02}", "> a\\u{200d}b\\u{fe01}\\u{fe02}\n"),
             ("\\u{202e}", "> \\\\u{202e}\n"),
             ("AT&T, snake_case and -1", "> AT&amp;T, snake_case and -1\n"),
         ];

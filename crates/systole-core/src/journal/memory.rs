@@ -113,6 +113,9 @@ impl MemoryJournal {
             Op::Forget { thread, before } => {
                 self.remembered.retain(|number, entry| entry.thread != *thread || number >= before);
             }
+            Op::ForgetBetween { thread, after, before } => {
+                self.remembered.retain(|number, entry| entry.thread != *thread || number <= after || number >= before);
+            }
             Op::Leave(egress) => {
                 self.egress.insert(egress.number, egress.clone());
             }

@@ -1,5 +1,8 @@
 //! Steps of the journal: operations and their records.
 
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -138,6 +141,15 @@ pub enum Op {
         /// The thread.
         thread: Number,
         /// The oldest that stays; `Number::MAX` for none.
+        before: Number,
+    },
+    /// The context of a thread forgot the entries between that of the message which opened it and a number.
+    ForgetBetween {
+        /// The thread.
+        thread: Number,
+        /// The entry that stays.
+        after: Number,
+        /// The oldest other one that stays; `Number::MAX` for none.
         before: Number,
     },
     /// A message leaves for a client, and waits until it is read.
@@ -449,8 +461,7 @@ pub struct NoteRecord {
 }
 
 impl NoteRecord {
-    /// The place of the pump's own note where a thread has a context: its value is the number of the entry that the
-    /// context had when the message was first given to its handler, which is the message itself.
+    /// The place of the pump's own note where a thread has a context: its value is a [`Seen`].
     pub const CONTEXT: u32 = u32::MAX;
     /// The place of the pump's own note at a listener with one slot: the handler of the message began. Its value is the
     /// number of that, so a start after a crash lets handlers begin again in the same order.
@@ -467,6 +478,36 @@ impl NoteRecord {
     pub const SAID_NAME: &str = "stderr";
 }
 
+/// The message of a handler in the context of its thread, as it was when the handler first got it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// The number of the entry: the handler had not seen later ones when it began.
+    pub number: Number,
+    /// The place of the message among all of its thread; 0 where it is not known.
+    pub place: u32,
+    /// The place of the call that it answers.
+    pub answers: Option<u32>,
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.number, self.place)?;
+        self.answers.map_or(Ok(()), |call| write!(f, " {call}"))
+    }
+}
+
+impl FromStr for Seen {
+    type Err = ParseIntError;
+
+    /// A number alone is that of an entry without a known place.
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let mut parts = text.split(' ');
+        let number = parts.next().unwrap_or_default().parse()?;
+        let place = parts.next().map_or(Ok(0), str::parse)?;
+        Ok(Self { number, place, answers: parts.next().map(str::parse).transpose()? })
+    }
+}
+
 /// A message that the context of a thread remembers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RememberedRecord {
@@ -474,10 +515,26 @@ pub struct RememberedRecord {
     pub number: Number,
     /// The thread.
     pub thread: Number,
+    /// The place of the message among all of its thread, from 1; 0 where it is not known.
+    pub place: u32,
+    /// The calls that it makes, or the one that it answers.
+    pub link: Link,
     /// The sender.
     pub from: Name,
     /// The canonical payload.
     pub payload: Bytes,
+}
+
+/// The calls of a thread that a message in its context is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Link {
+    /// None.
+    #[default]
+    None,
+    /// The calls that the payload makes, by the messages that they are: a broadcast makes several.
+    Calls(Vec<MessageId>),
+    /// The call that it answers, by the place of that in the thread.
+    Answers(u32),
 }
 
 /// A message for a client.

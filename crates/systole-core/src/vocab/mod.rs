@@ -5,6 +5,7 @@ mod fault;
 mod limits;
 mod partition;
 mod path;
+mod unseen;
 
 pub use amounts::Amounts;
 pub use fault::{BrokenRule, Fault, FaultCode};
@@ -12,3 +13,4 @@ pub use limits::Limits;
 pub use partition::{Partition, Partitions};
 pub use path::ThreadPath;
 pub use systole_xml::vocab::*;
+pub use unseen::{is_unseen, with_unseen};

@@ -258,10 +258,12 @@ fn a_context_holds_what_was_said_on_the_thread_in_order() {
 fn a_context_is_bounded_in_messages_and_bytes() {
     for (change, kept) in [
         ((|blueprint| blueprint.limits.context_messages = 4) as fn(&mut Blueprint), 4),
-        (|blueprint| blueprint.limits.context_bytes = 100, 2),
+        // The message that opened the thread is kept beside those.
+        (|blueprint| blueprint.limits.context_bytes = 100, 3),
         (|blueprint| blueprint.limits.context_total_bytes = 100, 2),
         (|blueprint| blueprint.limits.context_messages = 0, 0),
-        (|blueprint| blueprint.limits.context_bytes = 10, 0),
+        (|blueprint| blueprint.limits.context_bytes = 10, 1),
+        (|blueprint| blueprint.limits.context_bytes = 0, 0),
     ] {
         let mut setup = Setup::new(vec![boss(|boss| boss.context = true), worker(|_| {})]);
         setup.blueprint = change;
@@ -277,13 +279,13 @@ fn a_context_is_bounded_in_messages_and_bytes() {
 }
 
 #[test]
-fn clearing_forgets_the_context_of_the_own_thread() {
+fn clearing_forgets_the_context_of_the_own_thread_but_for_its_request() {
     let mut world = remembering(|boss| boss.returns.push(meta_qname("context-cleared")));
     world.finish(world.invocation("boss"), vec![call("ping", 1)]);
     world.finish(world.invocation("boss"), vec![meta("clear-context")]);
     assert_eq!(
         (history(&world), describe(world.message(world.invocation("boss")))),
-        (vec![], "context-cleared".to_owned())
+        (vec!["alice: ask 0".to_owned()], "context-cleared".to_owned())
     );
     world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 }

@@ -20,7 +20,7 @@ use super::outcomes::GroupResult;
 use super::outputs::Outputs;
 use super::queued::Attempts;
 use super::setup::Setup;
-use crate::journal::{FanId, NoteRecord, Number, Op};
+use crate::journal::{FanId, NoteRecord, Number, Op, Seen};
 use crate::vocab::{Fault, MessageId, Time};
 
 /// The handlers of a core that run or are parked.
@@ -187,8 +187,8 @@ impl Invocation {
         self.record.as_ref().map_or(0, |record| record.number)
     }
 
-    /// The first entry in the context of its thread that came after its first run.
-    pub(super) fn remembered(&self) -> Option<Number> {
+    /// Its message in the context of its thread, if it was run before.
+    pub(super) fn remembered(&self) -> Option<Seen> {
         self.record.as_ref().and_then(|record| record.replay.remembered)
     }
 }
@@ -438,10 +438,10 @@ impl Invocations {
     }
 
     /// Writes from which number on the context of the thread has the message of a handler.
-    pub(super) fn note_seen(&self, id: InvocationId, number: Number, out: &mut Outputs) {
+    pub(super) fn note_seen(&self, id: InvocationId, seen: Seen, out: &mut Outputs) {
         let message = self.invocations.get(id).map_or(0, Invocation::number);
         if message != 0 {
-            let (index, name, value) = (NoteRecord::CONTEXT, "context".into(), number.to_string().into());
+            let (index, name, value) = (NoteRecord::CONTEXT, "context".into(), seen.to_string().into());
             out.write(|| Op::Note(NoteRecord { message, index, name, value }));
         }
     }

@@ -17,7 +17,7 @@ use crate::core::io::{CallId, Emission};
 use crate::core::key::{FanOutKey, InvocationId};
 use crate::core::outputs::Outputs;
 use crate::core::records::requests_record;
-use crate::journal::{FanId, NoteRecord, Number, Op, RequestRecord};
+use crate::journal::{FanId, NoteRecord, Number, Op, RequestRecord, Seen};
 use crate::vocab::Fault;
 
 /// The past of a handler, as far as it has not repeated it.
@@ -29,8 +29,8 @@ pub(in crate::core) struct Replay {
     pub decided: BTreeMap<Number, CallId>,
     /// The notes of the handler.
     pub notes: Vec<NoteRecord>,
-    /// The number that its message has in the context: the handler had not seen later entries when it began.
-    pub remembered: Option<Number>,
+    /// Its message in the context: the handler had not seen later entries when it began.
+    pub remembered: Option<Seen>,
     /// The number as which it first began, where that is written.
     pub began: Option<Number>,
     /// Indices that its calls took.

@@ -11,11 +11,11 @@ use crate::core::books::Entry;
 use crate::core::event::EventKind;
 use crate::core::exit::ExitPlace;
 use crate::core::faults;
-use crate::core::io::{Answer, Body, Egress, Output, Remembered};
+use crate::core::io::{Answer, Body, Egress, Output};
 use crate::core::key::ThreadKey;
 use crate::core::misroute::Misroute;
 use crate::core::queued::{Content, Origin, Queued, Sender};
-use crate::core::tree::{FanOutKind, Owner};
+use crate::core::tree::{About, FanOutKind, Owner};
 use crate::journal::{EgressRecord, LetterPlace, Op};
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, ThreadPath};
@@ -152,7 +152,7 @@ impl Core {
                 Some(FanOutKind::Awaited { .. }) => {
                     self.books.delivered(entry);
                     let from = self.setup.name_of(from);
-                    self.remember_reply(key, listener, &from, &reply);
+                    self.remember_reply(key, listener, &from, in_reply_to, &reply);
                     let outcome = match reply {
                         Reply::Payload(payload) => Ok(Answer { from, payload }),
                         Reply::Fault(fault) => Err(fault),
@@ -172,13 +172,13 @@ impl Core {
     }
 
     /// An awaited answer never enters the mailbox, but it belongs to the history.
-    fn remember_reply(&mut self, key: ThreadKey, listener: ListenerId, from: &Name, reply: &Reply) {
+    fn remember_reply(&mut self, key: ThreadKey, listener: ListenerId, from: &Name, call: MessageId, reply: &Reply) {
         if self.setup.blueprint.contract(listener).context {
             let payload = match reply {
                 Reply::Payload(payload) => payload.payload().clone(),
                 Reply::Fault(fault) => protocol::write_fault(fault),
             };
-            self.tree.remember(key, Remembered { from: from.clone(), payload }, &mut self.out);
+            self.tree.remember(key, (from.clone(), payload), About::Answers(call), &mut self.out);
         }
     }
 

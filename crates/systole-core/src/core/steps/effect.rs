@@ -12,13 +12,12 @@ use crate::core::blueprint::ListenerId;
 use crate::core::books::{Entries, Entry};
 use crate::core::event::EventKind;
 use crate::core::faults;
-use crate::core::io::Remembered;
 use crate::core::items::Source;
 use crate::core::judge::{Refusal, Verdict};
 use crate::core::key::{FanOutKey, ThreadKey};
 use crate::core::misroute::Misroute;
 use crate::core::queued::{Content, Origin, Queued, Sender};
-use crate::core::tree::FanOutKind;
+use crate::core::tree::{About, FanOutKind};
 use crate::vocab::{FaultCode, MessageId, ThreadId, Time};
 
 /// The place that an emission comes from.
@@ -104,7 +103,7 @@ impl Core {
             }
             Verdict::Continue { payload, after } => self.go_on(&site, payload, after, entry),
             Verdict::Call { first, others, payload } => {
-                self.emitted(key, site.listener, payload.payload());
+                self.call_emitted(&site, payload.payload(), 1 + others.len());
                 let (mut valid, mut entry) = (false, Some(entry));
                 for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
                     let (ids, origin) = self.copy(&site, copy);
@@ -123,7 +122,7 @@ impl Core {
                 valid
             }
             Verdict::Addressed { thread, payload } => {
-                self.emitted(key, site.listener, payload.payload());
+                self.call_emitted(&site, payload.payload(), 1);
                 let (ids, origin) = self.copy(&site, 0);
                 let Some(target) = self.tree.get(thread).and_then(|thread| thread.listener()) else {
                     let fault = faults::route(payload.payload().root());
@@ -136,7 +135,7 @@ impl Core {
                 }
             }
             Verdict::CloseThread { thread, payload } => {
-                self.emitted(key, site.listener, &payload);
+                self.call_emitted(&site, &payload, 0);
                 self.books.delivered(entry);
                 self.close_spawned(key, thread);
                 let (ids, origin) = self.copy(&site, 0);
@@ -144,12 +143,12 @@ impl Core {
                 true
             }
             Verdict::Core { request, payload } => {
-                self.emitted(key, site.listener, &payload);
+                self.call_emitted(&site, &payload, 1);
                 let (ids, origin) = self.copy(&site, 0);
                 self.ask_core(&site, origin, ids.0, request, entry)
             }
             Verdict::Spawn { target, first, payload } => {
-                self.emitted(key, site.listener, &payload);
+                self.call_emitted(&site, &payload, 2);
                 let (spawned, told) = self.copy(&site, 0);
                 let (ids, origin) = self.copy(&site, 1);
                 let call = Call { spawned: true, ..self.call_of(&site, target, first, (ids.0, spawned.1), origin) };
@@ -178,7 +177,7 @@ impl Core {
     fn go_on(&mut self, site: &Site, payload: Validated<Element>, after: Duration, entry: Entry) -> bool {
         let key = site.thread;
         let (id, _) = self.setup.key.derive(site.message, site.index);
-        self.emitted(key, site.listener, payload.payload());
+        self.call_emitted(site, payload.payload(), 0);
         let body = self.tree.room_in_mailbox(key).and_then(|()| self.judge.decode(site.listener, payload));
         match body {
             Ok(body) => {
@@ -228,13 +227,24 @@ impl Core {
         }
     }
 
+    /// Notes an emission that is so many calls.
+    fn call_emitted(&mut self, site: &Site, payload: &Canonical, calls: usize) {
+        let own = &self.setup;
+        let ids = |copy| own.key.derive(site.message, site.index + copy as u64).0;
+        let about = match own.blueprint.contract(site.listener).context {
+            true => About::Calls((0..calls).map(ids).collect()),
+            false => About::Nothing,
+        };
+        self.emitted(site.thread, site.listener, payload, about);
+    }
+
     /// Notes an emission of a handler: for operators, and for the context of its thread.
-    pub(super) fn emitted(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical) {
+    pub(super) fn emitted(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical, about: About) {
         self.tree.event(key, &mut self.out, || EventKind::Emitted { payload: payload.root().clone() });
         let contract = self.setup.blueprint.contract(listener);
         if contract.context {
             let from = contract.name.clone();
-            self.tree.remember(key, Remembered { from, payload: payload.clone() }, &mut self.out);
+            self.tree.remember(key, (from, payload.clone()), about, &mut self.out);
         }
     }
 

@@ -12,15 +12,15 @@ use crate::core::blueprint::Party;
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::faults;
 use crate::core::invocations::{Made, MadeState};
-use crate::core::io::{Answer, Body, CallId, Egress, Output, Precedence, Remembered, Settled};
+use crate::core::io::{Answer, Body, CallId, Egress, Output, Place, Precedence, Remembered, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::Outcomes;
 use crate::core::queued::{Attempts, Content, Origin, Queued, Sender};
 use crate::core::records::{join_of, stored};
 use crate::core::tree::{FanOut, FanOutKind, Owner, Turned};
 use crate::journal::{
-    self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, MailState, MessageRecord, MessageState,
-    NoteRecord, Number, Op, OrdinalRecord, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
+    self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, Link, MailState, MessageRecord,
+    MessageState, NoteRecord, Number, Op, OrdinalRecord, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
 };
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, ThreadId};
@@ -87,9 +87,15 @@ impl Core {
                 self.tree.recover_origin(key, origin);
             }
         }
-        for RememberedRecord { number, thread, from, payload } in remembered {
+        for RememberedRecord { number, thread, place, link, from, payload } in remembered {
             if let (Some(&key), Ok(payload)) = (recovery.threads.get(&thread), stored(payload)) {
-                self.tree.recover_context(key, number, Remembered { from, payload });
+                let (answers, calls) = match link {
+                    Link::None => (None, Vec::new()),
+                    Link::Calls(calls) => (None, calls),
+                    Link::Answers(call) => (Some(call), Vec::new()),
+                };
+                let place = Place { number: place, answers };
+                self.tree.recover_context(key, number, Remembered { from, payload, place }, calls);
             }
         }
         // A message that stands in a mailbox had a slot, which it gets before those that waited for one: they may have come

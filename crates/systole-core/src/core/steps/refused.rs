@@ -7,10 +7,10 @@ use systole_xml::ladder::Raw;
 use super::Core;
 use crate::core::blueprint::ListenerId;
 use crate::core::event::{EventKind, excerpt, shown};
-use crate::core::io::Remembered;
 use crate::core::judge::Verdict;
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::Sender;
+use crate::core::tree::About;
 use crate::core::usage::ModelAnswer;
 use crate::journal::{NoteRecord, Number, Op};
 use crate::protocol::write_refused;
@@ -87,7 +87,7 @@ impl Core {
                 self.out.write(|| Op::Note(NoteRecord { message, index: NoteRecord::REFUSED, name, value }));
             }
             if context {
-                self.tree.remember(key, Remembered { from: by.clone(), payload }, &mut self.out);
+                self.tree.remember(key, (by.clone(), payload), About::Nothing, &mut self.out);
             }
         }
         self.tree.event(key, &mut self.out, || EventKind::Refused { by, output: shown(output.as_bytes()), fault });

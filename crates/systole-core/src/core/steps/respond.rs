@@ -15,7 +15,7 @@ use crate::core::judge::{Refusal, Verdict};
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::{Origin, Sender};
 use crate::core::read::{ReadAnswer, ReadPart, read_answer};
-use crate::core::tree::{FanOut, FanOutKind, Turn};
+use crate::core::tree::{About, FanOut, FanOutKind, Turn};
 use crate::journal::{FanId, NoteRecord, Op};
 use crate::vocab::{Fault, Name, ThreadId};
 
@@ -256,7 +256,7 @@ impl Core {
             let entry = entries.one();
             match verdict {
                 Verdict::Reply(payload) if answer.is_none() => {
-                    self.emitted(key, listener, payload.payload());
+                    self.emitted(key, listener, payload.payload(), About::Nothing);
                     answer = Some((payload, entry));
                 }
                 other => {

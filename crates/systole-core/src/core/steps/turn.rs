@@ -5,13 +5,13 @@ use crate::core::blueprint::ListenerId;
 use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{GivenUp, Holdings, Invocation};
-use crate::core::io::{Body, CallId, JoinPosition, Message, Output, Remembered, Start};
+use crate::core::io::{Body, CallId, JoinPosition, Message, Output, Place, Start};
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, Sender};
 use crate::core::records::stored;
-use crate::core::tree::{Thread, Turn};
+use crate::core::tree::{About, Thread, Turn};
 use crate::core::turns::Want;
-use crate::journal::{Number, Op};
+use crate::journal::{Number, Op, Seen};
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, Time};
 
@@ -272,17 +272,21 @@ impl Core {
         if let Body::Fault(fault) = &body {
             self.learn_fault(key, fault);
         }
-        let mut history = Vec::new();
+        let (mut history, mut place) = (Vec::new(), Place::default());
         if self.setup.blueprint.contract(listener).context {
-            let remembered = self.invocations.get(invocation).and_then(Invocation::remembered);
-            history = self.tree.history(key, remembered.unwrap_or(Number::MAX));
-            if remembered.is_none() {
+            let seen = self.invocations.get(invocation).and_then(Invocation::remembered);
+            history = self.tree.history(key, seen.map_or(Number::MAX, |seen| seen.number));
+            place = seen.map_or_else(Place::default, |seen| Place { number: seen.place, answers: seen.answers });
+            if seen.is_none() {
                 let payload = match &body {
                     Body::Payload { payload, .. } => payload.payload().clone(),
                     Body::Fault(fault) => protocol::write_fault(fault),
                 };
-                let number = self.tree.remember(key, Remembered { from: from.clone(), payload }, &mut self.out);
-                self.invocations.note_seen(invocation, number, &mut self.out);
+                let about = in_reply_to.map_or(About::Nothing, About::Answers);
+                let number;
+                (number, place) = self.tree.remember(key, (from.clone(), payload), about, &mut self.out);
+                let Place { number: at, answers } = place;
+                self.invocations.note_seen(invocation, Seen { number, place: at, answers }, &mut self.out);
             }
         }
         let is_budgeted = self.account(key).is_some();
@@ -298,6 +302,7 @@ impl Core {
             is_budgeted,
             traceparent: thread.traceparent().cloned(),
             history,
+            place,
             number: 0,
             attempts,
             notes: Vec::new(),

@@ -21,6 +21,8 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt};
 use slotmap::SlotMap;
 
+pub(super) use context::About;
+use context::Change;
 pub use conversation::Holding;
 pub(super) use fan_out::{CountedOff, Decided, FanOut, FanOutKind};
 pub(super) use open::Child;
@@ -32,7 +34,7 @@ use super::dead_letters::{DeadLetter, DeadLetterId, DeadLetters};
 use super::directory::Directory;
 use super::event::{Event, EventKind};
 use super::gauge::{Gauge, Overloaded, Permit};
-use super::io::Remembered;
+use super::io::{Place, Remembered};
 use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::outputs::Outputs;
 use super::queued::Queued;
@@ -297,19 +299,42 @@ impl Tree {
         self.threads[key].extra().drained = true;
     }
 
-    /// Adds to the context of a thread; the number that it has there.
-    pub(super) fn remember(&mut self, key: ThreadKey, message: Remembered, out: &mut Outputs) -> Number {
-        let (number, kept) = if out.writes() { (out.next_number(), Some(message.clone())) } else { (0, None) };
+    /// Adds to the context of a thread; the number and the place that it has there.
+    pub(super) fn remember(
+        &mut self,
+        key: ThreadKey,
+        (from, payload): (Name, Canonical),
+        about: About,
+        out: &mut Outputs,
+    ) -> (Number, Place) {
+        let number = if out.writes() { out.next_number() } else { 0 };
         let Self { threads, setup, context, .. } = self;
         let history = threads[key].extra().history.get_or_insert_default();
-        history.remember((number, message), &setup.blueprint.limits, context);
-        let before = history.oldest();
-        if let Some(message) = kept {
+        let (calls, answers) = match about {
+            About::Nothing => (Vec::new(), None),
+            About::Calls(calls) => (calls, None),
+            About::Answers(call) => (Vec::new(), Some(call)),
+        };
+        let place = history.next_place(answers);
+        let message = Remembered { from, payload, place };
+        let kept = out.writes().then(|| (message.clone(), calls.clone()));
+        let Change { is_kept, forgotten } =
+            history.remember((number, message, calls), &setup.blueprint.limits, context);
+        let gap = history.gap();
+        if let Some((message, calls)) = kept {
             let thread = threads[key].sequence;
-            out.write(|| recording::remembered(number, thread, &message));
-            write_forgotten(thread, before, out);
+            if is_kept {
+                out.write(|| recording::remembered(number, thread, &message, &calls));
+            }
+            if forgotten > 0 {
+                write_forgotten(thread, gap, out);
+            }
         }
-        number
+        let messages = forgotten + u32::from(!is_kept);
+        if messages > 0 {
+            self.event(key, out, || EventKind::LeftOut { messages });
+        }
+        (number, place)
     }
 
     /// The messages that the context of a thread remembers from before a number.
@@ -317,12 +342,12 @@ impl Tree {
         self.threads[key].extra().history.get_or_insert_default().messages(before)
     }
 
-    /// Clears the context of a thread.
+    /// Clears the context of a thread, but for the message that opened it.
     pub(super) fn clear_history(&mut self, key: ThreadKey, out: &mut Outputs) {
-        if let Some(extra) = &mut self.threads[key].extra {
-            extra.history = None;
-        }
-        write_forgotten(self.threads[key].sequence, Number::MAX, out);
+        let history = self.threads[key].extra().history.get_or_insert_default();
+        history.clear();
+        let gap = history.gap();
+        write_forgotten(self.threads[key].sequence, gap, out);
     }
 
     /// Takes a place for a message of so many bytes among those that wait in all cores.
@@ -371,9 +396,10 @@ impl Tree {
     }
 }
 
-/// Writes that the context of a thread has forgotten the entries before a number.
-fn write_forgotten(thread: Number, before: Number, out: &mut Outputs) {
-    if before > 0 {
-        out.write(|| Op::Forget { thread, before });
-    }
+/// Writes that the context of a thread has forgotten the entries between two numbers.
+fn write_forgotten(thread: Number, (after, before): (Number, Number), out: &mut Outputs) {
+    out.write(|| match after {
+        0 => Op::Forget { thread, before },
+        _ => Op::ForgetBetween { thread, after, before },
+    });
 }

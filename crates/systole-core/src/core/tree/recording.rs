@@ -8,10 +8,10 @@ use crate::core::outputs::Outputs;
 use crate::core::queued::Content;
 use crate::core::queued::{Origin, Queued};
 use crate::journal::{
-    self, BodyRecord, CallRecord, FanRecord, LetterPlace, LetterRecord, MessageRecord, MessageState, Number, Op,
+    self, BodyRecord, CallRecord, FanRecord, LetterPlace, LetterRecord, Link, MessageRecord, MessageState, Number, Op,
     RememberedRecord, ThreadRecord,
 };
-use crate::vocab::Time;
+use crate::vocab::{MessageId, Time};
 
 /// The event that a recorded message waits for.
 #[derive(Debug, Clone, Copy)]
@@ -123,9 +123,14 @@ impl Tree {
 }
 
 /// The operation by which the context of a thread remembers a message.
-pub(super) fn remembered(number: Number, thread: Number, message: &Remembered) -> Op {
-    let (from, payload) = (message.from.clone(), message.payload.bytes().clone());
-    Op::Remember(RememberedRecord { number, thread, from, payload })
+pub(super) fn remembered(number: Number, thread: Number, message: &Remembered, calls: &[MessageId]) -> Op {
+    let (from, payload, place) = (message.from.clone(), message.payload.bytes().clone(), message.place.number);
+    let link = match message.place.answers {
+        Some(call) => Link::Answers(call),
+        None if calls.is_empty() => Link::None,
+        None => Link::Calls(calls.to_vec()),
+    };
+    Op::Remember(RememberedRecord { number, thread, place, link, from, payload })
 }
 
 /// The operation that keeps a dead letter.

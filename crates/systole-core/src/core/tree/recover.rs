@@ -11,7 +11,7 @@ use crate::core::outputs::Outputs;
 use crate::core::queued::{Origin, Queued};
 use crate::core::records::stored;
 use crate::journal::{self, LetterPlace, LetterRecord, Number, ThreadRecord};
-use crate::vocab::Time;
+use crate::vocab::{MessageId, Time};
 
 /// The time at which a recovered message has its turn.
 #[derive(Debug, Clone, Copy)]
@@ -82,10 +82,19 @@ impl Tree {
     }
 
     /// Lets the context of a thread remember a message again.
-    pub(in crate::core) fn recover_context(&mut self, key: ThreadKey, number: Number, message: Remembered) {
+    pub(in crate::core) fn recover_context(
+        &mut self,
+        key: ThreadKey,
+        number: Number,
+        mut message: Remembered,
+        calls: Vec<MessageId>,
+    ) {
         let Self { threads, setup, context, .. } = self;
         let history = threads[key].extra().history.get_or_insert_default();
-        history.remember((number, message), &setup.blueprint.limits, context);
+        if message.place.number == 0 {
+            message.place = history.next_place(None);
+        }
+        history.remember((number, message, calls), &setup.blueprint.limits, context);
     }
 
     /// Puts a message back where it waited.
