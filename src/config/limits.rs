@@ -41,6 +41,12 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Limits {
     if let Some(n) = f.take("invalid_responses").and_then(|node| reader.number("invalid_responses", node, 1, MANY)) {
         limits.invalid_responses = n as u32;
     }
+    if let Some(n) = f.take("turns").and_then(|node| reader.number("turns", node, 1, MANY)) {
+        limits.turns = n as u32;
+    }
+    if let Some(n) = f.take("repeats").and_then(|node| reader.number("repeats", node, 1, MANY)) {
+        limits.repeats = n as u32;
+    }
     if let Some(n) = f.take("max_attempts").and_then(|node| reader.number("max_attempts", node, 1, 255)) {
         limits.max_attempts = n as u32;
     }

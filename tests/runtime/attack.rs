@@ -159,7 +159,7 @@ fn the_time_that_a_client_gives_may_be_none_or_endless() {
 
 #[test]
 fn limits_of_zero_refuse_and_hang_nothing() {
-    let zeros: [fn(&mut Limits); 18] = [
+    let zeros: [fn(&mut Limits); 20] = [
         |limits| limits.thread_depth = 0,
         |limits| limits.fanout = 0,
         |limits| limits.mailbox = 0,
@@ -169,6 +169,8 @@ fn limits_of_zero_refuse_and_hang_nothing() {
         |limits| limits.threads = 0,
         |limits| limits.handler_timeout = Duration::ZERO,
         |limits| limits.invalid_responses = 0,
+        |limits| limits.turns = 0,
+        |limits| limits.repeats = 0,
         |limits| limits.root_idle = Duration::ZERO,
         |limits| limits.egress = 0,
         |limits| limits.egress_bytes = 0,
@@ -184,7 +186,7 @@ fn limits_of_zero_refuse_and_hang_nothing() {
         zero(&mut limits);
         let mut kit = factory(limits);
         let asked = kit.ask("cli", ask("2*4"));
-        let harmless = [8, 9, 12, 13, 14].contains(&at);
+        let harmless = [8, 9, 10, 11, 14, 15, 16].contains(&at);
         assert_eq!(asked.is_ok(), harmless, "limit {at}: {asked:?}");
         check(&kit);
         assert!(kit.drain(Duration::from_secs(1)).ended, "limit {at}");

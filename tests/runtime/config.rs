@@ -55,6 +55,8 @@ fn every_key_arrives() {
             .threads(1000)
             .handler_timeout(Duration::from_millis(1500))
             .invalid_responses(21)
+            .turns(48)
+            .repeats(49)
             .max_attempts(3)
             .root_idle(Duration::from_secs(120))
             .egress(22)

@@ -275,7 +275,9 @@ fn drives() -> BTreeMap<&'static str, Drive> {
 }
 
 /// Keys whose limit no message reaches by itself: each has a test of its own below.
-const ALONE: [&str; 7] = [
+const ALONE: [&str; 9] = [
+    "turns",
+    "repeats",
     "max_attempts",
     "root_idle",
     "context_messages",
@@ -320,6 +322,51 @@ fn a_conversation_that_was_idle_for_long_is_closed_and_its_client_learns_it() {
     let refused = word(&conversation.send_bytes(calls(0)).unwrap_err());
     assert!(means("root_idle").contains(&refused), "{refused}");
     assert!(kit.block_on(conversation.receive()).is_none() && means("root_idle").contains("`None`"));
+}
+
+/// A listener that adds one and one, whatever it is told.
+struct Looper;
+
+impl RawListener for Looper {
+    fn run(self: Rc<Self>, _: Message, _: RunContext) -> LocalBoxFuture<HandlerOutcome> {
+        let add = format!("<add xmlns=\"{}\"><a>1</a><b>1</b></add>", crate::oracle::NAMESPACE);
+        Box::pin(async { HandlerOutcome::Wrote(Raw::new(add)) })
+    }
+}
+
+#[test]
+fn a_loop_ends_and_its_caller_learns_of_it() {
+    let changes: [(&str, fn(&mut Limits)); 2] =
+        [("turns", |l| (l.turns, l.repeats) = (2, u32::MAX)), ("repeats", |l| l.repeats = 2)];
+    for (key, change) in changes {
+        for accepts_faults in [false, true] {
+            let mut limits = Limits::default();
+            change(&mut limits);
+            let named = |local: &str| vec![format!("{{{}}}{local}", crate::oracle::NAMESPACE).parse().unwrap()];
+            let mut looper = Contract::new("looper".parse_name());
+            (looper.accepts, looper.replies) = (named("order"), named("answered"));
+            (looper.calls, looper.returns) = (named("add"), named("sum"));
+            looper.accepts_faults = accepts_faults;
+            let schemas = [
+                systole::schema::PayloadSchema::of::<Order>().unwrap(),
+                systole::schema::PayloadSchema::of::<Answered>().unwrap(),
+            ];
+            let organism = Organism::builder("loop")
+                .limits(limits)
+                .listener("slow", || Slow, |c| c.accepts::<Add>().replies::<Sum>())
+                .raw_listener(looper, || Looper)
+                .schemas(schemas)
+                .client("cli", |c| c.calls::<Order>());
+            let kit = Kit::start(organism).unwrap();
+            let order = format!("<order xmlns=\"{}\"><what>?</what></order>", crate::oracle::NAMESPACE);
+            kit.client("cli").send_last(order).unwrap();
+            kit.advance(Duration::from_secs(60));
+            let fault =
+                kit.client("cli").try_receive().and_then(|egress| egress.fault).expect("the client has its fault");
+            assert_eq!(fault.code, if accepts_faults { FaultCode::Failed } else { FaultCode::Limit }, "{key}: {fault}");
+            assert!(means(key).contains(&format!("fault `{}`", fault.code)), "{key}: {fault}");
+        }
+    }
 }
 
 #[test]

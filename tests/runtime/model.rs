@@ -255,6 +255,18 @@ fn nothing_that_others_write_is_taken_for_words_of_the_pump() {
 }
 
 #[test]
+fn a_model_that_repeats_itself_is_told_and_then_ends() {
+    let same = Say("<ask><text>again</text></ask>");
+    let fake = Fake::new(std::iter::repeat_n(same, 50));
+    let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+    let (code, message) = plan(&kit, "go").unwrap_err();
+    assert_eq!(code, FaultCode::Failed);
+    assert!(message.ends_with("the same call got the same answer 3 times in a row"), "{message}");
+    assert_eq!(fake.count(), 7, "four times, and three refusals");
+    assert!(fake.last().contains("the same call got the same answer 3 times in a row"), "{}", fake.last());
+}
+
+#[test]
 fn a_reply_beside_other_elements_is_fed_back() {
     let reply = "<plan><text>a</text></plan>";
     for beside in [format!("{reply}<zzz/>"), format!("<zzz/>{reply}"), format!("<ask><text>one</text></ask>{reply}")] {

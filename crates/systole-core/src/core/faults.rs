@@ -159,8 +159,26 @@ pub(super) fn silent() -> Fault {
     Fault::new(FaultCode::Silent, "a listener ended without an answer")
 }
 
-pub(super) fn too_many_mistakes(responses: u32) -> Fault {
-    Fault::new(FaultCode::Failed, format!("a listener gave {responses} responses in a row without a valid payload"))
+pub(super) fn too_many_mistakes(responses: u32, last: Option<&Fault>) -> Fault {
+    let mut message = format!("a listener gave {responses} responses in a row without a valid payload");
+    if let Some(last) = last {
+        message += &format!("; the last was refused: {}", last.message);
+    }
+    Fault::new(FaultCode::Failed, message)
+}
+
+/// Refuses calls of a thread that has called too often without an answer to its caller.
+pub(super) fn too_many_rounds(turns: u32) -> Fault {
+    let fault = limit(format_args!("a listener has called in {turns} turns of one request, and not answered it"));
+    let rule = format!("limits: turns: {turns}: the request must be answered now, with what there is");
+    with_rule(fault, rule, None, None)
+}
+
+/// Refuses calls that had the same answers again and again.
+pub(super) fn repeated(repeats: u32) -> Fault {
+    let fault = limit(format_args!("the same call got the same answer {repeats} times in a row"));
+    let rule = format!("limits: repeats: {repeats}: another call, or the answer to the request, must come now");
+    with_rule(fault, rule, None, None)
 }
 
 pub(super) fn unreturned(payload: &QName) -> Fault {
@@ -292,7 +310,9 @@ mod tests {
             undecodable(&""),
             overload(),
             silent(),
-            too_many_mistakes(3),
+            too_many_mistakes(3, Some(&overload())),
+            too_many_rounds(1000),
+            repeated(3),
             unreturned(&qname),
             cannot_park(),
             panicked(),

@@ -103,6 +103,14 @@ impl Verdict {
         }
     }
 
+    /// The fault that refuses it.
+    pub(super) fn refusal(&self) -> Option<&Fault> {
+        match self {
+            Self::Refused(refusal) => Some(&refusal.fault),
+            _ => None,
+        }
+    }
+
     /// Returns whether its thread goes on with it, rather than to answer or to end something.
     pub(super) fn goes_on(&self) -> bool {
         match self {

@@ -33,6 +33,11 @@ pub struct Limits {
     pub handler_timeout: Duration,
     /// Responses in a row without one valid emission after which a thread fails (3; at most 255).
     pub invalid_responses: u32,
+    /// Turns in which a thread calls others before it answers its request (1,000). Past it further calls are refused.
+    pub turns: u32,
+    /// How often in a row the same calls of a thread may get the same answers, from its second turn on (3). Then the
+    /// same calls are refused.
+    pub repeats: u32,
     /// The number of dispatches of a message after crashes that it may have caused, before it is a dead letter (5).
     pub max_attempts: u32,
     /// The time that a root without an open child stays after its last message (15 min).
@@ -66,6 +71,8 @@ systole_xml::vocab::setters!(Limits {
     threads: usize,
     handler_timeout: Duration,
     invalid_responses: u32,
+    turns: u32,
+    repeats: u32,
     max_attempts: u32,
     root_idle: Duration,
     egress: usize,
@@ -92,6 +99,8 @@ impl Default for Limits {
             threads: 1_000_000,
             handler_timeout: Duration::from_secs(30),
             invalid_responses: 3,
+            turns: 1000,
+            repeats: 3,
             max_attempts: 5,
             root_idle: Duration::from_secs(15 * 60),
             egress: 65_536,

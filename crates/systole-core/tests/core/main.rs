@@ -17,6 +17,7 @@ mod fanout;
 mod faults;
 mod greedy;
 mod limits;
+mod loops;
 mod meta;
 mod protocol;
 mod raw;

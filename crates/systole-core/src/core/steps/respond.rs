@@ -229,14 +229,20 @@ impl Core {
             self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
             return self.refuse_response(key, source, fault);
         }
+        if let Err(fault) = self.tree.begin_round(key, &verdicts) {
+            self.books.faulted(entries);
+            self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
+            return self.refuse_response(key, source, fault);
+        }
         let fan = (total > 1).then(|| {
             let (id, kind) =
                 (FanId { message: source.number, call: None }, FanOutKind::Mailbox { delivered: 0, counted_off: 0 });
             let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
             self.tree.open_fan_out(fan_out, || None, &mut self.out)
         });
+        let first = verdicts.iter().find_map(Verdict::refusal).cloned();
         if !self.take_effect(key, listener, source, fan, verdicts, entries) {
-            self.note_mistake(key);
+            self.note_mistake(key, first.as_ref());
         } else {
             self.tree.forget_mistakes(key);
         }
@@ -281,15 +287,16 @@ impl Core {
     /// Refuses a response as a whole: a fault to its thread.
     fn refuse_response(&mut self, key: ThreadKey, source: Source, fault: Fault) {
         let (about, _) = self.setup.key.derive(source.message, source.index);
-        self.fault_to(key, Origin::None, about, None, fault);
-        self.note_mistake(key);
+        self.fault_to(key, Origin::None, about, None, fault.clone());
+        self.note_mistake(key, Some(&fault));
     }
 
-    /// Counts a response without a valid emission; the thread fails after too many in a row.
-    fn note_mistake(&mut self, key: ThreadKey) {
+    /// Counts a response without a valid emission, with the fault that refused it if it is known; the thread fails after
+    /// too many in a row.
+    fn note_mistake(&mut self, key: ThreadKey, last: Option<&Fault>) {
         let limit = self.setup.blueprint.limits.invalid_responses.min(u8::MAX.into());
         if self.tree.count_mistake(key, limit) {
-            self.fail(key, faults::too_many_mistakes(limit));
+            self.fail(key, faults::too_many_mistakes(limit, last));
         }
     }
 }

@@ -241,6 +241,9 @@ impl Core {
         let invocation = self.invocations.start(Invocation::new(key, listener, id, left, boot), slot, &mut self.clock);
         self.tree.set_invocation(key, Some(invocation));
         let (join, answered) = self.tree.deliver(answers);
+        if let Some(join) = join {
+            self.tree.note_answer(key, join.index, &self.setup.name_of(from), &body);
+        }
         let (notes, open) = self.invocations.attach_record(invocation, number, attempts, answered);
         open.into_iter().for_each(|fan| self.tree.attach(fan, invocation));
         self.invocations.note_begin(invocation, &mut self.out);

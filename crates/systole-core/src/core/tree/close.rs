@@ -30,6 +30,7 @@ impl Tree {
         let origin = std::mem::replace(&mut thread.origin, Origin::None);
         let owed = Owed { parent: thread.parent, origin, opened_by: thread.opened_by };
         self.write_owes(key, out);
+        self.end_rounds(key);
         owed
     }
 

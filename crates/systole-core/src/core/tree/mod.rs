@@ -9,6 +9,7 @@ mod close;
 mod context;
 mod conversation;
 mod fan_out;
+mod loops;
 mod open;
 mod recording;
 mod recover;

@@ -199,6 +199,7 @@ impl Thread {
             depth: 0,
             turn: Turn::None,
             invalid: 0,
+            has_called: false,
             judging: 0,
             extra: None,
         }

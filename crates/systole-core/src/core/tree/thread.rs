@@ -41,6 +41,8 @@ pub(in crate::core) struct Thread {
     pub turn: Turn,
     /// Responses in a row without one valid emission.
     pub invalid: u8,
+    /// States whether it has called since the request that it owes an answer to, or since it last went on by itself.
+    pub has_called: bool,
     /// Responses and awaited calls of this thread on Queue 1.
     pub judging: u32,
     pub extra: Option<Box<Extra>>,
@@ -103,6 +105,8 @@ pub(in crate::core) struct Extra {
     /// States whether a drain cancelled one: it is not the listener's fault if the thread gives no answer.
     pub drained: bool,
     pub(super) history: Option<super::context::History>,
+    /// The rounds after the first one, which most threads don't have.
+    pub(super) rounds: Option<Box<super::loops::Rounds>>,
     /// The children of each listener, by listener.
     pub made: Vec<Made>,
     /// The fan-outs of this thread that are not over.

@@ -661,6 +661,8 @@ fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
     // A crash may hit any handler that runs: that is the effect of most crashes here.
     blueprint.limits.max_attempts = 200;
     blueprint.limits.thread_depth = 6;
+    // A start forgets rounds, so a history with crashes is not refused what one without is.
+    (blueprint.limits.turns, blueprint.limits.repeats) = (u32::MAX, u32::MAX);
     if greedy {
         let limits = &mut blueprint.limits;
         (limits.mailbox, limits.fanout) = (2 + random.below(12), 6 + random.below(12));

@@ -1,0 +1,136 @@
+//! Rounds of a thread: its calls, and the answers that came to them.
+//!
+//! A thread that answers each answer with another call never ends by itself. So a request may take `turns` rounds, and
+//! the same calls with the same answers may come `repeats` times in a row. This binds what owes its caller an answer,
+//! whoever speaks for it: a model, a program, an actor. It does not bind calls that a handler awaits, whose code decides
+//! when it ends, nor a thread that goes on by itself: a continue begins the count anew, and a thread of `<boot>` owes
+//! nothing.
+
+use blake3::Hash;
+
+use super::{Owner, Tree};
+use crate::core::faults;
+use crate::core::io::Body;
+use crate::core::judge::Verdict;
+use crate::core::key::ThreadKey;
+use crate::core::queued::Origin;
+use crate::vocab::{Fault, Name};
+
+/// The rounds of a thread since its second: most threads have no other than the first.
+#[derive(Debug)]
+pub(in crate::core) struct Rounds {
+    /// The number of all rounds.
+    count: u32,
+    /// The calls of the round.
+    asked: Hash,
+    /// The answers of the round so far, in any order.
+    answered: u128,
+    /// The round before, and how often it came in a row.
+    last: Option<(Hash, u128)>,
+    same: u32,
+}
+
+impl Tree {
+    /// Begins the round of a response without an answer. The fault that refuses it: it is one too many, or the calls are
+    /// those that had the same answers before.
+    pub(in crate::core) fn begin_round(&mut self, key: ThreadKey, verdicts: &[Verdict]) -> Result<(), Fault> {
+        if !self.owes(key) {
+            return Ok(());
+        }
+        if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Continue { .. })) {
+            self.end_rounds(key);
+            return Ok(());
+        }
+        if !verdicts.iter().any(Verdict::goes_on) {
+            return Ok(());
+        }
+        let limits = &self.setup.blueprint.limits;
+        let (turns, repeats) = (limits.turns, limits.repeats);
+        let thread = &mut self.threads[key];
+        let count = match &thread.extra {
+            _ if !thread.has_called => 0,
+            Some(extra) => extra.rounds.as_ref().map_or(1, |rounds| rounds.count),
+            None => 1,
+        };
+        if count >= turns {
+            return Err(faults::too_many_rounds(turns));
+        }
+        if !std::mem::replace(&mut thread.has_called, true) {
+            return Ok(());
+        }
+        let asked = digest(verdicts);
+        match &mut thread.extra().rounds {
+            none @ None => *none = Some(Box::new(Rounds { count: 2, asked, answered: 0, last: None, same: 0 })),
+            Some(rounds) => {
+                rounds.settle();
+                if rounds.asked == asked && rounds.same >= repeats {
+                    return Err(faults::repeated(repeats));
+                }
+                (rounds.count, rounds.asked, rounds.answered) = (count.saturating_add(1), asked, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts an answer to a call of the present round, by its place among the calls.
+    pub(in crate::core) fn note_answer(&mut self, key: ThreadKey, index: u32, from: &Name, body: &Body) {
+        let rounds = self.threads[key].extra.as_mut().and_then(|extra| extra.rounds.as_mut());
+        let Some(rounds) = rounds else { return };
+        let mut hash = blake3::Hasher::new();
+        hash.update(&index.to_le_bytes()).update(from.as_str().as_bytes()).update(b"\n");
+        match body {
+            Body::Payload { payload, .. } => hash.update(payload.payload().bytes()),
+            // Without the id of the message that it is about.
+            Body::Fault(fault) => hash.update(fault.code.as_str().as_bytes()).update(fault.message.as_bytes()),
+        };
+        let half = hash.finalize().as_bytes().first_chunk::<16>().copied().unwrap_or_default();
+        rounds.answered = rounds.answered.wrapping_add(u128::from_le_bytes(half));
+    }
+
+    /// Forgets the rounds of a thread: its request is answered, or it goes on by itself.
+    pub(in crate::core) fn end_rounds(&mut self, key: ThreadKey) {
+        let Some(thread) = self.threads.get_mut(key) else { return };
+        thread.has_called = false;
+        if let Some(extra) = &mut thread.extra {
+            extra.rounds = None;
+        }
+    }
+
+    /// Returns whether a thread owes its caller an answer.
+    fn owes(&self, key: ThreadKey) -> bool {
+        let thread = &self.threads[key];
+        let parent = thread.parent.and_then(|parent| self.threads.get(parent));
+        thread.origin != Origin::None && parent.is_some_and(|parent| parent.owner != Owner::None)
+    }
+}
+
+impl Rounds {
+    /// Counts the round as it is; once more if the calls after it were refused.
+    fn settle(&mut self) {
+        let round = Some((self.asked, self.answered));
+        self.same = if self.last == round { self.same.saturating_add(1) } else { 1 };
+        self.last = round;
+    }
+}
+
+/// A hash of calls, by their receivers and payloads.
+fn digest(verdicts: &[Verdict]) -> Hash {
+    let mut hash = blake3::Hasher::new();
+    for verdict in verdicts {
+        let payload = match verdict {
+            Verdict::Call { first, payload, .. } => {
+                hash.update(&first.0.to_le_bytes());
+                payload.payload()
+            }
+            Verdict::Addressed { payload, .. } | Verdict::Continue { payload, .. } | Verdict::Reply(payload) => {
+                payload.payload()
+            }
+            Verdict::CloseThread { payload, .. } | Verdict::Core { payload, .. } | Verdict::Spawn { payload, .. } => {
+                payload
+            }
+            Verdict::Refused(_) => continue,
+        };
+        hash.update(&(payload.bytes().len() as u64).to_le_bytes()).update(payload.bytes());
+    }
+    hash.finalize()
+}
