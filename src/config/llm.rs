@@ -480,6 +480,9 @@ fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
 pub(super) fn check(reader: &mut Reader, organism: &Organism) {
     for listener in &organism.listeners {
         let Kind::Model(Model { backend, place, .. }) = &listener.kind else { continue };
+        if !listener.contract.context && !listener.contract.calls.is_empty() {
+            reader.report(Mistake::Forgetful, *place);
+        }
         let Some(llm) = &organism.llm else {
             reader.report(Mistake::NoLlm, *place);
             continue;

@@ -191,6 +191,9 @@ pub enum Mistake {
         /// The reasons, such as `A_KEY is not set`.
         reasons: Vec<String>,
     },
+    /// A model that calls others, and is not told what it asked.
+    #[error("with 'context: false' a model gets the answers to its calls without its task and its calls")]
+    Forgetful,
     /// A backend without a price, in an organism with a budget of cost.
     #[error("a budget bounds the cost, but the backend '{backend}' has no price of input and output")]
     NoPrice {
@@ -502,7 +505,7 @@ impl Mistake {
     pub fn is_warning(&self) -> bool {
         match self {
             Self::NoScript { .. } | Self::AddressInUse { .. } | Self::Unsigned | Self::NoListener => true,
-            Self::Mute { .. } | Self::NoKey { .. } | Self::LeftOut { .. } => true,
+            Self::Mute { .. } | Self::NoKey { .. } | Self::LeftOut { .. } | Self::Forgetful => true,
             Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } | Self::Pitfall { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,

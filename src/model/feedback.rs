@@ -1,7 +1,8 @@
 //! Refusals of answers in words for the model that gave them, and for the caller when there are no tries left.
 
 use systole_core::core::Failure;
-use systole_core::vocab::{BrokenRule, Fault, FaultCode};
+use systole_core::vocab::{BrokenRule, Fault, FaultCode, QName};
+use systole_xml::schema::Catalog;
 
 use super::{Completion, Finish};
 use crate::runtime::terminal::shorten;
@@ -42,15 +43,115 @@ pub(super) fn beside_a_reply(others: usize) -> Fault {
     Fault::new(FaultCode::Failed, message)
 }
 
+/// A way to write an answer that is no XML.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Notation {
+    Nothing,
+    Json,
+    Yaml,
+    FunctionCall,
+    Prose,
+}
+
+impl Notation {
+    /// The notation of a text without an element that is meant.
+    fn of(text: &str) -> Self {
+        let text = text.trim();
+        // The first line of a fence names the language.
+        let text =
+            text.strip_prefix("```").and_then(|rest| rest.split_once('\n')).map_or(text, |(_, rest)| rest.trim());
+        if text.is_empty() {
+            return Self::Nothing;
+        }
+        let calls = ["<tool_call", "<function", "<invoke", "[TOOL_CALLS]", "<|tool", "\"tool_calls\"", "\"arguments\""];
+        if calls.iter().any(|mark| text.contains(mark)) || is_applied(text) {
+            return Self::FunctionCall;
+        }
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("```"));
+        match text.trim_start_matches(['{', '[', ' ', '\n']).chars().next() {
+            Some('"' | '}' | ']') if text.starts_with(['{', '[']) => Self::Json,
+            // One line alone is as well a sentence with a colon.
+            _ if text.lines().count() > 1 && lines.all(is_of_yaml) => Self::Yaml,
+            _ => Self::Prose,
+        }
+    }
+
+    /// What is wrong with it, and what to write instead.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Nothing => "the answer is empty: write an element",
+            Self::Json => "the answer is JSON, and only XML is read: write an element for each object and each field",
+            Self::Yaml => "the answer is YAML, and only XML is read: write an element for each key",
+            Self::FunctionCall => {
+                "the answer is a function call, and there are no functions: a call is an element like a reply, written as it is"
+            }
+            Self::Prose => "the answer is prose, and only elements are read: write what it says in an element",
+        }
+    }
+}
+
+/// Returns whether a text is a name with arguments in brackets.
+fn is_applied(text: &str) -> bool {
+    let name = text.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    name.len() < text.len() && name.starts_with('(') && name.ends_with(')') && !name.contains('\n')
+}
+
+/// Returns whether a line is one of YAML: a key, or an item of a list.
+fn is_of_yaml(line: &str) -> bool {
+    let key = line.strip_prefix("- ").unwrap_or(line).split_once(':').map(|(key, _)| key);
+    line.starts_with("- ") || key.is_some_and(|key| !key.is_empty() && !key.contains(char::is_whitespace))
+}
+
+/// Completes a refusal with what helps to do better: the notation that was taken for XML, and an example of what may be
+/// sent.
+pub(super) fn explained<'a>(
+    fault: Fault,
+    answer: &str,
+    sendable: impl Iterator<Item = &'a QName> + Clone,
+    catalog: &Catalog,
+) -> Fault {
+    let notation = match fault.code {
+        // What was found is no element at all, or one of another protocol.
+        FaultCode::Malformed | FaultCode::Silent if !is_cut(&fault) => Some(Notation::of(answer)),
+        FaultCode::Route => Some(Notation::of(answer)).filter(|notation| *notation == Notation::FunctionCall),
+        _ => None,
+    };
+    // The rule that an answer with tags breaks says more.
+    let has_tags = answer.match_indices('<').any(|(at, _)| answer[at + 1..].starts_with(char::is_alphabetic));
+    let notation = notation.filter(|notation| !has_tags || *notation == Notation::FunctionCall);
+    let BrokenRule { rule, at, example } =
+        fault.rule.as_deref().cloned().unwrap_or(BrokenRule { rule: String::new(), at: None, example: None });
+    let rule = match notation {
+        Some(notation) => notation.words().to_owned(),
+        None => rule,
+    };
+    let example = example.or_else(|| {
+        let named = sendable.clone().find(|payload| answer.contains(payload.local()));
+        let of = |payload: &QName| Some(catalog.get(payload)?.example()?.as_str().to_owned());
+        named.into_iter().chain(sendable).find_map(of)
+    });
+    if rule.is_empty() && example.is_none() {
+        return fault;
+    }
+    Fault { rule: Some(Box::new(BrokenRule { rule, at, example })), ..fault }
+}
+
+/// Returns whether a text could not be read because its end is missing.
+fn is_cut(fault: &Fault) -> bool {
+    fault.rule.as_deref().is_some_and(|broken| broken.rule.contains("truncated"))
+}
+
 /// The text that tells a model why its answer was refused.
 pub(super) fn feedback(fault: &Fault, is_cut: bool) -> String {
     let mut text = format!("Your answer was refused: {}.", fault.message);
     if let Some(BrokenRule { rule, at, example }) = fault.rule.as_deref() {
-        text.push_str("\nRule: ");
-        if let Some(at) = at {
-            text.push_str(&format!("line {}, column {}: ", at.line, at.column));
+        if !rule.is_empty() {
+            text.push_str("\nRule: ");
+            if let Some(at) = at {
+                text.push_str(&format!("line {}, column {}: ", at.line, at.column));
+            }
+            text.push_str(rule);
         }
-        text.push_str(rule);
         if let Some(example) = example {
             text.push_str("\nA valid example:\n");
             text.push_str(example);
@@ -66,7 +167,7 @@ pub(super) fn feedback(fault: &Fault, is_cut: bool) -> String {
 /// The failure of a message whose model gave no valid answer.
 pub(super) fn gave_up(tries: u32, last: &Fault) -> Failure {
     let mut message = format!("a model gave no valid answer in {tries} tries; the last was refused: {}", last.message);
-    if let Some(BrokenRule { rule, at, .. }) = last.rule.as_deref() {
+    if let Some(BrokenRule { rule, at, .. }) = last.rule.as_deref().filter(|broken| !broken.rule.is_empty()) {
         let at = at.map_or_else(String::new, |at| format!("{}:{}: ", at.line, at.column));
         message.push_str(&format!(": {at}{}", shorten(rule, RULE)));
     }
@@ -77,4 +178,29 @@ pub(super) fn gave_up(tries: u32, last: &Fault) -> Failure {
 /// The text of an answer as a turn, which may not be empty.
 pub(super) fn said(completion: &Completion) -> &str {
     if completion.text.trim().is_empty() { "(nothing)" } else { &completion.text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_xml_is_told_by_its_name() {
+        for (text, notation) in [
+            ("", Notation::Nothing),
+            ("{\"order\": {\"pay\": \"card\"}}", Notation::Json),
+            ("```json\n[\n  {\"pay\": \"card\"}]\n```", Notation::Json),
+            ("{}", Notation::Json),
+            ("order:\n  pay: card\n  items:\n  - one", Notation::Yaml),
+            ("<tool_call>{\"name\":\"order\",\"arguments\":{}}</tool_call>", Notation::FunctionCall),
+            ("<function=order><parameter=pay>card</parameter></function>", Notation::FunctionCall),
+            ("{\"name\": \"order\", \"arguments\": {\"pay\": \"card\"}}", Notation::FunctionCall),
+            ("order(pay=\"card\")", Notation::FunctionCall),
+            ("I can't do that, Dave.", Notation::Prose),
+            ("Sure: here it is", Notation::Prose),
+            ("[not] a list (of anything)", Notation::Prose),
+        ] {
+            assert_eq!(Notation::of(text), notation, "{text}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ use systole_xml::schema::Validator;
 
 use super::allowance::Allowance;
 use super::chat::Chat;
-use super::feedback::{beside_a_reply, feedback, gave_up, nothing_said, said, several_replies, unfinished};
+use super::feedback::{beside_a_reply, explained, feedback, gave_up, nothing_said, said, several_replies, unfinished};
 use super::prompt::ModelPrompt;
 use super::router::{Answered, Asking, Llm, NoAnswer, Unanswered};
 use super::{Completion, Finish, Growth, Provider};
@@ -149,6 +149,16 @@ impl ModelListener {
 
     /// Judges an answer as the pump will, but for its being whole, which the pump can't know.
     fn judge(&self, completion: &Completion, message: &Message, context: &RunContext) -> Result<ReadAnswer, Fault> {
+        let contract = context.contract();
+        let sendable = contract.replies.iter().chain(&contract.calls);
+        let judged = self.read(completion, message, context);
+        judged.map_err(|fault| match completion.finish {
+            Finish::Whole => explained(fault, &completion.text, sendable, context.catalog()),
+            Finish::Cut | Finish::Withheld(_) => fault,
+        })
+    }
+
+    fn read(&self, completion: &Completion, message: &Message, context: &RunContext) -> Result<ReadAnswer, Fault> {
         if let Some(fault) = unfinished(&completion.finish, self.settings.max_tokens) {
             return Err(fault);
         }

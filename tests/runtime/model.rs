@@ -255,6 +255,55 @@ fn nothing_that_others_write_is_taken_for_words_of_the_pump() {
 }
 
 #[test]
+fn each_wrong_answer_gets_a_rule_and_an_example() {
+    let meta = "xmlns=\"https://xml-pipeline.org/ns/meta/v1\"";
+    let envelope = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><to>cli</to></meta>\
+                    <plan xmlns=\"urn:example:plans:v1\"><text>a</text></plan></message>";
+    let clear = format!("<clear-context {meta}/>");
+    let spawn = format!("<spawn-thread {meta}><ask xmlns=\"urn:example:plans:v1\"><text>a</text></ask></spawn-thread>");
+    for (wrong, rule) in [
+        ("{\"plan\": {\"text\": \"a\"}}", "the answer is JSON"),
+        ("plan:\n  text: a", "the answer is YAML"),
+        ("<tool_call>{\"name\": \"plan\", \"arguments\": {\"text\": \"a\"}}</tool_call>", "a function call"),
+        ("I can't plan that.", "the answer is prose"),
+        ("", "the answer is empty"),
+        ("<p:plan><text>a</text></p:plan>", "the prefix 'p' is bound to no namespace"),
+        (envelope, "write it alone, without <message>"),
+        (&clear, "context-cleared is not in the returns"),
+        (&spawn, "thread-spawned is not in the returns"),
+    ] {
+        let fake = Fake::new([Say(wrong.to_owned().leak()), Say("<plan><text>ok</text></plan>")]);
+        let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+        assert_eq!(plan(&kit, "go").unwrap(), "ok", "{wrong}");
+        let feedback = fake.last();
+        assert!(feedback.contains(rule), "no {rule} for {wrong}: {feedback}");
+        assert!(feedback.contains("A valid example:\n<"), "{wrong}: {feedback}");
+    }
+}
+
+#[test]
+fn the_advice_of_a_prompt_is_taken() {
+    let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
+        <xs:element name="in" type="xs:string"/>
+        <xs:element name="out"><xs:complexType><xs:sequence><xs:element name="a" nillable="true" type="xs:int"/></xs:sequence></xs:complexType></xs:element>
+    </xs:schema>"#;
+    let fake = Fake::new([Say("<out><a xsi:nil=\"true\"/></out>")]);
+    let organism = Organism::builder("nil")
+        .schemas(PayloadSchema::from_xsd("t.xsd", schema).unwrap())
+        .model("planner", &one(&fake), settings(), |c| c.accepts_element("{urn:t}in").replies_element("{urn:t}out"))
+        .client("cli", |c| c.calls_element("{urn:t}in"));
+    let kit = Kit::start(organism).unwrap();
+    kit.client("cli").send("<in xmlns='urn:t'>x</in>").unwrap();
+    kit.run_until_idle();
+    let answer = kit.client("cli").try_receive().unwrap();
+    assert!(answer.fault.is_none(), "{:?}", answer.fault);
+    assert!(
+        answer.payload.as_str().contains(r#"<a xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true">"#)
+    );
+    assert_eq!(fake.count(), 1, "nothing is fed back");
+}
+
+#[test]
 fn a_model_that_repeats_itself_is_told_and_then_ends() {
     let same = Say("<ask><text>again</text></ask>");
     let fake = Fake::new(std::iter::repeat_n(same, 50));

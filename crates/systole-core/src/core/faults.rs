@@ -9,7 +9,7 @@ use systole_xml::ladder::{Canonical, EnvelopeError, LadderError, write_example};
 use systole_xml::schema::{Catalog, EncodeError, SchemaError};
 
 use super::blueprint::Blueprint;
-use super::contract::ClientContract;
+use super::contract::{ClientContract, Contract};
 use super::io::Failure;
 use crate::protocol::MetaError;
 use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, QName, near, ns};
@@ -122,6 +122,29 @@ pub(super) fn undecodable(why: &dyn std::fmt::Display) -> Fault {
 
 pub(super) fn meta(error: &MetaError) -> Fault {
     with_rule(Fault::new(FaultCode::Payload, "a payload is no request to the core"), error.to_string(), error.at, None)
+}
+
+/// A reply that names a receiver, and so is a call.
+pub(super) fn addressed_reply(payload: &QName, catalog: &Catalog) -> Fault {
+    let fault = Fault::new(FaultCode::Route, format!("a reply {payload} names a receiver, as only a call may"));
+    let rule = "a reply goes to the sender of the request by itself: write it alone, without <message> and <to>";
+    with_rule(fault, rule.to_owned(), None, example_of(payload, catalog))
+}
+
+/// A request to the core whose answer its sender does not take.
+pub(super) fn untaken(request: &QName, answer: &QName, contract: &Contract) -> Fault {
+    let fault = Fault::new(FaultCode::Payload, format!("no answer to {request} can be given to its sender"));
+    let calls: Vec<String> = contract.calls.iter().map(ToString::to_string).collect();
+    let rule = match calls.is_empty() {
+        true => format!("{answer} is not in the returns of its contract: write no {request}"),
+        false => {
+            format!(
+                "{answer} is not in the returns of its contract: write no {request}, but one of {}",
+                calls.join(", ")
+            )
+        }
+    };
+    with_rule(fault, rule, None, None)
 }
 
 pub(super) fn limit(what: impl std::fmt::Display) -> Fault {

@@ -4,6 +4,7 @@ use systole_xml::ladder::{Canonical, Raw};
 use systole_xml::schema::{self, Draft, Element, Validated, Validator};
 
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
+use super::contract::Contract;
 use super::faults;
 use super::io::{Emission, may_be_one_of};
 use super::judge::route;
@@ -114,7 +115,10 @@ pub fn precheck_answer(
             Ok(_) if is_reply => keeps_schema(&payload, validator).map(Some),
             // The thread may be one that the listener has spawned, and says whom it is for.
             Ok(None) if thread.is_some() && is_call => keeps_schema(&payload, validator).map(Some),
-            Ok(to) => may_ask(payload, to.as_ref(), party, blueprint, validator),
+            Ok(to) => {
+                let untaken = untaken_answer(&payload, contract);
+                untaken.map_or_else(|| may_ask(payload, to.as_ref(), party, blueprint, validator), Err)
+            }
         };
         match verdict {
             Ok(proof) => {
@@ -122,6 +126,11 @@ pub fn precheck_answer(
                 if let Some(proof) = proof {
                     part.payload = Draft::Proved(proof);
                 }
+            }
+            Err(fault)
+                if fault.code == FaultCode::Route && addressee.is_some() && contract.replies.contains(&qname) =>
+            {
+                refused = refused.or(Some(faults::addressed_reply(&qname, validator.catalog())));
             }
             Err(fault) if fault.code == FaultCode::Route && !contract.replies.contains(&qname) && !is_call => {
                 let fault = faults::with_sendable(fault, &qname, sendable(), validator.catalog());
@@ -137,6 +146,14 @@ pub fn precheck_answer(
         Some(fault) => Err(fault),
         None => Ok(PrecheckedAnswer { replies, read }),
     }
+}
+
+/// The fault of a request to the core whose answer the contract of its sender does not take: that answer would end the
+/// thread.
+fn untaken_answer(payload: &Canonical, contract: &Contract) -> Option<Fault> {
+    let request = MetaRequest::read(payload).ok().filter(|_| payload.root().namespace() == ns::META)?;
+    let answer = request.answer()?;
+    (!contract.returns.contains(&answer)).then(|| faults::untaken(payload.root(), &answer, contract))
 }
 
 /// Judges a call that a listener awaits, as the core will. A call to a thread that the listener has spawned is left to the

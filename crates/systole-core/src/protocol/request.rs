@@ -51,6 +51,20 @@ impl MetaRequest {
         QName::new(ns::META, local).expect("the names of requests are names")
     }
 
+    /// The name of the answer that comes first; none for a request without one.
+    pub fn answer(&self) -> Option<QName> {
+        let local = match self {
+            Self::ListCapabilities => "capabilities",
+            Self::RequestSchema { .. } => "schema",
+            Self::RequestExample { .. } => "example",
+            Self::RequestPrompt { .. } => "prompt",
+            Self::SpawnThread { .. } => "thread-spawned",
+            Self::ClearContext => "context-cleared",
+            Self::CloseThread => return None,
+        };
+        QName::new(ns::META, local).ok()
+    }
+
     /// Reads a request. No schema is needed: all rules of `meta.xsd` for requests are checked here.
     ///
     /// # Errors
