@@ -336,12 +336,9 @@ impl RawListener for Looper {
 
 #[test]
 fn a_loop_ends_and_its_caller_learns_of_it() {
-    let changes: [(&str, fn(&mut Limits)); 2] =
-        [("turns", |l| (l.turns, l.repeats) = (2, u32::MAX)), ("repeats", |l| l.repeats = 2)];
-    for (key, change) in changes {
+    for (key, turns, repeats) in [("turns", 2, u32::MAX), ("repeats", 1000, 2)] {
         for accepts_faults in [false, true] {
-            let mut limits = Limits::default();
-            change(&mut limits);
+            let limits = Limits::default().turns(turns).repeats(repeats);
             let named = |local: &str| vec![format!("{{{}}}{local}", crate::oracle::NAMESPACE).parse().unwrap()];
             let mut looper = Contract::new("looper".parse_name());
             (looper.accepts, looper.replies) = (named("order"), named("answered"));
