@@ -78,7 +78,7 @@ fn document(
 fn fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<(Vec<Canonical>, Repaired), LadderError> {
     let needs_repair = |element: &Canonical| {
         let known = emitter.vocabulary_of(element.root());
-        is_thought(element.root().local()) || known.is_some_and(|known| known.is_quoted_in(element))
+        is_thought(element.root().local()) || known.is_some_and(|known| quotes_markup(element, known))
     };
     let is_done = |elements: &Vec<Canonical>| !elements.iter().any(needs_repair);
     strict_first(raw, Shape::Fragment, limits, || emitter.vocabulary(), canonicalize_fragment, is_done)
@@ -156,6 +156,32 @@ fn strict_first<T>(
         (Err(_), Ok(clean)) => Ok((clean, Repaired::unchanged(raw))),
         (Err(error), Err(_)) => Err(error.into()),
     }
+}
+
+/// Returns whether an element that may hold any text, and nothing else, holds elements that nothing declares: markup that
+/// its author means as text.
+fn quotes_markup(document: &Canonical, known: &Vocabulary) -> bool {
+    document.read(|mut cursor| {
+        // The name of each open element; whether it is a string is looked up once it has a child.
+        let mut open: Vec<(&str, Option<bool>)> = Vec::new();
+        loop {
+            let Some(child) = cursor.child().map(|tag| tag.local()) else {
+                if open.pop().is_none() {
+                    return false;
+                }
+                cursor.leave();
+                continue;
+            };
+            if let Some((name, is_string)) = open.last_mut()
+                && *is_string.get_or_insert_with(|| known.is_string(name))
+                && !known.knows(child)
+            {
+                return true;
+            }
+            cursor.enter();
+            open.push((child, None));
+        }
+    })
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use foldhash::HashMap;
 
-use crate::ladder::Canonical;
-
 /// The elements that an emitter may use, and the children that each may have: the content of its schemas, by local
 /// names alone.
 ///
@@ -81,38 +79,16 @@ impl Vocabulary {
         }
     }
 
-    /// Returns whether an element that may hold any text, and nothing else, holds elements that nothing declares: markup that
-    /// its author means as text.
-    pub(in crate::ladder) fn is_quoted_in(&self, document: &Canonical) -> bool {
-        let is_string = |local: &str| self.get(local).is_some_and(Declared::is_string);
-        document.read(|mut cursor| {
-            // The name of each open element; whether it is a string is looked up once it has a child.
-            let mut open: Vec<(&str, Option<bool>)> = Vec::new();
-            loop {
-                let Some(child) = cursor.child().map(|tag| tag.local()) else {
-                    if open.pop().is_none() {
-                        return false;
-                    }
-                    cursor.leave();
-                    continue;
-                };
-                if let Some((name, known)) = open.last_mut()
-                    && *known.get_or_insert_with(|| is_string(name))
-                    && !self.knows(child)
-                {
-                    return true;
-                }
-                cursor.enter();
-                open.push((child, None));
-            }
-        })
+    /// Returns whether elements of that name may hold any text, and nothing else.
+    pub(in crate::ladder) fn is_string(&self, local: &str) -> bool {
+        self.get(local).is_some_and(Declared::is_string)
     }
 
     pub(super) fn get(&self, local: &str) -> Option<&Declared> {
         self.elements.get(local)
     }
 
-    pub(super) fn knows(&self, local: &str) -> bool {
+    pub(in crate::ladder) fn knows(&self, local: &str) -> bool {
         self.elements.contains_key(local)
     }
 }
