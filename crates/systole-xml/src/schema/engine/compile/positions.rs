@@ -21,7 +21,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    const ALL: u64 = 4 * Self::MODEL;
+    const ALL: u64 = 11_000_000;
     const MODEL: u64 = 3_000_000;
 
     fn begin_model(&mut self) {
