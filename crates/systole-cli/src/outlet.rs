@@ -15,8 +15,8 @@ use tokio::sync::watch;
 const MOST_OFFERED: usize = 1 << 20;
 /// Bytes that are kept for the file before those who print wait.
 const MOST_KEPT: usize = 64 << 10;
-/// Bytes of one write.
-const CHUNK: usize = 64 << 10;
+/// Bytes of several items in one write: those of a blocked write are not known to be taken, however many are.
+const CHUNK: usize = 16 << 10;
 
 /// Writes the line that so many others are missed.
 pub(super) type TellMissed = Box<dyn Fn(u64) -> String + Send>;
