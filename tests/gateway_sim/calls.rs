@@ -127,10 +127,10 @@ fn a_reply_that_breaks_the_contract_is_refused_to_its_author() {
     let place = format!("/v1/messages/{id}");
     let refuse = |body: &str, code: &str| worker.post(&format!("{place}/reply"), body).problem(422, code);
 
-    let broken = "<answer xmlns=\"urn:t\"><left/></answer>";
+    let broken = "<answer xmlns=\"urn:t\" left=\"1\">a</answer>";
     let problem = refuse(broken, "payload");
-    assert!(text(&problem["rule"]).contains("elements are not allowed"), "{problem}");
-    assert_eq!(problem["place"], json!({ "line": 1, "column": 1 }), "{problem}");
+    assert!(text(&problem["rule"]).contains("expected no attributes"), "{problem}");
+    assert_eq!(problem["place"], json!({ "line": 1, "column": 23 }), "{problem}");
     assert!(text(&problem["example"]).contains("<answer"), "{problem}");
     // A long document is judged on another thread, with the same verdict.
     refuse(&format!("{broken}{}", " ".repeat(20_000)), "payload");

@@ -15,7 +15,7 @@ clients:
   - { name: eve, calls: ["{urn:t}say"], mailbox: attic }
   - { name: bob, calls: ["{urn:t}note"] }
 listeners:
-  - { name: desk, remote: { mode: poll }, schemas: [t.xsd], accepts: ["{urn:t}note"], replies: ["{urn:t}answer"], silence: idle }
+  - { name: desk, remote: { mode: poll }, schemas: [t.xsd], accepts: ["{urn:t}note"], replies: ["{urn:t}answer"], silence: idle, instructions: true }
   - { name: attic, remote: { mode: poll }, accepts: ["{urn:t}answer"], replies: ["{urn:t}note"] }
   - { name: parrot, echo: true, accepts: ["{urn:t}say"] }
   - { name: broken, command: [sh, -c, "exit 1"], accepts: ["{urn:t}fail"], replies: ["{urn:t}answer"] }

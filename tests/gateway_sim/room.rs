@@ -71,10 +71,14 @@ fn who_sends_too_much_is_refused_and_takes_no_answer_and_no_key_of_others() {
             site.start();
         }
     }
-    // There is room again once their time is over.
+    // There is room again once their time is over: by a date that is days ahead, once it has stood for an hour.
     site.advance(Duration::from_secs(8 * 86_400));
     send(&ada, 2000).is(202);
     site.advance(Duration::from_secs(120));
     send(&ada, 2001).is(202);
+    site.advance(Duration::from_secs(2 * 3600));
+    send(&ada, 2002).is(202);
+    site.advance(Duration::from_secs(120));
+    send(&ada, 2003).is(202);
     site.wait("room for eve", || (send(&eve, 2000).status == 202).then_some(()));
 }

@@ -123,7 +123,10 @@ fn what_a_client_was_promised_outlives_the_pressure_of_others_and_no_more_than_i
     let mut store = open(&folder);
     while store.tidy(Time::from_nanos(2 * DAY)).unwrap() {}
     assert_eq!((kept(), count(&folder, "message")), ([100, 100], history));
-    while store.tidy(Time::from_nanos(9 * DAY)).unwrap() {}
+    // A date that is far ahead counts once it has stood for an hour.
+    for date in [9 * DAY, 9 * DAY + DAY / 12] {
+        while store.tidy(Time::from_nanos(date)).unwrap() {}
+    }
     assert_eq!((kept(), count(&folder, "message")), ([0, 0], 0));
     store.close().unwrap();
     drop(store);

@@ -81,7 +81,7 @@ fn a_poison_pill_answers_its_caller_and_blocks_nobody() {
     let handler = seen.handler(|number, _| match number {
         1 => Err(Failed::new("no more coffee")),
         2 => panic!("it is broken"),
-        3 => Ok("<answer xmlns='urn:t'><left/></answer>".to_owned()),
+        3 => Ok("<answer xmlns='urn:t' left='1'>a</answer>".to_owned()),
         _ => Ok(answer("fine")),
     });
     let file = cursor(&site);
@@ -99,7 +99,7 @@ fn a_poison_pill_answers_its_caller_and_blocks_nobody() {
     let mut dead: Vec<_> = dead["items"].as_array().unwrap().iter().map(|item| text(&item["last_error"])).collect();
     dead.sort_unstable();
     assert_eq!((dead.len(), &dead[..2]), (3, &["no more coffee", "the agent panicked"][..]));
-    let refused = "422 payload: a payload {urn:t}answer breaks its contract (<answer>: elements are not allowed in it";
+    let refused = "422 payload: a payload {urn:t}answer breaks its contract (attribute 'left' of <answer>: not allowed";
     assert!(dead[2].contains(refused), "{dead:?}");
     // The cursor has moved past all of them.
     let mut again = PollDelivery::new(mailbox(&worker, "worker")).cursor_file(&file).unwrap().wait(Duration::ZERO);

@@ -188,7 +188,7 @@ fn a_running_organism_can_be_looked_at_but_not_changed() {
     }
     for (args, lines) in [
         (&["dead", "list"][..], 4),
-        (&["dead", "show", "20"], 3),
+        (&["dead", "show", "20"], 4),
         (&["thread", "list"], 2),
         (&["thread", "tree"], 3),
         (&["thread", "show", ROOT], 10),

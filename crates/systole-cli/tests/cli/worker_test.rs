@@ -94,7 +94,7 @@ for line in sys.stdin:
                 write(id=line["id"], payloads=["<rubbish/>"] if held else say)
                 held.append(line)
             elif flaw == "breaches":
-                write(id=line["id"], payloads=["<say xmlns='urn:t'><not/></say>"])
+                write(id=line["id"], payloads=["<say xmlns='urn:t' not='1'/>"])
             elif flaw == "forgets":
                 held.append(line)
                 if len(held) != 3:
@@ -289,8 +289,8 @@ fn a_worker_that_breaks_the_protocol_is_found_out() {
                 "60s",
                 &[
                     "passed  a message of each payload\nfailed  answers and calls that keep the contract\n",
-                    "<not/>",
-                    "<say>: ",
+                    "not=",
+                    "of <say>: not allowed",
                 ],
             ),
             (
