@@ -35,8 +35,7 @@ impl Validator {
         let Some(schema) = self.catalog.get(payload.root()) else {
             return Err(SchemaError::unknown(payload.root(), payload.position(0)));
         };
-        // In canonical form nothing else begins so.
-        if let Some(at) = memchr::memmem::find(payload.bytes(), b"<?")
+        if let Some(at) = instruction(payload.bytes())
             && !self.catalog.takes_instructions(payload.root())
         {
             return Err(SchemaError::instruction(&payload, at));
@@ -45,6 +44,12 @@ impl Validator {
         verdict(grammar, Some(root), &mut self.judge, &payload)?;
         Ok(Validated { schema: schema.clone(), value: Element(payload.clone()), payload })
     }
+}
+
+/// Place of the first processing instruction: in canonical form nothing else begins with `<?`.
+fn instruction(canonical: &[u8]) -> Option<usize> {
+    // A search for one byte needs no preparation, and a question mark is rarer than a tag.
+    memchr::memchr_iter(b'?', canonical).find_map(|mark| Some(mark.checked_sub(1)?).filter(|&at| canonical[at] == b'<'))
 }
 
 impl fmt::Debug for Validator {
