@@ -41,6 +41,8 @@ pub(super) struct Outside<'t> {
     in_string: bool,
     /// True if an element of thoughts (`<think>`) has begun that never ends.
     pub(super) in_thought: bool,
+    /// Place of a tag of thoughts that have no end: an element behind it may be a draft of theirs.
+    pub(super) open_thought: Option<usize>,
     /// True behind a fence that opens a code block, which nothing has closed yet.
     pub(super) in_fence: bool,
     /// The end of the last brackets of unknown meaning.
@@ -108,6 +110,7 @@ impl<'t> Outside<'t> {
             restarts: 0,
             in_string: false,
             in_thought: false,
+            open_thought: None,
             unknown: 0,
             interrupted: false,
             doubled: None,
@@ -249,6 +252,7 @@ impl<'t> Scanner<'t> {
                 Reading::Tag(tag) if self.is_mention(&tag) => self.skip(tag.end),
                 Reading::Tag(tag) if self.is_thought(&tag) => {
                     self.outside.in_thought |= !is_token(tag.name);
+                    self.note_open_thought(&tag);
                     self.skip(tag.end);
                 }
                 Reading::Tag(tag) => {
@@ -332,6 +336,11 @@ impl<'t> Scanner<'t> {
     }
 
     fn open_root(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {
+        if let Some(at) = self.outside.open_thought
+            && !self.is_unknown(tag.name)
+        {
+            return Err(self.unclosed(at, "thought", "its end tag"));
+        }
         if self.outside.in_thought && self.outside.in_prose {
             if self.is_unknown(tag.name) {
                 self.skip(tag.end);

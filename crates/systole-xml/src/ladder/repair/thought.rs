@@ -72,15 +72,23 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Drops thoughts with all that they hold: markup in them is none. Those without an end are prose.
+    /// Drops thoughts with all that they hold: markup in them is none. An element behind those without an end is refused.
     pub(super) fn thought(&mut self, tag: &StartTag<'t>) {
         let end_tag = self.pairs.end_of(tag.start).or_else(|| self.pairs.reopened(tag.start));
         let close = end_tag.and_then(|at| Some(at + memchr::memchr(b'>', &self.text.as_bytes()[at..])? + 1));
         let Some(end) = close.or(tag.empty.then_some(tag.end)) else {
             self.outside.in_thought = true;
+            self.note_open_thought(tag);
             return self.skip(tag.end);
         };
         self.drop(tag.start, end, RepairKind::Thought);
+    }
+
+    /// Notes a tag of thoughts that have no end.
+    pub(super) fn note_open_thought(&mut self, tag: &StartTag<'t>) {
+        if is_thought(&key(tag.name)) {
+            self.outside.open_thought.get_or_insert(tag.start);
+        }
     }
 
     /// Drops a stretch of text with the markup in it.
