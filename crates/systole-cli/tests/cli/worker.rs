@@ -813,3 +813,23 @@ fn the_example_finds_a_mean() {
     has(&out, &["<mean>13.0</mean><note>R&amp;D</note>"]);
     assert!(output.status.success() && err.contains("the sum is 39"), "{err}");
 }
+
+#[test]
+fn a_message_that_no_process_has_taken_is_not_the_cause_of_a_kill() {
+    // The process comes up once it may; until then no message is handled.
+    let script = format!(
+        "import os, time\nopen(\"begun\", \"a\").write(\"x\")\nwhile not os.path.exists(\"go\"): time.sleep(0.02)\n{SAYS_WHY}"
+    );
+    let folder = Folder::new("untaken", &script, "timeout: 60s");
+    folder.limit("max_attempts: 2");
+    folder.keep();
+    let mut running = folder.start(&[]);
+    running.send("one");
+    for start in 1..=4 {
+        until("a process", || (folder.read("begun").len() == start).then_some(()));
+        drop(running);
+        running = folder.start(&[]);
+    }
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    has(&running.receive(), &[">fine</say>"]);
+}

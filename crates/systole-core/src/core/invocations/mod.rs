@@ -101,8 +101,10 @@ pub(super) struct InvocationRecord {
     pub answered: Option<(FanId, u32)>,
     /// Operations that are written in the step that consumes the message.
     pub attachment: Option<Attachment>,
-    /// Runs that ended with their process.
+    /// Runs that ended with their process, with the present one if a crash may be its fault.
     attempts: u8,
+    /// Those before the present one.
+    lost: u8,
     /// The end of what its program wrote on standard error, if it is about to fail.
     pub said: Option<Arc<str>>,
     /// The past of the handler.
@@ -465,8 +467,18 @@ impl Invocations {
             return;
         };
         if record.attempts > 0 {
-            record.attempts = 0;
+            (record.attempts, record.lost) = (0, 0);
             out.write(|| Op::Attempt { message: record.number, attempts: 0 });
+        }
+    }
+
+    /// Takes the attempt back that a start after a crash has counted, while the message of a handler waits for a program that can
+    /// handle it: if the process ends meanwhile, the message is not its cause.
+    pub(super) fn recount(&mut self, id: InvocationId, stalled: bool, out: &mut Outputs) {
+        let record = self.invocations.get_mut(id).and_then(|invocation| invocation.record.as_mut());
+        if let Some(record) = record.filter(|record| record.lost != record.attempts) {
+            let attempts = if stalled { record.lost } else { record.attempts };
+            out.write(|| Op::Attempt { message: record.number, attempts: attempts.into() });
         }
     }
 
@@ -475,7 +487,7 @@ impl Invocations {
         // The message of a closed thread is not run again.
         let open = self.invocations.get_mut(id).filter(|invocation| invocation.thread.is_some());
         let Some(record) = open.and_then(|invocation| invocation.record.as_mut()) else { return };
-        record.attempts = attempts;
+        (record.attempts, record.lost) = (attempts, attempts);
         out.write(|| Op::Attempt { message: record.number, attempts: attempts.into() });
     }
 

@@ -106,7 +106,7 @@ impl Invocations {
         &mut self,
         id: InvocationId,
         number: Number,
-        attempts: u8,
+        (lost, attempts): (u8, u8),
         answered: Option<(FanId, u32)>,
     ) -> (Vec<NoteRecord>, Vec<FanOutKey>) {
         let Some(invocation) = self.invocations.get_mut(id).filter(|_| number != 0) else { return Default::default() };
@@ -122,7 +122,7 @@ impl Invocations {
         let open = open.collect();
         invocation.emitted = replay.emitted;
         invocation.record =
-            Some(Box::new(InvocationRecord { number, attempts, answered, replay, attachment: None, said: None }));
+            Some(Box::new(InvocationRecord { number, attempts, lost, answered, replay, attachment: None, said: None }));
         (notes, open)
     }
 

@@ -144,7 +144,10 @@ impl Core {
             }
             Input::Grown { invocation, text } => self.tell_of(invocation, |by| EventKind::ModelWrites { by, text }),
             Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),
-            Input::Stalled { invocation, stalled } => self.invocations.stall(invocation, stalled, &mut self.clock),
+            Input::Stalled { invocation, stalled } => {
+                self.invocations.stall(invocation, stalled, &mut self.clock);
+                self.invocations.recount(invocation, stalled, &mut self.out);
+            }
             Input::Attempted { invocation, attempts } => {
                 self.invocations.attempted(invocation, attempts, &mut self.out);
             }

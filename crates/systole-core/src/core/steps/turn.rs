@@ -205,6 +205,7 @@ impl Core {
         let boot = self.is_booting(key);
         let Some(queued) = self.tree.take(key) else { return self.leave_slot(listener, slot) };
         let (number, attempts) = (queued.number, queued.attempts);
+        let lost = attempts.lost;
         let attempts = match self.invocations.count_attempt(listener, number, attempts, &mut self.out) {
             Ok(attempts) => attempts,
             Err(fault) => {
@@ -244,7 +245,7 @@ impl Core {
         if let Some(join) = join {
             self.tree.note_answer(key, join.index, &self.setup.name_of(from), &body);
         }
-        let (notes, open) = self.invocations.attach_record(invocation, number, attempts, answered);
+        let (notes, open) = self.invocations.attach_record(invocation, number, (lost, attempts), answered);
         open.into_iter().for_each(|fan| self.tree.attach(fan, invocation));
         self.invocations.note_begin(invocation, &mut self.out);
         let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };
