@@ -89,8 +89,9 @@ impl Source {
         let file = File::open(path).map_err(|cause| Failure::read(path, cause))?;
         let is_stable = file.metadata().is_ok_and(|found| found.is_file())
             && !DESCRIPTORS.iter().any(|descriptors| path.starts_with(descriptors));
-        let absolute = std::path::absolute(path).ok().filter(|_| is_stable).map(Into::into);
-        Ok(Self { name: path.to_owned(), reader: Box::new(Patient(file)), is_file: true, file: absolute })
+        // A link, and a path from another folder, name the same file.
+        let canonical = path.canonicalize().ok().filter(|_| is_stable).map(Into::into);
+        Ok(Self { name: path.to_owned(), reader: Box::new(Patient(file)), is_file: true, file: canonical })
     }
 
     /// The text of an argument.
