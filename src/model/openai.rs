@@ -54,7 +54,9 @@ pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
     if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
         // Some count along, and some end with zeros: counts only grow.
         grown.usage.input = grown.usage.input.max(count(usage, "prompt_tokens"));
-        grown.usage.output = grown.usage.output.max(count(usage, "completion_tokens"));
+        // Some leave thoughts out of the tokens of the completion, but bill them: the total has them.
+        let thoughts_included = count(usage, "total_tokens").saturating_sub(grown.usage.input);
+        grown.usage.output = grown.usage.output.max(count(usage, "completion_tokens")).max(thoughts_included);
         let cached = usage.get("prompt_tokens_details").map_or(0, |details| count(details, "cached_tokens"));
         grown.usage.cached = grown.usage.cached.max(cached).min(grown.usage.input);
         if choices.is_empty() {

@@ -447,6 +447,25 @@ mod tests {
         assert_eq!(setback.billed, Billed::Used(usage(9, 4, 5)));
     }
 
+    #[test]
+    fn thoughts_beside_the_tokens_of_a_completion_are_counted() {
+        for (counts, expected) in [
+            (
+                r#""completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}"#,
+                usage(32, 103, 0),
+            ),
+            (r#""completion_tokens":9,"total_tokens":135"#, usage(32, 103, 0)),
+            (r#""total_tokens":135"#, usage(32, 103, 0)),
+            (r#""completion_tokens":9,"total_tokens":41"#, usage(32, 9, 0)),
+            (r#""completion_tokens":9,"total_tokens":0"#, usage(32, 9, 0)),
+            (r#""completion_tokens":9"#, usage(32, 9, 0)),
+        ] {
+            let begin = OPENAI.find("\"usage\"").unwrap();
+            let stream = format!("{}\"usage\":{{\"prompt_tokens\":32,{counts}}}}}\n\ndata: [DONE]\n\n", &OPENAI[..begin]);
+            assert_eq!(all(Dialect::OpenAi, &stream).unwrap().usage, expected, "{counts}");
+        }
+    }
+
     const ANTHROPIC: &str = "event: message_start\n\
         data: {\"type\":\"message_start\",\"message\":{\"model\":\"c-1\",\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":5,\"cache_creation_input_tokens\":1,\"output_tokens\":1}}}\n\n\
         event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n\
