@@ -14,12 +14,18 @@ const RULE: usize = 1000;
 pub(super) fn unfinished(finish: &Finish, max_tokens: u32) -> Option<Fault> {
     let fault = |message: String| Fault::new(FaultCode::Failed, message);
     match finish {
-        Finish::Whole => None,
+        Finish::Whole | Finish::Unsaid => None,
         Finish::Cut => Some(fault(format!("an answer was cut off by a limit of tokens (max_tokens: {max_tokens})"))),
         Finish::Withheld(why) => {
             Some(fault(format!("an answer is not whole: its provider ended it with the reason {why}")))
         }
     }
+}
+
+/// The refusal of an answer without an end tag at its end, of which nobody said that it is whole.
+pub(super) fn may_be_cut() -> Fault {
+    let message = "an answer lacks an end tag at its end, and its provider did not say why it ended: it may be cut";
+    Fault::new(FaultCode::Failed, message)
 }
 
 /// The refusal of an answer without a payload, where one is owed.

@@ -30,6 +30,8 @@ use crate::settings::{Dialect, Endpoint, HeaderText, KeySource, read_regular, re
 const MOST_ROOTS: u64 = 16 << 20;
 /// Time to look up a name and to connect.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Time that a stream has to end behind the last word of its protocol: more of the answer may come behind it.
+const AFTERWORD: Duration = Duration::from_millis(250);
 /// Time after which an answer has ended although its stream has not, once the provider has counted all of its tokens: it
 /// may keep the stream open, or go on with comments.
 const GRACE: Duration = Duration::from_secs(5);
@@ -196,16 +198,26 @@ impl Http {
         }
         let mut reply = Reply::new(self.endpoint.dialect, MOST);
         let mut read = 0;
-        let mut grace: Option<Pin<Box<Sleep>>> = None;
-        while !reply.is_over() {
-            grace = reply.is_counted().then(|| grace.unwrap_or_else(|| Box::pin(sleep(GRACE))));
-            let piece = match &mut grace {
+        let (mut grace, mut afterword): (Option<Pin<Box<Sleep>>>, Option<_>) = (None, None);
+        loop {
+            grace = grace.filter(|_| reply.is_counted());
+            let end = if reply.is_over() {
+                Some(afterword.get_or_insert_with(|| Box::pin(sleep(AFTERWORD))))
+            } else if reply.is_counted() {
+                Some(grace.get_or_insert_with(|| Box::pin(sleep(GRACE))))
+            } else {
+                None
+            };
+            let piece = match end {
                 Some(end) => tokio::select! {
                     piece = response.chunk() => piece,
                     () = end => break,
                 },
                 None => response.chunk().await,
             };
+            if piece.is_err() && reply.is_over() {
+                break;
+            }
             let piece = piece.map_err(|error| {
                 let billed =
                     if reply.usage() == Usage::default() { Billed::Unknown } else { Billed::Used(reply.usage()) };

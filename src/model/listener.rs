@@ -10,12 +10,14 @@ use systole_core::core::{
     Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, ReadAnswer, Usage, precheck_answer,
 };
 use systole_core::vocab::{Fault, FaultCode, Time};
-use systole_xml::ladder::Raw;
+use systole_xml::ladder::{Raw, Repair, RepairKind};
 use systole_xml::schema::Validator;
 
 use super::allowance::Allowance;
 use super::chat::Chat;
-use super::feedback::{beside_a_reply, explained, feedback, gave_up, nothing_said, said, several_replies, unfinished};
+use super::feedback::{
+    beside_a_reply, explained, feedback, gave_up, may_be_cut, nothing_said, said, several_replies, unfinished,
+};
 use super::prompt::ModelPrompt;
 use super::router::{Answered, Asking, Llm, NoAnswer, Unanswered};
 use super::{Completion, Finish, Growth, Provider};
@@ -52,6 +54,7 @@ struct Exchange {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Unfinished {
+    Unsaid,
     Cut,
     Withheld(String),
 }
@@ -153,7 +156,7 @@ impl ModelListener {
         let sendable = contract.replies.iter().chain(&contract.calls);
         let judged = self.read(completion, message, context);
         judged.map_err(|fault| match completion.finish {
-            Finish::Whole => explained(fault, &completion.text, sendable, context.catalog()),
+            Finish::Whole | Finish::Unsaid => explained(fault, &completion.text, sendable, context.catalog()),
             Finish::Cut | Finish::Withheld(_) => fault,
         })
     }
@@ -168,6 +171,9 @@ impl ModelListener {
         let to = To { message: message.id, thread: message.thread };
         let raw = Raw::new(completion.text.clone());
         let PrecheckedAnswer { replies, read, .. } = precheck_answer(raw, to, listener, blueprint, validator)?;
+        if completion.finish == Finish::Unsaid && lacks_end(&completion.text, &read.repairs) {
+            return Err(may_be_cut());
+        }
         match (replies, read.parts.len()) {
             (_, 0) if context.contract().silence == Silence::Error => Err(nothing_said()),
             // A draft, an example, or what the model advises against may stand before the one that is meant.
@@ -190,6 +196,7 @@ impl Exchange {
         let Completion { text, finish, model, usage } = completion;
         let unfinished = match finish {
             Finish::Whole => None,
+            Finish::Unsaid => Some(Unfinished::Unsaid),
             Finish::Cut => Some(Unfinished::Cut),
             Finish::Withheld(why) => Some(Unfinished::Withheld(why)),
         };
@@ -200,11 +207,18 @@ impl Exchange {
     fn completion(self) -> Completion {
         let finish = match self.unfinished {
             None => Finish::Whole,
+            Some(Unfinished::Unsaid) => Finish::Unsaid,
             Some(Unfinished::Cut) => Finish::Cut,
             Some(Unfinished::Withheld(why)) => Finish::Withheld(why),
         };
         Completion { text: self.answer, finish, model: self.model, usage: self.usage }
     }
+}
+
+/// Tests whether repair supplied an end tag behind all tags of a text, where a cut would have taken it.
+fn lacks_end(text: &str, repairs: &[Repair]) -> bool {
+    let supplied = repairs.iter().filter(|repair| repair.kind == RepairKind::MissingEndTag);
+    supplied.filter_map(|repair| text.get(repair.span.end..)).any(|rest| !rest.contains('<'))
 }
 
 /// The end of the time of a handler that begins now.

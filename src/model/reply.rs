@@ -110,14 +110,14 @@ impl Grown {
         let broke_off = "its answer broke off before its end";
         let Some(end) = &self.end else {
             let is_whole = self.is_over && self.text.len() + self.refusal.len() > 0;
-            return if is_whole { Ok(Finish::Whole) } else { Err(broke_off.to_owned()) };
+            return if is_whole { Ok(Finish::Unsaid) } else { Err(broke_off.to_owned()) };
         };
         match end.class {
             EndWord::Cut => Ok(Finish::Cut),
             EndWord::Withheld => Ok(Finish::Withheld(end.word.clone())),
             EndWord::Failed => Err(format!("it ended its answer with the reason '{}'", end.word)),
             EndWord::Whole if self.is_over || !end.is_beside && !end.is_loose => Ok(Finish::Whole),
-            EndWord::None if self.is_over => Ok(Finish::Whole),
+            EndWord::None if self.is_over => Ok(Finish::Unsaid),
             EndWord::Whole | EndWord::None => Err(format!(
                 "{broke_off}: it says '{}' in the middle of its answers, too, and its stream ended without its last event",
                 end.word
@@ -275,30 +275,50 @@ impl Reply {
 
     fn take(&mut self, frame: &str) -> Result<(), Setback> {
         let frame = frame.trim();
-        if frame.is_empty() || self.grown.is_over {
+        if frame.is_empty() {
             return Ok(());
+        }
+        if self.grown.is_over {
+            return self.take_behind(frame);
         }
         if frame == openai::END && self.dialect == Dialect::OpenAi {
             self.grown.is_over = true;
             return Ok(());
         }
-        let parsed = serde_json::from_str(frame).or_else(|error| {
-            // A provider that cuts its text between two UTF-16 units escapes half a character.
-            let whole = without_lone_surrogates(frame).ok_or(error)?;
-            self.has_halves = true;
-            serde_json::from_str(&whole)
-        });
-        let json: Value = parsed.map_err(|error| {
+        let json = self.parse(frame).map_err(|error| {
             let message = format!("it does not speak the protocol '{}'", self.dialect.as_str());
             let detail = format!("{message}: {error}: {}", readable(frame));
             Setback { detail, ..Setback::new(message, Again::Never) }
         })?;
-        match self.dialect {
-            Dialect::OpenAi => openai::take(&mut self.grown, &json)?,
-            Dialect::Anthropic => anthropic::take(&mut self.grown, &json)?,
-            Dialect::Ollama => ollama::take(&mut self.grown, &json)?,
-        }
+        self.grow(&json)?;
         if self.grown.text.len() + self.grown.refusal.len() > TEXT { Err(too_long()) } else { Ok(()) }
+    }
+
+    fn parse(&mut self, frame: &str) -> serde_json::Result<Value> {
+        serde_json::from_str(frame).or_else(|error| {
+            // A provider that cuts its text between two UTF-16 units escapes half a character.
+            let whole = without_lone_surrogates(frame).ok_or(error)?;
+            self.has_halves = true;
+            serde_json::from_str(&whole)
+        })
+    }
+
+    fn grow(&mut self, json: &Value) -> Result<(), Setback> {
+        match self.dialect {
+            Dialect::OpenAi => openai::take(&mut self.grown, json),
+            Dialect::Anthropic => anthropic::take(&mut self.grown, json),
+            Dialect::Ollama => ollama::take(&mut self.grown, json),
+        }
+    }
+
+    /// Takes a frame behind the last word of the protocol: anything but a part of the answer is no matter there.
+    fn take_behind(&mut self, frame: &str) -> Result<(), Setback> {
+        let parts = self.grown.parts;
+        let taken = self.parse(frame).map(|json| self.grow(&json));
+        if taken.is_ok() && self.grown.parts > parts {
+            return Err(Setback::new("it sent more of its answer behind the last word", Again::Later(None)));
+        }
+        Ok(())
     }
 }
 
@@ -439,7 +459,7 @@ mod tests {
         };
         assert_eq!(twice("\"length\""), Ok(Finish::Cut));
         assert_eq!(twice("\"stop\""), Ok(Finish::Whole));
-        assert_eq!(finish("null"), Ok(Finish::Whole), "its last event is an end");
+        assert_eq!(finish("null"), Ok(Finish::Unsaid), "its last event is an end");
         let open = |text: &str| all(Dialect::OpenAi, &text.replace("data: [DONE]\n\n", ""));
         assert_eq!(open(OPENAI).unwrap().finish, Finish::Whole);
         let setback = open(&OPENAI.replace("\"stop\"", "null")).unwrap_err();
@@ -461,7 +481,8 @@ mod tests {
             (r#""completion_tokens":9"#, usage(32, 9, 0)),
         ] {
             let begin = OPENAI.find("\"usage\"").unwrap();
-            let stream = format!("{}\"usage\":{{\"prompt_tokens\":32,{counts}}}}}\n\ndata: [DONE]\n\n", &OPENAI[..begin]);
+            let stream =
+                format!("{}\"usage\":{{\"prompt_tokens\":32,{counts}}}}}\n\ndata: [DONE]\n\n", &OPENAI[..begin]);
             assert_eq!(all(Dialect::OpenAi, &stream).unwrap().usage, expected, "{counts}");
         }
     }
@@ -540,9 +561,12 @@ mod tests {
         let whole = |text: &str| Ok((text.to_owned(), Finish::Whole));
         let draft = event("", Some("stop"));
         assert_eq!(text(&[&one, &two, done]), whole("<a><b/><b/></a>"));
-        assert_eq!(text(&[&draft, &event("<a/>", None), done]), whole("<a/>"));
-        assert_eq!(text(&[&event("<a/>", None), &event("", Some("")), done]), whole("<a/>"));
-        assert_eq!(text(&[&event("<a/>", Some("")), done]), whole("<a/>"));
+        let unsaid = Ok(("<a/>".to_owned(), Finish::Unsaid));
+        assert_eq!(text(&[&draft, &event("<a/>", None), done]), unsaid);
+        assert_eq!(text(&[&event("<a/>", None), &event("", Some("")), done]), unsaid);
+        assert_eq!(text(&[&event("<a/>", Some("")), done]), unsaid);
+        assert_eq!(text(&[&event("<a/>", Some("null")), done]), unsaid);
+        assert_eq!(text(&[&event("<a/>", None), done]), unsaid);
         assert_eq!(text(&[&event("<a/>", Some("STOP")), usage]), whole("<a/>"), "what it used is another witness");
         assert_eq!(text(&[&event("<a/>", None), &draft]), whole("<a/>"));
         // Where its last event is missing, a provider that says it at any time may have broken off.
@@ -557,6 +581,30 @@ mod tests {
         assert_eq!(text(&[&event("<a/>", Some("error")), done]).unwrap_err().again, Again::Later(None));
         assert_eq!(text(&[&event("<a/>", Some("odd")), done]).unwrap().1, Finish::Withheld("odd".to_owned()));
         text(&[done]).unwrap_err();
+    }
+
+    #[test]
+    fn a_part_behind_the_last_word_is_not_dropped() {
+        let line = "{\"message\":{\"content\":\"<b/>\"},\"done\":false}\n";
+        let part = ANTHROPIC.split_inclusive("\n\n").find(|event| event.contains("\"b</a>\"")).unwrap();
+        for (dialect, text, more) in [
+            (Dialect::OpenAi, OPENAI, event("<b/>", None)),
+            (Dialect::Anthropic, ANTHROPIC, part.to_owned()),
+            (Dialect::Ollama, OLLAMA, line.to_owned()),
+        ] {
+            let mut reply = Reply::new(dialect, 1 << 20);
+            reply.push(text.as_bytes()).unwrap();
+            assert!(reply.is_over());
+            let setback = reply.push(more.as_bytes()).unwrap_err();
+            assert!(setback.message.contains("behind the last word"), "{setback:?}");
+            assert_eq!(setback.again, Again::Later(None));
+        }
+        let rest = format!("{OPENAI}data: [DONE]\n\ndata: bye\n\n{}", event("", Some("stop")));
+        assert_eq!(all(Dialect::OpenAi, &rest).unwrap().finish, Finish::Whole);
+        let unsaid = ANTHROPIC.replace("\"stop_reason\":\"end_turn\"", "\"stop_reason\":null");
+        assert_eq!(all(Dialect::Anthropic, &unsaid).unwrap().finish, Finish::Unsaid);
+        let body = "{\"choices\":[{\"message\":{\"content\":\"<a>\"}}]}";
+        assert_eq!(all(Dialect::OpenAi, body).unwrap().finish, Finish::Unsaid);
     }
 
     #[test]
@@ -682,7 +730,7 @@ mod tests {
         let unsaid =
             OLLAMA.replace(r#","done_reason":"stop""#, "").replace(r#""done":false"#, r#""done":false,"error":null"#);
         // Older servers give no reason.
-        assert_eq!(all(Dialect::Ollama, &unsaid).unwrap().finish, Finish::Whole);
+        assert_eq!(all(Dialect::Ollama, &unsaid).unwrap().finish, Finish::Unsaid);
         assert_eq!(all(Dialect::OpenAi, &format!("\u{feff}{OPENAI}")).unwrap().model, "m-1", "a byte order mark");
     }
 

@@ -44,12 +44,13 @@ payloads! { Task => Plan Plan Ask => Told Told Note }
 #[derive(Clone)]
 enum Step {
     Say(&'static str),
+    Unsaid(&'static str),
     Cut(&'static str),
     Fail(Again),
     Bill(Billed),
     After(Duration, &'static str),
 }
-use Step::{After, Bill, Cut, Fail, Say};
+use Step::{After, Bill, Cut, Fail, Say, Unsaid};
 
 /// A provider that follows its steps, and notes its requests with their times.
 #[derive(Clone, Default)]
@@ -84,6 +85,7 @@ impl Provider for Fake {
         Box::pin(async move {
             let (text, finish) = match step {
                 Say(text) => (text, Finish::Whole),
+                Unsaid(text) => (text, Finish::Unsaid),
                 Cut(text) => (text, Finish::Cut),
                 After(time, text) => {
                     actix::clock::sleep(time).await;
@@ -142,6 +144,24 @@ fn mark(prompt: &ModelPrompt) -> &str {
 
 fn since(kit: &Kit, start: Time) -> Duration {
     kit.now().since(start)
+}
+
+#[test]
+fn an_answer_that_ended_for_no_said_reason_gets_no_end_tag() {
+    let said = |step: Step| {
+        let fake = Fake::new([step]);
+        let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
+        (plan(&kit, "go").unwrap(), fake)
+    };
+    for cut in ["<plan><text>half</text>", "```xml\n<plan><text>half</text>\n```"] {
+        assert_eq!(said(Say(cut)).0, "half", "{cut}");
+        let (text, fake) = said(Unsaid(cut));
+        assert_eq!(text, "the last", "{cut}");
+        assert!(fake.last().contains("it may be cut"), "{}", fake.last());
+    }
+    for whole in ["Here: <plan><text>a & b</text></plan>", "<plan><text>a & b</plan>"] {
+        assert_eq!(said(Unsaid(whole)).0, "a & b", "{whole}");
+    }
 }
 
 #[test]

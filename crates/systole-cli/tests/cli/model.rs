@@ -383,6 +383,12 @@ fn each_misbehaviour_of_a_provider_has_its_outcome() {
         ("stop-first", stream(&[&event("", Some("stop")), &event(SAID, None), DONE], true), answered(1, "", 0, 1)),
         ("empty-reason", ends(Some("")), answered(1, "", 0, 1)),
         ("no-reason", ends(None), answered(1, "", 0, 1)),
+        ("no-reason-cut", stream(&[&event(one, None), &event(two, None), DONE], true), answered(2, "refused", 1100, 1)),
+        (
+            "behind-the-last-word",
+            stream(&[&event(SAID, None), &event("", Some("stop")), DONE, &event(three, None)], true),
+            answered(2, "more of its answer behind the last word", 1100, 1),
+        ),
         ("capital-reason", ends(Some("STOP")), answered(1, "", 0, 1)),
         ("eos-token", ends(Some("eos_token")), answered(1, "", 0, 1)),
         ("failed-reason", ends(Some("error")), answered(2, "with the reason 'error'", 1100, 1)),
