@@ -32,6 +32,32 @@ pub(super) struct Reply {
     grown: Grown,
     /// True if characters came in halves.
     has_halves: bool,
+    characters: Characters,
+}
+
+/// The characters of an answer, whose bytes come in pieces. What takes them apart has U+FFFD for bytes that are none, as
+/// the standard of events demands.
+#[derive(Default)]
+struct Characters {
+    /// The beginning of one at the end of the last piece.
+    begun: Vec<u8>,
+    are_broken: bool,
+}
+
+impl Characters {
+    fn note(&mut self, bytes: &[u8]) {
+        self.begun.extend_from_slice(bytes);
+        match std::str::from_utf8(&self.begun) {
+            Ok(_) => self.begun.clear(),
+            Err(error) => {
+                self.are_broken |= error.error_len().is_some();
+                self.begun.drain(..error.valid_up_to() + error.error_len().unwrap_or_default());
+            }
+        }
+        if self.are_broken {
+            self.begun.clear();
+        }
+    }
 }
 
 /// The form of an answer: its bytes tell it, since media types are missing or wrong behind many gateways.
@@ -130,7 +156,15 @@ impl Reply {
     /// An answer of which nothing has come, with frames of so many bytes at most.
     pub(super) fn new(dialect: Dialect, most: usize) -> Self {
         let (grown, head) = (Grown::default(), Vec::new());
-        Self { dialect, most, frames: Frames::Unknown, head, grown, has_halves: false }
+        Self {
+            dialect,
+            most,
+            frames: Frames::Unknown,
+            head,
+            grown,
+            has_halves: false,
+            characters: Characters::default(),
+        }
     }
 
     /// Tests for the end of the stream.
@@ -167,6 +201,7 @@ impl Reply {
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Setback> {
         let room = HEAD - self.head.len().min(HEAD);
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.characters.note(bytes);
         self.read(bytes).map_err(|setback| self.charged(setback))
     }
 
@@ -215,10 +250,18 @@ impl Reply {
             // The word of a failure is the report of an error.
             self.charged(if end == Some(EndWord::Failed) { setback.unbilled() } else { setback })
         })?;
-        let Grown { mut text, refusal, model, usage, .. } = self.grown;
+        let mut text = std::mem::take(&mut self.grown.text);
+        let mut problem = self.characters.are_broken.then_some("its answer has bytes that are no characters");
         if self.has_halves {
-            text = joined(&text);
+            let is_whole;
+            (text, is_whole) = joined(&text);
+            problem = problem.or((!is_whole).then_some("its answer has half a character"));
         }
+        // The text of an answer that is not whole is only quoted.
+        if let Some(problem) = problem.filter(|_| matches!(finish, Finish::Whole | Finish::Unsaid)) {
+            return Err(self.charged(Setback::new(problem, Again::Later(None))));
+        }
+        let Grown { refusal, model, usage, .. } = self.grown;
         let finish = match finish {
             Finish::Whole if !refusal.is_empty() => Finish::Withheld(format!("refusal: {}", readable(&refusal))),
             finish => finish,
@@ -378,8 +421,8 @@ fn without_lone_surrogates(json: &str) -> Option<String> {
     (kept > 0).then(|| out + &json[kept..])
 }
 
-/// A text with its halves joined, and U+FFFD for those that have no other.
-fn joined(text: &str) -> String {
+/// A text with its halves joined, and U+FFFD for those that have no other; and whether there are none of these.
+fn joined(text: &str) -> (String, bool) {
     let half =
         |c: char| u16::try_from(u32::from(c).checked_sub(HALVES)?).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit));
     let mut units = Vec::with_capacity(text.len());
@@ -389,7 +432,7 @@ fn joined(text: &str) -> String {
             None => units.extend_from_slice(c.encode_utf16(&mut [0; 2])),
         }
     }
-    String::from_utf16_lossy(&units)
+    String::from_utf16(&units).map_or_else(|_| (String::from_utf16_lossy(&units), false), |text| (text, true))
 }
 
 fn too_long() -> Setback {
@@ -683,11 +726,34 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_is_replaced() {
+    fn what_is_no_character_is_refused() {
         let cut = |escape: &str| OPENAI.replace("<a>é", &format!("<a>{escape}"));
         let text = |escape: &str| all(Dialect::OpenAi, &cut(escape)).unwrap().text;
-        assert_eq!(text(r"\ud83d"), "<a>\u{fffd}</a>");
-        assert_eq!(text(r"\ude00\ud83d\ude00\uD83D\u0041"), "<a>\u{fffd}\u{1f600}\u{fffd}A</a>");
+        for half in [r"\ud83d", r"\udce9", r"\ude00\ud83d\ude00\uD83D\u0041"] {
+            let setback = all(Dialect::OpenAi, &cut(half)).unwrap_err();
+            assert_eq!((&*setback.message, setback.again), ("its answer has half a character", Again::Later(None)));
+            assert_eq!(setback.billed, Billed::Used(usage(9, 4, 5)), "{half}");
+        }
+        // A limit may have cut it there.
+        let limited = all(Dialect::OpenAi, &cut(r"\ud83d").replace("\"stop\"", "\"length\"")).unwrap();
+        assert_eq!((&*limited.text, limited.finish), ("<a>\u{fffd}</a>", Finish::Cut));
+        for (dialect, stream) in [(Dialect::OpenAi, OPENAI), (Dialect::Anthropic, ANTHROPIC), (Dialect::Ollama, OLLAMA)]
+        {
+            let begin = stream.find("<a>").unwrap() + "<a>".len();
+            for broken in [&b"\xe9"[..], b"\xf0\x9f", b"\xed\xa0\xbd"] {
+                let bytes = [&stream.as_bytes()[..begin], broken, &stream.as_bytes()[begin..]].concat();
+                for at in 0..bytes.len() {
+                    let mut reply = Reply::new(dialect, 1 << 20);
+                    reply.push(&bytes[..at]).and_then(|()| reply.push(&bytes[at..])).unwrap();
+                    assert_eq!(reply.end().unwrap_err().message, "its answer has bytes that are no characters", "{at}");
+                }
+            }
+            for at in 0..stream.len() {
+                let mut reply = Reply::new(dialect, 1 << 20);
+                reply.push(&stream.as_bytes()[..at]).and_then(|()| reply.push(&stream.as_bytes()[at..])).unwrap();
+                assert_eq!(reply.end().unwrap().finish, Finish::Whole, "a character in two pieces: {at}");
+            }
+        }
         assert_eq!(text(r"\\ud83d"), r"<a>\ud83d</a>", "no escape");
         let halves = OPENAI.replace("<a>é", r"<a>\ud83d").replace("\"</a>\"", r#""\ude00</a>""#);
         assert_eq!(all(Dialect::OpenAi, &halves).unwrap().text, "<a>\u{1f600}</a>", "in two pieces");

@@ -389,6 +389,11 @@ fn each_misbehaviour_of_a_provider_has_its_outcome() {
             stream(&[&event(SAID, None), &event("", Some("stop")), DONE, &event(three, None)], true),
             answered(2, "more of its answer behind the last word", 1100, 1),
         ),
+        (
+            "half-a-character",
+            stream(&[&event("<say xmlns='urn:t'>~</say>", Some("stop")).replace('~', "\\udce9"), DONE], true),
+            answered(2, "its answer has half a character", 1100, 1),
+        ),
         ("capital-reason", ends(Some("STOP")), answered(1, "", 0, 1)),
         ("eos-token", ends(Some("eos_token")), answered(1, "", 0, 1)),
         ("failed-reason", ends(Some("error")), answered(2, "with the reason 'error'", 1100, 1)),
