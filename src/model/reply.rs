@@ -681,7 +681,29 @@ mod tests {
             ("error: {\"code\":500,\"message\":\"no batch\"}\n\n", "no batch", Again::Later(None), Billed::Nothing),
             ("error: {\"code\":500,\"message\":\"no batch\"}", "no batch", Again::Later(None), Billed::Nothing),
             ("{\"error\":{\"message\":\"per day\",\"code\":429}}", "per day", Again::Later(None), Billed::Nothing),
-            ("{\"detail\":\"Not Found\"}", "Not Found", Again::Never, Billed::Unknown),
+            ("{\"detail\":\"Not Found\"}", "Not Found", Again::Later(None), Billed::Nothing),
+            ("data: [{\"error\":{\"message\":\"no key\",\"code\":400}}]\n\n", "no key", Again::Never, Billed::Nothing),
+            (
+                "data: {\"status\":503,\"message\":\"warming up\"}\n\n",
+                "warming up",
+                Again::Later(None),
+                Billed::Nothing,
+            ),
+            (
+                "data: {\"__type\":\"ValidationException\",\"message\":\"no tools\"}\n\n",
+                "no tools",
+                Again::Never,
+                Billed::Nothing,
+            ),
+            (
+                &format!(
+                    "{}data: {{\"choices\":[{{\"error\":{{\"code\":402,\"message\":\"no funds\"}},\"finish_reason\":\"error\"}}]}}\n\n",
+                    event("<a", None)
+                ),
+                "no funds",
+                Again::Never,
+                Billed::Unknown,
+            ),
             ("<html><title>Sign in</title></html>", "Sign in", Again::Never, Billed::Unknown),
             ("Internal Server Error", "Internal Server Error", Again::Later(None), Billed::Unknown),
             (&format!("{}error: lost\n\n", event("<a", None)), "lost", Again::Later(None), Billed::Unknown),

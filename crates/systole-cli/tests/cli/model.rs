@@ -421,6 +421,31 @@ fn each_misbehaviour_of_a_provider_has_its_outcome() {
             answered(2, "disconnected", 1100, 1),
         ),
         (
+            "error-in-a-choice",
+            stream(
+                &[
+                    "data: {\"choices\":[{\"error\":{\"code\":402,\"message\":\"no funds\"},\"finish_reason\":\"error\"}]}\n\n",
+                ],
+                true,
+            ),
+            failed(1, "no funds (402)", 0),
+        ),
+        (
+            "error-in-a-list",
+            stream(&["data: [{\"error\":{\"code\":400,\"message\":\"no such field\"}}]\n\n"], true),
+            failed(1, "no such field (400)", 0),
+        ),
+        (
+            "error-of-a-gateway",
+            stream(&["data: {\"status\":503,\"message\":\"warming up\"}\n\n"], true),
+            answered(2, "warming up (503)", 1100, 0),
+        ),
+        (
+            "exception",
+            stream(&["data: {\"__type\":\"ValidationException\",\"message\":\"too many turns\"}\n\n"], true),
+            failed(1, "too many turns (ValidationException)", 0),
+        ),
+        (
             "error-in-200",
             body(&format!("200 OK\r\n{json}"), "{\"error\":{\"message\":\"per day\",\"code\":429}}"),
             answered(2, "per day (429)", 1100, 0),
