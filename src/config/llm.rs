@@ -228,8 +228,11 @@ fn own_of_endpoint(reader: &mut Reader, fields: &mut Fields<'_>, is_left_out: bo
         own.omit.extend(is_operators(reader, name, node.span).then(|| name.to_owned()));
     }
     if let Some(node) = rename {
-        for (key, to) in texts(reader, node, Shape::Rename) {
-            own.rename.extend(is_operators(reader, &key.text, key.span).then(|| (key.text.clone(), to)));
+        for (key, node) in entries(reader, node, Shape::Rename) {
+            let Some(to) = reader.text(node).map(str::to_owned) else { continue };
+            // A field of ours would be replaced by one that is called so.
+            let fields = [is_operators(reader, &key.text, key.span), is_operators(reader, &to, node.span)];
+            own.rename.extend((fields == [true; 2]).then(|| (key.text.clone(), to)));
         }
     }
     own.stream = fields.take("stream").and_then(|node| reader.flag(node)).unwrap_or(true);
