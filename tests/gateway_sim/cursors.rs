@@ -104,6 +104,8 @@ fn only_the_listener_acknowledges_by_a_cursor_and_only_what_it_has_seen() {
     let (seen, item) = (text(&page["next"]), text(&page["items"][0]["cursor"]));
     for place in [text(&filtered["next"]), text(&watched["next"]), &streamed] {
         worker.get(&format!("{ALL}?ack={place}")).problem(400, "bad_request");
+        let behind = worker.get(&format!("{ALL}?after={place}")).is(200).json();
+        worker.get(&format!("{ALL}?ack={}", text(&behind["next"]))).problem(400, "bad_request");
     }
     boss.get(&format!("{ALL}?ack={seen}")).problem(400, "bad_request");
     worker.get(&format!("{ALL}?ack={seen}&peer=ada")).problem(400, "bad_request");

@@ -36,10 +36,12 @@ pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Pr
     range.peer = query.filter::<Name>("peer", "the name of a sender")?;
     range.before = before.transpose()?;
     // A page without a filter leaves nothing out: its cursors say so to the listener, which alone acknowledges by them.
-    let order = reader && range.payload.is_none() && range.peer.is_none() && range.before.is_none();
+    let is_whole = reader && range.payload.is_none() && range.peer.is_none() && range.before.is_none();
+    // Nor may the way to it.
+    let order = is_whole && !matches!(from, From::Behind(place) if !place.order);
     let passed = match from {
         _ if query.text("ack").is_none() => None,
-        From::Behind(place) if order && place.order => Some(place.seq),
+        From::Behind(place) if order => Some(place.seq),
         From::Lost => None,
         From::Behind(_) | From::Start => {
             let detail = "'ack' is for the listener itself, in a request without 'type', 'peer' and 'before', and has to be \
