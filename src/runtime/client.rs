@@ -78,6 +78,7 @@ enum ExitKind {
     #[default]
     Memory,
     /// The journal, where the client finds them at any time: its reader only passes them on.
+    #[cfg(feature = "gateway")]
     Journal,
 }
 
@@ -314,7 +315,9 @@ impl Client {
         let own = &self.shared.exits[self.id.0 as usize];
         match exit {
             ExitKind::Memory => own.reserve(message).map(Some).ok_or(SendError::Unread),
+            #[cfg(feature = "gateway")]
             ExitKind::Journal if own.has_room() => Ok(None),
+            #[cfg(feature = "gateway")]
             ExitKind::Journal => Err(SendError::Unread),
         }
     }
