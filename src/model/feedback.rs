@@ -82,7 +82,7 @@ impl Notation {
         }
     }
 
-    /// What is wrong with it, and what to write instead.
+    /// The mistake in it, and the remedy.
     const fn words(self) -> &'static str {
         match self {
             Self::Nothing => "the answer is empty: write an element",

@@ -85,7 +85,7 @@ pub struct Completion {
 pub enum Finish {
     /// The model ended the answer.
     Whole,
-    /// Nobody said why it ended. It counts if its text is whole as it stands: an end tag that is missing at its end may
+    /// The provider did not say why it ended. It counts if its text is whole as it stands: an end tag that is missing at its end may
     /// be that of an answer that was cut.
     Unsaid,
     /// A limit of tokens cut it.

@@ -71,7 +71,7 @@ struct Way {
     exit: ExitKind,
 }
 
-/// What holds the answers to a message until the client reads them.
+/// The store of the answers to a message until the client reads them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ExitKind {
     /// The memory of the organism: the message is taken only with a place for its answer.

@@ -218,8 +218,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks principals: other processes write them, so they are in no total.
-    /// Checks the rows of a table that are in no total.
+    /// Checks the rows of a table that are in no total, as principals are: other processes write those.
     fn uncounted<R: Record>(&mut self) -> Result<(), FileProblem> {
         let total = self.total;
         self.rows::<R>()?;

@@ -41,7 +41,7 @@ pub(super) struct Message {
 /// The messages of all sources.
 pub(super) struct Input {
     taken: Receiver<Taken>,
-    /// What was sent before; none where each message is sent in any case.
+    /// The messages that were sent before; none where each message is sent in any case.
     once: Option<Once>,
 }
 

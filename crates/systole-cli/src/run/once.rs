@@ -21,7 +21,7 @@ const PREFIX: &str = "file ";
 #[derive(Default)]
 pub(super) struct Once {
     known: HashSet<u128>,
-    /// How often each content without an id came in each file.
+    /// The number of times that each content without an id came in each file.
     times: HashMap<u128, u64>,
     /// Messages of each file that an earlier run has sent.
     skipped: BTreeMap<PathBuf, u64>,
@@ -90,7 +90,7 @@ fn number(key: &str) -> Option<u128> {
 mod tests {
     use super::*;
 
-    /// How many of these messages of a file are sent.
+    /// The number of these messages of a file that are sent.
     fn sent(once: &mut Once, file: &str, messages: &[(Option<&str>, &str)]) -> usize {
         let new = |(id, text): &&(Option<&str>, &str)| once.key(Path::new(file), *id, text.as_bytes()).is_some();
         messages.iter().filter(new).count()

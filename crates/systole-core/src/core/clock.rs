@@ -14,7 +14,7 @@ pub(super) struct TimerId {
     waits: Waits,
 }
 
-/// What a timer waits for.
+/// The event that a timer waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Waits {
     /// A date.

@@ -97,7 +97,7 @@ pub enum Input {
         /// The listener.
         listener: ListenerId,
     },
-    /// Nobody can answer the questions of a listener here: its handlers wait.
+    /// No person can answer the questions of a listener here: its handlers wait.
     ListenerUnattended {
         /// The listener.
         listener: ListenerId,
@@ -270,7 +270,7 @@ pub enum Output {
     Egress {
         /// The message.
         egress: Egress,
-        /// Its place in the client's exit, if its entrance reserved one.
+        /// The place of the message in the client's exit, if its entrance reserved one.
         place: Option<ExitPlace>,
     },
     /// A conversation of a client has closed; nothing more will leave it.
@@ -640,7 +640,7 @@ pub struct Egress {
 pub enum Precedence {
     /// It stands in a mailbox, at that place: its listener has it, and so it has a slot.
     Delivered(Number),
-    /// Its handler had begun before the start, as that number.
+    /// The handler of the message had begun before the start, as that number.
     Began(Number),
     /// It waited in the journal at that place.
     Waited(Number),

@@ -21,7 +21,7 @@ pub fn parse(raw: &Raw, limits: &XmlLimits) -> Result<Canonical, LadderError> {
     Ok(if repairs.is_empty() { canonical } else { canonical.with_repairs(repairs) })
 }
 
-/// What repair knows of the contract of an emitter.
+/// The contract of an emitter, as far as repair knows it.
 pub trait Emitter {
     /// The names of all payloads that it may send.
     fn vocabulary(&self) -> Vocabulary;

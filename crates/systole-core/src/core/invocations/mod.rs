@@ -189,7 +189,7 @@ impl Invocation {
         self.record.as_ref().map_or(0, |record| record.number)
     }
 
-    /// Its message in the context of its thread, if it was run before.
+    /// The place of the message in the context of its thread, if it was run before.
     pub(super) fn remembered(&self) -> Option<Seen> {
         self.record.as_ref().and_then(|record| record.replay.remembered)
     }

@@ -29,7 +29,7 @@ pub(in crate::core) struct Replay {
     pub decided: BTreeMap<Number, CallId>,
     /// The notes of the handler.
     pub notes: Vec<NoteRecord>,
-    /// Its message in the context: the handler had not seen later entries when it began.
+    /// The message in the context: the handler had not seen later entries when it began.
     pub remembered: Option<Seen>,
     /// The number as which it first began, where that is written.
     pub began: Option<Number>,
