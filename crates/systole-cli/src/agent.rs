@@ -22,31 +22,32 @@ use work::work;
 const TOKEN: &str = "SYSTOLE_TOKEN";
 
 const HELP: &str = "\
-Exit codes: 0 stopped or paused, 1 the gateway no longer accepts the agent, 2 it could not begin, or the messages of \
-the listener are pushed. SIGINT, SIGTERM and SIGHUP let the messages in flight end first; a second one ends them at \
-once, and they are leased again later.
+Exit codes: 0 stopped or paused, 1 the gateway no longer accepts the agent, 2 the agent could not begin, or the gateway \
+pushes the messages of the listener. The first SIGINT, SIGTERM or SIGHUP lets the messages in flight end; a second one \
+ends them at once, and they are leased again later.
 
-The token comes from --token-file (/dev/stdin is standard input) or the variable SYSTOLE_TOKEN. A command of --exec \
-can't read the environment, the memory or the open files of the agent unless it runs as root; a file that the agent's \
-user may read, it can. SYSTOLE_LOG sets what is logged: error, warn, info (the default), debug or trace.";
+The token comes from --token-file (/dev/stdin is standard input) or from the variable SYSTOLE_TOKEN. A command of --exec \
+can't read the environment, the memory or the open files of the agent, unless it runs as root. It can read every file \
+that the agent's user may read. SYSTOLE_LOG sets the level of the log: error, warn, info (the default), debug or trace.";
 
 #[derive(Debug, Args)]
 pub(super) struct At {
     /// The remote listener
     name: Name,
-    /// The gateway
+    /// The URL of the gateway
     #[arg(long)]
     url: String,
     /// A file with the token of the listener
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A file with certificates (PEM) that are trusted besides those of the system
+    /// A file with certificates (PEM) that are trusted in addition to those of the system
     #[arg(long, value_name = "FILE")]
     certificates: Option<PathBuf>,
-    /// Messages that are handled at the same time
+    /// The number of messages that are handled at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: u16,
-    /// Time of a lease, 1s to 12h: extended while the worker runs, and free for another one when it died
+    /// The time of a lease, 1s to 12h. It is extended while the message is handled; if the agent ends, the message is free for
+    /// another one after this time
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_lease)]
     lease: Duration,
     /// Time limit of one message, such as 90s or 10m
@@ -59,11 +60,11 @@ pub(super) struct At {
 pub(super) struct Agent {
     #[command(flatten)]
     at: At,
-    /// The command, for /bin/sh: the payload is its standard input, SYSTOLE_* its environment, its standard output the
-    /// reply; if it doesn't exit with 0, the caller gets the end of its standard error
+    /// The command, for /bin/sh. It gets the payload on standard input and SYSTOLE_* in its environment, and writes the reply
+    /// to standard output. If its exit code is not 0, the caller gets the end of its standard error
     #[arg(long, value_name = "COMMAND")]
     exec: String,
-    /// Further variables of its environment, besides PATH, HOME and the locale: NAME, or NAME=VALUE
+    /// Further variables of its environment, in addition to PATH, HOME and the locale: NAME, or NAME=VALUE
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<Variable>,
 }
@@ -73,8 +74,8 @@ pub(super) struct Agent {
 pub(super) struct Listen {
     #[command(flatten)]
     at: At,
-    /// The server: it gets each envelope as a POST, and answers 200 with the reply, or 202 and replies later by itself,
-    /// with POST /v1/messages/ID/reply and the token of the listener
+    /// The URL of the server. It gets each envelope as a POST. It answers 200 with the reply, or 202 and replies later with
+    /// POST /v1/messages/ID/reply and the token of the listener
     #[arg(long, value_name = "URL")]
     forward_to: String,
     /// A file with the secret that requests are signed with: 16 to 4096 bytes

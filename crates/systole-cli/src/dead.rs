@@ -33,9 +33,9 @@ pub(super) enum Action {
         #[command(flatten)]
         of: journal_args::JournalArgs,
     },
-    /// Drop dead letters; not while the journal is in use
+    /// Delete dead letters; refused while the organism runs
     Drop(Chosen),
-    /// Redrive dead letters at the next start; not while the journal is in use
+    /// Redrive dead letters with the next start; refused while the organism runs
     Redrive(Chosen),
 }
 

@@ -36,7 +36,7 @@ pub(super) fn describe(what: &Describe, part: Part) -> Result<ExitCode, Failure>
             let schema = find(&payload, &config)?;
             let payload = schema.qname();
             if part == Part::Envelope && sender(payload, &config).is_none() {
-                return Err(Failure::no(format!("no client may send {payload}: its `calls` would have to list it")));
+                return Err(Failure::no(format!("no client may send {payload}: add it to the `calls` of a client")));
             }
             Shown {
                 missing: Vec::new(),
@@ -77,7 +77,7 @@ fn all(part: Part, config: &Config) -> Result<Shown<'_>, Failure> {
         }
     }
     if part == Part::Envelope && texts.is_empty() && missing.is_empty() {
-        return Err(Failure::no("no client may send a payload: its `calls` would have to list one"));
+        return Err(Failure::no("no client may send a payload: add one to the `calls` of a client"));
     }
     Ok(Shown { texts, missing })
 }
@@ -150,5 +150,5 @@ fn unknown(payload: &QName, config: &Config) -> Failure {
     let near = near::payload(payload, declared.iter().copied());
     let near = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
     let known: Vec<String> = declared.iter().map(|declared| format!("  {declared}")).collect();
-    Failure::no(format!("no schema declares {payload}; {near}declared are\n{}", known.join("\n")))
+    Failure::no(format!("no schema declares {payload}; {near}the schemas declare\n{}", known.join("\n")))
 }

@@ -45,7 +45,7 @@ impl fmt::Display for EventLine<'_> {
                 let output = shorten(output, SHOWN);
                 write!(f, "refused what {by} wrote: {fault}: {output}")
             }
-            EventKind::Unattended { by } => write!(f, "{by} is asked, but nobody can answer here: the question waits"),
+            EventKind::Unattended { by } => write!(f, "a question to {by} waits without a keyboard"),
             EventKind::LeftOut { messages } => write!(f, "left {messages} of its messages out of its context"),
             EventKind::Progress { by, text } => write!(f, "{by} goes on: {}", one_line(text)),
             EventKind::ProgramSaid { by, text } => {

@@ -34,9 +34,9 @@ pub(super) enum Failure {
 fn remedy(breakdown: &Breakdown) -> &'static str {
     match breakdown {
         Breakdown::Journal(error) if error.kind() == JournalErrorKind::Moved => {
-            "all that was acknowledged is in the files that were moved; if they were deleted or truncated, it is lost"
+            "acknowledged work is in the moved files; if they were deleted or truncated, it is lost"
         }
-        _ => "all that was acknowledged is in the journal, and goes on with the next start",
+        _ => "acknowledged work is in the journal, and goes on with the next start",
     }
 }
 

@@ -25,6 +25,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
 
 /// Reads a file of UTF-8 text of at most `most` bytes.
 pub(super) fn text(path: &Path, most: u64) -> Result<String, Failure> {
-    String::from_utf8(read(path, most)?)
-        .map_err(|error| Failure::unusable(format!("{}: it is no UTF-8 text: {}", path.display(), error.utf8_error())))
+    String::from_utf8(read(path, most)?).map_err(|error| {
+        Failure::unusable(format!("{}: it is not a text in UTF-8: {}", path.display(), error.utf8_error()))
+    })
 }

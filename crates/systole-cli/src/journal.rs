@@ -21,7 +21,7 @@ use super::units;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// Print the content of a journal in figures
+    /// Print counts and sizes of a journal, and the process that writes it
     Stat {
         /// Print the figures as JSON
         #[arg(long)]
@@ -37,14 +37,14 @@ pub(super) enum Action {
         #[command(flatten)]
         of: Named,
     },
-    /// Give the journal to an organism of another name, such as one that was renamed; not while it is in use
+    /// Give the journal to an organism of another name, such as after a change of its name; refused while the organism runs
     Rename {
-        /// The name of the organism that the journal belongs to from now on
+        /// The new name of the organism that owns the journal
         name: String,
         #[command(flatten)]
         of: Named,
     },
-    /// Delete ended work past its retention, and shrink the file; not while it is in use
+    /// Delete ended work past its retention, and shrink the file; refused while the organism runs
     Compact(Compact),
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Compact {
     /// Size past which the oldest ended work is deleted earlier
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = units::size)]
     size: usize,
-    /// Give up the log behind a damaged place
+    /// Drop the part of the log behind a damaged place
     #[arg(long)]
     cut: bool,
     #[command(flatten)]

@@ -16,10 +16,10 @@ const EXTENSION: &str = "journal";
 /// The journal of a command, by its name or by that of its organism.
 #[derive(Debug, Args)]
 pub(super) struct JournalArgs {
-    /// The journal; without it, that of the organism, or the only *.journal in this folder
+    /// The journal; by default that of the organism, or the only *.journal in this folder
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// The organism.yaml that names its journal; without it, the one in this folder
+    /// The organism.yaml that names the journal; by default that in this folder
     #[arg(long, value_name = "FILE")]
     organism: Option<PathBuf>,
 }

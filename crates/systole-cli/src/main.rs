@@ -1,9 +1,9 @@
 //! The program `systole`: reads its arguments, calls the library, prints.
 //!
-//! Data for programs goes to standard output; all else goes to standard error. Exit codes: 0 done, 1 the answer is no
-//! (a fault, an invalid document, a mistake that `check` found), 2 the command could not be carried out (usage, a bad
-//! configuration or schema), 3 an organism could not go on (its journal can't be written, or a thread of it failed),
-//! 4 questions wait that nobody can answer here, 130 stopped by a second signal, 141 standard output is closed.
+//! Data for programs goes to standard output; everything else goes to standard error. Exit codes: 0 success, 1 a fault, an
+//! invalid document, or a mistake that `check` found, 2 the command could not be carried out (usage, a bad configuration or
+//! schema), 3 an organism could not go on (its journal can't be written, or a thread of it failed), 4 questions to people
+//! wait without a keyboard, 130 stopped by a second signal, 141 standard output is closed.
 
 #[cfg(feature = "gateway")]
 mod agent;
@@ -59,60 +59,60 @@ enum Command {
     #[cfg_attr(feature = "gateway", command(subcommand, subcommand_value_name = "hello|worker|model|rust|remote"))]
     #[cfg_attr(not(feature = "gateway"), command(subcommand, subcommand_value_name = "hello|worker|rust"))]
     New(new::New),
-    /// Run an organism: send it envelopes, print the answers
+    /// Run an organism: send it messages, print the answers
     Run(run::Run),
-    /// Ask an organism one thing, and print the answer
+    /// Send one message to an organism, and print the answer
     Ask(run::Ask),
-    /// Check an organism: print each mistake with its remedy
+    /// Check an organism: print each mistake with its remedy, else the contracts
     Check {
         /// The organism.yaml
         organism: PathBuf,
     },
-    /// Print every key that an organism.yaml may have, with its default
+    /// Print every key of an organism.yaml with its default
     Reference {
         /// Print a JSON Schema of the file, for editors
         #[arg(long)]
         schema: bool,
     },
-    /// Print the XSD of a payload, or of all
+    /// Print the XSD of one payload, or of all payloads
     Schema(Schema),
-    /// Print a valid example of a payload, or of all
+    /// Print a valid example of one payload, or of all payloads
     Example(Example),
-    /// Print the prompt for a model: to write a payload, or all, or to speak for a listener
+    /// Print a prompt for a model: to write one payload, or all payloads, or to speak for a listener
     Prompt(Prompt),
-    /// Run one stage of the ladder by itself
+    /// Run one step of the trust ladder alone: repair, canonicalization, validation
     #[command(subcommand)]
     Xml(xml::Stage),
-    /// Inspect and compact the journal of a durable organism
+    /// Inspect, check, rename and compact the journal of a durable organism
     #[command(subcommand)]
     Journal(journal::Action),
-    /// Show the conversations of a journal, whether its organism runs or not
+    /// Show the conversations of a journal, while its organism runs or not; fork a conversation
     #[command(subcommand)]
     Thread(thread::Action),
     /// Show, drop and redrive the dead letters of a journal
     #[command(subcommand)]
     Dead(dead::Action),
-    /// Test the programs of workers
+    /// Test the program of a worker
     #[command(subcommand)]
     Worker(worker::Action),
-    /// Make tokens for clients, listeners and admins of the gateway
+    /// Make, list and revoke tokens for clients, listeners and admins of the gateway
     #[cfg(feature = "gateway")]
     #[command(subcommand)]
     Token(token::Action),
-    /// Run the agent of a remote listener: a command for each of its messages
+    /// Run a command for each message of a remote listener
     #[cfg(feature = "gateway")]
     Agent(agent::Agent),
     /// Forward the messages of a remote listener to an HTTP server
     #[cfg(feature = "gateway")]
     Listen(agent::Listen),
-    /// Print a script with which a shell completes the arguments
+    /// Print a script that completes the arguments in a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
     /// Print the manual page
     Man {
-        /// Write it and the pages of all commands into a folder, which is created if it is missing, instead
+        /// Write the pages of all commands into this folder instead; the folder is created if it is missing
         #[arg(long, value_name = "FOLDER")]
         into: Option<PathBuf>,
     },
@@ -126,7 +126,7 @@ enum Command {
 struct Describe {
     /// The organism.yaml
     organism: PathBuf,
-    /// The payload, written {namespace}local, or prefix:local as in the file; local alone where one payload has that name
+    /// The payload, written {namespace}local, or prefix:local as in the file; or only local, if one payload has that name
     payload: Option<String>,
 }
 
@@ -134,7 +134,7 @@ struct Describe {
 struct Schema {
     #[command(flatten)]
     what: Describe,
-    /// Print its JSON Schema instead, for callers that write payloads as JSON
+    /// Print the JSON Schema instead, for callers that write payloads as JSON
     #[arg(long)]
     json: bool,
 }

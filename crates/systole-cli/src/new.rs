@@ -16,30 +16,30 @@ use template::Template;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum New {
-    /// A listener that is a command, in Python: a process for each message
+    /// A command in Python: a process for each message
     Hello(Named),
-    /// Listeners that are functions in Python, in processes that stay
+    /// A worker: functions in Python, in processes that stay
     Worker(Named),
-    /// A listener that a language model speaks for: a script, so that it runs offline
+    /// A listener that a language model speaks for; a script plays the model, so that it runs offline
     #[cfg(feature = "gateway")]
     Model(Named),
-    /// A listener in Rust, and a program that asks it
+    /// A program in Rust, with a listener and a client
     Rust {
         #[command(flatten)]
         named: Named,
-        /// The library: the folder of a checkout, or the address of a repository; by default the checkout that is here,
-        /// or in the folder systole
+        /// The library: the folder of a checkout, or the address of a repository; by default the checkout in this folder, or
+        /// in the folder systole
         #[arg(long, value_name = "WHERE")]
         systole: Option<String>,
     },
-    /// A listener elsewhere, and its agent, over HTTP
+    /// A remote listener with its agent, over HTTP
     #[cfg(feature = "gateway")]
     Remote(Named),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Named {
-    /// The folder, made here, and the name of the organism: letters and digits, and . _ - behind the first one
+    /// The name of the new folder and of the organism: letters and digits, and . _ - after the first character
     #[arg(value_parser = folder_name)]
     name: String,
 }

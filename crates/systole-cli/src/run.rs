@@ -54,59 +54,61 @@ const FRAME: Duration = Duration::from_millis(100);
 const GATHER: Duration = Duration::from_millis(2);
 /// Exit code after a second signal, as of SIGINT.
 const INTERRUPTED: u8 = 130;
-/// Exit code where questions wait that nobody can answer here.
+/// Exit code where questions to people wait without a keyboard.
 const UNANSWERED: u8 = 4;
 
 const HELP: &str = "\
-Messages go in as the client 'cli': payloads that it may call, or envelopes around them, of which `systole example \
---envelope` prints one. What comes back is printed on standard output, each envelope with a line \
-feed behind it; its text may have others, so programs part envelopes by the NUL of --print0; events and the log go to standard error. Where people listen, standard \
-input is their keyboard unless it is named as a file; then their terminal is. Questions go to the terminal where they \
-type, so 2>FILE takes the events away from it.
+The client 'cli' sends the messages: payloads that it may call, or envelopes around them, as `systole example --envelope` \
+prints them. Answers go to standard output, events and the log to standard error. Each answer is an envelope with a line \
+feed behind it. Its text may have line feeds, too: with --print0 programs can separate the envelopes by a NUL.
 
-SIGINT, SIGTERM and SIGHUP let the work end first; a second one ends it at once. SYSTOLE_LOG sets what is \
-logged: error, warn, info (the default), debug or trace.
+If the organism has people as listeners, standard input is their keyboard. If standard input is named as a file (-), \
+their keyboard is the terminal. Questions go to the terminal of the keyboard, so 2>FILE leaves it to them.
 
-Exit codes: 0 done, 1 a fault came back, not all could be ended, or answers stayed unread, 2 it could not start, 3 it could not go on \
-(its journal can't be written, or a thread of it failed), 4 it is idle but for questions that nobody can answer here, 130 a second signal stopped it.";
+The first SIGINT, SIGTERM or SIGHUP ends the organism after its work in flight; a second one ends it at once. \
+SYSTOLE_LOG sets the level of the log: error, warn, info (the default), debug or trace.
+
+Exit codes: 0 success, 1 an answer was a fault, work was cut off, or answers stayed unread, 2 the organism could not start, \
+3 it could not go on (its journal can't be written, or a thread of it failed), 4 only questions to people are left, and there \
+is no keyboard to answer them, 130 a second signal stopped it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct Run {
     /// The organism.yaml
     organism: PathBuf,
-    /// Files of messages, one after the other; - is standard input, also if none is named
+    /// Files of messages, sent one after the other; - is standard input, the default
     files: Vec<PathBuf>,
-    /// End when nothing is left to do: exit 0, or 1 if a fault came back
+    /// End when nothing is left to do: exit 0, or 1 if an answer was a fault
     #[arg(long)]
     until_idle: bool,
     /// Number of shards; one per processor by default
     #[arg(long, value_name = "N", value_parser = shards)]
     shards: Option<u16>,
-    /// Start the organism again from its journal when it can't go on, because its disk is full for example, as soon as
-    /// the journal can be written; by default the program exits with 3
+    /// If the organism can't go on, such as after a full disk, start it again from its journal as soon as the journal can be
+    /// written; by default the program exits with 3
     #[arg(long)]
     restart: bool,
-    /// Start the organism again when one of its files changes: the organism.yaml, schemas, instructions and scripts, programs
-    /// beside it, files of messages, which are sent again. A change that `systole check` refuses is shown, and the organism
-    /// stays as it is
+    /// Start the organism again when one of its files changes: organism.yaml, schemas, instructions, scripts, programs in its
+    /// folder, and files of messages, which are sent again. If `systole check` refuses a change, its mistakes are shown, and
+    /// the organism goes on unchanged
     #[arg(long, conflicts_with = "until_idle")]
     watch: bool,
-    /// Send each message of the files again. By default a durable organism is sent each message of a file once, also if an
-    /// earlier run was killed: by the id of its envelope, else by the file and its content
+    /// Send all messages of the files again. By default a durable organism gets each message of a file once, over all runs: the
+    /// id of its envelope identifies it, else the file and its content
     #[arg(long)]
     again: bool,
-    /// End the work in the journal of a listener or client that organism.yaml no longer has: without this, a start that
-    /// would end open threads is refused
+    /// End the open work of a listener or client that organism.yaml no longer declares. Without this option such a start is
+    /// refused
     #[arg(long, value_name = "NAME")]
     drop: Vec<Name>,
-    /// End each envelope on standard output with a NUL, which XML can't hold, instead of a line feed
+    /// End each envelope on standard output with a NUL, which XML can't contain, instead of a line feed
     #[arg(short = '0', long)]
     print0: bool,
     /// Print events and the log as JSON objects, one a line
     #[arg(long)]
     json: bool,
-    /// Show no events, and of the log only warnings and errors, unless SYSTOLE_LOG asks for more
+    /// Show no events, and only warnings and errors of the log, unless SYSTOLE_LOG sets another level
     #[arg(short, long)]
     quiet: bool,
     /// A message that was given as an argument; no file is read then.
@@ -418,7 +420,7 @@ impl Session {
         }
     }
 
-    /// Notes the questions that nobody can answer here; returns whether there are any.
+    /// Notes the questions that wait without a keyboard; returns whether there are any.
     fn note_unanswerable(&self) -> bool {
         let open = self.console.unanswerable();
         if open.is_empty() {
@@ -426,9 +428,9 @@ impl Session {
         }
         let fate = match self.durable {
             true => "they wait in the journal for the next start at a terminal",
-            false => "they end with this run: only an organism with `durability` keeps them",
+            false => "they end with this run, since the organism has no journal (`durability`)",
         };
-        self.screen.note(&format!("nobody can answer here: {}: {fate}", open.join(", ")));
+        self.screen.note(&format!("questions wait without a keyboard: {}: {fate}", open.join(", ")));
         true
     }
 
@@ -485,7 +487,9 @@ impl Session {
         if is_over {
             unread = self.screen.progress().unwritten() + std::iter::from_fn(|| self.answers.try_next()).count();
             let fate = if self.durable { "they come again with the next start" } else { "they are lost" };
-            self.screen.note(&format!("{unread} answers are unread, since standard output was not read: {fate}"));
+            self.screen.note(&format!(
+                "{unread} answers are unread, because the reader of standard output did not take them: {fate}"
+            ));
         }
         Ok(unread)
     }

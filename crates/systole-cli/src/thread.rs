@@ -23,27 +23,27 @@ use super::print;
 pub(super) enum Action {
     /// List conversations, oldest first
     List {
-        /// Only those that are open
+        /// List only open conversations
         #[arg(long)]
         open: bool,
         #[command(flatten)]
         of: Journal,
     },
-    /// Print threads as a tree: those of one conversation, or all that are open
+    /// Print threads as a tree: those of one conversation, or all open threads
     Tree {
-        /// The conversation, or any thread in it; the last digits of a conversation are enough, as events show them
+        /// The conversation, or a thread in it; the last digits of its id are enough, as events show them
         id: Option<Sought>,
         #[command(flatten)]
         of: Journal,
     },
-    /// Print the messages of a thread, in order; for a conversation, of all its threads
+    /// Print the messages of a thread in order, or of all threads of a conversation
     Show {
-        /// The conversation, or a thread in it; the last digits of a conversation are enough, as events show them
+        /// The conversation, or a thread in it; the last digits of its id are enough, as events show them
         id: Sought,
         #[command(flatten)]
         of: Journal,
     },
-    /// Fork a conversation at a recorded message, for the next start; not while the journal is in use
+    /// Fork a conversation at a recorded message, for the next start; refused while the organism runs
     Fork(fork::Fork),
 }
 
@@ -89,7 +89,7 @@ fn digits(text: &str, error: &dyn Display) -> Result<String, String> {
     let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     match text.len() >= FEWEST && text.bytes().all(is_digit) {
         true => Ok(text.to_ascii_lowercase()),
-        false => Err(format!("{error}; its last {FEWEST} digits or more are enough where they mean one")),
+        false => Err(format!("{error}; its last {FEWEST} digits or more are enough if only one id ends with them")),
     }
 }
 
@@ -101,7 +101,7 @@ fn only<T: Copy + Display>(ids: impl Iterator<Item = T>, digits: &str) -> Result
         [one] => Ok(Some(*one)),
         several => {
             let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
-            Err(Failure::no(format!("{digits} may mean {}: write more digits", ids.join(" or "))))
+            Err(Failure::no(format!("more than one id ends with {digits}: {}: write more digits", ids.join(" or "))))
         }
     }
 }

@@ -17,11 +17,11 @@ use super::print;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// Make a token and print it, once; it replaces an older one of that name
+    /// Make a token and print it once; it replaces an older token of that name
     New {
         /// A client or a remote listener of the organism, or any name for an admin
         name: Name,
-        /// The kind of the principal; by default, as the organism declares the name
+        /// The kind of the principal; by default as the organism declares it
         #[arg(long)]
         kind: Option<Chosen>,
         #[command(flatten)]
@@ -113,7 +113,9 @@ impl Of {
 fn judge(config: &Config, name: &Name, wanted: Option<PrincipalKind>) -> Result<PrincipalKind, Failure> {
     let is = match config.blueprint.party(name.as_str()) {
         Some(Party::Client(_)) if name.as_str() == super::run::CLIENT => {
-            return Err(Failure::unusable(format!("'{name}' is the client of the command line: name another one")));
+            return Err(Failure::unusable(format!(
+                "'{name}' is the client of the command line, which needs no token: name another client"
+            )));
         }
         Some(Party::Client(_)) => Some(PrincipalKind::Client),
         Some(Party::Listener(id)) => match config.kinds.get(id.0 as usize) {

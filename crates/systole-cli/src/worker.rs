@@ -22,34 +22,34 @@ use pump::Patience;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// Test whether a program keeps the protocol of workers: a line for each check
+    /// Test whether a program keeps the protocol of workers; prints a line for each check
     Test(Test),
 }
 
 const HELP: &str = "\
-The messages are examples of the payloads that a listener accepts, or those of --payload. Each check has a time limit, and \
-the program is killed with its process group at the end; what it prints is shown beside a check that failed. With an \
-organism its answers are judged by the contract of the listener, and its calls are answered with examples; without one \
-they are answered with a fault. docs/worker.md has the protocol, and what each check expects.
+The messages are examples of the payloads that a listener accepts, or the payloads of --payload. Each check has a time \
+limit. At the end the program is killed with its process group. If a check fails, the output of the program is shown. With \
+an organism the contract of the listener judges the answers, and calls are answered with examples; without an organism \
+calls are answered with a fault. docs/worker.md has the protocol, and the expectations of each check.
 
-Exit codes: 0 no check failed, 1 one did, 2 the program could not be tested.";
+Exit codes: 0 no check failed, 1 a check failed, 2 the program could not be tested.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP, group = ArgGroup::new("messages").args(["organism", "payloads"]).required(true).multiple(true))]
 pub(super) struct Test {
-    /// The organism.yaml of a listener that the program is for
+    /// The organism.yaml that declares the listener of the program
     #[arg(long, value_name = "FILE")]
     organism: Option<PathBuf>,
     /// The listener; by default the only one with `worker:`
     #[arg(long, value_name = "NAME", requires = "organism")]
     listener: Option<Name>,
-    /// A file with a payload that the program takes, instead of examples
+    /// A file with a payload that the program accepts, instead of examples
     #[arg(long = "payload", value_name = "FILE")]
     payloads: Vec<PathBuf>,
-    /// Further variables of its environment, besides PATH, HOME and the locale: NAME, or NAME=VALUE
+    /// Further variables of its environment, in addition to PATH, HOME and the locale: NAME, or NAME=VALUE
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<Variable>,
-    /// Time limit of a process for its first line, which counts for no check
+    /// Time limit of a process for its first line; this time counts for no check
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = units::duration)]
     start: Duration,
     /// Time limit of each check

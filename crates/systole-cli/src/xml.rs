@@ -1,4 +1,4 @@
-//! `systole xml`: the stages of the ladder by themselves.
+//! `systole xml`: the stages of the ladder, each alone.
 
 mod validate;
 
@@ -24,38 +24,38 @@ pub(super) use validate::catalog;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Stage {
-    /// Repair dirty XML; one line for each repair on standard error
+    /// Repair XML with mistakes; prints one line for each repair on standard error
     Repair {
         /// Allow several top-level elements, as in the output of a listener
         #[arg(long)]
         fragment: bool,
-        /// Repair as output of this listener: its contract tells elements from text
+        /// Repair the document as output of this listener: its contract distinguishes elements from text
         #[arg(long, value_name = "NAME", requires = "organism")]
         listener: Option<String>,
-        /// The organism.yaml that has the listener
+        /// The organism.yaml that declares the listener
         #[arg(long, value_name = "FILE", requires = "listener")]
         organism: Option<PathBuf>,
         #[command(flatten)]
         input: Input,
     },
-    /// Print Exclusive XML Canonicalization 1.0; ill-formed input is refused
+    /// Print the canonical form (Exclusive XML Canonicalization 1.0); refuses input that is not well-formed
     C14n {
         /// Keep comments
         #[arg(long)]
         with_comments: bool,
-        /// Only the element at this place in document order, from 0
+        /// Print only the element with this number in document order, counted from 0
         #[arg(long, value_name = "INDEX")]
         element: Option<usize>,
-        /// Keep the declarations of these prefixes wherever they stand, #default for the default namespace: the
-        /// InclusiveNamespaces PrefixList of the standard
+        /// Keep the declarations of these prefixes everywhere, #default for the default namespace: the InclusiveNamespaces
+        /// PrefixList of the standard
         #[arg(long, value_name = "PREFIXES", value_delimiter = ' ')]
         inclusive: Vec<String>,
         #[command(flatten)]
         input: Input,
     },
-    /// Check a document against XML Schemas: exit 0 if it is valid, 1 if not, 2 for a bad schema
+    /// Validate a document by XML Schemas: exit 0 if it is valid, 1 if not, 2 for a bad schema
     Validate {
-        /// A schema; give those that it includes or imports too, no other file is read
+        /// A schema; name the schemas that it includes or imports, too, since no other file is read
         #[arg(long = "schema", value_name = "XSD", required = true)]
         schemas: Vec<PathBuf>,
         #[command(flatten)]

@@ -231,8 +231,8 @@ impl Questions {
             // A receiver that is gone will close the question itself.
             let _ = waiting.question.entries.send(Heard::Unattended);
         }
-        let lost = if begun { " Nothing was sent of the entry that was begun." } else { "" };
-        format!("\nThe keyboard is closed: nobody can answer here. Questions wait.{lost}\n")
+        let lost = if begun { " The unfinished entry was not sent." } else { "" };
+        format!("\nThe keyboard is closed. Questions wait.{lost}\n")
     }
 
     /// Shows the question whose turn it is, unless it is on the screen already.
@@ -441,7 +441,7 @@ mod tests {
         assert!(questions.line(":quit").starts_with("nothing was sent.\n\n--- one ---\n"));
         assert!(questions.wants_line() && entries.try_recv().is_err());
         questions.line("1");
-        assert!(questions.end_input().ends_with("Nothing was sent of the entry that was begun.\n"));
+        assert!(questions.end_input().ends_with("The unfinished entry was not sent.\n"));
         assert_eq!(entries.try_recv(), Ok(Heard::Unattended));
     }
 
@@ -491,7 +491,7 @@ mod tests {
         let mut questions = Questions::default();
         let (one, mut entries) = question("one", true);
         questions.ask(one);
-        assert_eq!(questions.end_input(), "\nThe keyboard is closed: nobody can answer here. Questions wait.\n");
+        assert_eq!(questions.end_input(), "\nThe keyboard is closed. Questions wait.\n");
         let (two, mut later) = question("two", true);
         questions.ask(two);
         for entries in [&mut entries, &mut later] {

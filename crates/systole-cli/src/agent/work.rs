@@ -105,8 +105,8 @@ fn verdict(why: LoopEnd, mailbox: &Mailbox) -> Result<ExitCode, Failure> {
     match why {
         LoopEnd::Removed => Err(Failure::no(format!("the gateway no longer accepts '{}'", mailbox.name()))),
         LoopEnd::Refused => Err(Failure::unusable(format!(
-            "the gateway gives no messages of '{name}' to this agent: an agent takes those of a listener of its own \
-             with `mode: poll` or `mode: stream`; those of `mode: push` are sent to its URL",
+            "the gateway gives no messages of '{name}' to this agent: an agent handles the messages of its own listener \
+             with `mode: poll` or `mode: stream`; the gateway pushes those of `mode: push` to a URL",
             name = mailbox.name()
         ))),
         LoopEnd::Paused => {

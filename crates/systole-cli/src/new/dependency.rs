@@ -85,7 +85,9 @@ pub(super) fn judge(name: &str) -> Result<(), Failure> {
         )));
     }
     if TAKEN.contains(&name) || name == "systole" {
-        return Err(Failure::unusable(format!("'{name}' can't be the name of a crate: it has a meaning of its own")));
+        return Err(Failure::unusable(format!(
+            "'{name}' can't be the name of a crate, since Rust or Cargo reserves it: name another one"
+        )));
     }
     Ok(())
 }
@@ -110,7 +112,7 @@ impl Dependency {
             None if is_checkout(".") => Ok(Self(r#"{ path = ".." }"#.to_owned())),
             None if is_checkout("systole") => Ok(Self(WRITTEN.to_owned())),
             None => Err(Failure::unusable(format!(
-                "the library is in no registry, and there is no checkout of it here or in the folder systole: {ELSEWHERE}"
+                "the library is in no registry, and neither this folder nor the folder systole is a checkout of it: {ELSEWHERE}"
             ))),
         }
     }

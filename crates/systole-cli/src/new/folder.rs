@@ -48,7 +48,7 @@ fn refuse_content(folder: &Path) -> Result<(), Failure> {
     let mut entries = fs::read_dir(folder).map_err(|error| failed(folder, &error))?;
     match entries.next() {
         None => Ok(()),
-        Some(_) => Err(Failure::unusable(format!("{} is there and not empty: name another folder", folder.display()))),
+        Some(_) => Err(Failure::unusable(format!("{} exists and is not empty: name another folder", folder.display()))),
     }
 }
 

@@ -23,11 +23,12 @@ use crate::units;
 const REST: Duration = Duration::from_millis(500);
 
 const HELP: &str = "\
-The organism starts, gets the message as from the client 'cli', and ends when it has answered. The payload of the answer \
-is printed on standard output. Events are not shown, and of the log only warnings and errors, unless SYSTOLE_LOG asks for more.
+The organism starts, gets the message from the client 'cli', and ends after its answer. The payload of the answer is \
+printed on standard output. Events are not shown, and only warnings and errors of the log, unless SYSTOLE_LOG sets another \
+level.
 
-Exit codes: 0 a reply came back, 1 a fault, or no answer, 2 it could not be asked, 3 the organism could not go on, 130 told \
-to stop.";
+Exit codes: 0 the answer was a reply, 1 it was a fault, or there was no answer, 2 the message could not be sent, 3 the \
+organism could not go on, 130 a signal stopped it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -36,15 +37,15 @@ pub(crate) struct Ask {
     organism: PathBuf,
     /// The message: a payload that the client may call, or an envelope around one; - reads it from standard input
     message: String,
-    /// Wait so long at most, such as 30s
+    /// The longest time to wait for the answer, such as 30s
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
     within: Option<Duration>,
-    /// Print the envelope of the answer, too
+    /// Print the whole envelope of the answer
     #[arg(long)]
     envelope: bool,
 }
 
-/// Asks an organism one thing.
+/// Sends one message to an organism, and prints the answer.
 pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     conceal().map_err(Failure::System)?;
     let mut run = Run::quietly(args.organism.clone());

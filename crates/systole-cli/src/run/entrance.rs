@@ -72,7 +72,7 @@ impl Served {
 fn failure(error: GatewayError) -> Failure {
     let hint = match &error {
         GatewayError::Listen { cause, .. } if cause.kind() == ErrorKind::AddrInUse => {
-            ": this organism does, if it runs already; else write another port, or 0 for any that is free"
+            ": end the other program if it is this organism, or write another port, or 0 for any free port"
         }
         _ => "",
     };

@@ -171,7 +171,7 @@ fn no_terminal(config: &Config, cause: &io::Error) -> Failure {
         config.blueprint.listeners().zip(&config.kinds).filter(|(_, kind)| matches!(kind, ListenerKind::Human));
     let people: Vec<String> = people.map(|((_, contract), _)| format!("'{}'", contract.name)).collect();
     Failure::unusable(format!(
-        "{} (human: true) would type at the terminal, since standard input (-) holds messages; there is none \
+        "{} (human: true) needs a terminal, because standard input (-) holds messages, and there is no terminal \
          ({TERMINAL}: {cause}): write the messages into a file and name that instead of -",
         people.join(" and ")
     ))

@@ -35,7 +35,7 @@ pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Resul
     let is_there = |name: &&Name| !gone.contains_key(*name) && blueprint.party(name.as_str()).is_some();
     if let Some(name) = args.drop.iter().find(is_there) {
         return Err(Failure::unusable(format!(
-            "--drop {name}: {} has '{name}': take it out of there first, or start without this",
+            "--drop {name}: {} declares '{name}': remove it there first, or start without this option",
             args.organism.display()
         )));
     }

@@ -90,10 +90,10 @@ impl Watch {
             match config {
                 Ok(config) if config.kinds.contains(&ListenerKind::Human) == self.people => return (file, config),
                 Ok(_) => screen.note(&format!(
-                    "{name} changed: the first listener with human: true, or the end of the last, needs another start of the program"
+                    "{name} changed: start the program again, since the first listener with human: true came, or the last one went"
                 )),
                 Err(findings) => {
-                    screen.note(&format!("{name} changed: the organism stays as it is until this is mended"));
+                    screen.note(&format!("{name} changed: the organism goes on unchanged until these mistakes are corrected"));
                     report::text(&findings).lines().for_each(|line| screen.note(line));
                 }
             }

@@ -24,24 +24,24 @@ use crate::xml::catalog;
 
 #[derive(Debug, Args)]
 pub(crate) struct Fork {
-    /// The conversation, or a thread in it; its last digits are enough where they mean one
+    /// The conversation, or a thread in it; its last digits are enough if only one id ends with them
     id: Sought,
-    /// The message to begin anew at, as `thread show` names it; its last digits are enough, too
+    /// The message with which the fork begins, by its id in `thread show`; its last digits are enough, too
     #[arg(long, value_name = "MESSAGE")]
     at: Message,
-    /// The new payload of the message, which has the same name
+    /// A file with another payload for the message, of the same name
     #[arg(long, value_name = "FILE", requires = "contracts")]
     edit: Option<PathBuf>,
-    /// The client that the new conversation belongs to, if not the same
+    /// The client that owns the new conversation; by default the same client
     #[arg(long = "as", value_name = "NAME")]
     owner: Option<Name>,
-    /// The organism.yaml: its schemas judge FILE, and it has the clients
+    /// The organism.yaml, whose schemas judge FILE, and which declares the clients
     #[arg(long, value_name = "FILE", group = "contracts")]
     organism: Option<PathBuf>,
-    /// A schema that judges FILE; give those that it includes or imports too
+    /// A schema that judges FILE; name the schemas that it includes or imports, too
     #[arg(long = "schema", value_name = "XSD", group = "contracts", conflicts_with = "organism")]
     schemas: Vec<PathBuf>,
-    /// The journal; by default that of the organism, or of the organism.yaml here
+    /// The journal; by default that of the organism, or of the organism.yaml in this folder
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 }

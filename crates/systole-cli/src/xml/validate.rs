@@ -65,7 +65,9 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<XsdDocument>, Failure> {
 fn read(file: &Path) -> Result<XsdDocument, Failure> {
     let no_text = || {
         let file = file.display();
-        Failure::unusable(format!("{file}: it is no text in UTF-8, or in the encoding that it names: save it as UTF-8"))
+        Failure::unusable(format!(
+            "{file}: it is not a text in UTF-8, or in the encoding that it names: save it as UTF-8"
+        ))
     };
     let text = decoded(&crate::file::read(file, crate::file::DOCUMENT)?).ok_or_else(no_text)?;
     Ok(XsdDocument { name: file.display().to_string(), text })

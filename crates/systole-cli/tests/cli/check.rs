@@ -172,7 +172,7 @@ fn an_address_that_can_not_be_had_is_told() {
     let run =
         Command::new(env!("CARGO_BIN_EXE_systole")).arg("run").arg(folder.join("organism.yaml")).output().unwrap();
     let run = String::from_utf8(run.stderr).unwrap();
-    assert!(run.contains("this organism does, if it runs already; else write another port, or 0"), "{run}");
+    assert!(run.contains("end the other program if it is this organism, or write another port, or 0"), "{run}");
     // An address that is kept for documents.
     let (code, foreign) = said("192.0.2.1:8420");
     assert!(code == Some(1) && foreign.contains("nothing can listen at 192.0.2.1:8420: "), "{foreign}");

@@ -102,14 +102,14 @@ fn the_example_of_an_envelope_is_what_run_takes() {
     assert!(code == 0 && answer.contains("<answer "), "{answer}{err}");
     assert_eq!(said(&["example", "organism.yaml", "--envelope"]).1.lines().count(), 1, "what clients may send");
     let (code, _, err) = said(&["example", "organism.yaml", SUM, "--envelope"]);
-    assert_eq!((code, err), (1, format!("no client may send {SUM}: its `calls` would have to list it\n")));
+    assert_eq!((code, err), (1, format!("no client may send {SUM}: add it to the `calls` of a client\n")));
 }
 
 #[test]
 fn a_local_name_finds_its_payload_and_a_slip_is_told() {
     assert_eq!(said(&["example", "organism.yaml", "sum"]), said(&["example", "organism.yaml", SUM]));
     let (code, _, err) = said(&["example", "organism.yaml", "summ"]);
-    let start = format!("no schema declares summ; did you mean {SUM}? declared are\n  {{");
+    let start = format!("no schema declares summ; did you mean {SUM}? the schemas declare\n  {{");
     assert!(code == 1 && err.starts_with(&start), "{err}");
     let file = fresh("bare.xml");
     std::fs::write(&file, "<sum/>").unwrap();
@@ -130,7 +130,7 @@ fn the_prompt_of_a_payload_tells_its_fields() {
 fn an_unknown_payload_is_answered_with_the_known_ones() {
     let (code, out, err) = said(&["example", "organism.yaml", "{urn:x}y"]);
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(err.starts_with("no schema declares {urn:x}y; declared are\n  {urn:example:"), "{err}");
+    assert!(err.starts_with("no schema declares {urn:x}y; the schemas declare\n  {urn:example:"), "{err}");
     assert_eq!(said(&["example", "organism.yaml", "{urn:x"]).0, 2);
     assert_eq!(said(&["example", "../../tests/golden/check/shapes.yaml"]).0, 2);
 }

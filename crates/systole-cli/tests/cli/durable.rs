@@ -112,12 +112,13 @@ fn a_question_outlives_the_end_of_its_keyboard() {
     let said = nobody(&["run", "organism.yaml", "ask.xml", "--until-idle"]).output().unwrap();
     let err = String::from_utf8(said.stderr).unwrap();
     assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(4), &b""[..]), "{err}");
-    let waits = "nobody can answer here: cli asks judge: they wait in the journal for the next start at a terminal";
+    let waits =
+        "questions wait without a keyboard: cli asks judge: they wait in the journal for the next start at a terminal";
     assert!(err.contains(waits), "{err}");
 
     // A service.
     let mut service = nobody(&["run", "organism.yaml"]).spawn().unwrap();
-    until(service.stderr.as_mut().unwrap(), "judge is asked, but nobody can answer here: the question waits");
+    until(service.stderr.as_mut().unwrap(), "a question to judge waits without a keyboard");
     kill_process(Pid::from_child(&service), Signal::TERM).unwrap();
     let mut rest = String::new();
     service.stderr.as_mut().unwrap().read_to_string(&mut rest).unwrap();

@@ -124,7 +124,7 @@ fn a_program_in_rust_names_the_library() {
         let (code, said) = scratch.make(args);
         assert!(code == Some(2) && said.contains(why) && !scratch.has(args[1]), "{said}");
     };
-    refused(&["rust", "here"], "no checkout of it here or in the folder systole: name its folder");
+    refused(&["rust", "here"], "neither this folder nor the folder systole is a checkout of it: name its folder");
     refused(&["rust", "here", "--systole", "nowhere"], "there is no checkout of Systole in nowhere");
     refused(&["rust", "async"], "'async' can't be the name of a crate");
     refused(&["rust", "1st"], "'1st' can't be the name of a crate: write letters");
@@ -177,7 +177,7 @@ fn what_is_there_stays() {
     fs::write(scratch.0.join("full/task.xml"), "mine").unwrap();
     assert_eq!(
         scratch.make(&["hello", "full"]),
-        (Some(2), "full is there and not empty: name another folder\n".to_owned())
+        (Some(2), "full exists and is not empty: name another folder\n".to_owned())
     );
     assert_eq!(fs::read_dir(scratch.0.join("full")).unwrap().count(), 1);
     fs::write(scratch.0.join("file"), "mine").unwrap();

@@ -187,9 +187,6 @@ fn a_person_without_a_terminal_is_told_with_their_name() {
         .unwrap();
     let err = String::from_utf8(said.stderr).unwrap();
     assert_eq!(said.status.code(), Some(2), "{err}");
-    assert!(
-        err.starts_with("'judge' (human: true) would type at the terminal, since standard input (-) holds"),
-        "{err}"
-    );
+    assert!(err.starts_with("'judge' (human: true) needs a terminal, because standard input (-) holds"), "{err}");
     assert!(err.contains("name that instead of -"), "{err}");
 }

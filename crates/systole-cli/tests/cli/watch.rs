@@ -97,23 +97,23 @@ fn a_change_that_does_not_check_leaves_the_organism_as_it_is() {
     running.send("it");
     running.answers("one");
     folder.write("organism.yaml", &ORGANISM.replace("replies", "replys"));
-    folder.logged("organism.yaml changed: the organism stays as it is", 1);
+    folder.logged("organism.yaml changed: the organism goes on unchanged", 1);
     folder.logged("did you mean 'replies'?", 1);
     running.send("it");
     running.answers("one");
     // A file that the wrong one names, and that is missing.
     folder.write("organism.yaml", &ORGANISM.replace("t.xsd", "other.xsd"));
-    folder.logged("organism.yaml changed: the organism stays as it is", 2);
+    folder.logged("organism.yaml changed: the organism goes on unchanged", 2);
     running.send("it");
     running.answers("one");
     folder.says("two");
-    folder.logged("agent.sh changed: the organism stays as it is", 1);
+    folder.logged("agent.sh changed: the organism goes on unchanged", 1);
     folder.write("other.xsd", SCHEMA);
     folder.logged("other.xsd changed: the organism starts again", 1);
     running.send("it");
     running.answers("two");
     folder.write("other.xsd", &SCHEMA.replace("xs:string", "xs:strong"));
-    folder.logged("other.xsd changed: the organism stays as it is", 1);
+    folder.logged("other.xsd changed: the organism goes on unchanged", 1);
     running.send("it");
     running.answers("two");
     assert_eq!(running.stop(), Some(0));

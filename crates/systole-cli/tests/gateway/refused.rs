@@ -33,7 +33,7 @@ fn work_of_a_party_that_is_gone_ends_only_where_the_operator_drops_it() {
         assert!(refused.status.code() == Some(2) && said.contains(why), "{said}");
         said
     };
-    refuse(&["--drop", "ada"], "has 'ada': take it out of there first");
+    refuse(&["--drop", "ada"], "declares 'ada': remove it there first");
     let file = site.folder.join("organism.yaml");
     let organism = fs::read_to_string(&file).unwrap();
     let kept: Vec<&str> = organism.lines().filter(|line| !line.contains("name: ada")).collect();

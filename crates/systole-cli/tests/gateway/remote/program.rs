@@ -236,7 +236,10 @@ fn an_agent_of_a_listener_that_is_pushed_ends_and_says_why() {
     let agent = Beside::start(command(&site, &worker, "agent", &["--exec", "cat", "--workers", "3"]));
     let (code, said) = agent.end();
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("409 pushed") && said.contains("an agent takes those of a listener of its own"), "{said}");
+    assert!(
+        said.contains("409 pushed") && said.contains("an agent handles the messages of its own listener"),
+        "{said}"
+    );
 }
 
 /// Checks that the worker's mailbox has no message to lease.
