@@ -1,3 +1,3 @@
-"""Knows how far it is: 185 km, wherever."""
+"""Answers each question for a distance with 185 km."""
 
 print("<kilometres>185</kilometres>")
