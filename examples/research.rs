@@ -134,7 +134,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             || Researcher,
             |c| c.description("Finds out what things cost.").answers::<Question>().calls::<Add>().calls::<Opinion>(),
         )
-        .listener("human", || Human, |c| c.answers::<Opinion>().no_timeout())
+        .listener("human", || Human, |c| c.answers::<Opinion>().no_timeout().on_restart(OnRestart::AskAgain))
         .client("cli", |c| c.calls::<Question>());
     let mut events = builder.events();
     let organism = builder.start()?;

@@ -58,9 +58,9 @@ pub mod core {
     pub use systole_core::core::{
         Access, Answer, Blueprint, BlueprintProblem, Body, CallId, ClientContract, ClientId, Contract, Counts,
         DeadLetter, DeadLetterError, DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure,
-        HandlerOutcome, Join, JoinPosition, ListenerId, Message, MetaFlags, Millionths, Misroute, OpenThread, Party,
-        Place, ReadAnswer, ReadPart, Remembered, Routing, Scheduling, Settled, Silence, Snapshot, Usage, Value,
-        listener_prompt,
+        HandlerOutcome, Join, JoinPosition, ListenerId, Message, MetaFlags, Millionths, Misroute, OnRestart,
+        OpenThread, Party, Place, ReadAnswer, ReadPart, Remembered, Routing, Scheduling, Settled, Silence, Snapshot,
+        Usage, Value, listener_prompt,
     };
 }
 

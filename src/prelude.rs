@@ -22,7 +22,7 @@ pub use crate::runtime::{
     write,
 };
 pub use crate::settings::ModelSettings;
-pub use systole_core::core::{Answer, Egress, Failure, Join, JoinPosition, Routing, Scheduling, Silence};
+pub use systole_core::core::{Answer, Egress, Failure, Join, JoinPosition, OnRestart, Routing, Scheduling, Silence};
 pub use systole_core::protocol::{Boot, Request};
 pub use systole_core::vocab::{Fault, FaultCode, Limits};
 pub use systole_xml::schema::{Element, Payload};

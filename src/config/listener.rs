@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use systole_core::core::{Contract, Routing, Silence};
+use systole_core::core::{Contract, OnRestart, Routing, Silence};
 use systole_core::vocab::{Limits, Name, QName, Span, ns};
 
 use super::budget;
@@ -125,11 +125,13 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
         Some(Written::Model(_)) => llm::defaults(&mut contract),
         Some(Written::Human) => {
             contract.timeout = None;
+            contract.on_restart = OnRestart::AskAgain;
             // A call of a person is awaited, and its answer shown below the question.
             contract.can_park = true;
         }
         Some(Written::Remote(_)) => {
             contract.timeout = None;
+            contract.on_restart = OnRestart::AskAgain;
             contract.concurrency = gateway::WAITING;
             contract.outlives = true;
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use systole_core::core::{ClientContract, Contract, Routing, Silence};
+use systole_core::core::{ClientContract, Contract, OnRestart, Routing, Silence};
 use systole_core::protocol::{Boot, Request, boot_qname, fan_out_ended_qname};
 use systole_core::vocab::{Fault, Name, QName, ns};
 use systole_xml::schema::{DecodeFn, Element, Payload, PayloadSchema, decoder};
@@ -187,6 +187,14 @@ impl<L, K: HandlerKind<L>> ContractBuilder<L, K> {
     #[must_use]
     pub fn no_timeout(mut self) -> Self {
         self.timeout = Some(None);
+        self
+    }
+
+    /// Sets the handling of a message whose handler had not ended before a restart of a durable organism: by default it
+    /// runs again and must make the same calls.
+    #[must_use]
+    pub fn on_restart(mut self, on_restart: OnRestart) -> Self {
+        self.contract.on_restart = on_restart;
         self
     }
 

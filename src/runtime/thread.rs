@@ -360,7 +360,7 @@ impl Thread {
     }
 
     /// Reports that all calls from before a crash that are still wanted have been made again; the others are dropped.
-    /// For listeners that [reattach](systole_core::core::Contract::reattaches).
+    /// For listeners that [reattach](systole_core::core::OnRestart::Reattach).
     pub(super) fn reattached(&self) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.tell(self.key.origin, Input::Reattached { invocation: self.key.invocation });

@@ -69,7 +69,7 @@ fn asked() -> Contract {
     let mut contract = Contract::new("person".parse_name());
     contract.accepts = vec!["{urn:example:test:v1}ask".parse().unwrap()];
     contract.replies = vec!["{urn:example:test:v1}told".parse().unwrap()];
-    contract.timeout = None;
+    (contract.timeout, contract.on_restart) = (None, OnRestart::AskAgain);
     contract
 }
 

@@ -11,7 +11,7 @@
 //! has made it are one transaction, so that each message changes the inbox once, and a submitter that waited for a task
 //! waits again after a start. The journal's records of a job then replace the contents of the [`Job`]. A message to a
 //! submitter (the result of a detached task, an event, a question) is sent once: after a start it is the call that was
-//! made before, with its outcome (`Contract::reattaches`).
+//! made before, with its outcome (`OnRestart::Reattach`).
 
 mod actor;
 mod board;

@@ -1,6 +1,6 @@
 //! Messages about detached tasks, sent from the thread of `<boot>`: each call opens a thread of its submitter below it.
 //!
-//! Each is sent once. The contract of the listener [reattaches](systole_core::core::Contract::reattaches): after a
+//! Each is sent once. The contract of the listener [reattaches](systole_core::core::OnRestart::Reattach): after a
 //! crash, owed events are called again, and each finds the call that was made before, if there was one, with its
 //! outcome. A call is forgotten when the inbox has recorded its outcome.
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use systole_core::core::{Contract, Routing};
+use systole_core::core::{Contract, OnRestart, Routing};
 use systole_core::inbox::payload::{EventPayload, Question, ResultPayload};
 
 use super::actor::{self, JobActor};
@@ -72,7 +72,7 @@ impl<I: Inboxes> Enrolment<'_, I> {
         let slots = u32::try_from(open).unwrap_or(u32::MAX).saturating_add(actor::SLOTS);
         let contract = more(actor::contract(contract)).description(&setting.description).routing(setting.routing);
         let mut contract = contract.concurrency(slots).no_timeout();
-        contract.contract.reattaches = true;
+        contract.contract.on_restart = OnRestart::Reattach;
         if setting.sends.results {
             contract = contract.calls::<ResultPayload>();
         }

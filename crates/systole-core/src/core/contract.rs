@@ -41,10 +41,8 @@ pub struct Contract {
     pub can_park: bool,
     /// States whether each shard has an instance of its own.
     pub stateless: bool,
-    /// States whether its handlers, run again after a crash, need not do all that they did, nor in that order: a call
-    /// is the one that was made before if it asks the same. That of `<boot>` keeps its thread, and what it called goes
-    /// on.
-    pub reattaches: bool,
+    /// The handling of a message whose handler had not ended when the organism did.
+    pub on_restart: OnRestart,
     /// States whether its handlers wait for something that may take days, as for an agent elsewhere: a durable organism
     /// that ends leaves them to its next start, rather than waiting for them.
     pub outlives: bool,
@@ -71,7 +69,7 @@ systole_xml::vocab::setters!(Contract {
     concurrency: u32,
     can_park: bool,
     stateless: bool,
-    reattaches: bool,
+    on_restart: OnRestart,
     outlives: bool,
     speaks_at_end: bool,
     budget: Budget,
@@ -101,7 +99,7 @@ impl Contract {
             concurrency: Self::ACTOR_CONCURRENCY,
             can_park: true,
             stateless: false,
-            reattaches: false,
+            on_restart: OnRestart::Replay,
             outlives: false,
             speaks_at_end: false,
             budget: Budget::NONE,
@@ -114,6 +112,22 @@ impl Contract {
             self.accepts.iter().chain(&self.replies).for_each(|payload| catalog.let_instructions(payload.clone()));
         }
     }
+}
+
+/// The handling, after a restart of a durable organism, of a message whose handler had not ended before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OnRestart {
+    /// The handler runs again and must make the same calls in the same order: it gets the results that it had. A run that
+    /// a crash ended counts towards [`Limits::max_attempts`](crate::vocab::Limits::max_attempts).
+    #[default]
+    Replay,
+    /// The handler runs again and goes on from what it keeps elsewhere, in any order: a call is the one that was made
+    /// before if it asks the same. That of `<boot>` keeps its thread, and what it called goes on. Runs don't count.
+    Reattach,
+    /// A party outside the process is asked again, such as a person or a remote agent, and may answer anything: calls that
+    /// the handler awaits are cancelled. Runs don't count, because no such party brings the process down.
+    AskAgain,
 }
 
 /// The effect of a thread that ends without an answer.

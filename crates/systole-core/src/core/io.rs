@@ -62,7 +62,7 @@ pub enum Input {
         call: CallId,
     },
     /// The result of a group of calls is stored elsewhere: its handler, which
-    /// [reattaches](super::Contract::reattaches), won't ask for it again.
+    /// [reattaches](super::OnRestart::Reattach), won't ask for it again.
     CallForgotten {
         /// The handler.
         invocation: InvocationId,
@@ -77,7 +77,7 @@ pub enum Input {
         /// The attachment.
         attachment: Attachment,
     },
-    /// A handler that [reattaches](super::Contract::reattaches) has asked for all earlier calls that it still wants.
+    /// A handler that [reattaches](super::OnRestart::Reattach) has asked for all earlier calls that it still wants.
     Reattached {
         /// The handler.
         invocation: InvocationId,

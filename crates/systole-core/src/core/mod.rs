@@ -45,7 +45,7 @@ pub use blueprint::{Blueprint, BlueprintProblem, ClientId, ListenerId, Party};
 pub use books::Counts;
 pub use budgets::Short;
 pub use catch_panic::Value;
-pub use contract::{Access, ClientContract, Contract, MetaFlags, Routing, Scheduling, Silence};
+pub use contract::{Access, ClientContract, Contract, MetaFlags, OnRestart, Routing, Scheduling, Silence};
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind};

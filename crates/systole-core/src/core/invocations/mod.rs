@@ -12,6 +12,7 @@ use slotmap::SlotMap;
 
 use super::blueprint::ListenerId;
 use super::clock::{Clock, Timer, TimerId};
+use super::contract::OnRestart;
 use super::conversation::AwaitedAnswers;
 use super::faults;
 use super::io::{Attachment, CallId, Output};
@@ -44,6 +45,9 @@ pub(super) struct Invocation {
     pub thread: Option<ThreadKey>,
     pub listener: ListenerId,
     pub message: MessageId,
+    /// The id from which those of its emissions are derived: that of its message, or one of this run, where the ids of
+    /// an earlier run must not come again.
+    pub seed: MessageId,
     /// Emissions of this message so far: the next one's index.
     pub emitted: u64,
     /// A handler of `<boot>`: it holds no slot, and may run for ever.
@@ -134,6 +138,7 @@ impl Invocation {
             thread: Some(thread),
             listener,
             message,
+            seed: message,
             emitted: 0,
             boot,
             is_known_unattended: false,
@@ -509,8 +514,7 @@ impl Invocations {
     ) -> Result<u8, Fault> {
         let blueprint = &self.setup.blueprint;
         let lost = attempts.lost;
-        // A handler that waits for a person does not bring the process down.
-        if !attempts.is_suspect || blueprint.contract(listener).timeout.is_none() {
+        if !attempts.is_suspect || blueprint.contract(listener).on_restart != OnRestart::Replay {
             return Ok(lost);
         }
         if u32::from(lost) >= blueprint.limits.max_attempts {

@@ -12,12 +12,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{GroupResult, Holdings, InvocationRecord, Invocations};
+use crate::core::contract::OnRestart;
 use crate::core::faults;
 use crate::core::io::{CallId, Emission};
 use crate::core::key::{FanOutKey, InvocationId};
 use crate::core::outputs::Outputs;
 use crate::core::records::requests_record;
-use crate::journal::{FanId, NoteRecord, Number, Op, RequestRecord, Seen};
+use crate::journal::{FanId, NoteRecord, Number, Op, RequestRecord, Seen, epoch_of};
 use crate::vocab::Fault;
 
 /// The past of a handler, as far as it has not repeated it.
@@ -89,9 +90,9 @@ impl Invocations {
     /// Forgets the calls of a recovered message, but not the notes: its open fan-outs, in the order of the calls.
     pub(in crate::core) fn forget_calls(&mut self, message: Number) -> Vec<FanOutKey> {
         let Some(replay) = self.replays.get_mut(&message) else { return Vec::new() };
-        let Replay { calls, notes, remembered, began, .. } = std::mem::take(replay);
-        (replay.notes, replay.remembered, replay.began) = (notes, remembered, began);
-        let mut calls: Vec<_> = calls.into_iter().collect();
+        replay.count_calls();
+        replay.decided.clear();
+        let mut calls: Vec<_> = replay.calls.drain().collect();
         calls.sort_unstable_by_key(|(call, _)| *call);
         let open = |(_, made): (u32, Made)| match made.state {
             MadeState::Open(fan) => Some(fan),
@@ -108,11 +109,19 @@ impl Invocations {
         number: Number,
         (lost, attempts): (u8, u8),
         answered: Option<(FanId, u32)>,
+        out: &mut Outputs,
     ) -> (Vec<NoteRecord>, Vec<FanOutKey>) {
         let Some(invocation) = self.invocations.get_mut(id).filter(|_| number != 0) else { return Default::default() };
         let mut replay = self.replays.remove(&number).unwrap_or_default();
-        if self.setup.blueprint.contract(invocation.listener).reattaches {
+        let on_restart = self.setup.blueprint.contract(invocation.listener).on_restart;
+        if on_restart == OnRestart::Reattach {
             replay.reattach();
+        }
+        invocation.emitted = replay.emitted;
+        // A run that need not repeat the one before, whose calls may be forgotten, has ids of its own.
+        let run = out.next_number();
+        if on_restart != OnRestart::Replay && epoch_of(number) != epoch_of(run) {
+            (invocation.seed, _) = self.setup.key.derive(invocation.message, run);
         }
         let notes = std::mem::take(&mut replay.notes);
         let open = replay.calls.values().filter_map(|made| match made.state {
@@ -120,7 +129,6 @@ impl Invocations {
             MadeState::Decided(_) | MadeState::Dropped => None,
         });
         let open = open.collect();
-        invocation.emitted = replay.emitted;
         invocation.record =
             Some(Box::new(InvocationRecord { number, attempts, lost, answered, replay, attachment: None, said: None }));
         (notes, open)
@@ -248,8 +256,13 @@ impl Replay {
     /// Finds groups by their requests from now on.
     fn reattach(&mut self) {
         self.reattaches = true;
-        self.before = self.calls.keys().max().map_or(0, |last| last + 1);
+        self.count_calls();
         self.decided.clear();
+    }
+
+    /// Gives groups that are made from now on numbers behind those of the groups that were made before.
+    fn count_calls(&mut self) {
+        self.before = self.calls.keys().max().map_or(self.before, |last| last + 1);
     }
 
     /// The group that was made before, if this is it.

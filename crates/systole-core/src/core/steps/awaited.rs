@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Core;
+use crate::core::contract::OnRestart;
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::faults;
 use crate::core::invocations::{Invocation, Repeated};
@@ -52,8 +53,8 @@ impl Core {
         }
         let listener = self.tree.get(key).and_then(|thread| thread.listener());
         let asked = self.invocations.get(invocation).filter(|invocation| invocation.has_asked(call));
-        let asked = asked
-            .map(|one| (Source { message: one.message, number: one.number(), index: one.emitted }, one.fan_id(call)));
+        let asked =
+            asked.map(|one| (Source { message: one.seed, number: one.number(), index: one.emitted }, one.fan_id(call)));
         let place = listener.zip(asked);
         let can_park = listener.is_some_and(|listener| self.setup.blueprint.contract(listener).can_park);
         let verdicts = match place.filter(|_| can_park) {
@@ -144,7 +145,7 @@ impl Core {
     /// Returns whether the handlers of a thread reattach.
     pub(super) fn reattaches(&self, key: ThreadKey) -> bool {
         let listener = self.tree.get(key).and_then(|thread| thread.listener());
-        listener.is_some_and(|listener| self.setup.blueprint.contract(listener).reattaches)
+        listener.is_some_and(|listener| self.setup.blueprint.contract(listener).on_restart == OnRestart::Reattach)
     }
 
     /// Takes a group of calls that a handler made before, and asks for again; `false` if it is a new one.

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::Core;
 use crate::core::blueprint::Party;
+use crate::core::contract::OnRestart;
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::faults;
 use crate::core::invocations::{Made, MadeState};
@@ -41,7 +42,7 @@ impl Core {
     ///
     /// Every message that was not done is queued again, in the order in which it came, over all cores
     /// (`core::turns::gather`). What is below `<boot>` is over: each start boots anew.
-    /// Only a listener that [reattaches](crate::core::Contract::reattaches) has its thread again.
+    /// Only a listener that [reattaches](OnRestart::Reattach) has its thread again.
     pub(super) fn recover(&mut self, recovered: Recovered) {
         let Recovered {
             crashed,
@@ -118,7 +119,7 @@ impl Core {
             self.recover_message(record, crashed, &recovery);
         }
         arrivals.sort_by_key(|(at, _)| *at);
-        self.forget_calls_of_people(&recovery);
+        self.cancel_calls_of_asked(&recovery);
         let given_up = std::mem::take(&mut recovery.lost);
         let roots = given_up.iter().filter_map(|record| match &record.owner {
             journal::Owner::Client(client) if record.parent.is_none() => {
@@ -180,7 +181,7 @@ impl Core {
     fn is_over(&self, record: &ThreadRecord, owner: Option<Owner>, recovery: &Recovery) -> bool {
         let Some(parent) = record.parent else { return false };
         let below_boot = recovery.threads.get(&parent).is_some_and(|&parent| self.tree[parent].is_boot());
-        let kept = matches!(owner, Some(Owner::Listener(id)) if self.setup.blueprint.contract(id).reattaches);
+        let kept = matches!(owner, Some(Owner::Listener(id)) if self.setup.blueprint.contract(id).on_restart == OnRestart::Reattach);
         recovery.over.contains(&parent) || below_boot && !kept
     }
 
@@ -278,17 +279,16 @@ impl Core {
         self.tree.recover_message(key, message, Turned::Queued, &mut self.clock);
     }
 
-    /// Cancels the calls of people who are asked again: they may answer anything, so the calls of their last answer do
-    /// not count. The notes of a person's handler stay.
-    fn forget_calls_of_people(&mut self, recovery: &Recovery) {
-        let mut people: Vec<_> = recovery.threads.values().copied().collect();
-        people.retain(|&key| {
+    /// Cancels the awaited calls of parties that are asked again: they may answer anything, so the calls of their last
+    /// answer do not count. The notes of such a handler stay.
+    fn cancel_calls_of_asked(&mut self, recovery: &Recovery) {
+        let mut asked: Vec<_> = recovery.threads.values().copied().collect();
+        asked.retain(|&key| {
             let listener = self.tree.get(key).and_then(|thread| thread.listener());
-            let contract = listener.map(|listener| self.setup.blueprint.contract(listener));
-            contract.is_some_and(|contract| contract.timeout.is_none() && !contract.reattaches)
+            listener.is_some_and(|id| self.setup.blueprint.contract(id).on_restart == OnRestart::AskAgain)
         });
-        people.sort_unstable();
-        for key in people {
+        asked.sort_unstable();
+        for key in asked {
             let first = self.tree.get(key).and_then(|thread| thread.mailbox.front()).map(|message| message.number);
             let open = first.map(|message| self.invocations.forget_calls(message));
             open.into_iter().flatten().for_each(|fan| self.drop_fan_out(fan));

@@ -58,7 +58,7 @@ impl Core {
         if ended_well && !silent && diverged.is_none() {
             self.tree.begin_judging(key);
             let answers = self.tree[key].opened_by;
-            let source = Source { message: ended.message, number: holdings.number(), index: ended.emitted };
+            let source = Source { message: ended.seed, number: holdings.number(), index: ended.emitted };
             let response = Response { thread: key, answers, source, holdings, outcome };
             return self.entrance.push(self.tree.principal(key), Item::Response(response));
         }

@@ -245,7 +245,8 @@ impl Core {
         if let Some(join) = join {
             self.tree.note_answer(key, join.index, &self.setup.name_of(from), &body);
         }
-        let (notes, open) = self.invocations.attach_record(invocation, number, (lost, attempts), answered);
+        let (notes, open) =
+            self.invocations.attach_record(invocation, number, (lost, attempts), answered, &mut self.out);
         open.into_iter().for_each(|fan| self.tree.attach(fan, invocation));
         self.invocations.note_begin(invocation, &mut self.out);
         let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };

@@ -4,6 +4,7 @@
 //! One history is a seed. `SYSTOLE_HISTORIES=1000000 cargo test --test core durable` runs more of them, `SYSTOLE_SEED=N`
 //! runs one and prints what happens in it.
 
+mod again;
 mod client;
 mod listeners;
 mod order;

@@ -85,12 +85,14 @@ impl Simulation {
         let mut random = Random::new(seed);
         let greed = if random.once_in(3) { 40 } else { 0 };
         let blueprint = Arc::new(blueprint(&mut random, greed > 0));
+        let asked_again = blueprint.listeners().filter(|(_, contract)| contract.on_restart == OnRestart::AskAgain);
+        let asked_again = asked_again.map(|(_, contract)| contract.name.clone()).collect();
         let now: Time = "2030-01-01T00:00:00Z".parse().expect("a time");
         let mut simulation = Self {
             random,
             show,
             is_restless: seed.is_multiple_of(4),
-            store: Store::new(),
+            store: Store::new(asked_again),
             cores: Vec::new(),
             exit: Exit::new(1 << 20, 1 << 30),
             links: VecDeque::new(),
@@ -341,7 +343,11 @@ impl Simulation {
                     self.say(|| format!("resume {id} with {call:?}: {result:?}"));
                     let recorded = self.recorded.get(&id).map_or(&[][..], Vec::as_slice);
                     // A listener that reattaches counts its groups anew.
-                    let held = !self.blueprint.listeners().nth(listener).is_some_and(|(_, it)| it.reattaches);
+                    let held = !self
+                        .blueprint
+                        .listeners()
+                        .nth(listener)
+                        .is_some_and(|(_, it)| it.on_restart != OnRestart::Replay);
                     let both = if held { resumed.len().min(recorded.len()) } else { 0 };
                     assert_eq!(resumed[..both], recorded[..both], "{id}: the order of what it awaited has changed");
                 }
@@ -646,7 +652,11 @@ fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
         contract.context = random.once_in(3);
         contract.concurrency = 1 + random.below(3) as u32;
         contract.silence = if random.once_in(10) { Silence::Idle } else { Silence::Error };
-        contract.reattaches = random.once_in(4);
+        contract.on_restart = match random.below(8) {
+            0 | 1 => OnRestart::Reattach,
+            2 => OnRestart::AskAgain,
+            _ => OnRestart::Replay,
+        };
         contract
     });
     let mut listeners: Vec<_> = listeners.collect();

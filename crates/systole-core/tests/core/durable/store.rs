@@ -15,6 +15,8 @@ pub(crate) struct Store {
     /// The last step of this start that is written, by shard.
     written: HashMap<usize, u64>,
     ids: HashMap<Number, MessageId>,
+    /// The messages that ever waited, with their numbers.
+    numbers: HashMap<MessageId, Number>,
     /// Messages whose consumption is durable.
     pub(crate) done: HashSet<MessageId>,
     /// Messages whose end is durable: consumed, cancelled, or of a thread that has closed.
@@ -25,6 +27,10 @@ pub(crate) struct Store {
     /// The number of groups of awaited calls that each message may still make: a script has two, and a group that is
     /// given up may be made again.
     groups: HashMap<Number, u32>,
+    /// Listeners whose handlers may make other calls when they are run again.
+    asked_again: HashSet<Name>,
+    /// The threads of those.
+    free: HashSet<Number>,
     /// The threads that opened, and their parents.
     parents: HashMap<Number, Option<Number>>,
     /// Parents, listeners and ordinals of all threads that ever opened.
@@ -38,8 +44,8 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(crate) fn new() -> Self {
-        Self { journal: MemoryJournal::new([7; 32]), ..Self::default() }
+    pub(crate) fn new(asked_again: HashSet<Name>) -> Self {
+        Self { journal: MemoryJournal::new([7; 32]), asked_again, ..Self::default() }
     }
 
     pub(crate) fn ask(&mut self, shard: usize, number: u64, step: Step) {
@@ -111,10 +117,13 @@ impl Store {
                 if let (Some(parent), Owner::Listener(name)) = (thread.parent, &thread.owner) {
                     let is_new = self.paths.insert((parent, name.clone(), thread.ordinal));
                     assert!(is_new, "{name}#{} opens twice below thread {parent}", thread.ordinal);
+                    self.free.extend(self.asked_again.contains(name).then_some(thread.number));
                 }
             }
             Op::Put(message) => {
                 self.ids.insert(message.number, message.id);
+                let first = *self.numbers.entry(message.id).or_insert(message.number);
+                assert_eq!(first, message.number, "two messages have the id {}", message.id);
                 self.threads.insert(message.number, message.thread);
                 self.called.extend(matches!(message.state, MessageState::Backlog(_)).then_some(message.thread));
             }
@@ -129,7 +138,7 @@ impl Store {
                 let of_it = self.threads.iter().filter(|(_, of)| *of == thread);
                 self.over.extend(of_it.filter_map(|(message, _)| self.ids.get(message)));
             }
-            Op::Fan(fan) if fan.call.is_some() => {
+            Op::Fan(fan) if fan.call.is_some() && !self.free.contains(&fan.thread) => {
                 let left = self.groups.entry(fan.id.message).or_insert(2);
                 *left = left.checked_sub(1).unwrap_or_else(|| panic!("{} makes its calls again", fan.source));
             }
