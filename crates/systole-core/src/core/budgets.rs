@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use super::faults;
 use super::key::{InvocationId, ThreadKey};
-use super::outputs::Outputs;
+use super::setup::StepContext;
 use crate::journal::{BudgetRecord, Number, Op};
 use crate::vocab::{Amounts, Budget, Fault, Millionths};
 
@@ -105,11 +105,11 @@ impl Budgets {
         key: ThreadKey,
         record: BudgetRecord,
         above: Option<ThreadKey>,
-        out: Option<&mut Outputs>,
+        step: Option<&mut StepContext>,
     ) {
         let BudgetRecord { thread, budget, spent } = record;
-        if let Some(out) = out {
-            out.write(|| Op::Budget(record));
+        if let Some(step) = step {
+            step.out.write(|| Op::Budget(record));
         }
         self.accounts.insert(key, Account { thread, budget, spent, reserved: Amounts::default(), above });
     }
@@ -120,10 +120,10 @@ impl Budgets {
     }
 
     /// Charges an account and all above it, or none of them.
-    pub(super) fn charge(&mut self, at: ThreadKey, amounts: Amounts, out: &mut Outputs) -> Result<(), Fault> {
+    pub(super) fn charge(&mut self, at: ThreadKey, amounts: Amounts, step: &mut StepContext) -> Result<(), Fault> {
         let accounts = self.chain(Some(at));
         self.check(&accounts, amounts)?;
-        self.spend(&accounts, amounts, out);
+        self.spend(&accounts, amounts, step);
         Ok(())
     }
 
@@ -133,37 +133,43 @@ impl Budgets {
         invocation: InvocationId,
         at: ThreadKey,
         amounts: Amounts,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) -> Result<(), Box<Short>> {
-        self.forfeit(invocation, out);
+        self.forfeit(invocation, step);
         let accounts = self.chain(Some(at));
         if let Err(fault) = self.check(&accounts, amounts) {
             let left = accounts.iter().filter_map(|key| self.accounts.get(key)).map(Account::left);
             let left = left.reduce(Budget::narrowed).unwrap_or(Budget::NONE);
             return Err(Box::new(Short { fault, left }));
         }
-        self.change(&accounts, out, |account| account.reserved = account.reserved.plus(amounts));
+        self.change(&accounts, step, |account| account.reserved = account.reserved.plus(amounts));
         self.held.insert(invocation, (accounts, amounts));
         Ok(())
     }
 
     /// Charges what a request of a handler used, instead of what was reserved for it. It has been used, so that it is
     /// charged even if it is more than was left.
-    pub(super) fn settle(&mut self, invocation: InvocationId, at: Option<ThreadKey>, used: Amounts, out: &mut Outputs) {
+    pub(super) fn settle(
+        &mut self,
+        invocation: InvocationId,
+        at: Option<ThreadKey>,
+        used: Amounts,
+        step: &mut StepContext,
+    ) {
         match self.held.remove(&invocation) {
-            Some((accounts, reserved)) => self.change(&accounts, out, |account| {
+            Some((accounts, reserved)) => self.change(&accounts, step, |account| {
                 account.reserved = account.reserved.minus(reserved);
                 account.spent = account.spent.plus(used);
             }),
-            None => self.spend(&self.chain(at), used, out),
+            None => self.spend(&self.chain(at), used, step),
         }
     }
 
     /// Spends what is reserved for a request of a handler that ends without a word on its use, if there is anything.
     #[inline]
-    pub(super) fn forfeit(&mut self, invocation: InvocationId, out: &mut Outputs) {
+    pub(super) fn forfeit(&mut self, invocation: InvocationId, step: &mut StepContext) {
         if let Some(&(_, reserved)) = self.held.get(&invocation) {
-            self.settle(invocation, None, reserved, out);
+            self.settle(invocation, None, reserved, step);
         }
     }
 
@@ -224,19 +230,19 @@ impl Budgets {
         accounts.iter().filter_map(|key| self.accounts.get(key)).try_for_each(|account| account.check(amounts))
     }
 
-    fn spend(&mut self, accounts: &[ThreadKey], amounts: Amounts, out: &mut Outputs) {
+    fn spend(&mut self, accounts: &[ThreadKey], amounts: Amounts, step: &mut StepContext) {
         if amounts != Amounts::default() {
-            self.change(accounts, out, |account| account.spent = account.spent.plus(amounts));
+            self.change(accounts, step, |account| account.spent = account.spent.plus(amounts));
         }
     }
 
     /// Changes accounts, and writes them down, but for those whose threads have closed.
-    fn change(&mut self, accounts: &[ThreadKey], out: &mut Outputs, change: impl Fn(&mut Account)) {
+    fn change(&mut self, accounts: &[ThreadKey], step: &mut StepContext, change: impl Fn(&mut Account)) {
         for key in accounts {
             let Some(account) = self.accounts.get_mut(key) else { continue };
             change(account);
             let Account { thread, budget, spent, reserved, .. } = *account;
-            out.write(|| Op::Budget(BudgetRecord { thread, budget, spent: spent.plus(reserved) }));
+            step.out.write(|| Op::Budget(BudgetRecord { thread, budget, spent: spent.plus(reserved) }));
         }
     }
 }
@@ -249,7 +255,11 @@ mod tests {
     use slotmap::SlotMap;
 
     use super::*;
+    use crate::core::books::Books;
+    use crate::core::clock::Clock;
     use crate::core::directory::Directory;
+    use crate::core::outputs::Outputs;
+    use crate::vocab::Time;
 
     const ACCOUNTS: usize = 5;
 
@@ -325,7 +335,8 @@ mod tests {
             budgets in proptest::collection::vec(budget(), ACCOUNTS),
             acts in proptest::collection::vec(act(), 0..60),
         ) {
-            let mut out = Outputs::new(true, false, Directory::default());
+            let (clock, books) = (Clock::new(Time::default()), Books::default());
+            let mut step = StepContext { clock, books, out: Outputs::new(true, false, Directory::default()) };
             let (mut threads, mut invocations) = (SlotMap::<ThreadKey, ()>::with_key(), SlotMap::<InvocationId, ()>::with_key());
             let threads: Vec<_> = (0..ACCOUNTS).map(|_| threads.insert(())).collect();
             let invocations: Vec<_> = (0..3).map(|_| invocations.insert(())).collect();
@@ -342,23 +353,23 @@ mod tests {
                 match act {
                     Act::Charge(at, amounts) => {
                         let fits = uses.fits(at, amounts);
-                        prop_assert_eq!(accounts.charge(threads[at], amounts, &mut out).is_ok(), fits);
+                        prop_assert_eq!(accounts.charge(threads[at], amounts, &mut step).is_ok(), fits);
                         uses.spent.extend(fits.then_some((at, amounts)));
                     }
                     Act::Reserve(invocation, at, amounts) => {
                         uses.spent.extend(uses.held.remove(&invocation));
                         let fits = uses.fits(at, amounts);
-                        let reserved = accounts.reserve(invocations[invocation], threads[at], amounts, &mut out);
+                        let reserved = accounts.reserve(invocations[invocation], threads[at], amounts, &mut step);
                         prop_assert_eq!(reserved.is_ok(), fits);
                         uses.held.extend(fits.then_some((invocation, (at, amounts))));
                     }
                     Act::Settle(invocation, at, amounts) => {
                         let at = uses.held.remove(&invocation).map_or(at, |(at, _)| at);
-                        accounts.settle(invocations[invocation], Some(threads[at]), amounts, &mut out);
+                        accounts.settle(invocations[invocation], Some(threads[at]), amounts, &mut step);
                         uses.spent.push((at, amounts));
                     }
                     Act::Forfeit(invocation) => {
-                        accounts.forfeit(invocations[invocation], &mut out);
+                        accounts.forfeit(invocations[invocation], &mut step);
                         uses.spent.extend(uses.held.remove(&invocation));
                     }
                 }

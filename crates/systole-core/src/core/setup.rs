@@ -6,9 +6,12 @@ use foldhash::{HashMap, HashMapExt};
 use systole_xml::schema::{Catalog, DecodeFn};
 
 use super::blueprint::{Blueprint, ListenerId};
+use super::books::Books;
+use super::clock::Clock;
 use super::directory::Directory;
 use super::gauge::Gauge;
 use super::io::CoreId;
+use super::outputs::Outputs;
 use super::queued::Sender;
 use crate::vocab::{IdKey, Name, Partition, Partitions, QName, Time};
 
@@ -44,6 +47,14 @@ pub struct CoreConfig {
 /// The decoder of each payload that a listener takes; by listener, so that a look-up makes no key.
 #[derive(Clone, Default)]
 pub struct Decoders(Vec<HashMap<QName, DecodeFn>>);
+
+/// The values that each step reads and writes, whatever it is about: the time, the books and the outputs. They pass through
+/// all parts as one parameter. This is no part: it keeps no invariant beside those of its fields.
+pub(super) struct StepContext {
+    pub clock: Clock,
+    pub books: Books,
+    pub out: Outputs,
+}
 
 /// The values of [`CoreConfig`] that never change and that several parts read.
 pub(super) struct Setup {

@@ -11,16 +11,15 @@ pub(super) use replay::{Made, MadeState, Repeated, Replay};
 use slotmap::SlotMap;
 
 use super::blueprint::ListenerId;
-use super::clock::{Clock, Timer, TimerId};
+use super::clock::{Timer, TimerId};
 use super::contract::OnRestart;
 use super::conversation::AwaitedAnswers;
 use super::faults;
 use super::io::{Attachment, CallId, Output};
 use super::key::{FanOutKey, InvocationId, ThreadKey};
 use super::outcomes::GroupResult;
-use super::outputs::Outputs;
 use super::queued::Attempts;
-use super::setup::Setup;
+use super::setup::{Setup, StepContext};
 use crate::journal::{FanId, NoteRecord, Number, Op, Seen};
 use crate::vocab::{Fault, MessageId, Time};
 
@@ -269,24 +268,24 @@ impl Invocations {
     }
 
     /// Adds a handler and starts its time.
-    pub(super) fn start(&mut self, invocation: Invocation, slot: bool, clock: &mut Clock) -> InvocationId {
+    pub(super) fn start(&mut self, invocation: Invocation, slot: bool, step: &mut StepContext) -> InvocationId {
         self.working += usize::from(self.is_work(&invocation));
         let id = self.invocations.insert(invocation);
-        self.run(id, slot, clock);
+        self.run(id, slot, step);
         id
     }
 
     /// Starts the time of a handler.
-    pub(super) fn run(&mut self, id: InvocationId, slot: bool, clock: &mut Clock) {
+    pub(super) fn run(&mut self, id: InvocationId, slot: bool, step: &mut StepContext) {
         let Some(invocation) = self.invocations.get_mut(id) else { return };
         let left = invocation.left.filter(|_| !invocation.stalled);
-        let due = |left| clock.now().after(left);
-        let timer = left.map(due).map(|due| clock.set(due, Timer::Handler(id)));
-        invocation.phase = Phase::Running { since: clock.steady(), timer, slot };
+        let due = |left| step.clock.now().after(left);
+        let timer = left.map(due).map(|due| step.clock.set(due, Timer::Handler(id)));
+        invocation.phase = Phase::Running { since: step.clock.steady(), timer, slot };
     }
 
     /// Stops the time of a handler that runs but can't work, or starts it again.
-    pub(super) fn stall(&mut self, id: InvocationId, stalled: bool, clock: &mut Clock) {
+    pub(super) fn stall(&mut self, id: InvocationId, stalled: bool, step: &mut StepContext) {
         let Some(invocation) = self.invocations.get_mut(id) else { return };
         let Phase::Running { slot, .. } = invocation.phase else {
             invocation.stalled = stalled;
@@ -294,38 +293,38 @@ impl Invocations {
         };
         // A timer that was cancelled with the thread does not come back.
         let is_open = invocation.thread.is_some();
-        self.stop(id, clock);
+        self.stop(id, step);
         self.invocations[id].stalled = stalled;
         match is_open {
-            true => self.run(id, slot, clock),
-            false => self.invocations[id].phase = Phase::Running { since: clock.steady(), timer: None, slot },
+            true => self.run(id, slot, step),
+            false => self.invocations[id].phase = Phase::Running { since: step.clock.steady(), timer: None, slot },
         }
     }
 
     /// Stops the time of a handler. The listener to which it gives a slot back, if it held one.
-    fn stop(&mut self, id: InvocationId, clock: &mut Clock) -> Option<ListenerId> {
+    fn stop(&mut self, id: InvocationId, step: &mut StepContext) -> Option<ListenerId> {
         let invocation = self.invocations.get_mut(id)?;
         let Phase::Running { since, timer, slot } = invocation.phase else { return None };
         invocation.phase = Phase::Parked;
         if !invocation.stalled {
-            invocation.left = invocation.left.map(|left| left.saturating_sub(clock.steady().since(since)));
+            invocation.left = invocation.left.map(|left| left.saturating_sub(step.clock.steady().since(since)));
         }
         if let Some(timer) = timer {
-            clock.cancel(timer);
+            step.clock.cancel(timer);
         }
         slot.then_some(invocation.listener)
     }
 
     /// Parks a handler. `None` if it awaits nothing: it was resumed in the meantime, and runs. Otherwise the listener
     /// to which it gives a slot back, if it held one.
-    pub(super) fn park(&mut self, id: InvocationId, clock: &mut Clock) -> Option<Option<ListenerId>> {
+    pub(super) fn park(&mut self, id: InvocationId, step: &mut StepContext) -> Option<Option<ListenerId>> {
         self.invocations.get(id).filter(|invocation| invocation.awaits())?;
-        Some(self.stop(id, clock))
+        Some(self.stop(id, step))
     }
 
     /// Removes a handler that ended, with its holdings.
-    pub(super) fn end(&mut self, id: InvocationId, clock: &mut Clock) -> Option<(Invocation, Holdings)> {
-        let slot = self.stop(id, clock);
+    pub(super) fn end(&mut self, id: InvocationId, step: &mut StepContext) -> Option<(Invocation, Holdings)> {
+        let slot = self.stop(id, step);
         let mut ended = self.invocations.remove(id)?;
         self.working -= usize::from(self.is_work(&ended));
         self.resumes -= ended.ready.len();
@@ -334,7 +333,7 @@ impl Invocations {
     }
 
     /// Aborts a handler whose thread is over. It keeps its slot until it does.
-    pub(super) fn abort(&mut self, id: InvocationId, clock: &mut Clock, out: &mut Outputs) {
+    pub(super) fn abort(&mut self, id: InvocationId, step: &mut StepContext) {
         let Some(invocation) = self.invocations.get_mut(id) else { return };
         invocation.thread = None;
         invocation.asked.clear();
@@ -346,9 +345,9 @@ impl Invocations {
         if let Phase::Running { timer, .. } = &mut invocation.phase
             && let Some(timer) = timer.take()
         {
-            clock.cancel(timer);
+            step.clock.cancel(timer);
         }
-        out.emit(Output::Abort { invocation: id });
+        step.out.emit(Output::Abort { invocation: id });
     }
 
     /// A group of calls of a handler is on Queue 1 from now on.
@@ -415,10 +414,10 @@ impl Invocations {
     }
 
     /// Runs a handler of an open thread, once it waits for nothing, without a slot.
-    pub(super) fn go_on(&mut self, id: InvocationId, clock: &mut Clock) {
+    pub(super) fn go_on(&mut self, id: InvocationId, step: &mut StepContext) {
         let waits = |one: &&Invocation| one.thread.is_some() && !one.is_running() && !one.awaits();
         if self.invocations.get(id).filter(waits).is_some() {
-            self.run(id, false, clock);
+            self.run(id, false, step);
         }
     }
 
@@ -434,66 +433,72 @@ impl Invocations {
     }
 
     /// Writes a value that a handler recorded. The handler goes on when the value is durable.
-    pub(super) fn note(&self, id: InvocationId, index: u32, (name, value): (Arc<str>, Arc<str>), out: &mut Outputs) {
+    pub(super) fn note(
+        &self,
+        id: InvocationId,
+        index: u32,
+        (name, value): (Arc<str>, Arc<str>),
+        step: &mut StepContext,
+    ) {
         // A closed thread needs no notes: its handler is not run again.
         let open = self.invocations.get(id).filter(|invocation| invocation.thread.is_some());
         let message = open.map_or(0, Invocation::number);
         if message != 0 {
-            out.write(|| Op::Note(NoteRecord { message, index, name, value }));
+            step.out.write(|| Op::Note(NoteRecord { message, index, name, value }));
         }
-        out.emit(Output::Noted { invocation: id, index });
+        step.out.emit(Output::Noted { invocation: id, index });
     }
 
     /// Writes from which number on the context of the thread has the message of a handler.
-    pub(super) fn note_seen(&self, id: InvocationId, seen: Seen, out: &mut Outputs) {
+    pub(super) fn note_seen(&self, id: InvocationId, seen: Seen, step: &mut StepContext) {
         let message = self.invocations.get(id).map_or(0, Invocation::number);
         if message != 0 {
             let (index, name, value) = (NoteRecord::CONTEXT, "context".into(), seen.to_string().into());
-            out.write(|| Op::Note(NoteRecord { message, index, name, value }));
+            step.out.write(|| Op::Note(NoteRecord { message, index, name, value }));
         }
     }
 
     /// Writes that a handler begins, where a start after a crash must know it: the listener has one slot.
-    pub(super) fn note_begin(&self, id: InvocationId, out: &mut Outputs) {
-        let Some(invocation) = self.invocations.get(id).filter(|_| out.writes()) else { return };
+    pub(super) fn note_begin(&self, id: InvocationId, step: &mut StepContext) {
+        let Some(invocation) = self.invocations.get(id).filter(|_| step.out.writes()) else { return };
         let contract = self.setup.blueprint.contract(invocation.listener);
         let Some(record) = invocation.record.as_ref().filter(|_| contract.concurrency == 1 && !invocation.boot) else {
             return;
         };
         if record.replay.began.is_none() {
-            let (message, value) = (record.number, out.next_number().to_string().into());
-            out.write(|| Op::Note(NoteRecord { message, index: NoteRecord::BEGAN, name: "began".into(), value }));
+            let (message, value) = (record.number, step.out.next_number().to_string().into());
+            step.out.write(|| Op::Note(NoteRecord { message, index: NoteRecord::BEGAN, name: "began".into(), value }));
         }
     }
 
     /// A handler that waits has not brought the process down.
-    pub(super) fn survived(&mut self, id: InvocationId, out: &mut Outputs) {
+    pub(super) fn survived(&mut self, id: InvocationId, step: &mut StepContext) {
         let Some(record) = self.invocations.get_mut(id).and_then(|invocation| invocation.record.as_mut()) else {
             return;
         };
         if record.attempts > 0 {
             (record.attempts, record.lost) = (0, 0);
-            out.write(|| Op::Attempt { message: record.number, attempts: 0 });
+            step.out.write(|| Op::Attempt { message: record.number, attempts: 0 });
         }
     }
 
     /// Takes the attempt back that a start after a crash has counted, while the message of a handler waits for a program that can
     /// handle it: if the process ends meanwhile, the message is not its cause.
-    pub(super) fn recount(&mut self, id: InvocationId, stalled: bool, out: &mut Outputs) {
+    pub(super) fn recount(&mut self, id: InvocationId, stalled: bool, step: &mut StepContext) {
         let record = self.invocations.get_mut(id).and_then(|invocation| invocation.record.as_mut());
         if let Some(record) = record.filter(|record| record.lost != record.attempts) {
             let attempts = if stalled { record.lost } else { record.attempts };
-            out.write(|| Op::Attempt { message: record.number, attempts: attempts.into() });
+            step.out.write(|| Op::Attempt { message: record.number, attempts: attempts.into() });
         }
     }
 
     /// Writes how many runs of a handler have ended with their process: the next start goes on with that number.
-    pub(super) fn attempted(&mut self, id: InvocationId, attempts: u8, out: &mut Outputs) {
+    pub(super) fn attempted(&mut self, id: InvocationId, attempts: u8, step: &mut StepContext) {
         // The message of a closed thread is not run again.
         let open = self.invocations.get_mut(id).filter(|invocation| invocation.thread.is_some());
         let Some(record) = open.and_then(|invocation| invocation.record.as_mut()) else { return };
         (record.attempts, record.lost) = (attempts, attempts);
-        out.write(|| Op::Attempt { message: record.number, attempts: attempts.into() });
+        step.out.write(|| Op::Attempt { message: record.number, attempts: attempts.into() });
     }
 
     /// Keeps what the program of a handler wrote on standard error, until its message is consumed.
@@ -510,7 +515,7 @@ impl Invocations {
         listener: ListenerId,
         message: Number,
         attempts: Attempts,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) -> Result<u8, Fault> {
         let blueprint = &self.setup.blueprint;
         let lost = attempts.lost;
@@ -520,7 +525,7 @@ impl Invocations {
         if u32::from(lost) >= blueprint.limits.max_attempts {
             return Err(faults::too_many_attempts(u32::from(lost)));
         }
-        out.write(|| Op::Attempt { message, attempts: u32::from(lost) + 1 });
+        step.out.write(|| Op::Attempt { message, attempts: u32::from(lost) + 1 });
         Ok(lost + 1)
     }
 }

@@ -9,6 +9,7 @@
 //! A handler that reattaches goes on from what it keeps elsewhere, and is not held to an order: it finds a group that
 //! it made before by what it asked, and says when it wants none of the others, and which result it need not have again.
 
+use crate::core::setup::StepContext;
 use std::collections::{BTreeMap, HashMap};
 
 use super::{GroupResult, Holdings, InvocationRecord, Invocations};
@@ -16,7 +17,6 @@ use crate::core::contract::OnRestart;
 use crate::core::faults;
 use crate::core::io::{CallId, Emission};
 use crate::core::key::{FanOutKey, InvocationId};
-use crate::core::outputs::Outputs;
 use crate::core::records::requests_record;
 use crate::journal::{FanId, NoteRecord, Number, Op, RequestRecord, Seen, epoch_of};
 use crate::vocab::Fault;
@@ -109,7 +109,7 @@ impl Invocations {
         number: Number,
         (lost, attempts): (u8, u8),
         answered: Option<(FanId, u32)>,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) -> (Vec<NoteRecord>, Vec<FanOutKey>) {
         let Some(invocation) = self.invocations.get_mut(id).filter(|_| number != 0) else { return Default::default() };
         let mut replay = self.replays.remove(&number).unwrap_or_default();
@@ -119,7 +119,7 @@ impl Invocations {
         }
         invocation.emitted = replay.emitted;
         // A run that need not repeat the one before, whose calls may be forgotten, has ids of its own.
-        let run = out.next_number();
+        let run = step.out.next_number();
         if on_restart != OnRestart::Replay && epoch_of(number) != epoch_of(run) {
             (invocation.seed, _) = self.setup.key.derive(invocation.message, run);
         }
@@ -212,7 +212,7 @@ impl Invocations {
     }
 
     /// The result of a group need not be known any longer.
-    pub(in crate::core) fn forget_call(&mut self, id: InvocationId, call: CallId, out: &mut Outputs) {
+    pub(in crate::core) fn forget_call(&mut self, id: InvocationId, call: CallId, step: &mut StepContext) {
         let Some(invocation) = self.invocations.get_mut(id) else { return };
         let fan = invocation.fan_id(call);
         let Some(replay) =
@@ -221,7 +221,7 @@ impl Invocations {
             return;
         };
         let fan = replay.found.remove(&call).unwrap_or(fan);
-        out.write(|| Op::Forgotten { fan });
+        step.out.write(|| Op::Forgotten { fan });
     }
 
     /// The groups that a handler which reattaches has not found again, in the order of the calls, with their fan-outs

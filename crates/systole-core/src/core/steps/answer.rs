@@ -48,7 +48,7 @@ impl Core {
     /// Gives the thread's caller its only answer; then the thread is over.
     pub(super) fn answer(&mut self, key: ThreadKey, id: MessageId, reply: Reply, entry: Entry) {
         let sender = self.tree[key].owner.sender();
-        let owed = self.tree.take_owed(key, &mut self.out);
+        let owed = self.tree.take_owed(key, &mut self.step);
         let Some(parent) = owed.parent else { return self.keep_dead_reply(key, sender, reply, entry) };
         match self.tree[parent].owner {
             Owner::Client(client) => {
@@ -79,15 +79,15 @@ impl Core {
         let (id, _) = self.setup.key.derive(opened_by, own_index::FAULT);
         fault.in_reply_to = Some(opened_by);
         fault.rule = None;
-        let entry = self.books.made();
-        self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
+        let entry = self.step.books.made();
+        self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute: None });
         self.answer(key, id, Reply::Fault(fault), entry);
     }
 
     /// Ends a thread as [`Core::fail`] does, with a rule that operators find among the dead letters.
     pub(super) fn fail_shown(&mut self, key: ThreadKey, fault: Fault) {
         let sender = self.tree[key].owner.sender();
-        let entry = self.books.made();
+        let entry = self.step.books.made();
         self.keep_dead(key, (sender, None), None, fault.clone(), entry);
         self.fail(key, fault);
     }
@@ -102,8 +102,8 @@ impl Core {
         misroute: Option<Misroute>,
         entry: Entry,
     ) -> bool {
-        self.books.faulted(entry);
-        self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute });
+        self.step.books.faulted(entry);
+        self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute });
         let counts = faults::counts_against(&fault);
         self.note_refusal(key, &fault);
         self.fault_to(key, origin, about, None, fault);
@@ -121,7 +121,7 @@ impl Core {
     ) {
         fault.in_reply_to = Some(about);
         let (id, _) = self.setup.key.derive(about, own_index::FAULT);
-        let entry = self.books.made();
+        let entry = self.step.books.made();
         let thread = &self.tree[key];
         match thread.owner {
             Owner::Client(client) => {
@@ -148,9 +148,9 @@ impl Core {
         let Head { id, in_reply_to, origin, from } = head;
         if let Origin::Fan { fan, index } = origin {
             match self.tree.fan_out(fan).map(|fan| &fan.kind) {
-                None => return self.books.cancelled(entry),
+                None => return self.step.books.cancelled(entry),
                 Some(FanOutKind::Awaited { .. }) => {
-                    self.books.delivered(entry);
+                    self.step.books.delivered(entry);
                     let from = self.setup.name_of(from);
                     self.remember_reply(key, listener, &from, in_reply_to, &reply);
                     let outcome = match reply {
@@ -178,13 +178,13 @@ impl Core {
                 Reply::Payload(payload) => payload.payload().clone(),
                 Reply::Fault(fault) => protocol::write_fault(fault),
             };
-            self.tree.remember(key, (from.clone(), payload), About::Answers(call), &mut self.out);
+            self.tree.remember(key, (from.clone(), payload), About::Answers(call), &mut self.step);
         }
     }
 
     /// Puts a message into a mailbox.
     pub(super) fn enqueue(&mut self, key: ThreadKey, message: Queued) {
-        self.tree.put(key, message, &mut self.out);
+        self.tree.put(key, message, &mut self.step);
         self.make_ready(key);
     }
 
@@ -213,9 +213,9 @@ impl Core {
             traceparent: to.traceparent.as_deref().map(str::to_owned),
         };
         let envelope = write_envelope(&meta, &payload);
-        self.books.delivered(entry);
+        self.step.books.delivered(entry);
         let code = fault.as_ref().map(|fault| fault.code);
-        self.out.root_event(to.root, || EventKind::Left {
+        self.step.out.root_event(to.root, || EventKind::Left {
             message: id,
             in_reply_to: to.label.clone(),
             payload: payload.root().clone(),
@@ -223,10 +223,10 @@ impl Core {
         });
         let (root, in_reply_to) = (to.root, to.label);
         // A core writes nothing of partitions that it doesn't serve.
-        let is_written = self.out.writes() && self.setup.partitions.contains(Partition::of(root));
-        let number = if is_written { self.out.next_number() } else { 0 };
+        let is_written = self.step.out.writes() && self.setup.partitions.contains(Partition::of(root));
+        let number = if is_written { self.step.out.next_number() } else { 0 };
         if is_written {
-            self.out.write(|| {
+            self.step.out.write(|| {
                 Op::Leave(EgressRecord {
                     number,
                     client: client.clone(),
@@ -241,7 +241,7 @@ impl Core {
         }
         let (client, place) = (to.client, to.place);
         let egress = Egress { number, client, root, from, in_reply_to, envelope, fault, payload, proof };
-        self.out.emit(Output::Egress { egress, place });
+        self.step.out.emit(Output::Egress { egress, place });
     }
 
     pub(super) fn keep_dead_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply, entry: Entry) {
@@ -262,12 +262,12 @@ impl Core {
         entry: Entry,
     ) {
         let qname = payload.as_ref().map(|payload| payload.root().clone());
-        self.tree.event(key, &mut self.out, || EventKind::DeadLetter { payload: qname, reason: reason.code });
+        self.tree.event(key, &mut self.step, || EventKind::DeadLetter { payload: qname, reason: reason.code });
         let conversation = self.tree.get(key).map(|thread| self.tree[thread.root].id);
         let place = LetterPlace { conversation, path: self.tree.path(key) };
         let (from, place) = (self.setup.name_of(from), (self.tree.partition(key), place));
-        self.books.dead(entry);
-        self.tree.keep_dead((from, to), place, payload, reason, &self.clock, &mut self.out);
+        self.step.books.dead(entry);
+        self.tree.keep_dead((from, to), place, payload, reason, &mut self.step);
     }
 
     /// Keeps an undeliverable message that is on no thread as a dead letter, with its conversation if it was in one.
@@ -279,8 +279,8 @@ impl Core {
         reason: Fault,
         entry: Entry,
     ) {
-        self.books.dead(entry);
+        self.step.books.dead(entry);
         let place = (partition, LetterPlace { conversation, path: ThreadPath::new(Vec::new()) });
-        self.tree.keep_dead(way, place, payload, reason, &self.clock, &mut self.out);
+        self.tree.keep_dead(way, place, payload, reason, &mut self.step);
     }
 }

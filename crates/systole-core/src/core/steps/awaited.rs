@@ -27,13 +27,13 @@ impl Core {
         (join, within): (Join, Option<Duration>),
     ) {
         let Some(thread) = self.invocations.thread(invocation).filter(|&thread| self.tree.contains(thread)) else {
-            let emitted = self.books.emitted(requests.len());
-            return self.books.cancelled(emitted);
+            let emitted = self.step.books.emitted(requests.len());
+            return self.step.books.cancelled(emitted);
         };
         let groups = self.invocations.get(invocation).map_or(0, Invocation::groups);
         if let Err(fault) = self.tree.room_for_group(groups) {
-            let emitted = self.books.emitted(requests.len());
-            self.books.faulted(emitted);
+            let emitted = self.step.books.emitted(requests.len());
+            self.step.books.faulted(emitted);
             return self.fail(thread, fault);
         }
         self.tree.begin_judging(thread);
@@ -61,39 +61,39 @@ impl Core {
             Some((listener, _)) => self.judge_each(key, listener, &requests),
             None => Vec::new(),
         };
-        let entries = self.books.emitted(requests.len());
+        let entries = self.step.books.emitted(requests.len());
         self.tree.end_judging(key);
         let Some((listener, (source, id))) = place else {
-            self.books.cancelled(entries);
+            self.step.books.cancelled(entries);
             return self.tree.touch(key);
         };
         self.invocations.take_asked(invocation, call);
         let total = verdicts.iter().map(Verdict::width).sum::<usize>();
         let blueprint = &self.setup.blueprint;
         if !can_park || total > blueprint.limits.fanout {
-            self.books.faulted(entries);
+            self.step.books.faulted(entries);
             let fault = if can_park { faults::too_many(total, blueprint) } else { faults::cannot_park() };
             return self.call_ready(invocation, call, Err(fault));
         }
         let (outcomes, held) = (Outcomes::new(total), AwaitedAnswers::new(self.tree.conversation(key)));
         let kind = FanOutKind::Awaited { invocation, call, join, outcomes, held, expires: None };
-        let until = within.map(|within| self.clock.now().after(within));
+        let until = within.map(|within| self.step.clock.now().after(within));
         let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
         let record = || {
             let (requests, join) = (requests_record(&requests), join_word(join));
             Some(CallRecord { requests, join, until, settled: Vec::new(), outcome: journal::FanOutcome::Open })
         };
-        let fan = self.tree.open_fan_out(fan_out, record, &mut self.out);
-        self.tree.expire_at(fan, until, &mut self.clock);
+        let fan = self.tree.open_fan_out(fan_out, record, &mut self.step);
+        self.tree.expire_at(fan, until, &mut self.step);
         self.invocations.wait_for(invocation, call, fan, total);
         self.take_effect(key, listener, source, Some(fan), verdicts, entries);
-        let decided = self.tree.decide(fan, &mut self.out);
+        let decided = self.tree.decide(fan, &mut self.step);
         self.call_decided(fan, decided);
     }
 
     /// The outcome of one awaited call is there; maybe it decides the group.
     pub(super) fn settle_call(&mut self, fan: FanOutKey, index: u32, outcome: Result<Answer, Fault>) {
-        let decided = self.tree.settle_call(fan, index, outcome, &mut self.out);
+        let decided = self.tree.settle_call(fan, index, outcome, &mut self.step);
         self.call_decided(fan, decided);
     }
 
@@ -107,7 +107,7 @@ impl Core {
     /// Ends a group of awaited calls that has its result; the losers are cancelled.
     fn call_decided(&mut self, fan: FanOutKey, decided: Option<Decided>) {
         let Some(Decided { id, invocation, call, order, result }) = decided else { return };
-        self.invocations.survived(invocation, &mut self.out);
+        self.invocations.survived(invocation, &mut self.step);
         self.abandon_fan_out(fan);
         match self.invocations.keep_result(id, invocation, order, result) {
             Some(result) => self.call_ready(invocation, call, result),
@@ -130,14 +130,14 @@ impl Core {
         if let Some(fan_out) = self.tree.fan_out(key) {
             let (fan, owner) = (fan_out.id, fan_out.owner);
             let reattaches = self.reattaches(owner);
-            self.out.write(|| if reattaches { Op::Forgotten { fan } } else { Op::Dropped { fan } });
+            self.step.out.write(|| if reattaches { Op::Forgotten { fan } } else { Op::Dropped { fan } });
         }
         self.abandon_fan_out(key);
     }
 
     /// Forgets a group of calls and cancels those that are still open.
     fn abandon_fan_out(&mut self, key: FanOutKey) {
-        if let Some(owner) = self.tree.remove_fan_out(key, &mut self.clock) {
+        if let Some(owner) = self.tree.remove_fan_out(key, &mut self.step) {
             self.cancel_calls(owner, key);
         }
     }
@@ -151,8 +151,8 @@ impl Core {
     /// Takes a group of calls that a handler made before, and asks for again; `false` if it is a new one.
     fn repeat_calls(&mut self, invocation: InvocationId, call: CallId, requests: &[Emission]) -> bool {
         let Some((repeated, is_wanted)) = self.invocations.repeat(invocation, call, requests) else { return false };
-        let emitted = self.books.emitted(requests.len());
-        self.books.cancelled(emitted);
+        let emitted = self.step.books.emitted(requests.len());
+        self.step.books.cancelled(emitted);
         match repeated {
             Repeated::Diverged(fault) => {
                 self.diverge(invocation, fault);
@@ -182,7 +182,7 @@ impl Core {
         for (fan, open) in self.invocations.unwanted(invocation) {
             match open {
                 Some(key) => self.drop_fan_out(key),
-                None => self.out.write(|| Op::Forgotten { fan }),
+                None => self.step.out.write(|| Op::Forgotten { fan }),
             }
         }
     }

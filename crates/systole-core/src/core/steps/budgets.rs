@@ -54,7 +54,7 @@ impl Core {
 
     /// The end of a thread that opens now, as its budget bounds it.
     pub(super) fn end_of(&self, budget: Option<&Budget>) -> Time {
-        budget.and_then(|budget| budget.time).map_or(Time::MAX, |time| self.clock.now().after(time))
+        budget.and_then(|budget| budget.time).map_or(Time::MAX, |time| self.step.clock.now().after(time))
     }
 
     /// Opens the account of a thread that has just opened, if it has a budget.
@@ -64,7 +64,7 @@ impl Core {
         };
         let above = self.budgets.nearest(self.tree.upward(key));
         let record = BudgetRecord { thread: self.tree[key].sequence, budget, spent: Amounts::default() };
-        self.budgets.open(key, record, above, Some(&mut self.out));
+        self.budgets.open(key, record, above, Some(&mut self.step));
     }
 
     /// Opens the account of a recovered thread. Those of the threads above it are open.
@@ -86,7 +86,7 @@ impl Core {
         match self.account(caller) {
             Some(account) => {
                 let amounts = Amounts { calls: 1, threads, ..Amounts::default() };
-                self.budgets.charge(account, amounts, &mut self.out)
+                self.budgets.charge(account, amounts, &mut self.step)
             }
             None => Ok(()),
         }
@@ -97,12 +97,12 @@ impl Core {
         let thread = self.invocations.thread(invocation);
         let account = thread.and_then(|thread| self.account(thread));
         let result =
-            account.map_or(Ok(()), |account| self.budgets.reserve(invocation, account, amounts, &mut self.out));
+            account.map_or(Ok(()), |account| self.budgets.reserve(invocation, account, amounts, &mut self.step));
         if let (Some(thread), Some(fault), Ok(())) = (thread.filter(|_| account.is_some()), is_last, &result) {
             self.budgets.note_refusal(thread, &fault);
             self.budgets.note_learned(thread);
         }
-        self.out.emit(Output::Reserved { invocation, result });
+        self.step.out.emit(Output::Reserved { invocation, result });
     }
 
     /// Charges what a request to a model used, with an answer or without.
@@ -111,7 +111,7 @@ impl Core {
             return;
         }
         let account = self.invocations.thread(invocation).and_then(|thread| self.account(thread));
-        self.budgets.settle(invocation, account, usage.into(), &mut self.out);
+        self.budgets.settle(invocation, account, usage.into(), &mut self.step);
     }
 
     /// Notes that a call of a thread was refused, if a budget is why.
@@ -150,7 +150,7 @@ impl Core {
         }
         if let Some(account) = self.budgets.close(key) {
             let (budget, spent) = (account.budget, account.spent);
-            self.tree.event(key, &mut self.out, || EventKind::Spent { budget, spent });
+            self.tree.event(key, &mut self.step, || EventKind::Spent { budget, spent });
         }
     }
 }

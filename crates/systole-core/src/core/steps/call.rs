@@ -51,13 +51,13 @@ impl Core {
         if listeners.is_empty() {
             return;
         }
-        let parent = self.tree.open_root(root, Owner::None, true, Time::MAX, &mut self.out);
+        let parent = self.tree.open_root(root, Owner::None, true, Time::MAX, &mut self.step);
         for (index, listener) in (1..).zip(listeners) {
-            let entry = self.books.made();
+            let entry = self.step.books.made();
             let ids = self.setup.key.derive_entry(root, index);
             match self.boot_body(listener) {
                 Ok(body) => {
-                    let key = self.tree.open_child(parent, Child::new(listener, ids), &mut self.clock, &mut self.out);
+                    let key = self.tree.open_child(parent, Child::new(listener, ids), &mut self.step);
                     let share = self.tree.count(key, 0);
                     self.enqueue(key, Queued::new(ids.0, Sender::System, Content::Body(body), share, entry));
                 }
@@ -93,7 +93,7 @@ impl Core {
         }
         let deadline = deadline.min(self.end_of(budget.as_deref()));
         let child = Child { listener: target, ids, origin, label, traceparent, deadline, spawned };
-        let key = self.tree.open_child(parent, child, &mut self.clock, &mut self.out);
+        let key = self.tree.open_child(parent, child, &mut self.step);
         self.open_account(key, budget);
         let share = self.tree.share(key, permit);
         self.enqueue(key, Queued::new(ids.0, from, Content::Body(body), share, entry));
@@ -115,7 +115,7 @@ impl Core {
         }
         let share = self.tree.share(key, permit);
         let message = Queued::new(ids.0, from, Content::Body(body), share, entry);
-        self.tree.put_call(key, message, origin, &mut self.out);
+        self.tree.put_call(key, message, origin, &mut self.step);
         self.next_call(key);
         Ok(())
     }
@@ -135,14 +135,14 @@ impl Core {
         let answer = self.tree.room_in_mailbox(key).and_then(|()| match request {
             MetaRequest::ClearContext => {
                 may_touch(self.setup.blueprint.meta.clear_context, &request.qname())?;
-                self.tree.clear_history(key, &mut self.out);
+                self.tree.clear_history(key, &mut self.step);
                 Ok(MetaAnswer::ContextCleared)
             }
             request => self.judge.knowledge(&asker, request),
         });
         match answer {
             Ok(answer) => {
-                self.books.delivered(entry);
+                self.step.books.delivered(entry);
                 self.tell(site, origin, about, &answer);
                 true
             }
@@ -174,14 +174,14 @@ impl Core {
         entry: Entry,
     ) -> bool {
         let (first, about) = (call.origin, call.ids.0);
-        let first_entry = self.books.made();
+        let first_entry = self.step.books.made();
         let placed = match may_touch(self.setup.blueprint.meta.spawn_thread, request) {
             Ok(()) => self.place(call, first_entry),
             Err(fault) => Err((fault, first_entry)),
         };
         match placed {
             Ok(_) => {
-                self.books.delivered(entry);
+                self.step.books.delivered(entry);
                 self.tell(site, told, ids.0, &MetaAnswer::ThreadSpawned(ids.1));
                 true
             }
@@ -194,7 +194,7 @@ impl Core {
 
     fn tell(&mut self, site: &Site, origin: Origin, about: MessageId, answer: &MetaAnswer) {
         let (id, _) = self.setup.key.derive(about, own_index::ANSWER);
-        let entry = self.books.made();
+        let entry = self.step.books.made();
         let reply = match self.judge.validate(answer.write()) {
             Ok(payload) => Reply::Payload(payload),
             Err(error) => Reply::Fault(faults::internal(&error)),

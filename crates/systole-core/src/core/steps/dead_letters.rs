@@ -45,25 +45,25 @@ impl Core {
     /// Puts a dead letter on Queue 1.
     pub(super) fn redrive(&mut self, letter: DeadLetterId, root: ThreadId) {
         let result = self.put_back(letter, root);
-        self.out.emit(Output::Letter { letter, result });
+        self.step.out.emit(Output::Letter { letter, result });
     }
 
     /// Puts a dead letter on Queue 1 that was marked in the journal. One that can't be redriven loses its mark.
     pub(super) fn redrive_marked(&mut self, letter: DeadLetterId, root: ThreadId) {
         let result = self.put_back(letter, root);
         if let Err(DeadLetterError::NotACall { .. } | DeadLetterError::NoPayload) = result {
-            self.out.write(|| Op::Unmark { letter: letter.number() });
+            self.step.out.write(|| Op::Unmark { letter: letter.number() });
         }
-        self.out.emit(Output::Letter { letter, result });
+        self.step.out.emit(Output::Letter { letter, result });
     }
 
     /// Forgets a dead letter.
     pub(super) fn discard_letter(&mut self, letter: DeadLetterId) {
         let result = self.tree.take_letter(letter).map(drop).ok_or(DeadLetterError::Unknown);
         if result.is_ok() {
-            self.out.write(|| Op::LetterGone { letter: letter.number() });
+            self.step.out.write(|| Op::LetterGone { letter: letter.number() });
         }
-        self.out.emit(Output::Letter { letter, result });
+        self.step.out.emit(Output::Letter { letter, result });
     }
 
     fn put_back(&mut self, id: DeadLetterId, root: ThreadId) -> Result<(), DeadLetterError> {
@@ -79,14 +79,14 @@ impl Core {
             self.tree.take_letter(id).ok_or(DeadLetterError::Unknown)?;
         let (number, root) = (id.number(), partition.place(root));
         let redriven = Redriven { from, to, payload, number, conversation, root, permit };
-        let entry = self.books.redriven();
+        let entry = self.step.books.redriven();
         self.entrance.push(Principal::ORGANISM, Item::Redriven(redriven, entry));
         Ok(())
     }
 
     /// Judges a letter from the start.
     pub(super) fn reissue(&mut self, letter: Redriven, entry: Entry) {
-        self.out.write(|| Op::LetterGone { letter: letter.number });
+        self.step.out.write(|| Op::LetterGone { letter: letter.number });
         let caller = self.setup.blueprint.party(letter.from.as_str());
         let sender = match caller {
             Some(Party::Listener(id)) => Sender::Listener(id),
@@ -115,7 +115,7 @@ impl Core {
     pub(super) fn keep_dead_again(&mut self, letter: Redriven, reason: Fault, entry: Entry) {
         let Redriven { from, to, payload, conversation, root, .. } = letter;
         let (qname, code) = (payload.root(), reason.code);
-        self.out.root_event(root, || EventKind::DeadLetter { payload: Some(qname.clone()), reason: code });
+        self.step.out.root_event(root, || EventKind::DeadLetter { payload: Some(qname.clone()), reason: code });
         self.keep_dead_outside((from, to), (Partition::of(root), conversation), Some(payload), reason, entry);
     }
 
@@ -136,11 +136,11 @@ impl Core {
             Sender::Client(client) => Owner::Client(client),
             Sender::Listener(_) | Sender::System | Sender::Core => Owner::None,
         });
-        let parent = self.tree.open_root(root, Owner::None, false, self.end_of(budget.as_deref()), &mut self.out);
+        let parent = self.tree.open_root(root, Owner::None, false, self.end_of(budget.as_deref()), &mut self.step);
         self.open_account(parent, budget);
         let (mut permit, mut entry) = (Some(permit), Some(entry));
         for target in std::iter::once(first).chain(others) {
-            let entry = entry.take().unwrap_or_else(|| self.books.made());
+            let entry = entry.take().unwrap_or_else(|| self.step.books.made());
             let call = Call {
                 parent,
                 target,

@@ -64,7 +64,7 @@ impl Core {
             next += verdict.width() as u32;
             let entry = entries.one();
             if self.tree.is_decided(origin) {
-                self.books.cancelled(entry);
+                self.step.books.cancelled(entry);
                 continue;
             }
             if is_over && awaits && verdict.goes_on() {
@@ -80,14 +80,14 @@ impl Core {
                 None => self.tree.room_for(thread, &verdict),
             };
             if let Err(fault) = room {
-                self.books.faulted(entry);
-                self.books.cancelled(entries);
+                self.step.books.faulted(entry);
+                self.step.books.cancelled(entries);
                 self.fail(thread, fault);
                 return true;
             }
             valid |= self.effect(Site { thread, listener, message, index, origin }, verdict, entry);
         }
-        self.books.cancelled(entries);
+        self.step.books.cancelled(entries);
         valid
     }
 
@@ -107,10 +107,10 @@ impl Core {
                 let (mut valid, mut entry) = (false, Some(entry));
                 for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
                     let (ids, origin) = self.copy(&site, copy);
-                    let entry = entry.take().unwrap_or_else(|| self.books.made());
+                    let entry = entry.take().unwrap_or_else(|| self.step.books.made());
                     // A copy that was refused may have decided the group.
                     if self.tree.is_decided(origin) {
-                        self.books.cancelled(entry);
+                        self.step.books.cancelled(entry);
                         continue;
                     }
                     let call = self.call_of(&site, target, payload.clone(), ids, origin);
@@ -136,7 +136,7 @@ impl Core {
             }
             Verdict::CloseThread { thread, payload } => {
                 self.call_emitted(&site, &payload, 0);
-                self.books.delivered(entry);
+                self.step.books.delivered(entry);
                 self.close_spawned(key, thread);
                 let (ids, origin) = self.copy(&site, 0);
                 self.count_off(key, origin, ids.0);
@@ -162,13 +162,13 @@ impl Core {
     fn refuse(&mut self, site: &Site, refusal: Refusal, entry: Entry) -> bool {
         let Refusal { to, payload, fault, misroute, width } = refusal;
         if payload.is_some() || fault.code == FaultCode::Route {
-            let dead = self.books.made();
+            let dead = self.step.books.made();
             self.keep_dead(site.thread, (Sender::Listener(site.listener), to), payload, fault.clone(), dead);
         }
         let (mut excused, mut entry) = (true, Some(entry));
         for copy in 0..width.max(1) as u32 {
             let (ids, origin) = self.copy(site, copy);
-            let entry = entry.take().unwrap_or_else(|| self.books.made());
+            let entry = entry.take().unwrap_or_else(|| self.step.books.made());
             excused &= self.refuse_call(site.thread, origin, ids.0, fault.clone(), misroute.clone(), entry);
         }
         excused
@@ -196,10 +196,10 @@ impl Core {
         if after.is_zero() {
             self.enqueue(key, message);
         } else if self.entrance.is_draining() {
-            self.books.cancelled(message.entry);
+            self.step.books.cancelled(message.entry);
             self.tree.mark_drained(key);
         } else {
-            self.tree.delay(key, message, after, &mut self.clock, &mut self.out);
+            self.tree.delay(key, message, after, &mut self.step);
         }
     }
 
@@ -240,11 +240,11 @@ impl Core {
 
     /// Notes an emission of a handler: for operators, and for the context of its thread.
     pub(super) fn emitted(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical, about: About) {
-        self.tree.event(key, &mut self.out, || EventKind::Emitted { payload: payload.root().clone() });
+        self.tree.event(key, &mut self.step, || EventKind::Emitted { payload: payload.root().clone() });
         let contract = self.setup.blueprint.contract(listener);
         if contract.context {
             let from = contract.name.clone();
-            self.tree.remember(key, (from, payload.clone()), about, &mut self.out);
+            self.tree.remember(key, (from, payload.clone()), about, &mut self.step);
         }
     }
 

@@ -46,9 +46,9 @@ struct Entered {
 impl Core {
     /// Puts a message of a client on Queue 1.
     pub(super) fn inject(&mut self, message: Injected) {
-        let entry = self.books.injected();
+        let entry = self.step.books.injected();
         if self.setup.blueprint.client(message.client).is_none() {
-            self.out.take(message.attachment, false);
+            self.step.out.take(message.attachment, false);
             let place = (self.setup.first_partition(), None);
             return self.keep_dead_outside((Name::system(), None), place, None, faults::unknown_client(), entry);
         }
@@ -64,7 +64,7 @@ impl Core {
     pub(super) fn admit(&mut self, message: Injected, entry: Entry) {
         let Injected { client, root, remote, last, message, permit, attachment, place } = message;
         let read = match message {
-            _ if permit.is_in_reserve() && !self.entrance.allows(client, self.clock.steady()) => {
+            _ if permit.is_in_reserve() && !self.entrance.allows(client, self.step.clock.steady()) => {
                 Err(faults::overload())
             }
             Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.judge.catalog()),
@@ -91,7 +91,7 @@ impl Core {
         let verdict = self.judge_entered(&entered, proof);
         self.let_in(entered, verdict, entry);
         self.conclude_entry(client, root, last);
-        self.out.take(attachment, true);
+        self.step.out.take(attachment, true);
     }
 
     /// The conversation of a client that a message belongs to: the one that it names, if it is
@@ -118,8 +118,8 @@ impl Core {
     fn hand_on(&mut self, message: Injected, core: Option<CoreId>, entry: Entry) {
         match core {
             Some(core) => {
-                self.books.forwarded(entry);
-                self.out.send(core, CoreMessage::Injected(Box::new(message)));
+                self.step.books.forwarded(entry);
+                self.step.out.send(core, CoreMessage::Injected(Box::new(message)));
             }
             None => self.abandon(Item::Injected(message, entry), &faults::moving()),
         }
@@ -186,7 +186,7 @@ impl Core {
         let mut entry = Some(entry);
         for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
             let ids = if copy == 0 { entered.ids } else { self.entrance.next_ids(entered.root) };
-            let entry = entry.take().unwrap_or_else(|| self.books.made());
+            let entry = entry.take().unwrap_or_else(|| self.step.books.made());
             let call = Call {
                 parent,
                 target,
@@ -216,14 +216,14 @@ impl Core {
         }
         self.tree.room_in_organism()?;
         let budget = self.root_budget(Owner::Client(client));
-        let key = self.tree.open_client_root(root, client, self.end_of(budget.as_deref()), &mut self.out);
+        let key = self.tree.open_client_root(root, client, self.end_of(budget.as_deref()), &mut self.step);
         self.open_account(key, budget);
         Ok(key)
     }
 
     fn tell_client(&mut self, entered: &mut Entered, answer: Canonical, entry: Entry) {
-        self.books.delivered(entry);
-        let entry = self.books.made();
+        self.step.books.delivered(entry);
+        let entry = self.step.books.made();
         let (id, _) = self.setup.key.derive(entered.ids.0, own_index::ANSWER);
         let (from, reply) = match self.judge.validate(answer) {
             Ok(payload) => (Sender::Core, Reply::Payload(payload)),
@@ -242,13 +242,13 @@ impl Core {
         misroute: Option<Misroute>,
         entry: Entry,
     ) {
-        self.books.faulted(entry);
-        let answer = self.books.made();
-        self.out.root_event(entered.root, || EventKind::Faulted { fault: fault.clone(), misroute });
+        self.step.books.faulted(entry);
+        let answer = self.step.books.made();
+        self.step.out.root_event(entered.root, || EventKind::Faulted { fault: fault.clone(), misroute });
         if fault.code == FaultCode::Route {
             let qname = payload.as_ref().map(|payload| payload.root().clone());
-            self.out.root_event(entered.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
-            let dead = self.books.made();
+            self.step.out.root_event(entered.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
+            let dead = self.step.books.made();
             let from = self.setup.blueprint.principal(entered.client).name.clone();
             let place = (Partition::of(entered.root), Some(entered.root));
             self.keep_dead_outside((from, entered.to()), place, payload, fault.clone(), dead);
@@ -261,11 +261,11 @@ impl Core {
     /// is closed: nothing more will leave it.
     fn conclude_entry(&mut self, client: ClientId, root: ThreadId, last: bool) {
         let Some(key) = self.tree.root(root) else {
-            return self.out.emit(Output::Closed { client, root });
+            return self.step.out.emit(Output::Closed { client, root });
         };
-        self.tree.touch_root(key, &mut self.clock);
+        self.tree.touch_root(key, &mut self.step);
         if last {
-            self.tree.mark_left(key, &mut self.out);
+            self.tree.mark_left(key, &mut self.step);
         }
         self.tree.touch(key);
     }
@@ -274,14 +274,14 @@ impl Core {
         let Ok(payload) = &entered.payload else { return };
         let client = &self.setup.blueprint.principal(entered.client).name;
         let claimed = || Some(&*entered.claims.from).filter(|&from| !from.is_empty() && from != client.as_str());
-        self.out.root_event(entered.root, || EventKind::Injected {
+        self.step.out.root_event(entered.root, || EventKind::Injected {
             message: entered.ids.0,
             from: client.clone(),
             claimed: claimed().map(str::to_owned),
         });
         if !payload.repairs().is_empty() {
             let (repairs, text) = (|| payload.repairs().to_vec(), || entered.repaired.clone().unwrap_or_default());
-            self.out.root_event(entered.root, || EventKind::Repaired {
+            self.step.out.root_event(entered.root, || EventKind::Repaired {
                 by: client.clone(),
                 repairs: repairs(),
                 text: text(),

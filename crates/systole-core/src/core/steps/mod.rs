@@ -32,7 +32,7 @@ use super::io::{CoreMessage, Input, Output};
 use super::items::Item;
 use super::judge::Judge;
 use super::outputs::Outputs;
-use super::setup::{CoreConfig, Setup};
+use super::setup::{CoreConfig, Setup, StepContext};
 use super::tree::{Holding, Snapshot, Tree};
 use super::turns::{Turns, Waiter, Want};
 use crate::journal::{Op, numbers_after};
@@ -43,9 +43,7 @@ use crate::vocab::Time;
 /// A core belongs to one OS thread, because compiled schemas do.
 pub struct Core {
     setup: Rc<Setup>,
-    clock: Clock,
-    books: Books,
-    out: Outputs,
+    step: StepContext,
     entrance: Entrance,
     judge: Judge,
     tree: Tree,
@@ -66,9 +64,11 @@ impl Core {
         // entries don't outlast the numbers of their epoch.
         let entries = epoch.map_or(0, numbers_after);
         Self {
-            clock: Clock::new(started),
-            books: Books::default(),
-            out: Outputs::new(epoch.is_some(), events, directory.clone()),
+            step: StepContext {
+                clock: Clock::new(started),
+                books: Books::default(),
+                out: Outputs::new(epoch.is_some(), events, directory.clone()),
+            },
             entrance: Entrance::new(setup.clone(), entries),
             judge: Judge::new(setup.clone(), catalog, decoders),
             tree: Tree::new(setup.clone(), directory, gauge),
@@ -80,14 +80,14 @@ impl Core {
     }
 
     fn advance(&mut self, now: Time) {
-        self.clock.advance(now);
-        self.out.advance(self.clock.now());
+        self.step.clock.advance(now);
+        self.step.out.advance(self.step.clock.now());
     }
 
     /// Takes one input. Its effects come out of [`Core::poll`].
     pub fn handle(&mut self, input: Input, now: Time) {
         if let Input::ClockSet { before, after } = input {
-            self.clock.jump(before, after);
+            self.step.clock.jump(before, after);
         }
         self.advance(now);
         match input {
@@ -98,10 +98,10 @@ impl Core {
                 self.called(invocation, call, requests, (join, within))
             }
             Input::CallDropped { invocation, call } => self.call_dropped(invocation, call),
-            Input::CallForgotten { invocation, call } => self.invocations.forget_call(invocation, call, &mut self.out),
+            Input::CallForgotten { invocation, call } => self.invocations.forget_call(invocation, call, &mut self.step),
             Input::Attached { invocation, attachment } => {
                 let late = self.invocations.attach(invocation, attachment);
-                self.out.take(late, true);
+                self.step.out.take(late, true);
             }
             // Handlers ask on Queue 1, so what they say of that stands behind it there.
             Input::Reattached { invocation } => {
@@ -127,13 +127,13 @@ impl Core {
             Input::Core(message) => self.take_core_message(message),
             Input::Stray(message) => self.take_stray(message),
             Input::Recovered(recovered) => self.recover(*recovered),
-            Input::Appended { number } => self.out.appended(number),
+            Input::Appended { number } => self.step.out.appended(number),
             Input::Unwritable => self.unwritable(),
             Input::Release => self.release(),
-            Input::Read { number, at_once: true } => self.out.write(|| Op::Read { egress: number }),
-            Input::Read { number, at_once: false } => self.out.write_later(Op::Read { egress: number }),
+            Input::Read { number, at_once: true } => self.step.out.write(|| Op::Read { egress: number }),
+            Input::Read { number, at_once: false } => self.step.out.write_later(Op::Read { egress: number }),
             Input::Noted { invocation, index, name, value, answer } => {
-                self.invocations.note(invocation, index, (name, value), &mut self.out);
+                self.invocations.note(invocation, index, (name, value), &mut self.step);
                 answer.into_iter().for_each(|answer| self.model_answered(invocation, *answer));
             }
             Input::Repaired { invocation, repairs, text } => {
@@ -145,11 +145,11 @@ impl Core {
             Input::Grown { invocation, text } => self.tell_of(invocation, |by| EventKind::ModelWrites { by, text }),
             Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),
             Input::Stalled { invocation, stalled } => {
-                self.invocations.stall(invocation, stalled, &mut self.clock);
-                self.invocations.recount(invocation, stalled, &mut self.out);
+                self.invocations.stall(invocation, stalled, &mut self.step);
+                self.invocations.recount(invocation, stalled, &mut self.step);
             }
             Input::Attempted { invocation, attempts } => {
-                self.invocations.attempted(invocation, attempts, &mut self.out);
+                self.invocations.attempted(invocation, attempts, &mut self.step);
             }
             Input::Said { invocation, text } => {
                 self.tell_of(invocation, |by| EventKind::ProgramSaid { by, text: shown(text.as_bytes()) });
@@ -171,10 +171,10 @@ impl Core {
     pub fn poll(&mut self, now: Time) -> Option<Output> {
         self.advance(now);
         loop {
-            if let Some(output) = self.out.next() {
+            if let Some(output) = self.step.out.next() {
                 return Some(output);
             }
-            let worked = match self.clock.due() {
+            let worked = match self.step.clock.due() {
                 Some((id, timer)) => {
                     self.expire(id, timer);
                     true
@@ -191,7 +191,7 @@ impl Core {
 
     /// The time at which [`Core::poll`] has something to do even if no input comes.
     pub fn next_wake(&self) -> Option<Time> {
-        self.clock.next()
+        self.step.clock.next()
     }
 
     /// Returns whether nothing is queued, running or parked. Delayed continues don't count, nor do handlers
@@ -200,7 +200,7 @@ impl Core {
     pub fn is_idle(&self) -> bool {
         self.entrance.is_empty()
             && self.invocations.resumes() == 0
-            && self.out.is_empty()
+            && self.step.out.is_empty()
             && (self.tree.queued() == 0 && self.invocations.are_idle()
                 || self.rests()
                 || self.invocations.wait_for_people())
@@ -209,12 +209,12 @@ impl Core {
     /// Returns whether a durable core that drains has only work left that its next start takes up: handlers of
     /// listeners that [outlive](super::Contract::outlives) the process, and messages that wait for those.
     fn rests(&self) -> bool {
-        self.entrance.is_draining() && self.out.writes() && self.invocations.rest()
+        self.entrance.is_draining() && self.step.out.writes() && self.invocations.rest()
     }
 
     /// The fate of all messages so far.
     pub fn counts(&self) -> Counts {
-        self.books.counts()
+        self.step.books.counts()
     }
 
     /// Messages that have not ended.
@@ -241,13 +241,13 @@ impl Core {
     /// gone, so that another core may take them over.
     pub fn has_left(&self) -> bool {
         let is_over = self.tree.is_empty() && self.invocations.is_empty();
-        is_over && self.entrance.is_empty() && self.out.is_empty()
+        is_over && self.entrance.is_empty() && self.step.out.is_empty()
     }
 
     fn end_step(&mut self) {
         self.settle_touched();
-        debug_assert_eq!(self.books.open(), self.waiting(), "a message is lost or doubled: {:?}", self.books);
-        self.out.end_step(self.clock.now());
+        debug_assert_eq!(self.step.books.open(), self.waiting(), "a message is lost or doubled: {:?}", self.step.books);
+        self.step.out.end_step(self.step.clock.now());
     }
 
     /// Processes one item of Queue 1; `false` if there is none.
@@ -262,7 +262,7 @@ impl Core {
             Item::Left(root) => self.leave(root),
             Item::Cancel(root) => {
                 self.cancel_conversation(root);
-                self.out.emit(Output::Gone { root });
+                self.step.out.emit(Output::Gone { root });
             }
         }
         true

@@ -61,7 +61,7 @@ impl Core {
         } = recovered;
         let mut recovery = Recovery::default();
         for letter in letters {
-            self.tree.recover_letter(letter, &mut self.out);
+            self.tree.recover_letter(letter, &mut self.step);
         }
         let mut origins = Vec::new();
         for thread in threads {
@@ -167,14 +167,14 @@ impl Core {
             journal::Owner::None | journal::Owner::Boot => Some(Owner::None),
         };
         if self.is_over(&record, owner, recovery) {
-            self.out.write(|| Op::Close { thread: record.number });
+            self.step.out.write(|| Op::Close { thread: record.number });
             recovery.over.insert(record.number);
             return;
         }
         let parent = record.parent.map(|parent| recovery.threads.get(&parent).copied());
         let (Some(owner), None | Some(Some(_))) = (owner, parent) else { return recovery.lost.push(record) };
         let number = record.number;
-        let key = self.tree.recover_thread(record, owner, parent.flatten(), &mut self.clock);
+        let key = self.tree.recover_thread(record, owner, parent.flatten(), &mut self.step);
         recovery.threads.insert(number, key);
     }
 
@@ -207,7 +207,7 @@ impl Core {
                 let (invocation, join) = (InvocationId::null(), join_of(&join));
                 let kind = FanOutKind::Awaited { invocation, call: CallId(call), join, outcomes, held, expires: None };
                 let fan = self.tree.recover_fan_out(FanOut { id, owner, source, total, kind });
-                self.tree.expire_at(fan, until, &mut self.clock);
+                self.tree.expire_at(fan, until, &mut self.step);
                 recovery.fans.insert(id, fan);
                 MadeState::Open(fan)
             }
@@ -256,27 +256,27 @@ impl Core {
         let suspect = crashed && state == MessageState::Queued && self.tree[key].mailbox.len() == 0;
         let attempts = Attempts { lost: u8::try_from(attempts).unwrap_or(u8::MAX), is_suspect: suspect };
         let answers = recovery.origin(answers);
-        let entry = self.books.recovered();
+        let entry = self.step.books.recovered();
         let message = Queued { number, attempts, in_reply_to, answers, ..Queued::new(id, from, content, share, entry) };
         let turn = match state {
             MessageState::Queued => Turned::Queued,
             MessageState::Delayed(due) => Turned::Delayed(due),
             MessageState::Backlog(origin) => Turned::Backlog(recovery.origin(origin)),
         };
-        self.tree.recover_message(key, message, turn, &mut self.clock);
+        self.tree.recover_message(key, message, turn, &mut self.step);
     }
 
     /// Sends `<boot>` again to a thread that had it in an earlier start, under a new id: calls of this start have other
     /// ids than those before.
     fn boot_again(&mut self, key: ThreadKey, number: Number, before: MessageId) {
-        let entry = self.books.recovered();
-        let index = self.out.next_number();
+        let entry = self.step.books.recovered();
+        let index = self.step.out.next_number();
         let (id, _) = self.setup.key.derive(before, index);
         let body = self.tree[key].listener().map(|listener| self.boot_body(listener));
-        let Some(Ok(body)) = body else { return self.books.cancelled(entry) };
+        let Some(Ok(body)) = body else { return self.step.books.cancelled(entry) };
         let share = self.tree.count(key, 0);
         let message = Queued { number, ..Queued::new(id, Sender::System, Content::Body(body), share, entry) };
-        self.tree.recover_message(key, message, Turned::Queued, &mut self.clock);
+        self.tree.recover_message(key, message, Turned::Queued, &mut self.step);
     }
 
     /// Cancels the awaited calls of parties that are asked again: they may answer anything, so the calls of their last
@@ -303,7 +303,7 @@ impl Core {
         {
             self.leave_unregistered(client, *root, record);
         }
-        self.out.write(|| Op::Close { thread: record.number });
+        self.step.out.write(|| Op::Close { thread: record.number });
         let origin = recovery.origin(record.origin);
         let parent = record.parent.and_then(|parent| recovery.threads.get(&parent)).copied();
         if let Some(parent) = parent.filter(|&parent| origin != Origin::None && self.tree.contains(parent)) {
@@ -327,8 +327,8 @@ impl Core {
             traceparent: record.traceparent.as_deref().map(str::to_owned),
         };
         let envelope = write_envelope(&meta, &payload);
-        let number = self.out.next_number();
-        self.out.write(|| {
+        let number = self.step.out.next_number();
+        self.step.out.write(|| {
             Op::Leave(EgressRecord {
                 number,
                 client: client.clone(),
@@ -352,7 +352,7 @@ impl Core {
             None => self.judge.validate(payload.clone()).ok(),
         };
         let egress = Egress { number, client, root, from, in_reply_to, envelope, fault, payload, proof };
-        self.out.emit(Output::Egress { egress, place: None });
+        self.step.out.emit(Output::Egress { egress, place: None });
     }
 
     fn keep_dead_record(&mut self, record: MessageRecord, reason: Fault) {
@@ -360,7 +360,7 @@ impl Core {
             BodyRecord::Payload(payload) => stored(payload).ok(),
             BodyRecord::Fault(_) | BodyRecord::Fatal(_) => None,
         };
-        let entry = self.books.recovered();
+        let entry = self.step.books.recovered();
         self.keep_dead_outside((record.from, None), (self.setup.first_partition(), None), payload, reason, entry);
     }
 

@@ -64,7 +64,7 @@ impl Core {
 
     fn keep_dead_output(&mut self, key: ThreadKey, listener: ListenerId, output: &str, fault: &Fault) {
         let payload = write_refused(output, fault);
-        let entry = self.books.made();
+        let entry = self.step.books.made();
         self.keep_dead(key, (Sender::Listener(listener), None), Some(payload), fault.clone(), entry);
     }
 
@@ -79,18 +79,18 @@ impl Core {
     ) {
         let contract = self.setup.blueprint.contract(listener);
         let (by, context) = (contract.name.clone(), contract.context && written);
-        let is_kept = message != 0 && self.out.writes();
+        let is_kept = message != 0 && self.step.out.writes();
         if is_kept || context {
             let payload = write_refused(&output, &fault);
             if is_kept {
                 let (name, value) = (NoteRecord::REFUSED_NAME.into(), payload.as_str().into());
-                self.out.write(|| Op::Note(NoteRecord { message, index: NoteRecord::REFUSED, name, value }));
+                self.step.out.write(|| Op::Note(NoteRecord { message, index: NoteRecord::REFUSED, name, value }));
             }
             if context {
-                self.tree.remember(key, (by.clone(), payload), About::Nothing, &mut self.out);
+                self.tree.remember(key, (by.clone(), payload), About::Nothing, &mut self.step);
             }
         }
-        self.tree.event(key, &mut self.out, || EventKind::Refused { by, output: shown(output.as_bytes()), fault });
+        self.tree.event(key, &mut self.step, || EventKind::Refused { by, output: shown(output.as_bytes()), fault });
     }
 
     /// Reports an event of a running handler to operators: `what` makes it of the name of the listener.
@@ -98,7 +98,7 @@ impl Core {
         let Some(invocation) = self.invocations.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
         let by = self.setup.blueprint.contract(invocation.listener).name.clone();
-        self.tree.event(thread, &mut self.out, || what(by));
+        self.tree.event(thread, &mut self.step, || what(by));
     }
 
     /// Charges an answer that a handler got from a model, and tells operators of it.
@@ -110,9 +110,9 @@ impl Core {
         let ModelAnswer { backend, model, usage, text, fault } = answer;
         let output = || shown(text.as_bytes());
         let answered = || EventKind::ModelAnswered { by: by.clone(), message, backend, model, usage, text: output() };
-        self.tree.event(thread, &mut self.out, answered);
+        self.tree.event(thread, &mut self.step, answered);
         if let Some(fault) = fault {
-            self.tree.event(thread, &mut self.out, || EventKind::Refused { by, output: output(), fault });
+            self.tree.event(thread, &mut self.step, || EventKind::Refused { by, output: output(), fault });
         }
     }
 }

@@ -39,8 +39,8 @@ impl Core {
             Some(thread) => self.thread_finished(thread, ended, holdings, outcome),
             None => {
                 self.give_back(holdings);
-                let emitted = self.books.emitted(outcome.emissions());
-                self.books.cancelled(emitted);
+                let emitted = self.step.books.emitted(outcome.emissions());
+                self.step.books.cancelled(emitted);
             }
         }
     }
@@ -80,11 +80,11 @@ impl Core {
         if let Some(record) = &mut holdings.record {
             if let Some(said) = record.said.take().filter(|_| record.number != 0) {
                 let (message, index, name) = (record.number, NoteRecord::SAID, NoteRecord::SAID_NAME.into());
-                self.out.write(|| Op::Note(NoteRecord { message, index, name, value: said }));
+                self.step.out.write(|| Op::Note(NoteRecord { message, index, name, value: said }));
             }
             self.write_done(record.number);
             if let Some((fan, count)) = record.answered {
-                self.out.write(|| Op::Delivered { fan, count });
+                self.step.out.write(|| Op::Delivered { fan, count });
             }
         }
         self.give_back(holdings);
@@ -94,7 +94,7 @@ impl Core {
     /// before.
     pub(super) fn give_back(&mut self, holdings: Holdings) {
         let Holdings { slot, record } = holdings;
-        self.out.take(record.and_then(|record| record.attachment), true);
+        self.step.out.take(record.and_then(|record| record.attachment), true);
         if let Some(listener) = slot {
             self.release_slot(listener);
         }
@@ -104,15 +104,15 @@ impl Core {
     pub(super) fn respond(&mut self, response: Response) {
         let Response { thread: key, answers, source, holdings, outcome } = response;
         let Some(thread) = self.tree.end_judging(key) else {
-            let emitted = self.books.emitted(outcome.emissions());
-            self.books.cancelled(emitted);
+            let emitted = self.step.books.emitted(outcome.emissions());
+            self.step.books.cancelled(emitted);
             return self.give_back(holdings);
         };
         // A spawned thread goes on after its answer, but what was said before it is over.
         let is_late = thread.opened_by != answers || thread.is_spawned() && thread.origin == Origin::None;
         let Some(listener) = thread.listener().filter(|_| !is_late) else {
-            let emitted = self.books.emitted(outcome.emissions());
-            self.books.cancelled(emitted);
+            let emitted = self.step.books.emitted(outcome.emissions());
+            self.step.books.cancelled(emitted);
             self.consume(holdings);
             return self.tree.touch(key);
         };
@@ -137,9 +137,9 @@ impl Core {
                 self.respond_with(key, listener, source, verdicts);
             }
             Err(fault) => {
-                let emitted = self.books.emitted(1);
-                self.books.faulted(emitted);
-                self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
+                let emitted = self.step.books.emitted(1);
+                self.step.books.faulted(emitted);
+                self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute: None });
                 self.keep_unreadable(key, listener, source.number, wrote.as_ref(), &fault);
                 self.consume(holdings);
                 self.refuse_response(key, source, fault);
@@ -154,7 +154,7 @@ impl Core {
         if !repairs.is_empty() {
             let by = self.setup.blueprint.contract(listener).name.clone();
             let text = || shown(raw.bytes());
-            self.tree.event(key, &mut self.out, || EventKind::Repaired { by, repairs, text: text() });
+            self.tree.event(key, &mut self.step, || EventKind::Repaired { by, repairs, text: text() });
         }
         parts.into_iter().map(|part| self.open_part(key, listener, part)).collect()
     }
@@ -172,7 +172,7 @@ impl Core {
         if pretended.is_some() || foreign.is_some() {
             let text = |claim: Option<Claim>| claim.map(|claim| claim.to_string());
             let (claimed, thread) = (text(pretended), text(foreign));
-            self.tree.event(key, &mut self.out, || EventKind::Forged { by: own.clone(), claimed, thread });
+            self.tree.event(key, &mut self.step, || EventKind::Forged { by: own.clone(), claimed, thread });
         }
         // A text that is no name is routed like any other unknown one.
         let to = claims.to.map(|to| Name::parse(&to).unwrap_or_else(|_| Name::root()));
@@ -218,27 +218,27 @@ impl Core {
         if verdicts.is_empty() {
             return;
         }
-        let entries = self.books.emitted(verdicts.len());
+        let entries = self.step.books.emitted(verdicts.len());
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
             return self.answer_with(key, listener, source, verdicts, entries);
         }
         let total = verdicts.iter().map(Verdict::width).sum::<usize>();
         if total.max(verdicts.len()) > self.setup.blueprint.limits.fanout {
-            self.books.faulted(entries);
+            self.step.books.faulted(entries);
             let fault = faults::too_many(total.max(verdicts.len()), &self.setup.blueprint);
-            self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
+            self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute: None });
             return self.refuse_response(key, source, fault);
         }
         if let Err(fault) = self.tree.begin_round(key, &verdicts) {
-            self.books.faulted(entries);
-            self.tree.event(key, &mut self.out, || EventKind::Faulted { fault: fault.clone(), misroute: None });
+            self.step.books.faulted(entries);
+            self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute: None });
             return self.refuse_response(key, source, fault);
         }
         let fan = (total > 1).then(|| {
             let (id, kind) =
                 (FanId { message: source.number, call: None }, FanOutKind::Mailbox { delivered: 0, counted_off: 0 });
             let fan_out = FanOut { id, owner: key, source: source.message, total: total as u32, kind };
-            self.tree.open_fan_out(fan_out, || None, &mut self.out)
+            self.tree.open_fan_out(fan_out, || None, &mut self.step)
         });
         let first = verdicts.iter().find_map(Verdict::refusal).cloned();
         if !self.take_effect(key, listener, source, fan, verdicts, entries) {
@@ -277,7 +277,7 @@ impl Core {
         if parent.is_some_and(|parent| self.tree[parent].listener().is_some())
             && let Err(fault) = self.tree.room_for_bytes(key)
         {
-            self.books.faulted(entry);
+            self.step.books.faulted(entry);
             return self.fail(key, fault);
         }
         self.tree.forget_mistakes(key);

@@ -30,8 +30,8 @@ impl Core {
             Owner::None if thread.children.first.is_none() => self.close(key),
             Owner::None => {}
             Owner::Client(_) => {
-                let due = self.clock.now().after(self.setup.blueprint.limits.root_idle);
-                if !self.tree.rest_root(key, due, &mut self.clock) {
+                let due = self.step.clock.now().after(self.setup.blueprint.limits.root_idle);
+                if !self.tree.rest_root(key, due, &mut self.step) {
                     self.close(key);
                 }
             }
@@ -44,7 +44,7 @@ impl Core {
                     self.fail(key, fault.unwrap_or_else(faults::silent));
                 }
                 Silence::Idle => {
-                    let owed = self.tree.take_owed(key, &mut self.out);
+                    let owed = self.tree.take_owed(key, &mut self.step);
                     let Some(parent) = owed.parent else { return };
                     self.count_off(parent, owed.origin, owed.opened_by);
                     self.answered(key, parent, owed.origin);
@@ -74,7 +74,7 @@ impl Core {
 
     /// Starts the next call of a spawned thread that owes nothing.
     pub(super) fn next_call(&mut self, key: ThreadKey) {
-        if self.tree.next_call(key, &mut self.out) {
+        if self.tree.next_call(key, &mut self.step) {
             self.make_ready(key);
         }
     }
@@ -95,7 +95,7 @@ impl Core {
         match origin {
             Origin::None => {}
             Origin::Single => self.fan_out_ended(owner, 1, opened_by),
-            Origin::Fan { fan, index } => match self.tree.count_off(fan, &mut self.out) {
+            Origin::Fan { fan, index } => match self.tree.count_off(fan, &mut self.step) {
                 CountedOff::Awaited(silent) => self.settle_call(fan, index, Err(silent)),
                 CountedOff::Over { total, source } => self.fan_out_ended(owner, total, source),
                 CountedOff::Open => {}
@@ -110,14 +110,14 @@ impl Core {
             return;
         }
         let (id, _) = self.setup.key.derive(source, own_index::FAN_OUT_ENDED);
-        let entry = self.books.made();
+        let entry = self.step.books.made();
         match self.judge.own_payload(listener, protocol::write_fan_out_ended(total)) {
             Ok(body) => {
                 let share = self.tree.count(owner, 0);
                 self.enqueue(owner, Queued::new(id, Sender::Core, Content::Body(body), share, entry));
             }
             Err(fault) => {
-                self.books.faulted(entry);
+                self.step.books.faulted(entry);
                 self.fault_to(owner, Origin::None, id, None, fault);
             }
         }
@@ -128,8 +128,8 @@ impl Core {
         let mut next = self.tree[owner].children.first;
         while let Some(key) = next {
             next = self.tree[key].children.next;
-            self.tree.cancel_backlog(key, fan, &mut self.books, &mut self.out);
-            if self.tree.take_call(key, fan, &mut self.out) {
+            self.tree.cancel_backlog(key, fan, &mut self.step);
+            if self.tree.take_call(key, fan, &mut self.step) {
                 self.end_call(key);
                 self.tree.owed_less(owner);
                 self.next_call(key);
@@ -169,7 +169,7 @@ impl Core {
         below.into_iter().for_each(|child| self.close(child));
         let invocation = self.tree[key].invocation.and_then(|id| self.invocations.get(id));
         let handled = invocation.map_or(0, |invocation| invocation.number());
-        self.tree.write_cleared(key, handled, &self.clock, &mut self.out);
+        self.tree.write_cleared(key, handled, &mut self.step);
         self.discard_work(key);
         self.tree.reset(key);
         self.budgets.forget_refusals(key);
@@ -178,7 +178,7 @@ impl Core {
     fn close_one(&mut self, key: ThreadKey) {
         let cancelled = self.discard_work(key);
         self.close_account(key);
-        self.tree.remove(key, cancelled, &mut self.clock, &mut self.books, &mut self.out);
+        self.tree.remove(key, cancelled, &mut self.step);
     }
 
     /// Cancels the running handler and the queued messages of a thread; returns the number of messages.
@@ -187,17 +187,17 @@ impl Core {
             self.leave_turn(key);
         }
         if let Some(invocation) = self.tree.set_invocation(key, None) {
-            self.invocations.abort(invocation, &mut self.clock, &mut self.out);
+            self.invocations.abort(invocation, &mut self.step);
             // The account closes before the handler has ended.
-            self.budgets.forfeit(invocation, &mut self.out);
+            self.budgets.forfeit(invocation, &mut self.step);
         }
-        self.tree.discard(key, &mut self.clock, &mut self.books)
+        self.tree.discard(key, &mut self.step)
     }
 
     /// The client of a conversation has left.
     pub(super) fn leave(&mut self, root: ThreadId) {
-        let Some(key) = self.tree.root(root) else { return self.out.emit(Output::Gone { root }) };
-        self.tree.mark_left(key, &mut self.out);
+        let Some(key) = self.tree.root(root) else { return self.step.out.emit(Output::Gone { root }) };
+        self.tree.mark_left(key, &mut self.step);
         self.tree.touch(key);
     }
 
@@ -232,7 +232,7 @@ impl Core {
                     self.tree.end_delay(key, id);
                     self.enqueue(key, *message);
                 }
-                false => self.books.cancelled(message.entry),
+                false => self.step.books.cancelled(message.entry),
             },
         }
     }

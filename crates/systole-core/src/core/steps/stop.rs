@@ -23,10 +23,10 @@ impl Core {
                 continue;
             }
             if self.is_booting(key) {
-                if !(self.out.writes() && self.reattaches(key)) {
+                if !(self.step.out.writes() && self.reattaches(key)) {
                     self.end_child(key);
                 }
-            } else if self.tree.drain(key, &mut self.clock, &mut self.books, &self.out) {
+            } else if self.tree.drain(key, &mut self.step) {
                 self.tree.touch(key);
             }
         }
@@ -39,10 +39,10 @@ impl Core {
         self.drain();
         self.settle_touched();
         self.entrance.stop();
-        if !self.out.writes() {
+        if !self.step.out.writes() {
             return self.end_all(&faults::cancelled());
         }
-        self.out.seal();
+        self.step.out.seal();
         for item in self.entrance.take_all() {
             self.leave_unwritten(item);
         }
@@ -52,11 +52,11 @@ impl Core {
     /// Gives all conversations up, without effects: what is written is for the next owner of the partitions, and what is
     /// not did not happen. Messages that were not accepted stay on Queue 1, to be handed on.
     pub(super) fn release(&mut self) {
-        if !self.out.writes() {
+        if !self.step.out.writes() {
             return;
         }
         self.tree.directory().withdraw(self.setup.core);
-        self.out.seal();
+        self.step.out.seal();
         for item in self.entrance.take_all() {
             match item {
                 Item::Injected(Injected { client, .. }, _) => self.entrance.push(Some(client).into(), item),
@@ -85,7 +85,7 @@ impl Core {
     /// Ends the organism after a failure of the journal: clients that wait get a fault, and acknowledged messages wait
     /// for the next start.
     pub(super) fn unwritable(&mut self) {
-        self.out.give_up();
+        self.step.out.give_up();
         self.entrance.stop();
         self.end_all(&faults::unwritable());
     }
@@ -111,12 +111,12 @@ impl Core {
         match item {
             Item::Injected(Injected { client, root, attachment, message, place, .. }, entry) => {
                 let label = message.label();
-                self.out.take(attachment, false);
-                self.books.faulted(entry);
+                self.step.out.take(attachment, false);
+                self.step.books.faulted(entry);
                 let about = self.entrance.stray_ids().0;
                 self.last_fault(Recipient { client, root, label, traceparent: None, place }, about, fault);
                 if self.tree.root(root).is_none() {
-                    self.out.emit(Output::Closed { client, root });
+                    self.step.out.emit(Output::Closed { client, root });
                 }
             }
             Item::Response(Response { thread, holdings, outcome: HandlerOutcome::Emitted(emissions), .. }) => {
@@ -125,13 +125,13 @@ impl Core {
             }
             Item::Response(Response { thread, holdings, .. }) => {
                 self.give_back(holdings);
-                let entry = self.books.emitted(1).one();
+                let entry = self.step.books.emitted(1).one();
                 self.keep_dead_emission(thread, None, None, entry);
             }
             Item::Calls(calls) => self.keep_dead_emissions(calls.thread, calls.requests),
             Item::Reattached(..) => {}
             Item::Redriven(letter, entry) => self.keep_dead_again(letter, fault.clone(), entry),
-            Item::Left(root) | Item::Cancel(root) => self.out.emit(Output::Gone { root }),
+            Item::Left(root) | Item::Cancel(root) => self.step.out.emit(Output::Gone { root }),
         }
     }
 
@@ -156,11 +156,11 @@ impl Core {
     }
 
     fn keep_dead_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
-        let mut entries = self.books.emitted(emissions.len());
+        let mut entries = self.step.books.emitted(emissions.len());
         for emission in emissions {
             self.keep_dead_emission(thread, emission.to, emission.payload.into_payload(), entries.one());
         }
-        self.books.cancelled(entries);
+        self.step.books.cancelled(entries);
     }
 
     fn keep_dead_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>, entry: Entry) {
@@ -168,13 +168,13 @@ impl Core {
             Some(listener) => {
                 self.keep_dead(key, (Sender::Listener(listener), to), payload, faults::cancelled(), entry)
             }
-            None => self.books.cancelled(entry),
+            None => self.step.books.cancelled(entry),
         }
     }
 
     fn last_fault(&mut self, recipient: Recipient, about: MessageId, fault: &Fault) {
         let (id, _) = self.setup.key.derive(about, own_index::FAULT);
-        let entry = self.books.made();
+        let entry = self.step.books.made();
         self.leave_for(recipient, Sender::System, id, Reply::Fault(fault.clone()), entry);
     }
 }

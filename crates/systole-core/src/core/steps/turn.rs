@@ -39,7 +39,7 @@ impl Core {
         };
         let root = thread.root;
         let client = self.tree[root].owner.client();
-        if self.turns.want(listener, (key, root, client), resume, &mut self.out) {
+        if self.turns.want(listener, (key, root, client), resume, &mut self.step) {
             self.enter_run_queue(key, true);
         } else {
             self.tree.set_turn(key, Turn::Waiting);
@@ -92,7 +92,7 @@ impl Core {
         match turn {
             Turn::None | Turn::Queued { slot: false, .. } => {}
             Turn::Queued { slot: true, .. } => self.release_slot(listener),
-            Turn::Waiting => self.turns.decline(listener, key, &mut self.out),
+            Turn::Waiting => self.turns.decline(listener, key, &mut self.step),
         }
     }
 
@@ -101,7 +101,7 @@ impl Core {
     pub(super) fn release_slot(&mut self, listener: ListenerId) {
         let granted = match self.entrance.is_stopped() {
             true => None,
-            false => self.turns.release(listener, &mut self.out),
+            false => self.turns.release(listener, &mut self.step),
         };
         if let Some(key) = granted {
             self.slot_granted(listener, key);
@@ -117,7 +117,7 @@ impl Core {
     /// Grants a slot of a listener whose home is this core, or lets the thread wait for one.
     pub(super) fn grant_slot(&mut self, want: Want) {
         let listener = want.listener;
-        if let Some(key) = self.turns.wanted(want, &mut self.out) {
+        if let Some(key) = self.turns.wanted(want, &mut self.step) {
             self.slot_granted(listener, key);
         }
     }
@@ -136,14 +136,14 @@ impl Core {
         if self.entrance.is_stopped() {
             return;
         }
-        if let Some(key) = self.turns.returned(listener, &mut self.out) {
+        if let Some(key) = self.turns.returned(listener, &mut self.step) {
             self.slot_granted(listener, key);
         }
     }
 
     /// Grants slots once all cores have recovered: this one has.
     pub(super) fn all_recovered(&mut self) {
-        let wants = self.turns.all_recovered(&mut self.out);
+        let wants = self.turns.all_recovered(&mut self.step);
         wants.into_iter().for_each(|want| self.grant_slot(want));
     }
 
@@ -191,10 +191,10 @@ impl Core {
         }
         let Some((call, result)) = self.invocations.take_ready(id) else { return };
         if !running {
-            self.invocations.run(id, slot, &mut self.clock);
+            self.invocations.run(id, slot, &mut self.step);
         }
         self.learn_result(key, &result);
-        self.out.emit(Output::Resume { invocation: id, call, result });
+        self.step.out.emit(Output::Resume { invocation: id, call, result });
         self.make_ready(key);
     }
 
@@ -206,7 +206,7 @@ impl Core {
         let Some(queued) = self.tree.take(key) else { return self.leave_slot(listener, slot) };
         let (number, attempts) = (queued.number, queued.attempts);
         let lost = attempts.lost;
-        let attempts = match self.invocations.count_attempt(listener, number, attempts, &mut self.out) {
+        let attempts = match self.invocations.count_attempt(listener, number, attempts, &mut self.step) {
             Ok(attempts) => attempts,
             Err(fault) => {
                 self.leave_slot(listener, slot);
@@ -233,26 +233,26 @@ impl Core {
                         let to = Some(self.setup.blueprint.contract(listener).name.clone());
                         self.keep_dead(key, (from, to), stored(payload).ok(), fault.clone(), entry);
                     }
-                    None => self.books.faulted(entry),
+                    None => self.step.books.faulted(entry),
                 }
                 return self.fail(key, fault);
             }
         };
         let left = self.setup.blueprint.contract(listener).timeout.filter(|_| !boot);
-        let invocation = self.invocations.start(Invocation::new(key, listener, id, left, boot), slot, &mut self.clock);
+        let invocation = self.invocations.start(Invocation::new(key, listener, id, left, boot), slot, &mut self.step);
         self.tree.set_invocation(key, Some(invocation));
         let (join, answered) = self.tree.deliver(answers);
         if let Some(join) = join {
             self.tree.note_answer(key, join.index, &self.setup.name_of(from), &body);
         }
         let (notes, open) =
-            self.invocations.attach_record(invocation, number, (lost, attempts), answered, &mut self.out);
+            self.invocations.attach_record(invocation, number, (lost, attempts), answered, &mut self.step);
         open.into_iter().for_each(|fan| self.tree.attach(fan, invocation));
-        self.invocations.note_begin(invocation, &mut self.out);
+        self.invocations.note_begin(invocation, &mut self.step);
         let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };
         let message = Message { number, notes, ..self.message(key, (listener, invocation), head, body) };
-        self.books.delivered(entry);
-        self.out.emit(Output::Start(Start { invocation, listener, message }));
+        self.step.books.delivered(entry);
+        self.step.out.emit(Output::Start(Start { invocation, listener, message }));
     }
 
     /// The message as the handler gets it; its context remembers it.
@@ -264,7 +264,7 @@ impl Core {
         body: Body,
     ) -> Message {
         let Head { id, from, in_reply_to, join, attempts } = head;
-        self.tree.event(key, &mut self.out, || EventKind::Delivered {
+        self.tree.event(key, &mut self.step, || EventKind::Delivered {
             message: id,
             from: from.clone(),
             in_reply_to,
@@ -289,9 +289,9 @@ impl Core {
                 };
                 let about = in_reply_to.map_or(About::Nothing, About::Answers);
                 let number;
-                (number, place) = self.tree.remember(key, (from.clone(), payload), about, &mut self.out);
+                (number, place) = self.tree.remember(key, (from.clone(), payload), about, &mut self.step);
                 let Place { number: at, answers } = place;
-                self.invocations.note_seen(invocation, Seen { number, place: at, answers }, &mut self.out);
+                self.invocations.note_seen(invocation, Seen { number, place: at, answers }, &mut self.step);
             }
         }
         let is_budgeted = self.account(key).is_some();
@@ -327,7 +327,7 @@ impl Core {
         let Some(listener) = self.tree[key].listener() else { return };
         self.leave_slot(listener, slot);
         let Some(queued) = self.tree.take(key) else { return };
-        self.books.faulted(queued.entry);
+        self.step.books.faulted(queued.entry);
         self.write_done(queued.number);
         let fault = match queued.content {
             Content::Fatal(fault) | Content::Body(Body::Fault(fault)) => fault,
@@ -339,17 +339,17 @@ impl Core {
     /// Writes that a message was consumed.
     pub(super) fn write_done(&mut self, message: Number) {
         if message != 0 {
-            self.out.write(|| Op::Done { message });
+            self.step.out.write(|| Op::Done { message });
         }
     }
 
     /// A handler waits for nothing but calls.
     pub(super) fn parked(&mut self, id: InvocationId) {
-        let Some(freed) = self.invocations.park(id, &mut self.clock) else { return };
+        let Some(freed) = self.invocations.park(id, &mut self.step) else { return };
         if let Some(listener) = freed {
             self.release_slot(listener);
         }
-        self.invocations.survived(id, &mut self.out);
+        self.invocations.survived(id, &mut self.step);
         if let Some(thread) = self.invocations.thread(id) {
             self.make_ready(thread);
         }
@@ -358,8 +358,8 @@ impl Core {
 
     /// Forgets a handler that ended: its calls are cancelled.
     pub(super) fn end_invocation(&mut self, id: InvocationId) -> Option<(Invocation, Holdings)> {
-        self.budgets.forfeit(id, &mut self.out);
-        let (ended, holdings) = self.invocations.end(id, &mut self.clock)?;
+        self.budgets.forfeit(id, &mut self.step);
+        let (ended, holdings) = self.invocations.end(id, &mut self.step)?;
         if let Some(thread) = ended.thread {
             self.tree.set_invocation(thread, None);
         }
@@ -374,7 +374,7 @@ impl Core {
             GivenUp::Repeated => self.hand_over(id),
             GivenUp::Nothing => {}
         }
-        self.invocations.forget_call(id, call, &mut self.out);
-        self.invocations.go_on(id, &mut self.clock);
+        self.invocations.forget_call(id, call, &mut self.step);
+        self.invocations.go_on(id, &mut self.step);
     }
 }

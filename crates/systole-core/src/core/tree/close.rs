@@ -1,15 +1,14 @@
 //! The end of threads, with their messages, fan-outs and history.
 
+use crate::core::setup::StepContext;
 use std::collections::VecDeque;
 
 use super::thread::Backlog;
 use super::{Owner, Tree};
-use crate::core::books::Books;
-use crate::core::clock::{Clock, Timer};
+use crate::core::clock::Timer;
 use crate::core::event::EventKind;
 use crate::core::io::Output;
 use crate::core::key::{FanOutKey, ThreadKey};
-use crate::core::outputs::Outputs;
 use crate::core::queued::{Origin, Queued};
 use crate::journal::Op;
 use crate::vocab::{MessageId, Time};
@@ -25,11 +24,11 @@ pub(in crate::core) struct Owed {
 
 impl Tree {
     /// A thread gives its only answer: from now on it owes none.
-    pub(in crate::core) fn take_owed(&mut self, key: ThreadKey, out: &mut Outputs) -> Owed {
+    pub(in crate::core) fn take_owed(&mut self, key: ThreadKey, step: &mut StepContext) -> Owed {
         let thread = &mut self.threads[key];
         let origin = std::mem::replace(&mut thread.origin, Origin::None);
         let owed = Owed { parent: thread.parent, origin, opened_by: thread.opened_by };
-        self.write_owes(key, out);
+        self.write_owes(key, step);
         self.end_rounds(key);
         owed
     }
@@ -64,18 +63,18 @@ impl Tree {
     }
 
     /// Cancels the messages and the fan-outs of a thread, but not the calls that wait on it; the number of messages.
-    pub(in crate::core) fn discard(&mut self, key: ThreadKey, clock: &mut Clock, books: &mut Books) -> usize {
+    pub(in crate::core) fn discard(&mut self, key: ThreadKey, step: &mut StepContext) -> usize {
         let mut cancelled = 0;
         while let Some(message) = self.take(key) {
-            books.cancelled(message.entry);
+            step.books.cancelled(message.entry);
             cancelled += 1;
         }
-        cancelled += self.cancel_delayed(key, clock, books);
+        cancelled += self.cancel_delayed(key, step);
         if let Some(extra) = &mut self.threads[key].extra {
             extra.drained = false;
             for fan in std::mem::take(&mut extra.fans) {
                 if let Some(fan_out) = self.fan_outs.remove(fan) {
-                    fan_out.kind.cancel_timer(clock);
+                    fan_out.kind.cancel_timer(step);
                 }
             }
         }
@@ -83,13 +82,13 @@ impl Tree {
     }
 
     /// Cancels the messages of a thread that wait for their delay; their number.
-    fn cancel_delayed(&mut self, key: ThreadKey, clock: &mut Clock, books: &mut Books) -> usize {
+    fn cancel_delayed(&mut self, key: ThreadKey, step: &mut StepContext) -> usize {
         let Some(extra) = &mut self.threads[key].extra else { return 0 };
         let timers = std::mem::take(&mut extra.continues);
         for &timer in &timers {
             self.delayed -= 1;
-            if let Some(Timer::Continue(_, message)) = clock.cancel(timer) {
-                books.cancelled(message.entry);
+            if let Some(Timer::Continue(_, message)) = step.clock.cancel(timer) {
+                step.books.cancelled(message.entry);
             }
         }
         timers.len()
@@ -97,14 +96,8 @@ impl Tree {
 
     /// Cancels the delayed messages of a thread because the organism drains; whether there were any. Those that are in
     /// the journal wait for the next start.
-    pub(in crate::core) fn drain(
-        &mut self,
-        key: ThreadKey,
-        clock: &mut Clock,
-        books: &mut Books,
-        out: &Outputs,
-    ) -> bool {
-        if out.writes() || self.cancel_delayed(key, clock, books) == 0 {
+    pub(in crate::core) fn drain(&mut self, key: ThreadKey, step: &mut StepContext) -> bool {
+        if step.out.writes() || self.cancel_delayed(key, step) == 0 {
             return false;
         }
         self.threads[key].extra().drained = true;
@@ -112,48 +105,42 @@ impl Tree {
     }
 
     /// Removes a thread whose messages are [discarded](Self::discard), with the calls that wait on it.
-    pub(in crate::core) fn remove(
-        &mut self,
-        key: ThreadKey,
-        mut cancelled: usize,
-        clock: &mut Clock,
-        books: &mut Books,
-        out: &mut Outputs,
-    ) {
+    pub(in crate::core) fn remove(&mut self, key: ThreadKey, mut cancelled: usize, step: &mut StepContext) {
         let (id, root) = (self.threads[key].id, self.threads[key].root);
         if let Some(backlog) = self.threads[key].extra.as_mut().and_then(|extra| extra.spawned.take()) {
             self.spawned.remove(&id);
             self.queued -= backlog.len();
             cancelled += backlog.len();
-            backlog.into_iter().for_each(|call| books.cancelled(call.message.entry));
+            backlog.into_iter().for_each(|call| step.books.cancelled(call.message.entry));
         }
-        self.event(key, out, || EventKind::Closed { cancelled });
+        self.event(key, step, || EventKind::Closed { cancelled });
         let Some(thread) = self.threads.remove(key) else { return };
-        out.write(|| Op::Close { thread: thread.sequence });
+        step.out.write(|| Op::Close { thread: thread.sequence });
         self.directory.thread_closed();
         if let Some(state) = self.threads.get_mut(root).and_then(|root| root.extra().root.as_mut()) {
             state.live_threads -= 1;
         }
         if let Some(timer) = thread.extra.and_then(|extra| extra.timer) {
-            clock.cancel(timer);
+            step.clock.cancel(timer);
         }
         if let Owner::Client(client) = thread.owner {
             self.roots.remove(&id);
             self.directory.remove(id);
-            out.emit(Output::Closed { client, root: id });
+            step.out.emit(Output::Closed { client, root: id });
         }
     }
 
     /// Writes that a spawned thread is emptied between two calls; `handled`: the number of the message in flight.
-    pub(in crate::core) fn write_cleared(&self, key: ThreadKey, handled: u64, clock: &Clock, out: &mut Outputs) {
-        if !out.writes() {
+    pub(in crate::core) fn write_cleared(&self, key: ThreadKey, handled: u64, step: &mut StepContext) {
+        if !step.out.writes() {
             return;
         }
         let thread = &self.threads[key];
+        let StepContext { clock, out, .. } = step;
         let continues = thread.extra.iter().flat_map(|extra| &extra.continues);
         let continues = continues.filter_map(|timer| clock.continued(*timer)).map(|message| message.number);
         let waiting = thread.mailbox.iter().map(|message| message.number).chain(continues).chain([handled]);
-        waiting.for_each(|message| write_cancelled(message, out));
+        waiting.filter(|&message| message != 0).for_each(|message| out.write(|| Op::Cancelled { message }));
     }
 
     /// Resets the debts and the mistakes of a spawned thread after its last call.
@@ -164,13 +151,7 @@ impl Tree {
     }
 
     /// Cancels the calls of a fan-out that wait on a spawned thread.
-    pub(in crate::core) fn cancel_backlog(
-        &mut self,
-        key: ThreadKey,
-        fan: FanOutKey,
-        books: &mut Books,
-        out: &mut Outputs,
-    ) {
+    pub(in crate::core) fn cancel_backlog(&mut self, key: ThreadKey, fan: FanOutKey, step: &mut StepContext) {
         let owner = self.threads[key].parent;
         let backlog = self.threads[key].extra.as_mut().and_then(|extra| extra.spawned.as_mut());
         let Some(backlog) = backlog else { return };
@@ -179,19 +160,19 @@ impl Tree {
         *backlog = kept;
         self.queued -= dropped.len();
         for call in dropped {
-            write_cancelled(call.message.number, out);
-            books.cancelled(call.message.entry);
+            write_cancelled(call.message.number, step);
+            step.books.cancelled(call.message.entry);
             owner.iter().for_each(|&owner| self.owed_less(owner));
         }
     }
 
     /// Takes a thread's answer back if it is for that fan-out; whether it was.
-    pub(in crate::core) fn take_call(&mut self, key: ThreadKey, fan: FanOutKey, out: &mut Outputs) -> bool {
+    pub(in crate::core) fn take_call(&mut self, key: ThreadKey, fan: FanOutKey, step: &mut StepContext) -> bool {
         let thread = &mut self.threads[key];
         let is_of_fan = matches!(thread.origin, Origin::Fan { fan: other, .. } if other == fan);
         if is_of_fan {
             thread.origin = Origin::None;
-            self.write_owes(key, out);
+            self.write_owes(key, step);
         }
         is_of_fan
     }
@@ -207,19 +188,19 @@ impl Tree {
     }
 
     /// A client sends nothing else into a root.
-    pub(in crate::core) fn mark_left(&mut self, key: ThreadKey, out: &mut Outputs) {
+    pub(in crate::core) fn mark_left(&mut self, key: ThreadKey, step: &mut StepContext) {
         let thread = &mut self.threads[key];
         let number = thread.sequence;
         if let Some(state) = &mut thread.extra().root {
             state.left = true;
-            out.write(|| Op::Left { thread: number });
+            step.out.write(|| Op::Left { thread: number });
         }
     }
 
     /// Ends the idleness of a root that got a message.
-    pub(in crate::core) fn touch_root(&mut self, key: ThreadKey, clock: &mut Clock) {
+    pub(in crate::core) fn touch_root(&mut self, key: ThreadKey, step: &mut StepContext) {
         if let Some(timer) = self.threads[key].extra().timer.take() {
-            clock.cancel(timer);
+            step.clock.cancel(timer);
         }
     }
 
@@ -231,20 +212,20 @@ impl Tree {
     }
 
     /// A root has nothing to do: it closes after a while. `false` if it closes at once, since its client has left.
-    pub(in crate::core) fn rest_root(&mut self, key: ThreadKey, due: Time, clock: &mut Clock) -> bool {
+    pub(in crate::core) fn rest_root(&mut self, key: ThreadKey, due: Time, step: &mut StepContext) -> bool {
         self.rest_conversation(key);
         let extra = self.threads[key].extra();
         if extra.root.as_ref().is_some_and(|root| root.left) {
             return false;
         }
-        extra.timer.get_or_insert_with(|| clock.set(due, Timer::Idle(key)));
+        extra.timer.get_or_insert_with(|| step.clock.set(due, Timer::Idle(key)));
         true
     }
 }
 
 /// Writes that a message was discarded, though its thread stays.
-fn write_cancelled(message: u64, out: &mut Outputs) {
+fn write_cancelled(message: u64, step: &mut StepContext) {
     if message != 0 {
-        out.write(|| Op::Cancelled { message });
+        step.out.write(|| Op::Cancelled { message });
     }
 }

@@ -8,7 +8,7 @@ use crate::journal::Number;
 use crate::vocab::{Limits, MessageId};
 
 /// The message that opened a thread, and its last ones, oldest first. Each message has a place, also one that is not
-/// kept: so a reader sees what was left out.
+/// kept: so a reader sees what was left step.out.
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// The first message of the thread, which stays as long as the thread: it says what the others are about. Its size
@@ -47,7 +47,7 @@ pub(in crate::core) enum About {
 pub(super) struct Change {
     /// False if it found no room.
     pub is_kept: bool,
-    /// The number of messages that it drove out.
+    /// The number of messages that it drove step.out.
     pub forgotten: u32,
 }
 

@@ -1,14 +1,14 @@
 //! Fan-outs: the calls of one response, or of one group of awaited calls, and their answers.
 
 use super::Tree;
-use crate::core::clock::{Clock, Timer, TimerId};
+use crate::core::clock::{Timer, TimerId};
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::io::{Answer, CallId, Join, JoinPosition, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::{GroupResult, Outcomes};
-use crate::core::outputs::Outputs;
 use crate::core::queued::Origin;
 use crate::core::records::{result_record, settled_record};
+use crate::core::setup::StepContext;
 use crate::journal::{CallRecord, FanId, Number, Op};
 use crate::vocab::{Fault, FaultCode, MessageId, Time};
 
@@ -43,9 +43,9 @@ pub(in crate::core) enum FanOutKind {
 
 impl FanOutKind {
     /// Cancels the timer of a deadline.
-    pub(super) fn cancel_timer(&self, clock: &mut Clock) {
+    pub(super) fn cancel_timer(&self, step: &mut StepContext) {
         if let Self::Awaited { expires: Some(timer), .. } = self {
-            clock.cancel(*timer);
+            step.clock.cancel(*timer);
         }
     }
 }
@@ -71,15 +71,15 @@ pub(in crate::core) enum CountedOff {
 }
 
 impl Tree {
-    /// Opens a fan-out.
+    /// Opens a fan-step.out.
     pub(in crate::core) fn open_fan_out(
         &mut self,
         fan_out: FanOut,
         call: impl FnOnce() -> Option<CallRecord>,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) -> FanOutKey {
         let key = self.link_fan_out(fan_out);
-        self.write_fan_out(key, call, out);
+        self.write_fan_out(key, call, step);
         key
     }
 
@@ -135,7 +135,7 @@ impl Tree {
     }
 
     /// A call ends without an answer and without a fault.
-    pub(in crate::core) fn count_off(&mut self, key: FanOutKey, out: &mut Outputs) -> CountedOff {
+    pub(in crate::core) fn count_off(&mut self, key: FanOutKey, step: &mut StepContext) -> CountedOff {
         let Some(fan) = self.fan_outs.get_mut(key) else { return CountedOff::Open };
         let (id, total, source) = (fan.id, fan.total, fan.source);
         match &mut fan.kind {
@@ -145,7 +145,7 @@ impl Tree {
             FanOutKind::Mailbox { delivered, counted_off } => {
                 *counted_off += 1;
                 let (count, over) = (*counted_off, *delivered + *counted_off == total);
-                out.write(|| Op::CountedOff { fan: id, count });
+                step.out.write(|| Op::CountedOff { fan: id, count });
                 if !over {
                     return CountedOff::Open;
                 }
@@ -161,7 +161,7 @@ impl Tree {
         key: FanOutKey,
         index: u32,
         outcome: Result<Answer, Fault>,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) -> Option<Decided> {
         let fan = self.fan_outs.get_mut(key)?;
         let id = fan.id;
@@ -169,39 +169,39 @@ impl Tree {
         let outcome = outcomes.settle(index, outcome)?;
         held.add_outcome(outcome);
         let is_fault = outcome.is_err();
-        let kept = out.writes().then(|| Settled { index, outcome: outcome.clone() });
-        let write = |out: &mut Outputs| {
+        let kept = step.out.writes().then(|| Settled { index, outcome: outcome.clone() });
+        let write = |step: &mut StepContext| {
             if let Some(settled) = kept {
-                out.write(|| Op::Settled { fan: id, settled: settled_record(&settled) });
+                step.out.write(|| Op::Settled { fan: id, settled: settled_record(&settled) });
             }
         };
         // A reply that decides is written with the decision; a fault that does need not be in its result.
         if is_fault {
-            write(out);
-            return self.decide(key, out);
+            write(step);
+            return self.decide(key, step);
         }
-        let decided = self.decide(key, out);
+        let decided = self.decide(key, step);
         if decided.is_none() {
-            write(out);
+            write(step);
         }
         decided
     }
 
     /// The result of a group of awaited calls, if it is fixed.
-    pub(in crate::core) fn decide(&mut self, key: FanOutKey, out: &mut Outputs) -> Option<Decided> {
+    pub(in crate::core) fn decide(&mut self, key: FanOutKey, step: &mut StepContext) -> Option<Decided> {
         let fan = self.fan_outs.get_mut(key)?;
         let FanOutKind::Awaited { invocation, call, join, outcomes, .. } = &mut fan.kind else { return None };
         let result = outcomes.decide(*join)?;
-        let order = if out.writes() { out.next_number() } else { 0 };
-        out.write(|| Op::Decided { fan: fan.id, order, result: result_record(&result) });
+        let order = if step.out.writes() { step.out.next_number() } else { 0 };
+        step.out.write(|| Op::Decided { fan: fan.id, order, result: result_record(&result) });
         Some(Decided { id: fan.id, invocation: *invocation, call: *call, order, result })
     }
 
     /// Sets the deadline of a group of awaited calls, if it has one.
-    pub(in crate::core) fn expire_at(&mut self, key: FanOutKey, until: Option<Time>, clock: &mut Clock) {
+    pub(in crate::core) fn expire_at(&mut self, key: FanOutKey, until: Option<Time>, step: &mut StepContext) {
         let awaited = self.fan_outs.get_mut(key).map(|fan| &mut fan.kind);
         if let (Some(until), Some(FanOutKind::Awaited { expires, .. })) = (until, awaited) {
-            *expires = Some(clock.set(until, Timer::Calls(key)));
+            *expires = Some(step.clock.set(until, Timer::Calls(key)));
         }
     }
 
@@ -215,9 +215,9 @@ impl Tree {
     }
 
     /// Removes a fan-out with its timer; its owner, if that is open.
-    pub(in crate::core) fn remove_fan_out(&mut self, key: FanOutKey, clock: &mut Clock) -> Option<ThreadKey> {
+    pub(in crate::core) fn remove_fan_out(&mut self, key: FanOutKey, step: &mut StepContext) -> Option<ThreadKey> {
         let FanOut { owner, kind, .. } = self.unlink_fan_out(key)?;
-        kind.cancel_timer(clock);
+        kind.cancel_timer(step);
         self.threads.contains_key(owner).then_some(owner)
     }
 

@@ -30,16 +30,15 @@ pub(super) use open::Child;
 pub(super) use recover::Turned;
 pub(super) use thread::{Owner, Thread, Turn};
 
-use super::clock::{Clock, TimerId};
+use super::clock::TimerId;
 use super::dead_letters::{DeadLetter, DeadLetterId, DeadLetters};
 use super::directory::Directory;
 use super::event::{Event, EventKind};
 use super::gauge::{Gauge, Overloaded, Permit};
 use super::io::{Place, Remembered};
 use super::key::{FanOutKey, InvocationId, ThreadKey};
-use super::outputs::Outputs;
 use super::queued::Queued;
-use super::setup::Setup;
+use super::setup::{Setup, StepContext};
 use crate::journal::{LetterPlace, Number, Op};
 use crate::vocab::{Fault, Name, Partition, ThreadId, ThreadPath};
 use systole_xml::ladder::Canonical;
@@ -188,9 +187,9 @@ impl Tree {
     }
 
     /// Makes an event on an open thread.
-    pub(super) fn event(&self, key: ThreadKey, out: &mut Outputs, kind: impl FnOnce() -> EventKind) {
+    pub(super) fn event(&self, key: ThreadKey, step: &mut StepContext, kind: impl FnOnce() -> EventKind) {
         if let Some(thread) = self.threads.get(key) {
-            out.event(|at| {
+            step.out.event(|at| {
                 let root = self.threads.get(thread.root).unwrap_or(thread).id;
                 Event { root, thread: thread.id, path: self.path(key), at, kind: kind() }
             });
@@ -262,8 +261,8 @@ impl Tree {
     }
 
     /// Puts a message at the end of a thread's mailbox.
-    pub(super) fn put(&mut self, key: ThreadKey, mut message: Queued, out: &mut Outputs) {
-        self.write_put(key, &mut message, recording::Waits::Turn, out);
+    pub(super) fn put(&mut self, key: ThreadKey, mut message: Queued, step: &mut StepContext) {
+        self.write_put(key, &mut message, recording::Waits::Turn, step);
         self.threads[key].mailbox.push(message);
         self.queued += 1;
     }
@@ -281,12 +280,11 @@ impl Tree {
         key: ThreadKey,
         mut message: Queued,
         after: std::time::Duration,
-        clock: &mut Clock,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) {
-        let due = clock.now().after(after);
-        self.write_put(key, &mut message, recording::Waits::Moment(due), out);
-        self.set_delay(key, message, due, clock);
+        let due = step.clock.now().after(after);
+        self.write_put(key, &mut message, recording::Waits::Moment(due), step);
+        self.set_delay(key, message, due, step);
     }
 
     /// The delay of a message is over.
@@ -306,9 +304,9 @@ impl Tree {
         key: ThreadKey,
         (from, payload): (Name, Canonical),
         about: About,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) -> (Number, Place) {
-        let number = if out.writes() { out.next_number() } else { 0 };
+        let number = if step.out.writes() { step.out.next_number() } else { 0 };
         let Self { threads, setup, context, .. } = self;
         let history = threads[key].extra().history.get_or_insert_default();
         let (calls, answers) = match about {
@@ -318,22 +316,22 @@ impl Tree {
         };
         let place = history.next_place(answers);
         let message = Remembered { from, payload, place };
-        let kept = out.writes().then(|| (message.clone(), calls.clone()));
+        let kept = step.out.writes().then(|| (message.clone(), calls.clone()));
         let Change { is_kept, forgotten } =
             history.remember((number, message, calls), &setup.blueprint.limits, context);
         let gap = history.gap();
         if let Some((message, calls)) = kept {
             let thread = threads[key].sequence;
             if is_kept {
-                out.write(|| recording::remembered(number, thread, &message, &calls));
+                step.out.write(|| recording::remembered(number, thread, &message, &calls));
             }
             if forgotten > 0 {
-                write_forgotten(thread, gap, out);
+                write_forgotten(thread, gap, step);
             }
         }
         let messages = forgotten + u32::from(!is_kept);
         if messages > 0 {
-            self.event(key, out, || EventKind::LeftOut { messages });
+            self.event(key, step, || EventKind::LeftOut { messages });
         }
         (number, place)
     }
@@ -344,11 +342,11 @@ impl Tree {
     }
 
     /// Clears the context of a thread, but for the message that opened it.
-    pub(super) fn clear_history(&mut self, key: ThreadKey, out: &mut Outputs) {
+    pub(super) fn clear_history(&mut self, key: ThreadKey, step: &mut StepContext) {
         let history = self.threads[key].extra().history.get_or_insert_default();
         history.clear();
         let gap = history.gap();
-        write_forgotten(self.threads[key].sequence, gap, out);
+        write_forgotten(self.threads[key].sequence, gap, step);
     }
 
     /// Takes a place for a message of so many bytes among those that wait in all cores.
@@ -367,20 +365,19 @@ impl Tree {
         (partition, place): (Partition, LetterPlace),
         payload: Option<Canonical>,
         reason: Fault,
-        clock: &Clock,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) {
-        let id = match out.writes() {
-            true => self.dead.id_of(out.next_number()),
+        let id = match step.out.writes() {
+            true => self.dead.id_of(step.out.next_number()),
             false => self.dead.next_id(),
         };
         let LetterPlace { conversation, path } = place;
-        let letter = DeadLetter { id, partition, at: clock.now(), from, to, conversation, path, payload, reason };
-        out.write(|| recording::letter(&letter));
-        self.keep_letter(letter, out);
+        let letter = DeadLetter { id, partition, at: step.clock.now(), from, to, conversation, path, payload, reason };
+        step.out.write(|| recording::letter(&letter));
+        self.keep_letter(letter, step);
     }
 
-    /// Takes a dead letter out, without a record of it.
+    /// Takes a dead letter step, without a record of it.
     pub(super) fn take_letter(&mut self, letter: DeadLetterId) -> Option<DeadLetter> {
         self.dead.take(letter)
     }
@@ -390,16 +387,16 @@ impl Tree {
         self.dead.clear();
     }
 
-    fn keep_letter(&mut self, letter: DeadLetter, out: &mut Outputs) {
+    fn keep_letter(&mut self, letter: DeadLetter, step: &mut StepContext) {
         for letter in self.dead.push(letter) {
-            out.write(|| Op::LetterGone { letter: letter.number() });
+            step.out.write(|| Op::LetterGone { letter: letter.number() });
         }
     }
 }
 
 /// Writes that the context of a thread has forgotten the entries between two numbers.
-fn write_forgotten(thread: Number, (after, before): (Number, Number), out: &mut Outputs) {
-    out.write(|| match after {
+fn write_forgotten(thread: Number, (after, before): (Number, Number), step: &mut StepContext) {
+    step.out.write(|| match after {
         0 => Op::Forget { thread, before },
         _ => Op::ForgetBetween { thread, after, before },
     });

@@ -1,15 +1,15 @@
 //! New threads: roots, children for calls, spawned ones, and the calls that wait on those.
 
+use crate::core::setup::StepContext;
 use std::sync::Arc;
 
 use super::recording::Waits;
 use super::thread::{Backlog, Children, Extra, Mailbox, RootState};
 use super::{Owner, Thread, Tree, Turn};
 use crate::core::blueprint::{ClientId, ListenerId};
-use crate::core::clock::{Clock, Timer};
+use crate::core::clock::Timer;
 use crate::core::event::EventKind;
 use crate::core::key::ThreadKey;
-use crate::core::outputs::Outputs;
 use crate::core::queued::{Origin, Queued};
 use crate::journal::Number;
 use crate::vocab::{MessageId, ThreadId, Time};
@@ -43,9 +43,9 @@ impl Tree {
         id: ThreadId,
         client: ClientId,
         deadline: Time,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) -> ThreadKey {
-        let key = self.open_root(id, Owner::Client(client), false, deadline, out);
+        let key = self.open_root(id, Owner::Client(client), false, deadline, step);
         self.enter_root(id, client, key);
         key
     }
@@ -57,28 +57,22 @@ impl Tree {
         owner: Owner,
         boot: bool,
         deadline: Time,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) -> ThreadKey {
         let (opened_by, _) = self.setup.key.derive_entry(id, 0);
-        let key = self.link_root(out.next_number(), id, owner, opened_by);
+        let key = self.link_root(step.out.next_number(), id, owner, opened_by);
         let thread = &mut self.threads[key];
         thread.deadline = deadline;
         thread.extra().root.get_or_insert_default().boot = boot;
-        self.event(key, out, || EventKind::Opened { parent: None });
-        self.write_open(key, out);
+        self.event(key, step, || EventKind::Opened { parent: None });
+        self.write_open(key, step);
         key
     }
 
     /// Opens a child of a thread.
-    pub(in crate::core) fn open_child(
-        &mut self,
-        parent: ThreadKey,
-        child: Child,
-        clock: &mut Clock,
-        out: &mut Outputs,
-    ) -> ThreadKey {
+    pub(in crate::core) fn open_child(&mut self, parent: ThreadKey, child: Child, step: &mut StepContext) -> ThreadKey {
         let Child { listener, ids, origin, label, traceparent, deadline, spawned } = child;
-        let number = out.next_number();
+        let number = step.out.next_number();
         let above = &mut self.threads[parent];
         let ordinal = above.next_ordinal(listener);
         above.children.open += u32::from(origin != Origin::None);
@@ -95,22 +89,28 @@ impl Tree {
         }
         if has_deadline {
             thread.deadline = deadline;
-            thread.extra().timer = Some(clock.set(deadline, Timer::Deadline(key)));
+            thread.extra().timer = Some(step.clock.set(deadline, Timer::Deadline(key)));
         }
         if spawned {
             self.spawned.insert(ids.1, key);
         }
-        self.event(key, out, || EventKind::Opened { parent: self.threads.get(parent).map(|parent| parent.id) });
-        self.write_open(key, out);
+        self.event(key, step, || EventKind::Opened { parent: self.threads.get(parent).map(|parent| parent.id) });
+        self.write_open(key, step);
         key
     }
 
     /// Puts a call on a spawned thread, behind those before it.
-    pub(in crate::core) fn put_call(&mut self, key: ThreadKey, mut message: Queued, origin: Origin, out: &mut Outputs) {
+    pub(in crate::core) fn put_call(
+        &mut self,
+        key: ThreadKey,
+        mut message: Queued,
+        origin: Origin,
+        step: &mut StepContext,
+    ) {
         if let Some(parent) = self.threads[key].parent {
             self.threads[parent].children.open += 1;
         }
-        self.write_put(key, &mut message, Waits::Call(origin), out);
+        self.write_put(key, &mut message, Waits::Call(origin), step);
         self.queued += 1;
         if let Some(backlog) = &mut self.threads[key].extra().spawned {
             backlog.push_back(Backlog { message, origin });
@@ -118,16 +118,16 @@ impl Tree {
     }
 
     /// Puts the next call of a spawned thread that owes nothing into its mailbox; whether there is one.
-    pub(in crate::core) fn next_call(&mut self, key: ThreadKey, out: &mut Outputs) -> bool {
+    pub(in crate::core) fn next_call(&mut self, key: ThreadKey, step: &mut StepContext) -> bool {
         let free = self.threads.get_mut(key).filter(|thread| thread.origin == Origin::None);
         let Some(thread) = free else { return false };
         let backlog = thread.extra.as_mut().and_then(|extra| extra.spawned.as_mut());
         let Some(Backlog { message, origin }) = backlog.and_then(|backlog| backlog.pop_front()) else { return false };
         thread.origin = origin;
         thread.opened_by = message.id;
-        self.write_owes(key, out);
+        self.write_owes(key, step);
         self.queued -= 1;
-        self.put(key, message, out);
+        self.put(key, message, step);
         true
     }
 

@@ -4,9 +4,9 @@ use super::{FanOut, Owner, Tree};
 use crate::core::dead_letters::DeadLetter;
 use crate::core::io::{Body, Remembered};
 use crate::core::key::{FanOutKey, ThreadKey};
-use crate::core::outputs::Outputs;
 use crate::core::queued::Content;
 use crate::core::queued::{Origin, Queued};
+use crate::core::setup::StepContext;
 use crate::journal::{
     self, BodyRecord, CallRecord, FanRecord, LetterPlace, LetterRecord, Link, MessageRecord, MessageState, Number, Op,
     RememberedRecord, ThreadRecord,
@@ -23,28 +23,28 @@ pub(super) enum Waits {
 
 impl Tree {
     /// Writes that a thread opened.
-    pub(super) fn write_open(&self, key: ThreadKey, out: &mut Outputs) {
-        out.write(|| Op::Open(self.thread_record(key)));
+    pub(super) fn write_open(&self, key: ThreadKey, step: &mut StepContext) {
+        step.out.write(|| Op::Open(self.thread_record(key)));
     }
 
     /// Writes that a spawned thread owes something else than before. One that is not spawned closes at once.
-    pub(super) fn write_owes(&self, key: ThreadKey, out: &mut Outputs) {
+    pub(super) fn write_owes(&self, key: ThreadKey, step: &mut StepContext) {
         let Some(thread) = self.threads.get(key).filter(|thread| thread.is_spawned()) else { return };
         let (number, opened_by, origin) = (thread.sequence, thread.opened_by, thread.origin);
-        out.write(|| Op::Owes { thread: number, opened_by, origin: self.origin_record(origin) });
+        step.out.write(|| Op::Owes { thread: number, opened_by, origin: self.origin_record(origin) });
     }
 
     /// Writes that a message waits. It takes the last place of its mailbox.
-    pub(super) fn write_put(&self, key: ThreadKey, message: &mut Queued, waits: Waits, out: &mut Outputs) {
-        if !out.writes() {
+    pub(super) fn write_put(&self, key: ThreadKey, message: &mut Queued, waits: Waits, step: &mut StepContext) {
+        if !step.out.writes() {
             return;
         }
-        let place = out.next_number();
+        let place = step.out.next_number();
         if message.number == 0 {
             message.number = place;
         }
         let message = &*message;
-        out.write(|| {
+        step.out.write(|| {
             Op::Put(MessageRecord {
                 number: message.number,
                 place,
@@ -72,9 +72,14 @@ impl Tree {
     }
 
     /// Writes that calls were made together.
-    pub(super) fn write_fan_out(&self, key: FanOutKey, call: impl FnOnce() -> Option<CallRecord>, out: &mut Outputs) {
+    pub(super) fn write_fan_out(
+        &self,
+        key: FanOutKey,
+        call: impl FnOnce() -> Option<CallRecord>,
+        step: &mut StepContext,
+    ) {
         let FanOut { id, owner, source, total, .. } = self.fan_outs[key];
-        out.write(|| {
+        step.out.write(|| {
             let thread = self.threads[owner].sequence;
             Op::Fan(FanRecord { id, thread, source, total, delivered: 0, counted_off: 0, call: call() })
         });

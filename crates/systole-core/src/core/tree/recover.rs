@@ -3,13 +3,13 @@
 use super::thread::Backlog;
 use super::{FanOut, Owner, Tree};
 use crate::core::blueprint::ListenerId;
-use crate::core::clock::{Clock, Timer};
+use crate::core::clock::Timer;
 use crate::core::dead_letters::{DeadLetter, DeadLetterId};
 use crate::core::io::Remembered;
 use crate::core::key::{FanOutKey, ThreadKey};
-use crate::core::outputs::Outputs;
 use crate::core::queued::{Origin, Queued};
 use crate::core::records::stored;
+use crate::core::setup::StepContext;
 use crate::journal::{self, LetterPlace, LetterRecord, Number, ThreadRecord};
 use crate::vocab::{MessageId, Time};
 
@@ -31,7 +31,7 @@ impl Tree {
         record: ThreadRecord,
         owner: Owner,
         parent: Option<ThreadKey>,
-        clock: &mut Clock,
+        step: &mut StepContext,
     ) -> ThreadKey {
         let key = match (parent, owner) {
             (Some(parent), Owner::Listener(listener)) => {
@@ -49,7 +49,7 @@ impl Tree {
         let thread = &mut self.threads[key];
         thread.deadline = record.deadline;
         if record.own_deadline {
-            thread.extra().timer = Some(clock.set(record.deadline, Timer::Deadline(key)));
+            thread.extra().timer = Some(step.clock.set(record.deadline, Timer::Deadline(key)));
         }
         if record.spawned || record.label.is_some() || record.traceparent.is_some() {
             let extra = thread.extra();
@@ -103,14 +103,14 @@ impl Tree {
         key: ThreadKey,
         message: Queued,
         turn: Turned,
-        clock: &mut Clock,
+        step: &mut StepContext,
     ) {
         match turn {
             Turned::Queued => {
                 self.queued += 1;
                 self.threads[key].mailbox.push(message);
             }
-            Turned::Delayed(due) => self.set_delay(key, message, due, clock),
+            Turned::Delayed(due) => self.set_delay(key, message, due, step),
             Turned::Backlog(origin) => {
                 self.queued += 1;
                 if let Some(parent) = self.threads[key].parent.filter(|_| origin != Origin::None) {
@@ -123,20 +123,20 @@ impl Tree {
     }
 
     /// Lets a message wait until a moment.
-    pub(super) fn set_delay(&mut self, key: ThreadKey, message: Queued, due: Time, clock: &mut Clock) {
-        let timer = clock.set(due, Timer::Continue(key, Box::new(message)));
+    pub(super) fn set_delay(&mut self, key: ThreadKey, message: Queued, due: Time, step: &mut StepContext) {
+        let timer = step.clock.set(due, Timer::Continue(key, Box::new(message)));
         self.delayed += 1;
         self.threads[key].extra().continues.push(timer);
     }
 
     /// Keeps a dead letter again.
-    pub(in crate::core) fn recover_letter(&mut self, record: LetterRecord, out: &mut Outputs) {
+    pub(in crate::core) fn recover_letter(&mut self, record: LetterRecord, step: &mut StepContext) {
         let LetterRecord { number, partition, at, from, to, place, payload, reason } = record;
         let LetterPlace { conversation, path } = place;
         let payload = payload.and_then(|(_, payload)| stored(payload).ok());
         let id = self.letter_id(number);
         let letter = DeadLetter { id, partition, at, from, to, conversation, path, payload, reason };
-        self.keep_letter(letter, out);
+        self.keep_letter(letter, step);
     }
 
     /// The id of the dead letter with that number in the journal.

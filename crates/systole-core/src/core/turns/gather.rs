@@ -11,7 +11,7 @@
 use super::{Turns, Waiter};
 use crate::core::blueprint::ListenerId;
 use crate::core::io::{CoreId, CoreMessage, Precedence};
-use crate::core::outputs::Outputs;
+use crate::core::setup::StepContext;
 
 /// The slots that are wanted at a start from a journal, before any is granted.
 #[derive(Debug)]
@@ -48,14 +48,14 @@ impl Turns {
     }
 
     /// Reports to the other cores that this one has recovered. Returns the slots that are wanted, if it was the last.
-    pub(in crate::core) fn all_recovered(&mut self, out: &mut Outputs) -> Vec<Want> {
+    pub(in crate::core) fn all_recovered(&mut self, step: &mut StepContext) -> Vec<Want> {
         self.precedence = Precedence::Later;
         if self.gathering.is_none() {
             return Vec::new();
         }
         let own = self.setup.core;
         for core in (0..self.setup.cores).map(CoreId).filter(|&core| core != own) {
-            out.send(core, CoreMessage::Recovered);
+            step.out.send(core, CoreMessage::Recovered);
         }
         self.core_recovered()
     }

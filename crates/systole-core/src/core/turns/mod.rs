@@ -16,9 +16,8 @@ use super::blueprint::{ClientId, ListenerId};
 use super::conversation::Conversation;
 use super::io::{CoreId, CoreMessage, Precedence};
 use super::key::ThreadKey;
-use super::outputs::Outputs;
 use super::ready::Ticket;
-use super::setup::Setup;
+use super::setup::{Setup, StepContext};
 use crate::journal::Number;
 
 /// The run queue of a core, and the concurrency slots of the listeners whose home it is.
@@ -83,11 +82,11 @@ impl Turns {
         listener: ListenerId,
         (thread, root, client): (ThreadKey, ThreadKey, Option<ClientId>),
         resume: bool,
-        out: &mut Outputs,
+        step: &mut StepContext,
     ) -> bool {
         let (home, from, at) = (self.home(listener), self.setup.core, self.precedence);
         if home != from {
-            out.send(home, CoreMessage::SlotWanted { from, listener, thread, root, client, resume, at });
+            step.out.send(home, CoreMessage::SlotWanted { from, listener, thread, root, client, resume, at });
             return false;
         }
         let want = Want { at, listener, waiter: Waiter { core: home, thread, root, principal: client.into() }, resume };
@@ -101,13 +100,13 @@ impl Turns {
 
     /// Grants a slot to a thread of any core, or lets it wait for one. The thread, if it is one of this core and has
     /// it.
-    pub(super) fn wanted(&mut self, want: Want, out: &mut Outputs) -> Option<ThreadKey> {
+    pub(super) fn wanted(&mut self, want: Want, step: &mut StepContext) -> Option<ThreadKey> {
         if let Some(gathering) = &mut self.gathering {
             gathering.add(want);
             return None;
         }
         let Want { listener, waiter, .. } = want;
-        if self.take(&want) { self.grant(listener, waiter.core, waiter.thread, out) } else { None }
+        if self.take(&want) { self.grant(listener, waiter.core, waiter.thread, step) } else { None }
     }
 
     fn take(&mut self, want: &Want) -> bool {
@@ -120,28 +119,28 @@ impl Turns {
     }
 
     /// Gives a slot back. The thread of this core that gets it, if one does.
-    pub(super) fn release(&mut self, listener: ListenerId, out: &mut Outputs) -> Option<ThreadKey> {
+    pub(super) fn release(&mut self, listener: ListenerId, step: &mut StepContext) -> Option<ThreadKey> {
         match self.home(listener) {
-            home if home == self.setup.core => self.returned(listener, out),
+            home if home == self.setup.core => self.returned(listener, step),
             home => {
-                out.send(home, CoreMessage::SlotReturned { listener });
+                step.out.send(home, CoreMessage::SlotReturned { listener });
                 None
             }
         }
     }
 
     /// Takes a slot back. The thread of this core that gets it, if one does.
-    pub(super) fn returned(&mut self, listener: ListenerId, out: &mut Outputs) -> Option<ThreadKey> {
+    pub(super) fn returned(&mut self, listener: ListenerId, step: &mut StepContext) -> Option<ThreadKey> {
         let (core, thread) = self.slots[listener.0 as usize].give_back()?;
-        self.grant(listener, core, thread, out)
+        self.grant(listener, core, thread, step)
     }
 
     /// Withdraws the request of a thread of this core for a slot.
-    pub(super) fn decline(&mut self, listener: ListenerId, thread: ThreadKey, out: &mut Outputs) {
+    pub(super) fn decline(&mut self, listener: ListenerId, thread: ThreadKey, step: &mut StepContext) {
         let from = self.setup.core;
         match self.home(listener) {
             home if home == from => self.declined(listener, from, thread),
-            home => out.send(home, CoreMessage::SlotDeclined { from, listener, thread }),
+            home => step.out.send(home, CoreMessage::SlotDeclined { from, listener, thread }),
         }
     }
 
@@ -150,11 +149,17 @@ impl Turns {
         self.slots[listener.0 as usize].decline(core, thread);
     }
 
-    fn grant(&mut self, listener: ListenerId, core: CoreId, thread: ThreadKey, out: &mut Outputs) -> Option<ThreadKey> {
+    fn grant(
+        &mut self,
+        listener: ListenerId,
+        core: CoreId,
+        thread: ThreadKey,
+        step: &mut StepContext,
+    ) -> Option<ThreadKey> {
         if core == self.setup.core {
             return Some(thread);
         }
-        out.send(core, CoreMessage::SlotGranted { listener, thread });
+        step.out.send(core, CoreMessage::SlotGranted { listener, thread });
         None
     }
 
