@@ -15,7 +15,7 @@ use super::faults;
 use super::key::{InvocationId, ThreadKey};
 use super::setup::StepContext;
 use crate::journal::{BudgetRecord, Number, Op};
-use crate::vocab::{Amounts, Budget, Fault, Millionths};
+use crate::vocab::{Amounts, Budget, Fault, Millionths, ThreadId};
 
 /// A reservation that does not fit into a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,19 @@ pub(super) struct Budgets {
     held: HashMap<InvocationId, (Vec<ThreadKey>, Amounts)>,
     /// Threads for which something was refused, as no budget was left for it.
     refusals: HashMap<ThreadKey, Refusal>,
+}
+
+/// A budget that its thread may use up, as the core shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenBudget {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The most that it and the threads below it may use.
+    pub budget: Budget,
+    /// The amounts that were used.
+    pub spent: Amounts,
+    /// The amounts that are reserved for requests in flight.
+    pub reserved: Amounts,
 }
 
 /// The budget of a thread, and its use.

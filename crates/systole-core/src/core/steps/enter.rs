@@ -1,4 +1,8 @@
-//! Messages of clients, taken from Queue 1.
+//! The way of a message in: from an entrance to the mailbox of a thread.
+//!
+//! A client's message waits on the queue of the entrance (`inject`), is read and judged (`admit`), opens a child of its
+//! conversation for each receiver (`open_calls`), and waits in its mailbox (`place`, `put`). A call of a listener comes in
+//! at `place`.
 
 use std::sync::Arc;
 
@@ -6,7 +10,6 @@ use systole_xml::ladder::{Canonical, Claims};
 use systole_xml::schema::{Element, Validated};
 
 use super::answer::{Recipient, Reply};
-use super::call::Call;
 use super::{Core, own_index};
 use crate::core::blueprint::{ClientId, ListenerId, Party};
 use crate::core::books::Entry;
@@ -18,12 +21,14 @@ use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output};
 use crate::core::items::Item;
 use crate::core::judge::{ParsedPayload, Refusal, Verdict};
 use crate::core::key::ThreadKey;
-use crate::core::meta::is_for_threads;
+use crate::core::meta::{Asker, is_for_threads};
 use crate::core::misroute::Misroute;
-use crate::core::queued::{Origin, Sender};
+use crate::core::queued::{Content, Origin, Queued, Sender};
 use crate::core::read::{LABEL, ReadMessage, read_message};
-use crate::core::tree::Owner;
-use crate::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, ns};
+use crate::core::tree::{Child, Owner};
+use crate::journal::BudgetRecord;
+use crate::protocol::MetaRequest;
+use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, ns};
 
 /// A message of a client that has been read.
 struct Entered {
@@ -41,6 +46,24 @@ struct Entered {
     permit: Option<Permit>,
     /// The place of its answer in the client's exit, until its conversation or its answer has it.
     place: Option<ExitPlace>,
+}
+
+/// A call that is about to open a thread.
+pub(super) struct Call {
+    pub parent: ThreadKey,
+    pub target: ListenerId,
+    pub payload: Validated<Element>,
+    pub origin: Origin,
+    pub ids: (MessageId, ThreadId),
+    pub from: Sender,
+    pub label: Option<Arc<str>>,
+    pub traceparent: Option<Arc<str>>,
+    pub deadline: Time,
+    /// The budget that the message gives its thread.
+    pub budget: Option<Box<Budget>>,
+    pub spawned: bool,
+    /// The place among the messages that wait, if it has one already.
+    pub permit: Option<Permit>,
 }
 
 impl Core {
@@ -122,6 +145,25 @@ impl Core {
                 self.step.out.send(core, CoreMessage::Injected(Box::new(message)));
             }
             None => self.abandon(Item::Injected(message, entry), &faults::moving()),
+        }
+    }
+
+    fn entry_events(&mut self, entered: &Entered) {
+        let Ok(payload) = &entered.payload else { return };
+        let client = &self.setup.blueprint.principal(entered.client).name;
+        let claimed = || Some(&*entered.claims.from).filter(|&from| !from.is_empty() && from != client.as_str());
+        self.step.out.root_event(entered.root, || EventKind::Injected {
+            message: entered.ids.0,
+            from: client.clone(),
+            claimed: claimed().map(str::to_owned),
+        });
+        if !payload.repairs().is_empty() {
+            let (repairs, text) = (|| payload.repairs().to_vec(), || entered.repaired.clone().unwrap_or_default());
+            self.step.out.root_event(entered.root, || EventKind::Repaired {
+                by: client.clone(),
+                repairs: repairs(),
+                text: text(),
+            });
         }
     }
 
@@ -221,6 +263,55 @@ impl Core {
         Ok(key)
     }
 
+    /// Opens the thread of a call and puts the request into its mailbox.
+    pub(super) fn place(&mut self, call: Call, entry: Entry) -> Result<ThreadKey, (Fault, Entry)> {
+        let Call { parent, target, payload, origin, ids, from, label, traceparent, deadline, spawned, permit, .. } =
+            call;
+        let budget = self.child_budget(target, call.budget);
+        let room = self.tree.room_for_child(parent).and_then(|()| self.tree.permit(permit, &payload));
+        let placed = room.and_then(|permit| Ok((permit, self.judge.decode(target, payload)?)));
+        let (permit, body) = match placed {
+            Ok(placed) => placed,
+            Err(fault) => return Err((fault, entry)),
+        };
+        if let Err(fault) = self.charge_call(parent, 1) {
+            return Err((fault, entry));
+        }
+        let deadline = deadline.min(self.end_of(budget.as_deref()));
+        let child = Child { listener: target, ids, origin, label, traceparent, deadline, spawned };
+        let key = self.tree.open_child(parent, child, &mut self.step);
+        self.open_account(key, budget);
+        let share = self.tree.share(key, permit);
+        self.enqueue(key, Queued::new(ids.0, from, Content::Body(body), share, entry));
+        Ok(key)
+    }
+
+    /// Puts a call on a spawned thread; it starts when the one before it is answered.
+    pub(super) fn place_on(&mut self, key: ThreadKey, call: Call, entry: Entry) -> Result<(), (Fault, Entry)> {
+        let Call { parent, target, payload, origin, ids, from, permit, .. } = call;
+        let room = self.tree.room_for_call(parent).and_then(|()| self.tree.room_in_mailbox(key));
+        let room = room.and_then(|()| self.tree.permit(permit, &payload));
+        let placed = room.and_then(|permit| Ok((permit, self.judge.decode(target, payload)?)));
+        let (permit, body) = match placed {
+            Ok(placed) => placed,
+            Err(fault) => return Err((fault, entry)),
+        };
+        if let Err(fault) = self.charge_call(parent, 0) {
+            return Err((fault, entry));
+        }
+        let share = self.tree.share(key, permit);
+        let message = Queued::new(ids.0, from, Content::Body(body), share, entry);
+        self.tree.put_call(key, message, origin, &mut self.step);
+        self.next_call(key);
+        Ok(())
+    }
+
+    /// Puts a message into a mailbox.
+    pub(super) fn enqueue(&mut self, key: ThreadKey, message: Queued) {
+        self.tree.put(key, message, &mut self.step);
+        self.make_ready(key);
+    }
+
     fn tell_client(&mut self, entered: &mut Entered, answer: Canonical, entry: Entry) {
         self.step.books.delivered(entry);
         let entry = self.step.books.made();
@@ -230,6 +321,18 @@ impl Core {
             Err(error) => (Sender::System, Reply::Fault(faults::internal(&error))),
         };
         self.leave_for(entered.recipient(), from, id, reply, entry);
+    }
+
+    /// Answers a request of a client.
+    pub(super) fn ask_as_client(
+        &mut self,
+        client: ClientId,
+        remote: bool,
+        request: MetaRequest,
+    ) -> Result<Canonical, Fault> {
+        let client = self.setup.blueprint.principal(client);
+        let asker = Asker { calls: &client.calls, replies: &[], admin: client.admin, remote };
+        self.judge.knowledge(&asker, request).map(|answer| answer.write())
     }
 
     /// Answers a client's message with a fault.
@@ -270,23 +373,53 @@ impl Core {
         self.tree.touch(key);
     }
 
-    fn entry_events(&mut self, entered: &Entered) {
-        let Ok(payload) = &entered.payload else { return };
-        let client = &self.setup.blueprint.principal(entered.client).name;
-        let claimed = || Some(&*entered.claims.from).filter(|&from| !from.is_empty() && from != client.as_str());
-        self.step.out.root_event(entered.root, || EventKind::Injected {
-            message: entered.ids.0,
-            from: client.clone(),
-            claimed: claimed().map(str::to_owned),
-        });
-        if !payload.repairs().is_empty() {
-            let (repairs, text) = (|| payload.repairs().to_vec(), || entered.repaired.clone().unwrap_or_default());
-            self.step.out.root_event(entered.root, || EventKind::Repaired {
-                by: client.clone(),
-                repairs: repairs(),
-                text: text(),
-            });
+    /// The budget of a root, if it has one: that of the organism, narrowed by that of its client.
+    pub(super) fn root_budget(&self, owner: Owner) -> Option<Box<Budget>> {
+        let blueprint = &self.setup.blueprint;
+        match owner {
+            Owner::Client(client) => narrowed(&blueprint.budget, &blueprint.principal(client).budget),
+            Owner::Listener(_) | Owner::None => narrowed(&blueprint.budget, &Budget::NONE),
         }
+    }
+
+    /// The budget of a thread of a listener, if it has one: that of its contract, narrowed by that of the message that
+    /// opens it.
+    pub(super) fn child_budget(&self, listener: ListenerId, of_message: Option<Box<Budget>>) -> Option<Box<Budget>> {
+        narrowed(&self.setup.blueprint.contract(listener).budget, of_message.as_deref().unwrap_or(&Budget::NONE))
+    }
+
+    /// The end of a thread that opens now, as its budget bounds it.
+    pub(super) fn end_of(&self, budget: Option<&Budget>) -> Time {
+        budget.and_then(|budget| budget.time).map_or(Time::MAX, |time| self.step.clock.now().after(time))
+    }
+
+    /// Opens the account of a thread that has just opened, if it has a budget.
+    pub(super) fn open_account(&mut self, key: ThreadKey, budget: Option<Box<Budget>>) {
+        let Some(budget) = budget.map(|budget| budget.time(None)).filter(|budget| !budget.is_none()) else {
+            return;
+        };
+        let above = self.budgets.nearest(self.tree.upward(key));
+        let record = BudgetRecord { thread: self.tree[key].sequence, budget, spent: Amounts::default() };
+        self.budgets.open(key, record, above, Some(&mut self.step));
+    }
+
+    /// Charges a call of a thread, which opens so many threads.
+    pub(super) fn charge_call(&mut self, caller: ThreadKey, threads: u64) -> Result<(), Fault> {
+        match self.account(caller) {
+            Some(account) => {
+                let amounts = Amounts { calls: 1, threads, ..Amounts::default() };
+                self.budgets.charge(account, amounts, &mut self.step)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The account to which a use of a thread is charged.
+    pub(super) fn account(&self, key: ThreadKey) -> Option<ThreadKey> {
+        if self.budgets.is_empty() {
+            return None;
+        }
+        self.budgets.nearest(self.tree.upward(key))
     }
 }
 
@@ -320,4 +453,9 @@ fn may_enter(entered: &Entered, payload: &Canonical) -> Result<(), Fault> {
         return Err(faults::route(payload.root()));
     }
     Ok(())
+}
+
+/// The smaller amounts of both, if either bounds anything. In a box, since mostly there are none, and a call holds them.
+fn narrowed(budget: &Budget, by: &Budget) -> Option<Box<Budget>> {
+    if budget.is_none() && by.is_none() { None } else { Some(Box::new(budget.narrowed(*by))) }
 }

@@ -4,25 +4,16 @@
 //! touched are settled, the books are checked, and the operations of the step go out to be written.
 
 mod answer;
-mod awaited;
-mod budgets;
-mod call;
-mod dead_letters;
-mod effect;
+mod calls;
 mod enter;
-mod recover;
-mod refused;
+mod life;
 mod respond;
-mod settle;
-mod stop;
 mod turn;
 
 use std::rc::Rc;
 
-pub use budgets::OpenBudget;
-
 use super::books::{Books, Counts};
-use super::budgets::Budgets;
+use super::budgets::{Budgets, OpenBudget};
 use super::clock::Clock;
 use super::dead_letters::DeadLetters;
 use super::entrance::Entrance;
@@ -235,6 +226,19 @@ impl Core {
     /// The amounts that each open conversation holds, in no order.
     pub fn holdings(&self) -> Vec<Holding> {
         self.tree.holdings()
+    }
+
+    /// The budgets of the open threads, in order of opening.
+    pub fn budgets(&self) -> Vec<OpenBudget> {
+        if self.budgets.is_empty() {
+            return Vec::new();
+        }
+        let open = |key| {
+            let account = self.budgets.get(key)?;
+            let (budget, spent, reserved) = (account.budget, account.spent, account.reserved);
+            Some(OpenBudget { thread: self.tree[key].id, budget, spent, reserved })
+        };
+        self.tree.in_order(|_| true).into_iter().filter_map(open).collect()
     }
 
     /// Returns whether nothing is left of the conversations that the core gave up: no handler runs, and all outputs have

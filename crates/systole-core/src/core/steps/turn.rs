@@ -1,19 +1,22 @@
-//! Turns: which thread is ready, which has a slot, which is dispatched next.
+//! Turns: a thread that has something to do takes a slot of its listener and a place in the run queue; its handler
+//! starts or resumes, parks, and ends.
 
 use super::Core;
 use crate::core::blueprint::ListenerId;
-use crate::core::event::EventKind;
+use crate::core::clock::{Timer, TimerId};
+use crate::core::event::{EventKind, shown};
 use crate::core::faults;
 use crate::core::invocations::{GivenUp, Holdings, Invocation};
-use crate::core::io::{Body, CallId, JoinPosition, Message, Output, Place, Start};
+use crate::core::io::{Body, CallId, JoinPosition, Message, Output, Place, Settled, Start};
 use crate::core::key::{InvocationId, ThreadKey};
 use crate::core::queued::{Content, Queued, Sender};
 use crate::core::records::stored;
 use crate::core::tree::{About, Thread, Turn};
 use crate::core::turns::Want;
+use crate::core::usage::{ModelAnswer, Usage};
 use crate::journal::{Number, Op, Seen};
 use crate::protocol;
-use crate::vocab::{Fault, MessageId, Name, Time};
+use crate::vocab::{Amounts, Fault, FaultCode, MessageId, Name, Time};
 
 /// The head of a message, as its handler gets it.
 struct Head {
@@ -70,90 +73,6 @@ impl Core {
         true
     }
 
-    /// The messages of a listener that is down fault at once, also those that wait for a slot.
-    pub(super) fn set_down(&mut self, listener: ListenerId, down: bool) {
-        self.turns.set_down(listener, down);
-        if !down {
-            return;
-        }
-        let waits = |thread: &Thread| {
-            thread.listener() == Some(listener) && thread.turn == Turn::Waiting && thread.invocation.is_none()
-        };
-        for key in self.tree.in_order(waits) {
-            self.leave_turn(key);
-            self.make_ready(key);
-        }
-    }
-
-    /// Takes a thread out of the queues that it stands in.
-    pub(super) fn leave_turn(&mut self, key: ThreadKey) {
-        let turn = self.tree.set_turn(key, Turn::None);
-        let Some(listener) = self.tree[key].listener() else { return };
-        match turn {
-            Turn::None | Turn::Queued { slot: false, .. } => {}
-            Turn::Queued { slot: true, .. } => self.release_slot(listener),
-            Turn::Waiting => self.turns.decline(listener, key, &mut self.step),
-        }
-    }
-
-    /// Gives a slot back. Once the organism ends no thread gets it: threads that wait in cores which have not ended
-    /// yet are for the next start.
-    pub(super) fn release_slot(&mut self, listener: ListenerId) {
-        let granted = match self.entrance.is_stopped() {
-            true => None,
-            false => self.turns.release(listener, &mut self.step),
-        };
-        if let Some(key) = granted {
-            self.slot_granted(listener, key);
-        }
-    }
-
-    fn leave_slot(&mut self, listener: ListenerId, slot: bool) {
-        if slot {
-            self.release_slot(listener);
-        }
-    }
-
-    /// Grants a slot of a listener whose home is this core, or lets the thread wait for one.
-    pub(super) fn grant_slot(&mut self, want: Want) {
-        let listener = want.listener;
-        if let Some(key) = self.turns.wanted(want, &mut self.step) {
-            self.slot_granted(listener, key);
-        }
-    }
-
-    /// Gives a thread the slot that it waited for; if it no longer waits, another thread gets the slot.
-    pub(super) fn slot_granted(&mut self, listener: ListenerId, key: ThreadKey) {
-        if self.tree.get(key).is_some_and(|thread| thread.turn == Turn::Waiting) {
-            self.enter_run_queue(key, true);
-        } else {
-            self.release_slot(listener);
-        }
-    }
-
-    /// A slot of a listener whose home is this core comes back.
-    pub(super) fn slot_returned(&mut self, listener: ListenerId) {
-        if self.entrance.is_stopped() {
-            return;
-        }
-        if let Some(key) = self.turns.returned(listener, &mut self.step) {
-            self.slot_granted(listener, key);
-        }
-    }
-
-    /// Grants slots once all cores have recovered: this one has.
-    pub(super) fn all_recovered(&mut self) {
-        let wants = self.turns.all_recovered(&mut self.step);
-        wants.into_iter().for_each(|want| self.grant_slot(want));
-    }
-
-    /// Grants slots once all cores have recovered: another one has.
-    pub(super) fn core_recovered(&mut self) {
-        // A thread that no longer wants a slot gives it back when it comes.
-        let wants = self.turns.core_recovered();
-        wants.into_iter().for_each(|want| self.grant_slot(want));
-    }
-
     /// Returns whether the next message of a thread is for its listener, rather than the end of the thread.
     fn needs_handler(&self, key: ThreadKey) -> bool {
         let thread = &self.tree[key];
@@ -176,26 +95,6 @@ impl Core {
         };
         self.tree.is_below_boot(key)
             && thread.invocation.map_or_else(waits, |id| self.invocations.get(id).is_some_and(|one| one.boot))
-    }
-
-    fn resume(&mut self, key: ThreadKey, id: InvocationId, slot: bool) {
-        let Some(invocation) = self.invocations.get(id) else { return };
-        let (listener, running, boot) = (invocation.listener, invocation.is_running(), invocation.boot);
-        // Either it went on without its answer, or it parked again after it had entered the run queue.
-        if slot && (running || !invocation.is_ready()) {
-            self.release_slot(listener);
-            return self.make_ready(key);
-        }
-        if !slot && !running && !boot {
-            return self.make_ready(key);
-        }
-        let Some((call, result)) = self.invocations.take_ready(id) else { return };
-        if !running {
-            self.invocations.run(id, slot, &mut self.step);
-        }
-        self.learn_result(key, &result);
-        self.step.out.emit(Output::Resume { invocation: id, call, result });
-        self.make_ready(key);
     }
 
     /// Starts the handler of the next message. `slot`: the thread holds one, as all do but those
@@ -343,6 +242,26 @@ impl Core {
         }
     }
 
+    fn resume(&mut self, key: ThreadKey, id: InvocationId, slot: bool) {
+        let Some(invocation) = self.invocations.get(id) else { return };
+        let (listener, running, boot) = (invocation.listener, invocation.is_running(), invocation.boot);
+        // Either it went on without its answer, or it parked again after it had entered the run queue.
+        if slot && (running || !invocation.is_ready()) {
+            self.release_slot(listener);
+            return self.make_ready(key);
+        }
+        if !slot && !running && !boot {
+            return self.make_ready(key);
+        }
+        let Some((call, result)) = self.invocations.take_ready(id) else { return };
+        if !running {
+            self.invocations.run(id, slot, &mut self.step);
+        }
+        self.learn_result(key, &result);
+        self.step.out.emit(Output::Resume { invocation: id, call, result });
+        self.make_ready(key);
+    }
+
     /// A handler waits for nothing but calls.
     pub(super) fn parked(&mut self, id: InvocationId) {
         let Some(freed) = self.invocations.park(id, &mut self.step) else { return };
@@ -356,6 +275,17 @@ impl Core {
         self.check_replay(id);
     }
 
+    /// A handler dropped the future of a group of calls.
+    pub(super) fn call_dropped(&mut self, id: InvocationId, call: CallId) {
+        match self.invocations.give_up(id, call) {
+            GivenUp::Calls(fan) => self.drop_fan_out(fan),
+            GivenUp::Repeated => self.hand_over(id),
+            GivenUp::Nothing => {}
+        }
+        self.invocations.forget_call(id, call, &mut self.step);
+        self.invocations.go_on(id, &mut self.step);
+    }
+
     /// Forgets a handler that ended: its calls are cancelled.
     pub(super) fn end_invocation(&mut self, id: InvocationId) -> Option<(Invocation, Holdings)> {
         self.budgets.forfeit(id, &mut self.step);
@@ -367,14 +297,183 @@ impl Core {
         Some((ended, holdings))
     }
 
-    /// A handler dropped the future of a group of calls.
-    pub(super) fn call_dropped(&mut self, id: InvocationId, call: CallId) {
-        match self.invocations.give_up(id, call) {
-            GivenUp::Calls(fan) => self.drop_fan_out(fan),
-            GivenUp::Repeated => self.hand_over(id),
-            GivenUp::Nothing => {}
+    /// Notes that a handler learns of such a refusal by a result that it awaited.
+    pub(super) fn learn_result(&mut self, key: ThreadKey, result: &Result<Vec<Settled>, Fault>) {
+        if self.budgets.is_empty() {
+            return;
         }
-        self.invocations.forget_call(id, call, &mut self.step);
-        self.invocations.go_on(id, &mut self.step);
+        let is_budget = |fault: &Fault| fault.code == FaultCode::Budget;
+        let learns = match result {
+            Ok(settled) => settled.iter().any(|settled| settled.outcome.as_ref().is_err_and(is_budget)),
+            Err(fault) => is_budget(fault),
+        };
+        if learns {
+            self.budgets.note_learned(key);
+        }
+    }
+
+    /// Notes that a handler learns of such a refusal by a message.
+    pub(super) fn learn_fault(&mut self, key: ThreadKey, fault: &Fault) {
+        if fault.code == FaultCode::Budget {
+            self.budgets.note_learned(key);
+        }
+    }
+
+    /// Reserves amounts for a request of a handler. `is_last`: it is the last one of its thread, for which nothing more is left.
+    pub(super) fn reserve(&mut self, invocation: InvocationId, amounts: Amounts, is_last: Option<Fault>) {
+        let thread = self.invocations.thread(invocation);
+        let account = thread.and_then(|thread| self.account(thread));
+        let result =
+            account.map_or(Ok(()), |account| self.budgets.reserve(invocation, account, amounts, &mut self.step));
+        if let (Some(thread), Some(fault), Ok(())) = (thread.filter(|_| account.is_some()), is_last, &result) {
+            self.budgets.note_refusal(thread, &fault);
+            self.budgets.note_learned(thread);
+        }
+        self.step.out.emit(Output::Reserved { invocation, result });
+    }
+
+    /// Charges what a request to a model used, with an answer or without.
+    pub(super) fn charge_usage(&mut self, invocation: InvocationId, usage: Usage) {
+        if self.budgets.is_empty() {
+            return;
+        }
+        let account = self.invocations.thread(invocation).and_then(|thread| self.account(thread));
+        self.budgets.settle(invocation, account, usage.into(), &mut self.step);
+    }
+
+    /// Reports an event of a running handler to operators: `what` makes it of the name of the listener.
+    pub(super) fn tell_of(&mut self, id: InvocationId, what: impl FnOnce(Name) -> EventKind) {
+        let Some(invocation) = self.invocations.get(id) else { return };
+        let Some(thread) = invocation.thread else { return };
+        let by = self.setup.blueprint.contract(invocation.listener).name.clone();
+        self.tree.event(thread, &mut self.step, || what(by));
+    }
+
+    /// Charges an answer that a handler got from a model, and tells operators of it.
+    pub(super) fn model_answered(&mut self, id: InvocationId, answer: ModelAnswer) {
+        self.charge_usage(id, answer.usage);
+        let Some(invocation) = self.invocations.get(id) else { return };
+        let Some(thread) = invocation.thread else { return };
+        let (by, message) = (self.setup.blueprint.contract(invocation.listener).name.clone(), invocation.message);
+        let ModelAnswer { backend, model, usage, text, fault } = answer;
+        let output = || shown(text.as_bytes());
+        let answered = || EventKind::ModelAnswered { by: by.clone(), message, backend, model, usage, text: output() };
+        self.tree.event(thread, &mut self.step, answered);
+        if let Some(fault) = fault {
+            self.tree.event(thread, &mut self.step, || EventKind::Refused { by, output: output(), fault });
+        }
+    }
+
+    /// Takes a thread out of the queues that it stands in.
+    pub(super) fn leave_turn(&mut self, key: ThreadKey) {
+        let turn = self.tree.set_turn(key, Turn::None);
+        let Some(listener) = self.tree[key].listener() else { return };
+        match turn {
+            Turn::None | Turn::Queued { slot: false, .. } => {}
+            Turn::Queued { slot: true, .. } => self.release_slot(listener),
+            Turn::Waiting => self.turns.decline(listener, key, &mut self.step),
+        }
+    }
+
+    fn leave_slot(&mut self, listener: ListenerId, slot: bool) {
+        if slot {
+            self.release_slot(listener);
+        }
+    }
+
+    /// Gives a slot back. Once the organism ends no thread gets it: threads that wait in cores which have not ended
+    /// yet are for the next start.
+    pub(super) fn release_slot(&mut self, listener: ListenerId) {
+        let granted = match self.entrance.is_stopped() {
+            true => None,
+            false => self.turns.release(listener, &mut self.step),
+        };
+        if let Some(key) = granted {
+            self.slot_granted(listener, key);
+        }
+    }
+
+    /// Gives a thread the slot that it waited for; if it no longer waits, another thread gets the slot.
+    pub(super) fn slot_granted(&mut self, listener: ListenerId, key: ThreadKey) {
+        if self.tree.get(key).is_some_and(|thread| thread.turn == Turn::Waiting) {
+            self.enter_run_queue(key, true);
+        } else {
+            self.release_slot(listener);
+        }
+    }
+
+    /// Grants a slot of a listener whose home is this core, or lets the thread wait for one.
+    pub(super) fn grant_slot(&mut self, want: Want) {
+        let listener = want.listener;
+        if let Some(key) = self.turns.wanted(want, &mut self.step) {
+            self.slot_granted(listener, key);
+        }
+    }
+
+    /// A slot of a listener whose home is this core comes back.
+    pub(super) fn slot_returned(&mut self, listener: ListenerId) {
+        if self.entrance.is_stopped() {
+            return;
+        }
+        if let Some(key) = self.turns.returned(listener, &mut self.step) {
+            self.slot_granted(listener, key);
+        }
+    }
+
+    /// Grants slots once all cores have recovered: this one has.
+    pub(super) fn all_recovered(&mut self) {
+        let wants = self.turns.all_recovered(&mut self.step);
+        wants.into_iter().for_each(|want| self.grant_slot(want));
+    }
+
+    /// Grants slots once all cores have recovered: another one has.
+    pub(super) fn core_recovered(&mut self) {
+        // A thread that no longer wants a slot gives it back when it comes.
+        let wants = self.turns.core_recovered();
+        wants.into_iter().for_each(|want| self.grant_slot(want));
+    }
+
+    /// The messages of a listener that is down fault at once, also those that wait for a slot.
+    pub(super) fn set_down(&mut self, listener: ListenerId, down: bool) {
+        self.turns.set_down(listener, down);
+        if !down {
+            return;
+        }
+        let waits = |thread: &Thread| {
+            thread.listener() == Some(listener) && thread.turn == Turn::Waiting && thread.invocation.is_none()
+        };
+        for key in self.tree.in_order(waits) {
+            self.leave_turn(key);
+            self.make_ready(key);
+        }
+    }
+
+    /// A timer is due.
+    pub(super) fn expire(&mut self, id: TimerId, timer: Timer) {
+        match timer {
+            Timer::Handler(invocation) => {
+                if let Some(thread) = self.invocations.thread(invocation) {
+                    self.fail(thread, faults::handler_timeout());
+                }
+            }
+            Timer::Deadline(key) => {
+                if self.tree.forget_deadline(key) {
+                    self.fail(key, faults::deadline());
+                }
+            }
+            Timer::Idle(key) => {
+                if self.tree.contains(key) {
+                    self.close(key);
+                }
+            }
+            Timer::Calls(fan) => self.expire_calls(fan),
+            Timer::Continue(key, message) => match self.tree.contains(key) {
+                true => {
+                    self.tree.end_delay(key, id);
+                    self.enqueue(key, *message);
+                }
+                false => self.step.books.cancelled(message.entry),
+            },
+        }
     }
 }

@@ -1,30 +1,50 @@
-//! The start from a journal: its records become threads, mailboxes and timers again.
+//! The life of the organism: `<boot>`, the start from a journal, dead letters that come in again, and the end.
+//!
+//! # Dead letters
+//! A redriven letter is judged from the start, as if its sender emitted it now: by the sender's contract of
+//! today, to the listener that it named. It does not go back to the conversation that it came
+//! from: its caller has had the one answer that was due. It opens a tree below a root of
+//! its own instead, which has no owner, as that of boot has none: answers to it are
+//! dead letters. So is the letter itself, with the new reason and a new number, if it is refused
+//! again. What its sender may not call is not redriven at all: a reply, which no thread waits for any
+//! more, and a question to the core.
 
 use std::collections::{HashMap, HashSet};
 
 use slotmap::Key;
-use systole_xml::ladder::{Meta, write_envelope};
+use systole_xml::ladder::{Canonical, Meta, write_envelope};
 use systole_xml::schema::{Element, Validated};
 use uuid::Uuid;
 
-use super::Core;
-use crate::core::blueprint::Party;
+use super::answer::{Recipient, Reply};
+use super::enter::Call;
+use super::{Core, own_index};
+use crate::core::blueprint::{Blueprint, ListenerId, Party};
+use crate::core::books::Entry;
 use crate::core::contract::OnRestart;
 use crate::core::conversation::AwaitedAnswers;
+use crate::core::dead_letters::{DeadLetter, DeadLetterError, DeadLetterId};
+use crate::core::event::EventKind;
 use crate::core::faults;
 use crate::core::invocations::{Made, MadeState};
-use crate::core::io::{Answer, Body, CallId, Egress, Output, Place, Precedence, Remembered, Settled};
+use crate::core::io::{
+    Answer, Body, CallId, Egress, Emission, HandlerOutcome, Injected, Output, Place, Precedence, Remembered, Settled,
+};
+use crate::core::items::{Item, Redriven, Response};
+use crate::core::judge::{ParsedPayload, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::Outcomes;
 use crate::core::queued::{Attempts, Content, Origin, Queued, Sender};
 use crate::core::records::{join_of, stored};
-use crate::core::tree::{FanOut, FanOutKind, Owner, Turned};
+use crate::core::rounds::Principal;
+use crate::core::tree::{Child, FanOut, FanOutKind, Owner, Thread, Turned};
 use crate::journal::{
-    self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, Link, MailState, MessageRecord,
+    AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, Link, MailState, MessageRecord,
     MessageState, NoteRecord, Number, Op, OrdinalRecord, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
 };
-use crate::protocol;
-use crate::vocab::{Fault, MessageId, Name, ThreadId};
+use crate::protocol::{Boot, refused_qname};
+use crate::vocab::{Fault, MessageId, Name, Partition, QName, ThreadId, Time, ns};
+use crate::{journal, protocol};
 
 /// The recovered records, and their keys in the tree.
 #[derive(Default)]
@@ -38,6 +58,42 @@ struct Recovery {
 }
 
 impl Core {
+    /// Sends `<boot>` to each listener that accepts it, on threads below a root without an owner.
+    pub(super) fn boot(&mut self, root: ThreadId) {
+        let qname = protocol::boot_qname();
+        let booting = self.tree.in_order(|_| true).into_iter().filter(|&key| self.is_booting(key));
+        let resumed: HashSet<_> = booting.filter_map(|key| self.tree[key].listener()).collect();
+        let mut listeners: Vec<ListenerId> = self.setup.blueprint.accepting(&qname).to_vec();
+        listeners.retain(|listener| !resumed.contains(listener));
+        if listeners.is_empty() {
+            return;
+        }
+        let parent = self.tree.open_root(root, Owner::None, true, Time::MAX, &mut self.step);
+        for (index, listener) in (1..).zip(listeners) {
+            let entry = self.step.books.made();
+            let ids = self.setup.key.derive_entry(root, index);
+            match self.boot_body(listener) {
+                Ok(body) => {
+                    let key = self.tree.open_child(parent, Child::new(listener, ids), &mut self.step);
+                    let share = self.tree.count(key, 0);
+                    self.enqueue(key, Queued::new(ids.0, Sender::System, Content::Body(body), share, entry));
+                }
+                Err(fault) => self.keep_dead(parent, (Sender::System, None), None, fault, entry),
+            }
+        }
+        self.tree.touch(parent);
+    }
+
+    /// The payload of `<boot>` at this start.
+    pub(super) fn boot_body(&mut self, listener: ListenerId) -> Result<Body, Fault> {
+        let boot = Boot {
+            organism: self.setup.blueprint.organism.clone(),
+            started: self.setup.started,
+            listeners: self.setup.blueprint.listeners().count(),
+        };
+        self.judge.own_payload(listener, boot.write())
+    }
+
     /// Recovers the conversations of this core from the journal.
     ///
     /// Every message that was not done is queued again, in the order in which it came, over all cores
@@ -372,6 +428,296 @@ impl Core {
             None => Sender::System,
         }
     }
+
+    /// Opens the account of a recovered thread. Those of the threads above it are open.
+    pub(super) fn recover_account(&mut self, key: ThreadKey, record: BudgetRecord) {
+        let above = self.budgets.nearest(self.tree.upward(key));
+        self.budgets.open(key, record, above, None);
+    }
+
+    /// Puts a dead letter on Queue 1.
+    pub(super) fn redrive(&mut self, letter: DeadLetterId, root: ThreadId) {
+        let result = self.put_back(letter, root);
+        self.step.out.emit(Output::Letter { letter, result });
+    }
+
+    /// Puts a dead letter on Queue 1 that was marked in the journal. One that can't be redriven loses its mark.
+    pub(super) fn redrive_marked(&mut self, letter: DeadLetterId, root: ThreadId) {
+        let result = self.put_back(letter, root);
+        if let Err(DeadLetterError::NotACall { .. } | DeadLetterError::NoPayload) = result {
+            self.step.out.write(|| Op::Unmark { letter: letter.number() });
+        }
+        self.step.out.emit(Output::Letter { letter, result });
+    }
+
+    fn put_back(&mut self, id: DeadLetterId, root: ThreadId) -> Result<(), DeadLetterError> {
+        let letter = self.tree.dead_letters().get(id).ok_or(DeadLetterError::Unknown)?;
+        let payload = letter.payload.clone().filter(|payload| *payload.root() != refused_qname());
+        let payload = payload.ok_or(DeadLetterError::NoPayload)?;
+        self.setup.blueprint.may_redrive(&letter.from, payload.root())?;
+        if self.entrance.is_draining() {
+            return Err(DeadLetterError::Closed);
+        }
+        let permit = self.tree.admit(payload.bytes().len())?;
+        let DeadLetter { partition, conversation, from, to, .. } =
+            self.tree.take_letter(id).ok_or(DeadLetterError::Unknown)?;
+        let (number, root) = (id.number(), partition.place(root));
+        let redriven = Redriven { from, to, payload, number, conversation, root, permit };
+        let entry = self.step.books.redriven();
+        self.entrance.push(Principal::ORGANISM, Item::Redriven(redriven, entry));
+        Ok(())
+    }
+
+    /// Judges a letter from the start.
+    pub(super) fn reissue(&mut self, letter: Redriven, entry: Entry) {
+        self.step.out.write(|| Op::LetterGone { letter: letter.number });
+        let caller = self.setup.blueprint.party(letter.from.as_str());
+        let sender = match caller {
+            Some(Party::Listener(id)) => Sender::Listener(id),
+            Some(Party::Client(id)) => Sender::Client(id),
+            // Messages of the pump itself are for the thread that they were made for.
+            None => Sender::System,
+        };
+        match self.judge.call(letter.to.as_ref(), caller, ParsedPayload::Unproved(letter.payload.clone())) {
+            Verdict::Call { first, others, payload } => {
+                self.open_again(letter, sender, (first, others), payload, entry);
+            }
+            Verdict::Refused(refusal) => self.keep_dead_again(letter, refusal.fault, entry),
+            Verdict::Reply(_)
+            | Verdict::Continue { .. }
+            | Verdict::Addressed { .. }
+            | Verdict::CloseThread { .. }
+            | Verdict::Core { .. }
+            | Verdict::Spawn { .. } => {
+                let fault = faults::route(letter.payload.root());
+                self.keep_dead_again(letter, fault, entry);
+            }
+        }
+    }
+
+    fn open_again(
+        &mut self,
+        letter: Redriven,
+        from: Sender,
+        (first, others): (ListenerId, Vec<ListenerId>),
+        payload: Validated<Element>,
+        entry: Entry,
+    ) {
+        if let Err(fault) = self.tree.room_in_organism() {
+            return self.keep_dead_again(letter, fault, entry);
+        }
+        let Redriven { to, root, permit, .. } = letter;
+        // The letter of a client has no more than a conversation of the client.
+        let budget = self.root_budget(match from {
+            Sender::Client(client) => Owner::Client(client),
+            Sender::Listener(_) | Sender::System | Sender::Core => Owner::None,
+        });
+        let parent = self.tree.open_root(root, Owner::None, false, self.end_of(budget.as_deref()), &mut self.step);
+        self.open_account(parent, budget);
+        let (mut permit, mut entry) = (Some(permit), Some(entry));
+        for target in std::iter::once(first).chain(others) {
+            let entry = entry.take().unwrap_or_else(|| self.step.books.made());
+            let call = Call {
+                parent,
+                target,
+                payload: payload.clone(),
+                origin: Origin::None,
+                ids: self.entrance.next_ids(root),
+                from,
+                label: None,
+                traceparent: None,
+                deadline: Time::MAX,
+                budget: None,
+                spawned: false,
+                permit: permit.take(),
+            };
+            if let Err((fault, entry)) = self.place(call, entry) {
+                self.keep_dead(parent, (from, to.clone()), Some(payload.payload().clone()), fault, entry);
+            }
+        }
+        self.tree.touch(parent);
+    }
+
+    /// Keeps a letter that is undeliverable once more.
+    pub(super) fn keep_dead_again(&mut self, letter: Redriven, reason: Fault, entry: Entry) {
+        let Redriven { from, to, payload, conversation, root, .. } = letter;
+        let (qname, code) = (payload.root(), reason.code);
+        self.step.out.root_event(root, || EventKind::DeadLetter { payload: Some(qname.clone()), reason: code });
+        self.keep_dead_outside((from, to), (Partition::of(root), conversation), Some(payload), reason, entry);
+    }
+
+    /// Forgets a dead letter.
+    pub(super) fn discard_letter(&mut self, letter: DeadLetterId) {
+        let result = self.tree.take_letter(letter).map(drop).ok_or(DeadLetterError::Unknown);
+        if result.is_ok() {
+            self.step.out.write(|| Op::LetterGone { letter: letter.number() });
+        }
+        self.step.out.emit(Output::Letter { letter, result });
+    }
+
+    /// Stops endless work: pending continues and boot handlers, except those that the next start takes up.
+    /// A thread that has nothing but such a continue to wait for ends as `cancelled`, unless its silence is `idle`.
+    pub(super) fn drain(&mut self) {
+        self.entrance.drain();
+        for key in self.tree.in_order(|_| true) {
+            if !self.tree.contains(key) {
+                continue;
+            }
+            if self.is_booting(key) {
+                if !(self.step.out.writes() && self.reattaches(key)) {
+                    self.end_child(key);
+                }
+            } else if self.tree.drain(key, &mut self.step) {
+                self.tree.touch(key);
+            }
+        }
+    }
+
+    /// Ends every conversation: one fault each where an answer is owed, the rest to the dead letters.
+    ///
+    /// A durable core leaves them to its next start instead, and sends no faults.
+    pub(super) fn stop(&mut self) {
+        self.drain();
+        self.settle_touched();
+        self.entrance.stop();
+        if !self.step.out.writes() {
+            return self.end_all(&faults::cancelled());
+        }
+        self.step.out.seal();
+        for item in self.entrance.take_all() {
+            self.leave_unwritten(item);
+        }
+        self.close_all();
+    }
+
+    /// Gives all conversations up, without effects: what is written is for the next owner of the partitions, and what is
+    /// not did not happen. Messages that were not accepted stay on Queue 1, to be handed on.
+    pub(super) fn release(&mut self) {
+        if !self.step.out.writes() {
+            return;
+        }
+        self.tree.directory().withdraw(self.setup.core);
+        self.step.out.seal();
+        for item in self.entrance.take_all() {
+            match item {
+                Item::Injected(Injected { client, .. }, _) => self.entrance.push(Some(client).into(), item),
+                item => self.leave_unwritten(item),
+            }
+        }
+        self.close_all();
+        self.tree.leave_letters();
+    }
+
+    /// Leaves an item of Queue 1 to the next owner of its partition. Messages that were not accepted are not in the journal.
+    fn leave_unwritten(&mut self, item: Item) {
+        match item {
+            Item::Injected(..) | Item::Redriven(..) => self.abandon(item, &faults::cancelled()),
+            Item::Response(response) => self.give_back(response.holdings),
+            Item::Calls(_) | Item::Reattached(_) | Item::Left(_) | Item::Cancel(_) => {}
+        }
+    }
+
+    fn close_all(&mut self) {
+        for key in self.tree.in_order(is_root) {
+            self.close(key);
+        }
+    }
+
+    /// Ends the organism after a failure of the journal: clients that wait get a fault, and acknowledged messages wait
+    /// for the next start.
+    pub(super) fn unwritable(&mut self) {
+        self.step.out.give_up();
+        self.entrance.stop();
+        self.end_all(&faults::unwritable());
+    }
+
+    fn end_all(&mut self, fault: &Fault) {
+        for item in self.entrance.take_all() {
+            self.abandon(item, fault);
+        }
+        for key in self.tree.in_order(is_root) {
+            let thread = &self.tree[key];
+            if let (Owner::Client(client), true) = (thread.owner, thread.children.open > 0) {
+                let about = thread.opened_by;
+                let recipient = Recipient { client, root: thread.id, label: None, traceparent: None, place: None };
+                self.last_fault(recipient, about, fault);
+            }
+            self.keep_dead_queued(key);
+            self.close(key);
+        }
+    }
+
+    /// Ends an item of Queue 1 that will not be processed.
+    pub(super) fn abandon(&mut self, item: Item, fault: &Fault) {
+        match item {
+            Item::Injected(Injected { client, root, attachment, message, place, .. }, entry) => {
+                let label = message.label();
+                self.step.out.take(attachment, false);
+                self.step.books.faulted(entry);
+                let about = self.entrance.stray_ids().0;
+                self.last_fault(Recipient { client, root, label, traceparent: None, place }, about, fault);
+                if self.tree.root(root).is_none() {
+                    self.step.out.emit(Output::Closed { client, root });
+                }
+            }
+            Item::Response(Response { thread, holdings, outcome: HandlerOutcome::Emitted(emissions), .. }) => {
+                self.give_back(holdings);
+                self.keep_dead_emissions(thread, emissions);
+            }
+            Item::Response(Response { thread, holdings, .. }) => {
+                self.give_back(holdings);
+                let entry = self.step.books.emitted(1).one();
+                self.keep_dead_emission(thread, None, None, entry);
+            }
+            Item::Calls(calls) => self.keep_dead_emissions(calls.thread, calls.requests),
+            Item::Reattached(..) => {}
+            Item::Redriven(letter, entry) => self.keep_dead_again(letter, fault.clone(), entry),
+            Item::Left(root) | Item::Cancel(root) => self.step.out.emit(Output::Gone { root }),
+        }
+    }
+
+    /// Moves the queued messages below a root to the dead letters.
+    fn keep_dead_queued(&mut self, root: ThreadKey) {
+        let mut subtree = vec![root];
+        let mut read = 0;
+        while let Some(&key) = subtree.get(read) {
+            read += 1;
+            self.tree.children_of(key, &mut subtree);
+            for message in self.tree.take_queued(key) {
+                self.keep_dead_message(key, message);
+            }
+        }
+    }
+
+    fn keep_dead_message(&mut self, key: ThreadKey, message: Queued) {
+        // A request is for the thread's listener; an answer is for the thread alone.
+        let to = self.tree[key].listener().filter(|_| message.in_reply_to.is_none());
+        let to = to.map(|listener| self.setup.blueprint.contract(listener).name.clone());
+        self.keep_dead(key, (message.from, to), message.content.payload(), faults::cancelled(), message.entry);
+    }
+
+    fn keep_dead_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
+        let mut entries = self.step.books.emitted(emissions.len());
+        for emission in emissions {
+            self.keep_dead_emission(thread, emission.to, emission.payload.into_payload(), entries.one());
+        }
+        self.step.books.cancelled(entries);
+    }
+
+    fn keep_dead_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>, entry: Entry) {
+        match self.tree.get(key).and_then(|thread| thread.listener()) {
+            Some(listener) => {
+                self.keep_dead(key, (Sender::Listener(listener), to), payload, faults::cancelled(), entry)
+            }
+            None => self.step.books.cancelled(entry),
+        }
+    }
+
+    fn last_fault(&mut self, recipient: Recipient, about: MessageId, fault: &Fault) {
+        let (id, _) = self.setup.key.derive(about, own_index::FAULT);
+        let entry = self.step.books.made();
+        self.leave_for(recipient, Sender::System, id, Reply::Fault(fault.clone()), entry);
+    }
 }
 
 impl Recovery {
@@ -385,4 +731,22 @@ impl Recovery {
             }
         }
     }
+}
+
+impl Blueprint {
+    /// Checks that a dead letter can be redriven: its sender may call the payload today.
+    ///
+    /// # Errors
+    /// [`DeadLetterError::NotACall`] if not.
+    pub fn may_redrive(&self, from: &Name, payload: &QName) -> Result<(), DeadLetterError> {
+        let caller = self.party(from.as_str());
+        match payload.namespace() != ns::META && caller.is_some_and(|caller| self.may_call(caller, payload)) {
+            true => Ok(()),
+            false => Err(DeadLetterError::NotACall { from: from.clone(), payload: payload.clone() }),
+        }
+    }
+}
+
+fn is_root(thread: &Thread) -> bool {
+    thread.parent.is_none()
 }

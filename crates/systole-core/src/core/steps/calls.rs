@@ -14,7 +14,8 @@ use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::{GroupResult, Outcomes};
 use crate::core::records::{join_word, requests_record};
 use crate::core::tree::{Decided, FanOut, FanOutKind};
-use crate::journal::{self, CallRecord, Op};
+use crate::journal;
+use crate::journal::{CallRecord, Op};
 use crate::vocab::Fault;
 
 impl Core {
