@@ -28,6 +28,8 @@ use super::spin::{SPIN, Spin, look};
 
 /// The most steps of the core before other work on the thread.
 const BATCH: usize = 64;
+/// Bytes of a step after which other work on the thread comes, too.
+const LONG: usize = 32 << 10;
 /// The longest sleep; a timer that is due later is checked again.
 const NAP: Duration = Duration::from_secs(3600);
 
@@ -154,16 +156,23 @@ impl Shard {
     }
 
     fn turn(&mut self) -> bool {
-        let now = self.now();
+        let mut now = self.now();
         self.shard_context.count_activity();
-        while let Ok((to, command)) = self.commands.try_recv() {
-            self.obey(to, command, now);
-        }
         for _ in 0..BATCH {
+            // Before each step of the core, since a step with a long message takes as long as many others.
+            while let Ok((to, command)) = self.commands.try_recv() {
+                now = self.now();
+                self.obey(to, command, now);
+            }
             while let Some((to, input)) = self.shard_context.next_input() {
                 self.cores.handle(to, input, now);
             }
             match self.cores.poll(now) {
+                // The journal writes such a step while the shard goes on.
+                Some((core, Output::Append { number, step })) if step.bytes() > LONG => {
+                    self.append(core, number, step);
+                    return true;
+                }
                 Some((core, output)) => self.execute(core, output),
                 None if self.shard_context.has_input() => {}
                 None => return false,

@@ -18,6 +18,13 @@ use crate::runtime::clock::Clock;
 /// The most steps of one transaction.
 pub(super) const BATCH: usize = 256;
 
+/// Bytes of steps behind which a transaction ends: its steps are reported together, so a short one never waits for the
+/// long ones behind it.
+const BYTES: usize = 256 << 10;
+
+/// The most bytes of a step that a shard writes itself.
+const SHORT: usize = 32 << 10;
+
 /// Time without work of its own after which the writer's thread feeds the journal's tables.
 const IDLE: Duration = Duration::from_millis(20);
 
@@ -68,6 +75,21 @@ pub(super) enum Order {
     },
 }
 
+impl Order {
+    /// About the bytes of its step.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Write { step, .. } | Self::Beside { step, .. } => step.bytes(),
+            Self::Adopt { .. } | Self::Feed { .. } => 0,
+        }
+    }
+
+    /// Returns whether a shard may carry it out itself.
+    fn is_short(&self) -> bool {
+        !matches!(self, Self::Feed { .. }) && self.bytes() <= SHORT
+    }
+}
+
 /// Reason why no more steps come.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum End {
@@ -99,6 +121,8 @@ pub(super) struct WriteAccess {
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
+    /// About the bytes of the steps.
+    bytes: usize,
     last: Vec<(CoreId, u64)>,
     beside: Vec<Written>,
     /// Partitions that are taken over after the steps.
@@ -142,8 +166,8 @@ impl Queue {
         let mut state = self.lock();
         for _ in 0..ROUNDS {
             // Until the tables have all steps, a transaction may be a long feed.
-            let few = self.is_fed() && state.orders.iter().all(|order| !matches!(order, Order::Feed { .. }));
-            let few = few && self.shared && state.end.is_none() && (1..=FEW).contains(&state.orders.len());
+            let few = self.is_fed() && self.shared && state.end.is_none();
+            let few = few && (1..=FEW).contains(&state.orders.len()) && state.orders.iter().all(Order::is_short);
             let Some(mut access) = state.access.take_if(|_| few) else { break };
             access.fill(&mut state.orders);
             drop(state);
@@ -240,9 +264,16 @@ impl WriteAccess {
 
     /// Takes the orders of one transaction.
     fn fill(&mut self, orders: &mut VecDeque<Order>) {
-        while self.batch.steps.len() < BATCH && self.batch.adopt.is_none() {
-            let Some(order) = orders.pop_front() else { return };
-            self.batch.take(order);
+        while self.batch.steps.len() < BATCH
+            && self.batch.adopt.is_none()
+            && let Some(order) = orders.front()
+        {
+            let bytes = self.batch.bytes + order.bytes();
+            if bytes > BYTES && !self.batch.is_empty() {
+                return;
+            }
+            self.batch.bytes = bytes;
+            orders.pop_front().into_iter().for_each(|order| self.batch.take(order));
         }
     }
 
@@ -259,6 +290,7 @@ impl WriteAccess {
                 fed.store(journal.is_fed(), Ordering::Release);
             }
             batch.steps.clear();
+            batch.bytes = 0;
             batch.last.drain(..).for_each(|(core, number)| told(core, Ok(number)));
             batch.beside.drain(..).for_each(|written| written());
             if let Some((partitions, adopted)) = batch.adopt.take() {

@@ -34,8 +34,8 @@ pub(crate) type Adopted = Box<dyn FnOnce(Recovered) + Send>;
 
 /// The thread that writes the journal of an organism.
 ///
-/// It takes the steps of all cores in the order in which they come, at most 256, and writes them in one transaction; an
-/// idle writer starts at once. After a transaction, each core with steps in it receives the number of its last one.
+/// It takes the steps of all cores in the order in which they come, at most 256 and 256 KiB or one longer step, and writes
+/// them in one transaction; an idle writer starts at once. After a transaction, each core with steps in it receives the number of its last one.
 /// While no steps come, the thread feeds the tables of the journal, if they lack steps, and deletes rows that are past
 /// their retention: at the start, and each minute. After an error all cores receive it once, and nothing more is
 /// written. Without [`close`](Self::close) the thread ends when the last sender is dropped, and leaves the journal as a
@@ -206,7 +206,7 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::thread::ThreadId;
 
-    use systole_core::journal::{BudgetRecord, FailingJournal, MemoryJournal, Op};
+    use systole_core::journal::{BudgetRecord, FailingJournal, MemoryJournal, NoteRecord, Op};
     use systole_core::vocab::{Amounts, Budget};
 
     use super::super::batch::FEW;
@@ -278,6 +278,42 @@ mod tests {
         assert_eq!(batches.iter().sum::<usize>(), 602);
         assert!(batches.iter().all(|steps| *steps <= BATCH) && batches.contains(&BATCH), "{batches:?}");
         assert_eq!(batches.last(), Some(&0), "closed when all was written");
+    }
+
+    #[test]
+    fn long_steps_are_written_by_the_thread_and_share_no_transaction_with_the_short_ones_before() {
+        let long = |message| Step { ops: vec![Op::Note(long_note(message))], at: Time::default() };
+        for durability in [Durability::Process, Durability::Power] {
+            let (go, wait) = channel();
+            let batches = Arc::new(Mutex::new(Vec::new()));
+            let (writer, answers) = start(Slow { go: wait, batches: batches.clone() }, durability);
+            let sender = writer.sender();
+            sender.send(CoreId(0), 1, long(1));
+            // It returns at once, although the journal writes nothing yet.
+            sender.flush();
+            (2..=3).for_each(|number| sender.send(CoreId(0), number, step(number)));
+            (4..=6).for_each(|number| sender.send(CoreId(0), number, long(number)));
+            (7..=9).for_each(|number| sender.send(CoreId(0), number, step(number)));
+            drop(go);
+            writer.close().unwrap();
+            assert_eq!(answers.iter().last(), Some((CoreId(0), Ok(9))));
+            let batches = std::mem::take(&mut *batches.lock().unwrap());
+            let ends: Vec<_> = batches
+                .iter()
+                .scan(0, |sum, steps| {
+                    Some({
+                        *sum += steps;
+                        *sum
+                    })
+                })
+                .collect();
+            let parted = [1, 3, 4, 5, 6, 9].iter().all(|end| ends.contains(end));
+            assert!(parted, "{durability:?}: transactions of {batches:?} steps");
+        }
+    }
+
+    fn long_note(message: u64) -> NoteRecord {
+        NoteRecord { message, index: 0, name: "long".into(), value: "x".repeat(300 << 10).into() }
     }
 
     #[test]

@@ -51,11 +51,11 @@ impl Entrance {
         self.queue.push(principal, item);
     }
 
-    /// Takes the next item of Queue 1.
-    pub(super) fn pop(&mut self) -> Option<Item> {
-        let item = self.queue.pop()?;
+    /// Takes the next item of Queue 1 of a principal that `may` go.
+    pub(super) fn pop(&mut self, may: impl Fn(Principal) -> bool) -> Option<(Principal, Item)> {
+        let (principal, item) = self.queue.pop_of(may)?;
         self.messages -= usize::from(item.is_message());
-        Some(item)
+        Some((principal, item))
     }
 
     /// Takes all items of Queue 1.

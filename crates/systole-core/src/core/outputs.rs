@@ -7,11 +7,20 @@
 
 use std::collections::VecDeque;
 
+use foldhash::HashMap;
+
 use super::directory::Directory;
 use super::event::{Event, EventKind};
 use super::io::{Attachment, CoreId, CoreMessage, Output};
+use super::rounds::Principal;
 use crate::journal::{Number, Op, Step};
 use crate::vocab::{ThreadId, ThreadPath, Time};
+
+/// Bytes of a principal's steps on their way into the journal from which on its items wait on Queue 1.
+///
+/// Steps are written in order, so all of them stand before the next one, of whatever principal; on Queue 1 principals take
+/// turns. It is room for two transactions of short steps: one is written while the core makes the next.
+const UNWRITTEN: usize = 512 << 10;
 
 /// The outputs of the present step and of the steps before it, and the numbers of records.
 #[derive(Debug)]
@@ -38,13 +47,25 @@ struct WriteAhead {
     /// Steps that were given out to be written.
     appended: u64,
     /// Outputs of steps that are not durable yet, or come after one that isn't.
-    held: VecDeque<(u64, VecDeque<Output>)>,
+    held: VecDeque<Held>,
+    /// Bytes of the steps among them that are charged to a principal, by principal.
+    unwritten: HashMap<Principal, usize>,
+    /// The principal that the present step is charged to.
+    charged: Option<Principal>,
     /// Outputs that may go.
     ready: VecDeque<Output>,
     /// The organism ends and writes no more; its next start takes up the rest.
     sealed: bool,
     /// The journal can't be written.
     broken: bool,
+}
+
+/// The outputs of a step that is not durable yet, and of later ones that have nothing to write.
+#[derive(Debug)]
+struct Held {
+    number: u64,
+    charge: Option<(Principal, usize)>,
+    outputs: VecDeque<Output>,
 }
 
 impl Outputs {
@@ -119,26 +140,47 @@ impl Outputs {
     pub(super) fn end_step(&mut self, at: Time) {
         let Some(ahead) = &mut self.write_ahead else { return };
         if ahead.ops.is_empty() || ahead.broken {
+            ahead.charged = None;
             match ahead.held.back_mut() {
-                Some((_, later)) => later.append(&mut self.current),
+                Some(last) => last.outputs.append(&mut self.current),
                 None => ahead.ready.append(&mut self.current),
             }
             return;
         }
         ahead.appended += 1;
         ahead.ops.append(&mut ahead.riding);
-        let step = Step { ops: std::mem::take(&mut ahead.ops), at };
-        ahead.ready.push_back(Output::Append { number: ahead.appended, step });
-        ahead.held.push_back((ahead.appended, std::mem::take(&mut self.current)));
+        let (number, step) = (ahead.appended, Step { ops: std::mem::take(&mut ahead.ops), at });
+        let charge = ahead.charged.take().map(|principal| (principal, step.bytes()));
+        if let Some((principal, bytes)) = charge {
+            *ahead.unwritten.entry(principal).or_default() += bytes;
+        }
+        ahead.ready.push_back(Output::Append { number, step });
+        ahead.held.push_back(Held { number, charge, outputs: std::mem::take(&mut self.current) });
     }
 
     /// Releases the outputs of all steps up to one that is durable.
     pub(super) fn appended(&mut self, number: u64) {
         let Some(ahead) = &mut self.write_ahead else { return };
-        while ahead.held.front().is_some_and(|(held, _)| *held <= number) {
-            let Some((_, mut outputs)) = ahead.held.pop_front() else { return };
-            ahead.ready.append(&mut outputs);
+        while ahead.held.front().is_some_and(|held| held.number <= number) {
+            let Some(mut held) = ahead.held.pop_front() else { return };
+            if let Some((principal, bytes)) = held.charge
+                && let Some(unwritten) = ahead.unwritten.get_mut(&principal)
+            {
+                *unwritten -= bytes;
+            }
+            ahead.ready.append(&mut held.outputs);
         }
+    }
+
+    /// Charges the present step to a principal.
+    pub(super) fn charge(&mut self, principal: Principal) {
+        self.write_ahead.iter_mut().for_each(|ahead| ahead.charged = Some(principal));
+    }
+
+    /// Returns whether the journal has so much of a principal to write that its further items wait.
+    pub(super) fn awaits_journal(&self, principal: Principal) -> bool {
+        let unwritten = self.write_ahead.as_ref().and_then(|ahead| ahead.unwritten.get(&principal));
+        unwritten.is_some_and(|unwritten| *unwritten >= UNWRITTEN)
     }
 
     /// The next output that may go.
@@ -169,6 +211,7 @@ impl Outputs {
             (ahead.sealed, ahead.broken) = (true, true);
             ahead.ops.clear();
             ahead.held.clear();
+            ahead.unwritten.clear();
         }
     }
 

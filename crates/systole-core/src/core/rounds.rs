@@ -50,6 +50,18 @@ impl<T> Rounds<T> {
         line.push_back(item);
     }
 
+    /// Takes the next item of a principal that `may` go, with that principal; others keep their turns.
+    pub(super) fn pop_of(&mut self, may: impl Fn(Principal) -> bool) -> Option<(Principal, T)> {
+        let at = self.turns.iter().position(|principal| may(*principal))?;
+        let principal = self.turns.remove(at)?;
+        let line = &mut self.lines[principal.0 as usize];
+        let item = line.pop_front()?;
+        if !line.is_empty() {
+            self.turns.push_back(principal);
+        }
+        Some((principal, item))
+    }
+
     /// Takes from the line of the principal whose turn it is. A line that `take` empties without a result has no turn.
     pub(super) fn take<R>(&mut self, mut take: impl FnMut(&mut VecDeque<T>) -> Option<R>) -> Option<R> {
         while let Some(principal) = self.turns.pop_front() {

@@ -44,6 +44,17 @@ pub struct Step {
     pub at: Time,
 }
 
+impl Step {
+    /// About the bytes that the step has: those of payloads, envelopes and other long values, and a constant for the rest
+    /// of each operation.
+    pub fn bytes(&self) -> usize {
+        self.ops.iter().map(|op| SHORT + op.long_bytes()).sum()
+    }
+}
+
+/// About the bytes of an operation without long values.
+const SHORT: usize = 128;
+
 /// An operation: one change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
@@ -224,6 +235,33 @@ impl Op {
             Self::Leave(egress) => Some(egress.number),
             Self::Letter(letter) => Some(letter.number),
             _ => None,
+        }
+    }
+
+    /// Bytes of the values that may be long.
+    fn long_bytes(&self) -> usize {
+        match self {
+            Self::Put(message) => match &message.body {
+                BodyRecord::Payload(payload) => payload.len(),
+                BodyRecord::Fault(_) | BodyRecord::Fatal(_) => 0,
+            },
+            Self::Fan(fan) => {
+                let requests = |call: &CallRecord| call.requests.iter().map(|request| request.text.len()).sum();
+                fan.call.as_ref().map_or(0, requests)
+            }
+            Self::Settled { settled, .. } => settled.long_bytes(),
+            Self::Decided { result: Ok(settled), .. } => settled.iter().map(SettledRecord::long_bytes).sum(),
+            Self::Note(note) => note.value.len(),
+            Self::Remember(entry) => entry.payload.len(),
+            Self::Leave(egress) => egress.envelope.len() + egress.payload.len(),
+            Self::Letter(letter) => letter.payload.as_ref().map_or(0, |(_, payload)| payload.len()),
+            Self::Task(task) => task.body.len(),
+            Self::State(state) => state.blob.len(),
+            Self::Mail(mail, status) => mail.envelope.len() + status.answer.as_ref().map_or(0, Bytes::len),
+            Self::MailStatus { status, .. } | Self::MailMoved { status, .. } => {
+                status.answer.as_ref().map_or(0, Bytes::len)
+            }
+            _ => 0,
         }
     }
 }
@@ -436,6 +474,12 @@ pub struct SettledRecord {
     pub index: u32,
     /// The reply, or the fault.
     pub outcome: Result<AnswerRecord, Fault>,
+}
+
+impl SettledRecord {
+    fn long_bytes(&self) -> usize {
+        self.outcome.as_ref().map_or(0, |answer| answer.payload.len())
+    }
 }
 
 /// A reply to an awaited call.

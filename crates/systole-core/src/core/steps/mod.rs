@@ -158,7 +158,8 @@ impl Core {
     /// Takes steps until there is an output; `None` if there is nothing to do before the next input or
     /// [`Core::next_wake`].
     ///
-    /// Queue 1 and the run queue take turns, so that neither starves the other.
+    /// Queue 1 and the run queue take turns, so that neither starves the other. On Queue 1 a principal waits while the
+    /// journal has much of it to write.
     pub fn poll(&mut self, now: Time) -> Option<Output> {
         self.advance(now);
         loop {
@@ -256,7 +257,9 @@ impl Core {
 
     /// Processes one item of Queue 1; `false` if there is none.
     fn process(&mut self) -> bool {
-        let Some(item) = self.entrance.pop() else { return false };
+        let next = self.entrance.pop(|principal| !self.step.out.awaits_journal(principal));
+        let Some((principal, item)) = next else { return false };
+        self.step.out.charge(principal);
         match item {
             Item::Injected(message, entry) => self.admit(message, entry),
             Item::Response(response) => self.respond(response),

@@ -11,6 +11,7 @@ mod order;
 mod random;
 mod serial;
 mod simulation;
+mod slow;
 mod store;
 mod takeover;
 
