@@ -1,8 +1,9 @@
 //! Precheck of the messages of clients before they are submitted, and of the answers of remote listeners before they
-//! end a message. A long document is judged on a thread of its own, so that it holds up no other request.
+//! end a message. A long document is judged on a thread of its own, so that it holds up no other request; principals take
+//! turns there.
 
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use bytes::Bytes;
@@ -25,11 +26,77 @@ pub(super) struct Judge {
     /// Validators that are not in use.
     idle: Mutex<Vec<Validator>>,
     /// The thread for long documents; none on a simulated clock, where nothing may run on another thread.
-    thread: Option<Sender<Case>>,
+    thread: Option<Closing>,
 }
 
 /// A document that waits for its judgement.
 type Case = Box<dyn FnOnce(&Blueprint, &mut Validator) + Send>;
+
+/// Documents that wait for the thread: a line for each principal that has some, first in, first out. Each turn takes one
+/// document of the first line, which then goes behind the others.
+#[derive(Default)]
+struct Docket {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    lines: VecDeque<(Party, VecDeque<Case>)>,
+    /// True once no thread judges any more, or no document comes.
+    closed: bool,
+}
+
+impl Docket {
+    /// Adds a document of a principal; drops it if no thread judges it any more.
+    fn push(&self, of: Party, case: Case) {
+        let mut waiting = self.waiting();
+        if waiting.closed {
+            return;
+        }
+        match waiting.lines.iter_mut().find(|(party, _)| *party == of) {
+            Some((_, line)) => line.push_back(case),
+            None => waiting.lines.push_back((of, VecDeque::from([case]))),
+        }
+        self.changed.notify_one();
+    }
+
+    /// Waits for the next document; `None` once none comes.
+    fn next(&self) -> Option<Case> {
+        let idle = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.closed;
+        let waiting = self.changed.wait_while(self.waiting(), idle);
+        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        let (of, mut line) = waiting.lines.pop_front()?;
+        let case = line.pop_front();
+        if !line.is_empty() {
+            waiting.lines.push_back((of, line));
+        }
+        case
+    }
+
+    /// Drops the documents that wait, and those that come.
+    fn close(&self) {
+        let mut waiting = self.waiting();
+        waiting.closed = true;
+        let lines = std::mem::take(&mut waiting.lines);
+        drop(waiting);
+        drop(lines);
+        self.changed.notify_one();
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Closes a docket at its end: that of the judge, or of the thread.
+struct Closing(Arc<Docket>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
 
 impl fmt::Debug for Judge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,19 +107,20 @@ impl fmt::Debug for Judge {
 impl Judge {
     /// Makes a judge of the documents of an organism, with a thread for long ones.
     pub(super) fn of(organism: Arc<Organism>) -> io::Result<Self> {
-        let (sender, cases) = channel::<Case>();
+        let docket = Arc::<Docket>::default();
         let vital = organism.critical_thread("gateway-judge");
         let mut validator = validator(&organism);
         let judges = organism.clone();
+        let cases = Closing(docket.clone());
         let judge = move || {
             // A panic ends the organism.
             let _vital = vital;
-            while let Ok(case) = cases.recv() {
+            while let Some(case) = cases.0.next() {
                 case(judges.blueprint(), &mut validator);
             }
         };
         std::thread::Builder::new().name("gateway-judge".to_owned()).spawn(judge)?;
-        Ok(Self { thread: Some(sender), ..Self::here(organism) })
+        Ok(Self { thread: Some(Closing(docket)), ..Self::here(organism) })
     }
 
     /// Makes a judge that works on the calling thread.
@@ -66,7 +134,7 @@ impl Judge {
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
             precheck(&Raw::new(bytes), client, blueprint, validator)
         };
-        self.look(size, look).await
+        self.look(Party::Client(client), size, look).await
     }
 
     /// The listener of a name.
@@ -88,11 +156,12 @@ impl Judge {
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
             precheck_answer(Raw::new(bytes), to, listener, blueprint, validator).map(|checked| checked.read)
         };
-        self.look(size, look).await
+        self.look(Party::Listener(listener), size, look).await
     }
 
     async fn look<T: Send + 'static>(
         &self,
+        of: Party,
         size: usize,
         look: impl FnOnce(&Blueprint, &mut Validator) -> T + Send + 'static,
     ) -> Option<T> {
@@ -107,7 +176,7 @@ impl Judge {
             // The request may have been dropped.
             let _ = tell.send(look(blueprint, validator));
         };
-        thread.send(Box::new(case)).ok()?;
+        thread.0.push(of, Box::new(case));
         told.await.ok()
     }
 
@@ -118,4 +187,34 @@ impl Judge {
 
 fn validator(organism: &Organism) -> Validator {
     Validator::new(Arc::new(organism.catalog().clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn principals_take_turns_with_their_long_documents() {
+        let docket = Docket::default();
+        let judged = Arc::<Mutex<Vec<(u32, u32)>>>::default();
+        let push = |client, number| {
+            let judged = judged.clone();
+            let case = move |_: &Blueprint, _: &mut Validator| judged.lock().unwrap().push((client, number));
+            docket.push(Party::Client(ClientId(client)), Box::new(case));
+        };
+        (0..3).for_each(|number| push(0, number));
+        push(1, 0);
+        let blueprint = Blueprint::new("turns", Vec::new(), Vec::new());
+        let mut validator = Validator::new(Arc::default());
+        let mut judge = || docket.next().map(|case| case(&blueprint, &mut validator));
+        judge();
+        push(2, 0);
+        push(1, 1);
+        (0..5).for_each(|_| assert!(judge().is_some()));
+        assert_eq!(*judged.lock().unwrap(), [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2)]);
+        push(0, 3);
+        docket.close();
+        push(0, 4);
+        assert!(judge().is_none(), "what waits is dropped");
+    }
 }
