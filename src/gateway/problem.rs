@@ -176,7 +176,7 @@ impl From<SubmitError> for Problem {
             }
             SubmitError::Stranger(_) => Self::forbidden(error.to_string()),
             SubmitError::Send(SendError::Closed) => Self::stopping(),
-            SubmitError::Send(SendError::Overloaded(_)) => {
+            SubmitError::Send(SendError::Overloaded(_) | SendError::LogFull) => {
                 let title = "The organism is full";
                 let detail = format!("{error}: send the message again later");
                 let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overload", title, detail);

@@ -30,6 +30,7 @@ use super::journal_appender::Recoverable;
 use super::organism::Organism;
 use super::raw::RawListener;
 use super::shard_context::ShardContext;
+use super::sqlite::LogFull;
 use super::start::{StartError, StartRefusal};
 
 /// The most events that wait for a subscriber; beyond, the oldest are missed. The channel makes the room for all of them
@@ -75,6 +76,7 @@ impl JournalChoice {
     /// Opens the journal and recovers it. `gateway`: takes over the files of an older gateway, too.
     pub(super) fn open(self, organism: &str, entropy: &Entropy, gateway: bool) -> Result<Opened, StartError> {
         let (mut takeover, mut room) = (Takeover::default(), None);
+        let mut log_full = LogFull::default();
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
             Self::File { file, durability, retention } => {
                 let options = JournalOptions { durability, retention, ..JournalOptions::new(entropy.secret()) };
@@ -84,12 +86,13 @@ impl JournalChoice {
                     takeover = journal.take_over().map_err(JournalError::from)?;
                 }
                 room = Some(journal.room());
+                log_full = journal.log_full();
                 (Box::new(journal), durability)
             }
             Self::Own(journal) => (journal, Durability::Process),
         };
         let recovered = journal.recover()?;
-        Ok(Opened { journal, durability, recovered, takeover, room })
+        Ok(Opened { journal, durability, recovered, takeover, room, log_full })
     }
 }
 
@@ -101,6 +104,8 @@ pub(super) struct Opened {
     pub(super) takeover: Takeover,
     /// Room for the promises to clients, in a file.
     pub(super) room: Option<Arc<Room>>,
+    /// States whether the log is full, because another program reads the file.
+    pub(super) log_full: LogFull,
 }
 
 /// A checked organism, ready to start.

@@ -48,6 +48,10 @@ pub enum SendError {
     /// `egress_bytes` bound them.
     #[error("as many answers as may wait for this client are unread or still to come: read before sending more")]
     Unread,
+    /// The log of the journal has as many bytes as it may have, because another program reads the journal in one
+    /// transaction.
+    #[error("the journal's log is full, because another program reads the journal in one transaction")]
+    LogFull,
     /// The organism takes no more messages, or the conversation has closed.
     #[error("the organism or the conversation has closed")]
     Closed,
@@ -295,6 +299,9 @@ impl Client {
         let Way { sender, attachment, read, exit } = way;
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(SendError::Closed);
+        }
+        if self.shared.log_full.get() {
+            return Err(SendError::LogFull);
         }
         let place = self.place(envelope.len(), exit)?;
         let permit = self.shared.gauge.admit_entry(&envelope, self.shared.client_uses.get(self.id.0 as usize))?;

@@ -170,6 +170,7 @@ impl Organism {
             exits,
             receivers: egresses.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
+            log_full: journal.as_ref().map(|opened| opened.log_full.clone()).unwrap_or_default(),
             pending_acks: PendingAcks::default(),
             #[cfg(feature = "gateway")]
             endings: Arc::default(),
@@ -179,7 +180,7 @@ impl Organism {
         let events = events.unwrap_or_else(|| broadcast::channel(1).0);
         let (journal_handle, recovered, takeover, room) = match journal {
             None => (None, None, Takeover::default(), None),
-            Some(Opened { journal, durability, recovered, takeover, room }) => {
+            Some(Opened { journal, durability, recovered, takeover, room, log_full: _ }) => {
                 let journal_handle = match shared.clock.is_simulated() {
                     true => JournalHandle::here(journal, shared.links.clone()),
                     false => JournalHandle::beside(journal, durability, shared.clock.clone(), shared.links.clone())?,
@@ -391,10 +392,14 @@ impl Organism {
     /// Checks that a small message, of 1 KiB, of one of the clients would be taken at this moment.
     ///
     /// # Errors
-    /// [`SendError::Closed`] if the organism is ending or can't go on, [`SendError::Overloaded`] if it is full.
+    /// [`SendError::Closed`] if the organism is ending or can't go on, [`SendError::Overloaded`] if it is full,
+    /// [`SendError::LogFull`] if its journal takes no new messages.
     pub fn ready(&self) -> Result<(), SendError> {
         if self.shared.closed.load(Ordering::Acquire) || self.breakdown().is_some() {
             return Err(SendError::Closed);
+        }
+        if self.shared.log_full.get() {
+            return Err(SendError::LogFull);
         }
         Ok(self.shared.gauge.check_room(&self.shared.client_uses)?)
     }

@@ -18,6 +18,7 @@ use super::endings::Endings;
 use super::entropy::Entropy;
 use super::link::{Command, Links};
 use super::pending_acks::PendingAcks;
+use super::sqlite::LogFull;
 
 /// State of the handle, its clients and its entrances.
 pub(super) struct Shared {
@@ -35,6 +36,8 @@ pub(super) struct Shared {
     pub(super) receivers: Vec<tokio::sync::Mutex<EgressReceiver>>,
     pub(super) given: Given,
     pub(super) closed: AtomicBool,
+    /// States whether the journal's log is full, because another program reads the journal.
+    pub(super) log_full: LogFull,
     /// Waiters for messages to be taken.
     pub(super) pending_acks: PendingAcks,
     /// Conversations whose end is waited for.

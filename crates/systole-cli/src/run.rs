@@ -520,7 +520,7 @@ impl Session {
                 }
                 None
             }
-            Err(SendError::Overloaded(_) | SendError::Unread) => Some(message),
+            Err(SendError::Overloaded(_) | SendError::Unread | SendError::LogFull) => Some(message),
             Err(error) => {
                 self.refuse(&error.to_string());
                 None

@@ -18,7 +18,7 @@ use super::retain::{Retain, Swept};
 use super::row::{Record, write};
 use super::sum::Sums;
 use super::weigh::Room;
-use crate::runtime::sqlite::{Cut, Database, FileProblem, Loss, Opened, truncate_log, write_back};
+use crate::runtime::sqlite::{Cut, Database, FileProblem, LogFull, Loss, Opened, truncate_log, write_back};
 
 /// A journal in an SQLite file.
 ///
@@ -93,6 +93,11 @@ impl SqliteJournal {
     /// The room for the promises to clients over a network.
     pub(crate) fn room(&self) -> Arc<Room> {
         self.room.clone()
+    }
+
+    /// The state that says whether the log is full, because another program reads the journal in one transaction.
+    pub(crate) fn log_full(&self) -> LogFull {
+        self.db.log_full()
     }
 
     /// Deletes some rows that are past their retention at a time.

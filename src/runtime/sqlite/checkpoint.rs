@@ -10,9 +10,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
@@ -34,11 +35,34 @@ const MOST: i32 = 4 * CHECKPOINT;
 /// waited for it before.
 const PINNED: i32 = MOST + AGAIN;
 
+/// Length in pages from which on no new work is to come, because a reader keeps the log from starting over. Commands of
+/// other processes have given up long before.
+const FULL: i32 = 4 * MOST;
+
+/// Time after which the thread looks again whether the reader of a full log has gone.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// The most pages that the writer writes back itself.
 const REST: i32 = 256;
 
 /// The most passes of the thread over the log.
 const PASSES: usize = 8;
+
+/// States whether the log of a file is full: a program reads the file in one transaction, and no new work is to come
+/// before that has ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LogFull(Arc<AtomicBool>);
+
+impl LogFull {
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets the state; returns the one before.
+    fn set(&self, full: bool) -> bool {
+        self.0.swap(full, Ordering::Relaxed)
+    }
+}
 
 /// Checkpoints of a file while its writer goes on.
 #[derive(Debug)]
@@ -56,6 +80,7 @@ pub(super) struct Checkpoints {
     asked: bool,
     /// Pages at which it is reported next that the log can't start over.
     tell: i32,
+    full: LogFull,
 }
 
 /// The checkpoint thread, which ends when this value is dropped.
@@ -84,7 +109,13 @@ impl Checkpoints {
             Ok(())
         };
         db.wal_hook(Some(hook))?;
-        Ok(Self { format, durability, pages, seen: 0, next: CHECKPOINT, thread: None, asked: false, tell: PINNED })
+        let (full, next, tell) = (LogFull::default(), CHECKPOINT, PINNED);
+        Ok(Self { format, durability, pages, seen: 0, next, thread: None, asked: false, tell, full })
+    }
+
+    /// Returns the state that says whether the log is full.
+    pub(super) fn full(&self) -> LogFull {
+        self.full.clone()
     }
 
     /// Pages of the log after the last transaction.
@@ -107,7 +138,7 @@ impl Checkpoints {
         }
         if pages >= self.tell {
             self.tell = pages.saturating_mul(2);
-            tell_of_reader(file, pages);
+            tell_of_reader(file, pages, "end that transaction or that program before the log is full");
         }
         if self.asked {
             if !self.is_done(pages >= MOST) {
@@ -120,12 +151,23 @@ impl Checkpoints {
         } else if pages >= self.next && !self.ask(file.path()) {
             self.finish(db, pages);
         }
+        self.judge(file, pages);
+    }
+
+    /// Notes whether the log is full. While it is, the thread looks for the end of the reader, since no transaction may
+    /// come that would.
+    fn judge(&mut self, file: &LockedFile, pages: i32) {
+        let full = pages >= FULL && self.thread.is_some();
+        if !self.full.set(full) && full {
+            tell_of_reader(file, pages, "no new messages are taken before the end of that transaction");
+        }
     }
 
     /// Asks the thread to start; `false` if there is no thread.
     fn ask(&mut self, file: &Path) -> bool {
         if self.thread.is_none() {
-            let started = Thread::start(file, self.format, self.durability, self.pages.clone());
+            let log = Log { pages: self.pages.clone(), full: self.full.clone() };
+            let started = Thread::start(file, self.format, self.durability, log);
             self.thread = started.inspect_err(|error| tracing::warn!(%error, "no thread can be started")).ok();
         }
         self.asked =
@@ -154,15 +196,44 @@ impl Checkpoints {
     }
 }
 
+/// The log, as the thread sees it.
+struct Log {
+    pages: Arc<AtomicI32>,
+    full: LogFull,
+}
+
+impl Log {
+    /// Receives the next question to the thread; `None` if the thread is to end. Meanwhile looks at a full log.
+    fn next(&self, db: &Connection, asked: &Receiver<()>) -> Option<()> {
+        // Where the log can become full, there was a question since it got so long.
+        while self.pages.load(Ordering::Relaxed) >= MOST {
+            match asked.recv_timeout(LOOK) {
+                Ok(()) => return Some(()),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => self.look(db),
+            }
+        }
+        asked.recv().ok()
+    }
+
+    /// Lets new work come again, if the next transaction can start the log over.
+    fn look(&self, db: &Connection) {
+        let pages = self.pages.load(Ordering::Relaxed);
+        if self.full.get() && write_back(db).is_ok_and(|back| back >= pages) {
+            self.full.set(false);
+        }
+    }
+}
+
 impl Thread {
-    fn start(file: &Path, format: Format, durability: Durability, pages: Arc<AtomicI32>) -> std::io::Result<Self> {
+    fn start(file: &Path, format: Format, durability: Durability, log: Log) -> std::io::Result<Self> {
         let (ask, asked) = channel();
         let (tell, done) = channel();
         let file = file.to_owned();
         let work = move || match join(&file, format, durability) {
             Ok(db) => {
-                for () in asked {
-                    if let Err(error) = go_over(&db, &pages) {
+                while let Some(()) = log.next(&db, &asked) {
+                    if let Err(error) = go_over(&db, &log.pages) {
                         tracing::warn!(file = %file.display(), %error, "the log can't be written back at the moment");
                     }
                     if tell.send(()).is_err() {
@@ -189,12 +260,11 @@ impl Drop for Thread {
     }
 }
 
-/// Logs that a program keeps the log from starting over. The writer can't end that program, and the organism goes on.
-fn tell_of_reader(file: &LockedFile, pages: i32) {
+/// Logs that a program keeps the log from starting over, and the consequence. The writer can't end that program.
+fn tell_of_reader(file: &LockedFile, pages: i32, consequence: &str) {
     let reader = file.reader().unwrap_or_default();
-    tracing::warn!(file = %file.path().display(), pages, reader,
-        "the journal's log can't start over and grows, because a program reads the journal in one transaction: end that \
-         transaction or that program before the disk is full");
+    tracing::warn!(file = %file.path().display(), pages, reader, consequence,
+        "the journal's log can't start over and grows, because a program reads the journal in one transaction");
 }
 
 /// Writes the log back until little is left, or no more can be written back.
@@ -288,6 +358,33 @@ mod tests {
         drop(reader);
         (0..MOST / 64).for_each(|_| filled.commit());
         assert!(filled.anew > 0, "the log of {} pages goes on", filled.pages());
+        std::fs::remove_dir_all(filled.folder).unwrap();
+    }
+
+    #[test]
+    fn a_log_that_a_reader_keeps_is_full_at_last_and_free_once_the_reader_has_ended() {
+        let mut filled = Filled::new("full");
+        let full = filled.db.checkpoints().full();
+        let reader = open_to_read(filled.db.file().path(), FORMAT, false).unwrap();
+        let count = |reader: &Database| reader.query_row("SELECT count(*) FROM page", [], |row| row.get::<_, i32>(0));
+        filled.commit();
+        reader.execute_batch("BEGIN").unwrap();
+        count(&reader).unwrap();
+        while filled.pages() < FULL {
+            assert!(!full.get(), "full at {} pages", filled.pages());
+            filled.commit();
+        }
+        assert!(full.get());
+        reader.execute_batch("COMMIT").unwrap();
+        drop(reader);
+        // No transaction comes, since no work does.
+        let is_free = (0..60_000).any(|_| {
+            std::thread::park_timeout(Duration::from_millis(1));
+            !full.get()
+        });
+        assert!(is_free, "the log stays full");
+        filled.commit();
+        assert!(filled.anew > 0 && !full.get(), "the log of {} pages goes on", filled.pages());
         std::fs::remove_dir_all(filled.folder).unwrap();
     }
 }

@@ -27,7 +27,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 
 use super::Durability;
-use super::checkpoint::Checkpoints;
+use super::checkpoint::{Checkpoints, LogFull};
 use super::format::Format;
 use super::open::LOG;
 use super::place::{beside, judge, place};
@@ -353,6 +353,11 @@ impl Database {
             checkpoints.after_commit(&self.db, &self.file);
         }
         Ok(())
+    }
+
+    /// Returns the state that says whether the log is full; it never is for a file that is only read.
+    pub(crate) fn log_full(&self) -> LogFull {
+        self.checkpoints.as_ref().map_or_else(LogFull::default, |checkpoints| checkpoints.full())
     }
 
     #[cfg(test)]

@@ -12,7 +12,7 @@ mod place;
 mod problem;
 mod wal;
 
-pub(crate) use checkpoint::write_back;
+pub(crate) use checkpoint::{LogFull, write_back};
 pub(crate) use file_lock::{Database, LockedFile};
 pub(crate) use format::Format;
 pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, transaction, truncate_log, used};

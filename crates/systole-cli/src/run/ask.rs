@@ -122,7 +122,7 @@ async fn send(conversation: &mut Conversation, message: Message) -> Result<(), F
     loop {
         match conversation.send_bytes(message.bytes.clone()) {
             Ok(()) => return Ok(()),
-            Err(SendError::Overloaded(_) | SendError::Unread) => sleep(RETRY).await,
+            Err(SendError::Overloaded(_) | SendError::Unread | SendError::LogFull) => sleep(RETRY).await,
             Err(error) => return Err(Failure::unusable(error.to_string())),
         }
     }
