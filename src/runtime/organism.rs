@@ -421,10 +421,11 @@ impl Organism {
         self.shared.look(systole_core::core::Core::waiting).await.into_iter().sum::<u64>() as usize
     }
 
-    /// Counts the dead letters.
+    /// Counts the dead letters, and those that were dropped since the start, because later ones needed their room.
     #[cfg(feature = "gateway")]
-    pub(crate) async fn dead_letter_count(&self) -> usize {
-        self.shared.look(|core| core.dead_letters().len()).await.into_iter().sum()
+    pub(crate) async fn dead_letter_figures(&self) -> (usize, u64) {
+        let figures = self.shared.look(|core| (core.dead_letters().len(), core.dead_letters().dropped())).await;
+        figures.into_iter().fold((0, 0), |(kept, dropped), (more, lost)| (kept + more, dropped + lost))
     }
 
     /// Lists the open threads, shard by shard, each in order of opening.

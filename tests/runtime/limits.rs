@@ -241,8 +241,11 @@ fn learns(mut kit: Kit, party: Party, messages: &[String]) -> Vec<String> {
     learned
 }
 
+/// A change of the limits.
+type Change = fn(&mut Limits);
+
 /// A change of the limits, and messages that reach the changed one.
-type Drive = (fn(&mut Limits), Vec<String>);
+type Drive = (Change, Vec<String>);
 
 fn drives() -> BTreeMap<&'static str, Drive> {
     let long = || "x".repeat(2_000);
@@ -250,7 +253,7 @@ fn drives() -> BTreeMap<&'static str, Drive> {
     let prefixes = (0..9).map(|n| format!(" xmlns:p{n}=\"urn:{n}\"")).collect::<String>();
     let attributes = (0..9).map(|n| format!(" a{n}=\"\"")).collect::<String>();
     BTreeMap::from([
-        ("message_bytes", ((|l| l.xml.message_bytes = 1_000) as fn(&mut Limits), vec![ask("", &long())])),
+        ("message_bytes", ((|l| l.xml.message_bytes = 1_000) as Change, vec![ask("", &long())])),
         ("element_depth", (|l| l.xml.depth = 1, vec![calls(0)])),
         ("attributes", (|l| l.xml.attributes = 8, vec![ask(&attributes, "0")])),
         ("namespaces", (|l| l.xml.namespaces = 8, vec![ask(&prefixes, "0")])),
@@ -363,6 +366,84 @@ fn a_loop_ends_and_its_caller_learns_of_it() {
             assert_eq!(fault.code, if accepts_faults { FaultCode::Failed } else { FaultCode::Limit }, "{key}: {fault}");
             assert!(means(key).contains(&format!("fault `{}`", fault.code)), "{key}: {fault}");
         }
+    }
+}
+
+/// A listener that continues its thread some times, and then says how many messages of it it remembers.
+struct Recaller;
+
+impl Actor for Recaller {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Count>> for Recaller {
+    type Result = Response;
+
+    fn handle(&mut self, count: Delivery<Count>, _: &mut Context<Self>) -> Response {
+        match count.left {
+            0 => Ok(count.reply(Sum { value: count.thread().history().len() as i64 })),
+            left => Ok(continue_with(Count { left: left - 1 }, Duration::ZERO)),
+        }
+    }
+}
+
+#[test]
+fn a_context_that_leaves_messages_out_shows_it_to_its_listener_and_to_the_operator() {
+    // The answer with the number of messages, and the number of those that were left out.
+    let recalled = |change: Change| {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        let organism = Organism::builder("context")
+            .limits(limits)
+            .listener("recaller", || Recaller, |c| c.accepts::<Count>().replies::<Sum>().context())
+            .client("cli", |c| c.calls::<Count>());
+        let mut kit = Kit::start(organism).unwrap();
+        kit.client("cli").tell(Count { left: 8 }).unwrap();
+        kit.advance(Duration::from_secs(60));
+        let answer = kit.client("cli").try_receive().expect("it is answered");
+        let left_out = kit.events().into_iter().filter_map(|event| match event.kind {
+            EventKind::LeftOut { messages } => Some(messages),
+            _ => None,
+        });
+        (answer.payload.as_str().to_owned(), left_out.sum::<u32>())
+    };
+    let (all, left_out) = recalled(|_| {});
+    assert_eq!(left_out, 0);
+    let changes: [(&str, Change); 3] = [
+        ("context_messages", |limits| limits.context_messages = 2),
+        ("context_bytes", |limits| limits.context_bytes = 200),
+        ("context_total_bytes", |limits| limits.context_total_bytes = 200),
+    ];
+    for (key, change) in changes {
+        let (some, left_out) = recalled(change);
+        assert!(means(key).contains("the event `left-out`") && left_out > 0, "{key}: {left_out} are left out");
+        assert!(means(key).contains("a `history` without") && some != all, "{key}: the listener has {some}");
+    }
+}
+
+#[test]
+fn a_dead_letter_that_later_ones_push_out_is_an_event() {
+    let changes: [(&str, Change); 2] = [
+        ("dead_letters", |limits| limits.dead_letters = 1),
+        ("dead_letter_bytes", |limits| limits.dead_letter_bytes = 10),
+    ];
+    for (key, change) in changes {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        let mut kit = Kit::start(office(limits)).unwrap();
+        let unheard = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>cli</from></meta>\
+                       <unheard xmlns=\"urn:example:of\"/></message>";
+        for _ in 0..2 {
+            kit.client("cli").send_last(unheard).unwrap();
+        }
+        kit.advance(Duration::from_secs(60));
+        let (mut dead, mut dropped) = (0, 0);
+        for event in kit.events() {
+            dead += usize::from(matches!(event.kind, EventKind::DeadLetter { .. }));
+            dropped += usize::from(matches!(event.kind, EventKind::LetterDropped { .. }));
+        }
+        assert_eq!((dead, dropped + kit.dead_letters().len()), (2, 2), "{key}");
+        assert!(dropped > 0 && means(key).contains("the event `dead-letter-dropped`"), "{key}: {dropped} are dropped");
     }
 }
 

@@ -67,6 +67,9 @@ impl fmt::Display for EventLine<'_> {
             EventKind::Left { payload, fault: Some(code), .. } => write!(f, "left {payload} {code}"),
             EventKind::DeadLetter { payload: Some(payload), reason } => write!(f, "dead letter {payload}: {reason}"),
             EventKind::DeadLetter { payload: None, reason } => write!(f, "dead letter: {reason}"),
+            EventKind::LetterDropped { number, .. } => {
+                write!(f, "dead letter {number} is dropped, since later ones need its room (limits: dead_letters)")
+            }
             EventKind::Blocked { listener, shard, took } => {
                 write!(f, "{listener} has blocked the thread of shard {shard} for {took:.1?}")
             }
@@ -142,6 +145,15 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::DeadLetter { payload, reason } => {
             ("dead-letter", json!({ "payload": payload.as_ref().map(ToString::to_string), "reason": reason.as_str() }))
         }
+        EventKind::LetterDropped { number, payload, reason } => (
+            "dead-letter-dropped",
+            // As text: a number has more digits than JSON keeps everywhere.
+            json!({
+                "number": number.to_string(),
+                "payload": payload.as_ref().map(ToString::to_string),
+                "reason": reason.as_str(),
+            }),
+        ),
         EventKind::Blocked { listener, shard, took } => ("blocked", blocked_json(listener, *shard, *took)),
         EventKind::Released { listener, shard, took } => ("released", blocked_json(listener, *shard, *took)),
         _ => ("unknown", Value::Null),

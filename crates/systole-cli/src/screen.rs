@@ -464,6 +464,7 @@ fn went_wrong(kind: &EventKind) -> bool {
         | EventKind::Refused { .. }
         | EventKind::Faulted { .. }
         | EventKind::DeadLetter { .. }
+        | EventKind::LetterDropped { .. }
         | EventKind::Unattended { .. }
         | EventKind::Blocked { .. }
         | EventKind::Released { .. } => true,

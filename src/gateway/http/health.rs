@@ -50,9 +50,12 @@ pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
     }
     let (connections, calls) = app.edge.admission.figures();
     let (waiting, dead_letters) = app.mailboxes.look(|machine| (machine.waiting(), machine.dead_letters()));
+    let (letters, dropped) = app.organism.dead_letter_figures().await;
+    let _ = writeln!(text, "# TYPE systole_dropped_dead_letters_total counter");
+    let _ = writeln!(text, "systole_dropped_dead_letters_total {dropped}");
     let gauges = [
         ("messages_waiting", app.organism.waiting().await),
-        ("dead_letters", app.organism.dead_letter_count().await),
+        ("dead_letters", letters),
         ("gateway_waiting", waiting),
         ("gateway_dead_letters", dead_letters),
         ("gateway_waiters", app.mailboxes.waiters() + app.submissions.waiters()),

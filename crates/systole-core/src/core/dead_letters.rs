@@ -124,7 +124,7 @@ impl DeadLetters {
     }
 
     /// Keeps a letter, and returns those that it pushes out.
-    pub(super) fn push(&mut self, letter: DeadLetter) -> Vec<DeadLetterId> {
+    pub(super) fn push(&mut self, letter: DeadLetter) -> Vec<DeadLetter> {
         let mut pushed_out = Vec::new();
         self.bytes += letter.held();
         self.letters.push_back(letter);
@@ -132,7 +132,7 @@ impl DeadLetters {
             let Some(oldest) = self.letters.pop_front() else { break };
             self.bytes -= oldest.held();
             self.dropped += 1;
-            pushed_out.push(oldest.id);
+            pushed_out.push(oldest);
         }
         pushed_out
     }

@@ -7,6 +7,7 @@ use systole_xml::ladder::Repair;
 
 use super::misroute::Misroute;
 use super::usage::Usage;
+use crate::journal::Number;
 use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath, Time};
 
 /// Bytes of a text in an event: thousands of events may wait for their subscribers.
@@ -182,6 +183,15 @@ pub enum EventKind {
         /// The payload, if the message got that far.
         payload: Option<QName>,
         /// The reason.
+        reason: FaultCode,
+    },
+    /// A dead letter was dropped, since later ones need its room.
+    LetterDropped {
+        /// The number of the letter.
+        number: Number,
+        /// The payload, if the message got that far.
+        payload: Option<QName>,
+        /// The reason why it was undeliverable.
         reason: FaultCode,
     },
     /// A listener keeps the thread of its shard without an await: nothing else runs there, and no timeout can stop it.

@@ -21,6 +21,7 @@ use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
 use slotmap::SlotMap;
+use uuid::Uuid;
 
 pub(super) use context::About;
 use context::Change;
@@ -389,7 +390,11 @@ impl Tree {
 
     fn keep_letter(&mut self, letter: DeadLetter, step: &mut StepContext) {
         for letter in self.dead.push(letter) {
-            step.out.write(|| Op::LetterGone { letter: letter.number() });
+            let number = letter.id.number();
+            step.out.write(|| Op::LetterGone { letter: number });
+            let root = letter.conversation.unwrap_or_else(|| ThreadId::from_uuid(Uuid::nil()));
+            let (payload, reason) = (letter.payload.map(|payload| payload.root().clone()), letter.reason.code);
+            step.out.root_event(root, || EventKind::LetterDropped { number, payload, reason });
         }
     }
 }
