@@ -96,6 +96,7 @@ fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failur
         [
             letter.number.to_string(),
             date_time(letter.at),
+            name(letter.place.conversation.map(|id| id.to_string())),
             letter.from.to_string(),
             name(letter.to.as_ref().map(ToString::to_string)),
             name(letter.payload.as_ref().map(|(qname, _)| qname.to_string())),
@@ -103,7 +104,7 @@ fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failur
         ]
     };
     let rows: Vec<_> = letters.iter().map(row).collect();
-    columns::print(["NUMBER", "SINCE", "FROM", "TO", "PAYLOAD", "REASON"], &rows)?;
+    columns::print(["NUMBER", "SINCE", "CONVERSATION", "FROM", "TO", "PAYLOAD", "REASON"], &rows)?;
     Ok(ExitCode::SUCCESS)
 }
 

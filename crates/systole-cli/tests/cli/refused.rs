@@ -68,7 +68,10 @@ fn output_that_is_no_xml_is_kept_and_escaped() {
     assert!(shown.contains("refused output from model"), "{shown}");
     assert!(shown.contains(r"<output>Well: &lt;say&gt;I will \u{9b}not</output>"), "{shown}");
     let (listed, _) = folder.said(&["dead", "list", "--journal", "the.journal"]);
-    let number = listed.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let mut cells = listed.lines().nth(1).unwrap().split_whitespace();
+    let number = cells.next().unwrap().to_owned();
+    let (of, _) = folder.said(&["thread", "tree", cells.nth(1).unwrap(), "--journal", "the.journal"]);
+    assert!(of.contains("model"), "the list names the conversation: {listed}{of}");
     let (letter, _) = folder.said(&["dead", "show", &number, "--journal", "the.journal"]);
     assert!(letter.contains(r"I will \u{9b}not"), "{letter}");
     let history = fs::read_to_string(folder.0.join("history")).unwrap();
