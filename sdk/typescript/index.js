@@ -12,7 +12,7 @@
  * that a payload made, XML, a list of either, or nothing. The output of a script goes to the log.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 
 /** A fault: the answer to a call that failed. */
@@ -481,12 +481,14 @@ export function run() {
     console.error("systole runs this program, by worker: in an organism.yaml");
     process.exit(1);
   }
-  const input = takeStreams();
+  const { input, output } = streams ?? takeStreams();
+  worker.descriptor = output;
   worker.longest = Number(process.env.SYSTOLE_WORKER_LINE ?? Infinity);
   // A promise that a function forgot ends no other function.
   process.on("unhandledRejection", log);
   let begun = [];
-  input.on("data", (chunk) => {
+  const lines = input === 0 ? process.stdin : new Socket({ fd: input, readable: true, writable: false });
+  lines.on("data", (chunk) => {
     let from = 0;
     for (let end; (end = chunk.indexOf(10, from)) >= 0; from = end + 1) {
       const line = Buffer.concat([...begun, chunk.subarray(from, end)]);
@@ -495,32 +497,45 @@ export function run() {
     }
     if (from < chunk.length) begun.push(chunk.subarray(from));
   });
-  input.on("end", () => {
+  lines.on("end", () => {
     worker.flush();
     // No caller waits for functions that still run.
     process.exit(0);
   });
 }
 
+// Before any code of the program, which may start others.
+const streams = areHere() ? takeStreams() : undefined;
+
 /**
- * Moves the protocol to descriptors that no program inherits which a function starts: for such a program standard input is empty.
- * Returns the lines of the pump.
+ * States whether both streams are the pump's: a program that a worker started may have its variable, and not its pipes.
+ */
+function areHere() {
+  try {
+    return [0, Number(process.env.SYSTOLE_WORKER || NaN)].every((end) => fstatSync(end).isFIFO());
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Moves the protocol to descriptors that no program inherits which the worker starts: for such a program standard input is empty.
+ * Returns the descriptors of the lines from the pump, which is 0 for what is no pipe, and of those to it.
  */
 function takeStreams() {
-  const descriptor = Number(process.env.SYSTOLE_WORKER);
+  let [input, output] = [0, Number(process.env.SYSTOLE_WORKER)];
   try {
-    worker.descriptor = openSync(`/dev/fd/${descriptor}`, constants.O_WRONLY);
-    closeSync(descriptor);
-  } catch {
-    worker.descriptor = descriptor; // It is no pipe.
-  }
+    const own = openSync(`/dev/fd/${output}`, constants.O_WRONLY);
+    closeSync(output);
+    output = own;
+  } catch {} // It is no pipe.
   try {
-    // Not to wait for a writer, if that is gone.
-    const input = new Socket({ fd: openSync("/dev/fd/0", constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false });
-    closeSync(0);
-    openSync("/dev/null", constants.O_RDONLY); // The lowest free number is 0.
-    return input;
-  } catch {
-    return process.stdin; // It is no pipe.
-  }
+    if (fstatSync(0).isFIFO()) {
+      // Not to wait for a writer, if that is gone.
+      input = openSync("/dev/fd/0", constants.O_RDONLY | constants.O_NONBLOCK);
+      closeSync(0);
+      openSync("/dev/null", constants.O_RDONLY); // The lowest free number is 0.
+    }
+  } catch {} // It is closed.
+  return { input, output };
 }

@@ -12,6 +12,7 @@ import inspect
 import itertools
 import json
 import os
+import stat
 import sys
 import traceback
 import typing
@@ -60,6 +61,30 @@ class Message:
     history: list[tuple[str, str]]
 
 
+def _take_streams() -> tuple[int, int]:
+    """Moves the lines from the pump to a descriptor that no program inherits, and keeps the one for lines to it from them, too."""
+    writer = int(os.environ["SYSTOLE_WORKER"])
+    os.set_inheritable(writer, False)
+    # A script that reads its standard input must not read messages of the pump.
+    reader, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return reader, writer
+
+
+def _are_here() -> bool:
+    """States whether both streams are the pump's: a program that a worker started may have its variable, and not its pipes."""
+    try:
+        ends = 0, int(os.environ["SYSTOLE_WORKER"])
+        return all(stat.S_ISFIFO(os.fstat(end).st_mode) for end in ends)
+    except (KeyError, ValueError, OSError):
+        return False
+
+
+# Before any code of the program, which may start others.
+_streams = _take_streams() if _are_here() else None
+
+
 class Worker:
     """The functions of a program, the messages that they handle, and the streams of the pump."""
 
@@ -83,13 +108,8 @@ class Worker:
 
     def serve(self, places: int) -> typing.NoReturn:
         self.loop, self.places, self.begun = asyncio.new_event_loop(), places, bytearray()
-        self.writer = int(os.environ["SYSTOLE_WORKER"])
+        self.reader, self.writer = _streams or _take_streams()
         self.longest = int(os.environ.get("SYSTOLE_WORKER_LINE", sys.maxsize))
-        os.set_inheritable(self.writer, False)
-        # A script that reads its standard input must not read messages of the pump.
-        self.reader, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.close(nothing)
         typing.cast(Any, sys.stdout).reconfigure(line_buffering=True)
         self.loop.add_reader(self.reader, self.read)
         while not self.ended:

@@ -516,7 +516,8 @@ fn the_example_keeps_the_protocol_and_writes_an_invoice() {
     assert!(output.status.success() && err.contains("2 lines, 363 cents"), "{err}");
 }
 
-/// Functions that start a program with their own standard input, and that ask for a reply of one payload.
+/// Functions that start a program with their own standard input, as the script does before `run()`, and that ask for a
+/// reply of one payload.
 const PARENT: &str = r#"
 import { spawnSync } from "node:child_process";
 import { call, listener, payload, run, t } from "PACKAGE";
@@ -524,12 +525,16 @@ import { call, listener, payload, run, t } from "PACKAGE";
 const Say = payload("{urn:t}say", { text: t.content(t.text) });
 const Other = payload("{urn:t}other", { text: t.content(t.text) });
 
+function child() {
+  const stdio = ["inherit", "pipe", "inherit"];
+  const said = spawnSync("sh", ["-c", "cat; ls -l /proc/self/fd | grep -c pipe:"], { stdio, timeout: 30_000 }).stdout;
+  return Say({ text: `read ${String(said).trim()}` });
+}
+const early = child();
+
 listener("{urn:t}do", async (xml) => {
-  if (xml.includes("child")) {
-    const stdio = ["inherit", "pipe", "inherit"];
-    const said = spawnSync("sh", ["-c", "cat; ls -l /proc/self/fd | grep -c pipe:"], { stdio, timeout: 30_000 }).stdout;
-    return Say({ text: `read ${String(said).trim()}` });
-  }
+  if (xml.includes("child")) return child();
+  if (xml.includes("early")) return early;
   const reply = xml.includes("right") ? Say : Other;
   return Say({ text: (await call("<ask xmlns='urn:t'>a</ask>", { reply })).text });
 });
@@ -548,6 +553,7 @@ fn what_a_function_starts_reads_none_of_the_protocol() {
         (0..3).for_each(|_| running.send("child"));
         (0..3).for_each(|_| has(&running.receive(), &[">read 2</say>"]));
     }
+    has(&running.ask("early"), &[">read 2</say>"]);
     has(&running.ask("right"), &[">a</say>"]);
     has(&running.ask("wrong"), &["<code>failed</code>", "the reply has to be {urn:t}other, not {urn:t}say"]);
     assert_eq!(running.end().0, Some(1));

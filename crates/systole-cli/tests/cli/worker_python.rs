@@ -2,7 +2,8 @@
 
 use std::process::Stdio;
 
-use crate::kit::worker::python;
+use crate::kit::has;
+use crate::kit::worker::{Folder, python};
 
 const ENUMS: &str = r#"
 import enum
@@ -428,4 +429,36 @@ fn the_python_package_reads_what_it_writes_and_refuses_what_has_no_mapping() {
         let output = python(script).stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// A worker that starts a program with its own standard input before `run()` and in its function, and a program of the package
+/// among them.
+const PARENT: &str = r#"
+import subprocess, sys
+from systole_sdk import listener, run
+
+def child():
+    shell = "cat; ls -l /proc/self/fd | grep -c pipe:"
+    read = subprocess.run(["sh", "-c", shell], stdout=subprocess.PIPE, close_fds=False, timeout=30).stdout.decode().strip()
+    script = "import systole_sdk, sys; print(sys.stdin.read())"
+    own = subprocess.run([sys.executable, "-c", script], input=b"mine", stdout=subprocess.PIPE, timeout=30).stdout.decode()
+    return f"<say xmlns='urn:t'>read {read}, {own.strip()}</say>"
+
+early = child()
+
+@listener("{urn:t}do")
+def do(xml):
+    return early if "early" in xml else child()
+
+run()
+"#;
+
+#[test]
+fn what_a_worker_starts_reads_none_of_the_protocol_before_run_either() {
+    let folder = Folder::new("parent", PARENT, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    // A child has the pipe that it writes to, and the standard error of the worker.
+    has(&running.ask("early"), &[">read 2, mine</say>"]);
+    has(&running.ask("late"), &[">read 2, mine</say>"]);
+    assert_eq!(running.end().0, Some(0));
 }
