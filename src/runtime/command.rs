@@ -40,6 +40,8 @@ use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time};
 use systole_xml::ladder::Raw;
 
 pub use conceal::conceal;
+#[doc(hidden)]
+pub use ending::wait as wait_for_ends;
 pub use guard::kill_all;
 
 /// The `tracing` target of the standard error of commands.

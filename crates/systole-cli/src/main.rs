@@ -198,5 +198,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "libxml")]
         Command::SecondOpinion => second_opinion::give(),
     };
+    // Processes that were told to end have their time, whatever command started them.
+    systole::runtime::command::wait_for_ends();
     done.unwrap_or_else(Failure::exit)
 }

@@ -28,9 +28,10 @@ pub(super) enum Action {
 
 const HELP: &str = "\
 The messages are examples of the payloads that a listener accepts, or the payloads of --payload. Each check has a time \
-limit. At the end the program is killed with its process group. If a check fails, the output of the program is shown. With \
-an organism the contract of the listener judges the answers, and calls are answered with examples; without an organism \
-calls are answered with a fault. docs/worker.md has the protocol, and the expectations of each check.
+limit. A program that does not end with its input gets SIGTERM with its process group, and SIGKILL 5 s later. If a check \
+fails, the output of the program is shown. With an organism the contract of the listener judges the answers, and calls are \
+answered with examples; without an organism calls are answered with a fault. docs/worker.md has the protocol, and the \
+expectations of each check.
 
 Exit codes: 0 no check failed, 1 a check failed, 2 the program could not be tested.";
 

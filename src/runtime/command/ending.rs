@@ -73,7 +73,7 @@ pub(super) fn end(child: Child, (group, outputs): (Group, Vec<OwnedFd>), is_pati
 }
 
 /// Waits until all processes that had to end have done so: at most a moment longer than they are given.
-pub(in crate::runtime) fn wait() {
+pub fn wait() {
     let until = instant() + PATIENCE + GRACE + PATIENCE;
     let mut endings = lock();
     while !endings.all.is_empty() && instant() < until {

@@ -24,7 +24,7 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
 
 /// A worker by hand, which keeps the protocol but for its first argument.
 const BY_HAND: &str = r#"
-import json, os, subprocess, sys, threading
+import json, os, signal, subprocess, sys, threading
 flaw = (sys.argv[1:] or [""])[0]
 out = os.fdopen(1 if flaw == "prints" else int(os.environ["SYSTOLE_WORKER"]), "w")
 def write(**line):
@@ -114,6 +114,11 @@ for line in sys.stdin:
                 write(id=line["id"], payloads=say)
 if flaw == "stays":
     child = subprocess.Popen(["sleep", "600"])
+    def clean(*_):
+        sum(range(3_000_000))
+        open("cleaned", "w").close()
+        os._exit(0)
+    signal.signal(signal.SIGTERM, clean)
     open("children", "a").write(f"{os.getpid()}\n{child.pid}\n")
     threading.Event().wait()
 "#;
@@ -413,6 +418,7 @@ fn the_process_group_ends_with_the_test() {
     let children = fs::read_to_string(folder.0.join("children")).unwrap();
     assert_eq!(children.lines().count(), 2);
     until("the end of the group", || children.lines().all(|pid| !runs(pid)).then_some(()));
+    assert!(folder.0.join("cleaned").exists(), "the program had no time to clean up");
 }
 
 #[test]
