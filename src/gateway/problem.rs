@@ -232,7 +232,10 @@ impl From<JobError> for Problem {
         let detail = error.to_string();
         match error {
             JobError::Unknown { .. } | JobError::Unnamed => Self::not_found(detail),
-            JobError::Taken { .. } | JobError::Reserved { .. } => Self::conflict("taken", detail),
+            // Whoever has the name, and for a job or as a listener, is nothing to tell.
+            JobError::Taken { .. } | JobError::Reserved { .. } => {
+                Self::conflict("taken", "the name is not free: choose another one")
+            }
             JobError::Full { .. } => Self::too_many("full", detail, 1),
             JobError::Inbox(error) => match error {
                 InboxError::Unknown { .. } => Self::not_found(detail),

@@ -201,8 +201,10 @@ fn a_job_registers_takes_what_waited_for_it_and_is_its_owners() {
     let card = r#"{"description":"Sets pages.","skills":["set"]}"#;
     writer.put("/v1/jobs/layout", card).problem(403, "forbidden");
     assert_eq!(editor.put("/v1/jobs/layout", card).is(200).json()["skills"], json!(["set"]));
-    reviewer.put("/v1/jobs/layout", card).problem(409, "taken");
-    reviewer.put("/v1/jobs/reviews", card).problem(409, "taken");
+    // A job of another principal, a listener with an inbox, and another principal.
+    let taken = ["layout", "reviews", "writer"]
+        .map(|name| reviewer.put(&format!("/v1/jobs/{name}"), card).problem(409, "taken"));
+    assert!(taken.iter().all(|problem| *problem == taken[0]), "the answers tell who has the name: {taken:?}");
     editor.put("/v1/jobs/more", r#"{"description":"","skills":[" "]}"#).problem(422, "task");
     let found = |query: &str| {
         let jobs = writer.get(&format!("/v1/jobs{query}")).is(200).json();
