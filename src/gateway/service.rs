@@ -30,6 +30,8 @@ pub struct MailboxService(Arc<Inner>);
 struct Inner {
     modes: HashMap<Name, Mode>,
     machine: Mutex<Mailboxes>,
+    /// The date at the start of the clock, as the machine knows it.
+    dated: Mutex<Option<Time>>,
     /// Unset before the organism starts.
     appender: OnceLock<JournalAppender>,
     recovered_mail: RecoveredMail,
@@ -119,6 +121,7 @@ impl MailboxService {
         let (pushes, pushed) = mpsc::unbounded_channel();
         Self(Arc::new(Inner {
             machine: Mutex::new(Mailboxes::new(boxes, MailboxLimits::default())),
+            dated: Mutex::default(),
             appender: OnceLock::new(),
             recovered_mail: RecoveredMail::default(),
             handlers: Mutex::default(),
@@ -286,7 +289,8 @@ impl Inner {
         };
         let mut machine = lock(&self.machine);
         let before = machine.next_deadline();
-        let (mut change, done) = machine.handle(input, appender.now());
+        let now = self.follow_date(&mut machine, appender.clock());
+        let (mut change, done) = machine.handle(input, now);
         let mut durable = Vec::new();
         let ends = std::mem::take(&mut change.ends);
         let ended_here = ends.iter().any(|end| Some(end.id) == asked);
@@ -331,6 +335,17 @@ impl Inner {
         durable.extend(told);
         done?;
         Ok(Acted { change, durable })
+    }
+
+    /// Returns the time. If the date was set, the machine learns that before.
+    fn follow_date(&self, machine: &mut Mailboxes, clock: &Clock) -> Time {
+        // The clock looks at the date when it is read.
+        let now = clock.now();
+        let start = clock.start();
+        if let Some(before) = lock(&self.dated).replace(start).filter(|before| *before != start) {
+            machine.clock_set(before, start);
+        }
+        now
     }
 
     /// Hands the end of a message to its handler, or appends it where the handler was dropped.

@@ -231,7 +231,8 @@ impl<'a> InFlight<'a> {
         }
         self.begun = None;
         shared.handles.tell(id, state);
-        shared.sleep(shared.clock.until(until), &self.enough).await
+        // The date may have been set back meanwhile.
+        shared.sleep(shared.clock.until(until).min(wait), &self.enough).await
     }
 
     async fn settle(self, outcome: DeliveryOutcome) -> Result<(), Stopped> {

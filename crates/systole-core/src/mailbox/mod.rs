@@ -115,6 +115,27 @@ impl Mailboxes {
         &self.limits
     }
 
+    /// Takes note that the date was set: a time that was the first is the second. Leases and back-offs keep the time that
+    /// they had left. The journal has the new ends with the next change of each.
+    pub fn clock_set(&mut self, before: Time, after: Time) {
+        let is_date = |due: Time| due > Time::default() && due < Time::MAX;
+        // A time before the first one of all has passed, whatever the date is.
+        let moved = |due: Time| match after >= before {
+            true => due.after(after.since(before)),
+            false => Time::from_nanos(due.as_nanos().saturating_sub(before.since(after).as_nanos() as u64).max(1)),
+        };
+        for entry in self.boxes.values_mut().flat_map(|mailbox| mailbox.entries.values_mut()) {
+            if is_date(entry.status.due) {
+                entry.status.due = moved(entry.status.due);
+            }
+            if let Some(due) = entry.indexed {
+                self.dues.remove(&(due, entry.id));
+                entry.indexed = Some(moved(due));
+                self.dues.insert((moved(due), entry.id));
+            }
+        }
+    }
+
     /// Takes one input. The changes by time alone are in the result even where the input is refused.
     pub fn handle(&mut self, input: MailboxInput, now: Time) -> (MailboxChange, Result<(), Refused>) {
         let mut change = MailboxChange::default();

@@ -552,3 +552,24 @@ proptest! {
         world.finish();
     }
 }
+
+#[test]
+fn a_lease_keeps_the_time_that_it_had_left_when_the_date_is_set() {
+    let hour = Duration::from_secs(3600);
+    for is_back in [false, true] {
+        let mut world = World::new();
+        world.now = Time::default().after(10 * hour);
+        world.act(Act::Arrive { mailbox: 0, bytes: 10 });
+        world.act(Act::Lease { mailbox: 0, max: 1 });
+        let (before, left) = (world.now, LEASE / 2);
+        let after = Time::default().after(if is_back { 9 * hour } else { 11 * hour });
+        world.now = after.after(LEASE - left);
+        world.machine.clock_set(before, after);
+        assert_eq!(world.machine.next_deadline(), Some(after.after(LEASE)), "set back: {is_back}");
+        world.handle(MailboxInput::Tick).1.unwrap();
+        assert!(!world.machine.has_free(&name(0)), "set back: {is_back}");
+        world.now = after.after(LEASE);
+        world.handle(MailboxInput::Tick).1.unwrap();
+        assert!(world.machine.has_free(&name(0)), "set back: {is_back}");
+    }
+}
