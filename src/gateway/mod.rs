@@ -45,7 +45,7 @@ pub use service::MailboxService;
 
 use crate::accept::{Entrance, Listener, Times, serve};
 use crate::runtime::descriptors::for_connections;
-use crate::runtime::journal::{JournalQuery, Journaled, StoreError, Takeover};
+use crate::runtime::journal::{JournalQuery, Journaled, StoreError};
 use crate::runtime::{Organism, OrganismBuilder};
 use crate::settings::{GatewaySettings, Mode, Tls, TlsProblem};
 use http::{AppState, Edge};
@@ -281,9 +281,8 @@ impl Gateway {
             judge,
         });
         let router = http::router(app.clone(), self.more);
-        let takeover = organism.takeover();
         let organism = organism.clone();
-        let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, scheduler, takeover };
+        let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, scheduler };
         Ok(Attached { app, router, work })
     }
 }
@@ -372,14 +371,12 @@ struct Work {
     submissions: Arc<Submissions>,
     sessions: Arc<Sessions>,
     scheduler: Option<PushScheduler>,
-    takeover: Takeover,
 }
 
 impl Work {
     /// Runs until `end` is true or its sender is dropped.
     async fn run(self, mut end: watch::Receiver<bool>) {
         self.submissions.start();
-        tokio::spawn(self.submissions.take_over(self.takeover));
         let lapse = tokio::spawn(self.mailboxes.clone().lapse());
         let (organism, mailboxes) = (self.organism, self.mailboxes.clone());
         let breakdown = tokio::spawn(async move {

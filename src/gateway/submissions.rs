@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use systole_core::core::{Egress, ReadMessage};
@@ -16,7 +15,7 @@ use systole_core::vocab::{IdKey, MessageId, Name, ThreadId};
 use tokio::sync::{Notify, watch};
 
 use super::service::{MailboxService, UNPLACED};
-use crate::runtime::journal::{JournalQuery, QueryError, Room, SentAnswer, Takeover};
+use crate::runtime::journal::{JournalQuery, QueryError, Room, SentAnswer};
 use crate::runtime::{Client, Organism, SendError, Unread};
 
 /// Submissions of all clients that come in over the network.
@@ -42,9 +41,6 @@ struct Watched {
     /// Answers since the first request began to wait.
     answers: Mutex<Vec<SentAnswer>>,
 }
-
-/// Pause before a message is offered again to a full organism, at first and at most.
-const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
 /// Client and idempotency key.
 type Key = (Name, Arc<str>);
@@ -131,32 +127,6 @@ impl Submissions {
     pub(super) fn start(self: &Arc<Self>) {
         for client in self.clients.values() {
             tokio::spawn(self.clone().collect(client.clone()));
-        }
-    }
-
-    /// Hands over the messages that an older gateway accepted, and sets its files aside when all of them are durable.
-    /// After a failure the next start hands over the rest.
-    pub(super) async fn take_over(self: Arc<Self>, mut takeover: Takeover) {
-        for (submission, envelope) in std::mem::take(&mut takeover.accepted) {
-            let (id, client) = (submission.id, submission.client.clone());
-            let mut pause = RETRY.0;
-            let failed = loop {
-                match self.hand_over(submission.clone(), (envelope.clone(), None)).await {
-                    Ok(_) => break None,
-                    Err(SubmitError::Send(SendError::Overloaded(_) | SendError::Unread)) => {
-                        tokio::time::sleep(pause).await;
-                        pause = (pause * 2).min(RETRY.1);
-                    }
-                    Err(error) => break Some(error),
-                }
-            };
-            if let Some(error) = failed {
-                tracing::error!(%error, %id, %client, "a message that an older gateway accepted is not handed over: it waits for the next start");
-                return;
-            }
-        }
-        if let Err(error) = takeover.finish() {
-            tracing::error!(%error, "the files of an older gateway can't be set aside: the next start tries again");
         }
     }
 

@@ -25,7 +25,7 @@ use super::events::Events;
 use super::function::{AsFunctions, FunctionAnswer, FunctionRoute, Functions};
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
 use super::inbox::TaskBoard;
-use super::journal::{Durability, JournalOptions, Retention, Room, SqliteJournal, Takeover};
+use super::journal::{Durability, JournalOptions, Retention, Room, SqliteJournal};
 use super::journal_appender::Recoverable;
 use super::organism::Organism;
 use super::raw::RawListener;
@@ -73,18 +73,15 @@ pub(super) enum JournalChoice {
 }
 
 impl JournalChoice {
-    /// Opens the journal and recovers it. `gateway`: takes over the files of an older gateway, too.
-    pub(super) fn open(self, organism: &str, entropy: &Entropy, gateway: bool) -> Result<Opened, StartError> {
-        let (mut takeover, mut room) = (Takeover::default(), None);
+    /// Opens the journal and recovers it.
+    pub(super) fn open(self, organism: &str, entropy: &Entropy) -> Result<Opened, StartError> {
+        let mut room = None;
         let mut log_full = LogFull::default();
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
             Self::File { file, durability, retention } => {
                 let options = JournalOptions { durability, retention, ..JournalOptions::new(entropy.secret()) };
                 let mut journal = SqliteJournal::open_when_free(&file, &options).map_err(JournalError::from)?;
                 journal.claim(organism, entropy.random()).map_err(JournalError::from)?;
-                if gateway {
-                    takeover = journal.take_over().map_err(JournalError::from)?;
-                }
                 room = Some(journal.room());
                 log_full = journal.log_full();
                 (Box::new(journal), durability)
@@ -92,7 +89,7 @@ impl JournalChoice {
             Self::Own(journal) => (journal, Durability::Process),
         };
         let recovered = journal.recover()?;
-        Ok(Opened { journal, durability, recovered, takeover, room, log_full })
+        Ok(Opened { journal, durability, recovered, room, log_full })
     }
 }
 
@@ -101,7 +98,6 @@ pub(super) struct Opened {
     pub(super) journal: Box<dyn Journal>,
     pub(super) durability: Durability,
     pub(super) recovered: Recovered,
-    pub(super) takeover: Takeover,
     /// Room for the promises to clients, in a file.
     pub(super) room: Option<Arc<Room>>,
     /// States whether the log is full, because another program reads the file.

@@ -28,7 +28,7 @@ use super::events::Events;
 #[cfg(feature = "testing")]
 use super::handover::Handover;
 use super::inbox::TaskBoard;
-use super::journal::{JournalFeeder, Room, Takeover};
+use super::journal::{JournalFeeder, Room};
 use super::journal_appender::JournalAppender;
 use super::journal_handle::{JournalHandle, JournalKeeper};
 #[cfg(feature = "gateway")]
@@ -54,9 +54,6 @@ pub struct Organism {
     tasks: TaskBoard,
     warnings: Vec<BlueprintProblem>,
     events: Option<broadcast::WeakSender<Arc<Event>>>,
-    /// Files of an older gateway that were imported.
-    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
-    takeover: Mutex<Option<Takeover>>,
     /// Room for the promises to clients, where the journal is a file.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "clients over a network come with the gateway"))]
     room: Option<Arc<Room>>,
@@ -144,8 +141,7 @@ impl Organism {
             tasks,
             recoverables,
         } = plan;
-        let journal =
-            journal.map(|keep| keep.open(&blueprint.organism, &entropy, !recoverables.is_empty())).transpose()?;
+        let journal = journal.map(|keep| keep.open(&blueprint.organism, &entropy)).transpose()?;
         journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
         for warning in &warnings {
             tracing::warn!(organism = %blueprint.organism, "{warning}");
@@ -178,14 +174,14 @@ impl Organism {
         });
         let observed = events.is_some();
         let events = events.unwrap_or_else(|| broadcast::channel(1).0);
-        let (journal_handle, recovered, takeover, room) = match journal {
-            None => (None, None, Takeover::default(), None),
-            Some(Opened { journal, durability, recovered, takeover, room, log_full: _ }) => {
+        let (journal_handle, recovered, room) = match journal {
+            None => (None, None, None),
+            Some(Opened { journal, durability, recovered, room, log_full: _ }) => {
                 let journal_handle = match shared.clock.is_simulated() {
                     true => JournalHandle::here(journal, shared.links.clone()),
                     false => JournalHandle::beside(journal, durability, shared.clock.clone(), shared.links.clone())?,
                 };
-                (Some(JournalKeeper::of(journal_handle)), Some(recovered), takeover, room)
+                (Some(JournalKeeper::of(journal_handle)), Some(recovered), room)
             }
         };
         if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
@@ -231,7 +227,6 @@ impl Organism {
             tasks,
             warnings,
             events: observed.then(|| events.downgrade()),
-            takeover: Mutex::new(Some(takeover)),
             room,
             ended: Mutex::new(Some(ended)),
             drained: watch::Sender::new(None),
@@ -262,12 +257,6 @@ impl Organism {
         notify: &Arc<tokio::sync::Notify>,
     ) -> super::endings::WatchedEnd {
         self.shared.endings.watch(root, notify)
-    }
-
-    /// Takes the result of the takeover of an older gateway's files, once.
-    #[cfg(feature = "gateway")]
-    pub(crate) fn takeover(&self) -> Takeover {
-        self.takeover.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
 
     /// Returns the feeder of the journal's tables; none where they always have all steps.

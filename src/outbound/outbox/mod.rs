@@ -23,7 +23,7 @@ pub use row::{DeliveryReport, SettledDelivery};
 pub(super) use writer::OutboxWriter;
 
 /// `SyO1`, and its tables.
-const FORMAT: Format = Format { name: "outbox", id: 0x5379_4f31, migrations: &[include_str!("schema.sql")] };
+const FORMAT: Format = Format { name: "outbox", id: 0x5379_4f31, version: 1, schema: include_str!("schema.sql") };
 
 /// Rows past their retention that go with each delivery that comes: more than one, so that their number falls.
 const SWEEP: i64 = 64;
@@ -61,14 +61,13 @@ impl Outbox {
         retention: Retention,
         now: Time,
     ) -> Result<Self, FileProblem> {
-        let read = |db: &Connection, _| {
+        let read = |db: &Connection| {
             let sql = "SELECT count(*), ifnull(sum(length(body)), 0), (SELECT ifnull(max(turn), 0) FROM delivery) \
                        FROM delivery WHERE settled IS NULL";
             Ok(db.query_row(sql, [], |row| Ok((row::count(row.get(0)?), row::count(row.get(1)?), row.get(2)?)))?)
         };
-        let (fill, renew) = (|_: &Connection| Ok(()), |_: &Connection, _, read| Ok(read));
-        let opened =
-            Opening { format: FORMAT, durability, cut: false, fill: &fill, read: &read, renew: &renew }.open(file);
+        let fill = |_: &Connection| Ok(());
+        let opened = Opening { format: FORMAT, durability, cut: false, fill: &fill, read: &read }.open(file);
         let Opened { db, read: (deliveries, bytes, turn), cut } = opened?;
         if let Some(cut) = cut {
             tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,

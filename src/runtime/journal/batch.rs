@@ -17,7 +17,6 @@ use super::coded::VERSION;
 use super::error::StoreError;
 use super::meta::Meta;
 use super::row::{Cells, Record, blob, load, number, statements, write};
-use super::schema::COUNTED;
 use super::sum::Sums;
 use crate::runtime::sqlite::FileProblem;
 
@@ -75,9 +74,9 @@ impl Batches {
         self.rows
     }
 
-    /// Checks all batches of a file of that version: each must have its place, and all together make up the count and
-    /// the total of `meta`.
-    pub(super) fn check(db: &Connection, meta: &Meta, version: i64) -> Result<Self, FileProblem> {
+    /// Checks all batches of a file: each must have its place, and all together make up the count and the total of
+    /// `meta`.
+    pub(super) fn check(db: &Connection, meta: &Meta) -> Result<Self, FileProblem> {
         let (mut batches, mut others) = (Self::default(), meta.total);
         for (row, sum) in rows(db)? {
             batches = batches.with(decode(&row)?.len(), row.steps.len(), sum);
@@ -86,8 +85,7 @@ impl Batches {
             }
             others = row.total;
         }
-        let counted = version < COUNTED || meta.batches == batches.rows;
-        if !counted || meta.total != others.wrapping_add(batches.sum) {
+        if meta.batches != batches.rows || meta.total != others.wrapping_add(batches.sum) {
             return Err(missing());
         }
         Ok(batches)

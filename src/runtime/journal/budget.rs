@@ -84,16 +84,13 @@ impl JournalReader {
         Ok(self.told(found)?.into_iter().map(|budget| (budget.thread, budget)).collect())
     }
 
-    /// Reads the budgets that a condition selects: none, if the file is of a version before them.
+    /// Reads the budgets that a condition selects.
     pub(super) fn budget_rows(
         &self,
         condition: &str,
         params: impl rusqlite::Params,
     ) -> Result<Vec<BudgetRecord>, FileProblem> {
-        match self.has::<BudgetRecord>()? {
-            true => self.rows(condition, params, |_, record, _, _| Ok(record)),
-            false => Ok(Vec::new()),
-        }
+        self.rows(condition, params, |_, record, _, _| Ok(record))
     }
 }
 

@@ -60,7 +60,6 @@ impl From<StoreError> for JournalError {
             | FileProblem::NoFile { .. }
             | FileProblem::Dangling { .. }
             | FileProblem::Linked { .. }
-            | FileProblem::Twofold { .. }
             | FileProblem::Headless { .. }
             | FileProblem::NotOwned { .. }
             | FileProblem::Missing

@@ -22,6 +22,7 @@ use super::open_rows::OpenRows;
 use super::reader::JournalReader;
 use super::renew::Renewal;
 use super::retain::horizon;
+use super::sum::Sums;
 use crate::runtime::sqlite::FileProblem;
 
 /// A request for a fork.
@@ -145,7 +146,7 @@ impl Fork {
         let point = reader.told(Point::find(reader, self.at))?;
         let point = point.ok_or(ForkError::NoMessage { at: self.at, conversation: self.conversation })?;
         let forgotten = || ForkError::Forgotten(self.at);
-        if point.at < reader.told(horizon(&reader.db, &mut reader.sums()))? {
+        if point.at < reader.told(horizon(&reader.db, &mut Sums::default()))? {
             return Err(forgotten());
         }
         let found = reader.told(root_of(reader, &point.message))?.ok_or_else(forgotten)?;

@@ -190,18 +190,3 @@ impl Record for SubmissionRecord {
         })
     }
 }
-
-/// Mark that the files of an older organism were read into this journal.
-pub(super) struct TakenOver;
-
-impl Record for TakenOver {
-    statements!("taken_over", "id = ?1", "NULL", "id", "?");
-
-    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
-        cell(number(1))
-    }
-
-    fn read(cells: &mut Cells<'_>) -> Option<Self> {
-        cells.number().map(|_| Self)
-    }
-}

@@ -16,7 +16,7 @@ use crate::runtime::Token;
 use crate::runtime::principal::{Principal, PrincipalKind};
 use crate::runtime::sqlite::{Database, FileProblem, is_written_here, join, transaction};
 
-/// Attempts to open a journal that another process may be creating or migrating.
+/// Attempts to open a journal that another process may be creating.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -38,15 +38,12 @@ impl Principals {
     /// Opens a journal, or creates it.
     ///
     /// # Errors
-    /// [`StoreError`] if the file is no journal, damaged, of another version than the program that uses it, or can't be
+    /// [`StoreError`] if the file is no journal, damaged, of another version, or can't be
     /// written. It is left unchanged.
     pub fn open(file: &Path, options: &JournalOptions) -> Result<Self, StoreError> {
         for _ in 1..TRIES {
             match Self::try_open(file, options) {
-                Err(StoreError {
-                    problem: FileProblem::Missing | FileProblem::Older { .. } | FileProblem::InUse { .. },
-                    ..
-                }) => {
+                Err(StoreError { problem: FileProblem::Missing | FileProblem::InUse { .. }, .. }) => {
                     std::thread::sleep(PAUSE);
                 }
                 opened => return opened,

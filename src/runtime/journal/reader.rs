@@ -1,6 +1,5 @@
 //! Reading of a journal, for operators and for the queries of a running organism.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +8,19 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Params, Row};
 use systole_core::journal::{
-    EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord, SubmissionRecord, ThreadRecord,
+    EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, Owner, SettledRecord, ThreadRecord,
 };
 use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 use uuid::Uuid;
 
-use super::batch::{BatchRow, missing};
+use super::batch::missing;
 use super::error::StoreError;
 use super::fan::SettledRow;
 use super::open::meta;
-use super::owner::{JournalOwner, owner};
+use super::owner::owner;
 use super::records::{Redrive, parse_owner};
 use super::row::{Cells, Record, load};
-use super::schema::{COUNTED, FORMAT, PARTED};
+use super::schema::FORMAT;
 use super::sum::Sums;
 use super::{Durability, JournalOptions, SqliteJournal};
 use crate::runtime::sqlite::{Cut, Database, FileProblem, beside, join_to_read, open_to_read, transaction, used};
@@ -35,7 +34,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct JournalReader {
     pub(super) db: Database,
     pub(super) file: PathBuf,
-    pub(super) version: i64,
     /// The end of the log that was cut off before.
     pub(super) cut: Option<Cut>,
 }
@@ -165,13 +163,10 @@ impl JournalReader {
 
     /// Returns whether the tables lack steps, and no process writes them.
     fn is_left_behind(&self) -> Result<bool, FileProblem> {
-        if !self.has::<BatchRow>()? {
-            return Ok(false);
-        }
         // One statement sees one state.
         let sql = "SELECT running >> 1, (SELECT count(*) FROM batch) FROM meta";
         let (counted, rows) = self.db.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
-        if self.version >= COUNTED && counted != rows {
+        if counted != rows {
             return Err(missing());
         }
         Ok(rows > 0 && self.db.file().writer()?.is_none())
@@ -183,19 +178,13 @@ impl JournalReader {
     }
 
     fn of(file: &Path, db: Result<Database, FileProblem>) -> Result<Self, StoreError> {
-        let opened = db.and_then(|db| Ok((FORMAT.version_of(&db)?, db)));
-        let (version, db) = opened.map_err(|problem| problem.of(file))?;
-        Ok(Self { db, file: file.to_owned(), version, cut: None })
-    }
-
-    /// The checksums of the file's version.
-    pub(super) fn sums(&self) -> Sums {
-        Sums::of(self.version)
+        let db = db.map_err(|problem| problem.of(file))?;
+        Ok(Self { db, file: file.to_owned(), cut: None })
     }
 
     /// Reads the secret of derived ids.
     pub(super) fn key(&self) -> Result<[u8; 32], FileProblem> {
-        Ok(meta(&self.db, &mut self.sums())?.record.key)
+        Ok(meta(&self.db, &mut Sums::default())?.record.key)
     }
 
     /// Begins a transaction, so that all reads see one state.
@@ -253,9 +242,6 @@ impl JournalReader {
     /// [`StoreError`] if the journal can't be read.
     pub fn keys(&self, client: &Name, prefix: &str) -> Result<Vec<Arc<str>>, StoreError> {
         let keys = || -> Result<_, FileProblem> {
-            if !self.has::<SubmissionRecord>()? {
-                return Ok(Vec::new());
-            }
             let sql = "SELECT key FROM submission WHERE client = ?1 AND key >= ?2 AND substr(key, 1, length(?2)) = ?2";
             let mut statement = self.db.prepare(sql)?;
             let keys = statement.query_map([client.as_str(), prefix], |row| row.get(0))?;
@@ -305,11 +291,7 @@ impl JournalReader {
     /// [`StoreError`] if the journal can't be read.
     pub fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, StoreError> {
         self.at_one_moment(|reader| {
-            let marked: Vec<_> = if reader.has::<Redrive>()? {
-                reader.rows("", [], |_, Redrive(letter), _, _| Ok(letter))?
-            } else {
-                Vec::new()
-            };
+            let marked = reader.rows("", [], |_, Redrive(letter), _, _| Ok(letter))?;
             reader.rows("ORDER BY number", [], |_, letter: LetterRecord, _, _| {
                 let redrive = marked.contains(&letter.number);
                 Ok((letter, redrive))
@@ -319,23 +301,6 @@ impl JournalReader {
 
     pub(super) fn told<T>(&self, read: Result<T, FileProblem>) -> Result<T, StoreError> {
         read.map_err(|problem| problem.of(&self.file))
-    }
-
-    /// Statement that reads the rows of a table as the file's version has them.
-    pub(super) fn select<R: Record>(&self) -> Cow<'static, str> {
-        match R::NAMES.rsplit_once(", ") {
-            // No record has more than one new column.
-            Some((_, added)) if R::ADDED > 0 && self.version < PARTED => {
-                R::SELECT.replacen(&format!(", {added}, "), ", 0, ", 1).into()
-            }
-            _ => R::SELECT.into(),
-        }
-    }
-
-    /// Returns whether the file's version has a table for such rows.
-    pub(super) fn has<R: Record>(&self) -> Result<bool, FileProblem> {
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
-        Ok(self.db.query_row(sql, [R::TABLE], |row| row.get(0))?)
     }
 
     fn try_known(&self, roots: &[ThreadId]) -> Result<HashSet<ThreadId>, FileProblem> {
@@ -370,14 +335,14 @@ impl JournalReader {
     }
 
     fn try_stat(&self) -> Result<Stat, FileProblem> {
-        let meta = meta(&self.db, &mut self.sums())?;
+        let meta = meta(&self.db, &mut Sums::default())?;
         let writer = self.db.file().writer()?;
         let count = |what: &str| -> Result<u64, FileProblem> {
             let sql = format!("SELECT count(*) FROM {what}");
             Ok(self.db.query_row(&sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
         };
         let bytes = |file: &Path| fs::metadata(file).map_or(0, |found| found.len());
-        let owner = if self.has::<JournalOwner>()? { owner(&self.db, &mut self.sums())? } else { None };
+        let owner = owner(&self.db, &mut Sums::default())?;
         let (organism, id) = owner.map(|owner| (owner.organism, owner.id.to_string())).unzip();
         Ok(Stat {
             organism,
@@ -391,7 +356,7 @@ impl JournalReader {
             open_threads: count("thread WHERE ended IS NULL")?,
             waiting_messages: count("message WHERE ended IS NULL")?,
             unread_egress: count("egress WHERE ended IS NULL")?,
-            batches: if self.has::<BatchRow>()? { count("batch")? } else { 0 },
+            batches: count("batch")?,
             dead_letters: count("letter")?,
             kept_threads: count("thread WHERE ended IS NOT NULL")?,
             kept_messages: count("message WHERE ended IS NOT NULL")?,
@@ -508,9 +473,9 @@ impl JournalReader {
         params: impl Params,
         mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<Option<T>, FileProblem>,
     ) -> Result<Vec<T>, FileProblem> {
-        let mut statement = self.db.prepare_cached(&[&*self.select::<R>(), condition].concat())?;
+        let mut statement = self.db.prepare_cached(&[R::SELECT, condition].concat())?;
         let mut rows = statement.query(params)?;
-        let (mut found, mut sums) = (Vec::new(), self.sums());
+        let (mut found, mut sums) = (Vec::new(), Sums::default());
         while let Some(row) = rows.next()? {
             let loaded = load::<R>(row, &mut sums)?;
             match each(self, loaded.record, loaded.at, loaded.ended)? {

@@ -245,7 +245,6 @@ impl Record for LetterRecord {
         "number, buried, sender, target, path, qname, payload, reason, part",
         "?, ?, ?, ?, ?, ?, ?, ?, ?"
     );
-    const ADDED: usize = 1;
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
         cell(number(self.number))?;

@@ -11,7 +11,7 @@ use systole_core::vocab::{Name, ThreadId};
 use uuid::Uuid;
 
 use super::fan::{FanRow, SettledRow};
-use super::mail::{Gone, StatusRow, TakenOver};
+use super::mail::{Gone, StatusRow};
 use super::meta::Meta;
 use super::pending::{Kept, Pending};
 use super::records::Redrive;
@@ -51,7 +51,6 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, FilePro
         addressees: open.rows("ORDER BY mailbox")?,
     };
     open.each("WHERE ended IS NULL", |_: SubmissionRecord| ())?;
-    open.each("", |_: TakenOver| ())?;
     if open.total != meta.total {
         return Err(FileProblem::damaged("rows are missing, or come from another time"));
     }

@@ -28,8 +28,6 @@ pub(super) trait Record: Sized {
     const NAMES: &'static str;
     /// Number of those columns.
     const COLUMNS: usize;
-    /// Number of those columns, the last ones, that files before version 8 don't have.
-    const ADDED: usize = 0;
     /// The column or expression that tells when a row ended.
     const ENDED: &'static str;
     /// Reads the columns, `sum`, `at` and when the row ended; a condition may follow.
@@ -193,9 +191,8 @@ pub(super) fn load<R: Record>(row: &Row<'_>, sums: &mut Sums) -> Result<Loaded<R
     let (Ok(Some(sum)), Ok(Some(at)), Ok(ended)) = (number(0), number(1), number(2)) else {
         return Err(damaged());
     };
-    let covered = sums.covered::<R>();
     let Ok(found) = sums.sum::<R, Infallible>((at, ended), |columns| {
-        values[..covered].iter().for_each(|value| columns.add(*value));
+        values.iter().for_each(|value| columns.add(*value));
         Ok(())
     });
     if found != sum {

@@ -9,26 +9,15 @@ use rusqlite::types::ValueRef;
 use twox_hash::XxHash3_64;
 
 use super::row::Record;
-use super::schema::{PARTED, TIMED};
 
-/// Computes checksums as a version of the file has them.
+/// Computes checksums.
+#[derive(Default)]
 pub(super) struct Sums {
     /// A reusable buffer.
     buffer: Vec<u8>,
-    version: i64,
 }
 
 impl Sums {
-    /// The checksums of a file of that version.
-    pub(super) fn of(version: i64) -> Self {
-        Self { buffer: Vec::new(), version }
-    }
-
-    /// Number of columns of a record that the sum covers: those that the version has.
-    pub(super) fn covered<R: Record>(&self) -> usize {
-        if self.version < PARTED { R::COLUMNS - R::ADDED } else { R::COLUMNS }
-    }
-
     /// Computes the sum of a row whose columns are added by `columns`.
     pub(super) fn sum<R: Record, E>(
         &mut self,
@@ -38,20 +27,8 @@ impl Sums {
         self.buffer.clear();
         self.buffer.extend_from_slice(R::TABLE.as_bytes());
         columns(&mut Columns(&mut self.buffer))?;
-        let sum = match self.version {
-            PARTED.. => XxHash3_64::oneshot(&self.buffer).cast_signed(),
-            // The first 64 bits of BLAKE3.
-            _ => i64::from_le_bytes(*blake3::hash(&self.buffer).as_bytes().first_chunk().expect("it has 32 bytes")),
-        };
         let ended = ended.filter(|_| R::ENDED == "ended").unwrap_or(0);
-        Ok(if self.version >= TIMED { sum ^ at ^ ended } else { sum })
-    }
-}
-
-impl Default for Sums {
-    /// The checksums of the latest version.
-    fn default() -> Self {
-        Self::of(i64::MAX)
+        Ok(XxHash3_64::oneshot(&self.buffer).cast_signed() ^ at ^ ended)
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) fn letter_place(LetterPlace { conversation, path }: &LetterPlace) -> 
     }
 }
 
-/// Parses a place that [`letter_place`] wrote; dead letters of earlier programs have no conversation.
+/// Parses a place that [`letter_place`] wrote.
 pub(super) fn parse_letter_place(text: &str) -> Option<LetterPlace> {
     let (path, conversation) = match text.split_once(' ') {
         Some((path, conversation)) => (path, Some(conversation.parse().ok()?)),

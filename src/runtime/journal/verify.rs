@@ -10,8 +10,7 @@ use systole_core::journal::{
 use super::batch::{BatchRow, Batches};
 use super::error::StoreError;
 use super::fan::{FanRow, SettledRow};
-use super::mail::{Gone, StatusRow, TakenOver};
-use super::meta::Horizon;
+use super::mail::{Gone, StatusRow};
 use super::open::meta;
 use super::owner::JournalOwner;
 use super::principal::PrincipalRow;
@@ -62,7 +61,7 @@ impl JournalReader {
     fn try_verify(&self) -> Result<VerifyReport, FileProblem> {
         let verdict = VerifyReport { cut: self.cut, ..VerifyReport::default() };
         let pass = Pass::Whole;
-        let mut check = Check { reader: self, verdict, total: 0, sums: self.sums(), pass };
+        let mut check = Check { reader: self, verdict, total: 0, sums: Sums::default(), pass };
         if self.db.file().writer()?.is_none() {
             transaction(&self.db, "BEGIN", || {
                 check.pages()?;
@@ -115,52 +114,29 @@ impl Check<'_> {
         self.rows::<FanRow>()?;
         self.rows::<SettledRow>()?;
         self.rows::<NoteRecord>()?;
-        if self.reader.has::<Horizon>()? {
-            self.rows::<RememberedRecord>()?;
-            self.horizon()?;
-        } else {
-            // Ended ones were not kept in that version.
-            self.rows_by::<RememberedRecord>(&RememberedRecord::SELECT.replace(", ended FROM", ", NULL FROM"))?;
-        }
+        self.rows::<RememberedRecord>()?;
+        self.horizon()?;
         self.rows::<EgressRecord>()?;
         self.rows::<LetterRecord>()?;
-        if self.reader.has::<Redrive>()? {
-            self.rows::<Redrive>()?;
-        }
-        if self.reader.has::<TaskRecord>()? {
-            self.rows::<TaskRecord>()?;
-            self.rows::<StateRecord>()?;
-        }
-        if self.reader.has::<MailRecord>()? {
-            self.rows::<MailRecord>()?;
-            self.rows::<StatusRow>()?;
-            self.rows::<Gone>()?;
-            self.rows::<AgentRecord>()?;
-            self.rows::<SubmissionRecord>()?;
-            self.rows::<TakenOver>()?;
-            self.uncounted::<PrincipalRow>()?;
-        }
-        if self.reader.has::<AddresseeRecord>()? {
-            self.rows::<AddresseeRecord>()?;
-        }
-        if self.reader.has::<JournalOwner>()? {
-            self.uncounted::<JournalOwner>()?;
-        }
-        if self.reader.has::<BudgetRecord>()? {
-            self.rows::<BudgetRecord>()?;
-        }
-        if self.reader.has::<BatchRow>()? {
-            self.rows::<BatchRow>()?;
-        }
-        Ok(())
+        self.rows::<Redrive>()?;
+        self.rows::<TaskRecord>()?;
+        self.rows::<StateRecord>()?;
+        self.rows::<MailRecord>()?;
+        self.rows::<StatusRow>()?;
+        self.rows::<Gone>()?;
+        self.rows::<AgentRecord>()?;
+        self.rows::<AddresseeRecord>()?;
+        self.rows::<SubmissionRecord>()?;
+        self.rows::<BudgetRecord>()?;
+        self.rows::<BatchRow>()?;
+        self.uncounted::<PrincipalRow>()?;
+        self.uncounted::<JournalOwner>()
     }
 
     /// Checks that the steps of all batches can be applied after a crash, and that no row is missing.
     fn totals(&mut self) -> Result<(), FileProblem> {
-        if self.reader.has::<BatchRow>()? {
-            self.batches()?;
-        }
-        let known = meta(&self.reader.db, &mut self.reader.sums())?.record.total;
+        self.batches()?;
+        let known = meta(&self.reader.db, &mut Sums::default())?.record.total;
         if self.verdict.faults.is_empty() && self.total != known {
             self.fault("rows are missing, or come from another time".to_owned());
         }
@@ -185,8 +161,8 @@ impl Check<'_> {
 
     /// Checks that the steps of all batches can be applied after a crash.
     fn batches(&mut self) -> Result<(), FileProblem> {
-        let meta = meta(&self.reader.db, &mut self.reader.sums())?.record;
-        match Batches::check(&self.reader.db, &meta, self.reader.version) {
+        let meta = meta(&self.reader.db, &mut Sums::default())?.record;
+        match Batches::check(&self.reader.db, &meta) {
             Err(FileProblem::Damaged { what }) => self.fault(what),
             other => drop(other?),
         }
@@ -227,22 +203,16 @@ impl Check<'_> {
     }
 
     fn rows<R: Record>(&mut self) -> Result<(), FileProblem> {
-        let select = self.reader.select::<R>();
-        self.rows_by::<R>(&select)
-    }
-
-    fn rows_by<R: Record>(&mut self, select: &str) -> Result<(), FileProblem> {
         match self.pass {
-            Pass::Whole => self.read::<R>(select, []).map(drop),
-            // An earlier version has a table whose rows have no end.
-            Pass::Open if select.contains(", NULL FROM") => self.read::<R>(select, []).map(drop),
-            Pass::Open => self.read::<R>(&format!("{select} WHERE {} IS NULL", R::ENDED), []).map(drop),
-            Pass::Pieces => self.pieces::<R>(select),
+            Pass::Whole => self.read::<R>(R::SELECT, []).map(drop),
+            Pass::Open => self.read::<R>(&format!("{} WHERE {} IS NULL", R::SELECT, R::ENDED), []).map(drop),
+            Pass::Pieces => self.pieces::<R>(),
         }
     }
 
     /// Reads a table in pieces, in the order of its key; a row that comes or goes meanwhile is read or not.
-    fn pieces<R: Record>(&mut self, select: &str) -> Result<(), FileProblem> {
+    fn pieces<R: Record>(&mut self) -> Result<(), FileProblem> {
+        let select = R::SELECT;
         let sql = "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk";
         let mut names = self.reader.db.prepare(sql)?;
         let key = names.query_map([R::TABLE], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;

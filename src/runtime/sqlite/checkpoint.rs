@@ -299,7 +299,7 @@ mod tests {
     use super::*;
     use crate::runtime::sqlite::{Database, Opened, Opening, beside, open_to_read};
 
-    const FORMAT: Format = Format { name: "test", id: 7, migrations: &["CREATE TABLE page (bytes BLOB)"] };
+    const FORMAT: Format = Format { name: "test", id: 7, version: 1, schema: "CREATE TABLE page (bytes BLOB)" };
 
     /// A file with a table, and statistics of its log.
     struct Filled {
@@ -314,10 +314,9 @@ mod tests {
         fn new(name: &str) -> Self {
             let folder = std::env::temp_dir().join(format!("systole-checkpoint-{}-{name}", std::process::id()));
             std::fs::create_dir_all(&folder).unwrap();
-            let (fill, renew) = (|_: &Connection| Ok(()), |_: &Connection, _, read| Ok(read));
-            let read = |_: &Connection, _| Ok(());
+            let nothing = |_: &Connection| Ok(());
             let durability = Durability::Process;
-            let opening = Opening { format: FORMAT, durability, cut: false, fill: &fill, read: &read, renew: &renew };
+            let opening = Opening { format: FORMAT, durability, cut: false, fill: &nothing, read: &nothing };
             let Opened { db, .. } = opening.open(&folder.join("file")).unwrap();
             Self { folder, db, anew: 0, most: 0 }
         }

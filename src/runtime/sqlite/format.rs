@@ -1,4 +1,4 @@
-//! Formats of files: id, version and migrations.
+//! Formats of files: id, version and tables.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,78 +6,61 @@ use rusqlite::Connection;
 
 use super::problem::FileProblem;
 
-/// Identification and migrations of a kind of file.
+/// Identification and tables of a kind of file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
     /// The name of the format.
     pub(crate) name: &'static str,
     /// The application id in the header of a file.
     pub(crate) id: i32,
-    /// Statements that bring version n to version n + 1, starting with an empty file.
-    pub(crate) migrations: &'static [&'static str],
+    /// The only version that this program reads and writes.
+    pub(crate) version: i64,
+    /// Statements that make the tables in an empty file.
+    pub(crate) schema: &'static str,
 }
 
 impl Format {
-    /// Returns the version that this program writes.
-    pub(crate) const fn version(&self) -> i64 {
-        self.migrations.len() as i64
-    }
-
-    /// Reads the version of a file.
-    ///
-    /// # Errors
-    /// [`FileProblem`] if this program doesn't know the version.
-    pub(crate) fn version_of(&self, db: &Connection) -> Result<i64, FileProblem> {
-        self.judge(db.pragma_query_value(None, "user_version", |row| row.get(0))?)
-    }
-
-    /// Returns the version, if this program knows it.
-    pub(super) fn judge(&self, found: i64) -> Result<i64, FileProblem> {
-        let known = self.version();
+    /// Refuses a file of another version.
+    pub(super) fn judge(&self, found: i64) -> Result<(), FileProblem> {
+        let known = self.version;
         match found {
+            found if found == known => Ok(()),
             found if found > known => Err(FileProblem::Newer { found, known }),
             found if found < 1 => Err(FileProblem::damaged(format!("its version is {found}"))),
-            found => Ok(found),
+            found => Err(FileProblem::Older { found, known }),
         }
     }
 
-    /// Migrates the tables from a version to the latest, within a transaction of the caller.
-    pub(super) fn migrate(&self, db: &Connection, from: i64) -> Result<(), FileProblem> {
-        self.step(db, from, self.version())?;
-        db.pragma_update(None, "user_version", self.version())?;
-        Ok(())
+    /// Makes the tables in an empty file, within a transaction of the caller.
+    pub(super) fn make(&self, db: &Connection) -> Result<(), FileProblem> {
+        db.pragma_update(None, "application_id", self.id)?;
+        db.pragma_update(None, "user_version", self.version)?;
+        Ok(db.execute_batch(self.schema)?)
     }
 
-    /// Refuses a file whose tables differ from those of its version: names and types are in no checksum.
-    pub(super) fn compare(&self, db: &Connection, version: i64) -> Result<(), FileProblem> {
-        if self.agrees(&tables(db)?, version)? {
+    /// Refuses a file of another version, and one whose tables differ from those of the format: names and types are in
+    /// no checksum.
+    pub(super) fn check(&self, db: &Connection) -> Result<(), FileProblem> {
+        self.judge(db.pragma_query_value(None, "user_version", |row| row.get(0))?)?;
+        if self.agrees(&tables(db)?)? {
             return Ok(());
         }
         Err(FileProblem::damaged(format!("its tables and indexes are not those of a {}", self.name)))
     }
 
-    /// Compares tables with those that the migrations make, which are made once in a process for each version.
-    fn agrees(&self, found: &Tables, version: i64) -> Result<bool, FileProblem> {
-        static MADE: Mutex<Vec<((i32, i64), Tables)>> = Mutex::new(Vec::new());
+    /// Compares tables with those of the format, which are made once in a process.
+    fn agrees(&self, found: &Tables) -> Result<bool, FileProblem> {
+        static MADE: Mutex<Vec<(i32, Tables)>> = Mutex::new(Vec::new());
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, model)) = made.iter().find(|(of, _)| *of == (self.id, version)) {
+        if let Some((_, model)) = made.iter().find(|(of, _)| *of == self.id) {
             return Ok(model == found);
         }
         let model = Connection::open_in_memory()?;
-        self.step(&model, 0, version)?;
+        model.execute_batch(self.schema)?;
         let model = tables(&model)?;
         let agrees = model == *found;
-        made.push(((self.id, version), model));
+        made.push((self.id, model));
         Ok(agrees)
-    }
-
-    fn step(&self, db: &Connection, from: i64, to: i64) -> Result<(), FileProblem> {
-        for (version, migration) in (0..).zip(self.migrations) {
-            if (from..to).contains(&version) {
-                db.execute_batch(migration)?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ mod problem;
 mod wal;
 
 pub(crate) use checkpoint::{LogFull, write_back};
-pub(crate) use file_lock::{Database, LockedFile};
+pub(crate) use file_lock::Database;
 pub(crate) use format::Format;
 pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, transaction, truncate_log, used};
 pub(crate) use place::{beside, place};

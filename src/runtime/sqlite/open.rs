@@ -48,10 +48,8 @@ pub(crate) struct Opening<'a, T> {
     pub(crate) cut: bool,
     /// Writes the initial rows of a new file.
     pub(crate) fill: &'a dyn Fn(&Connection) -> Result<(), FileProblem>,
-    /// Reads the contents of a file of a version, which shows that it is in order.
-    pub(crate) read: &'a dyn Fn(&Connection, i64) -> Result<T, FileProblem>,
-    /// Migrates the rows of an earlier version; returns the contents as they are then.
-    pub(crate) renew: &'a dyn Fn(&Connection, i64, T) -> Result<T, FileProblem>,
+    /// Reads the contents of a file, which shows that it is in order.
+    pub(crate) read: &'a dyn Fn(&Connection) -> Result<T, FileProblem>,
 }
 
 impl<T> Opening<'_, T> {
@@ -71,19 +69,12 @@ impl<T> Opening<'_, T> {
             return Err(problem);
         }
         let mut db = open_to_write(held, self.durability)?;
-        let version = self.format.version_of(&db)?;
-        self.format.compare(&db, version)?;
+        self.format.check(&db)?;
         check(&db)?;
-        let mut read = (self.read)(&db, version)?;
+        let read = (self.read)(&db)?;
         if cut.is_some() {
             // Frames that were cut off must not stand behind new ones.
             truncate_log(&db)?;
-        }
-        if version < self.format.version() {
-            db.execute_batch("BEGIN IMMEDIATE")?;
-            self.format.migrate(&db, version)?;
-            read = (self.renew)(&db, version, read)?;
-            db.execute_batch("COMMIT")?;
         }
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.write_back_beside(self.format, self.durability)?;
@@ -121,8 +112,7 @@ impl<T> Opening<'_, T> {
         drop(create(&new)?);
         let db = Connection::open(&new)?;
         db.execute_batch("BEGIN IMMEDIATE")?;
-        db.pragma_update(None, "application_id", self.format.id)?;
-        self.format.migrate(&db, 0)?;
+        self.format.make(&db)?;
         (self.fill)(&db)?;
         db.execute_batch("COMMIT")?;
         db.pragma_update(None, "journal_mode", "WAL")?;
@@ -141,11 +131,7 @@ pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Resul
     let held = LockedFile::look(file)?;
     recognize(&held, format)?;
     let db = open_to_write(held, durability)?;
-    let version = format.version_of(&db)?;
-    format.compare(&db, version)?;
-    if version < format.version() {
-        return Err(FileProblem::Older { found: version });
-    }
+    format.check(&db)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(db)
 }
@@ -160,8 +146,7 @@ pub(crate) fn join_to_read(file: &Path, format: Format) -> Result<Database, File
 fn read(held: LockedFile, format: Format) -> Result<Database, FileProblem> {
     let db = connect(held, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     settle(&db)?;
-    let version = format.version_of(&db)?;
-    format.compare(&db, version)?;
+    format.check(&db)?;
     Ok(db)
 }
 
@@ -234,8 +219,7 @@ fn read_unchangeable(held: LockedFile, format: Format) -> Result<Database, FileP
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let db = Database::new(Connection::open_with_flags(uri, flags)?, held);
     settle(&db)?;
-    let version = format.version_of(&db)?;
-    format.compare(&db, version)?;
+    format.check(&db)?;
     Ok(db)
 }
 
@@ -316,7 +300,7 @@ fn recognize(file: &LockedFile, format: Format) -> Result<(), FileProblem> {
     if !whole || !header.starts_with(MAGIC) || id != format.id {
         return Err(FileProblem::Foreign { format: format.name });
     }
-    format.judge(version.into()).map(drop)
+    format.judge(version.into())
 }
 
 fn check(db: &Connection) -> Result<(), FileProblem> {

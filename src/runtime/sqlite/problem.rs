@@ -45,12 +45,6 @@ pub enum FileProblem {
         /// The number of names.
         links: u64,
     },
-    /// Another file of its kind stands beside another name of the journal.
-    #[error("{} exists beside another name of the journal: move away the one that is not this organism's", .other.display())]
-    Twofold {
-        /// The other file.
-        other: PathBuf,
-    },
     /// The journal belongs to another organism.
     #[error(
         "it belongs to the organism '{owner}', and this one is '{organism}': name another file, or run `systole journal rename {organism}` if the organism has another name now"
@@ -86,18 +80,24 @@ pub enum FileProblem {
     #[error("there is no such file: name the file of `journal:` in the organism's file")]
     Missing,
     /// A later program created the file.
-    #[error("its version is {found}, this program knows those up to {known}: use a later systole")]
+    #[error(
+        "a later systole wrote it: its version is {found}, and this program reads version {known} alone. It was left as it is: use the later systole"
+    )]
     Newer {
         /// The version of the file.
         found: i64,
-        /// The latest version that this program knows.
+        /// The version that this program reads.
         known: i64,
     },
-    /// An earlier program created the file and uses it.
-    #[error("its version is {found}, and the program that uses it is an earlier one: end that first")]
+    /// An earlier program created the file.
+    #[error(
+        "an earlier systole wrote it: its version is {found}, and this program reads version {known} alone. It was left as it is: end its open work with the systole that wrote it (its `thread list` and `dead list` show it), then move the file away, with its -wal and -shm, and start anew"
+    )]
     Older {
         /// The version of the file.
         found: i64,
+        /// The version that this program reads.
+        known: i64,
     },
     /// A row, a page, the log or the total differs from the written one.
     #[error("damaged: {what}. It was left as it is: restore a copy, or move it away and start anew")]

@@ -13,8 +13,7 @@ use systole::runtime::{Organism, StartError, block_on};
 use systole::vocab::Time;
 use systole_core::journal::{Journal, JournalErrorKind, MemoryJournal, Op, Step, ThreadRecord};
 
-use super::story::{Folder, KEY, Story, message_record, open, open_rows, thread_record};
-use super::versions::noted;
+use super::story::{Folder, KEY, Story, content, message_record, open, open_rows, thread_record};
 
 fn refusal(file: &Path) -> String {
     SqliteJournal::open(file, &JournalOptions::new(KEY)).unwrap_err().to_string()
@@ -61,12 +60,18 @@ fn what_is_no_journal_is_refused_and_left_as_it_was() {
 }
 
 #[test]
-fn a_journal_of_a_later_program_is_refused() {
+fn a_journal_of_another_version_is_refused_and_left_as_it_is() {
     let folder = Folder::new();
     drop(open(&folder.journal()));
-    Connection::open(folder.journal()).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    let refusal = refusal(&folder.journal());
-    assert!(refusal.contains("its version is 99") && refusal.contains("use a later systole"), "{refusal}");
+    for (version, advice) in [(99, "use the later systole"), (11, "with the systole that wrote it")] {
+        Connection::open(folder.journal()).unwrap().pragma_update(None, "user_version", version).unwrap();
+        let before = fs::read(folder.journal()).unwrap();
+        let reading = JournalReader::open(&folder.journal()).unwrap_err().to_string();
+        for refusal in [refusal(&folder.journal()), reading] {
+            assert!(refusal.contains(&format!("its version is {version}")) && refusal.contains(advice), "{refusal}");
+        }
+        assert_eq!(fs::read(folder.journal()).unwrap(), before);
+    }
 }
 
 #[test]
@@ -223,7 +228,7 @@ fn a_log_or_an_index_that_is_deleted_ends_the_writer_and_loses_nothing() {
                 store.recover().unwrap()
             };
             let recovered = store.recover().unwrap();
-            assert_eq!(noted(recovered), noted(expected), "without {ending}, idle: {idle}");
+            assert_eq!(content(recovered), content(expected), "without {ending}, idle: {idle}");
         }
     }
 }

@@ -22,8 +22,10 @@ fn an_open_names_its_refusal() {
     let first = open(&file);
     assert_eq!(kind_of_open(&file), JournalErrorKind::InUse);
     drop(first);
-    Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    assert_eq!(kind_of_open(&file), JournalErrorKind::Version);
+    for version in [99, 11] {
+        Connection::open(&file).unwrap().pragma_update(None, "user_version", version).unwrap();
+        assert_eq!(kind_of_open(&file), JournalErrorKind::Version);
+    }
     fs::write(&file, "notes ".repeat(1000)).unwrap();
     assert_eq!(kind_of_open(&file), JournalErrorKind::Unusable);
     assert_eq!(kind_of_open(&folder.path().join("no-such/organism.journal")), JournalErrorKind::Other);

@@ -12,7 +12,9 @@ use systole::journal::MemoryJournal;
 use systole::runtime::journal::Principals;
 use systole::runtime::journal::{JournalOptions, JournalReader, Retention, SqliteJournal};
 use systole::vocab::{MessageId, ThreadId, Time};
-use systole_core::journal::{Journal, MailRecord, MailState, MailStatus, Op, Owner, Step, SubmissionRecord};
+use systole_core::journal::{
+    AddresseeRecord, Journal, MailRecord, MailState, MailStatus, Op, Owner, Step, SubmissionRecord,
+};
 use uuid::Uuid;
 
 #[cfg(feature = "gateway")]
@@ -182,4 +184,23 @@ fn somebody_is_let_in_beside_an_organism_that_writes_and_without_one() {
     let mut store = open(&folder.journal());
     assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
     assert_eq!(count(&folder, "principal"), 26);
+}
+
+#[test]
+fn the_addressee_of_a_mailbox_is_kept() {
+    let folder = Folder::new();
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    let records = [("one", Some("ada")), ("two", None)].map(|(mailbox, person)| AddresseeRecord {
+        mailbox: mailbox.parse().unwrap(),
+        person: person.map(|person| person.parse().unwrap()),
+    });
+    let step = |records: &[AddresseeRecord]| Step {
+        ops: records.iter().cloned().map(Op::Addressee).collect(),
+        ..Step::default()
+    };
+    store.append(&[step(&records), step(&records[..1])]).unwrap();
+    drop(store);
+    assert_eq!(open(&folder.journal()).recover().unwrap().addressees, records);
+    assert_eq!(JournalReader::open(&folder.journal()).unwrap().verify().unwrap().faults, [""; 0]);
 }

@@ -1,7 +1,8 @@
-//! The journal on disk: it reports the same as the one in memory; damage to its file, kills and takeovers.
+//! The journal on disk: it reports the same as the one in memory; damage to its file, and kills.
 
 mod batches;
 mod damage;
+mod epochs;
 mod files;
 mod kill;
 mod kinds;
@@ -12,5 +13,3 @@ mod power;
 mod readers;
 mod room;
 mod story;
-mod takeover;
-mod versions;

@@ -66,8 +66,7 @@ pub(crate) fn content(mut recovered: Recovered) -> Recovered {
     recovered
 }
 
-/// Drops the ordinals of children, too: they come from ended rows, of which retention, and files of versions 7 and 8, lack
-/// some.
+/// Drops the ordinals of children, too: they come from ended rows, of which retention deletes some.
 pub(crate) fn open_rows(recovered: Recovered) -> Recovered {
     Recovered { ordinals: Vec::new(), ..content(recovered) }
 }
@@ -112,7 +111,7 @@ impl Story {
         (0..count).map(|_| story.random_step(&mut dice)).collect()
     }
 
-    /// Makes steps with operations that version 1 of the store did not know.
+    /// Makes steps with operations on tasks, mailboxes and submissions, too.
     pub(crate) fn whole_steps(seed: u64, count: usize) -> Vec<Step> {
         let mut story = Self::default();
         let mut dice = Dice::new(seed);
@@ -207,7 +206,7 @@ impl Story {
         }
     }
 
-    /// Makes an operation that version 1 of the store did not know, so that the rest of the story stays the same.
+    /// Makes an operation on tasks, states, mailboxes and submissions.
     pub(crate) fn later(&mut self, kind: u8, pick: u16) -> Op {
         let n = pick as usize;
         let (inbox, id) = (name(n / 3), TaskId::from_uuid(Uuid::from_u128(n as u128 % 5)));
@@ -246,7 +245,7 @@ impl Story {
         }
     }
 
-    /// Makes an operation that version 6 of the store did not know.
+    /// Makes an operation on a budget.
     pub(crate) fn budget(&self, pick: u16) -> Op {
         let n = u64::from(pick);
         let budget = Budget::NONE
@@ -258,7 +257,7 @@ impl Story {
         Op::Budget(BudgetRecord { thread: some(&self.threads, pick.into()), budget, spent })
     }
 
-    /// Makes an operation on the context of a thread that earlier stores did not know.
+    /// Makes an operation on the context of a thread.
     pub(crate) fn context(&mut self, pick: u16) -> Op {
         let n = pick as usize;
         let thread = some(&self.threads, n / 5);
@@ -440,8 +439,7 @@ pub(crate) fn letter_record(number: Number, n: usize) -> LetterRecord {
         from: name(n),
         to: (n.is_multiple_of(2)).then(|| name(n + 1)),
         place: LetterPlace {
-            // Earlier versions did not note it.
-            conversation: None,
+            conversation: n.is_multiple_of(4).then(|| ThreadId::from_uuid(Uuid::from_u128(n as u128 * 31))),
             path: ThreadPath::new((0..n % 3).map(|at| (name(n), 1 + at as u32)).collect()),
         },
         payload: (!n.is_multiple_of(3)).then(|| ("{urn:example}note".parse().unwrap(), payload(n))),
@@ -465,8 +463,7 @@ fn fault(n: usize) -> Fault {
         example: (n.is_multiple_of(3)).then(|| "<a/>".into()),
     };
     Fault {
-        // Those that the kept files of earlier versions know.
-        code: FaultCode::ALL[n % 12],
+        code: FaultCode::ALL[n % FaultCode::ALL.len()],
         message: format!("fault {n}\u{1b}[2J").into(),
         retryable: n.is_multiple_of(2),
         in_reply_to: (n.is_multiple_of(3)).then(|| message_id(n)),

@@ -139,7 +139,7 @@ pub struct AgentRecord {
 pub struct AddresseeRecord {
     /// Mailbox of the listener.
     pub mailbox: Name,
-    /// The addressee; `None` also where an earlier version, which did not record it, may have answered several.
+    /// The addressee; `None` if a late answer could be for several.
     pub person: Option<Name>,
 }
 

@@ -1,1 +1,0 @@
--- Version 10: `running` of `meta` is 1 while a start runs and after a crash, plus 2 for each batch.
