@@ -262,7 +262,7 @@ impl Gateway {
         let scheduler = endpoints.map(|endpoints| {
             let (mailboxes, query) = (self.mailboxes.clone(), query.clone());
             let store = MailStore { mailboxes, query, endpoints, judge: judge.clone(), organism: organism.clone() };
-            PushScheduler::new(store, &self.journal, answer)
+            PushScheduler::new(store, answer)
         });
         let scheduler = scheduler.transpose()?.flatten();
         let connections = for_connections(self.settings.connections);

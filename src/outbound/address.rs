@@ -9,32 +9,31 @@ use ipnet::IpNet;
 /// The guard checks the address that is connected to, after the name was resolved; so a name that resolves to another
 /// address each time can't get around it.
 #[derive(Debug, Clone, Default)]
-pub struct Guard {
+pub(crate) struct Guard {
     allowed: Vec<IpNet>,
 }
 
 /// An address that is not allowed.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{address} is {what}: nothing is sent there unless its network is allowed")]
-#[non_exhaustive]
-pub struct AddressRefused {
+pub(crate) struct AddressRefused {
     /// The address.
-    pub address: IpAddr,
+    pub(crate) address: IpAddr,
     /// The purpose of the address, by the registry.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 systole_core::vocab::debug_is_display!(AddressRefused);
 
 impl Guard {
     /// Allows public addresses only.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Allows public addresses, and those of private networks: loopback, private, shared and unique-local ones.
     /// Link-local ones are not among them: there clouds keep the secrets of their machines.
-    pub fn private() -> Self {
+    pub(crate) fn private() -> Self {
         let v4 = [
             (Ipv4Addr::LOCALHOST, 8),
             (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -50,8 +49,8 @@ impl Guard {
 
     /// Allows a network, such as `10.1.0.0/16`, of any purpose. IPv4-mapped addresses are allowed in IPv6 only:
     /// `::ffff:10.1.0.0/112`.
-    #[must_use]
-    pub fn allow(mut self, network: IpNet) -> Self {
+    #[cfg(test)]
+    pub(crate) fn allow(mut self, network: IpNet) -> Self {
         self.allowed.push(network);
         self
     }
@@ -60,7 +59,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`AddressRefused`] says what the address is for.
-    pub fn check(&self, address: IpAddr) -> Result<(), AddressRefused> {
+    pub(crate) fn check(&self, address: IpAddr) -> Result<(), AddressRefused> {
         let what = match address {
             IpAddr::V4(v4) => what_v4(v4),
             IpAddr::V6(v6) => what_v6(v6),

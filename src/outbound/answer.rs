@@ -7,21 +7,20 @@ use super::failure::{AttemptFailure, FailureKind, readable};
 
 /// The answer of a peer that accepted a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveryAnswer {
+pub(crate) struct DeliveryAnswer {
     /// State of the delivery at the peer: answered, or only queued.
-    pub taken: Taken,
+    pub(crate) taken: Taken,
     /// The status of HTTP, 200 to 299.
-    pub status: u16,
+    pub(crate) status: u16,
     /// The media type of the body, without parameters, in lower case.
-    pub content_type: Option<String>,
+    pub(crate) content_type: Option<String>,
     /// The body, at most 1 MiB unless the limits differ.
-    pub body: Bytes,
+    pub(crate) body: Bytes,
 }
 
 /// Effect of a delivery on the peer that accepted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Taken {
+pub(crate) enum Taken {
     /// The peer has handled it; the body is its result.
     Answered,
     /// The peer will handle it: it answered 202, or `{"status":"queued"}`.

@@ -1,7 +1,6 @@
 //! Causes of undelivered messages.
 
 use std::fmt;
-use std::str::FromStr;
 
 /// Reason why a delivery was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,8 +12,6 @@ pub enum Cause {
     TotalBudgetExhausted,
     /// The peer refused: the status is not 2xx.
     Rejected,
-    /// The delivery was cancelled.
-    Cancelled,
     /// The circuit of its target stays open for longer than the budget lasts.
     CircuitOpen,
     /// The address of its target is not allowed.
@@ -31,20 +28,12 @@ pub enum Cause {
     Bug,
 }
 
-/// A text that names no [`Cause`].
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no cause of that name is known")]
-pub struct UnknownCause;
-
-systole_core::vocab::debug_is_display!(UnknownCause);
-
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::AttemptsExhausted,
         Self::TotalBudgetExhausted,
         Self::Rejected,
-        Self::Cancelled,
         Self::CircuitOpen,
         Self::AddressRefused,
         Self::Unparsable,
@@ -60,7 +49,6 @@ impl Cause {
             Self::AttemptsExhausted => "attempts_exhausted",
             Self::TotalBudgetExhausted => "total_budget_exhausted",
             Self::Rejected => "rejected",
-            Self::Cancelled => "cancelled",
             Self::CircuitOpen => "circuit_open",
             Self::AddressRefused => "address_refused",
             Self::Unparsable => "unparsable",
@@ -75,26 +63,5 @@ impl Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Cause {
-    type Err = UnknownCause;
-
-    fn from_str(text: &str) -> Result<Self, UnknownCause> {
-        Self::ALL.into_iter().find(|cause| cause.as_str() == text).ok_or(UnknownCause)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_round_trip() {
-        for cause in Cause::ALL {
-            assert_eq!(cause.as_str().parse(), Ok(cause));
-        }
-        assert_eq!("Rejected".parse::<Cause>(), Err(UnknownCause));
     }
 }

@@ -7,15 +7,12 @@ use systole_core::vocab::Time;
 
 /// Policy of circuits: when they open, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CircuitPolicy {
+pub(crate) struct CircuitPolicy {
     /// Transport failures in a row that open it; 0 never opens it.
-    pub failures: u32,
+    pub(crate) failures: u32,
     /// Time for which it stays open.
-    pub cool_down: Duration,
+    pub(crate) cool_down: Duration,
 }
-
-systole_core::vocab::setters!(CircuitPolicy { failures: u32, cool_down: Duration });
 
 impl Default for CircuitPolicy {
     /// 5 failures, 30 s.
@@ -26,8 +23,7 @@ impl Default for CircuitPolicy {
 
 /// The state of a circuit at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CircuitState {
+pub(super) enum CircuitState {
     /// Attempts may begin.
     Closed,
     /// No attempt may begin before this time.

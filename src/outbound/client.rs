@@ -61,15 +61,14 @@ impl From<AttemptFailure> for Setback {
 }
 
 impl Client {
-    /// Makes a client that trusts the roots of the system and those of the options, and reads answers up to their
-    /// limit.
+    /// Makes a client that trusts the roots of the system, and reads answers up to their limit.
     pub(super) fn new(options: &DeliveryOptions) -> Result<Self, OutboundError> {
-        let tls = tls::config(&options.certificates)?;
+        let tls = tls::config(&[])?;
         let way = |guard: &Guard, reuse| Way::new(guard.clone(), tls.clone(), reuse);
         let of = |target: &Target| way(options.guard_of(target), !options.unpooled.contains(target));
         let own = options.guards.keys().chain(&options.unpooled);
         let ways = own.map(|target| (target.clone(), of(target))).collect();
-        Ok(Self { way: way(&options.guard, true), ways, answer: options.limits.answer })
+        Ok(Self { way: way(&options.guard, true), ways, answer: options.answer })
     }
 
     /// Makes one attempt. Dropping the future ends it.

@@ -6,148 +6,34 @@ use systole_core::vocab::{MessageId, Name};
 use url::Url;
 
 use super::address::{AddressRefused, Guard};
-use super::error::OutboxError;
 use super::signature;
 
 /// A message to send: the body of a `POST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutboundDelivery {
+pub(crate) struct OutboundDelivery {
     /// The id of the message, which is also the idempotency key of all attempts.
-    pub id: MessageId,
+    pub(crate) id: MessageId,
     /// The target: deliveries to one target are sent one after the other, in the order in which they came.
-    pub target: Name,
+    pub(crate) target: Name,
     /// The URL: `http` or `https`, without a user or a password.
-    pub url: String,
-    /// Headers of the request. They are written to the outbox: no place for secrets. Without a `Content-Type` among
-    /// them it is `application/xml`.
-    pub headers: Vec<(String, String)>,
+    pub(crate) url: String,
+    /// Headers of the request. Without a `Content-Type` among them it is `application/xml`.
+    pub(crate) headers: Vec<(String, String)>,
     /// The body: the envelope, unless another format is agreed.
-    pub body: Bytes,
+    pub(crate) body: Bytes,
     /// True to sign the delivery with the secret of its target.
-    pub signed: bool,
+    pub(crate) signed: bool,
 }
 
 impl OutboundDelivery {
     /// Makes a delivery without further headers, not signed.
-    pub fn new(id: MessageId, target: Name, url: impl Into<String>, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn new(id: MessageId, target: Name, url: impl Into<String>, body: impl Into<Bytes>) -> Self {
         Self { id, target, url: url.into(), headers: Vec::new(), body: body.into(), signed: false }
     }
 }
 
-/// Limits on deliveries, one by one and together. Bytes are those of the bodies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OutboundLimits {
-    /// Bytes of the body of one delivery.
-    pub body: usize,
-    /// Bytes of the body of an answer.
-    pub answer: usize,
-    /// Bytes of the URL of one delivery.
-    pub url: usize,
-    /// Bytes of the names and values of all headers of one delivery.
-    pub headers: usize,
-    /// Open deliveries.
-    pub deliveries: u64,
-    /// Bytes of open deliveries.
-    pub bytes: u64,
-    /// Attempts at the same time.
-    pub attempts: usize,
-}
-
-systole_core::vocab::setters!(OutboundLimits {
-    body: usize,
-    answer: usize,
-    url: usize,
-    headers: usize,
-    deliveries: u64,
-    bytes: u64,
-    attempts: usize,
-});
-
-impl Default for OutboundLimits {
-    /// 4 MiB for a body, 1 MiB for an answer, 8 KiB for a URL, 16 KiB for headers; 100,000 deliveries and 1 GiB in all;
-    /// 64 attempts at the same time.
-    fn default() -> Self {
-        Self {
-            body: 4 << 20,
-            answer: 1 << 20,
-            url: 8 << 10,
-            headers: 16 << 10,
-            deliveries: 100_000,
-            bytes: 1 << 30,
-            attempts: 64,
-        }
-    }
-}
-
-/// Reason why a delivery is refused. Nothing of it was written.
-#[derive(Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeliveryError {
-    /// The URL can't be sent to.
-    #[error("the URL of delivery {id} {problem}")]
-    Url {
-        /// The delivery.
-        id: MessageId,
-        /// The problem of the URL.
-        problem: String,
-    },
-    /// The URL has an address that is not allowed.
-    #[error("delivery {id}: {source}")]
-    Address {
-        /// The delivery.
-        id: MessageId,
-        /// The address.
-        source: AddressRefused,
-    },
-    /// A header can't be sent.
-    #[error("header '{name}' of delivery {id} {problem}")]
-    Header {
-        /// The delivery.
-        id: MessageId,
-        /// The header.
-        name: String,
-        /// The problem of the header.
-        problem: &'static str,
-    },
-    /// The body is empty.
-    #[error("delivery {id} has an empty body: send an envelope")]
-    Empty {
-        /// The delivery.
-        id: MessageId,
-    },
-    /// A part of the delivery is too long.
-    #[error("the {part} of delivery {id} has {len} bytes, at most {max} are sent")]
-    TooLong {
-        /// The delivery.
-        id: MessageId,
-        /// The part.
-        part: &'static str,
-        /// Length in bytes.
-        len: usize,
-        /// The limit in bytes.
-        max: usize,
-    },
-    /// The id belongs to another delivery.
-    #[error("delivery {id} was taken with another target, URL, header or body: use a new id for another message")]
-    IdTaken {
-        /// The id.
-        id: MessageId,
-    },
-    /// The outbox is full.
-    #[error("the outbox is full: {deliveries} deliveries with {bytes} bytes wait; try again later")]
-    Full {
-        /// Deliveries that wait.
-        deliveries: u64,
-        /// Bytes of deliveries that wait.
-        bytes: u64,
-    },
-    /// The outbox can't be written.
-    #[error(transparent)]
-    Outbox(#[from] OutboxError),
-}
-
-systole_core::vocab::debug_is_display!(DeliveryError);
+/// Most bytes of a URL.
+const URL: usize = 8 << 10;
 
 /// Headers that the sender sets itself, or that belong to the connection.
 const RESERVED: [&str; 14] = [
@@ -167,50 +53,11 @@ const RESERVED: [&str; 14] = [
     "upgrade",
 ];
 
-impl OutboundDelivery {
-    /// Checks a delivery as far as possible before anything is sent.
-    pub(super) fn check(&self, limits: &OutboundLimits, guard: &Guard) -> Result<(), DeliveryError> {
-        let id = self.id;
-        if self.body.is_empty() {
-            return Err(DeliveryError::Empty { id });
-        }
-        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
-        for (part, len, max) in [
-            ("body", self.body.len(), limits.body),
-            ("URL", self.url.len(), limits.url),
-            ("headers", headers, limits.headers),
-        ] {
-            if len > max {
-                return Err(DeliveryError::TooLong { id, part, len, max });
-            }
-        }
-        let url = parse_url(&self.url).map_err(|problem| DeliveryError::Url { id, problem })?;
-        check_literal(&url, guard).map_err(|source| DeliveryError::Address { id, source })?;
-        header_map(&self.headers).map(drop).map_err(|(name, problem)| {
-            let name = name.escape_debug().take(64).collect();
-            DeliveryError::Header { id, name, problem }
-        })
-    }
-
-    /// Hash of everything but the id: the same for deliveries with the same content.
-    pub(super) fn digest(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new();
-        let texts = self.headers.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
-        for part in [self.target.as_str().as_bytes(), self.url.as_bytes(), &self.body].into_iter().chain(texts) {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
-        hasher.update(&[u8::from(self.signed)]);
-        hasher.finalize().into()
-    }
-}
-
 /// Checks whether a URL may be sent to, as far as possible before its name is looked up. The error ends a sentence that
 /// begins with the URL.
 pub(crate) fn check_url(text: &str, guard: &Guard) -> Result<(), String> {
-    let most = OutboundLimits::default().url;
-    if text.len() > most {
-        return Err(format!("has {} bytes, at most {most} are sent", text.len()));
+    if text.len() > URL {
+        return Err(format!("has {} bytes, at most {URL} are sent", text.len()));
     }
     let url = parse_url(text)?;
     check_literal(&url, guard).map_err(|refused| format!("is refused: {refused}"))
@@ -285,20 +132,15 @@ pub(super) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, (Str
 mod tests {
     use super::*;
 
-    fn delivery(url: &str) -> OutboundDelivery {
-        OutboundDelivery::new(MessageId::from_uuid(uuid::Uuid::from_u128(7)), "peer".parse().unwrap(), url, "<a/>")
-    }
-
-    fn refusal(delivery: &OutboundDelivery) -> String {
-        let limits = OutboundLimits { body: 100, url: 100, headers: 100, ..OutboundLimits::default() };
-        delivery.check(&limits, &Guard::new()).map_or_else(|error| error.to_string(), |()| String::new())
+    fn refusal(url: &str) -> String {
+        check_url(url, &Guard::new()).map_or_else(|problem| problem, |()| String::new())
     }
 
     #[test]
     fn a_public_http_url_is_taken() {
         for url in ["http://example.org", "https://example.org:8443/a?b=c", "http://1.1.1.1/", "http://[2606:4700::1]/"]
         {
-            assert_eq!(refusal(&delivery(url)), "");
+            assert_eq!(refusal(url), "");
         }
     }
 
@@ -324,17 +166,16 @@ mod tests {
             ("http://169.254.169.254/latest/meta-data", "link-local"),
             ("https://0/", "unspecified"),
         ] {
-            let refusal = refusal(&delivery(url));
+            let refusal = refusal(url);
             assert!(refusal.contains(part), "{url}: {refusal}");
         }
-        assert!(refusal(&delivery(&format!("http://a/{}", "x".repeat(100)))).contains("at most 100"));
+        assert!(refusal(&format!("http://a/{}", "x".repeat(URL))).contains("at most 8192"));
     }
 
     #[test]
     fn headers_can_not_change_what_is_sent() {
         let with = |name: &str, value: &str| {
-            let headers = vec![(name.to_owned(), value.to_owned())];
-            refusal(&OutboundDelivery { headers, ..delivery("http://example.org") })
+            header_map(&[(name.to_owned(), value.to_owned())]).map_or_else(|(_, problem)| problem, |_| "")
         };
         assert_eq!(with("X-Trace", "1"), "");
         assert!(with("Host", "internal").contains("set by the sender"));
@@ -345,32 +186,6 @@ mod tests {
         assert!(with("X-A", "1\r\nHost: internal").contains("can't carry"));
         assert!(with("X-A\r\nHost", "1").contains("doesn't know"));
         assert!(with("", "1").contains("doesn't know"));
-        assert!(with("X-A", &"x".repeat(100)).contains("at most 100"));
-    }
-
-    #[test]
-    fn bodies_have_a_size() {
-        let with =
-            |body: &str| refusal(&OutboundDelivery { body: body.to_owned().into(), ..delivery("http://example.org") });
-        assert!(with("").contains("empty body"));
-        assert!(with(&"x".repeat(101)).contains("101 bytes, at most 100"));
-    }
-
-    #[test]
-    fn each_part_is_in_the_digest() {
-        let first = delivery("http://a/");
-        let others = [
-            OutboundDelivery { target: "other".parse().unwrap(), ..first.clone() },
-            delivery("http://b/"),
-            OutboundDelivery { headers: vec![("a".into(), "b".into())], ..first.clone() },
-            OutboundDelivery { headers: vec![("ab".into(), String::new())], ..first.clone() },
-            OutboundDelivery { body: "<b/>".into(), ..first.clone() },
-            OutboundDelivery { signed: true, ..first.clone() },
-        ];
-        let digests: std::collections::HashSet<_> =
-            others.iter().chain([&first]).map(OutboundDelivery::digest).collect();
-        assert_eq!(digests.len(), 7);
-        assert_eq!(first.clone().digest(), first.digest());
     }
 
     #[test]

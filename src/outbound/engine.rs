@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 
 use super::client::Client;
 use super::error::OutboundError;
-use super::handle::Handles;
 use super::options::DeliveryOptions;
 use super::store::DeliveryStore;
 use super::target_queue::{Shared, drain};
@@ -34,27 +33,23 @@ impl Engine {
         options: DeliveryOptions,
         clock: Clock,
     ) -> Result<Self, OutboundError> {
-        let client = Client::new(&options)?;
-        Ok(Self::over(store, client, options, clock))
-    }
-
-    pub(super) fn over(store: Arc<dyn DeliveryStore>, client: Client, options: DeliveryOptions, clock: Clock) -> Self {
         let shared = Arc::new(Shared {
-            client,
+            client: Client::new(&options)?,
             store,
             clock,
-            handles: Handles::default(),
             queues: TargetQueues::default(),
-            slots: Semaphore::new(options.limits.attempts.clamp(1, Semaphore::MAX_PERMITS)),
-            settled: watch::Sender::new(0),
+            slots: Semaphore::new(options.attempts.clamp(1, Semaphore::MAX_PERMITS)),
             closing: watch::Sender::new(false),
             options,
         });
-        Self { shared, drains: Mutex::default() }
+        Ok(Self { shared, drains: Mutex::default() })
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    /// The state of the circuit to a target.
+    #[cfg(test)]
+    pub(super) fn circuit(&self, target: &Name) -> super::circuit::CircuitState {
+        let shared = &self.shared;
+        shared.queues.circuit(target, shared.options.circuit, shared.clock.now())
     }
 
     /// Starts to send the deliveries that wait for a target.

@@ -1,69 +1,43 @@
-//! Errors of deliveries and of the outbox.
+//! Errors of deliveries.
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use systole_core::vocab::{MessageId, Name};
 
 use super::answer::DeliveryAnswer;
 use super::cause::Cause;
-use crate::runtime::sqlite::FileProblem;
 
 /// The end of a delivery.
-pub type DeliveryOutcome = Result<DeliveryAnswer, Undelivered>;
+pub(crate) type DeliveryOutcome = Result<DeliveryAnswer, Undelivered>;
 
 /// The report on a delivery that was given up.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("delivery {id} to {target} at {url}: {cause} after {attempts}/{limit} attempts in {elapsed:.1?}: {message}")]
-#[non_exhaustive]
-pub struct Undelivered {
+pub(crate) struct Undelivered {
     /// The delivery.
-    pub id: MessageId,
+    pub(crate) id: MessageId,
     /// The target.
-    pub target: Name,
+    pub(crate) target: Name,
     /// The URL without its query.
-    pub url: String,
+    pub(crate) url: String,
     /// Reason why the delivery was given up.
-    pub cause: Cause,
+    pub(crate) cause: Cause,
     /// The last message; never empty.
-    pub message: String,
+    pub(crate) message: String,
     /// Attempts that were begun.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// Attempts that were allowed.
-    pub limit: u32,
+    pub(crate) limit: u32,
     /// Time that the delivery took of its budget.
-    pub elapsed: Duration,
+    pub(crate) elapsed: Duration,
 }
 
 systole_core::vocab::debug_is_display!(Undelivered);
-
-/// Reason why an outbox can't be opened, read or written.
-#[derive(Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum OutboxError {
-    /// The file of the outbox is unusable.
-    #[error("outbox {}: {problem}", .file.display())]
-    Store {
-        /// The file.
-        file: PathBuf,
-        /// The problem, and its remedy.
-        problem: Arc<FileProblem>,
-    },
-    /// The outbox was closed.
-    #[error("the outbox is closed: waiting deliveries go on when it is opened again")]
-    Closed,
-}
-
-systole_core::vocab::debug_is_display!(OutboxError);
 
 /// Reason why nothing can be sent.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OutboundError {
-    /// The outbox can't be opened.
-    #[error(transparent)]
-    Outbox(#[from] OutboxError),
     /// The certificates to trust can't be read.
     #[error("the certificates to trust can't be read: give them as PEM: {0}")]
     Certificates(String),

@@ -7,13 +7,13 @@ use std::time::Duration;
 use systole_core::vocab::{MessageId, Name, Time};
 
 use super::delivery::OutboundDelivery;
-use super::error::{DeliveryOutcome, OutboxError};
+use super::error::DeliveryOutcome;
 use crate::runtime::OpenWork;
 
 /// Future of a [`DeliveryStore`].
-pub(crate) type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, OutboxError>> + Send + 'a>>;
+pub(crate) type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreClosed>> + Send + 'a>>;
 
-/// Durable state of deliveries, as far as sending them needs it: the outbox, or the mailboxes of an organism.
+/// Durable state of deliveries, as far as sending them needs it: the mailboxes of an organism.
 ///
 /// The effect of a future is durable when it is ready; once polled it happens, whether it is awaited or not.
 pub(crate) trait DeliveryStore: fmt::Debug + Send + Sync + 'static {
@@ -26,16 +26,13 @@ pub(crate) trait DeliveryStore: fmt::Debug + Send + Sync + 'static {
     /// Notes that an attempt failed, and the time of the next one; `false` if the delivery was ended elsewhere.
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool>;
 
-    /// Notes the end of a delivery; `false` as above. `told` is true if its sender gets the outcome now.
-    fn settle(
-        &self,
-        id: MessageId,
-        outcome: DeliveryOutcome,
-        spent: Duration,
-        now: Time,
-        told: bool,
-    ) -> Stored<'_, bool>;
+    /// Notes the end of a delivery, unless it was ended elsewhere.
+    fn settle(&self, id: MessageId, outcome: DeliveryOutcome) -> Stored<'_, ()>;
 }
+
+/// The store takes no more notes: it is closed, or has failed and logged that.
+#[derive(Debug)]
+pub(crate) struct StoreClosed;
 
 /// An attempt in flight, from before it is noted until its outcome is. An organism that ends in order waits for it.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole_core::vocab::{MessageId, Name, Time};
+use systole_core::vocab::{Name, Time};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::answer::DeliveryAnswer;
@@ -11,11 +11,10 @@ use super::cause::Cause;
 use super::circuit::CircuitState;
 use super::client::{Client, Setback};
 use super::delivery::{OutboundDelivery, shown};
-use super::error::{DeliveryOutcome, OutboxError, Undelivered};
-use super::handle::{Handles, State};
+use super::error::{DeliveryOutcome, Undelivered};
 use super::options::DeliveryOptions;
 use super::retry::{Decision, Ended, Tried};
-use super::store::{Begun, DeliveryStore, Job};
+use super::store::{Begun, DeliveryStore, Job, StoreClosed};
 use super::target_queues::TargetQueues;
 use crate::runtime::clock::Clock;
 use crate::runtime::entropy::Entropy;
@@ -27,12 +26,9 @@ pub(super) struct Shared {
     pub(super) client: Client,
     pub(super) store: Arc<dyn DeliveryStore>,
     pub(super) clock: Clock,
-    pub(super) handles: Handles,
     pub(super) queues: TargetQueues,
     /// Attempts that may begin.
     pub(super) slots: Semaphore,
-    /// Number of deliveries that have ended.
-    pub(super) settled: watch::Sender<u64>,
     /// True once no further attempt may begin.
     pub(super) closing: watch::Sender<bool>,
 }
@@ -41,15 +37,15 @@ pub(super) struct Shared {
 pub(super) enum Stopped {
     /// No further attempt may begin.
     Closing,
-    /// Another party has ended the delivery, and its handles have the outcome.
+    /// Another party has ended the delivery.
     Ended,
-    /// The outbox has failed, and logged it.
-    Outbox,
+    /// The store takes no more notes.
+    Store,
 }
 
-impl From<OutboxError> for Stopped {
-    fn from(_: OutboxError) -> Self {
-        Self::Outbox
+impl From<StoreClosed> for Stopped {
+    fn from(_: StoreClosed) -> Self {
+        Self::Store
     }
 }
 
@@ -60,12 +56,11 @@ pub(super) async fn drain(shared: Arc<Shared>, target: Name) {
         match shared.store.head(target.clone()).await {
             Ok(Some(job)) => match shared.serve(&target, job).await {
                 Ok(()) | Err(Stopped::Ended) => {}
-                Err(Stopped::Closing) => return,
-                Err(Stopped::Outbox) => return shared.handles.close(),
+                Err(Stopped::Closing | Stopped::Store) => return,
             },
             Ok(None) if shared.queues.leave(&target) => return,
             Ok(None) => {}
-            Err(_) => return shared.handles.close(),
+            Err(StoreClosed) => return,
         }
     }
 }
@@ -78,12 +73,6 @@ impl Shared {
             done = InFlight::of(self, job, enough).run() => done,
             () = stop.notified() => Ok(()),
         }
-    }
-
-    /// Reports the end of a delivery to its handles.
-    pub(super) fn tell_settled(&self, id: MessageId, outcome: DeliveryOutcome) {
-        self.handles.tell(id, State::Settled(outcome));
-        self.settled.send_modify(|settled| *settled += 1);
     }
 
     async fn sleep(&self, duration: Duration, enough: &Notify) -> Result<(), Stopped> {
@@ -167,7 +156,6 @@ impl<'a> InFlight<'a> {
         self.tried.attempts += 1;
         let (id, attempts, spent) = (self.delivery.id, self.tried.attempts, self.spent());
         self.begun = Some(shared.store.begin(id, attempts, spent).await?.ok_or(Stopped::Ended)?);
-        shared.handles.tell(id, State::Attempting { attempt: attempts });
         let result = self.send().await;
         drop(slot);
         self.judge(result).await
@@ -175,8 +163,8 @@ impl<'a> InFlight<'a> {
 
     async fn send(&self) -> Result<DeliveryAnswer, Setback> {
         let Shared { options, client, clock, .. } = self.shared;
-        let secret = options.secret(&self.delivery);
-        let attempt = client.attempt(&self.delivery, secret.as_ref(), &options.policy, clock.now());
+        let secret = options.secrets.get(&self.delivery.target);
+        let attempt = client.attempt(&self.delivery, secret, &options.policy, clock.now());
         match tokio::time::timeout(self.left(), attempt).await {
             Ok(result) => result,
             Err(_) => {
@@ -225,29 +213,21 @@ impl<'a> InFlight<'a> {
         let error = self.last_error.clone().unwrap_or_default();
         tracing::debug!(delivery = %id, target = %self.delivery.target, attempts = self.tried.attempts, ?wait, error,
             "an attempt failed");
-        let state = State::BackingOff { attempts: self.tried.attempts, until, error: error.clone() };
         if !shared.store.back_off(id, until, error, spent).await? {
             return Err(Stopped::Ended);
         }
         self.begun = None;
-        shared.handles.tell(id, state);
         // The date may have been set back meanwhile.
         shared.sleep(shared.clock.until(until).min(wait), &self.enough).await
     }
 
     async fn settle(self, outcome: DeliveryOutcome) -> Result<(), Stopped> {
-        let shared = self.shared;
-        let (id, now) = (self.delivery.id, shared.clock.now());
-        let spent = outcome.as_ref().err().map_or_else(|| self.spent(), |undelivered| undelivered.elapsed);
+        let id = self.delivery.id;
         if let Err(undelivered) = &outcome {
             tracing::warn!(delivery = %id, target = %undelivered.target, cause = %undelivered.cause,
                 attempts = undelivered.attempts, message = undelivered.message, "a delivery was given up");
         }
-        let told = shared.handles.has(id);
-        if shared.store.settle(id, outcome.clone(), spent, now, told).await? {
-            shared.tell_settled(id, outcome);
-        }
-        Ok(())
+        Ok(self.shared.store.settle(id, outcome).await?)
     }
 
     fn undelivered(&self, cause: Cause) -> Undelivered {

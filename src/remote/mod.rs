@@ -25,7 +25,7 @@
 //!
 //! `docs/remote.md` has the promises of each of them. Requests go by the same client of HTTP, with the same TLS and the
 //! same back-off, as those of [`outbound`](crate::outbound); but nothing here is part of an organism: an agent
-//! elsewhere is a program of its own, and has no outbox.
+//! elsewhere is a program of its own, and keeps nothing.
 //!
 //! # A delivery of your own
 //!

@@ -19,8 +19,6 @@ mod limits;
 #[cfg(feature = "gateway")]
 mod model;
 mod order;
-#[cfg(feature = "gateway")]
-mod outbound;
 mod start;
 mod testing;
 mod ui;

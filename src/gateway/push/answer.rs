@@ -14,8 +14,6 @@ pub(super) enum Verdict {
     End(Settlement),
     /// The listener has the message, and will answer later.
     Awaits,
-    /// No end: the party that cancelled the delivery ends the message.
-    Leave,
 }
 
 /// Judges the end of a delivery; `read` extracts the reply from a body.
@@ -30,7 +28,6 @@ pub(super) fn judge(outcome: DeliveryOutcome, read: impl FnOnce(Bytes) -> Result
             Said::Nothing => Verdict::End(Settlement::Silent),
             Said::Later => Verdict::Awaits,
         },
-        Err(Undelivered { cause: Cause::Cancelled, .. }) => Verdict::Leave,
         Err(undelivered) => Verdict::End(Settlement::Fail(told(&undelivered).into())),
     }
 }
@@ -52,7 +49,7 @@ fn told(undelivered: &Undelivered) -> String {
         Cause::CircuitOpen => "earlier attempts failed, and its circuit is open for a while".to_owned(),
         Cause::AddressRefused => "its address is not allowed".to_owned(),
         Cause::NoSecret => "there is no secret to sign with".to_owned(),
-        Cause::Cancelled | Cause::Bug => "the request could not be made".to_owned(),
+        Cause::Bug => "the request could not be made".to_owned(),
     };
     format!("not delivered to {target}: {cause} after {attempts}/{limit} attempts in {elapsed:.1?}: {why}")
 }
@@ -133,7 +130,6 @@ mod tests {
         let told = "not delivered to worker: rejected after 1/5 attempts in 100.0ms: the peer answered 500";
         let said = undelivered(Cause::Rejected, "the peer answered 500");
         assert_eq!(judge(Err(said)), Verdict::End(Settlement::Fail(told.into())));
-        assert_eq!(judge(Err(undelivered(Cause::Cancelled, "x"))), Verdict::Leave);
     }
 
     #[test]

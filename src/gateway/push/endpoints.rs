@@ -10,10 +10,7 @@ use systole_core::vocab::Name;
 use super::format::PushFormat;
 use crate::gateway::service::MailboxService;
 use crate::outbound::retry::Policy;
-use crate::outbound::{
-    DeliveryOptions, Guard, OutboundDelivery, OutboundError, OutboundLimits, Secret, check_url, is_below,
-};
-use crate::runtime::journal::Journaled;
+use crate::outbound::{DeliveryOptions, Guard, OutboundDelivery, OutboundError, Secret, check_url, is_below};
 use crate::runtime::journal::StoredMail;
 use crate::settings::{Format, Mode, Push, read_secret};
 
@@ -141,23 +138,19 @@ impl Endpoints {
         })
     }
 
-    /// Options of deliveries: as durable as the journal, kept as long, with answers of at most `answer` bytes.
-    pub(super) fn options(&self, journal: &Journaled, answer: usize) -> DeliveryOptions {
-        let secrets: HashMap<Name, Secret> =
-            self.0.iter().filter_map(|(name, place)| Some((name.clone(), place.secret.clone()?))).collect();
+    /// Options of deliveries, with answers of at most `answer` bytes.
+    pub(super) fn options(&self, answer: usize) -> DeliveryOptions {
+        let secrets = self.0.iter().filter_map(|(name, place)| Some((name.clone(), place.secret.clone()?)));
         let guards = self.0.iter().map(|(name, place)| (name.clone(), guard(&place.declared)));
         DeliveryOptions {
-            // The envelope was judged by the organism's own limits.
-            limits: OutboundLimits { answer, body: usize::MAX, ..OutboundLimits::default() },
+            answer,
             // A listener that is full or about to end says so by `Retry-After`.
             policy: Policy { retry_after: true, ..Policy::default() },
             // The server of a listener takes one connection after the other.
             // An answer that comes too late on a connection would be taken for the answer to the next message.
             unpooled: self.0.keys().cloned().collect(),
             guards: guards.filter(|(name, _)| self.0[name].declared.allow_private).collect(),
-            durability: journal.durability,
-            retention: journal.retention,
-            secrets: std::sync::Arc::new(move |name| secrets.get(name).cloned()),
+            secrets: secrets.collect(),
             ..DeliveryOptions::default()
         }
     }

@@ -22,7 +22,6 @@ pub(super) use store::MailStore;
 
 use super::service::{MailboxService, Push};
 use crate::outbound::Engine;
-use crate::runtime::journal::Journaled;
 
 /// Time for the attempts in flight when the gateway ends before its organism.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,10 +36,10 @@ pub(super) struct PushScheduler {
 impl PushScheduler {
     /// Starts the engine; answers have at most `answer` bytes. `None` if the organism has not started, or another
     /// engine runs.
-    pub(super) fn new(store: MailStore, journal: &Journaled, answer: usize) -> Result<Option<Self>, PushError> {
+    pub(super) fn new(store: MailStore, answer: usize) -> Result<Option<Self>, PushError> {
         let mailboxes = store.mailboxes.clone();
         let (Some(news), Some(clock)) = (mailboxes.pushes(), mailboxes.clock()) else { return Ok(None) };
-        let options = store.endpoints.options(journal, answer);
+        let options = store.endpoints.options(answer);
         let engine = Engine::start(Arc::new(store), options, clock.clone())?;
         Ok(Some(Self { engine, mailboxes, news }))
     }

@@ -12,7 +12,7 @@ use super::answer::{Verdict, judge, refused};
 use super::endpoints::{Endpoints, Next};
 use crate::gateway::judge::Judge;
 use crate::gateway::service::{ActError, Acted, MailboxService};
-use crate::outbound::{Begun, DeliveryOutcome, DeliveryStore, Job, OutboxError, Said, Stored};
+use crate::outbound::{Begun, DeliveryOutcome, DeliveryStore, Job, Said, StoreClosed, Stored};
 use crate::runtime::Organism;
 use crate::runtime::journal::JournalQuery;
 
@@ -27,7 +27,7 @@ pub(in crate::gateway) struct MailStore {
 }
 
 impl MailStore {
-    async fn head(&self, target: Name) -> Result<Option<Job>, OutboxError> {
+    async fn head(&self, target: Name) -> Result<Option<Job>, StoreClosed> {
         loop {
             let head = self.mailboxes.look(|machine| {
                 let (seq, status) = machine.to_push(&target)?;
@@ -37,7 +37,7 @@ impl MailStore {
             // The message is durable: the engine is woken only then.
             let mail = self.query.mail_at(vec![seq]).await.map_err(|error| {
                 tracing::error!(%error, %target, "a message can't be read: it waits for the next start");
-                OutboxError::Closed
+                StoreClosed
             })?;
             let Some(mail) = mail.into_iter().next() else { return Ok(None) };
             let id = mail.record.id;
@@ -70,7 +70,7 @@ impl MailStore {
     }
 
     /// Another message of the same mailbox that an answer names.
-    async fn other(&self, id: MessageId, outcome: &DeliveryOutcome) -> Result<Option<MessageId>, OutboxError> {
+    async fn other(&self, id: MessageId, outcome: &DeliveryOutcome) -> Result<Option<MessageId>, StoreClosed> {
         let (Ok(answer), Some((name, _))) = (outcome, self.mailboxes.place_of(id)) else { return Ok(None) };
         let Said::Reply(body) = answer.clone().said() else { return Ok(None) };
         let others = self.endpoints.format(&name).map_or_else(Vec::new, |format| format.others(id, &body));
@@ -79,7 +79,7 @@ impl MailStore {
         }
         self.query.mail_among(name, others).await.map_err(|error| {
             tracing::error!(%error, "an answer can't be judged: it is asked for again after the next start");
-            OutboxError::Closed
+            StoreClosed
         })
     }
 
@@ -88,13 +88,13 @@ impl MailStore {
         &self,
         id: MessageId,
         settlement: Settlement,
-    ) -> Result<(Settlement, Option<ReadAnswer>), OutboxError> {
+    ) -> Result<(Settlement, Option<ReadAnswer>), StoreClosed> {
         let Settlement::Reply(reply) = &settlement else { return Ok((settlement, None)) };
         let place = self.mailboxes.place_of(id);
         let place = place.and_then(|(name, thread)| Some((self.judge.listener(&name)?, thread)));
         let Some((listener, thread)) = place else { return Ok((settlement, None)) };
         let to = Answered { message: id, thread };
-        let verdict = self.judge.answer(listener, to, reply.clone()).await.ok_or(OutboxError::Closed)?;
+        let verdict = self.judge.answer(listener, to, reply.clone()).await.ok_or(StoreClosed)?;
         Ok(match verdict {
             Ok(read) => (settlement, Some(read)),
             Err(fault) => (Settlement::Fail(refused(&fault.to_string()).into()), None),
@@ -102,15 +102,15 @@ impl MailStore {
     }
 
     /// Gives an input to the mailboxes, durably; false if they refused it.
-    async fn act(&self, input: MailboxInput) -> Result<bool, OutboxError> {
+    async fn act(&self, input: MailboxInput) -> Result<bool, StoreClosed> {
         self.done(self.mailboxes.act(input)).await
     }
 
-    async fn done(&self, acted: Result<Acted, ActError>) -> Result<bool, OutboxError> {
+    async fn done(&self, acted: Result<Acted, ActError>) -> Result<bool, StoreClosed> {
         match acted {
-            Ok(mut acted) => acted.durable().await.map(|()| true).map_err(|_| OutboxError::Closed),
+            Ok(mut acted) => acted.durable().await.map(|()| true).map_err(|_| StoreClosed),
             Err(ActError::Refused(_)) => Ok(false),
-            Err(ActError::Ending) => Err(OutboxError::Closed),
+            Err(ActError::Ending) => Err(StoreClosed),
         }
     }
 }
@@ -125,7 +125,7 @@ impl DeliveryStore for MailStore {
             // Counted before the end of the organism is looked for: it waits for the attempt, or there is none.
             let begun = Begun(Some(self.organism.open_work()));
             if self.mailboxes.is_stopping() {
-                return Err(OutboxError::Closed);
+                return Err(StoreClosed);
             }
             Ok(self.act(MailboxInput::Attempt { id, attempts, spent }).await?.then_some(begun))
         })
@@ -135,7 +135,7 @@ impl DeliveryStore for MailStore {
         Box::pin(self.act(MailboxInput::BackOff { id, until, error: error.into(), spent }))
     }
 
-    fn settle(&self, id: MessageId, outcome: DeliveryOutcome, _: Duration, _: Time, _: bool) -> Stored<'_, bool> {
+    fn settle(&self, id: MessageId, outcome: DeliveryOutcome) -> Stored<'_, ()> {
         Box::pin(async move {
             let other = self.other(id, &outcome).await?;
             let read = |body| match other {
@@ -145,10 +145,9 @@ impl DeliveryStore for MailStore {
             match judge(outcome, read) {
                 Verdict::End(settlement) => {
                     let (settlement, read) = self.judged(id, settlement).await?;
-                    self.done(self.mailboxes.settle(id, settlement, read)).await
+                    self.done(self.mailboxes.settle(id, settlement, read)).await.map(drop)
                 }
-                Verdict::Awaits => self.act(MailboxInput::Taken { id }).await,
-                Verdict::Leave => Ok(false),
+                Verdict::Awaits => self.act(MailboxInput::Taken { id }).await.map(drop),
             }
         })
     }

@@ -8,7 +8,7 @@ mod peer;
 mod poll;
 mod presence;
 mod push;
-#[path = "../../runtime/outbound/script.rs"]
+#[path = "../../peers/script.rs"]
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod script;
 mod scripted;

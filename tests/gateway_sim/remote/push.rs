@@ -2,14 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
+use systole::outbound::Secret;
 use systole::outbound::signature::{HEADER, TOLERANCE};
-use systole::outbound::{DeliveryOptions, Guard, Outbound, OutboundDelivery, Secret};
 use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOptions};
 use systole::testing::{Network, NetworkStream};
-use systole::vocab::{MessageId, Time};
+use systole::vocab::Time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 
@@ -225,31 +224,5 @@ fn a_message_whose_batch_was_dropped_is_handled_by_the_next_one() {
         let echo = |message: Inbound| async move { Ok::<_, Failed>(answer(&format!("{}", number(&message.payload)))) };
         assert_eq!(agent.run_once(&echo).await.unwrap(), 1);
         assert!(sent.await.unwrap().ends_with(&answer("1")));
-    });
-}
-
-#[test]
-fn what_an_organism_pushes_is_taken_with_its_signature() {
-    within(async {
-        let mut agent = bind(PushOptions::signed(Secret::new(SECRET))).await;
-        let folder = std::env::temp_dir().join(format!("remote-push-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let options = DeliveryOptions::default()
-            .guard(Guard::new().allow("127.0.0.0/8".parse().unwrap()))
-            .secrets(Arc::new(|_| Some(Secret::new(SECRET))));
-        let outbound = Outbound::start(&folder.join("outbox"), options).await.unwrap();
-        let message: MessageId = id(7).parse().unwrap();
-        let url = format!("http://{}/", agent.address());
-        let delivery = OutboundDelivery {
-            signed: true,
-            ..OutboundDelivery::new(message, "worker".parse().unwrap(), url, envelope(7))
-        };
-        let mut handle = outbound.send(delivery).await.unwrap();
-        let seen = Seen::default();
-        assert_eq!(agent.run_once(&seen.echo()).await.unwrap(), 1);
-        assert_eq!(handle.outcome().await.unwrap().unwrap().body, answer("to 7."));
-        assert_eq!(seen.all()[0].id, message);
-        outbound.close(Duration::ZERO).await;
-        std::fs::remove_dir_all(&folder).unwrap();
     });
 }

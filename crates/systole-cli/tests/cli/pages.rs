@@ -7,12 +7,11 @@ use std::fs;
 use std::path::Path;
 
 use systole::inbox::payload::{Complete, ResultPayload, Submit};
-use systole::outbound::{DeliveryOptions, Outbound, OutboundDelivery};
 use systole::prelude::*;
 use systole::runtime::inbox::Job;
 use systole::runtime::journal::Durability;
 use systole::settings::LlmSettings;
-use systole::vocab::{MessageId, TaskId};
+use systole::vocab::TaskId;
 
 /// Asks for a plan, or for leave.
 #[derive(Serialize, Deserialize, JsonSchema, Payload)]
@@ -48,17 +47,6 @@ fn model(settings: LlmSettings) -> Result<(), Box<dyn Error>> {
         .model("planner", &llm, "Plan trips.", |c| {         // or ModelSettings::from("Plan trips.").tries(5)
             c.description("Plans trips.").answers::<Task>().calls::<Distance>()
         });
-    Ok(())
-}
-
-#[rustfmt::skip]
-async fn outbound(id: MessageId, envelope: &'static str) -> Result<(), Box<dyn Error>> {
-    let outbound = Outbound::start(Path::new("outbox"), DeliveryOptions::default()).await?;
-    let mut handle = outbound.send(OutboundDelivery::new(id, "peer".parse()?, "https://peer.example/in", envelope)).await?;
-    match handle.outcome().await? {
-        Ok(answer) => println!("{:?}: {} bytes", answer.taken, answer.body.len()),
-        Err(undelivered) => println!("{undelivered}"),
-    }
     Ok(())
 }
 

@@ -2,23 +2,21 @@
 
 use std::collections::HashSet;
 
-use systole::outbound::OutboundDelivery;
-
 use super::peer::{Act, OK, Peer};
-use super::setup::{Folder, deliver, delivery, id, options};
+use super::setup::{Sender, delivery, id, options};
+use crate::outbound::{DeliveryOptions, OutboundDelivery};
 
 #[tokio::test]
 async fn a_target_gets_its_deliveries_in_order_whatever_fails() {
     let mut peer =
         Peer::start([OK, Act::CloseAfterRequest, OK, Act::CloseAfterRequest, Act::CloseAfterRequest, OK]).await;
-    let folder = Folder::new();
-    let outbound = folder.start(options()).await;
+    let sender = Sender::start(options());
     let mut handles = Vec::new();
     for number in 1..=20 {
-        handles.push(outbound.send(delivery(number, &peer.url())).await.unwrap());
+        handles.push(sender.send(delivery(number, &peer.url())));
     }
     for handle in &mut handles {
-        handle.outcome().await.unwrap().unwrap();
+        handle.outcome().await.unwrap();
     }
     let mut keys: Vec<_> = peer.rest().iter().map(|request| request.key().to_owned()).collect();
     assert_eq!(keys.len(), 23);
@@ -30,25 +28,21 @@ async fn a_target_gets_its_deliveries_in_order_whatever_fails() {
 async fn a_target_that_hangs_holds_up_nobody_else() {
     let mut silent = Peer::start([Act::SayAndHang("")]).await;
     let peer = Peer::start([OK]).await;
-    let folder = Folder::new();
-    let outbound = folder.start(options()).await;
+    let sender = Sender::start(options());
     let hangs = OutboundDelivery { target: "silent".parse().unwrap(), ..delivery(1, &silent.url()) };
-    outbound.send(hangs).await.unwrap();
+    sender.send(hangs);
     silent.next().await;
-    deliver(&outbound, delivery(2, &peer.url())).await.unwrap();
+    sender.deliver(delivery(2, &peer.url())).await.unwrap();
 }
 
 #[tokio::test]
 async fn so_many_attempts_run_at_the_same_time_and_no_more() {
     let mut peer = Peer::start([Act::SayWhenTold("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")]).await;
-    let mut limits = options().limits;
-    limits.attempts = 3;
-    let folder = Folder::new();
-    let outbound = folder.start(options().limits(limits)).await;
+    let sender = Sender::start(DeliveryOptions { attempts: 3, ..options() });
     let mut handles = Vec::new();
     for number in 0..10 {
         let target = format!("peer-{number}").parse().unwrap();
-        handles.push(outbound.send(OutboundDelivery { target, ..delivery(number, &peer.url()) }).await.unwrap());
+        handles.push(sender.send(OutboundDelivery { target, ..delivery(number, &peer.url()) }));
     }
     let mut seen = HashSet::new();
     for _ in 0..3 {
@@ -67,15 +61,14 @@ async fn so_many_attempts_run_at_the_same_time_and_no_more() {
 #[tokio::test]
 async fn many_targets_are_served() {
     let mut peer = Peer::start([OK]).await;
-    let folder = Folder::new();
-    let outbound = folder.start(options()).await;
+    let sender = Sender::start(options());
     let mut handles = Vec::new();
     for number in 0..300 {
         let target = format!("peer-{}", number % 100).parse().unwrap();
-        handles.push(outbound.send(OutboundDelivery { target, ..delivery(number, &peer.url()) }).await.unwrap());
+        handles.push(sender.send(OutboundDelivery { target, ..delivery(number, &peer.url()) }));
     }
     for handle in &mut handles {
-        handle.outcome().await.unwrap().unwrap();
+        handle.outcome().await.unwrap();
     }
     let keys: Vec<_> = peer.rest().iter().map(|request| request.key().to_owned()).collect();
     let place = |number: u128| keys.iter().position(|key| *key == id(number).to_string()).unwrap();

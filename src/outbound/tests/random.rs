@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use systole::outbound::{Cause, OutboundDelivery};
-
 use super::peer::{Act, OK, Peer};
-use super::setup::{Folder, delivery, id, options};
+use super::setup::{Sender, delivery, id, options};
+use crate::outbound::{Cause, OutboundDelivery};
 
 /// Number of rounds, each with another seed.
 const ROUNDS: u64 = 10;
@@ -50,28 +49,26 @@ async fn play(random: &mut Random) {
         let name = format!("peer-{target}").parse().unwrap();
         OutboundDelivery { target: name, ..delivery(number.into(), &peers[target as usize].url()) }
     };
-    let folder = Folder::new();
-    let mut outbound = folder.start(options()).await;
+    let mut sender = Sender::start(options());
     for number in 0..DELIVERIES {
-        outbound.send(one(number)).await.unwrap();
+        sender.send(one(number));
         if random.below(4) == 0 {
             for _ in 0..random.below(200) {
                 tokio::task::yield_now().await;
             }
-            outbound.close(Duration::ZERO).await;
-            outbound = folder.start(options()).await;
+            sender = Sender::over(sender.close(Duration::ZERO).await, options());
         }
     }
     let mut attempts = HashMap::new();
     for number in 0..DELIVERIES {
-        let outcome = outbound.send(one(number)).await.unwrap().outcome().await.unwrap();
-        let report = outbound.report(id(number.into())).await.unwrap().unwrap();
-        assert_eq!(report.outcome, Some(outcome.clone()));
-        assert!((1..=3).contains(&report.attempts), "{report:?}");
+        let id = id(number.into());
+        let outcome = sender.store.handle(id).outcome().await;
+        let made = sender.store.attempts(id);
+        assert!((1..=3).contains(&made), "{made} attempts");
         if let Err(error) = &outcome {
             assert!(matches!(error.cause, Cause::AttemptsExhausted | Cause::Rejected), "{error}");
         }
-        attempts.insert(id(number.into()).to_string(), (number, report.attempts, outcome.is_ok()));
+        attempts.insert(id.to_string(), (number, made, outcome.is_ok()));
     }
     for peer in &mut peers {
         let mut seen: HashMap<String, u32> = HashMap::new();
