@@ -77,11 +77,10 @@ impl PayloadSchema {
     }
 }
 
-/// Compiles a model, and gives its simple types their compiled form. The document is written for those to whom it is
-/// disclosed; the compiler reads the tree that is made beside it.
+/// Compiles a model by its document, and gives its simple types their compiled form.
 fn compile(model: &mut Model) -> Result<(Arc<str>, Arc<Grammar>), ContractError> {
-    let (pen, defined) = document::write(model);
-    let documents = Documents::written(pen)?;
+    let (text, defined) = document::write(model);
+    let documents = Documents::written(text)?;
     let reader = Reader::new(&documents);
     let components = xsd::compile(&documents, &reader)?;
     let types = components.simple_types();

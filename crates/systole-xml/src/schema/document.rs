@@ -1,17 +1,18 @@
-//! The writer of XSD 1.0 documents, from a [`Model`]: the text that is disclosed, and the tree that is compiled.
+//! The writer of XSD 1.0 documents, from a [`Model`].
 
 use super::model::{
     Attribute, Bound, Complex, Content, Element, Enumerator, Model, Order, Particle, Simple, Term, Type, TypeId,
     Variety,
 };
-use super::source::tree::{NodeId, Pen};
+use super::source::tree::NodeId;
+use crate::ladder::escape::{EscapeContext, escape_lossy};
 use crate::vocab::ns;
 
-/// The elements of a document that define the simple types of a model.
+/// The elements of a document that define the simple types of a model, by their places in the order of the document.
 pub(super) type Defined = Vec<(NodeId, TypeId)>;
 
 /// Writes the schema document of a model that was made from a Rust type.
-pub(super) fn write(model: &Model) -> (Pen, Defined) {
+pub(super) fn write(model: &Model) -> (String, Defined) {
     let namespace = &*model.root.namespace;
     let mut out = Writer { pen: Pen::new(), defined: Vec::new(), model };
     let mut attributes = vec![("xmlns:xs", ns::XSD)];
@@ -25,7 +26,7 @@ pub(super) fn write(model: &Model) -> (Pen, Defined) {
         out.named(id);
     }
     out.pen.end();
-    (out.pen, out.defined)
+    (out.pen.text, out.defined)
 }
 
 struct Writer<'a> {
@@ -78,7 +79,7 @@ impl Writer<'_> {
         match &self.model.types[id] {
             Type::Complex(complex) => self.complex(complex, attributes),
             Type::Simple(simple) => {
-                self.defined.push((self.pen.next(), id));
+                self.defined.push((self.pen.elements, id));
                 self.simple(simple, attributes);
             }
         }
@@ -218,5 +219,69 @@ impl Writer<'_> {
         self.pen.start("xs:annotation", &[]);
         self.pen.text("xs:documentation", doc);
         self.pen.end();
+    }
+}
+
+/// A writer of a document, each element on a line of its own.
+struct Pen {
+    text: String,
+    /// The names of the elements that have not ended.
+    open: Vec<&'static str>,
+    /// The number of elements that have started.
+    elements: NodeId,
+}
+
+impl Pen {
+    /// A writer that has written the XML declaration.
+    fn new() -> Self {
+        let text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
+        Self { text, open: Vec::new(), elements: 0 }
+    }
+
+    /// Starts an element.
+    fn start(&mut self, name: &'static str, attributes: &[(&str, &str)]) {
+        self.tag(name, attributes, ">\n");
+        self.open.push(name);
+    }
+
+    /// Writes an element without content.
+    fn empty(&mut self, name: &'static str, attributes: &[(&str, &str)]) {
+        self.tag(name, attributes, "/>\n");
+    }
+
+    /// Writes an element with text alone.
+    fn text(&mut self, name: &'static str, text: &str) {
+        self.tag(name, &[], ">");
+        escape_lossy(&mut self.text, text, EscapeContext::Text);
+        self.end_tag(name);
+    }
+
+    /// Ends the element that started last.
+    fn end(&mut self) {
+        if let Some(name) = self.open.pop() {
+            self.indent();
+            self.end_tag(name);
+        }
+    }
+
+    fn tag(&mut self, name: &str, attributes: &[(&str, &str)], end: &str) {
+        self.indent();
+        self.text.push('<');
+        self.text.push_str(name);
+        for (attribute, value) in attributes {
+            self.text.extend([" ", attribute, "=\""]);
+            escape_lossy(&mut self.text, value, EscapeContext::Attribute);
+            self.text.push('"');
+        }
+        self.text.push_str(end);
+        self.elements += 1;
+    }
+
+    fn end_tag(&mut self, name: &str) {
+        self.text.extend(["</", name, ">\n"]);
+    }
+
+    fn indent(&mut self) {
+        self.text.extend(std::iter::repeat_n("  ", self.open.len()));
     }
 }

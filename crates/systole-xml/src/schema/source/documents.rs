@@ -4,7 +4,6 @@ mod locations;
 mod reach;
 #[cfg(feature = "libxml")]
 mod sources;
-mod written;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -126,6 +125,18 @@ impl Documents {
     /// A document that is part of the program. Its tests judge the structure and the links.
     pub(in crate::schema) fn built_in(name: &str, text: &str) -> Self {
         Self::with_well_known(vec![Document::built_in(name, text)]).0
+    }
+
+    /// The set of a document that was written from a model and refers to no other one. Its writer is trusted with the
+    /// structure.
+    ///
+    /// # Errors
+    /// [`ContractError::Document`] if the document is larger than one may be.
+    pub(in crate::schema) fn written(text: String) -> Result<Self, ContractError> {
+        let given = [XsdDocument { name: String::new(), text }];
+        let documents = Document::read(&given, |_, _| Vec::new()).map_err(|mut errors| errors.remove(0))?;
+        let (set, wrong) = Self::linked(documents, 1);
+        wrong.map_or(Ok(set), Err)
     }
 
     /// Adds the built-in documents that others import, and links all.

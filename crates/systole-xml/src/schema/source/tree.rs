@@ -1,14 +1,12 @@
 //! The elements of a schema document.
 
 mod builder;
-mod written;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::vocab::ns;
 use builder::Builder;
-pub(in crate::schema) use written::Pen;
 
 /// The elements of a schema document, in document order; the first is its root.
 ///
@@ -119,11 +117,7 @@ impl Tree {
 
     /// The tree of a text that passed the strict pass. Any other text yields some tree or none.
     pub(in crate::schema) fn parse(document: impl Into<Arc<str>>) -> Option<Self> {
-        Self::made(document.into(), |builder| builder.read())
-    }
-
-    /// The tree whose elements a builder adds to those of a document.
-    fn made(document: Arc<str>, add: impl FnOnce(Builder) -> Option<()>) -> Option<Self> {
+        let document = document.into();
         // A resolved text is at most as long as the written one.
         u32::try_from(document.len().checked_mul(2)?).ok()?;
         let nowhere = Span { start: 0, end: 0 };
@@ -136,7 +130,7 @@ impl Tree {
             declarations: declarations.into(),
             texts: Vec::new(),
         };
-        add(Builder::new(&mut tree))?;
+        Builder::new(&mut tree).read()?;
         tree.elements.shrink_to_fit();
         tree.attributes.shrink_to_fit();
         (!tree.elements.is_empty()).then_some(tree)
@@ -145,11 +139,6 @@ impl Tree {
     /// The text of the document.
     pub(in crate::schema) fn document(&self) -> &str {
         &self.document
-    }
-
-    /// The text of the document, to be kept.
-    pub(in crate::schema) fn shared(&self) -> Arc<str> {
-        self.document.clone()
     }
 
     /// All elements, in document order.

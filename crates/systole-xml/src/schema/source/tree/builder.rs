@@ -6,7 +6,6 @@ use std::ops::Range;
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-use super::written::Part;
 use super::{Attribute, Declaration, Element, NOWHERE, NodeId, Span, Text, Tree, index, place};
 use crate::ladder::scan::declared_prefix;
 
@@ -48,24 +47,6 @@ impl<'t> Builder<'t> {
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
             }
         }
-    }
-
-    /// Adds the elements of a document that was written with its parts.
-    pub(super) fn place(mut self, parts: &[Part]) -> Option<()> {
-        let document = self.tree.document.clone();
-        for part in parts {
-            match part {
-                Part::Start { tag, name, attributes } => {
-                    let start = tag.start + "<".len();
-                    let attributes =
-                        attributes.iter().map(|(name, value)| (&document[name.clone()], value.of(&document)));
-                    self.element(&document[start..start + name], tag.clone(), attributes);
-                }
-                Part::Text(text) => self.text(text.of(&document)),
-                Part::End(end) => self.close(*end)?,
-            }
-        }
-        Some(())
     }
 
     fn read_tag(&mut self, tag: &BytesStart, span: Range<usize>) {
