@@ -1,23 +1,16 @@
-//! The bytes of a connection below hyper: refusals of hyper itself become problem documents, bytes of a client that no
-//! handler read are read before the end, and the wait for a client that reads nothing has a limit.
-//!
-//! hyper answers a head that it can't parse before any router sees it, with a status and nothing else. Such an answer
-//! is recognized by its moment: no request is being answered ([`Phase::Clean`]), and yet bytes are written. One
-//! exception is left as it is: a bad head behind a request whose answer its client has not read yet.
+//! The bytes of a connection below hyper: bytes of a client that nobody has read are read before the end, and the wait for
+//! a client that reads nothing has a limit.
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
-
-use super::refusal::instead_of;
 
 /// Time and bytes for the rest of a request that was answered before its end: a connection that is closed with bytes
 /// unread is reset, and its client may lose the answer (RFC 9112, section 9.6).
@@ -26,42 +19,27 @@ const LINGER: (Duration, usize) = (Duration::from_secs(2), 8 << 20);
 /// Bytes of that rest that are read at a time.
 const SIP: usize = 4096;
 
-/// State of the writing side of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Phase {
-    /// No bytes: all answers are written.
-    Clean,
-    /// An answer.
-    Answering,
-    /// The rest of an answer that is complete.
-    Ended,
-    /// The bytes of the protocol that replaced HTTP.
-    Through,
-}
-
 /// State that a connection and its service share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Progress {
-    phase: AtomicU8,
     /// True while a part of the request is unread.
     unread: AtomicBool,
+    /// True if bytes have come since the last request began or was read.
+    heard: AtomicBool,
+    /// True once another protocol has replaced HTTP.
+    upgraded: AtomicBool,
 }
 
 impl Progress {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { phase: AtomicU8::new(Phase::Clean as u8), unread: AtomicBool::new(false) })
-    }
-
     /// Notes that a request has come.
     pub(super) fn begin(&self, has_body: bool) {
-        self.set(Phase::Answering);
+        self.heard.store(false, Ordering::Relaxed);
         self.unread.store(has_body, Ordering::Relaxed);
     }
 
     /// Notes that the body was read to its end.
     pub(super) fn read(&self) {
-        self.unread.store(false, Ordering::Relaxed);
+        self.begin(false);
     }
 
     /// Checks whether a part of the request is unread.
@@ -69,24 +47,17 @@ impl Progress {
         self.unread.load(Ordering::Relaxed)
     }
 
-    /// Notes that the answer is complete.
-    pub(super) fn end(&self) {
-        self.set(Phase::Ended);
-    }
-
     /// Notes that another protocol replaces HTTP on the connection.
     pub(super) fn upgrade(&self) {
-        self.set(Phase::Through);
+        self.upgraded.store(true, Ordering::Relaxed);
     }
 
-    fn set(&self, phase: Phase) {
-        if !self.is(Phase::Through) {
-            self.phase.store(phase as u8, Ordering::Relaxed);
+    /// Notes that bytes are written: behind bytes that are no request they are a refusal of hyper itself, which does not
+    /// read the rest.
+    fn write(&self) {
+        if self.heard.load(Ordering::Relaxed) && !self.upgraded.load(Ordering::Relaxed) {
+            self.unread.store(true, Ordering::Relaxed);
         }
-    }
-
-    fn is(&self, phase: Phase) -> bool {
-        self.phase.load(Ordering::Relaxed) == phase as u8
     }
 }
 
@@ -94,8 +65,6 @@ impl Progress {
 pub(super) struct Wire<S> {
     stream: S,
     progress: Arc<Progress>,
-    /// The bytes that replace those of hyper.
-    instead: Bytes,
     /// Time limit for a write without progress.
     time: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
@@ -111,7 +80,7 @@ struct Linger {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     pub(super) fn new(stream: S, progress: Arc<Progress>, time: Duration) -> Self {
-        Self { stream, progress, instead: Bytes::new(), time, stalled: None, ended: false, linger: None }
+        Self { stream, progress, time, stalled: None, ended: false, linger: None }
     }
 
     /// Writes by `write`, which must make progress in time.
@@ -131,28 +100,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                 Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
             }
         }
-    }
-
-    /// Writes the bytes that replace those of hyper.
-    fn poll_instead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.instead.is_empty() {
-            let rest = self.instead.clone();
-            let written = ready!(self.in_time(cx, |stream, cx| stream.poll_write(cx, &rest)))?;
-            if written == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            self.instead.advance(written);
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// Takes an answer of hyper itself; false if the bytes are none.
-    fn replaces(&mut self, bytes: &[u8]) -> bool {
-        let instead = if self.progress.is(Phase::Clean) { instead_of(bytes) } else { None };
-        let Some(instead) = instead else { return false };
-        self.instead = instead.into();
-        self.progress.begin(true);
-        true
     }
 
     /// Reads and drops the bytes that the client still sends.
@@ -179,17 +126,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let (before, admission) = (buffer.filled().len(), buffer.remaining());
         let read = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
-        self.ended |= admission > 0 && buffer.filled().len() == before;
+        let read_nothing = buffer.filled().len() == before;
+        self.ended |= admission > 0 && read_nothing;
+        if !read_nothing {
+            self.progress.heard.store(true, Ordering::Relaxed);
+        }
         Poll::Ready(read)
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_instead(cx))?;
-        if self.replaces(bytes) {
-            return Poll::Ready(Ok(bytes.len()));
-        }
+        self.progress.write();
         self.in_time(cx, |stream, cx| stream.poll_write(cx, bytes))
     }
 
@@ -198,13 +146,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_instead(cx))?;
-        // An answer of hyper itself is one slice.
-        if let [only] = slices
-            && self.replaces(only)
-        {
-            return Poll::Ready(Ok(only.len()));
-        }
+        self.progress.write();
         self.in_time(cx, |stream, cx| stream.poll_write_vectored(cx, slices))
     }
 
@@ -213,20 +155,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_instead(cx))?;
-        ready!(self.in_time(cx, |stream, cx| stream.poll_flush(cx)))?;
-        if self.progress.is(Phase::Ended) {
-            self.progress.set(Phase::Clean);
-        }
-        Poll::Ready(Ok(()))
+        self.in_time(cx, |stream, cx| stream.poll_flush(cx))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.linger.is_none() {
-            ready!(self.poll_instead(cx))?;
             ready!(self.in_time(cx, |stream, cx| stream.poll_shutdown(cx)))?;
         }
-        if self.progress.unread.load(Ordering::Relaxed) && !self.ended {
+        if self.progress.is_unread() && !self.ended {
             ready!(self.poll_linger(cx));
         }
         Poll::Ready(Ok(()))
