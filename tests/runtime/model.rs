@@ -330,9 +330,13 @@ fn a_model_that_repeats_itself_is_told_and_then_ends() {
     let kit = Kit::start(planner(&one(&fake), settings())).unwrap();
     let (code, message) = plan(&kit, "go").unwrap_err();
     assert_eq!(code, FaultCode::Failed);
-    assert!(message.ends_with("the same call got the same answer 3 times in a row"), "{message}");
+    assert!(message.ends_with("the same call got the same answer 3 times, and nothing new came between"), "{message}");
     assert_eq!(fake.count(), 7, "four times, and three refusals");
-    assert!(fake.last().contains("the same call got the same answer 3 times in a row"), "{}", fake.last());
+    assert!(
+        fake.last().contains("the same call got the same answer 3 times, and nothing new came between"),
+        "{}",
+        fake.last()
+    );
 }
 
 #[test]

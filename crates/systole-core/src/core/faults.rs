@@ -199,7 +199,7 @@ pub(super) fn too_many_rounds(turns: u32) -> Fault {
 
 /// Refuses calls that had the same answers again and again.
 pub(super) fn repeated(repeats: u32) -> Fault {
-    let fault = limit(format_args!("the same call got the same answer {repeats} times in a row"));
+    let fault = limit(format_args!("the same call got the same answer {repeats} times, and nothing new came between"));
     let rule = format!("limits: repeats: {repeats}: another call, or the answer to the request, must come now");
     with_rule(fault, rule, None, None)
 }

@@ -35,8 +35,8 @@ pub struct Limits {
     pub invalid_responses: u32,
     /// Turns in which a thread calls others before it answers its request (1,000). Past it further calls are refused.
     pub turns: u32,
-    /// Times in a row that the same calls of a thread may get the same answers, from its second turn on (3). Then the
-    /// same calls are refused.
+    /// Times that the same calls of a thread may get the same answers while nothing new comes, from its second turn on (3).
+    /// Then the same calls are refused.
     pub repeats: u32,
     /// The number of dispatches of a message after crashes that it may have caused, before it is a dead letter (5).
     pub max_attempts: u32,

@@ -35,7 +35,7 @@ fn the_same_call_with_the_same_answer_is_refused() {
         }
         round(&mut world, 5, pongs[4]);
         let fault = fault_of(world.message(world.invocation("boss")));
-        assert_eq!(&*fault.message, "the same call got the same answer 3 times in a row");
+        assert_eq!(&*fault.message, "the same call got the same answer 3 times, and nothing new came between");
         assert!(fault.rule.as_ref().unwrap().rule.contains("repeats: 3"), "{fault:?}");
         // Another call is taken.
         round(&mut world, 6, 7);
@@ -43,6 +43,46 @@ fn the_same_call_with_the_same_answer_is_refused() {
         world.finish(world.invocation("boss"), vec![reply("told", 1)]);
         assert_eq!(world.said(), ["boss: told 1"]);
     }
+}
+
+#[test]
+fn calls_that_turn_in_a_circle_are_refused() {
+    for length in [2, 3, 5, 16] {
+        let mut world = world(true, 1000, 3);
+        world.send("alice", letter("ask", 0));
+        // The first round has no place among those that are counted, and each call comes three times.
+        for n in 0..=3 * length {
+            round(&mut world, n % length, 7);
+            assert!(!describe(world.message(world.invocation("boss"))).contains('!'), "{n} of {length}");
+        }
+        // The circle goes on: each of its calls is refused, and one that is new is taken.
+        for next in [1, 2] {
+            round(&mut world, next % length, 7);
+            let fault = fault_of(world.message(world.invocation("boss")));
+            assert!(fault.message.contains("3 times"), "{length}: {fault:?}");
+        }
+        round(&mut world, 99, 7);
+        assert!(!describe(world.message(world.invocation("boss"))).contains('!'));
+        round(&mut world, 1, 7);
+        assert!(!describe(world.message(world.invocation("boss"))).contains('!'), "they are counted anew");
+        world.finish(world.invocation("boss"), vec![reply("told", 1)]);
+        assert_eq!(world.said(), ["boss: told 1"]);
+    }
+}
+
+#[test]
+fn a_call_between_others_that_make_progress_is_no_loop() {
+    let mut world = world(false, 1000, 3);
+    world.send("alice", letter("ask", 0));
+    for n in 0..20 {
+        // A test that fails between changes, and a counter that is raised and read.
+        for (ping, pong) in [(100 + n, 1), (1, 0), (2, 0), (3, n)] {
+            round(&mut world, ping, pong);
+            assert!(world.said().is_empty(), "{n}: {:?}", world.said());
+        }
+    }
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
+    assert_eq!(world.said(), ["boss: told 1"]);
 }
 
 #[test]
@@ -54,7 +94,7 @@ fn a_listener_that_can_not_learn_it_ends_with_the_reason() {
     }
     let fault = world.egress[0].fault.clone().unwrap();
     let told = "a listener gave 3 responses in a row without a valid payload; the last was refused: the same call got the \
-                same answer 3 times in a row";
+                same answer 3 times, and nothing new came between";
     assert_eq!(&*fault.message, told);
 
     let mut world = self::world(false, 1000, 3);
@@ -63,7 +103,7 @@ fn a_listener_that_can_not_learn_it_ends_with_the_reason() {
         round(&mut world, 5, 7);
     }
     let fault = world.egress[0].fault.clone().unwrap();
-    assert_eq!(&*fault.message, "the same call got the same answer 3 times in a row");
+    assert_eq!(&*fault.message, "the same call got the same answer 3 times, and nothing new came between");
 }
 
 #[test]
@@ -75,7 +115,7 @@ fn faults_are_answers_and_what_changes_is_no_loop() {
         world.fail(world.invocation("worker"), "no luck");
     }
     world.finish(world.invocation("boss"), vec![call("ping", 1)]);
-    assert!(fault_of(world.message(world.invocation("boss"))).message.contains("3 times in a row"));
+    assert!(fault_of(world.message(world.invocation("boss"))).message.contains("3 times, and nothing new"));
     world.finish(world.invocation("boss"), vec![reply("told", 1)]);
 
     let mut world = self::world(false, 1000, 3);

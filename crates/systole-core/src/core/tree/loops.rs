@@ -1,10 +1,12 @@
 //! Rounds of a thread: its calls, and the answers that came to them.
 //!
 //! A thread that answers each answer with another call never ends by itself. So a request may take `turns` rounds, and
-//! the same calls with the same answers may come `repeats` times in a row. This binds what owes its caller an answer,
-//! whoever speaks for it: a model, a program, an actor. It does not bind calls that a handler awaits, whose code decides
-//! when it ends, nor a thread that goes on by itself: a continue begins the count anew, and a thread of `<boot>` owes
-//! nothing.
+//! the same calls with the same answers may come `repeats` times while nothing new comes: neither another call, nor
+//! another answer to a call that was made before. So a row of calls that turns in a circle ends, and a call that is
+//! repeated between others that make progress, as a test between two changes, goes on. This binds what owes its caller
+//! an answer, whoever speaks for it: a model, a program, an actor. It does not bind calls that a handler awaits, whose
+//! code decides when it ends, nor a thread that goes on by itself: a continue begins the count anew, and a thread of
+//! `<boot>` owes nothing.
 
 use blake3::Hash;
 
@@ -16,18 +18,26 @@ use crate::core::key::ThreadKey;
 use crate::core::queued::Origin;
 use crate::vocab::{Fault, Name};
 
+/// Different rounds that a thread knows, the latest ones: the longest circle that is seen.
+const KNOWN: usize = 16;
+
 /// The rounds of a thread since its second: most threads have no other than the first.
 #[derive(Debug)]
 pub(in crate::core) struct Rounds {
     /// The number of all rounds.
     count: u32,
-    /// The calls of the round.
+    /// The round without all of its answers; none while calls are refused.
+    present: Option<Round>,
+    /// The rounds before, with how often each came since the last one that was new; the latest ones are last.
+    known: Vec<(Round, u32)>,
+}
+
+/// Calls and their answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Round {
     asked: Hash,
-    /// The answers of the round so far, in any order.
+    /// The answers so far, in any order.
     answered: u128,
-    /// The round before, and how often it came in a row.
-    last: Option<(Hash, u128)>,
-    same: u32,
 }
 
 impl Tree {
@@ -60,13 +70,16 @@ impl Tree {
         }
         let asked = digest(verdicts);
         match &mut thread.extra().rounds {
-            none @ None => *none = Some(Box::new(Rounds { count: 2, asked, answered: 0, last: None, same: 0 })),
+            none @ None => {
+                let present = Some(Round { asked, answered: 0 });
+                *none = Some(Box::new(Rounds { count: 2, present, known: Vec::new() }));
+            }
             Some(rounds) => {
                 rounds.settle();
-                if rounds.asked == asked && rounds.same >= repeats {
+                if rounds.known.iter().any(|(known, times)| known.asked == asked && *times >= repeats) {
                     return Err(faults::repeated(repeats));
                 }
-                (rounds.count, rounds.asked, rounds.answered) = (count.saturating_add(1), asked, 0);
+                (rounds.count, rounds.present) = (count.saturating_add(1), Some(Round { asked, answered: 0 }));
             }
         }
         Ok(())
@@ -75,7 +88,7 @@ impl Tree {
     /// Counts an answer to a call of the present round, by its place among the calls.
     pub(in crate::core) fn note_answer(&mut self, key: ThreadKey, index: u32, from: &Name, body: &Body) {
         let rounds = self.threads[key].extra.as_mut().and_then(|extra| extra.rounds.as_mut());
-        let Some(rounds) = rounds else { return };
+        let Some(round) = rounds.and_then(|rounds| rounds.present.as_mut()) else { return };
         let mut hash = blake3::Hasher::new();
         hash.update(&index.to_le_bytes()).update(from.as_str().as_bytes()).update(b"\n");
         match body {
@@ -84,7 +97,7 @@ impl Tree {
             Body::Fault(fault) => hash.update(fault.code.as_str().as_bytes()).update(fault.message.as_bytes()),
         };
         let half = hash.finalize().as_bytes().first_chunk::<16>().copied().unwrap_or_default();
-        rounds.answered = rounds.answered.wrapping_add(u128::from_le_bytes(half));
+        round.answered = round.answered.wrapping_add(u128::from_le_bytes(half));
     }
 
     /// Forgets the rounds of a thread: its request is answered, or it goes on by itself.
@@ -105,11 +118,15 @@ impl Tree {
 }
 
 impl Rounds {
-    /// Counts the round as it is; once more if the calls after it were refused.
+    /// Counts the present round, with the answers that it has. A new one is progress: the others are counted anew.
     fn settle(&mut self) {
-        let round = Some((self.asked, self.answered));
-        self.same = if self.last == round { self.same.saturating_add(1) } else { 1 };
-        self.last = round;
+        let Some(round) = self.present.take() else { return };
+        let known = self.known.iter().position(|(known, _)| *known == round).map(|at| self.known.remove(at));
+        if known.is_none() {
+            self.known.iter_mut().for_each(|(_, times)| *times = 1);
+            self.known.drain(..self.known.len().saturating_sub(KNOWN - 1));
+        }
+        self.known.push((round, known.map_or(1, |(_, times)| times.saturating_add(1))));
     }
 }
 
