@@ -213,6 +213,17 @@ impl Judge {
         }
     }
 
+    /// Refuses requests to the core of a listener that does not take their answers. Only calls that a handler awaits have
+    /// their answers otherwise.
+    pub(super) fn refuse_untaken(&self, listener: ListenerId, verdicts: &mut [Verdict]) {
+        for verdict in verdicts {
+            let (Verdict::Core { payload, .. } | Verdict::Spawn { payload, .. }) = &*verdict else { continue };
+            if let Some(fault) = untaken_answer(payload, self.setup.blueprint.contract(listener)) {
+                *verdict = refuse(Some(payload.clone()), fault, verdict.width());
+            }
+        }
+    }
+
     /// Judges a request of a caller.
     pub(super) fn call(&mut self, to: Option<&Name>, caller: Option<Party>, draft: ParsedPayload) -> Verdict {
         let qname = draft.root().clone();
@@ -379,6 +390,14 @@ impl ParsedPayload {
             Self::Proved(payload) => payload.payload().clone(),
         }
     }
+}
+
+/// The fault of a request to the core whose answer the contract of its sender does not take: that answer would end the
+/// thread.
+pub(super) fn untaken_answer(payload: &Canonical, contract: &Contract) -> Option<Fault> {
+    let request = MetaRequest::read(payload).ok().filter(|_| payload.root().namespace() == ns::META)?;
+    let answer = request.answer()?;
+    (!contract.returns.contains(&answer)).then(|| faults::untaken(payload.root(), &answer, contract))
 }
 
 /// Finds the listeners that get a payload.

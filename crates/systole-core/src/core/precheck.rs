@@ -4,10 +4,9 @@ use systole_xml::ladder::{Canonical, Raw};
 use systole_xml::schema::{self, Draft, Element, Validated, Validator};
 
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
-use super::contract::Contract;
 use super::faults;
 use super::io::{Emission, may_be_one_of};
-use super::judge::route;
+use super::judge::{route, untaken_answer};
 use super::meta::is_for_threads;
 use super::read::{LABEL, ReadAnswer, ReadMessage, read_answer, read_message};
 use crate::protocol::{MetaProblem, MetaRequest};
@@ -146,14 +145,6 @@ pub fn precheck_answer(
         Some(fault) => Err(fault),
         None => Ok(PrecheckedAnswer { replies, read }),
     }
-}
-
-/// The fault of a request to the core whose answer the contract of its sender does not take: that answer would end the
-/// thread.
-fn untaken_answer(payload: &Canonical, contract: &Contract) -> Option<Fault> {
-    let request = MetaRequest::read(payload).ok().filter(|_| payload.root().namespace() == ns::META)?;
-    let answer = request.answer()?;
-    (!contract.returns.contains(&answer)).then(|| faults::untaken(payload.root(), &answer, contract))
 }
 
 /// Judges a call that a listener awaits, as the core will. A call to a thread that the listener has spawned is left to the

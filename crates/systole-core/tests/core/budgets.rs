@@ -80,8 +80,12 @@ fn the_fault_says_what_is_left_and_what_to_do() {
 
 #[test]
 fn whoever_goes_on_after_that_turn_ends_with_the_fault() {
+    let takes = |boss: &mut Contract| {
+        boss.accepts_faults = true;
+        boss.returns.push(meta_qname("capabilities"));
+    };
     for again in [call("ping", 2), meta("list-capabilities"), go_on()] {
-        let mut world = world(|boss| boss.accepts_faults = true, |_| {}, "calls=1");
+        let mut world = world(takes, |_| {}, "calls=1");
         world.send("alice", letter("ask", 0).label("l"));
         world.finish(world.invocation("boss"), vec![call("ping", 1)]);
         assert_eq!(describe(world.message(world.invocation("boss"))), "!budget");

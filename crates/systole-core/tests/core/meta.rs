@@ -195,7 +195,15 @@ fn a_listener_asks_without_listing_it_and_takes_answers_that_stand_in_its_return
     let mut world = Setup::new(vec![curious(&[]), worker(|_| {})]).build();
     world.send("alice", letter("ask", 1));
     world.finish(world.invocation("curious"), vec![meta("list-capabilities")]);
-    assert_eq!(world.said(), ["curious: !failed"]);
+    assert_eq!(world.said(), ["curious: !payload"]);
+    // One that takes faults learns why, and goes on.
+    let mut world = Setup::new(vec![boss(|boss| boss.accepts_faults = true)]).build();
+    world.send("alice", letter("ask", 1));
+    world.finish(world.invocation("boss"), vec![meta("clear-context")]);
+    let fault = fault_of(world.message(world.invocation("boss")));
+    assert!(fault.rule.as_ref().unwrap().rule.contains("context-cleared is not in the returns"), "{fault:?}");
+    world.finish(world.invocation("boss"), vec![reply("told", 1)]);
+    assert_eq!(world.said(), ["boss: told 1"]);
 }
 
 #[test]

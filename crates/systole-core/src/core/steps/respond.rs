@@ -241,10 +241,11 @@ impl Core {
         })
     }
 
-    fn respond_with(&mut self, key: ThreadKey, listener: ListenerId, source: Source, verdicts: Vec<Verdict>) {
+    fn respond_with(&mut self, key: ThreadKey, listener: ListenerId, source: Source, mut verdicts: Vec<Verdict>) {
         if verdicts.is_empty() {
             return;
         }
+        self.judge.refuse_untaken(listener, &mut verdicts);
         let entries = self.step.books.emitted(verdicts.len());
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
             return self.answer_with(key, listener, source, verdicts, entries);
