@@ -21,7 +21,7 @@ export interface Message {
   readonly total?: number;
   readonly remaining?: number;
   readonly deadline?: string;
-  readonly history: readonly { readonly from: string; readonly payload: string }[];
+  readonly history: readonly { readonly from: string; readonly payload: string; readonly number: number; readonly answers?: number }[];
   /** Aborted when the message is cancelled. */
   readonly signal: AbortSignal;
 }

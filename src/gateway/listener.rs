@@ -3,10 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use systole_core::core::{Body, Failure, HandlerOutcome, Message};
+use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::journal::MailRecord;
 use systole_core::mailbox::{Refused, Settlement};
-use systole_core::protocol::write_fault;
 use systole_core::vocab::{MessageId, Name, Time};
 use systole_xml::ladder::{Meta, Raw, write_envelope};
 use tokio::sync::oneshot;
@@ -87,10 +86,7 @@ impl Drop for WaitingMail<'_> {
 }
 
 fn mail(message: &Message, mailbox: Name, now: Time) -> MailRecord {
-    let payload = match &message.body {
-        Body::Payload { payload, .. } => payload.payload().clone(),
-        Body::Fault(fault) => write_fault(fault),
-    };
+    let payload = message.body.written();
     let meta = Meta {
         from: message.from.clone(),
         to: Some(mailbox.clone()),

@@ -45,6 +45,7 @@ impl ProgramHandler {
             thread: message.thread,
             id: message.id,
             in_reply_to: message.in_reply_to,
+            answers: None,
             join: None,
             deadline: message.deadline,
         };

@@ -34,8 +34,7 @@ use ending::Ends;
 use environment::variables;
 use history::History;
 use process::{CommandError, Invocation};
-use systole_core::core::{Body, Failure, HandlerOutcome, JoinPosition, Message, Remembered};
-use systole_core::protocol::write_fault;
+use systole_core::core::{Failure, HandlerOutcome, JoinPosition, Message, Remembered};
 use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time};
 use systole_xml::ladder::Raw;
 
@@ -92,6 +91,8 @@ pub(crate) struct About {
     pub(crate) thread: ThreadId,
     pub(crate) id: MessageId,
     pub(crate) in_reply_to: Option<MessageId>,
+    /// The place of the call that it answers, among the messages of the thread.
+    pub(crate) answers: Option<u32>,
     pub(crate) join: Option<JoinPosition>,
     pub(crate) deadline: Option<Time>,
 }
@@ -103,6 +104,7 @@ impl About {
             thread: message.thread,
             id: message.id,
             in_reply_to: message.in_reply_to,
+            answers: message.place.answers,
             join: message.join,
             deadline: message.deadline,
         }
@@ -246,10 +248,7 @@ impl CommandListener {
         max_output: usize,
     ) -> Result<HandlerOutcome, (Failure, String)> {
         let mut said = String::new();
-        let input = match &message.body {
-            Body::Payload { payload, .. } => payload.payload().bytes().clone(),
-            Body::Fault(fault) => write_fault(fault).bytes().clone(),
-        };
+        let input = message.body.written().bytes().clone();
         let history = history.map(History::new).transpose();
         let output = match history.map_err(CommandError::Start) {
             Ok(history) => {
@@ -308,6 +307,7 @@ mod tests {
 
     #[cfg(not(feature = "gateway"))]
     use bytes::Bytes;
+    use systole_core::core::Body;
     use systole_core::vocab::XmlLimits;
     use systole_xml::ladder::{Canonical, strict};
     use systole_xml::schema::{Catalog, Element, PayloadSchema, Validated, Validator};

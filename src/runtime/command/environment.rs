@@ -39,6 +39,7 @@ fn described(about: &About) -> Vec<(&'static str, String)> {
         ("SYSTOLE_MESSAGE_ID", about.id.to_string()),
     ];
     all.extend(about.in_reply_to.map(|id| ("SYSTOLE_IN_REPLY_TO", id.to_string())));
+    all.extend(about.answers.map(|call| ("SYSTOLE_ANSWERS", call.to_string())));
     if let Some(join) = about.join {
         all.push(("SYSTOLE_INDEX", join.index.to_string()));
         all.push(("SYSTOLE_TOTAL", join.total.to_string()));

@@ -6,14 +6,15 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use systole_core::core::Remembered;
+use systole_core::core::{Place, Remembered};
 
 use super::memory::sealed;
 
 /// The history of a thread as a sealed file in memory, which a command inherits.
 ///
-/// `<history><message from="name">payload</message>…</history>`, oldest first, without the message
-/// that is being answered.
+/// `<history><message from="name" number="3" answers="2">payload</message>…</history>`, oldest first, without the message
+/// that is being answered. `number` is the place among all messages of the thread, `answers` that of the call which the
+/// message answers.
 #[derive(Debug)]
 pub(super) struct History {
     file: Arc<File>,
@@ -39,8 +40,16 @@ impl History {
 /// Writes the history. Names need no escaping: they are ASCII letters, digits, `_`, `-` and `.`.
 fn write(out: &mut impl Write, messages: &[Remembered]) -> io::Result<()> {
     out.write_all(b"<history>")?;
-    for Remembered { from, payload, .. } in messages {
-        write!(out, "<message from=\"{from}\">")?;
+    for Remembered { from, payload, place: Place { number, answers } } in messages {
+        write!(out, "<message from=\"{from}\"")?;
+        // Journals of earlier programs know no places.
+        if *number > 0 {
+            write!(out, " number=\"{number}\"")?;
+        }
+        if let Some(call) = answers {
+            write!(out, " answers=\"{call}\"")?;
+        }
+        out.write_all(b">")?;
         out.write_all(payload.bytes())?;
         out.write_all(b"</message>")?;
     }

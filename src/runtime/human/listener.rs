@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use systole_core::core::{Body, Contract, Failure, HandlerOutcome, Message, ReadAnswer, read_answer};
-use systole_core::protocol::{boot_qname, write_fault};
+use systole_core::protocol::boot_qname;
 use systole_core::vocab::{Name, XmlLimits, near, ns};
 use systole_xml::ladder::Raw;
 use systole_xml::schema::{Catalog, Draft, PayloadSchema, Validator, infer_namespace};
@@ -46,11 +46,7 @@ impl HumanListener {
             } else {
                 format!("{} asks {}", message.from, contract.name)
             },
-            match &message.body {
-                Body::Payload { .. } if boots => String::new(),
-                Body::Payload { payload, .. } => payload.payload().as_str().to_owned(),
-                Body::Fault(fault) => write_fault(fault).as_str().to_owned(),
-            },
+            if boots { String::new() } else { message.body.written().as_str().to_owned() },
             offers(contract, context.catalog(), boots),
             context.limits().xml.clone(),
             !boots,

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use systole_core::core::{Body, JoinPosition, Message, Remembered};
-use systole_core::protocol::write_fault;
+use systole_core::core::{JoinPosition, Message, Place, Remembered};
 use systole_core::vocab::{Fault, Limits, MessageId};
 
 use super::exchange::clipped;
@@ -134,6 +133,9 @@ struct Work<'a> {
     thread: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_reply_to: Option<String>,
+    /// The place of the call that it answers, among the messages of the thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", flatten)]
     join: Option<Join>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,24 +157,23 @@ struct Join {
 struct Past<'a> {
     from: &'a str,
     payload: &'a str,
+    /// The place among all messages of the thread.
+    number: u32,
+    /// The place of the call that the message answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<u32>,
 }
 
 impl<'a> Past<'a> {
     fn of(past: &'a Remembered) -> Self {
-        Self { from: past.from.as_str(), payload: past.payload.as_str() }
+        let Place { number, answers } = past.place;
+        Self { from: past.from.as_str(), payload: past.payload.as_str(), number, answers }
     }
 }
 
 /// Writes the line that delivers a message, with what earlier runs of its handler recorded.
 pub(super) fn work(message: &Message, history: Option<&[Remembered]>, recorded: &[Recorded]) -> Vec<u8> {
-    let fault;
-    let payload = match &message.body {
-        Body::Payload { payload, .. } => payload.payload(),
-        Body::Fault(found) => {
-            fault = write_fault(found);
-            &fault
-        }
-    };
+    let payload = message.body.written();
     let history = history.map(|history| history.iter().map(Past::of).collect());
     write(&Work {
         id: message.id.to_string(),
@@ -181,6 +182,7 @@ pub(super) fn work(message: &Message, history: Option<&[Remembered]>, recorded: 
         from: message.from.as_str(),
         thread: message.thread.to_string(),
         in_reply_to: message.in_reply_to.map(|id| id.to_string()),
+        answers: message.place.answers,
         join: message.join.map(|JoinPosition { index, total, remaining }| Join { index, total, remaining }),
         deadline: message.deadline.map(|deadline| deadline.to_string()),
         history,

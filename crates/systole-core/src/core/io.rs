@@ -18,6 +18,7 @@ use super::key::{InvocationId, ThreadKey};
 use super::read::{LABEL, ReadAnswer, ReadMessage};
 use super::usage::{ModelAnswer, Usage};
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
+use crate::protocol::write_fault;
 use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time};
 
 /// The address of a core in its organism, never used again. Those of the cores that it starts with count from 0.
@@ -598,6 +599,16 @@ pub enum Body {
     },
     /// A fault.
     Fault(Fault),
+}
+
+impl Body {
+    /// The canonical XML: the payload, or that of the fault.
+    pub fn written(&self) -> Canonical {
+        match self {
+            Self::Payload { payload, .. } => payload.payload().clone(),
+            Self::Fault(fault) => write_fault(fault),
+        }
+    }
 }
 
 /// The place of an answer in its fan-out.

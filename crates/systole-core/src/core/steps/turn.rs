@@ -15,7 +15,6 @@ use crate::core::tree::{About, Thread, Turn};
 use crate::core::turns::Want;
 use crate::core::usage::{ModelAnswer, Usage};
 use crate::journal::{Number, Op, Seen};
-use crate::protocol;
 use crate::vocab::{Amounts, Fault, FaultCode, MessageId, Name, Time};
 
 /// The head of a message, as its handler gets it.
@@ -182,13 +181,9 @@ impl Core {
             history = self.tree.history(key, seen.map_or(Number::MAX, |seen| seen.number));
             place = seen.map_or_else(Place::default, |seen| Place { number: seen.place, answers: seen.answers });
             if seen.is_none() {
-                let payload = match &body {
-                    Body::Payload { payload, .. } => payload.payload().clone(),
-                    Body::Fault(fault) => protocol::write_fault(fault),
-                };
                 let about = in_reply_to.map_or(About::Nothing, About::Answers);
                 let number;
-                (number, place) = self.tree.remember(key, (from.clone(), payload), about, &mut self.step);
+                (number, place) = self.tree.remember(key, (from.clone(), body.written()), about, &mut self.step);
                 let Place { number: at, answers } = place;
                 self.invocations.note_seen(invocation, Seen { number, place: at, answers }, &mut self.step);
             }
