@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use systole_core::core::Usage;
+use systole_core::core::{ModelFailure, Usage};
 use systole_core::vocab::Time;
 use tokio::sync::Notify;
 
@@ -77,6 +77,11 @@ impl Growth {
     /// Reports the tokens that the provider has counted so far: what is charged if the answer breaks off.
     pub fn counts(&self, usage: Usage) {
         self.pulse.usage.set(usage);
+    }
+
+    /// Reports that the attempt failed.
+    pub(super) fn fail(&self, attempt: ModelFailure) {
+        self.shown.iter().for_each(|state| state.thread.unanswered(attempt.clone()));
     }
 
     /// Shows the text so far. Operators see it, unless an event was made a moment before.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use systole_core::core::{Failure, Usage};
+use systole_core::core::{Failure, ModelFailure, Usage};
 use systole_core::vocab::{Name, Time};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 use tokio::time::sleep;
@@ -269,6 +269,12 @@ impl Llm {
                     lease.settle(used);
                     let attempts = candidate.tried.attempts;
                     tracing::warn!(listener = %prompt.listener, backend = %slot.backend.name, attempts, error = setback.detail, charged = %used, "a model did not answer");
+                    growth.fail(ModelFailure {
+                        backend: slot.backend.name.as_str().into(),
+                        attempt: attempts,
+                        error: setback.detail.as_str().into(),
+                        usage: used,
+                    });
                     candidate.note(slot, setback, policy, clock.now());
                 }
             }

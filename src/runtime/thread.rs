@@ -10,7 +10,7 @@ use systole_core::core::{
     Answer, Emission, EmissionKind, Failure, Input, Join, ListenerId, Message, ModelAnswer, Remembered,
 };
 #[cfg(feature = "gateway")]
-use systole_core::core::{Attachment, Short, Usage};
+use systole_core::core::{Attachment, ModelFailure, Short, Usage};
 use systole_core::journal::{NoteRecord, Number};
 use systole_core::protocol::Request;
 #[cfg(feature = "gateway")]
@@ -202,6 +202,15 @@ impl Thread {
     pub(crate) fn charge(&self, usage: Usage) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context).filter(|_| self.is_budgeted) {
             shard_context.tell_of(self.key, Input::Charged { invocation: self.key.invocation, usage });
+        }
+    }
+
+    /// Reports a request to a model that got no answer to operators.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn unanswered(&self, attempt: ModelFailure) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            let (invocation, attempt) = (self.key.invocation, Box::new(attempt));
+            shard_context.tell_of(self.key, Input::Unanswered { invocation, attempt });
         }
     }
 

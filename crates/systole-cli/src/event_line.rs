@@ -52,6 +52,10 @@ impl fmt::Display for EventLine<'_> {
                 write!(f, "the program of {by} said: {}", shorten(&one_line(text), SHOWN))
             }
             EventKind::ModelWrites { by, text } => write!(f, "a model writes for {by}: {}", one_line(text)),
+            EventKind::ModelFailed { by, backend, attempt, error, usage, .. } => {
+                let error = shorten(&one_line(error), SHOWN);
+                write!(f, "{backend} did not answer {by} (attempt {attempt}; charged: {usage}): {error}")
+            }
             EventKind::ModelAnswered { by, backend, model, usage, text, .. } => {
                 write!(f, "{model} at {backend} answered {by}: {usage}: {}", shorten(&one_line(text), SHOWN))
             }
@@ -118,6 +122,17 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::Progress { by, text } => ("progress", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ProgramSaid { by, text } => ("program-said", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelWrites { by, text } => ("model-writes", json!({ "by": by.as_str(), "text": &**text })),
+        EventKind::ModelFailed { by, message, backend, attempt, error, usage } => (
+            "model-failed",
+            json!({
+                "by": by.as_str(),
+                "message": message.to_string(),
+                "backend": &**backend,
+                "attempt": attempt,
+                "error": &**error,
+                "usage": usage,
+            }),
+        ),
         EventKind::ModelAnswered { by, message, backend, model, usage, text } => (
             "model-answered",
             json!({

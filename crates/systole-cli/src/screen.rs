@@ -652,6 +652,14 @@ mod tests {
             EventKind::Progress { by: by.clone(), text: HOSTILE.into() },
             EventKind::ProgramSaid { by: by.clone(), text: HOSTILE.into() },
             EventKind::ModelWrites { by: by.clone(), text: HOSTILE.into() },
+            EventKind::ModelFailed {
+                by: by.clone(),
+                message,
+                backend: HOSTILE.into(),
+                attempt: 1,
+                error: HOSTILE.into(),
+                usage,
+            },
             EventKind::ModelAnswered {
                 by,
                 message,

@@ -44,7 +44,9 @@ impl Tree {
             EventKind::ModelWrites { text, .. } | EventKind::Progress { text, .. } => {
                 self.branch(event.root, &event.path).writes = format!("  …{}", tail(&one_line(text)));
             }
-            EventKind::ModelAnswered { .. } => self.branch(event.root, &event.path).writes.clear(),
+            EventKind::ModelAnswered { .. } | EventKind::ModelFailed { .. } => {
+                self.branch(event.root, &event.path).writes.clear()
+            }
             EventKind::Closed { .. } => self.remove(event.root, &event.path),
             _ => {}
         }

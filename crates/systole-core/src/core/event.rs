@@ -128,6 +128,21 @@ pub enum EventKind {
         /// The end of the text so far, shortened.
         text: Arc<str>,
     },
+    /// A request of a listener to a model got no answer. The same one may be sent again, there or elsewhere.
+    ModelFailed {
+        /// The listener.
+        by: Name,
+        /// The message that the listener handles.
+        message: MessageId,
+        /// Name of the backend.
+        backend: Arc<str>,
+        /// The number of the attempt at this backend, from 1.
+        attempt: u32,
+        /// The failure with the provider's words, shortened.
+        error: Arc<str>,
+        /// Tokens and cost that are charged.
+        usage: Usage,
+    },
     /// A model answered a listener.
     ModelAnswered {
         /// The listener.

@@ -16,7 +16,7 @@ use super::exit::ExitPlace;
 use super::gauge::Permit;
 use super::key::{InvocationId, ThreadKey};
 use super::read::{LABEL, ReadAnswer, ReadMessage};
-use super::usage::{ModelAnswer, Usage};
+use super::usage::{ModelAnswer, ModelFailure, Usage};
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
 use crate::protocol::write_fault;
 use crate::vocab::{Amounts, Fault, MessageId, Name, QName, ThreadId, Time};
@@ -230,6 +230,13 @@ pub enum Input {
         invocation: InvocationId,
         /// Tokens and cost; none if no provider took the request.
         usage: Usage,
+    },
+    /// A request of a handler to a model got no answer: an event, and no record.
+    Unanswered {
+        /// The handler.
+        invocation: InvocationId,
+        /// The attempt.
+        attempt: Box<ModelFailure>,
     },
     /// Time has passed.
     Tick,

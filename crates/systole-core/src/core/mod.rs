@@ -67,4 +67,4 @@ pub use read::{ReadAnswer, ReadMessage, ReadPart, read_answer};
 pub use setup::{CoreConfig, Decoders};
 pub use steps::Core;
 pub use tree::{Holding, OpenThread, Snapshot};
-pub use usage::{ModelAnswer, Usage};
+pub use usage::{ModelAnswer, ModelFailure, Usage};

@@ -35,6 +35,19 @@ pub struct ModelAnswer {
     pub fault: Option<Fault>,
 }
 
+/// A request of a listener to a model that got no answer, for operators.
+#[derive(Debug, Clone)]
+pub struct ModelFailure {
+    /// Name of the backend.
+    pub backend: Arc<str>,
+    /// The number of the attempt at this backend, from 1.
+    pub attempt: u32,
+    /// The failure with the provider's words.
+    pub error: Arc<str>,
+    /// Tokens and cost that are charged.
+    pub usage: Usage,
+}
+
 impl Usage {
     /// The sum of both.
     #[must_use]

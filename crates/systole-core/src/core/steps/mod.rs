@@ -135,6 +135,7 @@ impl Core {
             }
             Input::Grown { invocation, text } => self.tell_of(invocation, |by| EventKind::ModelWrites { by, text }),
             Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),
+            Input::Unanswered { invocation, attempt } => self.model_failed(invocation, *attempt),
             Input::Stalled { invocation, stalled } => {
                 self.invocations.stall(invocation, stalled, &mut self.step);
                 self.invocations.recount(invocation, stalled, &mut self.step);

@@ -13,7 +13,7 @@ use crate::core::queued::{Content, Queued, Sender};
 use crate::core::records::stored;
 use crate::core::tree::{About, Thread, Turn};
 use crate::core::turns::Want;
-use crate::core::usage::{ModelAnswer, Usage};
+use crate::core::usage::{ModelAnswer, ModelFailure, Usage};
 use crate::journal::{Number, Op, Seen};
 use crate::vocab::{Amounts, Fault, FaultCode, MessageId, Name, Time};
 
@@ -342,6 +342,14 @@ impl Core {
         let Some(thread) = invocation.thread else { return };
         let by = self.setup.blueprint.contract(invocation.listener).name.clone();
         self.tree.event(thread, &mut self.step, || what(by));
+    }
+
+    /// Reports an attempt at a model that got no answer to operators.
+    pub(super) fn model_failed(&mut self, id: InvocationId, attempt: ModelFailure) {
+        let Some(message) = self.invocations.get(id).map(|invocation| invocation.message) else { return };
+        let ModelFailure { backend, attempt, error, usage } = attempt;
+        let error = shown(error.as_bytes());
+        self.tell_of(id, |by| EventKind::ModelFailed { by, message, backend, attempt, error, usage });
     }
 
     /// Charges an answer that a handler got from a model, and tells operators of it.
