@@ -168,6 +168,10 @@ fn backend(reader: &mut Reader, node: &Node) -> Option<Written> {
     }
     let (price, is_priced) = fields.take("price").and_then(|node| price(reader, node)).unwrap_or_default();
     backend.price = price;
+    // Its list has that price for what is kept for 5 minutes, which is what requests ask for.
+    if provider == Some(Provider::Http(Dialect::Anthropic)) && backend.price.written.is_none() {
+        backend.price.written = Some(Millionths(price.input.0.saturating_add(price.input.0 / 4)));
+    }
     reader.finish(fields);
     let (backend, bounds) = (settings.map(|settings| (backend, settings)), [context, rate]);
     Some(Written { name, backend, is_priced, bounds })
@@ -361,12 +365,12 @@ fn key_file(reader: &mut Reader, node: &Node, is_left_out: bool) -> Option<KeySo
 /// The price, and whether it has one of requests and one of answers.
 fn price(reader: &mut Reader, node: &Node) -> Option<(Price, bool)> {
     let mut fields = reader.fields(node, Shape::Price)?;
-    let [input, output, cached] = ["input", "output", "cached"].map(|key| (key, fields.take(key)));
+    let [input, output, cached, written] = ["input", "output", "cached", "written"].map(|key| (key, fields.take(key)));
     reader.finish(fields);
     let mut read = |(key, node): (_, Option<&Node>)| node.and_then(|node| decimal(reader, key, node, MAX_PRICE));
     let is_priced = input.1.is_some() && output.1.is_some();
     let (input, output) = (read(input).unwrap_or_default(), read(output).unwrap_or_default());
-    Some((Price { input, output, cached: read(cached) }, is_priced))
+    Some((Price { input, output, cached: read(cached), written: read(written) }, is_priced))
 }
 
 /// Reads `model:`.

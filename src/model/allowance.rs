@@ -53,8 +53,7 @@ impl<'t> Allowance<'t> {
 
 /// The most that a request uses, if a token is what it is taken for.
 fn most(prompt: &ModelPrompt, price: &Price) -> Amounts {
-    let usage = Usage { input: prompt.input(), output: prompt.max_tokens.into(), ..Usage::default() };
-    price.of(usage).into()
+    price.most(prompt.input(), prompt.max_tokens.into()).into()
 }
 
 /// The request with as many tokens for its answer as are left.
@@ -107,8 +106,10 @@ mod tests {
             cost in proptest::option::of(0..40_000_u64),
             input in 0..9_000_000_u64,
             output in 0..20_000_000_u64,
+            written in proptest::option::of(0..9_000_000_u64),
         ) {
-            let price = Price { input: Millionths(input), output: Millionths(output), cached: None };
+            let written = written.map(Millionths);
+            let price = Price { input: Millionths(input), output: Millionths(output), cached: None, written };
             let left = Budget::NONE.tokens(tokens).cost(cost.map(Millionths));
             if let Some(last) = cut((prompt(bytes, 2000), "0a"), &left, &price) {
                 let most = most(&last, &price);

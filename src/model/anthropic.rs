@@ -76,12 +76,13 @@ fn end(grown: &mut Grown, message: &Value) {
     }
 }
 
-/// Notes tokens. `input_tokens` leaves out tokens that were in the cache; later counts are those of the whole answer.
+/// Notes tokens. `input_tokens` leaves out tokens that were in the cache, or that were written there; later counts are those of the whole answer.
 fn note(grown: &mut Grown, usage: &Value) {
     if usage.get("input_tokens").is_some_and(Value::is_number) {
         grown.usage.cached = count(usage, "cache_read_input_tokens");
-        let written = count(usage, "cache_creation_input_tokens");
-        grown.usage.input = count(usage, "input_tokens").saturating_add(grown.usage.cached).saturating_add(written);
+        grown.usage.written = count(usage, "cache_creation_input_tokens");
+        let elsewhere = grown.usage.cached.saturating_add(grown.usage.written);
+        grown.usage.input = count(usage, "input_tokens").saturating_add(elsewhere);
     }
     grown.usage.output = count(usage, "output_tokens").max(grown.usage.output);
 }

@@ -211,12 +211,15 @@ pub struct Price {
     pub output: Millionths,
     /// The price of tokens of requests that the provider has in its cache; as `input`, if it isn't set.
     pub cached: Option<Millionths>,
+    /// The price of tokens of requests that the provider writes into its cache; as `input`, if it isn't set.
+    pub written: Option<Millionths>,
 }
 
 systole_core::vocab::setters!(Price {
     input: Millionths,
     output: Millionths,
     cached: Option<Millionths>,
+    written: Option<Millionths>,
 });
 
 /// A listener that a model speaks for.
@@ -344,12 +347,21 @@ impl Backend {
 }
 
 impl Price {
+    /// The most that so many tokens of a request and of its answer cost: the provider may write the request into its
+    /// cache.
+    pub(crate) fn most(&self, input: u64, output: u64) -> Usage {
+        let is_dearer = self.written.is_some_and(|written| written > self.input);
+        self.of(Usage { input, output, written: if is_dearer { input } else { 0 }, ..Usage::default() })
+    }
+
     /// Usage with its cost, rounded up to a millionth.
     pub fn of(&self, usage: Usage) -> Usage {
         let cached = usage.cached.min(usage.input);
+        let written = usage.written.min(usage.input - cached);
         let part = |tokens: u64, price: Millionths| u128::from(tokens) * u128::from(price.0);
-        let sum = part(usage.input - cached, self.input)
+        let sum = part(usage.input - cached - written, self.input)
             + part(cached, self.cached.unwrap_or(self.input))
+            + part(written, self.written.unwrap_or(self.input))
             + part(usage.output, self.output);
         Usage { cost: Millionths(u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)), ..usage }
     }
@@ -361,11 +373,21 @@ mod tests {
 
     #[test]
     fn a_cost_is_that_of_each_kind_of_tokens() {
-        let price =
-            Price { input: Millionths(3_000_000), output: Millionths(15_000_000), cached: Some(Millionths(300_000)) };
+        let price = Price {
+            input: Millionths(3_000_000),
+            output: Millionths(15_000_000),
+            cached: Some(Millionths(300_000)),
+            written: None,
+        };
         let usage = Usage { input: 1000, output: 100, cached: 600, ..Usage::default() };
         assert_eq!(price.of(usage).cost.to_string(), "0.00288");
         assert_eq!(Price { cached: None, ..price }.of(usage).cost.to_string(), "0.0045");
+        let usage = Usage { written: 200, ..usage };
+        assert_eq!(price.of(usage).cost.to_string(), "0.00288");
+        let price = Price { written: Some(Millionths(3_750_000)), ..price };
+        assert_eq!(price.of(usage).cost.to_string(), "0.00303");
+        assert_eq!(price.most(1000, 100).cost.to_string(), "0.00525", "all of it may be written");
+        assert_eq!(Price { written: Some(Millionths(0)), ..price }.most(1000, 100).cost.to_string(), "0.0045");
         let one = Usage { input: 1, ..Usage::default() };
         assert_eq!(Price { input: Millionths(1), ..Price::default() }.of(one).cost, Millionths(1), "rounded up");
         assert_eq!(Price::default().of(usage).cost, Millionths(0));

@@ -167,6 +167,8 @@ fn backends_are_asked_as_the_file_says() {
     assert_eq!(llm.strategy, Strategy::LeastLoaded);
     let millionths = |text: &str| text.parse::<Millionths>().unwrap();
     let price = Price::default().input(millionths("3")).output(millionths("15.5")).cached(Some(millionths("0.3")));
+    // Of this provider, what it writes into its cache has the price of its list.
+    let price = price.written(Some(millionths("3.75")));
     let bare = |name: &str| Backend::new(name.parse().unwrap());
     let main = bare("main").priority(2).rate_limit_tpm(Some(41_000)).max_concurrent(Some(42)).price(price);
     let (first, between) = (Duration::from_secs(51), Duration::from_secs(52));

@@ -16,8 +16,15 @@ pub struct Usage {
     pub output: u64,
     /// Tokens of the request that the provider had in its cache.
     pub cached: u64,
+    /// Tokens of the request that the provider wrote into its cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written: u64,
     /// Cost, in the currency of the operator's prices.
     pub cost: Millionths,
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// An answer of a model to a listener, for operators.
@@ -56,6 +63,7 @@ impl Usage {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
             cached: self.cached.saturating_add(other.cached),
+            written: self.written.saturating_add(other.written),
             cost: Millionths(self.cost.0.saturating_add(other.cost.0)),
         }
     }
@@ -70,8 +78,12 @@ impl From<Usage> for Amounts {
 
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { input, output, cached, cost } = self;
-        write!(f, "{input} input tokens ({cached} cached), {output} output tokens, cost {cost}")
+        let Self { input, output, cached, written, cost } = self;
+        write!(f, "{input} input tokens ({cached} cached")?;
+        if *written > 0 {
+            write!(f, ", {written} written to the cache")?;
+        }
+        write!(f, "), {output} output tokens, cost {cost}")
     }
 }
 
@@ -81,10 +93,18 @@ mod tests {
 
     #[test]
     fn usage_survives_json() {
-        let usage = Usage { input: 1200, output: 80, cached: 900, cost: Millionths(2_370) };
+        let usage = Usage { input: 1200, output: 80, cached: 900, written: 0, cost: Millionths(2_370) };
         let json = serde_json::to_string(&usage).unwrap();
         assert_eq!(json, r#"{"input":1200,"output":80,"cached":900,"cost":0.00237}"#);
         assert_eq!(serde_json::from_str::<Usage>(&json).unwrap(), usage);
         assert_eq!(usage.plus(usage).to_string(), "2400 input tokens (1800 cached), 160 output tokens, cost 0.00474");
+        let usage = Usage { written: 200, ..usage };
+        let json = serde_json::to_string(&usage).unwrap();
+        assert_eq!(json, r#"{"input":1200,"output":80,"cached":900,"written":200,"cost":0.00237}"#);
+        assert_eq!(serde_json::from_str::<Usage>(&json).unwrap(), usage);
+        assert_eq!(
+            usage.plus(usage).to_string(),
+            "2400 input tokens (1800 cached, 400 written to the cache), 160 output tokens, cost 0.00474"
+        );
     }
 }
