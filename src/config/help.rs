@@ -111,6 +111,7 @@ impl Mistake {
             Self::OwnField { .. } => {
                 "fields such as max_tokens, temperature and stream_options can be omitted or renamed; stream: is a key of the backend".into()
             }
+            Self::TwoFields { .. } => "give it another name, or omit: or rename: the field that is called so".into(),
             Self::NoRoom { key, .. } => format!("write a greater {key}, or a smaller max_tokens"),
             Self::TwoRegistries => "remove one of the two".into(),
             Self::NoOwner { near, names, .. } => {

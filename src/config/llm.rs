@@ -205,13 +205,13 @@ fn endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect, is_l
     };
     let context = number(reader, fields, "context", 256, u32::MAX.into());
     let url = url.unwrap_or_else(|| dialect.url().to_owned());
-    let own = own_of_endpoint(reader, fields, is_left_out);
+    let own = own_of_endpoint(reader, fields, dialect, is_left_out);
     Some(Endpoint { dialect, model: model?, url, key, context, ..own })
 }
 
 /// The keys of an endpoint for what differs from its protocol, and the way to it.
-fn own_of_endpoint(reader: &mut Reader, fields: &mut Fields<'_>, is_left_out: bool) -> Endpoint {
-    let mut own = Endpoint::new(Dialect::OpenAi, "");
+fn own_of_endpoint(reader: &mut Reader, fields: &mut Fields<'_>, dialect: Dialect, is_left_out: bool) -> Endpoint {
+    let mut own = Endpoint::new(dialect, "");
     let [headers, query, body, omit, rename] =
         ["headers", "query", "body", "omit", "rename"].map(|key| fields.take(key));
     if let Some(node) = headers {
@@ -232,12 +232,7 @@ fn own_of_endpoint(reader: &mut Reader, fields: &mut Fields<'_>, is_left_out: bo
         own.omit.extend(is_operators(reader, name, node.span).then(|| name.to_owned()));
     }
     if let Some(node) = rename {
-        for (key, node) in entries(reader, node, Shape::Rename) {
-            let Some(to) = reader.text(node).map(str::to_owned) else { continue };
-            // A field of ours would be replaced by one that is called so.
-            let fields = [is_operators(reader, &key.text, key.span), is_operators(reader, &to, node.span)];
-            own.rename.extend((fields == [true; 2]).then(|| (key.text.clone(), to)));
-        }
+        renamed(reader, node, &mut own);
     }
     own.stream = fields.take("stream").and_then(|node| reader.flag(node)).unwrap_or(true);
     own.proxy = fields.take("proxy").and_then(|node| {
@@ -256,6 +251,27 @@ fn own_of_endpoint(reader: &mut Reader, fields: &mut Fields<'_>, is_left_out: bo
         Some(file)
     });
     own
+}
+
+/// Reads new names of fields. Each must be free: a field that is called as another one would replace it.
+fn renamed(reader: &mut Reader, node: &Node, own: &mut Endpoint) {
+    let entries = entries(reader, node, Shape::Rename);
+    let is_moved = |own: &Endpoint, field: &str| {
+        own.omit.iter().any(|name| name == field) || entries.iter().any(|(key, _)| key.text == field)
+    };
+    for (key, node) in &entries {
+        let Some(to) = reader.text(node).map(str::to_owned) else { continue };
+        let fields = [is_operators(reader, &key.text, key.span), is_operators(reader, &to, node.span)];
+        if fields != [true; 2] {
+            continue;
+        }
+        let is_ours = own.dialect.fields().contains(&to.as_str()) && !is_moved(own, &to);
+        if is_ours || own.rename.iter().any(|(_, name)| *name == to) {
+            reader.report(Mistake::TwoFields { field: to }, node.span);
+            continue;
+        }
+        own.rename.push((key.text.clone(), to));
+    }
 }
 
 /// The entries of a mapping whose keys are the operator's; each key once.

@@ -308,7 +308,13 @@ pub enum Mistake {
         /// The field.
         field: String,
     },
-    /// A bound of a backend below the tokens that an answer may have.
+    /// A field that gets the name of another one.
+    #[error("two fields of a request would be called '{field}': one would replace the other")]
+    TwoFields {
+        /// The name.
+        field: String,
+    },
+    /// A bound of a backend that leaves no token for a request, besides those that an answer may have.
     #[error("{key} is {most}, but an answer to '{listener}' may have {max_tokens} tokens (max_tokens): {so}")]
     NoRoom {
         /// The key of the backend.

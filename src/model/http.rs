@@ -169,16 +169,17 @@ impl Http {
                 options.remove(name);
             }
         }
-        let mut call = |name: &str, to: &str| {
-            if let Some(value) = fields.remove(name) {
-                fields.insert(to.to_owned(), value);
-            }
-        };
-        rename.iter().for_each(|(name, to)| call(name, to));
+        // All at once: a field may get the name that another one had.
+        let renamed = rename.iter().filter_map(|(name, to)| Some((to.clone(), fields.remove(name)?)));
+        let renamed: Vec<_> = renamed.collect();
+        fields.extend(renamed);
         // OpenAI's newer models refuse the name that all others have kept.
         let is_theirs = |host: &str| host == "openai.com" || host.ends_with(".openai.com");
-        if *dialect == Dialect::OpenAi && self.url.host_str().is_some_and(is_theirs) {
-            call("max_tokens", "max_completion_tokens");
+        if *dialect == Dialect::OpenAi
+            && self.url.host_str().is_some_and(is_theirs)
+            && let Some(most) = fields.remove("max_tokens")
+        {
+            fields.insert("max_completion_tokens".to_owned(), most);
         }
         merge(fields, own);
     }

@@ -288,6 +288,15 @@ impl Dialect {
         }
     }
 
+    /// The fields of the body of a request that an operator may omit or rename.
+    pub(crate) const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::OpenAi => &["stream_options", "max_tokens", "temperature"],
+            Self::Anthropic => &["max_tokens", "temperature"],
+            Self::Ollama => &["options"],
+        }
+    }
+
     /// Base of the URLs, unless another one is written.
     pub const fn url(self) -> &'static str {
         match self {
