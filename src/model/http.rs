@@ -13,6 +13,7 @@ use hyper::{Method, StatusCode, Uri};
 use serde_json::{Map, Value};
 use systole_core::core::Usage;
 use systole_core::vocab::Name;
+use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep, timeout};
 use url::Url;
 
@@ -30,8 +31,11 @@ use crate::settings::{Dialect, Endpoint, HeaderText, KeySource, read_regular, re
 const MOST_ROOTS: u64 = 16 << 20;
 /// Time to look up a name and to connect.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time that a stream has to end behind the last word of its protocol: more of the answer may come behind it.
+/// Time that a stream has to end behind the last word of its protocol: of Ollama, whose `done` is a field of each object,
+/// since some write it in each; of the others for the connection, which is used again if its answer has been read.
 const AFTERWORD: Duration = Duration::from_millis(250);
+/// Turns of other tasks in which bytes that have come behind the last word are taken up.
+const TURNS: usize = 8;
 /// Time after which an answer has ended although its stream has not, once the provider has counted all of its tokens: it
 /// may keep the stream open, or go on with comments.
 const GRACE: Duration = Duration::from_secs(5);
@@ -202,6 +206,22 @@ impl Http {
         let (mut grace, mut afterword): (Option<Pin<Box<Sleep>>>, Option<_>) = (None, None);
         loop {
             grace = grace.filter(|_| reply.is_counted());
+            if reply.is_over() && self.endpoint.dialect != Dialect::Ollama {
+                // Nothing is waited for. What came with the last word is judged.
+                let piece = tokio::select! {
+                    biased;
+                    piece = response.chunk() => piece,
+                    () = turns(TURNS) => {
+                        tokio::spawn(timeout(AFTERWORD, drain(response)));
+                        break;
+                    }
+                };
+                match piece {
+                    Ok(Some(piece)) => reply.push(&piece)?,
+                    Ok(None) | Err(_) => break,
+                }
+                continue;
+            }
             let end = if reply.is_over() {
                 Some(afterword.get_or_insert_with(|| Box::pin(sleep(AFTERWORD))))
             } else if reply.is_counted() {
@@ -394,6 +414,18 @@ async fn read_some(response: &mut Response) -> Bytes {
     // The body may break off, never come, or come so slowly that other backends would wait for it.
     let _ = timeout(CONNECT, read).await;
     said.freeze()
+}
+
+/// Reads an answer to its end, for the sake of its connection.
+async fn drain(mut response: Response) {
+    while let Ok(Some(_)) = response.chunk().await {}
+}
+
+/// Lets other tasks have so many turns.
+async fn turns(turns: usize) {
+    for _ in 0..turns {
+        yield_now().await;
+    }
 }
 
 /// The setback of a request without an answer, or with a part of one. Certificates that are refused stay so, and a request
