@@ -3,6 +3,7 @@
 use systole_core::core::{Failure, Usage};
 use systole_core::vocab::{Amounts, Budget, Fault, Millionths};
 
+use super::mark::Mark;
 use super::prompt::{ModelPrompt, Role};
 use crate::runtime::Thread;
 use crate::settings::Price;
@@ -11,18 +12,18 @@ use crate::settings::Price;
 const LEAST: u32 = 64;
 
 /// The notice of the last request, behind its last turn.
-fn notice(mark: &str) -> String {
+fn notice(mark: &Mark) -> String {
     format!(
         "\n\n[{mark}] Your budget ends with this answer: reply now, with what there is. You can't call anything any more."
     )
 }
 
 /// The budget of the thread of a handler, as the attempts of a request use it.
-pub(super) struct Allowance<'t>(Option<(&'t Thread, &'t str)>);
+pub(super) struct Allowance<'t>(Option<(&'t Thread, &'t Mark)>);
 
 impl<'t> Allowance<'t> {
     /// The budget of a thread, for a request in which the pump's lines have that mark.
-    pub(super) fn of(thread: &'t Thread, mark: &'t str) -> Self {
+    pub(super) fn of(thread: &'t Thread, mark: &'t Mark) -> Self {
         Self(Some((thread, mark)))
     }
 
@@ -57,7 +58,7 @@ fn most(prompt: &ModelPrompt, price: &Price) -> Amounts {
 }
 
 /// The request with as many tokens for its answer as are left.
-fn cut((mut prompt, mark): (ModelPrompt, &str), left: &Budget, price: &Price) -> Option<ModelPrompt> {
+fn cut((mut prompt, mark): (ModelPrompt, &Mark), left: &Budget, price: &Price) -> Option<ModelPrompt> {
     if let Some(turn) = prompt.turns.last_mut().filter(|turn| turn.role == Role::User) {
         turn.text.push_str(&notice(mark));
     }
@@ -91,6 +92,10 @@ mod tests {
     use super::*;
     use crate::model::Turn;
 
+    fn mark() -> Mark {
+        Mark::of([7; 32], |_| false)
+    }
+
     fn prompt(bytes: usize, max_tokens: u32) -> ModelPrompt {
         let turns = vec![Turn { role: Role::User, text: "x".repeat(bytes) }];
         let listener = Name::parse("planner").unwrap();
@@ -111,12 +116,12 @@ mod tests {
             let written = written.map(Millionths);
             let price = Price { input: Millionths(input), output: Millionths(output), cached: None, written };
             let left = Budget::NONE.tokens(tokens).cost(cost.map(Millionths));
-            if let Some(last) = cut((prompt(bytes, 2000), "0a"), &left, &price) {
+            if let Some(last) = cut((prompt(bytes, 2000), &mark()), &left, &price) {
                 let most = most(&last, &price);
                 prop_assert!(last.max_tokens >= LEAST && last.max_tokens <= 2000);
                 prop_assert!(tokens.is_none_or(|left| most.tokens <= left), "{most} of {left}");
                 prop_assert!(cost.is_none_or(|left| most.cost.0 <= left + 1), "{most} of {left}");
-                prop_assert!(last.last().ends_with(&notice("0a")));
+                prop_assert!(last.last().ends_with(&notice(&mark())));
             }
         }
     }
@@ -125,8 +130,8 @@ mod tests {
     fn too_little_is_nothing() {
         let left = |text: &str| text.parse::<Budget>().unwrap();
         let price = Price::default();
-        let input = prompt(400 + notice("0a").len(), 0).input();
-        let cut = |tokens: u64| cut((prompt(400, 1000), "0a"), &left(&format!("tokens={tokens}")), &price);
+        let input = prompt(400 + notice(&mark()).len(), 0).input();
+        let cut = |tokens: u64| cut((prompt(400, 1000), &mark()), &left(&format!("tokens={tokens}")), &price);
         assert_eq!(cut(input + 63), None);
         assert_eq!(cut(input + 64).map(|last| last.max_tokens), Some(64));
         assert_eq!(cut(input + 5000).map(|last| last.max_tokens), Some(1000));

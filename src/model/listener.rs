@@ -18,6 +18,7 @@ use super::chat::Chat;
 use super::feedback::{
     beside_a_reply, explained, feedback, gave_up, may_be_cut, nothing_said, said, several_replies, unfinished,
 };
+use super::mark::Mark;
 use super::prompt::ModelPrompt;
 use super::router::{Answered, Asking, Llm, NoAnswer, Unanswered};
 use super::{Completion, Finish, Growth, Provider};
@@ -86,9 +87,8 @@ impl ModelListener {
         let mut tried = 0;
         loop {
             tried += 1;
-            let system = self.system_prompt(context).to_owned();
-            let mark = chat.mark();
-            let turns = chat.turns(&mark);
+            let mark = chat.mark(context.thread().secret_of(chat.opening())?);
+            let (system, turns) = (self.system_prompt(context).to_owned(), chat.turns(&mark));
             let prompt = ModelPrompt { listener: own.clone(), system, turns, temperature, max_tokens };
             let key = prompt.key();
             // Unset where the journal has the answer.
@@ -111,7 +111,7 @@ impl ModelListener {
 
     async fn ask(
         &self,
-        (prompt, mark): (ModelPrompt, &str),
+        (prompt, mark): (ModelPrompt, &Mark),
         until: Time,
         message: &Message,
         context: &RunContext,
@@ -127,10 +127,7 @@ impl ModelListener {
             growth: Growth::of(context.thread(), &clock),
             clock,
         };
-        let Answered { backend, asked, completion } = self.llm.ask(asking).await.map_err(|end| match end {
-            NoAnswer::Failed(unanswered) => failure(&unanswered),
-            NoAnswer::Refused(failure) => failure,
-        })?;
+        let Answered { backend, asked, completion } = self.llm.ask(asking).await.map_err(no_answer)?;
         let judged = self.judge(&completion, message, context);
         let report = ModelAnswer {
             backend: backend.as_str().into(),
@@ -226,6 +223,13 @@ fn deadline(context: &RunContext) -> Result<Time, Failure> {
     let now = context.thread().clock()?.now();
     let ends = [context.contract().timeout.map(|timeout| now.after(timeout)), context.thread().deadline()];
     Ok(ends.into_iter().flatten().min().unwrap_or(Time::MAX))
+}
+
+fn no_answer(end: NoAnswer) -> Failure {
+    match end {
+        NoAnswer::Failed(unanswered) => failure(&unanswered),
+        NoAnswer::Refused(failure) => failure,
+    }
 }
 
 /// The failure for the caller; the log has more.

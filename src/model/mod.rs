@@ -24,6 +24,7 @@ mod feedback;
 mod growth;
 mod http;
 mod listener;
+mod mark;
 mod ollama;
 mod openai;
 mod prompt;

@@ -15,7 +15,7 @@ use systole_core::core::{
     Blueprint, CallId, CoreId, Emission, HandlerOutcome, Input, InvocationId, Join, ListenerId, ModelAnswer, Settled,
 };
 use systole_core::journal::NoteRecord;
-use systole_core::vocab::{Fault, FaultCode};
+use systole_core::vocab::{Fault, FaultCode, IdKey};
 use systole_xml::schema::Catalog;
 
 use super::clock::Clock;
@@ -33,6 +33,9 @@ pub(super) struct ShardContext {
     pub(super) links: Links,
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) catalog: Arc<Catalog>,
+    /// The key of the organism.
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "for listeners that models speak for"))]
+    pub(super) key: IdKey,
     pub(super) handlers: RefCell<Handlers>,
     inputs: RefCell<VecDeque<(CoreId, Input)>>,
     pump: Cell<Option<Waker>>,
@@ -60,6 +63,7 @@ impl ShardContext {
         links: Links,
         blueprint: Arc<Blueprint>,
         catalog: Arc<Catalog>,
+        key: IdKey,
         pulse: Arc<Pulse>,
     ) -> Rc<Self> {
         let shard_context = Rc::new(Self {
@@ -69,6 +73,7 @@ impl ShardContext {
             links,
             blueprint,
             catalog,
+            key,
             handlers: RefCell::default(),
             inputs: RefCell::default(),
             pump: Cell::default(),

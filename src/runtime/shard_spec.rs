@@ -108,6 +108,7 @@ impl ShardSpec {
             shared.links.clone(),
             shared.blueprint.clone(),
             shared.catalog.clone(),
+            key.clone(),
             pulse,
         );
         let cores = u16::try_from(shared.links.shards().count()).expect("made from a u16");

@@ -295,6 +295,14 @@ impl Thread {
         self.record("random", async { Entropy::Real.bits() }).await
     }
 
+    /// A secret of a text, the same in each run of a handler: only who has the key of the organism can guess it.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn secret_of(&self, text: &str) -> Result<[u8; 32], Failure> {
+        let shard_context = ShardContext::here(self.key.shard_context);
+        let secret = shard_context.map(|shard_context| shard_context.key.derive_secret(text));
+        secret.ok_or_else(outside)
+    }
+
     /// Returns the clock of the organism.
     ///
     /// # Errors
@@ -302,7 +310,7 @@ impl Thread {
     pub(crate) fn clock(&self) -> Result<Clock, Failure> {
         let shard_context = ShardContext::here(self.key.shard_context);
         let clock = shard_context.map(|shard_context| shard_context.clock.clone());
-        clock.ok_or_else(|| Failure::new("the handler runs outside of its organism"))
+        clock.ok_or_else(outside)
     }
 
     /// Awaits the reply to a request.
@@ -468,6 +476,10 @@ impl Page {
 fn read<T: DeserializeOwned>(note: &NoteRecord) -> Result<T, Fault> {
     serde_json::from_str(&note.value)
         .map_err(|error| failed(format!("the recorded value of '{}' has another type: {error}", note.name)))
+}
+
+fn outside() -> Failure {
+    Failure::new("the handler runs outside of its organism")
 }
 
 fn gone() -> Fault {

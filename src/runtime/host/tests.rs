@@ -12,7 +12,7 @@ use systole_core::core::{
     Blueprint, Body, Contract, CoreId, Emission, EmissionKind, Failure, HandlerOutcome, Input, InvocationId,
     ListenerId, Message as Incoming,
 };
-use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
+use systole_core::vocab::{Fault, FaultCode, IdKey, MessageId, Name, ThreadId, XmlLimits};
 use tokio::task::yield_now;
 
 use super::{ActorHost, Host};
@@ -54,7 +54,15 @@ impl Bench {
         let (links, mut receivers) = links(1);
         let contract = Contract::new(Name::parse("tested").unwrap());
         let blueprint = Arc::new(Blueprint::new("bench", vec![contract], vec![]));
-        let shard_context = ShardContext::new(HERE, Clock::real(), links, blueprint, Arc::default(), Arc::default());
+        let shard_context = ShardContext::new(
+            HERE,
+            Clock::real(),
+            links,
+            blueprint,
+            Arc::default(),
+            IdKey::new([0; 32]),
+            Arc::default(),
+        );
         Self { host: host(shard_context.clone()), shard_context, commands: receivers.remove(0), next: 0 }
     }
 

@@ -58,6 +58,13 @@ impl IdKey {
         self.hash(&name).0
     }
 
+    /// A secret of a text, which a party without the key can't guess.
+    pub fn derive_secret(&self, text: &str) -> [u8; 32] {
+        // A key of its own: no text is the name of an id.
+        let key = blake3::derive_key("systole 2026 secrets of texts", &self.0);
+        blake3::keyed_hash(&key, text.as_bytes()).into()
+    }
+
     fn hash(&self, input: &[u8]) -> (MessageId, ThreadId) {
         let hash: [u8; 32] = blake3::keyed_hash(&self.0, input).into();
         let half = |at: usize| Uuid::new_v8(hash[at..at + 16].try_into().expect("half of 32 bytes is 16"));
@@ -145,5 +152,8 @@ mod tests {
         assert_eq!(answer, key.derive_answer(parent, 0, 1));
         assert_ne!(answer, key.derive_answer(parent, 1, 0));
         assert_ne!(answer, key.derive(parent, 1).0);
+        assert_eq!(key.derive_secret("a"), key.derive_secret("a"));
+        assert_ne!(key.derive_secret("a"), key.derive_secret("b"));
+        assert_ne!(key.derive_secret("a"), IdKey::new([2; 32]).derive_secret("a"));
     }
 }
