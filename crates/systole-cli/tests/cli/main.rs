@@ -18,6 +18,8 @@ mod journal;
 mod killed;
 mod manual;
 mod model;
+#[cfg(feature = "gateway")]
+mod model_tls;
 mod new;
 #[cfg(feature = "gateway")]
 mod pages;
