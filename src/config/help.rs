@@ -62,6 +62,8 @@ impl Mistake {
             }
             Self::LeftOut { .. } => "the organism can't start like this; a backend without 'when_env' and 'unless_env' is always there".into(),
             Self::Forgetful => "leave 'context' out: a model has one by itself".into(),
+            Self::NotSummarized => "write context: true".into(),
+            Self::NoSummaries { .. } => "write context: summary beside model:, or remove the key".into(),
             Self::NoPrice { .. } => {
                 "add the price of a million tokens, such as price: { input: 3, output: 15 }, or price: { input: 0, output: 0 } if it is free".into()
             }

@@ -65,7 +65,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     let name = fields.require("name", "a listener", reader).and_then(|node| reader.name(node));
     let description = fields.take("description").and_then(|node| reader.text(node));
     let place = name.as_ref().map_or(fields.span, |name| name.span);
-    let kind = kind(reader, &mut fields, place);
+    let mut kind = kind(reader, &mut fields, place);
     if matches!(kind, Some(Written::Tasks { .. })) {
         tasks::refuse_own(reader, &mut fields);
     }
@@ -84,7 +84,13 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
         defaults(name.as_ref().map_or_else(Name::root, |name| name.value.clone()), kind.as_ref(), limits);
     contract.description =
         description.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).unwrap_or_default();
+    let context = fields.look("context").map(|node| node.span);
     behaviour(reader, &mut fields, &mut contract);
+    match &mut kind {
+        Some(Written::Model(model)) => model.summarizes(reader, contract.condenses),
+        Some(_) if contract.condenses => reader.report(Mistake::NotSummarized, context.unwrap_or(place)),
+        Some(_) | None => {}
+    }
     reader.finish(fields);
     if reader.findings.len() > before {
         return None;
@@ -147,7 +153,12 @@ fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contra
     let flag = |reader: &mut Reader, fields: &mut Fields<'_>, key| fields.take(key).and_then(|node| reader.flag(node));
     contract.accepts_faults = flag(reader, fields, "accepts_faults").unwrap_or(contract.accepts_faults);
     contract.instructions = flag(reader, fields, "instructions").unwrap_or(contract.instructions);
-    contract.context = flag(reader, fields, "context").unwrap_or(contract.context);
+    // What goes past the bounds of a context is left out, or summarized.
+    let contexts =
+        [("true", (true, false)), ("false", (false, false)), ("trim", (true, false)), ("summary", (true, true))];
+    if let Some(context) = fields.take("context").and_then(|node| reader.choice(node, &contexts)) {
+        (contract.context, contract.condenses) = context;
+    }
     let silence = [("error", Silence::Error), ("idle", Silence::Idle)];
     contract.silence = fields.take("silence").and_then(|node| reader.choice(node, &silence)).unwrap_or_default();
     let routing = [("unique", Routing::Unique), ("broadcast", Routing::Broadcast), ("addressed", Routing::Addressed)];

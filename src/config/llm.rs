@@ -18,7 +18,7 @@ use super::short_form::Prefixes;
 use super::units;
 use crate::settings::{
     Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
-    Script, Strategy, read_secret_text,
+    Script, Strategy, SummarySettings, read_secret_text,
 };
 
 /// A listener that a model speaks for, as it is written.
@@ -26,10 +26,32 @@ use crate::settings::{
 pub(super) struct Model {
     settings: ModelSettings,
     backend: Option<At<Name>>,
+    /// The backend that is asked for summaries.
+    summary_backend: Option<At<Name>>,
+    /// The first key about summaries that is written.
+    of_summary: Option<At<&'static str>>,
     place: Span,
 }
 
 impl Model {
+    /// The most tokens that an answer of a backend may have; 0 if it is not asked.
+    fn tokens_at(&self, name: &Name) -> u32 {
+        let is_asked = |backend: Option<&At<Name>>| backend.is_none_or(|backend| backend.value == *name);
+        let own = if is_asked(self.backend.as_ref()) { self.settings.max_tokens } else { 0 };
+        let summary = self.settings.summary.as_ref().map_or(0, |summary| summary.max_tokens);
+        own.max(if is_asked(self.summary_backend.as_ref().or(self.backend.as_ref())) { summary } else { 0 })
+    }
+
+    /// Judges the keys about summaries: the listener has them, or not.
+    pub(super) fn summarizes(&mut self, reader: &mut Reader, summarizes: bool) {
+        if !summarizes {
+            self.settings.summary = None;
+            if let Some(At { value: key, span }) = self.of_summary {
+                reader.report(Mistake::NoSummaries { key }, span);
+            }
+        }
+    }
+
     pub(super) fn settings(self) -> ModelSettings {
         self.settings
     }
@@ -404,11 +426,20 @@ pub(super) fn model(reader: &mut Reader, node: &Node) -> Option<Model> {
     if let Some(tries) = number(reader, &mut fields, "tries", 1, 100) {
         settings.tries = tries;
     }
+    let of_summary = ["summary_backend", "summary_tokens"].into_iter();
+    let of_summary = of_summary.filter_map(|key| Some(At { value: key, span: fields.look(key)?.span })).next();
+    let mut summary = SummarySettings::default();
+    if let Some(most) = number(reader, &mut fields, "summary_tokens", 64, 100_000) {
+        summary.max_tokens = most;
+    }
+    let summary_backend = fields.take("summary_backend").and_then(|node| reader.name(node));
+    summary.backend = summary_backend.as_ref().map(|backend| backend.value.clone());
+    settings.summary = Some(summary);
     let backend = fields.take("backend").and_then(|node| reader.name(node));
     settings.backend = backend.as_ref().map(|backend| backend.value.clone());
     let place = fields.span;
     reader.finish(fields);
-    Some(Model { settings, backend, place })
+    Some(Model { settings, backend, summary_backend, of_summary, place })
 }
 
 /// A file beside the organism's, where its name is all that is written; else the text itself.
@@ -495,14 +526,15 @@ fn rule(reader: &mut Reader, node: &Node) -> Option<Rule> {
     let answer = fields.require("answer", "a rule", reader).and_then(|node| reader.text(node)).map(str::to_owned);
     let cut = fields.take("cut").and_then(|node| reader.flag(node)).unwrap_or_default();
     let after = fields.take("after").and_then(|node| reader.duration(node)).unwrap_or(Duration::ZERO);
+    let summary = fields.take("summary").and_then(|node| reader.flag(node)).unwrap_or_default();
     reader.finish(fields);
-    Some(Rule { listener, when, answer: answer?, cut, after })
+    Some(Rule { listener, when, answer: answer?, cut, after, summary })
 }
 
 /// Reports listeners without a model to ask.
 pub(super) fn check(reader: &mut Reader, organism: &Organism) {
     for listener in &organism.listeners {
-        let Kind::Model(Model { backend, place, .. }) = &listener.kind else { continue };
+        let Kind::Model(Model { backend, summary_backend, place, .. }) = &listener.kind else { continue };
         if !listener.contract.context && !listener.contract.calls.is_empty() {
             reader.report(Mistake::Forgetful, *place);
         }
@@ -510,12 +542,14 @@ pub(super) fn check(reader: &mut Reader, organism: &Organism) {
             reader.report(Mistake::NoLlm, *place);
             continue;
         };
-        if let Some(backend) = backend
-            && !llm.names.contains(&backend.value)
-        {
-            let near = near::nearest(backend.value.as_str(), llm.names.iter().map(Name::as_str)).map(str::to_owned);
-            let mistake = Mistake::NoBackend { backend: backend.value.clone(), near, backends: llm.names.clone() };
-            reader.report(mistake, backend.span);
+        let is_unknown = |named: &&At<Name>| !llm.names.contains(&named.value);
+        let unknown: Vec<&At<Name>> = [backend, summary_backend].into_iter().flatten().filter(is_unknown).collect();
+        for named in &unknown {
+            let near = near::nearest(named.value.as_str(), llm.names.iter().map(Name::as_str)).map(str::to_owned);
+            let mistake = Mistake::NoBackend { backend: named.value.clone(), near, backends: llm.names.clone() };
+            reader.report(mistake, named.span);
+        }
+        if !unknown.is_empty() {
             continue;
         }
         let may_answer = |own: &&Backend| backend.as_ref().is_none_or(|backend| backend.value == own.name);
@@ -535,20 +569,15 @@ fn roomy(reader: &mut Reader, organism: &Organism) {
     let bounds = organism.llm.iter().flat_map(|llm| &llm.bounds);
     for (name, key, most) in bounds {
         let so = if *key == "context" { "no request fits" } else { "a request waits for room that never comes" };
-        let asks = |listener: &&super::listener::Listener| match &listener.kind {
-            Kind::Model(Model { backend, settings, .. }) => {
-                let is_full = if *key == "context" {
-                    settings.max_tokens >= most.value
-                } else {
-                    settings.max_tokens > most.value
-                };
-                is_full && backend.as_ref().is_none_or(|backend| backend.value == *name)
+        let tokens = organism.listeners.iter().filter_map(|listener| match &listener.kind {
+            // A request has tokens, too.
+            Kind::Model(model) => {
+                Some((model.tokens_at(name), listener)).filter(|(tokens, _)| *tokens > 0 && *tokens >= most.value)
             }
-            _ => false,
-        };
-        let Some(listener) = organism.listeners.iter().find(asks) else { continue };
-        let Kind::Model(Model { settings, .. }) = &listener.kind else { continue };
-        let (max_tokens, listener) = (settings.max_tokens, listener.contract.name.clone());
+            _ => None,
+        });
+        let Some((max_tokens, listener)) = tokens.into_iter().next() else { continue };
+        let listener = listener.contract.name.clone();
         reader.report(Mistake::NoRoom { key, most: most.value, listener, max_tokens, so }, most.span);
     }
 }
@@ -560,7 +589,7 @@ fn priced(reader: &mut Reader, organism: &Organism) {
     let bounds_cost = organism.budget.cost.is_some() || budgets.any(|budget| budget.cost.is_some());
     for name in organism.llm.iter().filter(|_| bounds_cost).flat_map(|llm| &llm.unpriced) {
         let may_answer = |kind: &Kind| match kind {
-            Kind::Model(Model { backend, .. }) => backend.as_ref().is_none_or(|backend| backend.value == name.value),
+            Kind::Model(model) => model.tokens_at(&name.value) > 0,
             _ => false,
         };
         if organism.listeners.iter().any(|listener| may_answer(&listener.kind)) {

@@ -194,6 +194,15 @@ pub enum Mistake {
     /// A model that calls others, and is not told what it asked.
     #[error("with 'context: false' a model gets the answers to its calls without its task and its calls")]
     Forgetful,
+    /// A listener whose threads nobody summarizes.
+    #[error("only a model summarizes the messages of its threads: this listener is none")]
+    NotSummarized,
+    /// A key about summaries of a model that writes none.
+    #[error("'{key}' means nothing without 'context: summary'")]
+    NoSummaries {
+        /// The key.
+        key: &'static str,
+    },
     /// A backend without a price, in an organism with a budget of cost.
     #[error("a budget bounds the cost, but the backend '{backend}' has no price of input and output")]
     NoPrice {

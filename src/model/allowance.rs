@@ -19,12 +19,17 @@ fn notice(mark: &Mark) -> String {
 }
 
 /// The budget of the thread of a handler, as the attempts of a request use it.
-pub(super) struct Allowance<'t>(Option<(&'t Thread, &'t Mark)>);
+pub(super) struct Allowance<'t>(Option<(&'t Thread, Option<&'t Mark>)>);
 
 impl<'t> Allowance<'t> {
     /// The budget of a thread, for a request in which the pump's lines have that mark.
     pub(super) fn of(thread: &'t Thread, mark: &'t Mark) -> Self {
-        Self(Some((thread, mark)))
+        Self(Some((thread, Some(mark))))
+    }
+
+    /// The budget of a thread, for a request that is not sent unless there is enough for all of it.
+    pub(super) fn of_whole(thread: &'t Thread) -> Self {
+        Self(Some((thread, None)))
     }
 
     /// No bounds.
@@ -38,7 +43,8 @@ impl<'t> Allowance<'t> {
     pub(super) async fn allow(&self, prompt: &ModelPrompt, price: &Price) -> Result<ModelPrompt, Failure> {
         let Some((thread, mark)) = self.0 else { return Ok(prompt.clone()) };
         let Err(short) = thread.reserve(most(prompt, price), None).await else { return Ok(prompt.clone()) };
-        let last = cut((prompt.clone(), mark), &short.left, price).ok_or_else(|| failure(short.fault.clone()))?;
+        let last = mark.and_then(|mark| cut((prompt.clone(), mark), &short.left, price));
+        let last = last.ok_or_else(|| failure(short.fault.clone()))?;
         match thread.reserve(most(&last, price), Some(short.fault)).await {
             Ok(()) => Ok(last),
             // Another thread took it meanwhile.
@@ -99,7 +105,7 @@ mod tests {
     fn prompt(bytes: usize, max_tokens: u32) -> ModelPrompt {
         let turns = vec![Turn { role: Role::User, text: "x".repeat(bytes) }];
         let listener = Name::parse("planner").unwrap();
-        ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens }
+        ModelPrompt { listener, system: String::new(), turns, temperature: None, max_tokens, is_summary: false }
     }
 
     proptest! {

@@ -66,6 +66,11 @@ impl OrganismBuilder {
         C: FnOnce(ContractBuilder<ModelListener, AsModel>) -> ContractBuilder<ModelListener, AsModel>,
     {
         let (llm, settings) = (llm.clone(), settings.into());
-        self.raw_built(name, ModelListener::defaults, contract, move || ModelListener::new(&llm, settings.clone()))
+        let condenses = settings.summary.is_some();
+        let defaults = |contract: &mut Contract| {
+            ModelListener::defaults(contract);
+            contract.condenses = condenses;
+        };
+        self.raw_built(name, defaults, contract, move || ModelListener::new(&llm, settings.clone()))
     }
 }

@@ -8,10 +8,12 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use systole_core::core::{Message, Place, Remembered};
+use systole_core::protocol::first_of_summary;
 use systole_core::vocab::{Name, with_unseen};
 
 use super::mark::Mark;
 use super::prompt::{Role, Turn};
+use super::summary::is_summary;
 use crate::runtime::terminal::shorten;
 
 /// Characters of a call that stand with its answer.
@@ -34,6 +36,10 @@ enum Part {
     LeftOut(u32),
     /// The pump says this.
     Told(String),
+    /// A message as it is shown to who summarizes it.
+    Shown { from: Name, place: Place, text: String },
+    /// A summary of the messages between these places.
+    Summary { first: u32, last: u32, text: String },
 }
 
 /// A call of the model that a message answers.
@@ -52,7 +58,11 @@ impl Chat {
     pub(super) fn of(own: &Name, history: &[Remembered], message: &Message) -> Self {
         let mut chat = Self::default();
         let (mut last, mut calls) = (0, Vec::new());
-        for Remembered { from, payload, place } in history {
+        for entry @ Remembered { from, payload, place } in history {
+            if is_summary(entry) {
+                last = chat.summarize(last, entry);
+                continue;
+            }
             chat.leave_out(last, place.number);
             last = place.number;
             if from == own {
@@ -67,6 +77,31 @@ impl Chat {
         chat.hear(&message.from, message.place, message.body.written().as_str(), &calls);
         chat.end_of_answers();
         chat
+    }
+
+    /// Messages as they are shown to who summarizes them.
+    pub(super) fn of_shown(messages: impl Iterator<Item = Remembered>) -> Self {
+        let (mut chat, mut last) = (Self::default(), 0);
+        for entry in messages {
+            if is_summary(&entry) {
+                last = chat.summarize(last, &entry);
+                continue;
+            }
+            chat.leave_out(last, entry.place.number);
+            last = entry.place.number;
+            let text = visible(entry.payload.as_str()).into_owned();
+            chat.parts.push(Part::Shown { from: entry.from, place: entry.place, text });
+        }
+        chat
+    }
+
+    /// Adds a summary, and returns the place of the last message that it stands for.
+    fn summarize(&mut self, before: u32, summary: &Remembered) -> u32 {
+        let last = summary.place.number;
+        let first = first_of_summary(&summary.payload).unwrap_or(last);
+        self.leave_out(before, first);
+        self.parts.push(Part::Summary { first, last, text: visible(summary.payload.as_str()).into_owned() });
+        last
     }
 
     /// Tells of the messages between two places.
@@ -95,7 +130,7 @@ impl Chat {
         let at = self.parts.len() - heard;
         self.parts[at..].sort_by_key(|part| match part {
             Part::Heard { place, call, .. } => call.as_ref().map_or(place.number, |call| call.number),
-            Part::Said(_) | Part::LeftOut(_) | Part::Told(_) => 0,
+            Part::Said(_) | Part::LeftOut(_) | Part::Told(_) | Part::Shown { .. } | Part::Summary { .. } => 0,
         });
     }
 
@@ -112,8 +147,8 @@ impl Chat {
     /// The text that the conversation begins with, by which its mark is chosen.
     pub(super) fn opening(&self) -> &str {
         let heard = self.parts.iter().find_map(|part| match part {
-            Part::Heard { text, .. } => Some(text.as_str()),
-            Part::Said(_) | Part::LeftOut(_) | Part::Told(_) => None,
+            Part::Heard { text, .. } | Part::Shown { text, .. } => Some(text.as_str()),
+            Part::Said(_) | Part::LeftOut(_) | Part::Told(_) | Part::Summary { .. } => None,
         });
         heard.unwrap_or_default()
     }
@@ -122,7 +157,9 @@ impl Chat {
     pub(super) fn mark(&self, secret: [u8; 32]) -> Mark {
         Mark::of(secret, |mark| {
             self.parts.iter().any(|part| match part {
-                Part::Said(text) | Part::Told(text) => mark.is_in(text),
+                Part::Said(text) | Part::Told(text) | Part::Shown { text, .. } | Part::Summary { text, .. } => {
+                    mark.is_in(text)
+                }
                 Part::Heard { call, text, .. } => {
                     let payload = call.as_ref().and_then(|call| call.payload.as_ref());
                     mark.is_in(text) || payload.is_some_and(|payload| mark.is_in(payload))
@@ -163,6 +200,15 @@ impl Part {
                 let call = call.as_ref().map_or_else(String::new, Call::words);
                 format!("[{mark}] Message{number} from {from}{call}:\n{}", mark.guard(text))
             }
+            Self::Shown { from, place: Place { number, answers }, text } => {
+                let call = answers.map_or_else(String::new, |call| format!(", in answer to message {call}"));
+                format!("[{mark}] Message {number} from {from}{call}:\n{}", mark.guard(text))
+            }
+            Self::Summary { first, last, text } => format!(
+                "[{mark}] The messages {first} to {last} are left out here. A model wrote this summary of them, which \
+                 reports what was said and is no word of the system:\n{}",
+                mark.guard(text)
+            ),
             Self::LeftOut(1) => format!("[{mark}] One message is left out here, for want of room."),
             Self::LeftOut(messages) => format!("[{mark}] {messages} messages are left out here, for want of room."),
             Self::Told(text) => format!("[{mark}] {text}"),

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use systole_core::core::Silence;
 use systole_core::core::{
-    Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, ReadAnswer, Usage, precheck_answer,
+    Answered as To, Failure, HandlerOutcome, Message, ModelAnswer, PrecheckedAnswer, ReadAnswer, Remembered, Usage,
+    precheck_answer,
 };
 use systole_core::vocab::{Fault, FaultCode, Time};
 use systole_xml::ladder::{Raw, Repair, RepairKind};
 use systole_xml::schema::Validator;
+use tokio::time::timeout;
 
 use super::allowance::Allowance;
 use super::chat::Chat;
@@ -21,12 +23,15 @@ use super::feedback::{
 use super::mark::Mark;
 use super::prompt::ModelPrompt;
 use super::router::{Answered, Asking, Llm, NoAnswer, Unanswered};
+use super::summary::{Piece, summary_in};
 use super::{Completion, Finish, Growth, Provider};
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
 use crate::settings::ModelSettings;
 
 /// The name under which answers stand in the journal.
 const NOTE: &str = "model";
+/// The name under which answers to requests for summaries stand there.
+const SUMMARY_NOTE: &str = "summary";
 
 /// A listener that a model speaks for. Another listener can hold one, and let it [run](RawListener::run) messages that
 /// it doesn't handle itself.
@@ -82,14 +87,16 @@ impl ModelListener {
     async fn converse(&self, message: &Message, context: &RunContext) -> Result<ReadAnswer, Failure> {
         let ModelSettings { temperature, max_tokens, tries, .. } = self.settings;
         let own = &context.contract().name;
-        let mut chat = Chat::of(own, context.thread().history(), message);
         let until = deadline(context)?;
+        let condensed = self.condensed(message, until, context).await?;
+        let mut chat = Chat::of(own, condensed.as_deref().unwrap_or(context.thread().history()), message);
         let mut tried = 0;
         loop {
             tried += 1;
             let mark = chat.mark(context.thread().secret_of(chat.opening())?);
             let (system, turns) = (self.system_prompt(context).to_owned(), chat.turns(&mark));
-            let prompt = ModelPrompt { listener: own.clone(), system, turns, temperature, max_tokens };
+            let prompt =
+                ModelPrompt { listener: own.clone(), system, turns, temperature, max_tokens, is_summary: false };
             let key = prompt.key();
             // Unset where the journal has the answer.
             let verdict = Cell::new(None);
@@ -107,6 +114,69 @@ impl ModelListener {
             chat.say(said(&completion));
             chat.tell(&feedback(&fault, completion.finish == Finish::Cut));
         }
+    }
+
+    /// The history of the thread with a summary in place of its oldest messages, if it is too long: the core keeps that
+    /// history from then on. A summary that fails is none, and fails nothing.
+    async fn condensed(
+        &self,
+        message: &Message,
+        until: Time,
+        context: &RunContext,
+    ) -> Result<Option<Vec<Remembered>>, Failure> {
+        let Some(settings) = &self.settings.summary else { return Ok(None) };
+        let (own, thread) = (&context.contract().name, context.thread());
+        let size = message.body.written().bytes().len();
+        let Some(piece) = Piece::of(own, thread.history(), size, context.limits()) else { return Ok(None) };
+        let chat = piece.chat();
+        let mark = chat.mark(thread.secret_of(chat.opening())?);
+        let prompt = piece.prompt(own, &chat, &mark, settings);
+        let key = prompt.key();
+        let asking = self.summarize(prompt, piece.messages(), until, context);
+        let summary = match thread.record_answer::<Exchange, _>(SUMMARY_NOTE, &key, asking).await {
+            Ok(exchange) => summary_in(&exchange.completion(), settings),
+            Err(failure) => Err(failure.fault.map_or(failure.message, |fault| fault.message)),
+        };
+        let entry = summary.map(|text| piece.entry(&text));
+        if let Err(why) = &entry {
+            tracing::warn!(listener = %own, "messages of a conversation are left out without a summary: {why}");
+        }
+        thread.condense(piece.until(), entry.clone());
+        Ok(Some(piece.condensed(entry.ok())))
+    }
+
+    /// Asks for a summary of so many messages, in half of the time that is left.
+    async fn summarize(
+        &self,
+        prompt: ModelPrompt,
+        messages: usize,
+        until: Time,
+        context: &RunContext,
+    ) -> Result<(Exchange, ModelAnswer), Failure> {
+        let clock = context.thread().clock()?;
+        let now = clock.now();
+        let until = now.after(until.since(now) / 2);
+        let own = self.settings.summary.as_ref().and_then(|summary| summary.backend.as_ref());
+        let asking = Asking {
+            providers: &self.providers,
+            prompt: &prompt,
+            only: own.or(self.settings.backend.as_ref()),
+            allowance: Allowance::of_whole(context.thread()),
+            until,
+            growth: Growth::of(context.thread(), &clock),
+            clock: clock.clone(),
+        };
+        let late = |_| Failure::new("the summary took longer than half of the time that was left");
+        let answered = timeout(clock.until(until), self.llm.ask(asking)).await.map_err(late)?;
+        let Answered { backend, completion, .. } = answered.map_err(no_answer)?;
+        let report = ModelAnswer {
+            backend: backend.as_str().into(),
+            model: completion.model.as_str().into(),
+            usage: completion.usage,
+            text: Arc::from(&*completion.text),
+            fault: None,
+        };
+        Ok((Exchange::new(backend.as_str(), &format!("a summary of {messages} messages"), completion), report))
     }
 
     async fn ask(

@@ -31,6 +31,7 @@ mod prompt;
 mod reply;
 mod router;
 mod scripted;
+mod summary;
 
 use std::fmt;
 use std::path::PathBuf;

@@ -18,6 +18,8 @@ pub struct ModelPrompt {
     pub temperature: Option<Millionths>,
     /// Tokens of the answer, at most.
     pub max_tokens: u32,
+    /// Whether a summary of the conversation is asked for, rather than the listener's next words.
+    pub is_summary: bool,
 }
 
 /// A turn of a conversation with a model.
@@ -127,6 +129,7 @@ mod tests {
             turns: vec![turn(Role::User, "ab"), turn(Role::Model, "c"), turn(Role::User, "d")],
             temperature: None,
             max_tokens: 10,
+            is_summary: false,
         };
         let others = [
             ModelPrompt { system: "t".to_owned(), ..prompt.clone() },

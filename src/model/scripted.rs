@@ -18,6 +18,7 @@ impl Provider for Arc<Script> {
     fn ask(&self, prompt: &ModelPrompt, _: &Growth) -> LocalBoxFuture<Result<Completion, Setback>> {
         let Some(rule) = self.rules.iter().find(|rule| rule.fits(prompt)).cloned() else {
             let script = if self.file.is_empty() { "the script" } else { &self.file };
+            let script = if prompt.is_summary { format!("{script} (summary: true)") } else { script.to_owned() };
             // A fault of a listener that was called stands there.
             let (turn, said) = (prompt.turns.len(), readable(prompt.last()));
             let message = format!("no rule of {script} fits turn {turn}, which says: {said}");
@@ -56,7 +57,8 @@ fn cut(mut answer: String, most: u64) -> (String, bool) {
 impl Rule {
     fn fits(&self, prompt: &ModelPrompt) -> bool {
         let last = prompt.last();
-        self.listener.as_ref().is_none_or(|listener| *listener == prompt.listener)
+        self.summary == prompt.is_summary
+            && self.listener.as_ref().is_none_or(|listener| *listener == prompt.listener)
             && self.when.iter().all(|text| last.contains(text.as_str()))
     }
 }
@@ -100,6 +102,7 @@ mod tests {
             turns: ["one two", last].map(|text| Turn { role: Role::User, text: text.to_owned() }).into(),
             temperature: None,
             max_tokens: 2,
+            is_summary: false,
         };
         let both = script.ask(&prompt("planner", "two, one"), &Growth::hidden()).await.unwrap();
         assert_eq!((&*both.text, &both.finish), ("both", &Finish::Whole));
@@ -116,5 +119,8 @@ mod tests {
             .unwrap();
         assert_eq!((&*short.text, short.finish, short.usage.output), ("", Finish::Cut, 0));
         assert_eq!(none.again, Again::Never, "the last turn counts alone");
+        let asked = ModelPrompt { is_summary: true, ..prompt("planner", "two, one") };
+        let none = script.ask(&asked, &Growth::hidden()).await.unwrap_err();
+        assert!(none.message.starts_with("no rule of script.yaml (summary: true) fits turn 2"), "{none:?}");
     }
 }

@@ -16,6 +16,8 @@ use systole_core::protocol::Request;
 #[cfg(feature = "gateway")]
 use systole_core::vocab::Amounts;
 use systole_core::vocab::{Fault, FaultCode, ThreadId, Time};
+#[cfg(feature = "gateway")]
+use systole_xml::ladder::Canonical;
 use systole_xml::ladder::{Raw, Repair};
 use systole_xml::schema::{Draft, IntoDraft, Payload};
 
@@ -169,6 +171,15 @@ impl Thread {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             let (invocation, repairs) = (self.key.invocation, repairs.to_vec());
             shard_context.tell_of(self.key, Input::Repaired { invocation, repairs, text });
+        }
+    }
+
+    /// Puts a summary in place of the oldest messages of the thread's history, up to a place, or nothing, for a reason.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn condense(&self, until: u32, summary: Result<Canonical, Arc<str>>) {
+        if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
+            let invocation = self.key.invocation;
+            shard_context.tell_of(self.key, Input::Condensed { invocation, until, summary });
         }
     }
 

@@ -10,7 +10,7 @@ mod tls;
 pub use gateway::GatewaySettings;
 pub use model::{
     Backend, Dialect, Endpoint, HeaderText, KeySource, LlmSettings, ModelSettings, Price, ProviderSettings, Rule,
-    Script, Strategy,
+    Script, Strategy, SummarySettings,
 };
 pub use regular_file::read_regular;
 #[cfg(feature = "yaml")]

@@ -191,6 +191,8 @@ pub struct Rule {
     pub cut: bool,
     /// Time until the answer is there.
     pub after: Duration,
+    /// Lets the rule answer requests for summaries, rather than those for answers.
+    pub summary: bool,
 }
 
 systole_core::vocab::setters!(Rule {
@@ -199,6 +201,7 @@ systole_core::vocab::setters!(Rule {
     answer: impl Into<String>,
     cut: bool,
     after: Duration,
+    summary: bool,
 });
 
 /// Prices of a million tokens, in any one currency.
@@ -236,6 +239,30 @@ pub struct ModelSettings {
     pub tries: u32,
     /// The backend to ask, if not any.
     pub backend: Option<Name>,
+    /// Summaries of messages that the context of a thread leaves out; without it they are left out.
+    pub summary: Option<SummarySettings>,
+}
+
+/// Summaries of messages that a conversation with a model leaves out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SummarySettings {
+    /// The backend to ask, if not that of the listener.
+    pub backend: Option<Name>,
+    /// Tokens of a summary, at most.
+    pub max_tokens: u32,
+}
+
+systole_core::vocab::setters!(SummarySettings {
+    backend: Option<Name>,
+    max_tokens: u32,
+});
+
+impl Default for SummarySettings {
+    /// Makes settings for summaries of 1,000 tokens by the backend of the listener.
+    fn default() -> Self {
+        Self { backend: None, max_tokens: 1000 }
+    }
 }
 
 systole_core::vocab::setters!(ModelSettings {
@@ -244,12 +271,20 @@ systole_core::vocab::setters!(ModelSettings {
     max_tokens: u32,
     tries: u32,
     backend: Option<Name>,
+    summary: Option<SummarySettings>,
 });
 
 impl Default for ModelSettings {
     /// Makes settings without instructions: the provider's temperature, 4096 tokens, 3 tries, any backend.
     fn default() -> Self {
-        Self { instructions: String::new(), temperature: None, max_tokens: 4096, tries: 3, backend: None }
+        Self {
+            instructions: String::new(),
+            temperature: None,
+            max_tokens: 4096,
+            tries: 3,
+            backend: None,
+            summary: None,
+        }
     }
 }
 

@@ -241,7 +241,7 @@ fn the_task_stays_and_what_is_left_out_is_told() {
     assert!(asked[45].turns[0].text.contains(told), "{}", asked[45].turns[0].text);
     assert!(!asked[32].turns[0].text.contains("left out"), "{}", asked[32].turns[0].text);
     let left_out = kit.events().into_iter().filter_map(|event| match event.kind {
-        EventKind::LeftOut { messages } => Some(messages),
+        EventKind::LeftOut { messages, .. } => Some(messages),
         _ => None,
     });
     assert_eq!(left_out.sum::<u32>(), 28, "with those that make room for the last answer and the plan");

@@ -46,7 +46,13 @@ impl fmt::Display for EventLine<'_> {
                 write!(f, "refused what {by} wrote: {fault}: {output}")
             }
             EventKind::Unattended { by } => write!(f, "a question to {by} waits without a keyboard"),
-            EventKind::LeftOut { messages } => write!(f, "left {messages} of its messages out of its context"),
+            EventKind::LeftOut { messages, why } => {
+                write!(f, "left {messages} of its messages out of its context")?;
+                why.iter().try_for_each(|why| write!(f, ", without a summary: {}", one_line(why)))
+            }
+            EventKind::Summarized { messages, bytes } => {
+                write!(f, "has a summary of {bytes} bytes in place of {messages} of its messages")
+            }
             EventKind::Progress { by, text } => write!(f, "{by} goes on: {}", one_line(text)),
             EventKind::ProgramSaid { by, text } => {
                 write!(f, "the program of {by} said: {}", shorten(&one_line(text), SHOWN))
@@ -118,7 +124,8 @@ pub(super) fn to_json(event: &Event) -> Value {
             ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
         }
         EventKind::Unattended { by } => ("unattended", json!({ "by": by.as_str() })),
-        EventKind::LeftOut { messages } => ("left-out", json!({ "messages": messages })),
+        EventKind::LeftOut { messages, why } => ("left-out", json!({ "messages": messages, "why": why.as_deref() })),
+        EventKind::Summarized { messages, bytes } => ("summarized", json!({ "messages": messages, "bytes": bytes })),
         EventKind::Progress { by, text } => ("progress", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ProgramSaid { by, text } => ("program-said", json!({ "by": by.as_str(), "text": &**text })),
         EventKind::ModelWrites { by, text } => ("model-writes", json!({ "by": by.as_str(), "text": &**text })),

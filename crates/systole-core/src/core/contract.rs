@@ -29,6 +29,9 @@ pub struct Contract {
     pub instructions: bool,
     /// States whether the pump keeps a history of each of its threads.
     pub context: bool,
+    /// States whether its handlers condense that history ([`Input::Condensed`](super::Input::Condensed)): up to twice the
+    /// bounds of a context are kept until they do.
+    pub condenses: bool,
     /// The effect of a thread that ends without an answer.
     pub silence: Silence,
     /// The routing of payloads that name no target.
@@ -63,6 +66,7 @@ systole_xml::vocab::setters!(Contract {
     accepts_faults: bool,
     instructions: bool,
     context: bool,
+    condenses: bool,
     silence: Silence,
     routing: Routing,
     timeout: Option<Duration>,
@@ -93,6 +97,7 @@ impl Contract {
             accepts_faults: false,
             instructions: false,
             context: false,
+            condenses: false,
             silence: Silence::Error,
             routing: Routing::Unique,
             timeout: Some(Duration::from_secs(30)),

@@ -106,6 +106,15 @@ pub enum EventKind {
     LeftOut {
         /// The number of messages.
         messages: u32,
+        /// The reason why they have no summary, where there was to be one.
+        why: Option<Arc<str>>,
+    },
+    /// A summary stands in the context of a thread in place of messages.
+    Summarized {
+        /// The number of messages, without those of an earlier summary.
+        messages: u32,
+        /// The bytes of the summary.
+        bytes: usize,
     },
     /// A listener tells how far it is with a message.
     Progress {

@@ -168,6 +168,16 @@ pub enum Input {
         /// The answer of a model, if it is one.
         answer: Option<Box<ModelAnswer>>,
     },
+    /// A handler condenses the history of its thread: a summary stands in place of the oldest messages but the one that
+    /// opened the thread, or nothing.
+    Condensed {
+        /// The handler.
+        invocation: InvocationId,
+        /// The place of the last of these messages.
+        until: u32,
+        /// The [summary](crate::protocol::write_summary), or the reason why there is none.
+        summary: Result<Canonical, Arc<str>>,
+    },
     /// A model goes on with an answer to a handler: an event, and no record.
     Grown {
         /// The handler.

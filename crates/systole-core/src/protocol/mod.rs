@@ -11,6 +11,7 @@ mod fault;
 mod reader;
 mod reply;
 mod request;
+mod summary;
 mod typed;
 mod writer;
 
@@ -24,6 +25,7 @@ pub use reader::{MetaError, MetaProblem};
 pub use reply::Request;
 pub(crate) use reply::answered_by;
 pub use request::MetaRequest;
+pub use summary::{first_of_summary, summary_qname, write_summary};
 pub use typed::{
     Capabilities, Capability, ClearContext, CloseThread, ContextCleared, ListCapabilities, Prompt, RequestExample,
     RequestPrompt, RequestSchema, ThreadSpawned,

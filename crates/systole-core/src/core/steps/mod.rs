@@ -127,6 +127,11 @@ impl Core {
                 self.invocations.note(invocation, index, (name, value), &mut self.step);
                 answer.into_iter().for_each(|answer| self.model_answered(invocation, *answer));
             }
+            Input::Condensed { invocation, until, summary } => {
+                if let Some(thread) = self.invocations.thread(invocation) {
+                    self.tree.condense(thread, until, summary, &mut self.step);
+                }
+            }
             Input::Repaired { invocation, repairs, text } => {
                 self.tell_of(invocation, |by| EventKind::Repaired { by, repairs, text: shown(text.bytes()) })
             }

@@ -18,13 +18,14 @@ mod thread;
 use std::collections::VecDeque;
 use std::ops::Index;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 use slotmap::SlotMap;
 use uuid::Uuid;
 
 pub(super) use context::About;
-use context::Change;
+use context::{Bounds, Change};
 pub use conversation::Holding;
 pub(super) use fan_out::{CountedOff, Decided, FanOut, FanOutKind};
 pub(super) use open::Child;
@@ -309,6 +310,7 @@ impl Tree {
     ) -> (Number, Place) {
         let number = if step.out.writes() { step.out.next_number() } else { 0 };
         let Self { threads, setup, context, .. } = self;
+        let bounds = bounds_of(&threads[key], setup);
         let history = threads[key].extra().history.get_or_insert_default();
         let (calls, answers) = match about {
             About::Nothing => (Vec::new(), None),
@@ -318,21 +320,20 @@ impl Tree {
         let place = history.next_place(answers);
         let message = Remembered { from, payload, place };
         let kept = step.out.writes().then(|| (message.clone(), calls.clone()));
-        let Change { is_kept, forgotten } =
-            history.remember((number, message, calls), &setup.blueprint.limits, context);
-        let gap = history.gap();
+        let Change { is_kept, forgotten } = history.remember((number, message, calls), bounds, context);
+        let gaps = history.gaps();
         if let Some((message, calls)) = kept {
             let thread = threads[key].sequence;
             if is_kept {
                 step.out.write(|| recording::remembered(number, thread, &message, &calls));
             }
             if forgotten > 0 {
-                write_forgotten(thread, gap, step);
+                write_forgotten(thread, gaps, step);
             }
         }
         let messages = forgotten + u32::from(!is_kept);
         if messages > 0 {
-            self.event(key, step, || EventKind::LeftOut { messages });
+            self.event(key, step, || EventKind::LeftOut { messages, why: None });
         }
         (number, place)
     }
@@ -346,8 +347,45 @@ impl Tree {
     pub(super) fn clear_history(&mut self, key: ThreadKey, step: &mut StepContext) {
         let history = self.threads[key].extra().history.get_or_insert_default();
         history.clear();
-        let gap = history.gap();
-        write_forgotten(self.threads[key].sequence, gap, step);
+        let gaps = history.gaps();
+        write_forgotten(self.threads[key].sequence, gaps, step);
+    }
+
+    /// Puts a summary in place of the messages of a context up to a place, or nothing.
+    pub(super) fn condense(
+        &mut self,
+        key: ThreadKey,
+        until: u32,
+        summary: Result<Canonical, Arc<str>>,
+        step: &mut StepContext,
+    ) {
+        let Self { threads, context, .. } = self;
+        let thread = threads[key].sequence;
+        let history = threads[key].extra().history.get_or_insert_default();
+        let (messages, former) = history.forget_until(until);
+        if messages == 0 && former.is_none() {
+            return;
+        }
+        let summary = summary.and_then(|payload| {
+            let number = if step.out.writes() { step.out.next_number() } else { 0 };
+            let place = Place { number: until, answers: None };
+            let entry = Remembered { from: Name::core(), payload, place };
+            let is_kept = history.summarize(number, entry.clone(), context);
+            is_kept.then_some((number, entry)).ok_or_else(|| "there is no room for the summary".into())
+        });
+        let gaps = history.gaps();
+        if let Some(former) = former.filter(|_| step.out.writes()) {
+            write_forgotten(thread, [Some((former.saturating_sub(1), former.saturating_add(1))), None], step);
+        }
+        write_forgotten(thread, gaps, step);
+        match summary {
+            Ok((number, entry)) => {
+                step.out.write(|| recording::remembered(number, thread, &entry, &[]));
+                let bytes = entry.payload.bytes().len();
+                self.event(key, step, || EventKind::Summarized { messages, bytes });
+            }
+            Err(why) => self.event(key, step, || EventKind::LeftOut { messages, why: Some(why) }),
+        }
     }
 
     /// Takes a place for a message of so many bytes among those that wait in all cores.
@@ -399,10 +437,18 @@ impl Tree {
     }
 }
 
-/// Writes that the context of a thread has forgotten the entries between two numbers.
-fn write_forgotten(thread: Number, (after, before): (Number, Number), step: &mut StepContext) {
-    step.out.write(|| match after {
-        0 => Op::Forget { thread, before },
-        _ => Op::ForgetBetween { thread, after, before },
-    });
+/// The bounds of the history of a thread.
+fn bounds_of(thread: &Thread, setup: &Setup) -> Bounds {
+    let condenses = thread.listener().is_some_and(|listener| setup.blueprint.contract(listener).condenses);
+    Bounds::of(&setup.blueprint.limits, condenses)
+}
+
+/// Writes that the context of a thread has forgotten the entries between pairs of numbers.
+fn write_forgotten(thread: Number, gaps: [Option<(Number, Number)>; 2], step: &mut StepContext) {
+    for (after, before) in gaps.into_iter().flatten() {
+        step.out.write(|| match after {
+            0 => Op::Forget { thread, before },
+            _ => Op::ForgetBetween { thread, after, before },
+        });
+    }
 }

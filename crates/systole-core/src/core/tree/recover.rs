@@ -11,7 +11,8 @@ use crate::core::queued::{Origin, Queued};
 use crate::core::records::stored;
 use crate::core::setup::StepContext;
 use crate::journal::{self, LetterPlace, LetterRecord, Number, ThreadRecord};
-use crate::vocab::{MessageId, Time};
+use crate::protocol::summary_qname;
+use crate::vocab::{MessageId, Name, Time};
 
 /// The time at which a recovered message has its turn.
 #[derive(Debug, Clone, Copy)]
@@ -90,11 +91,16 @@ impl Tree {
         calls: Vec<MessageId>,
     ) {
         let Self { threads, setup, context, .. } = self;
+        let bounds = super::bounds_of(&threads[key], setup);
         let history = threads[key].extra().history.get_or_insert_default();
+        if message.from == Name::core() && *message.payload.root() == summary_qname() {
+            history.summarize(number, message, context);
+            return;
+        }
         if message.place.number == 0 {
             message.place = history.next_place(None);
         }
-        history.remember((number, message, calls), &setup.blueprint.limits, context);
+        history.remember((number, message, calls), bounds, context);
     }
 
     /// Puts a message back where it waited.
