@@ -68,7 +68,7 @@ impl Chat {
             if from == own {
                 chat.end_of_answers();
                 calls.push((place.number, payload.as_str(), chat.parts.len()));
-                chat.parts.push(Part::Said(payload.as_str().to_owned()));
+                chat.parts.push(Part::Said(visible(payload.as_str()).into_owned()));
             } else {
                 chat.hear(from, *place, payload.as_str(), &calls);
             }
@@ -136,7 +136,7 @@ impl Chat {
 
     /// Adds what the model said.
     pub(super) fn say(&mut self, text: &str) {
-        self.parts.push(Part::Said(text.to_owned()));
+        self.parts.push(Part::Said(visible(text).into_owned()));
     }
 
     /// Adds what the pump says.

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use systole_core::vocab::is_invisible;
+
 /// Foreign text, safe to print.
 ///
 /// Escapes look like those of Rust: `\u{1b}`, `\t`, `\u{202e}`. A backslash stays as it is: the result is for people to
@@ -100,16 +102,10 @@ pub fn shorten(text: &str, max: usize) -> String {
     text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Returns whether a character is a control character (C0, DEL, C1), a line or paragraph separator, changes the direction
-/// of the following text (Unicode Standard Annex #9, section 2), or shows nothing by itself: `Default_Ignorable_Code_Point`
-/// (UAX #44; joiners, fillers, variation selectors, tags) and interlinear annotations.
+/// Returns whether a character is a control character (C0, DEL, C1) or invisible ([`is_invisible`]). On a terminal joiners and
+/// selectors count everywhere: which of them have an effect differs from one to the next.
 const fn is_unsafe(c: char) -> bool {
-    matches!(c,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+    matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}') || is_invisible(c)
 }
 
 #[cfg(test)]
@@ -124,8 +120,8 @@ mod tests {
 
     #[test]
     fn characters_that_nobody_sees_are_escaped() {
-        let hidden = "a\u{200b}b\u{2060}c\u{ad}d\u{3164}e\u{fe0f}f\u{e0041}\u{e007f}g\u{e0100}";
-        let shown = r"a\u{200b}b\u{2060}c\u{ad}d\u{3164}e\u{fe0f}f\u{e0041}\u{e007f}g\u{e0100}";
+        let hidden = "a\u{200b}b\u{2060}c\u{ad}d\u{3164}e\u{fe0f}f\u{e0041}\u{e007f}g\u{e0100}\u{13430}";
+        let shown = r"a\u{200b}b\u{2060}c\u{ad}d\u{3164}e\u{fe0f}f\u{e0041}\u{e007f}g\u{e0100}\u{13430}";
         assert_eq!(Escaped::line(hidden).to_string(), shown);
         let value = serde_json::json!(hidden);
         let escaped = Escaped::json(&value.to_string()).to_string();

@@ -5,7 +5,6 @@ mod fault;
 mod limits;
 mod partition;
 mod path;
-mod unseen;
 
 pub use amounts::Amounts;
 pub use fault::{BrokenRule, Fault, FaultCode};
@@ -13,4 +12,3 @@ pub use limits::Limits;
 pub use partition::{Partition, Partitions};
 pub use path::ThreadPath;
 pub use systole_xml::vocab::*;
-pub use unseen::{is_unseen, with_unseen};

@@ -13,6 +13,7 @@ mod qname;
 mod setters;
 mod span;
 mod time;
+mod unseen;
 
 #[doc(hidden)]
 pub use crate::{debug_is_display, setters};
@@ -25,3 +26,4 @@ pub(crate) use qname::{NAME_REST, NAME_START, is_name_char, is_name_start};
 pub use qname::{QName, QNameError, is_ncname};
 pub use span::{Position, Span};
 pub use time::{Time, TimeError};
+pub use unseen::{is_invisible, is_unseen, with_unseen};
