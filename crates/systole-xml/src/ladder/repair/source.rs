@@ -59,7 +59,7 @@ const UTF_8_MARK: &[u8] = b"\xEF\xBB\xBF";
 ///
 /// # Errors
 /// [`RepairError::UnsupportedEncoding`] for any other encoding, [`RepairError::InvalidBytes`] for bytes that are no characters,
-/// [`RepairError::Truncated`] for a character that the end of the input cuts, [`RepairError::Unclosed`] for a control string of
+/// [`RepairError::Truncated`] for a character that the end of the input cuts, [`RepairError::Unclosed`] for a control sequence of
 /// a terminal without its end.
 pub(super) fn decode(raw: &[u8]) -> Result<Source<'_>, RepairError> {
     match *raw {
@@ -83,6 +83,11 @@ fn decode_bytes(raw: &[u8]) -> Result<Source<'_>, RepairError> {
         }
         Ok(text) => decode_utf_8(text, raw, start),
         Err(error) => match declared_encoding(body).filter(|_| start == 0) {
+            // The Encoding standard reads it as windows-1252, but these bytes are in no encoding of that name.
+            Some((label, _)) if is_ascii(label) => {
+                let at = Locator::new(raw, Coding::Utf8 { start }).position(start + error.valid_up_to());
+                Err(RepairError::InvalidBytes { at, encoding: "US-ASCII" })
+            }
             Some((label, at)) => match Encoding::for_label(label.as_bytes()) {
                 Some(known) if known == WINDOWS_1252 => decode_windows_1252(raw, at),
                 Some(known) if known == UTF_8 || known == UTF_16LE || known == UTF_16BE => {
@@ -93,6 +98,11 @@ fn decode_bytes(raw: &[u8]) -> Result<Source<'_>, RepairError> {
             None => Err(invalid(raw, start, error)),
         },
     }
+}
+
+/// Tests the name of an encoding for one of ASCII.
+fn is_ascii(label: &str) -> bool {
+    ["ascii", "us-ascii", "ansi_x3.4-1968", "iso646-us"].iter().any(|known| known.eq_ignore_ascii_case(label))
 }
 
 /// The encoding that the XML declaration names, and the offset of the declaration. It may have
@@ -210,15 +220,15 @@ enum Control {
     None,
     /// Behind ESC.
     Escape,
-    /// Behind ESC and `[`: parameters, up to a letter or the like.
-    Sequence,
+    /// Behind ESC and `[` at a raw offset: parameters, up to a letter or the like.
+    Sequence(usize),
     /// Behind ESC and `(` or the like: the name of a character set.
-    Charset,
+    Charset(usize),
     /// In a control string that began at a raw offset, such as the title of a window.
     String(usize),
     /// Behind an ESC in it.
     StringEscape(usize),
-    /// In a control string that began at a raw offset and never ends.
+    /// In a sequence or a control string that began at a raw offset and has no end.
     Unclosed(usize),
 }
 
@@ -239,19 +249,20 @@ impl Builder {
         let next = match (self.control, c) {
             (Control::None | Control::Unclosed(_), '\u{1B}') => Control::Escape,
             (Control::None | Control::Unclosed(_), _) => return self.add(c, raw),
-            (Control::Escape, '[') => Control::Sequence,
+            (Control::Escape, '[') => Control::Sequence(self.raw),
             (Control::Escape, ']' | 'P' | 'X' | '^' | '_') => Control::String(self.raw),
-            (Control::Escape, '(' | ')' | '*' | '+') => Control::Charset,
+            (Control::Escape, '(' | ')' | '*' | '+') => Control::Charset(self.raw),
             (Control::Escape, '7' | '8') => Control::None,
             // No terminal takes these for parameters where a tag may follow.
-            (Control::Sequence, ' '..='/' | '0'..=';' | '='..='?') => Control::Sequence,
-            (Control::Sequence, '@'..='~') => Control::None,
-            (Control::Charset, '0'..='9' | 'A'..='Z') => Control::None,
+            (Control::Sequence(start), ' '..='/' | '0'..=';' | '='..='?') => Control::Sequence(start),
+            (Control::Sequence(_), '@'..='~') => Control::None,
+            (Control::Charset(_), '0'..='9' | 'A'..='Z') => Control::None,
+            (Control::Sequence(start) | Control::Charset(start), _) => Control::Unclosed(start),
             (Control::String(_), '\u{7}') | (Control::StringEscape(_), '\\') => Control::None,
             (Control::String(start), '\u{1B}') => Control::StringEscape(start),
             (Control::String(start), '\n' | '<') | (Control::StringEscape(start), _) => Control::Unclosed(start),
             (Control::String(start), _) => Control::String(start),
-            (Control::Escape | Control::Sequence | Control::Charset, _) => {
+            (Control::Escape, _) => {
                 self.control = Control::None;
                 return self.push(c, raw);
             }
@@ -297,9 +308,18 @@ impl Builder {
     }
 
     fn finish(self, raw: &[u8], coding: Coding) -> Result<Source<'_>, RepairError> {
-        if let Control::String(start) | Control::StringEscape(start) | Control::Unclosed(start) = self.control {
+        let open = match self.control {
+            Control::None | Control::Escape => None,
+            Control::Sequence(start) | Control::Charset(start) => Some(start),
+            Control::String(start) | Control::StringEscape(start) | Control::Unclosed(start) => Some(start),
+        };
+        if let Some(start) = open {
             let at = Locator::new(raw, coding).position(start);
-            return Err(RepairError::Unclosed { at, construct: "control string of a terminal", end: "ESC \\" });
+            return Err(RepairError::Unclosed {
+                at,
+                construct: "control sequence of a terminal",
+                end: "its last byte",
+            });
         }
         Ok(Source { text: Cow::Owned(self.text), marks: self.marks, raw, coding, runs: self.runs })
     }
@@ -344,6 +364,7 @@ mod tests {
             (b"a\n\xEF\xBB\xBFb\xC3(", "2:3"),
             (b"\xEF\xBB\xBF<?xml version='1.0' encoding='ISO-8859-1'?>\xE9x", "1:44"),
             (b"<?xml version='1.0' encoding='UTF-8'?><a>\xE9</a>", "1:42"),
+            (b"<?xml version='1.0' encoding='US-ASCII'?><a>\xE9</a>", "1:45"),
             (b"\xFE\xFF\0a\xD8\0\0b", "1:2"),
         ] {
             let error = decode(raw).expect_err("no characters");
@@ -364,7 +385,6 @@ mod tests {
             ("a\x1b]8;;http://x.org\x1b\\b", "ab"),
             ("\x1b(B<a>\x1b7", "<a>"),
             ("\x1b<a>", "<a>"),
-            ("\x1b[1<a>", "<a>"),
             ("a\x1bb", "ab"),
             ("\x1b\x1b[1mb\x1b", "b"),
         ] {
@@ -372,7 +392,17 @@ mod tests {
             assert_eq!(decode(raw.as_bytes()).unwrap().text, text, "{raw:?}");
             assert_eq!(decode(&wide).unwrap().text, text, "{raw:?}");
         }
-        for raw in ["a\x1b]0;title", "\x1b]0;title<a>\x07</a>", "\x1bPx\ny\x07"] {
+        for raw in [
+            "\x1b[1<a>",
+            "a\x1b[31",
+            "a\x1b[",
+            "a\x1b[1é",
+            "a\x1b(",
+            "a\x1b(<",
+            "a\x1b]0;title",
+            "\x1b]0;title<a>\x07</a>",
+            "\x1bPx\ny\x07",
+        ] {
             assert!(matches!(decode(raw.as_bytes()), Err(RepairError::Unclosed { .. })), "{raw:?}");
         }
     }

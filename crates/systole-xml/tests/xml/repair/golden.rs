@@ -118,7 +118,7 @@ fn each_rule_and_each_refusal_has_a_golden_pair() {
         "is not supported",
         "can be read in two ways",
         "are no UTF-8",
-        "this control string of a terminal has no end",
+        "this control sequence of a terminal has no end",
     ] {
         assert!(refusals.contains(said), "{said}");
     }
