@@ -40,11 +40,30 @@ fn named(before: &str, text: &str) -> Reference {
     let len = length + 2;
     match &text[1..=length] {
         "amp" | "lt" | "gt" | "quot" | "apos" => Reference::Keep(len),
-        name => match html(name).filter(|sign| !sign.is_word || is_amid_prose(before, &text[len..])) {
+        name => match html(name).filter(|sign| is_sign(sign, before, &text[len..])) {
             Some(Sign { c, .. }) => Reference::Expand { len, c, kind: RepairKind::HtmlEntity },
             None => Reference::Escape { len, kind: RepairKind::UnknownEntity },
         },
     }
+}
+
+/// Returns whether a name of HTML stands for its character between two texts. In the query of a URL it is the name of a
+/// parameter (`?a=1&copy;=2`).
+fn is_sign(sign: &Sign, before: &str, behind: &str) -> bool {
+    let is_in_query = is_in_query(before);
+    match sign.is_word {
+        true => !is_in_query && !behind.starts_with('=') && is_amid_prose(before, behind),
+        false => !(is_in_query && behind.starts_with('=')),
+    }
+}
+
+/// Returns whether a text ends in the query of a URL: in a word with a question mark, and an equals sign behind it.
+fn is_in_query(text: &str) -> bool {
+    const NEAR: usize = 256;
+    let near = &text.as_bytes()[text.len().saturating_sub(NEAR)..];
+    let ends_word = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'>');
+    let word = &near[near.iter().rposition(|&byte| ends_word(byte)).map_or(0, |at| at + 1)..];
+    memchr::memchr(b'?', word).is_some_and(|at| word[at..].contains(&b'='))
 }
 
 /// Returns whether a name that is a word stands where a sign does, and no variable: right behind a word or another
@@ -204,9 +223,18 @@ mod tests {
             let at = text.find('&').unwrap();
             matches!(read(text, at, text.len()), Reference::Expand { .. })
         };
-        for text in
-            ["&copy; Acme", "Intel&reg; chips", "in &copy; 2024", "20 &deg;C", "3&times;4", "<p>&alpha;", "n &le; 5"]
-        {
+        for text in [
+            "&copy; Acme",
+            "Intel&reg; chips",
+            "in &copy; 2024",
+            "20 &deg;C",
+            "3&times;4",
+            "<p>&alpha;",
+            "n &le; 5",
+            "What? a=1 Intel&reg;",
+            "a&nbsp;= b",
+            "x?a=caf&eacute;",
+        ] {
             assert!(is_sign(text), "{text}");
         }
         for text in [
@@ -221,6 +249,10 @@ mod tests {
             "1 &part;",
             "&image;",
             "q = &num;",
+            "/x?a=1&copy;=1",
+            "x?a=1&reg;",
+            "/x?a=1&nbsp;=2",
+            "a&times;=2",
         ] {
             assert!(!is_sign(text), "{text}");
         }
