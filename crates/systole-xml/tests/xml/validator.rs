@@ -205,11 +205,15 @@ fn each_kind_of_mistake_has_words_of_its_own() {
     for (text, rule) in [
         (format!("{head}/>"), "<numbers>: the attribute 'unit' is required but missing"),
         (format!("{head} unit='' more=''/>"), "attribute 'more' of <numbers>: not allowed; expected 'unit'"),
+        (
+            format!("{head} unit='' nil='true'/>"),
+            "attribute 'nil' of <numbers>: not allowed; expected 'unit'; for an element without a value write xsi:nil",
+        ),
         (format!("{head} unit=''>text</numbers>"), "<numbers>: text is not allowed between its elements"),
         (format!("{head} unit=''><other/></numbers>"), "<other>: not expected here; expected one of <number>, <last>"),
         (
             format!("{head} unit=''><number><x/></number></numbers>"),
-            "<number>: elements are not allowed in it, only text",
+            "<number>: elements are not allowed in it, only text: write &lt; for each <, or <![CDATA[ … ]]> around the text",
         ),
         (
             format!("{head} unit=''><last><word/><word/></last></numbers>"),

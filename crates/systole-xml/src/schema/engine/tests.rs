@@ -738,7 +738,10 @@ fn sentences_tell_what_was_found_and_what_was_expected() {
         ),
         (
             "<r xmlns='urn:t'>t<a>1<z/></a>u</r>",
-            vec!["<r>: text is not allowed between its elements", "<a>: elements are not allowed in it, only text"],
+            vec![
+                "<r>: text is not allowed between its elements",
+                "<a>: elements are not allowed in it, only text: write &lt; for each <, or <![CDATA[ … ]]> around the text",
+            ],
         ),
     ] {
         let found = both.rules(text);

@@ -146,6 +146,10 @@ impl<'a> Walk<'_, 'a> {
             [one] => format!("not allowed; expected {one}"),
             several => format!("not allowed; expected one of {}", several.join(", ")),
         };
+        let clause = match name {
+            "nil" => format!("{clause}; for an element without a value write xsi:nil"),
+            _ => clause,
+        };
         self.refuse_attribute(started, name, clause);
     }
 

@@ -20,7 +20,8 @@ enum Step {
 
 const EMPTY: &str = "must be empty";
 const NIL: &str = "must be empty, because xsi:nil is true";
-const ONLY_TEXT: &str = "elements are not allowed in it, only text";
+const ONLY_TEXT: &str =
+    "elements are not allowed in it, only text: write &lt; for each <, or <![CDATA[ … ]]> around the text";
 
 impl<'a> Walk<'_, 'a> {
     /// Validates a child of the innermost open element.
