@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use systole_core::vocab::Position;
-use systole_xml::schema::decoded;
+use systole_xml::schema::{EncodingError, decoded};
 
 use crate::settings::read_regular;
 
@@ -29,6 +29,8 @@ pub enum TextError {
         /// The encoding that the file probably has.
         looks: &'static str,
     },
+    /// The schema file is UTF-8, but calls itself something else.
+    Declared(EncodingError),
 }
 
 /// Bytes of a file.
@@ -42,7 +44,7 @@ pub(super) fn read(path: &Path) -> Result<String, TextError> {
 /// Reads a schema file, in UTF-8 or the encoding that it names.
 pub(super) fn read_schema(path: &Path) -> Result<String, TextError> {
     let bytes = bytes(path)?;
-    decoded(&bytes).map_or_else(|| utf_8(bytes), Ok)
+    decoded(&bytes).or_else(|error| utf_8(bytes).and(Err(TextError::Declared(error))))
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, TextError> {
@@ -70,7 +72,7 @@ impl TextError {
                 Some("let the user who runs systole read it: chmod u+r, or chown")
             }
             Self::Io { kind: ErrorKind::IsADirectory, .. } => Some("name a file in that folder"),
-            Self::Io { .. } => None,
+            Self::Io { .. } | Self::Declared(_) => None,
         }
     }
 }
@@ -79,6 +81,7 @@ impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { message, .. } => f.write_str(message),
+            Self::Declared(error) => write!(f, "at {error}"),
             Self::Encoding { at, byte, looks } => {
                 write!(f, "at {at} the byte 0x{byte:02X} is no UTF-8; the file looks like {looks}")
             }

@@ -63,12 +63,7 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<XsdDocument>, Failure> {
 }
 
 fn read(file: &Path) -> Result<XsdDocument, Failure> {
-    let no_text = || {
-        let file = file.display();
-        Failure::unusable(format!(
-            "{file}: it is not a text in UTF-8, or in the encoding that it names: save it as UTF-8"
-        ))
-    };
-    let text = decoded(&crate::file::read(file, crate::file::DOCUMENT)?).ok_or_else(no_text)?;
+    let no_text = |error| Failure::unusable(format!("{}:{error}", file.display()));
+    let text = decoded(&crate::file::read(file, crate::file::DOCUMENT)?).map_err(no_text)?;
     Ok(XsdDocument { name: file.display().to_string(), text })
 }

@@ -196,7 +196,7 @@ pub(crate) fn may_hold_forbidden(input: &[u8]) -> bool {
 }
 
 /// A name for an error text, cut to 64 characters.
-pub(super) fn excerpt(text: &str) -> Box<str> {
+pub(crate) fn excerpt(text: &str) -> Box<str> {
     text.chars().take(64).collect::<String>().into()
 }
 

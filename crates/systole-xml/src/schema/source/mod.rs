@@ -18,7 +18,7 @@ use super::contract::{ContractError, DocumentProblem};
 use crate::vocab::Position;
 pub(super) use broken_rule::BrokenSchemaRule;
 pub(super) use digest::{Digest, digest};
-pub use encoding::decoded;
+pub use encoding::{EncodingError, decoded};
 pub(super) use place::Place;
 pub(super) use prolog::plain;
 
