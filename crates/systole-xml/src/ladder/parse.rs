@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::repair::{Shape, Vocabulary, is_thought, repair_by};
+use super::repair::{Shape, Vocabulary, is_thought, marks_thoughts, repair_by};
 use super::strict::{canonicalize, canonicalize_fragment};
 use super::{Canonical, Raw, Repair, RepairError, Repaired, StrictError};
 use crate::vocab::{Position, QName, XmlLimits};
@@ -42,7 +42,7 @@ impl Emitter for Vocabulary {
 
 /// Parses an emission of a listener: any number of top-level elements. Where repair is needed, the emitter gives
 /// the names of its contract. Well-formed reasoning (`<think>` and the like) needs repair, too, and so does markup in a string
-/// (`<answer>The <b>answer</b></answer>`), which is text whether or not something else is wrong with the emission.
+/// (`<answer>The <b>answer</b></answer>`, `<answer><?php ?></answer>`), which is text whether or not something else is wrong with the emission.
 ///
 /// # Errors
 /// [`LadderError`] if the bytes can't be repaired or are over a limit: an emission fails whole.
@@ -76,7 +76,13 @@ fn document(
 }
 
 fn fragment(raw: &Raw, limits: &XmlLimits, emitter: &impl Emitter) -> Result<(Vec<Canonical>, Repaired), LadderError> {
+    // Comments between elements may mark some of them as thoughts: well-formed, but not to be sent.
+    let marks_thoughts = memchr::memmem::find(raw.bytes(), b"<!--").is_some() && marks_thoughts(raw.bytes());
     let needs_repair = |element: &Canonical| {
+        // The canonical form keeps instructions; in a string they are text.
+        if marks_thoughts || memchr::memmem::find(element.bytes(), b"<?").is_some() {
+            return true;
+        }
         let known = emitter.vocabulary_of(element.root());
         is_thought(element.root().local()) || known.is_some_and(|known| quotes_markup(element, known))
     };
@@ -151,8 +157,8 @@ fn strict_first<T>(
             (Err(_), Ok(clean)) => Ok((clean, Repaired::unchanged(raw))),
             (Err(repaired), Err(input)) => Err(LadderError::Beyond { input, repaired }),
         },
-        // All that it holds stands in thoughts.
-        (Err(error @ RepairError::Draft { .. }), _) => Err(error.into()),
+        // What it holds stands in thoughts, or behind those that nothing ends.
+        (Err(error @ (RepairError::Draft { .. } | RepairError::BehindThought { .. })), _) => Err(error.into()),
         (Err(_), Ok(clean)) => Ok((clean, Repaired::unchanged(raw))),
         (Err(error), Err(_)) => Err(error.into()),
     }
@@ -247,7 +253,12 @@ mod tests {
             assert_eq!(read(&format!("{before}{markup}{behind}")), format!("{before}{meant}{behind}"));
             assert_eq!(read(&format!("{before}{markup} & x{behind}")), format!("{before}{meant} &amp; x{behind}"));
         }
+        let instruction = "<?php echo 1; ?>";
+        let meant = "&lt;?php echo 1; ?&gt;";
+        assert_eq!(read(&format!("<answer>{instruction}</answer>")), format!("<answer>{meant}</answer>"));
+        assert_eq!(read(&format!("<answer>{instruction} & x</answer>")), format!("<answer>{meant} &amp; x</answer>"));
         for clean in [
+            "<mixed>a <?b c?></mixed>",
             "<answer>a &lt;b&gt; &amp; c</answer>",
             "<list><answer>a</answer><answer></answer></list>",
             "<mixed>a <b>c</b></mixed>",
@@ -257,6 +268,17 @@ mod tests {
         ] {
             assert_eq!(read(clean), clean);
         }
+    }
+
+    #[test]
+    fn comments_mark_thoughts_in_clean_input_as_well() {
+        let read = |text: &'static str| {
+            let fragment = parse_fragment(&Raw::new(text), &XmlLimits::default(), &Vocabulary::default());
+            fragment.map(|found| found.elements.iter().map(|element| element.as_str().to_owned()).collect::<String>())
+        };
+        assert_eq!(read("<!-- thinking --><a/><!-- end of thinking --><b/>"), Ok("<b></b>".to_owned()));
+        assert!(matches!(read("<!-- thinking --><a/>"), Err(LadderError::Repair(RepairError::BehindThought { .. }))));
+        assert_eq!(read("<!-- the total --><a/>"), Ok("<a></a>".to_owned()));
     }
 
     #[test]

@@ -33,12 +33,26 @@ pub enum RepairError {
         name: Box<str>,
     },
     /// An element in thoughts, where no other one stands behind them; or in brackets of unknown meaning.
-    #[error("{at}: <{name}> stands in thoughts or the like, and may be a draft: send it behind their end")]
+    #[error(
+        "{at}: <{name}> stands in thoughts or in the words of another speaker, and may be a draft: send it behind their end"
+    )]
     Draft {
         /// Start of the element.
         at: Position,
         /// Name of the element.
         name: Box<str>,
+    },
+    /// An element behind thoughts that words begin and nothing ends.
+    #[error(
+        "{at}: <{name}> stands behind thoughts that begin at {marker} and have no end, and may be a draft of theirs: send it without them, or write Answer: on a line of its own between them"
+    )]
+    BehindThought {
+        /// Start of the element.
+        at: Position,
+        /// Name of the element.
+        name: Box<str>,
+        /// Start of the thoughts.
+        marker: Position,
     },
     /// An element behind a turn of another speaker, which stands behind an element.
     #[error(
@@ -261,6 +275,7 @@ impl RepairError {
             | Self::Ambiguous { at, .. }
             | Self::Mentioned { at, .. }
             | Self::Draft { at, .. }
+            | Self::BehindThought { at, .. }
             | Self::OtherTurn { at, .. }
             | Self::Unclosed { at, .. }
             | Self::Misspelt { at, .. }
@@ -304,6 +319,7 @@ impl RepairError {
             | Self::Ambiguous { .. }
             | Self::Mentioned { .. }
             | Self::Draft { .. }
+            | Self::BehindThought { .. }
             | Self::OtherTurn { .. }
             | Self::Unclosed { .. }
             | Self::Misspelt { .. }

@@ -83,6 +83,8 @@
 //! shape of their markers (`template.rs`), outside of elements: an element in them is dropped with them. Without an end they are
 //! refused, and so is an element in brackets of unknown meaning, or behind a turn of another speaker that stands behind an
 //! element.
+//! So are thoughts, answers and turns in words (`## Thinking`, `Thought: …`, `Human:`, `"thinking": …`; shapes in `spoken.rs`, words in
+//! `words.rs`): thoughts end at their end marker, or where the answer is announced. An element behind those without an end is refused.
 //! `<think>` and the like without an end tag are prose, and an element that follows on the same
 //! line is refused. So is one with prose behind it, which may be a draft, or inside of an element.
 //!
@@ -134,17 +136,20 @@ mod reference;
 mod scan;
 mod sentence;
 mod source;
+mod spoken;
 mod tag;
 mod template;
 mod thought;
 mod twice;
 mod value;
 mod vocabulary;
+mod words;
 
 use bytes::Bytes;
 
 pub use error::RepairError;
 pub use kind::RepairKind;
+pub(super) use spoken::marks_thoughts;
 pub(super) use thought::is_thought;
 pub use vocabulary::Vocabulary;
 

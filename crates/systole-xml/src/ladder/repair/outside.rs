@@ -3,7 +3,7 @@
 use foldhash::HashSet;
 
 use super::fence;
-use super::lexis::{find_any, is_blank, is_space_char, may_start_markup, skip_space};
+use super::lexis::{excerpt, find_any, is_blank, is_space_char, may_start_markup, skip_space};
 use super::markup::{self, Doctype, Markup};
 use super::scan::Scanner;
 use super::sentence::{Mentioned, has_word};
@@ -43,6 +43,14 @@ pub(super) struct Outside<'t> {
     pub(super) in_thought: bool,
     /// Place of a tag of thoughts that have no end: an element behind it may be a draft of theirs.
     pub(super) open_thought: Option<usize>,
+    /// Place of the marker of thoughts in words that nothing ends: an element behind it may be a draft of theirs.
+    pub(super) open_words: Option<usize>,
+    /// True if no end is left for thoughts in words.
+    pub(super) endless: bool,
+    /// True if no end is left for the turn of another speaker that words name.
+    pub(super) no_turn_end: bool,
+    /// Number of elements before the answer that ended thoughts in words.
+    pub(super) answered: Option<usize>,
     /// True behind a fence that opens a code block, which nothing has closed yet.
     pub(super) in_fence: bool,
     /// The end of the last brackets of unknown meaning.
@@ -111,6 +119,10 @@ impl<'t> Outside<'t> {
             in_string: false,
             in_thought: false,
             open_thought: None,
+            open_words: None,
+            endless: false,
+            no_turn_end: false,
+            answered: None,
             unknown: 0,
             interrupted: false,
             doubled: None,
@@ -141,8 +153,9 @@ impl<'t> Scanner<'t> {
         if let Some(marker) = marker.filter(|marker| marker.start == self.pos) {
             return self.marker(marker);
         }
-        let stop = find_any(self.text, self.pos, *b"<`\n");
-        let stop = marker.map_or(stop, |marker| stop.min(marker.start));
+        // Up to the marker: many markers in a text without these signs would else be searched again and again.
+        let until = marker.map_or(self.text.len(), |marker| marker.start);
+        let stop = find_any(&self.text[..until], self.pos, *b"<`\n");
         self.outside.in_words |= has_word(&self.text[self.pos..stop]);
         self.advance(stop);
         if marker.is_some_and(|marker| marker.start == stop) {
@@ -211,7 +224,7 @@ impl<'t> Scanner<'t> {
         None
     }
 
-    fn outer_markup(&mut self) -> Result<(), RepairError> {
+    pub(super) fn outer_markup(&mut self) -> Result<(), RepairError> {
         let at = self.pos;
         if self.text.as_bytes().get(at + 1).is_some_and(|&byte| !may_start_markup(byte)) {
             self.advance(at + 1);
@@ -340,6 +353,12 @@ impl<'t> Scanner<'t> {
             && !self.is_unknown(tag.name)
         {
             return Err(self.unclosed(at, "thought", "its end tag"));
+        }
+        if let Some(marker) = self.outside.open_words
+            && !self.is_unknown(tag.name)
+        {
+            let marker = self.position(marker);
+            return self.refuse(tag.start, |at| RepairError::BehindThought { at, name: excerpt(tag.name), marker });
         }
         if self.outside.in_thought && self.outside.in_prose {
             if self.is_unknown(tag.name) {

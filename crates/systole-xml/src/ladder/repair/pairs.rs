@@ -83,6 +83,12 @@ impl<'t> Pairs<'t> {
         search(&self.found().reopened, start)
     }
 
+    /// The start tags that begin at or behind an offset and have an end tag, with the offsets of these, in order.
+    pub(super) fn closed_from(&mut self, from: usize) -> &[(u32, u32)] {
+        let closed = &self.found().closed;
+        &closed[closed.partition_point(|&(start, _)| (start as usize) < from)..]
+    }
+
     /// Returns whether the end tag at `at` has no start tag.
     pub(super) fn is_left_over(&mut self, at: usize) -> bool {
         self.found().left_over.binary_search_by_key(&at, |&found| found as usize).is_ok()

@@ -12,6 +12,7 @@ use super::source::{Mark, Source};
 use super::tag::{Reading, StartTag, TagReader};
 use super::template::Template;
 use super::{RepairError, RepairKind, Shape, Vocabulary, declaration, fence};
+use crate::ladder::scan::split_prefix;
 use crate::vocab::XmlLimits;
 
 /// The result of a scan.
@@ -94,7 +95,7 @@ impl<'t> Scanner<'t> {
             namespaces: Namespaces::default(),
             outside: Outside::new(skipping),
             pairs: Pairs::new(text, skipping),
-            template: Template::new(text),
+            template: Template::new(text, &|name| vocabulary.knows(split_prefix(name).1)),
             strings: vec![Escapes::default()],
             references: Vec::new(),
             vocabulary,
@@ -411,6 +412,10 @@ impl<'t> Scanner<'t> {
         error: impl FnOnce(crate::vocab::Position) -> RepairError,
     ) -> Result<T, RepairError> {
         Err(error(self.source.position(at)))
+    }
+
+    pub(super) fn position(&self, offset: usize) -> crate::vocab::Position {
+        self.source.position(offset)
     }
 
     pub(super) fn check_name(&self, at: usize, name: &str) -> Result<(), RepairError> {

@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use super::spoken;
+
 /// A marker of a chat template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marker {
@@ -36,6 +38,34 @@ pub(super) enum Kind {
     Quoted { end: usize },
     /// Text of unknown meaning up to the offset: `[PLAN]` with its `[/PLAN]`.
     Unknown { end: usize },
+    /// Thoughts that words begin: `## Thinking`. They end at their end marker, or where the answer begins.
+    Spoken { is_sure: bool },
+    /// Thoughts behind a label in brackets: `[Thinking: …]`.
+    Enclosed { open: char, close: char },
+    /// Thoughts in the value that follows: `"thinking": `.
+    Field,
+    /// Thoughts in the rest of an object: `"type": "thinking"`.
+    Object,
+    /// The answer begins: it ends thoughts that words began, or in brackets those of brackets.
+    Answer { is_bracketed: bool },
+    /// Words name the speaker of a turn: `Human:`.
+    Said(Voice),
+}
+
+impl Kind {
+    /// Returns whether the marker counts only where no other one stands.
+    const fn is_soft(self) -> bool {
+        matches!(self, Self::Spoken { .. } | Self::Answer { .. } | Self::Said(_))
+    }
+}
+
+/// A speaker that words name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    User,
+    /// A tool or the system: also a label of the answer.
+    Result,
+    Model,
 }
 
 /// The speaker of a turn.
@@ -56,8 +86,9 @@ pub(super) struct Template {
 }
 
 impl Template {
-    pub(super) fn new(text: &str) -> Self {
-        Self { markers: read(text) }
+    /// Reads the markers of a text. Names of elements of the contract in angle brackets are none.
+    pub(super) fn new(text: &str, is_element: &dyn Fn(&str) -> bool) -> Self {
+        Self { markers: merge(read(text), spoken::read(text, is_element)) }
     }
 
     /// The first marker that starts at or behind an offset.
@@ -188,6 +219,10 @@ fn read(text: &str) -> Vec<Marker> {
     while let Some(length) = memchr::memchr3(b'<', b'[', b'{', &bytes[from..]) {
         let at = from + length;
         from = at + 1;
+        // `\begin{thinking}`: the word before the brackets tells what they mean.
+        if text[..at].ends_with("\\begin") || text[..at].ends_with("\\end") {
+            continue;
+        }
         if let Some(token) = token(text, at) {
             from = token.end;
             found.extend(sense(&token).map(|sense| (at, token.end, sense)));
@@ -201,9 +236,39 @@ fn read(text: &str) -> Vec<Marker> {
             }
         }
     }
-    found.extend(spoken(text));
+    found.extend(run_together(text));
     found.sort_by_key(|(start, ..)| *start);
     pair(found)
+}
+
+/// Adds the markers that are words to those of templates, where they don't overlap.
+fn merge(tokens: Vec<Marker>, words: Vec<Marker>) -> Vec<Marker> {
+    let (soft, mut hard): (Vec<Marker>, Vec<Marker>) = words.into_iter().partition(|marker| marker.kind.is_soft());
+    hard.sort_by_key(|marker| marker.start);
+    // A word that the table knows has a meaning of its own, without a partner.
+    let mut markers = tokens;
+    markers.retain(|token| {
+        let is_known = hard.binary_search_by_key(&token.start, |marker| marker.start).is_ok();
+        !(matches!(token.kind, Kind::Unknown { .. }) && is_known)
+    });
+    for found in [hard, soft] {
+        markers.sort_by_key(|marker| marker.start);
+        let ends: Vec<usize> = markers
+            .iter()
+            .scan(0, |reach: &mut usize, marker| {
+                *reach = marker.end.max(*reach);
+                Some(*reach)
+            })
+            .collect();
+        let is_free = |new: &Marker| {
+            let before = markers.partition_point(|marker| marker.start < new.end);
+            before == 0 || ends[before - 1] <= new.start
+        };
+        let free: Vec<Marker> = found.into_iter().filter(is_free).collect();
+        markers.extend(free);
+    }
+    markers.sort_by_key(|marker| marker.start);
+    markers
 }
 
 /// Pairs the markers whose meaning depends on a partner. Those without one say nothing.
@@ -323,7 +388,7 @@ fn sense(token: &Token<'_>) -> Option<Found> {
 
 /// Notations whose special tokens were lost, or that never had any: the channels of harmony run together
 /// (`analysisWe should …assistantfinal…`), and the headings of Granite.
-fn spoken(text: &str) -> Vec<(usize, usize, Found)> {
+fn run_together(text: &str) -> Vec<(usize, usize, Found)> {
     let mut found = Vec::new();
     let start = text.len() - text.trim_start().len();
     let first = ["analysis", "commentary"].into_iter().find(|name| text[start..].starts_with(name));

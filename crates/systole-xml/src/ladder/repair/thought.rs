@@ -9,8 +9,10 @@ use super::meant::is_amid_text;
 use super::outside::Root;
 use super::pairs::key;
 use super::scan::Scanner;
+use super::sentence::has_word;
+use super::spoken;
 use super::tag::StartTag;
-use super::template::{self, Kind, Marker, Speaker, names_thoughts};
+use super::template::{self, Kind, Marker, Speaker, Voice, names_thoughts};
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
@@ -139,6 +141,30 @@ impl Scanner<'_> {
         let Marker { start, end, kind } = marker;
         match kind {
             Kind::Thought => self.drop_thought(start, end),
+            Kind::Spoken { is_sure } => {
+                let until = self.spoken_end(end);
+                self.spoken(start, end, until, is_sure)
+            }
+            Kind::Enclosed { open, close } => {
+                let until = self.unless_endless(|text| spoken::closed_at(text, end, open, close));
+                self.spoken(start, end, until, true)
+            }
+            Kind::Field => {
+                let until = self.unless_endless(|text| spoken::value_end(text, end));
+                self.spoken(start, end, until, true)
+            }
+            Kind::Object => {
+                let until = self.unless_endless(|text| spoken::object_end(text, end));
+                self.spoken(start, end, until, true)
+            }
+            Kind::Answer { .. } => {
+                // Two answers to one thought: the first may be a draft of the second.
+                if self.outside.answered.is_some_and(|before| self.roots > before) {
+                    self.outside.unknown = self.text.len();
+                }
+                self.prose_marker(end)
+            }
+            Kind::Said(voice) => self.said(voice, start, end),
             Kind::ThoughtEnd => {
                 self.drop_thought_before(end);
                 Ok(())
@@ -174,7 +200,7 @@ impl Scanner<'_> {
             Speaker::Model => self.pass(body),
             Speaker::Thoughts => return self.drop_thought(start, body),
             Speaker::Other => {
-                let end = self.message_end(body).unwrap_or(self.text.len());
+                let end = self.message_end(body, false).unwrap_or(self.text.len());
                 return self.quoted(start, end);
             }
         }
@@ -183,11 +209,101 @@ impl Scanner<'_> {
 
     /// Drops thoughts, whose text begins at `body`: up to a marker that ends thoughts, a message, a channel or a turn.
     fn drop_thought(&mut self, start: usize, body: usize) -> Result<(), RepairError> {
-        let end = self.message_end(body);
+        // A word in square brackets ends where the next one tells of the answer; a special token has an end of its own.
+        let takes_answers = !self.text[start..].starts_with(['<', '◁']);
+        let end = self.message_end(body, takes_answers);
         let Some(end) = end else { return Err(self.unclosed(start, "thought", "the marker of its end")) };
         self.drop(start, end, RepairKind::Thought);
         (self.outside.in_prose, self.outside.in_words) = (false, false);
         Ok(())
+    }
+
+    /// Drops thoughts that words begin, up to their end. Without one, they are prose, which may hold drafts if they are surely
+    /// thoughts.
+    fn spoken(&mut self, start: usize, body: usize, end: Option<usize>, is_sure: bool) -> Result<(), RepairError> {
+        match end {
+            Some(end) => {
+                self.drop(start, end, RepairKind::Thought);
+                self.outside.answered = Some(self.roots);
+                (self.outside.in_prose, self.outside.in_words) = (false, false);
+                Ok(())
+            }
+            None => {
+                if is_sure {
+                    self.outside.open_words.get_or_insert(start);
+                }
+                self.prose_marker(body)
+            }
+        }
+    }
+
+    /// Takes the words of a marker as what they are without one: a comment, an instruction, or prose.
+    fn prose_marker(&mut self, end: usize) -> Result<(), RepairError> {
+        if self.text[self.pos..].starts_with("<!") || self.text[self.pos..].starts_with("<?") {
+            return self.outer_markup();
+        }
+        self.outside.in_words |= has_word(&self.text[self.pos..end]);
+        self.skip(end);
+        Ok(())
+    }
+
+    /// Searches for an end, unless none was found before: each search may read the whole text.
+    fn unless_endless(&mut self, search: impl FnOnce(&str) -> Option<usize>) -> Option<usize> {
+        let found = if self.outside.endless { None } else { search(self.text) };
+        self.outside.endless |= found.is_none();
+        found
+    }
+
+    /// The end of thoughts that words begin, whose text begins at `body`: behind the marker of their end, or of the answer. A
+    /// marker inside of an element that begins in the thoughts is text of that element.
+    fn spoken_end(&mut self, body: usize) -> Option<usize> {
+        if self.outside.endless {
+            return None;
+        }
+        let (mut reach, mut closed) = (body, self.pairs.closed_from(body).iter().peekable());
+        let mut found = None;
+        for marker in self.template.behind(body) {
+            while let Some((_, end)) = closed.next_if(|(start, _)| (*start as usize) < marker.start) {
+                reach = reach.max(*end as usize);
+            }
+            let is_inside = reach > marker.start;
+            match marker.kind {
+                _ if is_inside => {}
+                Kind::ThoughtEnd => return Some(marker.end),
+                Kind::Thought | Kind::Spoken { .. } if found.is_some() => break,
+                Kind::End | Kind::Answer { .. } | Kind::Said(Voice::Model) => found = found.or(Some(marker.end)),
+                Kind::Channel | Kind::Turn | Kind::TurnOf(_) => found = found.or(Some(marker.start)),
+                _ => {}
+            }
+        }
+        self.outside.endless |= found.is_none();
+        found
+    }
+
+    /// Takes a turn whose speaker words name. Those of a tool or the system are prose, unless an element stands before them or
+    /// a turn of the model follows.
+    fn said(&mut self, voice: Voice, start: usize, end: usize) -> Result<(), RepairError> {
+        if voice == Voice::Model {
+            self.pass(end);
+            return Ok(());
+        }
+        let until = if self.outside.no_turn_end { None } else { self.said_end(end) };
+        self.outside.no_turn_end |= until.is_none();
+        if voice == Voice::User || self.roots > 0 || until.is_some() {
+            return self.quoted(start, until.unwrap_or(self.text.len()));
+        }
+        self.prose_marker(end)
+    }
+
+    /// The end of the turn of another speaker that words name.
+    fn said_end(&self, body: usize) -> Option<usize> {
+        self.template.behind(body).find_map(|marker| match marker.kind {
+            Kind::ThoughtEnd | Kind::End | Kind::Answer { .. } | Kind::Said(Voice::Model) => Some(marker.end),
+            Kind::Channel | Kind::Turn | Kind::TurnOf(_) | Kind::Thought | Kind::Spoken { is_sure: true } => {
+                Some(marker.start)
+            }
+            _ => None,
+        })
     }
 
     /// Drops the turn of another speaker. What the model writes behind it, after an element of its own, answers what it has made
@@ -199,13 +315,21 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// The end of the message, thoughts or turn whose text begins at an offset.
-    fn message_end(&self, body: usize) -> Option<usize> {
-        self.template.behind(body).find_map(|marker| match marker.kind {
-            Kind::ThoughtEnd | Kind::End => Some(marker.end),
-            Kind::Channel | Kind::Turn | Kind::TurnOf(_) => Some(marker.start),
-            Kind::Thought | Kind::Message | Kind::Quoted { .. } | Kind::Unknown { .. } => None,
-        })
+    /// The end of the message, thoughts or turn whose text begins at an offset. The marker of an answer is one if it may be, and
+    /// no end of thoughts follows it.
+    fn message_end(&self, body: usize, takes_answers: bool) -> Option<usize> {
+        let mut answer = None;
+        for marker in self.template.behind(body) {
+            match marker.kind {
+                Kind::ThoughtEnd => return Some(marker.end),
+                Kind::End => return answer.or(Some(marker.end)),
+                Kind::Channel | Kind::Turn | Kind::TurnOf(_) => return answer.or(Some(marker.start)),
+                Kind::Answer { is_bracketed: true } if takes_answers => answer = answer.or(Some(marker.end)),
+                Kind::Thought if answer.is_some() => break,
+                _ => {}
+            }
+        }
+        answer
     }
 
     /// The name of a channel or a speaker behind its marker, and the offset of the text that it rules.

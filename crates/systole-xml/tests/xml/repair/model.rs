@@ -11,13 +11,14 @@ use super::files::{contract, run, run_by, shop};
 use super::meaning;
 
 /// The number of texts of each file that are repaired as intended, or refused as expected; a change may only raise it.
-const RIGHT: [(&str, usize); 6] = [
+const RIGHT: [(&str, usize); 7] = [
     ("texts.txt", 95),
     ("more.txt", 89),
     ("third.txt", 86),
     ("thoughts.txt", 70),
     ("strings.txt", 28),
     ("fourth.txt", 179),
+    ("spoken.txt", 147),
 ];
 
 /// A text with its intended meaning.
