@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
 use systole::core::{Contract, HandlerOutcome, Message};
+use systole::journal::{Durability, JournalOptions, SqliteJournal};
 use systole::prelude::*;
-use systole::runtime::journal::{Durability, JournalOptions, SqliteJournal};
 use systole::runtime::{LocalBoxFuture, RawListener, RunContext};
 use systole::schema::PayloadSchema;
 use systole::vocab::{MessageId, Name, ThreadId, Time};

@@ -11,9 +11,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use systole::core::Contract;
+use systole::journal::Durability;
 use systole::prelude::*;
 use systole::runtime::human::{Console, HumanListener, Keyboard};
-use systole::runtime::journal::Durability;
 use systole::schema::PayloadSchema;
 
 /// Asks for leave.

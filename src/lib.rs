@@ -64,13 +64,15 @@ pub mod core {
     };
 }
 
-/// Journals, for programs that supply a store of their own, and for tests in memory. The store on disk is in
-/// [`runtime::journal`]. Operations and records, which a [`Step`](journal::Step) holds and the reader of the store on disk
-/// returns, are in the crate `systole-core`.
+/// Journals: the store on disk with its reader, the interface for programs that supply a store of their own, and a store in
+/// memory for tests. Operations and records, which a [`Step`](journal::Step) holds and [`JournalReader`](journal::JournalReader)
+/// returns, are in the crate `systole-core`; the store on disk is the crate `systole-store`.
 pub mod journal {
     pub use systole_core::journal::{
         FailingJournal, Journal, JournalError, JournalErrorKind, MemoryJournal, Recovered, Step,
     };
+    #[doc(inline)]
+    pub use systole_store::journal::*;
 }
 
 // The derives of the prelude name these two crates through this one.

@@ -58,8 +58,8 @@ pub use schema::SCHEMA;
 pub use tasks::{TasksOf, TasksSpec};
 pub use text::TextError;
 
+use crate::journal::Journaled;
 use crate::runtime::command::CommandSpec;
-use crate::runtime::journal::Journaled;
 use crate::runtime::worker::WorkerSpec;
 use crate::settings::{GatewaySettings, LlmSettings, Mode, ModelSettings};
 use finding::File;
@@ -282,10 +282,9 @@ fn judge(reader: &mut Reader, mut organism: Organism, directory: &Path, advise: 
     check::signed(reader, &organism);
     llm::check(reader, &organism);
     molecule::check(reader, &organism);
-    let journal = organism.journal.map(|keep| Journaled {
-        file: directory.join(keep.file.value),
-        durability: keep.durability,
-        retention: keep.retention,
+    let journal = organism.journal.map(|keep| {
+        let file = directory.join(keep.file.value);
+        Journaled::new(file).durability(keep.durability).retention(keep.retention)
     });
     let prefixes = std::mem::take(&mut reader.prefixes);
     let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();

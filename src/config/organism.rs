@@ -13,7 +13,7 @@ use super::llm::{self, Llm};
 use super::reader::{At, Fields, Reader};
 use super::short_form::{self, Called, Prefixes};
 use super::{Mistake, budget, limits, molecule};
-use crate::runtime::journal::{Durability, Retention};
+use crate::journal::{Durability, Retention};
 use crate::settings::GatewaySettings;
 
 /// An organism as the file describes it.

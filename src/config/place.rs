@@ -9,7 +9,7 @@ use rustix::fs::{Access, access};
 use super::Mistake;
 use super::organism::Organism;
 use super::reader::Reader;
-use crate::runtime::journal::check_place;
+use crate::journal::check_place;
 
 /// Reports reasons for which a start would be refused.
 pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) {

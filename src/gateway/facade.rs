@@ -20,8 +20,8 @@ pub(crate) use super::http::{AppState, Authenticated, Caller, Routes};
 pub(crate) use super::problem::Problem;
 pub(crate) use super::push::PushFormat;
 use super::service::ActError;
-use super::{Gateway, Principal, PrincipalKind};
-pub(crate) use crate::runtime::journal::{History, Of, SentAnswer, StoredMail};
+use super::{Gateway, Principal};
+pub(crate) use crate::journal::{History, Of, SentAnswer, StoredMail};
 use crate::settings::Mode;
 pub(crate) use systole_core::journal::MailState;
 use systole_core::mailbox::{MailboxInput, Settlement};
@@ -185,22 +185,5 @@ impl AppState {
             return Err(Problem::forbidden(format!("'{from}' sends nothing through the gateway")));
         }
         Ok(http::take(self, from, envelope, key).await?.id)
-    }
-}
-
-impl Principal {
-    /// Checks for an admin, which has access to every mailbox.
-    pub(crate) fn is_admin(&self) -> bool {
-        self.kind == PrincipalKind::Admin
-    }
-
-    /// Checks for a remote listener, which has access to the mailbox of its name.
-    pub(crate) fn is_listener(&self) -> bool {
-        self.kind == PrincipalKind::Listener
-    }
-
-    /// Checks for a client, which sends messages.
-    pub(crate) fn is_client(&self) -> bool {
-        self.kind == PrincipalKind::Client
     }
 }

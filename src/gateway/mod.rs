@@ -35,17 +35,17 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 pub use crate::runtime::Token;
-pub use crate::runtime::principal::{Principal, PrincipalKind};
 pub use listener::RemoteListener;
 pub use notices::{
     Block, BoxFuture, Call, DelegateError, NoticeLimits, NoticeToken, QueueDelegate, QueueRead, Row, SessionId,
 };
 pub use push::PushError;
 pub use service::MailboxService;
+pub use systole_store::principal::{Principal, PrincipalKind};
 
 use crate::accept::{Entrance, Listener, Times, serve};
+use crate::journal::{JournalQuery, Journaled, StoreError};
 use crate::runtime::descriptors::for_connections;
-use crate::runtime::journal::{JournalQuery, Journaled, StoreError};
 use crate::runtime::{Organism, OrganismBuilder};
 use crate::settings::{GatewaySettings, Mode, Tls, TlsProblem};
 use http::{AppState, Edge};
@@ -167,7 +167,7 @@ impl Gateway {
     /// ```
     /// use systole::gateway::{BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, SessionId};
     /// use systole::settings::GatewaySettings;
-    /// use systole::runtime::journal::Journaled;
+    /// use systole::journal::Journaled;
     ///
     /// /// A delegate without notices; the example of `QueueDelegate` has some.
     /// struct Quiet;

@@ -12,9 +12,9 @@ use super::notices::DelegateFailure;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
 use crate::accept::Full;
+use crate::journal::QueryError;
 use crate::runtime::SendError;
 use crate::runtime::inbox::BoardError;
-use crate::runtime::journal::QueryError;
 
 /// The media type of problem details.
 pub(super) const PROBLEM: &str = "application/problem+json";
@@ -291,11 +291,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::runtime::journal::{FileProblem, StoreError};
+    use crate::journal::FileProblem;
 
     #[test]
     fn no_client_learns_where_the_journal_is() {
-        let error = StoreError { file: "/srv/organism.journal".into(), problem: FileProblem::damaged("a page") };
+        let error = FileProblem::damaged("a page").of("/srv/organism.journal".as_ref());
         assert!(error.to_string().contains("/srv/"), "the log has it");
         let problem = Problem::from(QueryError::from(Arc::new(error)));
         assert!(

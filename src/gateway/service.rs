@@ -19,9 +19,9 @@ use tokio::time::Instant;
 
 use super::recovered_mail::RecoveredMail;
 pub(super) use crate::runtime::Ending;
-use crate::runtime::clock::Clock;
 use crate::runtime::{Following, JournalAppender, Recoverable};
 use crate::settings::Mode;
+use systole_store::clock::Clock;
 
 /// Mailboxes of all remote listeners of an organism, for any thread.
 #[derive(Clone)]

@@ -15,7 +15,7 @@ use systole_core::vocab::{IdKey, MessageId, Name, ThreadId};
 use tokio::sync::{Notify, watch};
 
 use super::service::{MailboxService, UNPLACED};
-use crate::runtime::journal::{JournalQuery, QueryError, Room, SentAnswer};
+use crate::journal::{JournalQuery, QueryError, Room, SentAnswer};
 use crate::runtime::{Client, Organism, SendError, Unread};
 
 /// Submissions of all clients that come in over the network.

@@ -10,7 +10,7 @@ use systole_core::vocab::Time;
 use tokio::sync::Notify;
 
 use crate::runtime::Thread;
-use crate::runtime::clock::Clock;
+use systole_store::clock::Clock;
 
 /// Time between two events of one answer, and before the first.
 const PAUSE: Duration = Duration::from_millis(500);

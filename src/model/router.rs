@@ -20,9 +20,9 @@ use super::http::{Http, Keys};
 use super::{Again, Billed, Completion, Growth, LlmError, ModelPrompt, Provider, Setback};
 use crate::outbound::retry::{Policy, Tried};
 use crate::runtime::LocalBoxFuture;
-use crate::runtime::clock::Clock;
-use crate::runtime::entropy::Entropy;
 use crate::settings::{Backend, LlmSettings, ProviderSettings, Rule, Script, Strategy};
+use systole_store::clock::Clock;
+use systole_store::entropy::Entropy;
 
 /// Time for which a backend rests at most, however long its provider asks for.
 const REST: Duration = Duration::from_secs(600);

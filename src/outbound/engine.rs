@@ -13,7 +13,7 @@ use super::options::DeliveryOptions;
 use super::store::DeliveryStore;
 use super::target_queue::{Shared, drain};
 use super::target_queues::TargetQueues;
-use crate::runtime::clock::Clock;
+use systole_store::clock::Clock;
 
 /// Sender of the deliveries of a store. When it is dropped, all sending stops at once, as in a crash.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use super::options::DeliveryOptions;
 use super::retry::{Decision, Ended, Tried};
 use super::store::{Begun, DeliveryStore, Job, StoreClosed};
 use super::target_queues::TargetQueues;
-use crate::runtime::clock::Clock;
-use crate::runtime::entropy::Entropy;
+use systole_store::clock::Clock;
+use systole_store::entropy::Entropy;
 
 /// State that the queues of all targets share.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::error::RemoteError;
 use crate::outbound::retry::Policy;
-use crate::runtime::entropy::Entropy;
+use systole_store::entropy::Entropy;
 
 /// Counter of errors in a row.
 #[derive(Debug)]

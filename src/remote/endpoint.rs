@@ -18,7 +18,7 @@ use super::inbound::Inbound;
 use super::push::{PushOptions, Pushed};
 use crate::accept::{self, Admission, Bounds, Entrance, Listener, Times};
 use crate::outbound::signature::{self, SignatureError};
-use crate::runtime::clock::Clock;
+use systole_store::clock::Clock;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 

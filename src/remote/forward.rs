@@ -15,7 +15,7 @@ use super::inbound::Inbound;
 use crate::outbound::http::{Client, HttpError, Request, Response};
 use crate::outbound::signature::{HEADER, Secret};
 use crate::outbound::{DeliveryAnswer, Said, media_type, refusal, tls, unanswered};
-use crate::runtime::clock::Clock;
+use systole_store::clock::Clock;
 
 /// Most bytes of an answer.
 const ANSWER: usize = 1 << 20;

@@ -15,8 +15,8 @@ use super::error::RemoteError;
 use crate::outbound::http::{Client, Request, Response};
 use crate::outbound::retry::{Decision, Ended, Policy, Tried};
 use crate::outbound::{AttemptFailure, FailureKind, readable, tls, unanswered, wait_of};
-use crate::runtime::clock::Clock;
-use crate::runtime::entropy::Entropy;
+use systole_store::clock::Clock;
+use systole_store::entropy::Entropy;
 
 /// Most bytes that are read of the body of a refusal.
 const REFUSAL: usize = 16 << 10;

@@ -17,7 +17,7 @@ use super::handler::{Handled, Handler, handle};
 use super::inbound::Inbound;
 use crate::accept::Listener;
 use crate::outbound::signature::{Secret, TOLERANCE};
-use crate::runtime::clock::Clock;
+use systole_store::clock::Clock;
 
 /// Time for which a batch waits for a message.
 const WAIT: Duration = Duration::from_secs(20);

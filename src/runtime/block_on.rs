@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use super::clock::instant;
 use super::spin::{SPIN, Spin, look};
+use systole_store::clock::instant;
 
 thread_local! {
     static RECENT: Cell<Spin> = const { Cell::new(Spin::new()) };

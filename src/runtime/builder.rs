@@ -17,21 +17,21 @@ use tokio::sync::broadcast;
 #[cfg(feature = "gateway")]
 use super::accepts::HandlerKind;
 use super::accepts::{ActorRoute, AsActor, AsBlocking, BlockingRoute};
-use super::clock::Clock;
 use super::contract::{Acceptors, ClientBuilder, ContractBuilder, Words, undecoded};
 use super::delivery::Delivery;
-use super::entropy::Entropy;
 use super::events::Events;
 use super::function::{AsFunctions, FunctionAnswer, FunctionRoute, Functions};
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
 use super::inbox::TaskBoard;
-use super::journal::{Durability, JournalOptions, Retention, Room, SqliteJournal};
 use super::journal_appender::Recoverable;
 use super::organism::Organism;
 use super::raw::RawListener;
 use super::shard_context::ShardContext;
-use super::sqlite::LogFull;
 use super::start::{StartError, StartRefusal};
+use crate::journal::LogFull;
+use crate::journal::{Durability, JournalOptions, Retention, Room, SqliteJournal};
+use systole_store::clock::Clock;
+use systole_store::entropy::Entropy;
 
 /// The most events that wait for a subscriber; beyond, the oldest are missed. The channel makes the room for all of them
 /// when it starts, so it holds pointers.
@@ -79,7 +79,7 @@ impl JournalChoice {
         let mut log_full = LogFull::default();
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
             Self::File { file, durability, retention } => {
-                let options = JournalOptions { durability, retention, ..JournalOptions::new(entropy.secret()) };
+                let options = JournalOptions::new(entropy.secret()).durability(durability).retention(retention);
                 let mut journal = SqliteJournal::open_when_free(&file, &options).map_err(JournalError::from)?;
                 journal.claim(organism, entropy.random()).map_err(JournalError::from)?;
                 room = Some(journal.room());

@@ -7,10 +7,10 @@ use systole_core::core::Attachment;
 use systole_core::journal::{JournalError, Op, Recovered, Step};
 use systole_core::vocab::Time;
 
-use super::clock::Clock;
-use super::journal::Written;
 use super::journal_handle::JournalHandle;
 use super::pending_acks::PendingAcks;
+use crate::journal::Written;
+use systole_store::clock::Clock;
 
 /// A part of an organism beside the cores that lives in its journal.
 pub(crate) trait Recoverable: Send + Sync {

@@ -10,16 +10,16 @@ use systole_core::journal::{Journal, JournalError, Step};
 use systole_core::vocab::Time;
 
 use super::breakdown::Breakdown;
-use super::clock::Clock;
-use super::journal::{Durability, JournalFeeder, JournalSender, JournalWriter, TIDY, Written};
 use super::journal_appender::{Ending, Following, Recoverable};
 use super::link::{Command, Links};
 use super::start::StartError;
+use crate::journal::{Durability, JournalFeeder, JournalSender, JournalWriter, TIDY, Written};
 #[cfg(feature = "testing")]
 use systole_core::{
     journal::{JournalErrorKind, Recovered},
     vocab::Partitions,
 };
+use systole_store::clock::Clock;
 
 /// The writer of all cores' steps in the journal. Dropping it closes nothing: that is [`JournalKeeper`]'s.
 pub(super) struct JournalHandle {

@@ -15,8 +15,6 @@ mod calling;
 mod claim;
 mod client;
 mod client_envelope;
-#[doc(hidden)]
-pub mod clock;
 pub mod command;
 pub(crate) mod contract;
 mod cores;
@@ -28,10 +26,6 @@ pub mod echo;
 mod egress;
 #[cfg(feature = "gateway")]
 mod endings;
-#[cfg(feature = "testing")]
-mod entered;
-#[doc(hidden)]
-pub mod entropy;
 mod events;
 mod function;
 mod handler;
@@ -41,7 +35,6 @@ mod host;
 pub mod human;
 pub mod inbox;
 mod jobs;
-pub mod journal;
 mod journal_appender;
 mod journal_handle;
 mod link;
@@ -50,7 +43,6 @@ pub(crate) mod network;
 mod organism;
 mod pending_acks;
 mod pool;
-pub(crate) mod principal;
 mod pump;
 mod raw;
 #[cfg(feature = "gateway")]
@@ -63,12 +55,9 @@ mod shared;
 #[cfg(feature = "testing")]
 pub(crate) mod simulation;
 mod spin;
-pub(crate) mod sqlite;
 mod start;
 pub mod terminal;
 mod thread;
-#[cfg(feature = "gateway")]
-pub(crate) mod token;
 mod watchdog;
 pub mod worker;
 
@@ -94,7 +83,9 @@ pub use raw::{BoxFuture, LocalBoxFuture, RawListener, RunContext, StartContext};
 pub use response::{Emit, Response, call, call_on, call_to, continue_with, none, reply_any, spawn_thread, write};
 pub use result::{AtomicResponse, HandlerResult};
 pub use start::{StartError, StartRefusal};
+#[cfg(feature = "gateway")]
+pub use systole_store::token::Token;
+#[doc(hidden)]
+pub use systole_store::{clock, entropy};
 pub use systole_xml::schema::{IntoDraft, Proven};
 pub use thread::{IntoRequest, Thread};
-#[cfg(feature = "gateway")]
-pub use token::Token;

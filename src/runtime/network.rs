@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::entered::{Entered, Place};
+use systole_store::entered::{Entered, Place};
 
 /// Bytes that a connection holds until its other end reads them.
 const BUFFER: usize = 64 << 10;

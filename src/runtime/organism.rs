@@ -19,16 +19,13 @@ use super::breakdown::Breakdown;
 use super::breakdown::CriticalThread;
 use super::builder::{Opened, OrganismBuilder, OrganismSpec};
 use super::client::{Client, SendError};
-use super::clock::Clock;
 use super::command::ending;
 use super::drain::{Drained, drain};
 use super::egress::{ClientPort, Given};
-use super::entropy::Entropy;
 use super::events::Events;
 #[cfg(feature = "testing")]
 use super::handover::Handover;
 use super::inbox::TaskBoard;
-use super::journal::{JournalFeeder, Room};
 use super::journal_appender::JournalAppender;
 use super::journal_handle::{JournalHandle, JournalKeeper};
 #[cfg(feature = "gateway")]
@@ -39,6 +36,9 @@ use super::shard_spec::ShardSpec;
 use super::shared::Shared;
 use super::start::StartError;
 use super::watchdog::Watchdog;
+use crate::journal::{JournalFeeder, Room};
+use systole_store::clock::Clock;
+use systole_store::entropy::Entropy;
 
 /// Time limit for the threads of an organism that can't start to end.
 const UNDO: Duration = Duration::from_secs(1);

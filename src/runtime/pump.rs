@@ -15,7 +15,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::{Instant, Sleep};
 
-use super::clock::instant;
 use super::cores::Cores;
 use super::egress::EgressRouter;
 use super::handler::Place;
@@ -25,6 +24,7 @@ use super::link::Command;
 use super::shard_context::ShardContext;
 use super::shared::Shared;
 use super::spin::{SPIN, Spin, look};
+use systole_store::clock::instant;
 
 /// The most steps of the core before other work on the thread.
 const BATCH: usize = 64;

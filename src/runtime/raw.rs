@@ -10,7 +10,7 @@ use systole_core::vocab::Limits;
 use systole_xml::schema::Catalog;
 
 use super::Thread;
-use super::clock::Clock;
+use systole_store::clock::Clock;
 
 /// A future that may move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -18,10 +18,10 @@ use systole_core::journal::NoteRecord;
 use systole_core::vocab::{Fault, FaultCode, IdKey};
 use systole_xml::schema::Catalog;
 
-use super::clock::Clock;
 use super::handler::{Handler, HandlerKey, Handlers, Place};
 use super::link::{Command, Links};
 use super::watchdog::Pulse;
+use systole_store::clock::Clock;
 
 /// The shared state of one shard: the local queue into its core, the running handlers, the links to other shards.
 /// Handlers find it through their key, on the shard's thread only.

@@ -10,15 +10,15 @@ use systole_core::vocab::{Partition, ThreadId};
 use systole_xml::schema::Catalog;
 use tokio::sync::oneshot;
 
-use super::clock::Clock;
 use super::cores::Cores;
 use super::egress::{EgressReceiver, Given};
 #[cfg(feature = "gateway")]
 use super::endings::Endings;
-use super::entropy::Entropy;
 use super::link::{Command, Links};
 use super::pending_acks::PendingAcks;
-use super::sqlite::LogFull;
+use crate::journal::LogFull;
+use systole_store::clock::Clock;
+use systole_store::entropy::Entropy;
 
 /// State of the handle, its clients and its entrances.
 pub(super) struct Shared {

@@ -7,11 +7,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::builder::OrganismBuilder;
-use super::clock::Clock;
-use super::entropy::Entropy;
 use super::organism::Organism;
 use super::shard_context::ShardContext;
 use super::start::StartError;
+use systole_store::clock::Clock;
+use systole_store::entropy::Entropy;
 
 /// The part of a simulated organism that its test drives.
 pub(crate) struct Simulation {

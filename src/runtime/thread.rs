@@ -22,13 +22,13 @@ use systole_xml::ladder::{Raw, Repair};
 use systole_xml::schema::{Draft, IntoDraft, Payload};
 
 use super::calling::{Calling, CallingAll, Read};
-use super::clock::Clock;
-use super::entropy::Entropy;
 use super::handler::HandlerKey;
 #[cfg(feature = "gateway")]
 use super::reserve::reserve;
 use super::response::{Emit, call_on, call_to};
 use super::shard_context::ShardContext;
+use systole_store::clock::Clock;
+use systole_store::entropy::Entropy;
 
 /// The thread of the message that a handler works on, which it may call from.
 ///

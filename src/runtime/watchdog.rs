@@ -18,7 +18,7 @@ use systole_core::vocab::{ThreadId, ThreadPath, Time};
 use tokio::sync::{broadcast, mpsc};
 use uuid::Uuid;
 
-use super::clock::Clock;
+use systole_store::clock::Clock;
 
 /// Interval of checks.
 const LOOK: Duration = Duration::from_millis(250);

@@ -34,7 +34,6 @@ use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::vocab::{Fault, FaultCode, Limits, Name, Time};
 use tokio::task::JoinHandle;
 
-use super::clock::Clock;
 use super::command::CommandSpec;
 use super::terminal::Escaped;
 use super::{LocalBoxFuture, RawListener, RunContext, StartContext};
@@ -44,6 +43,7 @@ use message_run::{Run, run_message};
 use pool::{Ending, Lost, Pool, ProcessId, Step, Ticket};
 use records::Records;
 use seat::{Given, Seat};
+use systole_store::clock::Clock;
 
 pub use exchange::{LineEffect, LineKind};
 pub use trial::{Trial, TrialOutput};

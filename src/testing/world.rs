@@ -8,9 +8,9 @@ use systole_core::vocab::Time;
 use tokio::runtime::Builder;
 
 use super::kit::Kit;
-use crate::runtime::clock::Clock;
 use crate::runtime::network::Network;
 use crate::runtime::{OrganismBuilder, StartError};
+use systole_store::clock::Clock;
 
 /// Start of simulated time: 2031-05-07T12:00:00Z.
 const EPOCH: Time = Time::from_nanos(1_935_921_600_000_000_000);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use systole::gateway::{
     Block, BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, Row, SessionId,
 };
+use systole::journal::{Durability, Journaled, Retention};
 use systole::prelude::*;
-use systole::runtime::journal::{Durability, Journaled, Retention};
 use systole::settings::GatewaySettings;
 
 use crate::kit::{Answer, Site, Who, envelope, text};

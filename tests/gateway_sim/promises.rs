@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::Value;
-use systole::runtime::journal::{Fork, JournalOptions, SqliteJournal};
+use systole::journal::{Fork, JournalOptions, SqliteJournal};
 use systole::vocab::{MessageId, Time};
 use uuid::Uuid;
 

@@ -402,7 +402,7 @@ fn a_context_that_leaves_messages_out_shows_it_to_its_listener_and_to_the_operat
         kit.advance(Duration::from_secs(60));
         let answer = kit.client("cli").try_receive().expect("it is answered");
         let left_out = kit.events().into_iter().filter_map(|event| match event.kind {
-            EventKind::LeftOut { messages } => Some(messages),
+            EventKind::LeftOut { messages, .. } => Some(messages),
             _ => None,
         });
         (answer.payload.as_str().to_owned(), left_out.sum::<u32>())

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 /// The crates and their modules, lowest first: a module may use those that stand before it in its crate, and a crate only
 /// what its Cargo.toml names. Inside of a module `circles` looks for them.
-const MODULES: [(&str, &[&str]); 3] = [
+const MODULES: [(&str, &[&str]); 4] = [
     ("crates/systole-xml/src", &["vocab", "ladder", "schema"]),
     ("crates/systole-core/src", &["vocab", "protocol", "journal", "inbox", "core", "mailbox"]),
+    ("crates/systole-store/src", &["entered", "clock", "entropy", "principal", "token", "sqlite", "journal"]),
     (
         "src",
         &[
@@ -168,9 +169,9 @@ const OF_USERS: [&str; 9] = [
     "crates/systole-xml/src/ladder/repair/kind.rs",
     "src/outbound/cause.rs",
     "src/runtime/drain.rs",
-    "src/runtime/journal/edit.rs",
-    "src/runtime/journal/reader.rs",
-    "src/runtime/journal/verify.rs",
+    "crates/systole-store/src/journal/edit.rs",
+    "crates/systole-store/src/journal/reader.rs",
+    "crates/systole-store/src/journal/verify.rs",
 ];
 
 /// Files, and folders, whose structs are options that users make.
@@ -183,8 +184,8 @@ const OPTIONS: [&str; 12] = [
     "src/remote/link.rs",
     "src/remote/push.rs",
     "src/runtime/command.rs",
-    "src/runtime/journal/mod.rs",
-    "src/runtime/sqlite/mod.rs",
+    "crates/systole-store/src/journal/mod.rs",
+    "crates/systole-store/src/sqlite/mod.rs",
     "src/runtime/worker.rs",
     "src/settings",
 ];

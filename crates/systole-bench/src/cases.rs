@@ -14,7 +14,7 @@ use super::peers::{self, TwoHopOf};
 use super::ping_pong::PingPong;
 use super::two_hop::TwoHop;
 use super::under_way::UnderWay;
-use systole::runtime::journal::{Durability, Retention};
+use systole::journal::{Durability, Retention};
 
 /// The function that starts a load.
 type Start = fn(Scale) -> Result<Box<dyn Load>, LoadError>;

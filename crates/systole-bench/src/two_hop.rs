@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use actix::{Actor, Context, Handler};
-use systole::runtime::journal::{Durability, Retention};
+use systole::journal::{Durability, Retention};
 use systole::runtime::{Delivery, Organism, OrganismBuilder, Response, call_to, reply_any};
 use systole_core::core::Routing;
 

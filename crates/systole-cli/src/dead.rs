@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use systole::journal::{JournalOptions, JournalReader, SqliteJournal, StoreError};
 use systole::runtime::clock::Clock;
-use systole::runtime::journal::{JournalOptions, JournalReader, SqliteJournal, StoreError};
 use systole_core::core::{Blueprint, DeadLetterError};
 use systole_core::journal::{LetterRecord, Number};
 use systole_core::protocol::refused_qname;

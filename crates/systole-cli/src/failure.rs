@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use super::{print, report};
 use systole::config::ConfigFinding;
+use systole::journal::{FileProblem, StoreError};
 use systole::runtime::Breakdown;
-use systole::runtime::journal::{FileProblem, StoreError};
 use systole_core::journal::JournalErrorKind;
 
 /// Exit code for an organism that could not go on.

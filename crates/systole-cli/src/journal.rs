@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::runtime::clock::Clock;
-use systole::runtime::journal::{
+use systole::journal::{
     FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal, Stat, StoreError, VerifyReport,
 };
+use systole::runtime::clock::Clock;
 use systole::runtime::terminal::Escaped;
 use systole_core::vocab::Time;
 

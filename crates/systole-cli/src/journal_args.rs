@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use systole::config::Config;
-use systole::runtime::journal::JournalReader;
+use systole::journal::JournalReader;
 use systole_core::core::Blueprint;
 
 use super::failure::Failure;

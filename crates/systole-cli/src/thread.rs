@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use systole::runtime::journal::{ConversationEntry, JournalReader, ThreadEntry};
+use systole::journal::{ConversationEntry, JournalReader, ThreadEntry};
 use systole_core::journal::Owner;
 use systole_core::vocab::ThreadId;
 

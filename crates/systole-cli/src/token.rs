@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use systole::config::{Config, ListenerKind};
 use systole::gateway::PrincipalKind;
+use systole::journal::{JournalOptions, JournalReader, Principals, StoreError};
 use systole::runtime::clock::Clock;
 use systole::runtime::entropy::Entropy;
-use systole::runtime::journal::{JournalOptions, JournalReader, Principals, StoreError};
 use systole_core::core::Party;
 use systole_core::vocab::Name;
 

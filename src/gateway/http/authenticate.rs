@@ -22,8 +22,8 @@ use super::unauthenticated::{RATE, RequestGroup, Turn};
 use crate::accept::RequestPermit;
 use crate::gateway::problem::Problem;
 use crate::gateway::{Principal, PrincipalKind};
-use crate::runtime::principal::TokenHash;
-use crate::runtime::token;
+use systole_store::principal::TokenHash;
+use systole_store::token;
 
 /// Calls of monitoring. They need no token, and always find room.
 const MONITORING: [&str; 3] = ["/livez", "/readyz", "/metrics"];

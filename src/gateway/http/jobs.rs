@@ -18,7 +18,7 @@ use super::resource_request::ResourceRequest;
 use super::{AppState, view};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
-use crate::runtime::entropy::Entropy;
+use systole_store::entropy::Entropy;
 
 /// Entries of a page, by default and at most.
 const LIMIT: (u64, u64) = (100, 500);

@@ -18,7 +18,7 @@ use super::request::{WAIT, Whole, no_message, within};
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
-use crate::runtime::entropy::Entropy;
+use systole_store::entropy::Entropy;
 
 /// Most messages of one lease call.
 const MAX: u64 = 100;

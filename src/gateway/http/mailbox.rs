@@ -18,7 +18,7 @@ use super::view::Reading;
 use super::{AppState, view};
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
-use crate::runtime::journal::{Page, Position, Range};
+use crate::journal::{Page, Position, Range};
 
 /// Messages of a page, by default and at most.
 const LIMIT: (u64, u64) = (100, 500);

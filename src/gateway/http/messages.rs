@@ -25,8 +25,8 @@ use crate::gateway::problem::Problem;
 use crate::gateway::service::{ActError, Acted};
 use crate::gateway::submissions::{Envelope, Kept, Submitted};
 use crate::gateway::{Principal, PrincipalKind};
-use crate::runtime::entropy::Entropy;
-use crate::runtime::journal::SentAnswer;
+use crate::journal::SentAnswer;
+use systole_store::entropy::Entropy;
 
 /// `POST /v1/messages`
 pub(super) async fn submit(

@@ -39,7 +39,7 @@ use super::problem::{PROBLEM, Problem};
 use super::service::MailboxService;
 use super::submissions::Submissions;
 use crate::accept::{Admission, Bounds};
-use crate::runtime::journal::JournalQuery;
+use crate::journal::JournalQuery;
 use crate::runtime::{Organism, SendError};
 use crate::settings::GatewaySettings;
 #[cfg(feature = "facade")]

@@ -13,7 +13,7 @@ use super::resource_request::ResourceRequest;
 use super::{AppState, view};
 use crate::gateway::notices::{self, Block, NoticeBatch, NoticeToken, QueueRead, SESSIONS, SessionId};
 use crate::gateway::problem::Problem;
-use crate::runtime::journal::SentAnswer;
+use crate::journal::SentAnswer;
 
 /// `POST /v1/sessions/{session}/call`
 pub(super) async fn call(resource: ResourceRequest) -> Result<Response, Problem> {

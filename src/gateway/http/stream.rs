@@ -24,7 +24,7 @@ use super::view::Reading;
 use super::{AppState, mailbox, view};
 use crate::accept::RequestPermit;
 use crate::gateway::problem::Problem;
-use crate::runtime::journal::{Page, QueryError, Range, StoredMail};
+use crate::journal::{Page, QueryError, Range, StoredMail};
 
 /// Interval of the signs of life of a stream.
 const ALIVE: Duration = Duration::from_secs(15);

@@ -12,7 +12,7 @@ use systole_core::vocab::{Name, Time};
 use super::AppState;
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
-use crate::runtime::journal::{Sent, SentAnswer, StoredMail};
+use crate::journal::{Sent, SentAnswer, StoredMail};
 
 /// A JSON document.
 pub(in crate::gateway) fn document(status: StatusCode, value: &Value) -> Response {

@@ -9,7 +9,7 @@ use systole_core::vocab::Name;
 use uuid::Uuid;
 
 pub use crate::runtime::BoxFuture;
-use crate::runtime::entropy::Entropy;
+use systole_store::entropy::Entropy;
 
 /// Any error of a delegate. It is logged, and never reaches the client.
 pub type DelegateError = Box<dyn Error + Send + Sync>;

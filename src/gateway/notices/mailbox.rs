@@ -8,7 +8,7 @@ use systole_core::vocab::{MessageId, Name};
 
 use super::delegate::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Row, SessionId};
 use crate::gateway::service::{ActError, MailboxService};
-use crate::runtime::journal::{JournalQuery, StoredMail};
+use crate::journal::{JournalQuery, StoredMail};
 
 /// Gives each client the messages in the mailbox that the configuration assigns to it.
 ///

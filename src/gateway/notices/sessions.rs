@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::ask::{DelegateFailure, ask};
 use super::delegate::{Call, NoticeLimits, NoticeToken, QueueDelegate, QueueRead, Row, SessionId};
 use super::session::{NoticeBatch, SESSIONS, Session};
-use crate::runtime::clock::Clock;
+use systole_store::clock::Clock;
 
 /// Limits of the notices on one response.
 const LIMITS: NoticeLimits = NoticeLimits { rows: 100, bytes: 64 << 10 };

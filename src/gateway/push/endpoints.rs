@@ -9,9 +9,9 @@ use systole_core::vocab::Name;
 
 use super::format::PushFormat;
 use crate::gateway::service::MailboxService;
+use crate::journal::StoredMail;
 use crate::outbound::retry::Policy;
 use crate::outbound::{DeliveryOptions, Guard, OutboundDelivery, OutboundError, Secret, check_url, is_below};
-use crate::runtime::journal::StoredMail;
 use crate::settings::{Format, Mode, Push, read_secret};
 
 /// Reason why messages can't be pushed.

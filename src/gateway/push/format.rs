@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use systole_core::vocab::{MessageId, Name};
 
-use crate::runtime::journal::StoredMail;
+use crate::journal::StoredMail;
 
 /// Body of a delivery that is not the envelope, and its answer. The pump judges the replies in it.
 pub(crate) trait PushFormat: fmt::Debug + Send + Sync {

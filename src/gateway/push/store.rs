@@ -12,9 +12,9 @@ use super::answer::{Verdict, judge, refused};
 use super::endpoints::{Endpoints, Next};
 use crate::gateway::judge::Judge;
 use crate::gateway::service::{ActError, Acted, MailboxService};
+use crate::journal::JournalQuery;
 use crate::outbound::{Begun, DeliveryOutcome, DeliveryStore, Job, Said, StoreClosed, Stored};
 use crate::runtime::Organism;
-use crate::runtime::journal::JournalQuery;
 
 /// Mailboxes of listeners that messages are pushed to.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::outbound::retry::Policy;
 use crate::outbound::{
     Begun, DeliveryOptions, DeliveryOutcome, DeliveryStore, Engine, Guard, Job, OutboundDelivery, Stored,
 };
-use crate::runtime::clock::Clock;
+use systole_store::clock::Clock;
 
 /// State of a delivery in the store.
 #[derive(Debug, Clone, PartialEq)]

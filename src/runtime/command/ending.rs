@@ -13,7 +13,7 @@ use tokio::process::Child;
 use tokio::sync::Notify;
 
 use super::guard::Group;
-use crate::runtime::clock::instant;
+use systole_store::clock::instant;
 
 /// Time between SIGTERM and SIGKILL.
 pub(in crate::runtime) const GRACE: Duration = Duration::from_secs(5);

@@ -17,12 +17,12 @@ use tokio::task::yield_now;
 
 use super::{ActorHost, Host};
 use crate::runtime::accepts::{Accepts, AsActor};
-use crate::runtime::clock::Clock;
 use crate::runtime::delivery::Delivery;
 use crate::runtime::handler::Place;
 use crate::runtime::link::{Command, links};
 use crate::runtime::response::{Emit, Response, none};
 use crate::runtime::shard_context::ShardContext;
+use systole_store::clock::Clock;
 
 const HERE: CoreId = CoreId(0);
 const LISTENER: ListenerId = ListenerId(0);

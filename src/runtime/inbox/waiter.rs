@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 
 use super::inboxes::Inboxes;
 use super::shared::{Shared, lock};
-use crate::runtime::clock::Clock;
 use crate::runtime::journal_appender::JournalAppender;
+use systole_store::clock::Clock;
 
 /// Reason for the cancellation of a task whose submitter no longer waits.
 pub(super) const GONE: &str = "the thread that submitted it ended";

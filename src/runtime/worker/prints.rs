@@ -6,10 +6,10 @@ use std::time::Duration;
 use systole_core::vocab::{Name, Time};
 use tokio::io::{AsyncRead, BufReader};
 
-use crate::runtime::clock::Clock;
 use crate::runtime::command::STDERR_TARGET;
 use crate::runtime::command::streams::{LINES, keep_end, read_line};
 use crate::runtime::terminal::Escaped;
+use systole_store::clock::Clock;
 
 /// Time in which a process may log [`LINES`] lines.
 const WINDOW: Duration = Duration::from_secs(10);

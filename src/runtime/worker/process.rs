@@ -19,11 +19,11 @@ use super::connection::{Connection, ProcessEnd};
 use super::exchange::clipped;
 use super::line_process::LineProcess;
 use super::{WorkerSpec, line, prints};
-use crate::runtime::clock::Clock;
 use crate::runtime::command::CommandSpec;
 use crate::runtime::command::environment::passed_on;
 use crate::runtime::command::guard;
 use crate::runtime::command::process::{CommandError, LINGER, Process, Streams};
+use systole_store::clock::Clock;
 
 /// The variable that holds the descriptor for the lines of a process.
 const DESCRIPTOR: &str = "SYSTOLE_WORKER";

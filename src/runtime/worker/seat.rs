@@ -11,7 +11,7 @@ use super::connection::{Connection, ProcessEnd};
 use super::pool::{Lost, Ticket};
 use super::{WorkerListener, failed};
 use crate::runtime::RunContext;
-use crate::runtime::clock::Clock;
+use systole_store::clock::Clock;
 
 /// The place of a message. Dropping it withdraws the message.
 pub(super) struct Seat {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
+use systole::journal::{FileProblem, JournalOptions, JournalReader, SqliteJournal, StoreError};
 use systole::journal::{Journal, MemoryJournal, Step};
-use systole::runtime::journal::{FileProblem, JournalOptions, JournalReader, SqliteJournal, StoreError};
 use systole::vocab::Time;
 use systole_core::journal::Op;
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use systole::journal::{Durability, FileProblem, JournalOptions, JournalReader, SqliteJournal};
 use systole::journal::{Journal, MemoryJournal, Recovered, Step};
-use systole::runtime::journal::{Durability, FileProblem, JournalOptions, JournalReader, SqliteJournal};
 
 use super::story::{Dice, Folder, KEY, Story, content, open};
 
@@ -81,7 +81,7 @@ fn a_flipped_bit_is_found_or_changes_nothing() {
 fn a_flipped_bit_of_any_column_of_any_table_is_found() {
     use rusqlite::Connection;
     use systole::gateway::PrincipalKind;
-    use systole::runtime::journal::Principals;
+    use systole::journal::Principals;
     use systole::vocab::Time;
 
     let folder = Folder::new();

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
-use systole::runtime::journal::{Durability, FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal};
+use systole::journal::{Durability, FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal};
 use systole::runtime::{Organism, StartError, block_on};
 use systole::vocab::Time;
 use systole_core::journal::{Journal, JournalErrorKind, MemoryJournal, Op, Step, ThreadRecord};

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use systole::journal::SqliteJournal;
 use systole::journal::{Journal, MemoryJournal};
-use systole::runtime::journal::SqliteJournal;
 
 use super::story::{Dice, Folder, KEY, Story, content, open, open_keeping_nothing, open_rows};
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
+use systole::journal::{Durability, JournalOptions, SqliteJournal};
 use systole::journal::{Journal, JournalError, JournalErrorKind};
-use systole::runtime::journal::{Durability, JournalOptions, SqliteJournal};
 use systole::runtime::{Organism, StartError};
 
 use super::story::{Folder, KEY, Story, open};

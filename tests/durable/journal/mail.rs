@@ -9,8 +9,8 @@ use systole::gateway::PrincipalKind;
 #[cfg(feature = "gateway")]
 use systole::journal::MemoryJournal;
 #[cfg(feature = "gateway")]
-use systole::runtime::journal::Principals;
-use systole::runtime::journal::{JournalOptions, JournalReader, Retention, SqliteJournal};
+use systole::journal::Principals;
+use systole::journal::{JournalOptions, JournalReader, Retention, SqliteJournal};
 use systole::vocab::{MessageId, ThreadId, Time};
 use systole_core::journal::{
     AddresseeRecord, Journal, MailRecord, MailState, MailStatus, Op, Owner, Step, SubmissionRecord,

@@ -1,6 +1,6 @@
 //! Records of some partitions: what a core takes over is what belongs to it, and all of that.
 
-use systole::runtime::journal::{JournalReader, SqliteJournal};
+use systole::journal::{JournalReader, SqliteJournal};
 use systole::vocab::{Amounts, Budget, Partition, Partitions, ThreadId, Time};
 use systole_core::journal::{
     BudgetRecord, EgressRecord, FanId, FanRecord, Journal, LetterRecord, Link, MemoryJournal, MessageRecord,

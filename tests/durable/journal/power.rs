@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
+use systole::journal::{Durability, FileProblem, JournalOptions, JournalReader, Loss, SqliteJournal};
 use systole::journal::{Journal, MemoryJournal, Recovered};
-use systole::runtime::journal::{Durability, FileProblem, JournalOptions, JournalReader, Loss, SqliteJournal};
 
 use super::story::{Dice, Folder, KEY, Story, content};
 

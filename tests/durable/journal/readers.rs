@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
-use systole::runtime::journal::{FileProblem, JournalReader, SqliteJournal};
+use systole::journal::{FileProblem, JournalReader, SqliteJournal};
 use systole_core::journal::{BodyRecord, Journal, MessageRecord, Op, Step};
 
 use super::story::{Folder, Story, message_record, open};

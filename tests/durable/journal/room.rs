@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rusqlite::Connection;
-use systole::runtime::journal::{JournalOptions, JournalReader, Retention, SqliteJournal};
+use systole::journal::{JournalOptions, JournalReader, Retention, SqliteJournal};
 use systole::vocab::{Name, Time};
 use systole_core::journal::{BodyRecord, EgressRecord, Journal, MessageRecord, Number, Op, Owner, Step, ThreadRecord};
 use systole_core::journal::{LetterRecord, SubmissionRecord};

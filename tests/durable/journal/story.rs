@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use systole::runtime::journal::{JournalOptions, Retention, SqliteJournal};
+use systole::journal::{JournalOptions, Retention, SqliteJournal};
 use systole::vocab::{
     Amounts, BrokenRule, Budget, Fault, FaultCode, MessageId, Millionths, Name, Partition, Position, TaskId, ThreadId,
     ThreadPath, Time,

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use systole::config::{Advice, Adviser, Config, ListenerKind, Mistake, Survey, check_journal};
+use systole::journal::Journaled;
 use systole::runtime::command::CommandListener;
 use systole::runtime::echo::EchoListener;
 use systole::runtime::human::{self, Console, HumanListener};
-use systole::runtime::journal::Journaled;
 use systole::runtime::worker::{WorkerListener, WorkerStart};
 use systole::runtime::{Events, Organism, OrganismBuilder};
 use systole_core::core::Party;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use systole::runtime::journal::JournalReader;
+use systole::journal::JournalReader;
 use systole_core::core::{Blueprint, Party};
 use systole_core::journal::Owner;
 use systole_core::vocab::Name;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole::runtime::journal::{FileProblem, JournalReader, StoreError};
+use systole::journal::{FileProblem, JournalReader, StoreError};
 use systole_core::vocab::Name;
 
 use super::CLIENT;

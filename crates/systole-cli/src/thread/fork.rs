@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use systole::config::Config;
+use systole::journal::{Fork as Point, ForkError, JournalOptions, JournalReader, SqliteJournal};
 use systole::runtime::clock::Clock;
-use systole::runtime::journal::{Fork as Point, ForkError, JournalOptions, JournalReader, SqliteJournal};
 use systole_core::core::Party;
 use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
 use systole_xml::ladder::{Raw, parse};

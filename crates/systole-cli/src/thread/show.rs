@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use systole::runtime::journal::{HistoryEntry, HistoryRecord, JournalReader, ThreadEntry};
+use systole::journal::{HistoryEntry, HistoryRecord, JournalReader, ThreadEntry};
 use systole_core::core::Usage;
 use systole_core::journal::{BodyRecord, MessageState, NoteRecord};
 use systole_core::vocab::{MessageId, Time};

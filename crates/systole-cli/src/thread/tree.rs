@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::process::ExitCode;
 
 use serde_json::json;
-use systole::runtime::journal::ThreadEntry;
+use systole::journal::ThreadEntry;
 use systole_core::journal::{BudgetRecord, Number, Owner};
 use systole_core::vocab::{Name, ThreadPath};
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use systole::core::Egress;
+use systole::journal::{JournalOptions, Retention, SqliteJournal};
 use systole::prelude::*;
 use systole::runtime::OrganismBuilder;
-use systole::runtime::journal::{JournalOptions, Retention, SqliteJournal};
 use systole::schema::PayloadSchema;
 use systole::testing::Kit;
 use systole::vocab::Time;

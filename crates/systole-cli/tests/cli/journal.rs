@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use systole::runtime::journal::{JournalOptions, SqliteJournal};
+use systole::journal::{JournalOptions, SqliteJournal};
 use systole::vocab::{Fault, FaultCode, MessageId, Name, Partition, ThreadId, ThreadPath, Time};
 use systole_core::journal::{
     BodyRecord, EgressRecord, Journal, LetterPlace, LetterRecord, MessageRecord, MessageState, Op, Origin, Owner, Step,

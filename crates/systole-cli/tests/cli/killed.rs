@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::io::ioctl_fionread;
-use systole::runtime::journal::JournalReader;
+use systole::journal::JournalReader;
 
 use crate::kit::Scratch;
 use crate::kit::waiting::{runs, until};

@@ -1,0 +1,110 @@
+//! The journal on disk: an SQLite file, readable with the usual tools.
+//!
+//! [`SqliteJournal`] is the store behind [`Journal`](systole_core::journal::Journal); `docs/journal.md` describes its
+//! tables, the promise of each durability, and the repair of a damaged file.
+
+mod adopt;
+mod apply;
+mod batch;
+mod budget;
+mod codec;
+mod coded;
+mod edit;
+mod error;
+mod fan;
+mod fanout;
+mod fork;
+mod mail;
+mod mailbox;
+mod meta;
+mod open;
+mod open_rows;
+mod owner;
+mod pending;
+mod principal;
+mod principals;
+mod query;
+mod queue;
+mod reader;
+mod records;
+mod recover;
+mod renew;
+mod retain;
+mod row;
+mod schema;
+mod sqlite;
+mod sum;
+mod text;
+mod verify;
+mod weigh;
+mod writer;
+
+use std::path::PathBuf;
+
+pub use crate::sqlite::{Cut, Durability, FileProblem, LogFull, Loss, Retention};
+pub use edit::Compacted;
+pub use error::StoreError;
+pub use fork::{Fork, ForkError};
+pub use open::check_place;
+pub use owner::JournalOwner;
+pub use principals::Principals;
+pub use query::{History, Of};
+pub use query::{JournalQuery, Page, Position, QueryError, Range, Sent, SentAnswer, StoredMail};
+pub use reader::{ConversationEntry, HistoryEntry, HistoryRecord, JournalReader, Stat, ThreadEntry};
+pub use sqlite::SqliteJournal;
+pub use verify::VerifyReport;
+pub use weigh::Room;
+pub use writer::{Adopted, JournalFeeder, JournalSender, JournalWriter, TIDY, Told, Written};
+
+/// File, durability and retention of an organism's journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Journaled {
+    /// The file.
+    pub file: PathBuf,
+    /// The failures that written steps survive.
+    pub durability: Durability,
+    /// Time and size for which ended rows are kept.
+    pub retention: Retention,
+}
+
+impl Journaled {
+    /// A journal in that file, with the default durability and retention.
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), durability: Durability::default(), retention: Retention::default() }
+    }
+}
+
+systole_core::vocab::setters!(Journaled {
+    file: impl Into<PathBuf>,
+    durability: Durability,
+    retention: Retention,
+});
+
+/// Options for opening a journal.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct JournalOptions {
+    /// The failures that written steps survive.
+    pub durability: Durability,
+    /// Time and size for which ended rows are kept.
+    pub retention: Retention,
+    /// The secret of a new journal, drawn at random; an existing one has its own.
+    pub key: [u8; 32],
+    /// True if the part of the log behind a damaged place may be cut off.
+    pub cut: bool,
+}
+
+systole_core::vocab::setters!(JournalOptions {
+    durability: Durability,
+    retention: Retention,
+    key: [u8; 32],
+    cut: bool,
+});
+
+impl JournalOptions {
+    /// The default options, with that secret for a new journal.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self { durability: Durability::default(), retention: Retention::default(), key, cut: false }
+    }
+}
