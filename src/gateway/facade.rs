@@ -1,22 +1,23 @@
 //! The interface for façades over the gateway: routes of their own, which judge, store and deliver as the gateway's do.
 //!
-//! A façade hands its routes over with [`Gateway::with_routes`]; its handlers see the [`AppState`], whose operations are
+//! A façade hands its calls over with [`Gateway::with_calls`]; its handlers see the [`AppState`], whose operations are
 //! here. A façade can't admit a caller, nor reach a mailbox otherwise than the calls of the gateway do.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::http;
-pub(crate) use super::http::{AppState, Authenticated, Caller, Routes};
+pub(crate) use super::http::{AppState, Authenticated, Call, Caller, schema};
 pub(crate) use super::problem::Problem;
 pub(crate) use super::push::PushFormat;
 use super::service::ActError;
@@ -28,10 +29,11 @@ use systole_core::mailbox::{MailboxInput, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
 
 impl Gateway {
-    /// Serves these routes, too; `description` is a document with their `paths` (OpenAPI).
-    pub(crate) fn with_routes(mut self, routes: Routes, description: &'static str) -> Self {
-        self.descriptions.push(description);
-        Self { more: self.more.merge(routes), ..self }
+    /// Serves these calls, too, with an extension of their own.
+    pub(crate) fn with_calls<T: Clone + Send + Sync + 'static>(mut self, calls: Vec<Call>, extension: T) -> Self {
+        let (routes, description) = http::split(calls);
+        self.description.append(description);
+        Self { routes: self.routes.merge(routes.layer(Extension(extension))), ..self }
     }
 
     /// Answers 404 with `deleted: true` at these paths where a token is unknown: agents that ask there stop at that
@@ -62,14 +64,14 @@ pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Resul
 }
 
 /// A JSON document.
-pub(crate) fn document(value: &Value) -> Response {
+pub(crate) fn document(value: &impl Serialize) -> Response {
     http::document(StatusCode::OK, value)
 }
 
 /// A JSON document with messages in it, written beside the calls.
-pub(crate) async fn long_document(
+pub(crate) async fn long_document<T: Serialize>(
     app: &AppState,
-    value: impl FnOnce() -> Value + Send + 'static,
+    value: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Response, Problem> {
     http::long_document(app, value).await
 }

@@ -70,13 +70,13 @@ pub struct Gateway {
     format: Option<Arc<dyn PushFormat>>,
     /// Mailboxes that also get the answers to a client, by client.
     answer_mailboxes: HashMap<Name, Name>,
-    /// Routes besides the gateway's own calls.
-    more: http::Routes,
+    /// The routes of all calls, those of façades included.
+    routes: http::Routes,
     /// Paths that answer 404 for an unknown token.
     removal_notice: fn(&str) -> bool,
     socket: Option<BoundSocket>,
-    /// Descriptions of the additional routes (OpenAPI).
-    descriptions: Vec<&'static str>,
+    /// The description of all calls.
+    description: http::Description,
 }
 
 /// Address and certificate of a gateway that is served over the network.
@@ -128,7 +128,7 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         let mailboxes = MailboxService::new(listeners);
         let endpoints = Endpoints::declared(&mailboxes)?;
-        let (answer_mailboxes, more, descriptions) = (HashMap::new(), http::Routes::new(), Vec::new());
+        let (routes, description) = http::split(http::calls());
         let (settings, journal) = (settings.clone(), journal.clone());
         let removal_notice = |_: &str| false;
         Ok(Self {
@@ -138,11 +138,11 @@ impl Gateway {
             delegate: None,
             endpoints,
             format: None,
-            answer_mailboxes,
-            more,
+            answer_mailboxes: HashMap::new(),
+            routes,
             removal_notice,
             socket: None,
-            descriptions,
+            description,
         })
     }
 
@@ -269,7 +269,7 @@ impl Gateway {
         let settings = narrowed(self.settings, connections);
         let app = Arc::new(AppState {
             edge: Edge::new(&settings, answer),
-            description: http::Description::with(self.descriptions),
+            description: self.description,
             settings,
             removal_notice: self.removal_notice,
             organism: organism.clone(),
@@ -280,7 +280,7 @@ impl Gateway {
             submissions: submissions.clone(),
             judge,
         });
-        let router = http::router(app.clone(), self.more);
+        let router = http::router(app.clone(), self.routes);
         let organism = organism.clone();
         let work = Work { organism, mailboxes: self.mailboxes, submissions, sessions, scheduler };
         Ok(Attached { app, router, work })

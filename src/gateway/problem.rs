@@ -3,6 +3,8 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use systole_core::inbox::{InboxError, InboxProblem, JobError};
 use systole_core::mailbox::Refused;
@@ -32,6 +34,45 @@ pub(crate) struct Problem {
     detail: String,
     more: Box<Map<String, Value>>,
     retry_after: Option<u64>,
+}
+
+/// Problem details: RFC 9457.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(super) struct Details {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    status: u16,
+    detail: String,
+    /// A short code for machines: the last part of `type`.
+    code: &'static str,
+    #[serde(flatten)]
+    #[schemars(with = "More")]
+    more: Map<String, Value>,
+}
+
+/// Members that problems of some codes have.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct More {
+    /// The broken rule.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    /// The place of the mistake.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    place: Option<Value>,
+    /// A valid payload.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    example: Option<String>,
+    /// The cursor to go on from.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    oldest: Option<String>,
+    /// The declared names: {namespace}local.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    declared: Option<Vec<String>>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 impl Problem {
@@ -262,14 +303,16 @@ impl From<BoardError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body = Map::new();
-        body.insert("type".into(), format!("urn:systole:problem:{}", self.code).into());
-        body.insert("title".into(), self.title.into());
-        body.insert("status".into(), self.status.as_u16().into());
-        body.insert("detail".into(), self.detail.into());
-        body.insert("code".into(), self.code.into());
-        body.extend(*self.more);
-        let mut response = Response::new(Body::from(Value::Object(body).to_string()));
+        let details = Details {
+            kind: format!("urn:systole:problem:{}", self.code),
+            title: self.title,
+            status: self.status.as_u16(),
+            detail: self.detail,
+            code: self.code,
+            more: *self.more,
+        };
+        let text = serde_json::to_string(&details).expect("the keys of a problem are texts");
+        let mut response = Response::new(Body::from(text));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));

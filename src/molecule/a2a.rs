@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use axum::response::Response;
 use bytes::Bytes;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use systole_core::protocol::read_fault;
 use systole_core::vocab::{MessageId, Name, ns};
@@ -62,10 +63,23 @@ pub(super) async fn send(call: WorkspaceRequest) -> Result<Response, Problem> {
     Ok(document(&json!({ "status": "queued", "delivery_mode": "poll", "method": METHOD })))
 }
 
-#[derive(Deserialize)]
-struct Delegation {
+/// A task for a peer.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "MoleculeDelegation")]
+pub(super) struct Delegation {
     task: String,
+    #[schemars(length(min = 1, max = KEY))]
     idempotency_key: Option<String>,
+}
+
+/// A delegation that was taken.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MoleculeDelegated")]
+pub(super) struct Delegated {
+    #[schemars(extend("const" = "queued"))]
+    status: &'static str,
+    delegation_id: String,
+    target_id: String,
 }
 
 /// `POST /workspaces/{id}/delegate`: a workspace gives a peer a task, as a text to the peer.
@@ -81,8 +95,8 @@ pub(super) async fn delegate(call: WorkspaceRequest) -> Result<Response, Problem
     // The SDK makes the key of the task alone: the same task for another peer is another delegation.
     let key = idempotency_key.map(|key| format!("delegate:{}:{key}", target.name));
     let speaker = ("peer_agent", own.name.as_str());
-    let id = open(&parts.app, voice, speaker, &target, (task, key)).await?.to_string();
-    Ok(document(&json!({ "status": "queued", "delegation_id": id, "target_id": target.id.to_string() })))
+    let delegation_id = open(&parts.app, voice, speaker, &target, (task, key)).await?.to_string();
+    Ok(document(&Delegated { status: "queued", delegation_id, target_id: target.id.to_string() }))
 }
 
 /// Answers a row, or opens a conversation: then it returns the message that opened it.

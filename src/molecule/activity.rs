@@ -49,7 +49,10 @@ pub(super) async fn list(call: WorkspaceRequest) -> Result<Response, Problem> {
     };
     let bytes = page.iter().map(|row| row.text.len()).sum();
     let of = facade.clone();
-    let value = move || page.iter().map(|row| row.show(&of.parties, shown == Some(row.item.record.id))).collect();
+    let value = move || {
+        let rows = page.iter().map(|row| row.show(&of.parties, shown == Some(row.item.record.id)));
+        rows.collect::<Vec<_>>()
+    };
     held.weigh(bytes, long_document(app, value).await?)
 }
 

@@ -30,12 +30,11 @@ mod workspace_request;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use axum::Extension;
-use axum::http::Method;
-use axum::routing::{MethodRouter, get, post};
+use axum::http::StatusCode;
+use serde_json::json;
 
 use crate::gateway::Gateway;
-use crate::gateway::facade::{AppState, Routes};
+use crate::gateway::facade::{Call, schema};
 pub(crate) use ids::id_of;
 use last_calls::LastCalls;
 use parties::Parties;
@@ -74,56 +73,93 @@ pub fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
     let facade = Arc::new(Facade { parties, shown_rows: ShownRows::default(), last_calls: LastCalls::default() });
     let gateway =
         gateway.with_removal_notice(registry::is_state).with_answer_mailboxes(mailboxes).with_format(facade.clone());
-    gateway.with_routes(routes().layer(Extension(facade)), DESCRIPTION)
+    gateway.with_calls(calls(), facade)
 }
 
-/// The description of the façade's calls, for `/openapi.json`.
-const DESCRIPTION: &str = include_str!("openapi.json");
-
-/// Every route: path, method, handler. The description names these and no others.
-fn calls() -> [(&'static str, Method, MethodRouter<Arc<AppState>>); 15] {
-    [
-        ("/registry/register", Method::POST, post(registry::register)),
-        ("/registry/heartbeat", Method::POST, post(registry::heartbeat)),
-        ("/registry/discover/{id}", Method::GET, get(registry::discover)),
-        ("/registry/{id}/peers", Method::GET, get(registry::peers)),
-        ("/workspaces/{id}/state", Method::GET, get(registry::state)),
-        ("/workspaces/{id}/activity", Method::GET, get(activity::list)),
-        ("/workspaces/{id}/activity", Method::POST, post(unsupported::not_found)),
-        ("/workspaces/{id}/plugins", Method::GET, get(unsupported::empty_list)),
-        ("/workspaces/{id}/plugins", Method::POST, post(unsupported::not_found)),
-        ("/workspaces/{id}/plugins/{name}/download", Method::GET, get(unsupported::not_found)),
-        ("/workspaces/{id}/files", Method::GET, get(unsupported::empty_list)),
-        ("/workspaces/{id}/notify", Method::POST, post(notify::notify)),
-        ("/workspaces/{id}/a2a", Method::POST, post(a2a::send)),
-        ("/workspaces/{id}/delegate", Method::POST, post(a2a::delegate)),
-        ("/workspaces/{id}/secrets/values", Method::GET, get(registry::secrets)),
+/// All calls of the façade, with their descriptions.
+fn calls() -> Vec<Call> {
+    let of_none = |call: Call| call.refuses(&[403, 404]);
+    vec![
+        Call::post("/registry/register", registry::register)
+            .about("molecule", "A workspace says that it is there. Without a token nothing is read or changed.")
+            .token_optional()
+            .takes::<registry::Registration>()
+            .answers::<registry::Registered>(StatusCode::OK, "Done.")
+            .refuses(&[403]),
+        Call::post("/registry/heartbeat", registry::heartbeat)
+            .about("molecule", "A workspace is alive, and hears whether to rest.")
+            .takes::<registry::Heartbeat>()
+            .answers::<registry::Alive>(StatusCode::OK, "Done.")
+            .refuses(&[403, 404]),
+        Call::get("/registry/discover/{id}", registry::discover)
+            .about("molecule", "One who takes what is said.")
+            .answers::<registry::Peer>(StatusCode::OK, "Done.")
+            .refuses(&[403, 404]),
+        Call::get("/registry/{id}/peers", registry::peers)
+            .about("molecule", "All others who take what is said.")
+            .answers::<Vec<registry::Peer>>(StatusCode::OK, "Done.")
+            .refuses(&[403, 404]),
+        Call::get("/workspaces/{id}/state", registry::state)
+            .about("molecule", "Whether a workspace is to work.")
+            .answers::<registry::WorkspaceState>(StatusCode::OK, "Done.")
+            .refuses(&[403, 404]),
+        Call::get("/workspaces/{id}/activity", activity::list)
+            .about("molecule", "What came for a workspace, oldest first.")
+            .query::<String>("type", "`a2a_receive` or `error`.")
+            .query::<u64>("limit", "Rows of a page.")
+            .query::<String>("since_id", "Rows behind this one.")
+            .query::<u64>("since_secs", "No older than so many seconds.")
+            .query::<String>("peer_id", "From that listener: a UUID.")
+            .query::<String>("before_ts", "Before that date and time (RFC 3339).")
+            .answers_json("Done.", |_| schema(json!({ "type": "array", "items": { "type": "object" } })))
+            .refuses(&[403, 404])
+            .refuses_because(410, "The cursor is lost: the messages behind it are forgotten."),
+        of_none(
+            Call::post("/workspaces/{id}/activity", unsupported::not_found)
+                .about("molecule", "Nothing of what agents do is logged: 404."),
+        ),
+        of_none(
+            Call::get("/workspaces/{id}/plugins", unsupported::empty_list)
+                .about("molecule", "Plugins of a workspace: none are kept.")
+                .answers_json("Done.", |_| schema(json!({ "type": "array", "maxItems": 0 }))),
+        ),
+        of_none(
+            Call::post("/workspaces/{id}/plugins", unsupported::not_found)
+                .about("molecule", "Nothing is recorded: 404."),
+        ),
+        of_none(
+            Call::get("/workspaces/{id}/plugins/{name}/download", unsupported::not_found)
+                .about("molecule", "No plugin is kept: 404."),
+        ),
+        of_none(
+            Call::get("/workspaces/{id}/files", unsupported::empty_list)
+                .about("molecule", "Files of a workspace: none are kept.")
+                .answers_json("Done.", |_| schema(json!({ "type": "array", "maxItems": 0 }))),
+        ),
+        Call::post("/workspaces/{id}/notify", notify::notify)
+            .about("molecule", "Answer a person.")
+            .takes::<notify::Notice>()
+            .answers::<notify::Notified>(StatusCode::OK, "Done.")
+            .refuses(&[403, 404, 409, 422]),
+        Call::post("/workspaces/{id}/a2a", a2a::send)
+            .about(
+                "molecule",
+                "Say something to a listener, or answer the row of that id: JSON-RPC 2.0, `message/send`.",
+            )
+            .takes_json(|_| schema(rpc::request_schema()))
+            .answers_json("Done.", |_| schema(rpc::answer_schema()))
+            .refuses(&[403, 404, 409, 422]),
+        Call::post("/workspaces/{id}/delegate", a2a::delegate)
+            .about("molecule", "A workspace has a peer do something: it opens a conversation.")
+            .takes::<a2a::Delegation>()
+            .answers::<a2a::Delegated>(StatusCode::OK, "Done.")
+            .refuses(&[403, 404, 409, 422]),
+        of_none(
+            Call::get("/workspaces/{id}/secrets/values", registry::secrets)
+                .about("molecule", "Secrets of a workspace: none are kept.")
+                .answers_json("Done.", |_| {
+                    schema(json!({ "type": "object", "additionalProperties": { "type": "string" } }))
+                }),
+        ),
     ]
-}
-
-fn routes() -> Routes {
-    calls().into_iter().fold(Routes::new(), |routes, (path, _, method)| routes.route(path, method))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn the_description_names_each_call_and_no_other() {
-        let document: serde_json::Value = serde_json::from_str(DESCRIPTION).unwrap();
-        let described: BTreeSet<_> = document["paths"]
-            .as_object()
-            .unwrap()
-            .iter()
-            .flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |method| (path.clone(), method.clone())))
-            .collect();
-        let served: BTreeSet<_> = calls()
-            .iter()
-            .map(|(path, method, _)| ((*path).to_owned(), method.as_str().to_ascii_lowercase()))
-            .collect();
-        assert_eq!(described, served);
-    }
 }

@@ -1,8 +1,9 @@
 //! Answers of a workspace to rows: `POST /workspaces/{id}/notify` for the row that is shown as a person's.
 
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use systole_core::vocab::MessageId;
 
 use super::Facade;
@@ -12,8 +13,9 @@ use super::workspace_request::WorkspaceRequest;
 use super::{a2a, row_references, said};
 use crate::gateway::facade::{AppState, MailState, Problem, StoredMail, document};
 
-#[derive(Deserialize)]
-struct Notice {
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "MoleculeNotice")]
+pub(super) struct Notice {
     message: String,
     /// The row that it answers; the SDK leaves it out.
     in_reply_to: Option<String>,
@@ -37,7 +39,14 @@ pub(super) async fn notify(call: WorkspaceRequest) -> Result<Response, Problem> 
         }
     };
     answer(app, facade, &own, &item, (text, &body)).await?;
-    Ok(document(&json!({ "status": "sent" })))
+    Ok(document(&Notified { status: "sent" }))
+}
+
+/// An answer that was sent.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MoleculeNotified")]
+pub(super) struct Notified {
+    status: &'static str,
 }
 
 fn unnamed() -> Problem {

@@ -6,8 +6,9 @@ use axum::RequestExt;
 use axum::extract::{Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use super::notify::row;
 use super::parties::Listener;
@@ -17,12 +18,15 @@ use crate::gateway::facade::{AppState, Problem, document};
 /// URL of a workspace that is reached through the gateway alone: the SDK's own word for it.
 const NO_INBOUND: &str = "remote://no-inbound";
 
-#[derive(Deserialize)]
-struct Registration {
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "MoleculeRegistration")]
+pub(super) struct Registration {
     id: String,
+    /// The URL of a workspace that is pushed to: below one that its operator allows.
     #[serde(default)]
     url: String,
     #[serde(default)]
+    #[schemars(with = "Option<Map<String, Value>>")]
     agent_card: Value,
     delivery_mode: Option<String>,
 }
@@ -33,7 +37,7 @@ struct Registration {
 /// So a request without a token is not read and changes nothing, least of all the URL that messages are sent to.
 pub(super) async fn register(State(app): State<Arc<AppState>>, request: Request) -> Result<Response, Problem> {
     if !request.headers().contains_key(AUTHORIZATION) {
-        return Ok(document(&json!({ "status": "unverified" })));
+        return Ok(document(&Registered { status: RegisteredStatus::Unverified, id: None, delivery_mode: None }));
     }
     let call: WorkspaceRequest = request.extract_with_state(&app).await?;
     let (speaker, facade) = (call.speaker(), call.facade.clone());
@@ -44,7 +48,8 @@ pub(super) async fn register(State(app): State<Arc<AppState>>, request: Request)
     })?;
     facade.last_calls.note(&app, &own.name);
     let mode = app.sign_on(own.name.clone(), wanted.delivery_mode.as_deref(), wanted.reported()).await?;
-    Ok(document(&json!({ "status": "registered", "id": own.id.to_string(), "delivery_mode": mode })))
+    let (id, delivery_mode) = (Some(own.id.to_string()), Some(mode));
+    Ok(document(&Registered { status: RegisteredStatus::Registered, id, delivery_mode }))
 }
 
 impl Registration {
@@ -66,8 +71,9 @@ impl Registration {
     }
 }
 
-#[derive(Deserialize)]
-struct Heartbeat {
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "MoleculeHeartbeat")]
+pub(super) struct Heartbeat {
     workspace_id: String,
 }
 
@@ -79,8 +85,8 @@ pub(super) async fn heartbeat(call: WorkspaceRequest) -> Result<Response, Proble
         .filter(|own| own.is_called(&workspace_id))
         .ok_or_else(|| Problem::forbidden("'workspace_id' is not the workspace of this token"))?;
     parts.facade.last_calls.note(&parts.app, &own.name);
-    let status = if parts.app.is_paused(&own.name) { "paused" } else { "ok" };
-    Ok(document(&json!({ "status": status })))
+    let status = if parts.app.is_paused(&own.name) { AliveStatus::Paused } else { AliveStatus::Ok };
+    Ok(document(&Alive { status }))
 }
 
 /// Checks whether a path is that of [`state`].
@@ -99,8 +105,8 @@ pub(super) async fn state(call: WorkspaceRequest) -> Result<Response, Problem> {
     call.note_call(&own);
     let paused = call.app.is_paused(&own.name);
     let status = call.facade.last_calls.status(&call.app, &own.name);
-    let id = own.id.to_string();
-    Ok(document(&json!({ "workspace_id": id, "status": status, "paused": paused, "deleted": false })))
+    let workspace_id = own.id.to_string();
+    Ok(document(&WorkspaceState { workspace_id, status, paused, deleted: false }))
 }
 
 /// `GET /workspaces/{id}/secrets/values`: none. Secrets of agents are not kept here.
@@ -126,19 +132,83 @@ pub(super) async fn discover(call: WorkspaceRequest) -> Result<Response, Problem
 pub(super) async fn peers(call: WorkspaceRequest) -> Result<Response, Problem> {
     let own = call.workspace()?;
     let others = call.facade.parties.all().into_iter().filter(|other| other.name != own.name);
-    Ok(document(&others.map(|other| show(&call, other)).collect()))
+    Ok(document(&others.map(|other| show(&call, other)).collect::<Vec<_>>()))
 }
 
-fn show(call: &WorkspaceRequest, listener: &Listener) -> Value {
-    let status = call.facade.last_calls.status(&call.app, &listener.name);
-    let name = listener.name.as_str();
-    json!({
-        "id": listener.id.to_string(),
-        "name": name,
-        "url": NO_INBOUND,
-        "role": listener.description,
-        "tier": 2,
-        "status": status,
-        "agent_card": { "name": name, "description": listener.description },
-    })
+fn show(call: &WorkspaceRequest, listener: &Listener) -> Peer {
+    let (name, description) = (listener.name.to_string(), listener.description.clone());
+    Peer {
+        id: listener.id.to_string(),
+        name: name.clone(),
+        url: NO_INBOUND,
+        role: description.clone(),
+        tier: 2,
+        status: call.facade.last_calls.status(&call.app, &listener.name),
+        agent_card: AgentCard { name, description },
+    }
+}
+
+/// Result of a registration.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MoleculeRegistered")]
+pub(super) struct Registered {
+    status: RegisteredStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["poll", "push"]))]
+    delivery_mode: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum RegisteredStatus {
+    Registered,
+    Unverified,
+}
+
+/// The answer to a heartbeat.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MoleculeAlive")]
+pub(super) struct Alive {
+    status: AliveStatus,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum AliveStatus {
+    Ok,
+    Paused,
+}
+
+/// State of a workspace.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MoleculeState")]
+pub(super) struct WorkspaceState {
+    workspace_id: String,
+    status: &'static str,
+    paused: bool,
+    deleted: bool,
+}
+
+/// A listener that takes text.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MoleculePeer")]
+pub(super) struct Peer {
+    id: String,
+    name: String,
+    url: &'static str,
+    role: String,
+    tier: u8,
+    status: &'static str,
+    agent_card: AgentCard,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct AgentCard {
+    name: String,
+    description: String,
 }

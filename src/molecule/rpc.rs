@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 with one method: `message/send`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::gateway::facade::{Problem, parse_json};
 
@@ -26,13 +26,54 @@ pub(super) struct Send {
     pub(super) in_reply_to: Option<String>,
 }
 
+/// JSON Schema of a request.
+pub(super) fn request_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "jsonrpc": { "const": "2.0" },
+            "method": { "const": METHOD },
+            "id": { "type": ["string", "integer", "null"] },
+            "params": { "type": "object", "properties": { "message": { "type": "object" } }, "required": ["message"] },
+        },
+        "required": ["jsonrpc", "method", "params"],
+    })
+}
+
+/// JSON Schema of an answer.
+pub(super) fn answer_schema() -> Value {
+    json!({
+        "type": "object",
+        "oneOf": [
+            {
+                "properties": {
+                    "status": { "const": "queued" },
+                    "delivery_mode": { "const": "poll" },
+                    "method": { "const": METHOD },
+                },
+                "required": ["status", "delivery_mode", "method"],
+            },
+            {
+                "description": "A listener in the organism answered at once.",
+                "properties": {
+                    "jsonrpc": { "const": "2.0" },
+                    "id": { "type": ["string", "integer", "null"] },
+                    "result": { "type": "object" },
+                    "error": { "type": "object" },
+                },
+                "required": ["jsonrpc", "id"],
+            },
+        ],
+    })
+}
+
 /// Parses the body of a request.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Problem> {
     parse_json(body).map_err(|error| refused(&Value::Null, PARSE_ERROR, &format!("the body: {error}")))
 }
 
 fn refused(request: &Value, code: i32, detail: &str) -> Problem {
-    let error = serde_json::json!({ "code": code, "message": detail });
+    let error = json!({ "code": code, "message": detail });
     let id = request.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
     Problem::bad_request(detail).with("jsonrpc", "2.0").with("id", id).with("error", error)
 }

@@ -1,16 +1,13 @@
-//! Every call of the two API descriptions, so that a new one can't be forgotten: those that read are dropped after any
+//! Every call of the API description, so that a new one can't be forgotten: those that read are dropped after any
 //! number of polls here, and for each of the others the test that drops it is named.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::site::{Site, answer, ask, text};
 use crate::table::Row;
-
-const DESCRIPTIONS: [&str; 2] =
-    [include_str!("../../src/gateway/http/openapi.json"), include_str!("../../src/molecule/openapi.json")];
 
 /// The calls that are not dropped by `calls_that_read`, each with the test that drops it.
 const DROPPED: [(&str, &str); 41] = [
@@ -57,17 +54,14 @@ const DROPPED: [(&str, &str); 41] = [
     ("put /v1/jobs/{job}", "a_job_that_is_registered_and_one_that_is_removed"),
 ];
 
-/// The calls of both descriptions: the method, a space and the path.
-fn described() -> BTreeSet<String> {
-    let mut calls = BTreeSet::new();
-    for description in DESCRIPTIONS {
-        let description: Value = serde_json::from_str(description).unwrap();
-        for (path, methods) in description["paths"].as_object().unwrap() {
-            let methods = methods.as_object().unwrap().keys().filter(|key| *key != "parameters");
-            calls.extend(methods.map(|method| format!("{method} {path}")));
-        }
-    }
-    calls
+/// The calls of the gateway and of the façade: the method, a space and the path.
+fn described(site: &Site) -> BTreeSet<String> {
+    let description = site.get("ada", "/openapi.json").is(200);
+    let paths = description["paths"].as_object().unwrap();
+    let calls = paths
+        .iter()
+        .flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(move |method| format!("{method} {path}")));
+    calls.collect()
 }
 
 #[test]
@@ -80,7 +74,7 @@ fn calls_that_read() {
     let body = json!({ "description": "look" }).to_string();
     let task = text(&site.post("ada", "/v1/jobs/reviews/tasks", None, &body).is(201)["id"]);
     let named: BTreeSet<String> = DROPPED.iter().map(|(call, _)| (*call).to_owned()).collect();
-    let reads: Vec<_> = described().into_iter().filter(|call| !named.contains(call)).collect();
+    let reads: Vec<_> = described(&site).into_iter().filter(|call| !named.contains(call)).collect();
     assert!(reads.len() > 15, "{reads:?}");
     for call in reads {
         let path = call.strip_prefix("get ").unwrap_or_else(|| panic!("no test that drops it is named: {call}"));
@@ -103,10 +97,58 @@ fn calls_that_read() {
 fn each_other_call_is_dropped_by_the_test_that_is_named() {
     let sources =
         [include_str!("cut.rs"), include_str!("table.rs"), include_str!("facade.rs"), include_str!("readers.rs")];
-    let described = described();
+    let described = described(&Site::new());
     for (call, test) in DROPPED {
         assert!(described.contains(call), "no such call: {call}");
         let declared = format!("#[test]\nfn {test}() {{");
         assert!(sources.iter().any(|source| source.contains(&declared)), "{call}: there is no test {test}");
+    }
+}
+
+/// `UPDATE_GOLDEN=1 cargo test --test gateway_sim` writes the file anew.
+#[test]
+fn the_description_is_the_one_that_was_read_over() {
+    let description = Site::new().get("ada", "/openapi.json").is(200);
+    let mut lines = Vec::new();
+    let mut ids = BTreeSet::new();
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let mut operation = operation.clone();
+            let id = operation["operationId"].to_string();
+            assert!(ids.insert(id.clone()), "{id} names two calls");
+            // A refusal is a problem, whatever its status.
+            for (status, response) in operation["responses"].as_object_mut().unwrap() {
+                if !status.starts_with('2') {
+                    *response = response["description"].take();
+                }
+            }
+            lines.push(format!("{path} {method} {}\n", sorted(&operation)));
+        }
+    }
+    let schemas = description["components"]["schemas"].as_object().unwrap();
+    lines.extend(schemas.iter().map(|(name, schema)| format!("{name} {}\n", sorted(schema))));
+    lines.sort_unstable();
+    for reference in description.to_string().split("\"#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap();
+        assert!(schemas.contains_key(name), "there is no schema {name}");
+    }
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/openapi.txt");
+    let shown = lines.concat();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&file, &shown).unwrap();
+    }
+    assert!(std::fs::read_to_string(file).unwrap_or_default() == shown, "UPDATE_GOLDEN=1 writes it:\n{shown}");
+}
+
+/// The text of a value, its members in order of name: it depends on the other crates of a build whether maps have an order.
+fn sorted(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members: BTreeMap<_, _> = members.iter().map(|(name, value)| (name, sorted(value))).collect();
+            let members: Vec<_> = members.iter().map(|(name, value)| format!("{}:{value}", json!(name))).collect();
+            format!("{{{}}}", members.join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(sorted).collect::<Vec<_>>().join(",")),
+        other => other.to_string(),
     }
 }

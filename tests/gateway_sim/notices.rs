@@ -264,7 +264,9 @@ fn several_tokens_stand_in_one_text_and_one_in_capitals_is_none() {
     assert_eq!(text(&place.ada.unconfirmed("s")[0]["token"]), tokens[1]);
     let exact = place.ada.post("/v1/sessions/s/confirm", &json!({ "token": tokens[1] }).to_string()).is(200).json();
     assert_eq!(text(&exact["confirmed"][0]["token"]), tokens[1]);
-    for body in ["", "{}", r#"{"text":"a","token":"b"}"#, r#"{"text":1}"#, r#"{"x":""}"#, "["] {
+    for body in
+        ["", "{}", r#"{"text":"a","token":"b"}"#, r#"{"text":1}"#, r#"{"text":"","token":null}"#, r#"{"x":""}"#, "["]
+    {
         place.ada.post("/v1/sessions/s/confirm", body).problem(400, "bad_request");
     }
 }

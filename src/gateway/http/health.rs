@@ -6,7 +6,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use systole_core::core::Gauge;
 
 use super::failures::Reason;
@@ -14,9 +15,15 @@ use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::submissions::SubmitError;
 
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Health {
+    #[schemars(extend("const" = "ok"))]
+    status: &'static str,
+}
+
 pub(super) async fn livez(State(app): State<Arc<AppState>>) -> Result<Response, Problem> {
     match app.organism.breakdown() {
-        None => Ok(view::document(StatusCode::OK, &json!({ "status": "ok" }))),
+        None => Ok(view::document(StatusCode::OK, &Health { status: "ok" })),
         Some(_) => Err(Problem::stopping()),
     }
 }
@@ -29,7 +36,7 @@ pub(super) async fn readyz(State(app): State<Arc<AppState>>) -> Result<Response,
     app.edge.bodies.room(Gauge::SMALL)?;
     // Without the journal no token is known.
     app.query.answers()?;
-    Ok(view::document(StatusCode::OK, &json!({ "status": "ok" })))
+    Ok(view::document(StatusCode::OK, &Health { status: "ok" }))
 }
 
 /// The text format of Prometheus, version 0.0.4.

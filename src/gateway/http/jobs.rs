@@ -6,25 +6,31 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use systole_core::inbox::payload::{Find, Register, Remove, Submit};
 use systole_core::inbox::{JobCard, JobError, Status, Submission, Task, TaskContext, TaskInbox, page};
 use systole_core::vocab::{Name, TaskId, Time};
 
 use super::caller::Caller;
-use super::request::{Query, given, idempotency_key, json, large_json};
+use super::request::{LIMIT, Query, given, idempotency_key, json, large_json};
 use super::resource_request::ResourceRequest;
 use super::{AppState, view};
 use crate::gateway::PrincipalKind;
 use crate::gateway::problem::Problem;
 use systole_store::entropy::Entropy;
 
-/// Entries of a page, by default and at most.
-const LIMIT: (u64, u64) = (100, 500);
-
 /// Bytes of descriptions in a page, which has at least one entry.
 const BYTES: usize = 1 << 20;
+
+/// A page of jobs.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Jobs")]
+pub(super) struct JobPage {
+    items: Vec<view::Job>,
+    has_more: bool,
+}
 
 /// `GET /v1/jobs`
 pub(super) async fn find(
@@ -41,15 +47,16 @@ pub(super) async fn find(
     };
     let mut cards = app.organism.tasks().cards().await?.into_iter().filter(wanted).peekable();
     let items: Vec<_> = cards.by_ref().take(limit).map(|card| view::job(&card)).collect();
-    let value = json!({ "items": items, "has_more": cards.peek().is_some() });
-    Ok(view::document(StatusCode::OK, &value))
+    Ok(view::document(StatusCode::OK, &JobPage { items, has_more: cards.peek().is_some() }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Card {
+#[schemars(rename = "JobCard")]
+pub(super) struct Card {
     description: String,
     #[serde(default)]
+    #[schemars(with = "Vec<String>", length(max = 64), inner(length(min = 1)))]
     skills: BTreeSet<String>,
 }
 
@@ -73,18 +80,33 @@ pub(super) async fn remove(resource: ResourceRequest) -> Result<Response, Proble
     Ok(view::no_content())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+#[schemars(rename = "TaskSubmission")]
+pub(super) struct Wanted {
+    #[schemars(length(min = 1))]
     description: String,
+    /// The job on whose behalf the task is submitted; left out: the name of the submitter.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String", regex(pattern = r"^[A-Za-z0-9_.\-]{1,128}$"))]
     job: Option<String>,
     #[serde(default)]
     context: TaskContext,
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     deadline: Option<String>,
     #[serde(default)]
     watched: bool,
+}
+
+/// A task that was submitted.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SubmittedTask {
+    id: view::Id,
+    #[schemars(with = "view::TaskStatus")]
+    status: Status,
+    /// False if the key was used for this task before.
+    new: bool,
 }
 
 /// `POST /v1/jobs/{job}/tasks`
@@ -110,9 +132,19 @@ pub(super) async fn submit(resource: ResourceRequest) -> Result<Response, Proble
     let now = app.mailboxes.now();
     let id = TaskId::from_uuid(Entropy::Real.id(now));
     let taken = app.organism.tasks().submit(&actor, &name, submission, id, now).await?;
-    let value = json!({ "id": taken.id.to_string(), "status": taken.status, "new": taken.new });
+    let value = SubmittedTask { id: view::Id::of(&taken.id), status: taken.status, new: taken.new };
     let status = if taken.new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(view::located(view::document(status, &value), &format!("/v1/tasks/{}", taken.id)))
+}
+
+/// A page of tasks.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Tasks")]
+pub(super) struct TaskPage {
+    items: Vec<view::BriefTask>,
+    /// The cursor of the next page.
+    next: Option<u64>,
+    has_more: bool,
 }
 
 /// `GET /v1/jobs/{job}/tasks`: the tasks that the caller owns or submitted.
@@ -131,7 +163,7 @@ pub(super) async fn list(resource: ResourceRequest) -> Result<Response, Problem>
         let (tasks, mut behind) = page(inbox.tasks().filter(wanted), limit, BYTES, |task| task.description.len());
         let items: Vec<_> = tasks.iter().map(|task| view::brief(task)).collect();
         let next = tasks.last().map(|task| task.place);
-        json!({ "items": items, "next": next, "has_more": behind.peek().is_some() })
+        TaskPage { items, next, has_more: behind.peek().is_some() }
     };
     let job = named(&job)?;
     // Only a principal that may find or submit learns which jobs there are without having anything to do with them.
@@ -177,13 +209,14 @@ fn status(text: &str) -> Result<Status, Problem> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_submission_may_be_null_where_its_schema_says_so_and_nowhere_else() {
-        let document: Value =
-            serde_json::from_slice(&crate::gateway::http::Description::with(Vec::new()).bytes()).unwrap();
-        let properties = document["components"]["schemas"]["TaskSubmission"]["properties"].as_object().unwrap();
+        let schema = schemars::schema_for!(Wanted);
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap();
         assert!(properties.contains_key("deadline") && properties.contains_key("job"));
         for (field, schema) in properties {
             let mut submission = json!({ "description": "x" });

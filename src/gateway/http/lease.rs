@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use systole_core::journal::MailState;
 use systole_core::mailbox::{Action, MailboxInput, Refused, Repeated};
 use systole_core::vocab::{MessageId, Name, Time};
@@ -25,12 +25,26 @@ const MAX: u64 = 100;
 /// Longest lease, in seconds.
 const VISIBILITY: u64 = 12 * 3600;
 
-#[derive(Deserialize)]
+/// A request for leases.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+#[schemars(rename = "Lease")]
+pub(super) struct Wanted {
+    /// Messages at most.
+    #[schemars(range(min = 1, max = MAX), extend("default" = 1))]
     max: Option<Whole>,
+    /// Seconds to wait for a message.
+    #[schemars(range(max = WAIT), extend("default" = 0))]
     wait: Option<Whole>,
+    /// Seconds of the lease.
+    #[schemars(range(min = 1, max = VISIBILITY), extend("default" = 30))]
     visibility: Option<Whole>,
+}
+
+/// The leased messages; maybe none.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Leases {
+    items: Vec<view::Leased>,
 }
 
 /// `POST /v1/mailboxes/{mailbox}/lease`
@@ -69,7 +83,7 @@ pub(super) async fn lease(mailbox_request: MailboxRequest) -> Result<Response, P
     let (site, given) = (app.clone(), acted.change.given);
     let value = move || {
         let leased = mail.iter().zip(&given).map(|(mail, given)| view::leased(&site, mail, given.receipt));
-        json!({ "items": leased.collect::<Vec<_>>() })
+        Leases { items: leased.collect() }
     };
     Ok(held.count(bytes, view::long_document(&app, value).await?))
 }
@@ -79,13 +93,30 @@ fn draw() -> [u8; 16] {
     Entropy::Real.random().into_bytes()
 }
 
-#[derive(Deserialize)]
+/// What a reader does with a message.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Said {
+#[schemars(rename = "Handle")]
+pub(super) struct Said {
+    /// Of the lease or hold. Without it ack, term and hold are about a message that is not leased; nack and extend need it.
+    #[schemars(regex(pattern = "^[0-9a-f]{32}$"))]
     receipt: Option<String>,
+    /// The reason of a nack or term.
     error: Option<String>,
+    /// Seconds until a message that is given back can be leased.
+    #[schemars(range(max = VISIBILITY), extend("default" = 0))]
     delay: Option<Whole>,
+    /// Seconds of the longer lease.
+    #[schemars(range(min = 1, max = VISIBILITY), extend("default" = 30))]
     visibility: Option<Whole>,
+}
+
+/// A held message; its receipt is good for nack.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Held {
+    id: view::Id,
+    #[schemars(with = "view::Receipt")]
+    receipt: Option<view::Receipt>,
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/ack`
@@ -170,8 +201,8 @@ async fn unleased(app: &AppState, mailbox: Name, id: MessageId, action: Action) 
                 acted => acted?,
             };
             acted.durable().await?;
-            let receipt = acted.change.given.first().map(|given| view::hex(given.receipt));
-            Ok(view::document(StatusCode::OK, &json!({ "id": id.to_string(), "receipt": receipt })))
+            let receipt = acted.change.given.first().map(|given| view::Receipt::of(given.receipt));
+            Ok(view::document(StatusCode::OK, &Held { id: view::Id::of(&id), receipt }))
         }
         Action::Nack { .. } | Action::Extend { .. } => {
             Err(Problem::bad_request("'receipt' is missing: it comes with a lease or a hold"))

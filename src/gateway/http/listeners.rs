@@ -5,9 +5,11 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
+use schemars::generate::SchemaGenerator;
+use schemars::{JsonSchema, Schema, json_schema};
 use serde::de::Error;
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 use systole_core::core::{Contract, Party};
 use systole_core::journal::Registration as Registered;
 use systole_core::mailbox::MailboxInput;
@@ -21,14 +23,34 @@ use crate::gateway::problem::Problem;
 use crate::gateway::push::may_register;
 use crate::settings::Mode;
 
-#[derive(Deserialize)]
+/// The registration of a remote listener.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Registration {
+pub(super) struct Registration {
     name: String,
+    #[schemars(schema_with = "modes")]
     mode: String,
     #[serde(default, deserialize_with = "claimed")]
+    #[schemars(with = "Option<Claimed>")]
     contract: Option<Claimed>,
+    /// The URL for mode push, instead of the declared one.
     url: Option<String>,
+}
+
+fn modes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["poll", "stream", "push"] })
+}
+
+/// A registered listener.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Registered")]
+pub(super) struct RegisteredListener {
+    name: String,
+    #[schemars(schema_with = "modes")]
+    mode: String,
+    /// The path of its mailbox.
+    mailbox: String,
+    token: String,
 }
 
 /// Parses a contract from an object; serde alone would take an array, too.
@@ -38,12 +60,17 @@ fn claimed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Claimed>
 }
 
 /// The contract that an agent assumes; a part that it leaves out agrees with any contract.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Contract")]
 struct Claimed {
+    /// Payloads that it accepts: {namespace}local.
     accepts: Option<Vec<String>>,
+    /// Payloads that it replies with: {namespace}local.
     replies: Option<Vec<String>>,
+    /// Payloads that it calls others with: {namespace}local.
     calls: Option<Vec<String>>,
+    /// Payloads that its calls return: {namespace}local.
     returns: Option<Vec<String>>,
 }
 
@@ -72,7 +99,7 @@ pub(super) async fn register(
     app.mailboxes.act(MailboxInput::Register { name: name.clone(), registration })?.durable().await?;
     let mailbox = format!("/v1/mailboxes/{name}");
     // The token that was shown: it stays the only one of the listener.
-    let value = json!({ "name": name.as_str(), "mode": &*mode, "mailbox": mailbox, "token": token });
+    let value = RegisteredListener { name: name.to_string(), mode: mode.to_string(), mailbox, token };
     Ok(view::document(StatusCode::CREATED, &value))
 }
 

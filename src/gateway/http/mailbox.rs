@@ -5,23 +5,20 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::{MessageId, Name, QName};
 use tokio::time::Instant;
 
 use super::bodies::Held;
 use super::mailbox_request::MailboxRequest;
-use super::request::{Query, message_id, no_message};
+use super::request::{LIMIT, Query, message_id, no_message};
 use super::view::Reading;
 use super::{AppState, view};
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
 use crate::journal::{Page, Position, Range};
-
-/// Messages of a page, by default and at most.
-const LIMIT: (u64, u64) = (100, 500);
 
 /// `GET /v1/mailboxes/{mailbox}/messages`
 pub(super) async fn list(mailbox_request: MailboxRequest) -> Result<Response, Problem> {
@@ -86,9 +83,10 @@ pub(super) async fn dead(mailbox_request: MailboxRequest) -> Result<Response, Pr
     show(app, range, page, false, held).await
 }
 
-#[derive(Deserialize)]
+/// Names one of the dead letters.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct One {
+pub(super) struct One {
     id: Option<String>,
 }
 
@@ -98,7 +96,8 @@ pub(super) async fn redrive(mailbox_request: MailboxRequest) -> Result<Response,
     let id = id.map(|id| message_id(&id)).transpose()?;
     let mut acted = app.mailboxes.act(MailboxInput::Redrive { mailbox, id })?;
     acted.durable().await?;
-    counted("redriven", id, acted.change.count)
+    let redriven = counted(id, acted.change.count)?;
+    Ok(view::document(StatusCode::OK, &Redriven { redriven }))
 }
 
 /// `DELETE /v1/mailboxes/{mailbox}/dead`
@@ -107,14 +106,24 @@ pub(super) async fn discard(mailbox_request: MailboxRequest) -> Result<Response,
     let mut acted =
         mailbox_request.app.mailboxes.act(MailboxInput::Discard { mailbox: mailbox_request.mailbox, id })?;
     acted.durable().await?;
-    counted("deleted", id, acted.change.count)
+    let deleted = counted(id, acted.change.count)?;
+    Ok(view::document(StatusCode::OK, &Deleted { deleted }))
 }
 
-fn counted(what: &str, one: Option<MessageId>, count: usize) -> Result<Response, Problem> {
-    if one.is_some() && count == 0 {
-        return Err(no_message());
-    }
-    Ok(view::document(StatusCode::OK, &json!({ what: count })))
+/// The number of redriven dead letters.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Redriven {
+    redriven: usize,
+}
+
+/// The number of deleted dead letters.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Deleted {
+    deleted: usize,
+}
+
+fn counted(one: Option<MessageId>, count: usize) -> Result<usize, Problem> {
+    if one.is_some() && count == 0 { Err(no_message()) } else { Ok(count) }
 }
 
 /// Bytes of a page; further messages come with the next one.
@@ -169,19 +178,33 @@ pub(super) async fn page(app: &AppState, range: Range, from: From) -> Result<Pag
     Ok(page)
 }
 
+/// A page of a mailbox.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Page")]
+pub(super) struct MailPage {
+    items: Vec<view::Item>,
+    /// The cursor behind the page.
+    next: String,
+    /// The cursor before the oldest message.
+    oldest: String,
+    has_more: bool,
+    /// Messages of the mailbox that have not ended.
+    waiting: usize,
+}
+
 async fn show(app: Arc<AppState>, range: Range, page: Page, order: bool, held: Held) -> Result<Response, Problem> {
     let (bytes, site) = (page.bytes(), app.clone());
     let value = move || {
         let reading = Reading { mark: page.position.pruned, order };
         let items: Vec<_> = page.items.iter().map(|mail| view::mail(&site, mail, reading)).collect();
         let seq = page.items.last().map_or(range.after, |mail| mail.record.seq);
-        json!({
-            "items": items,
-            "next": view::cursor(&site, &range.mailbox, reading.place(seq)),
-            "oldest": oldest(&site, &range.mailbox, page.position),
-            "has_more": page.has_more,
-            "waiting": site.mailboxes.look(|machine| machine.waiting_in(&range.mailbox)),
-        })
+        MailPage {
+            items,
+            next: view::cursor(&site, &range.mailbox, reading.place(seq)),
+            oldest: oldest(&site, &range.mailbox, page.position),
+            has_more: page.has_more,
+            waiting: site.mailboxes.look(|machine| machine.waiting_in(&range.mailbox)),
+        }
     };
     held.weigh(bytes, view::long_document(&app, value).await?)
 }

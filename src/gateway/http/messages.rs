@@ -7,8 +7,8 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use systole_core::core::{Answered, Party, ReadMessage};
 use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{MailboxInput, Refused, Repeated, Settlement};
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::authenticate::Authenticated;
 use super::caller::Caller;
 use super::request::{Query, body, idempotency_key, json, message_id, no_message};
-use super::view::Reading;
+use super::view::{KeptItem, Reading, SubmissionState};
 use super::{AppState, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::{ActError, Acted};
@@ -134,6 +134,15 @@ async fn hand_over(app: &AppState, submission: SubmissionRecord, envelope: Envel
     }
 }
 
+/// A message that a client sent, or that is in a mailbox.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(super) enum Found {
+    Sent(view::SentMessage),
+    Item(KeptItem),
+}
+
 /// `GET /v1/messages/{id}`
 pub(super) async fn look(
     State(app): State<Arc<AppState>>,
@@ -149,17 +158,16 @@ pub(super) async fn look(
     let sees = |owner: &Name| principal.kind == PrincipalKind::Admin || *owner == principal.name;
     if let Some(sent) = app.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {
         let bytes = sent.answers.iter().map(|answer| answer.envelope.len()).sum();
-        return held.weigh(bytes, view::long_document(&app, move || view::sent(&sent, skip == 0)).await?);
+        return held.weigh(bytes, view::long_document(&app, move || Found::Sent(view::sent(&sent, skip == 0))).await?);
     }
     let mail = app.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
     let reply = mail.status.answer.clone().filter(|_| mail.status.state == MailState::Replied);
     let bytes = mail.record.envelope.len() + reply.as_ref().map_or(0, |reply| reply.len());
     let site = app.clone();
     let value = move || {
-        let mut value = view::mail(&site, &mail, Reading::skipping(0));
-        value["attempts"] = mail.status.deliveries.into();
-        value["reply"] = reply.map(|reply| String::from_utf8_lossy(&reply).into_owned()).into();
-        value
+        let item = view::mail(&site, &mail, Reading::skipping(0));
+        let reply = reply.map(|reply| String::from_utf8_lossy(&reply).into_owned());
+        Found::Item(KeptItem { item, attempts: mail.status.deliveries, reply })
     };
     held.weigh(bytes, view::long_document(&app, value).await?)
 }
@@ -180,10 +188,19 @@ pub(super) async fn reply(
     settle(&app, &caller, &id, Settlement::Reply(reply)).await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Failure {
+pub(super) struct Failure {
+    /// The reason, for the sender.
     message: Option<String>,
+}
+
+/// An answer that was taken.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Taken {
+    id: view::Id,
+    #[schemars(extend("enum" = ["queued"]))]
+    state: SubmissionState,
 }
 
 /// `POST /v1/messages/{id}/fail`
@@ -206,7 +223,7 @@ async fn settle(app: &AppState, caller: &Caller, id: &str, with: Settlement) -> 
     // A message of another mailbox looks like one that never was.
     mailbox.filter(|mailbox| caller.sees_to(mailbox)).ok_or_else(no_message)?;
     conclude(app, id, with).await?;
-    let value = json!({ "id": id.to_string(), "state": "queued" });
+    let value = Taken { id: view::Id::of(&id), state: SubmissionState::Queued };
     Ok(view::document(StatusCode::ACCEPTED, &value))
 }
 
@@ -294,13 +311,22 @@ pub(in crate::gateway) async fn answers_of(
     }
 }
 
+/// A message that was submitted, and has no answer yet.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Queued {
+    id: view::Id,
+    thread: view::Id,
+    #[schemars(extend("enum" = ["queued", "silent"]))]
+    state: SubmissionState,
+}
+
 fn acknowledge(posted: &Posted) -> Response {
     let Kept { id, root } = posted.kept;
     let response = match posted.answers.first() {
         Some(answer) => view::envelope(answer.envelope.clone()),
         None => {
-            let value =
-                json!({ "id": id.to_string(), "thread": root.to_string(), "state": view::state(&[], posted.ended) });
+            let (id, thread) = (view::Id::of(&id), view::Id::of(&root));
+            let value = Queued { id, thread, state: view::state(&[], posted.ended) };
             view::document(StatusCode::ACCEPTED, &value)
         }
     };

@@ -2,6 +2,7 @@
 
 mod authenticate;
 mod bodies;
+mod call;
 mod caller;
 mod failures;
 mod health;
@@ -12,7 +13,6 @@ mod listeners;
 mod mailbox;
 mod mailbox_request;
 mod messages;
-mod openapi;
 mod presence;
 mod protocol;
 mod rate;
@@ -27,11 +27,12 @@ mod view;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Method, StatusCode};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, any, delete, get, post, put};
+use axum::routing::any;
+use serde_json::json;
 
 use super::judge::Judge;
 use super::notices::Sessions;
@@ -45,12 +46,18 @@ use crate::settings::GatewaySettings;
 #[cfg(feature = "facade")]
 pub(crate) use authenticate::Authenticated;
 use bodies::Bodies;
+pub(crate) use call::Call;
+#[cfg(feature = "facade")]
+pub(crate) use call::schema;
+pub(super) use call::{Description, split};
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
 use failures::Failures;
-pub(super) use openapi::Description;
+use health::Health;
+use presence::Presence;
 use rate::Rate;
 use systole_core::vocab::{MessageId, Name, ThreadId};
+use tasks::Nothing;
 use unauthenticated::UnauthenticatedTurns;
 #[cfg(feature = "facade")]
 pub(super) use {
@@ -61,7 +68,7 @@ pub(super) use {
     view::{document, long_document},
 };
 
-/// Routes of a façade above the gateway.
+/// Routes of calls.
 pub(crate) type Routes = Router<Arc<AppState>>;
 
 /// The resources that clients may use of the gateway, and do use.
@@ -135,61 +142,240 @@ impl AppState {
     }
 }
 
-/// A route: path, method, handler.
-type Route = (&'static str, Method, MethodRouter<Arc<AppState>>);
-
-/// Every route. The description in `openapi.json` names these and no others; a test compares them.
-fn routes() -> Vec<Route> {
-    let mut routes = vec![
-        ("/livez", Method::GET, get(health::livez)),
-        ("/readyz", Method::GET, get(health::readyz)),
-        ("/metrics", Method::GET, get(health::metrics)),
-        ("/openapi.json", Method::GET, get(openapi::document)),
-        ("/v1/listeners", Method::POST, post(listeners::register)),
-        ("/v1/listeners/{name}/heartbeat", Method::POST, post(presence::heartbeat)),
-        ("/v1/listeners/{name}/pause", Method::POST, post(presence::pause)),
-        ("/v1/listeners/{name}/resume", Method::POST, post(presence::resume)),
-        ("/v1/messages", Method::POST, post(messages::submit)),
-        ("/v1/messages/{id}", Method::GET, get(messages::look)),
-        ("/v1/messages/{id}/reply", Method::POST, post(messages::reply)),
-        ("/v1/messages/{id}/fail", Method::POST, post(messages::fail)),
-        ("/v1/mailboxes/{mailbox}/messages", Method::GET, get(mailbox::list)),
-        ("/v1/mailboxes/{mailbox}/lease", Method::POST, post(lease::lease)),
-        ("/v1/mailboxes/{mailbox}/messages/{id}/ack", Method::POST, post(lease::ack)),
-        ("/v1/mailboxes/{mailbox}/messages/{id}/nack", Method::POST, post(lease::nack)),
-        ("/v1/mailboxes/{mailbox}/messages/{id}/extend", Method::POST, post(lease::extend)),
-        ("/v1/mailboxes/{mailbox}/messages/{id}/hold", Method::POST, post(lease::hold)),
-        ("/v1/mailboxes/{mailbox}/messages/{id}/term", Method::POST, post(lease::term)),
-        ("/v1/mailboxes/{mailbox}/stream", Method::GET, get(stream::stream)),
-        ("/v1/mailboxes/{mailbox}/dead", Method::GET, get(mailbox::dead)),
-        ("/v1/mailboxes/{mailbox}/dead", Method::DELETE, delete(mailbox::discard)),
-        ("/v1/mailboxes/{mailbox}/dead/redrive", Method::POST, post(mailbox::redrive)),
-        ("/v1/sessions/{session}", Method::DELETE, delete(sessions::end)),
-        ("/v1/sessions/{session}/call", Method::POST, post(sessions::call)),
-        ("/v1/sessions/{session}/confirm", Method::POST, post(sessions::confirm)),
-        ("/v1/sessions/{session}/heartbeat", Method::POST, post(sessions::heartbeat)),
-        ("/v1/sessions/{session}/notices", Method::GET, get(sessions::list)),
-        ("/v1/jobs", Method::GET, get(jobs::find)),
-        ("/v1/jobs/{job}", Method::PUT, put(jobs::register)),
-        ("/v1/jobs/{job}", Method::DELETE, delete(jobs::remove)),
-        ("/v1/jobs/{job}/tasks", Method::POST, post(jobs::submit)),
-        ("/v1/jobs/{job}/tasks", Method::GET, get(jobs::list)),
-        ("/v1/jobs/{job}/inbox.md", Method::GET, get(jobs::markdown)),
-        ("/v1/tasks/{id}", Method::GET, get(tasks::look)),
+/// All calls of the gateway, with their descriptions.
+pub(super) fn calls() -> Vec<Call> {
+    const MESSAGE: &str = "One envelope, whose `<meta>` and `<from>` may be left out, or one payload that the client may \
+                           call; dirty or not. `from` is the principal of the token, regardless of the sender in the \
+                           document.";
+    const BROKEN: &str = "The content breaks a rule: `rule`, `place` and `example` say which.";
+    const TAKEN: &str = "The step of the pump that takes it is durable.";
+    const ONCE: &str = "The same key with the same body sends once.";
+    const AFTER: &str = "A cursor of this mailbox; without one from the oldest message on.";
+    let handled = |call: Call| call.takes::<lease::Said>().answers_nothing("Done.").refuses(&[403, 404, 409]);
+    let mut calls = vec![
+        Call::get("/livez", health::livez)
+            .about("health", "Checks that the process lives.")
+            .public()
+            .answers::<Health>(StatusCode::OK, "Yes.")
+            .refuses_because(503, "The organism can't go on: the process is about to end."),
+        Call::get("/readyz", health::readyz)
+            .about("health", "Checks that the organism accepts messages.")
+            .public()
+            .answers::<Health>(StatusCode::OK, "Yes.")
+            .refuses(&[503]),
+        Call::get("/metrics", health::metrics)
+            .about("health", "Figures, in the text format of Prometheus.")
+            .public()
+            .answers_text("text/plain", "The figures."),
+        Call::get("/openapi.json", call::description)
+            .about("health", "This document.")
+            .public()
+            .answers_json("This document.", |_| call::schema(json!({ "type": "object" }))),
+        Call::post("/v1/listeners", listeners::register)
+            .about("listeners", "Register a remote listener.")
+            .takes::<listeners::Registration>()
+            .answers::<listeners::RegisteredListener>(
+                StatusCode::CREATED,
+                "Registered; the same token replaces the registration.",
+            )
+            .refuses(&[403, 404, 409]),
+        Call::post("/v1/listeners/{name}/heartbeat", presence::heartbeat)
+            .about("listeners", "Report that an agent lives, and learn whether it is paused.")
+            .takes::<Nothing>()
+            .answers::<Presence>(StatusCode::OK, "The state.")
+            .refuses(&[403, 404]),
+        Call::post("/v1/listeners/{name}/pause", presence::pause)
+            .about("listeners", "Pause an agent until it is resumed, also through restarts (for an admin).")
+            .takes::<Nothing>()
+            .answers::<Presence>(StatusCode::OK, "The present state.")
+            .refuses(&[403, 404]),
+        Call::post("/v1/listeners/{name}/resume", presence::resume)
+            .about("listeners", "Resume an agent (for an admin).")
+            .takes::<Nothing>()
+            .answers::<Presence>(StatusCode::OK, "The present state.")
+            .refuses(&[403, 404]),
+        Call::post("/v1/messages", messages::submit)
+            .about("messages", "Send a message.")
+            .waits()
+            .keyed(ONCE)
+            .takes_xml(MESSAGE)
+            .answers_text("application/xml", "The reply came in time.")
+            .answers::<messages::Queued>(StatusCode::ACCEPTED, TAKEN)
+            .located()
+            .refuses(&[403, 404, 409, 507])
+            .refuses_because(422, BROKEN),
+        Call::get("/v1/messages/{id}", messages::look)
+            .about("messages", "The state of a message that the caller sent, or that is in its mailbox.")
+            .number::<u32>("skip", "Replies to leave out: the first so many.")
+            .answers::<messages::Found>(StatusCode::OK, "The state of the message.")
+            .refuses(&[404]),
+        Call::post("/v1/messages/{id}/reply", messages::reply)
+            .about("messages", "Reply to a message of the caller's mailbox.")
+            .takes_xml("0..n payloads, dirty or not.")
+            .answers::<messages::Taken>(
+                StatusCode::ACCEPTED,
+                "The answer is durable, and will be judged like any emission of a listener.",
+            )
+            .refuses(&[404, 409])
+            .refuses_because(422, BROKEN),
+        Call::post("/v1/messages/{id}/fail", messages::fail)
+            .about("messages", "Answer the sender of a message with an agent-error.")
+            .takes::<messages::Failure>()
+            .answers::<messages::Taken>(StatusCode::ACCEPTED, "The failure is durable.")
+            .refuses(&[404, 409]),
+        Call::get("/v1/mailboxes/{mailbox}/messages", mailbox::list)
+            .about("mailboxes", "Read a mailbox, oldest first.")
+            .query::<String>("after", AFTER)
+            .query::<String>(
+                "ack",
+                "As `after`, and acknowledges the messages up to that cursor, which end without a reply unless they have \
+                 one: `next`, or the cursor of a message, of a page without a filter that the listener read.",
+            )
+            .limit("Messages at most.")
+            .waits()
+            .query::<String>("type", "Only of that payload: {namespace}local.")
+            .query::<String>("peer", "Only from that sender.")
+            .query::<view::DateTime>("before", "Only messages that came earlier.")
+            .answers::<mailbox::MailPage>(StatusCode::OK, "A page.")
+            .refuses(&[403, 404, 410]),
+        Call::post("/v1/mailboxes/{mailbox}/lease", lease::lease)
+            .about("mailboxes", "Lease messages.")
+            .takes::<lease::Wanted>()
+            .answers::<lease::Leases>(StatusCode::OK, "The leased messages; maybe none.")
+            .refuses(&[403, 404])
+            .refuses_because(409, "Its messages are pushed."),
+        handled(
+            Call::post("/v1/mailboxes/{mailbox}/messages/{id}/ack", lease::ack)
+                .about("mailboxes", "Acknowledge a message: it ends without a reply."),
+        ),
+        handled(
+            Call::post("/v1/mailboxes/{mailbox}/messages/{id}/nack", lease::nack)
+                .about("mailboxes", "Give a message back: it can be leased again."),
+        ),
+        handled(
+            Call::post("/v1/mailboxes/{mailbox}/messages/{id}/extend", lease::extend)
+                .about("mailboxes", "Extend a lease."),
+        ),
+        handled(
+            Call::post("/v1/mailboxes/{mailbox}/messages/{id}/hold", lease::hold)
+                .about(
+                    "mailboxes",
+                    "Hold a message without a time limit: the reader answers later, with reply or fail, and it can't be \
+                     leased again.",
+                )
+                .answers::<lease::Held>(
+                    StatusCode::OK,
+                    "Held, without a lease before: the receipt is good for nack.",
+                ),
+        ),
+        handled(
+            Call::post("/v1/mailboxes/{mailbox}/messages/{id}/term", lease::term)
+                .about("mailboxes", "Terminate a message: it ends without a reply, and is never delivered again."),
+        ),
+        Call::get("/v1/mailboxes/{mailbox}/stream", stream::stream)
+            .about("mailboxes", "A mailbox as server-sent events.")
+            .query::<String>("after", AFTER)
+            .header::<String>("Last-Event-ID", "The last event that a browser saw; as `after`.")
+            .answers_text("text/event-stream", "Events `message`, whose id is a cursor and whose data is an item.")
+            .refuses(&[403, 404, 410]),
+        Call::get("/v1/mailboxes/{mailbox}/dead", mailbox::dead)
+            .about("mailboxes", "Dead letters.")
+            .query::<String>("after", AFTER)
+            .limit("Messages at most.")
+            .answers::<mailbox::MailPage>(StatusCode::OK, "A page.")
+            .refuses(&[403, 404, 410]),
+        Call::delete("/v1/mailboxes/{mailbox}/dead", mailbox::discard)
+            .about("mailboxes", "Forget dead letters: all, or one.")
+            .query::<String>("id", "One of them.")
+            .answers::<mailbox::Deleted>(StatusCode::OK, "The number.")
+            .refuses(&[403, 404]),
+        Call::post("/v1/mailboxes/{mailbox}/dead/redrive", mailbox::redrive)
+            .about(
+                "mailboxes",
+                "Redrive dead letters, all or one: they can be leased again. Their senders have had an answer.",
+            )
+            .takes::<mailbox::One>()
+            .answers::<mailbox::Redriven>(StatusCode::OK, "The number.")
+            .refuses(&[403, 404]),
+        Call::delete("/v1/sessions/{session}", sessions::end)
+            .about("sessions", "End a session: its unconfirmed notices come again.")
+            .answers_nothing("Ended.")
+            .refuses(&[404]),
+        Call::post("/v1/sessions/{session}/call", sessions::call)
+            .about("sessions", "Send a message; pending notices ride on the response.")
+            .waits()
+            .keyed(ONCE)
+            .takes_xml(MESSAGE)
+            .answers::<sessions::CallResponse>(StatusCode::OK, "The reply came in time.")
+            .answers::<sessions::CallResponse>(StatusCode::ACCEPTED, TAKEN)
+            .located()
+            .refuses(&[403, 404, 409, 507])
+            .refuses_because(422, BROKEN),
+        Call::post("/v1/sessions/{session}/confirm", sessions::confirm)
+            .about("sessions", "Confirm notices.")
+            .takes::<sessions::Said>()
+            .answers::<sessions::Confirmed>(StatusCode::OK, "The confirmed tokens of the session, and their rows.")
+            .refuses(&[404]),
+        Call::post("/v1/sessions/{session}/heartbeat", sessions::heartbeat)
+            .about("sessions", "Keep a session alive, as any of its requests does.")
+            .answers_nothing("The session goes on.")
+            .refuses(&[404]),
+        Call::get("/v1/sessions/{session}/notices", sessions::list)
+            .about("sessions", "The unconfirmed notices of a session.")
+            .answers::<sessions::Notices>(StatusCode::OK, "Oldest first.")
+            .refuses(&[404]),
+        Call::get("/v1/jobs", jobs::find)
+            .about("jobs", "The registered jobs, in order of name.")
+            .query::<String>("skill", "Only jobs with that skill.")
+            .query::<String>("after", "Only jobs behind that name.")
+            .limit("Entries of a page.")
+            .answers::<jobs::JobPage>(StatusCode::OK, "A page.")
+            .refuses(&[403]),
+        Call::put("/v1/jobs/{job}", jobs::register)
+            .about("jobs", "Register a job of the caller, or replace it.")
+            .takes::<jobs::Card>()
+            .answers::<view::Job>(StatusCode::OK, "Registered for the caller.")
+            .refuses(&[403, 404, 409, 422]),
+        Call::delete("/v1/jobs/{job}", jobs::remove)
+            .about("jobs", "Remove a job.")
+            .answers_nothing("Removed; its owner keeps the tasks that wait.")
+            .refuses(&[403, 404, 409]),
+        Call::post("/v1/jobs/{job}/tasks", jobs::submit)
+            .about("jobs", "Submit a task.")
+            .keyed("The same key with the same body submits once.")
+            .takes::<jobs::Wanted>()
+            .answers::<jobs::SubmittedTask>(StatusCode::CREATED, "The task is durable.")
+            .answers::<jobs::SubmittedTask>(StatusCode::OK, "The key was used for this task before.")
+            .located()
+            .refuses(&[403, 404, 409, 422]),
+        Call::get("/v1/jobs/{job}/tasks", jobs::list)
+            .about("jobs", "The tasks that the caller owns or submitted, in order of arrival.")
+            .query::<view::TaskStatus>("status", "Only tasks of that status; left out: all that have not ended.")
+            .number::<u64>("after", "Only tasks behind this cursor.")
+            .limit("Entries of a page.")
+            .answers::<jobs::TaskPage>(StatusCode::OK, "A page.")
+            .refuses(&[403, 404]),
+        Call::get("/v1/jobs/{job}/inbox.md", jobs::markdown)
+            .about("jobs", "The pending tasks, as Markdown for a model.")
+            .answers_text("text/markdown", "Markdown; nothing if nothing is pending.")
+            .refuses(&[403, 404]),
+        Call::get("/v1/tasks/{id}", tasks::look)
+            .about("tasks", "A task that the caller owns or submitted, in full.")
+            .answers::<view::Task>(StatusCode::OK, "The task.")
+            .refuses(&[403, 404]),
     ];
-    routes.extend(tasks::transitions().map(|(path, act)| (path, Method::POST, act)));
-    routes
+    calls.extend(tasks::transitions());
+    calls
 }
 
 /// All calls, behind the checks of heads and tokens.
-pub(super) fn router(app: Arc<AppState>, more: Routes) -> Router {
-    let router = routes().into_iter().fold(Router::new(), |router, (path, _, method)| router.route(path, method));
+pub(super) fn router(app: Arc<AppState>, routes: Routes) -> Router {
     let nowhere = || async { Problem::not_found("there is no such path: see /openapi.json") };
     let not_so = || async {
         let detail = "that path is there, but not with that method: see /openapi.json";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not that way", detail)
     };
-    let router = router.merge(more).fallback(any(nowhere)).method_not_allowed_fallback(not_so);
+    let router = routes.fallback(any(nowhere)).method_not_allowed_fallback(not_so);
     router.layer(map_response(one_shape)).layer(from_fn_with_state(app.clone(), authenticate::enter)).with_state(app)
 }
 

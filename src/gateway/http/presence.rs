@@ -6,7 +6,9 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use systole_core::mailbox::MailboxInput;
 use systole_core::vocab::Name;
 
@@ -70,8 +72,23 @@ async fn require_empty(app: &AppState, request: Request) -> Result<(), Problem> 
     }
 }
 
+/// The state of a remote listener.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Presence {
+    name: String,
+    state: PresenceState,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum PresenceState {
+    Active,
+    Paused,
+}
+
 fn state(app: &AppState, name: &Name) -> Response {
     let paused = app.mailboxes.look(|machine| machine.is_paused(name));
-    let state = if paused { "paused" } else { "active" };
-    view::document(StatusCode::OK, &json!({ "name": name.as_str(), "state": state }))
+    let state = if paused { PresenceState::Paused } else { PresenceState::Active };
+    view::document(StatusCode::OK, &Presence { name: name.to_string(), state })
 }

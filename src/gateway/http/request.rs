@@ -9,6 +9,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use systole_core::vocab::MessageId;
@@ -20,8 +21,11 @@ use crate::gateway::problem::Problem;
 /// Longest wait of a request, in seconds.
 pub(super) const WAIT: u64 = 60;
 
+/// Entries of a page, by default and at most.
+pub(super) const LIMIT: (u64, u64) = (100, 500);
+
 /// Longest `Idempotency-Key`, in bytes.
-const KEY: usize = 255;
+pub(super) const KEY: usize = 255;
 
 /// Most bytes of a JSON body.
 const JSON: usize = 64 << 10;
@@ -79,7 +83,8 @@ impl Query {
 }
 
 /// A whole number in a JSON document; `60.0` is one, too, as JSON has one kind of numbers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, JsonSchema)]
+#[schemars(inline)]
 pub(super) struct Whole(pub(super) u64);
 
 impl<'de> Deserialize<'de> for Whole {

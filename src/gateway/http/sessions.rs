@@ -2,13 +2,13 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use systole_core::vocab::Name;
 
 use super::caller::Caller;
 use super::messages::{self, Posted};
-use super::request::json;
+use super::request::{given, json};
 use super::resource_request::ResourceRequest;
 use super::{AppState, view};
 use crate::gateway::notices::{self, Block, NoticeBatch, NoticeToken, QueueRead, SESSIONS, SessionId};
@@ -43,11 +43,45 @@ pub(super) async fn heartbeat(resource: ResourceRequest) -> Result<Response, Pro
     Ok(view::no_content())
 }
 
-#[derive(Deserialize)]
+/// Tokens of notices, of which one or the other member names them.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Said {
+#[schemars(rename = "Confirm", extend("oneOf" = [{ "required": ["token"] }, { "required": ["text"] }]))]
+pub(super) struct Said {
+    /// Anything; the lower-case UUIDs in it count.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
     token: Option<String>,
+}
+
+/// The confirmed tokens of a session, and their rows.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Confirmed {
+    confirmed: Vec<ConfirmedNotice>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ConfirmedNotice {
+    token: view::Id,
+    ids: Vec<String>,
+}
+
+/// The unconfirmed notices of a session.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Notices {
+    notices: Vec<UnconfirmedNotice>,
+    /// The time at which the session expires unless it calls before.
+    lapses: view::DateTime,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct UnconfirmedNotice {
+    token: view::Id,
+    at: view::DateTime,
+    ids: Vec<String>,
 }
 
 /// `POST /v1/sessions/{session}/confirm`
@@ -64,9 +98,8 @@ pub(super) async fn confirm(resource: ResourceRequest) -> Result<Response, Probl
         true => Problem::stopping(),
         false => trouble.into(),
     })?;
-    let one = |(token, ids): (NoticeToken, Vec<String>)| json!({ "token": token.to_string(), "ids": ids });
-    let confirmed: Vec<_> = confirmed.into_iter().map(one).collect();
-    Ok(view::document(StatusCode::OK, &json!({ "confirmed": confirmed })))
+    let one = |(token, ids): (NoticeToken, Vec<String>)| ConfirmedNotice { token: view::Id::of(&token), ids };
+    Ok(view::document(StatusCode::OK, &Confirmed { confirmed: confirmed.into_iter().map(one).collect() }))
 }
 
 /// `GET /v1/sessions/{session}/notices`
@@ -74,10 +107,13 @@ pub(super) async fn list(resource: ResourceRequest) -> Result<Response, Problem>
     let ResourceRequest { app, caller: Caller(principal), name, .. } = resource.plain()?;
     touch(&app, &principal.name, &name)?;
     let (batches, lapses) = app.sessions.unconfirmed(&principal.name, &name).ok_or_else(no_session)?;
-    let one =
-        |batch: &NoticeBatch| json!({ "token": batch.token.to_string(), "at": batch.at.to_string(), "ids": batch.ids });
-    let notices: Vec<_> = batches.iter().map(one).collect();
-    Ok(view::document(StatusCode::OK, &json!({ "notices": notices, "lapses": lapses.to_string() })))
+    let one = |NoticeBatch { token, at, ids, .. }: NoticeBatch| UnconfirmedNotice {
+        token: view::Id::of(&token),
+        at: view::DateTime::of(at),
+        ids,
+    };
+    let notices = batches.into_iter().map(one).collect();
+    Ok(view::document(StatusCode::OK, &Notices { notices, lapses: view::DateTime::of(lapses) }))
 }
 
 /// `DELETE /v1/sessions/{session}`
@@ -105,28 +141,62 @@ fn no_session() -> Problem {
     Problem::not_found("you have no such session: it never began, was ended, or was silent for 120 s")
 }
 
+/// The response to a call.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Response")]
+pub(super) struct CallResponse {
+    /// The pending notices, if there are any; then the envelopes of the replies.
+    content: Vec<Block>,
+    metadata: Metadata,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Metadata {
+    id: view::Id,
+    thread: view::Id,
+    #[schemars(extend("enum" = ["queued", "answered", "faulted", "silent"]))]
+    state: view::SubmissionState,
+    /// The code of the fault, if the reply is a fault.
+    fault: Option<&'static str>,
+    /// Only if something is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notices: Option<NoticeCounts>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct NoticeCounts {
+    token: view::Id,
+    #[schemars(range(min = 1, max = 100))]
+    rows: usize,
+    /// The number of blocks of the content before the replies.
+    #[schemars(range(min = 3))]
+    blocks: usize,
+}
+
 /// The response to a call. Without notices it is the plain response, byte for byte.
 fn respond(posted: &Posted, read: Option<QueueRead>) -> Response {
     let text = |answer: &SentAnswer| Block::text(String::from_utf8_lossy(&answer.envelope));
     let content: Vec<_> = posted.answers.iter().map(text).collect();
-    let mut metadata = json!({
-        "id": posted.kept.id.to_string(),
-        "thread": posted.kept.root.to_string(),
-        "state": view::state(&posted.answers, posted.ended),
-        "fault": posted.answers.first().and_then(|answer| answer.fault.as_ref()).map(|code| code.as_str()),
-    });
+    let mut metadata = Metadata {
+        id: view::Id::of(&posted.kept.id),
+        thread: view::Id::of(&posted.kept.root),
+        state: view::state(&posted.answers, posted.ended),
+        fault: posted.answers.first().and_then(|answer| answer.fault.as_ref()).map(|code| code.as_str()),
+        notices: None,
+    };
     let status = if content.is_empty() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let content = match read {
         None => content,
         Some(read) => {
             let all = content.len();
             let spliced = notices::splice(&read, content);
-            metadata["notices"] = json!({
-                "token": read.token.to_string(), "rows": read.rows.len(), "blocks": spliced.len() - all,
-            });
+            let (token, rows) = (view::Id::of(&read.token), read.rows.len());
+            metadata.notices = Some(NoticeCounts { token, rows, blocks: spliced.len() - all });
             spliced
         }
     };
-    let response = view::document(status, &json!({ "content": content, "metadata": metadata }));
+    let response = view::document(status, &CallResponse { content, metadata });
     view::located(response, &format!("/v1/messages/{}", posted.kept.id))
 }

@@ -140,7 +140,7 @@ async fn events(app: &Arc<AppState>, page: Page, held: Arc<Held>) -> Result<Vec<
         let reading = Reading::skipping(page.position.pruned);
         let one = |mail: &StoredMail| Event {
             cursor: view::cursor(&site, &mail.record.mailbox, reading.place(mail.record.seq)),
-            text: view::mail(&site, mail, reading).to_string(),
+            text: view::text(&view::mail(&site, mail, reading)),
             held: held.clone(),
         };
         page.items.iter().map(one).collect()

@@ -1,23 +1,21 @@
 //! `/v1/tasks`: reads and transitions of tasks.
 
-use std::sync::Arc;
-
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::{MethodRouter, post};
-use serde::Deserialize;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use systole_core::inbox::payload::{
     Accept, ArtifactPayload, Cancel, Complete, Fail, Input, InputRequired, Progress as Progressed, Reject,
 };
-use systole_core::inbox::{ArtifactPart, InboxChange, InboxError, InboxPrincipal, TaskInbox};
+use systole_core::inbox::{ArtifactPart, InboxChange, InboxError, InboxPrincipal, Status, TaskInbox};
 use systole_core::vocab::{TaskId, Time};
 use systole_xml::schema::Payload;
 
+use super::call::Call;
 use super::request::large_json;
 use super::resource_request::ResourceRequest;
-use super::{AppState, view};
+use super::view;
 use crate::gateway::problem::Problem;
 use crate::runtime::inbox::BoardError;
 
@@ -38,36 +36,44 @@ pub(super) async fn look(resource: ResourceRequest) -> Result<Response, Problem>
     Ok(view::document(StatusCode::OK, &task))
 }
 
-#[derive(Deserialize)]
+/// An object without members.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+pub(super) struct Nothing {}
 
 /// A text that may be left out.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "TaskWord")]
 struct Word {
     #[serde(default)]
     text: String,
 }
 
 /// A text.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "TaskText")]
 struct Text {
+    #[schemars(length(min = 1))]
     text: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ReportedProgress")]
 struct Progress {
+    #[schemars(range(max = 100))]
     percent: Option<u8>,
     #[serde(default)]
     text: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "TaskArtifact")]
 struct Artifact {
+    #[schemars(length(min = 1))]
     name: String,
     text: String,
     #[serde(default)]
@@ -88,26 +94,33 @@ type Done = Result<InboxChange, InboxError>;
 
 /// `POST /v1/tasks/{id}/...`: each with the payload that does the same in the pump, which the caller must be allowed to
 /// call.
-pub(super) fn transitions() -> [(&'static str, MethodRouter<Arc<AppState>>); 9] {
+pub(super) fn transitions() -> [Call; 9] {
     [
-        ("/v1/tasks/{id}/accept", act::<Accept, Nothing>(|on, _| on.inbox.accept(on.by, on.id, on.now))),
-        (
-            "/v1/tasks/{id}/progress",
-            act::<Progressed, Progress>(|on, said| on.inbox.progress(on.by, on.id, said.percent, &said.text, on.now)),
-        ),
-        ("/v1/tasks/{id}/artifact", act::<ArtifactPayload, Artifact>(artifact)),
-        (
-            "/v1/tasks/{id}/input-required",
-            act::<InputRequired, Text>(|on, said| on.inbox.input_required(on.by, on.id, &said.text, on.now)),
-        ),
-        ("/v1/tasks/{id}/input", act::<Input, Text>(|on, said| on.inbox.answer(on.by, on.id, &said.text, on.now))),
-        (
-            "/v1/tasks/{id}/complete",
-            act::<Complete, Word>(|on, said| on.inbox.complete(on.by, on.id, &said.text, on.now)),
-        ),
-        ("/v1/tasks/{id}/fail", act::<Fail, Text>(|on, said| on.inbox.fail(on.by, on.id, &said.text, on.now))),
-        ("/v1/tasks/{id}/reject", act::<Reject, Text>(|on, said| on.inbox.reject(on.by, on.id, &said.text, on.now))),
-        ("/v1/tasks/{id}/cancel", act::<Cancel, Word>(|on, said| on.inbox.cancel(on.by, on.id, &said.text, on.now))),
+        act::<Accept, Nothing>("/v1/tasks/{id}/accept", "Accept a pending task.", |on, _| {
+            on.inbox.accept(on.by, on.id, on.now)
+        }),
+        act::<Progressed, Progress>("/v1/tasks/{id}/progress", "Report progress of a task.", |on, said| {
+            on.inbox.progress(on.by, on.id, said.percent, &said.text, on.now)
+        }),
+        act::<ArtifactPayload, Artifact>("/v1/tasks/{id}/artifact", "Add a piece of the result.", artifact),
+        act::<InputRequired, Text>("/v1/tasks/{id}/input-required", "Ask the submitter for input.", |on, said| {
+            on.inbox.input_required(on.by, on.id, &said.text, on.now)
+        }),
+        act::<Input, Text>("/v1/tasks/{id}/input", "Give the input that the owner asked for.", |on, said| {
+            on.inbox.answer(on.by, on.id, &said.text, on.now)
+        }),
+        act::<Complete, Word>("/v1/tasks/{id}/complete", "Complete a task.", |on, said| {
+            on.inbox.complete(on.by, on.id, &said.text, on.now)
+        }),
+        act::<Fail, Text>("/v1/tasks/{id}/fail", "Fail a task.", |on, said| {
+            on.inbox.fail(on.by, on.id, &said.text, on.now)
+        }),
+        act::<Reject, Text>("/v1/tasks/{id}/reject", "Reject a pending task.", |on, said| {
+            on.inbox.reject(on.by, on.id, &said.text, on.now)
+        }),
+        act::<Cancel, Word>("/v1/tasks/{id}/cancel", "Cancel a task.", |on, said| {
+            on.inbox.cancel(on.by, on.id, &said.text, on.now)
+        }),
     ]
 }
 
@@ -116,8 +129,20 @@ fn artifact(on: On<'_>, said: Artifact) -> Done {
     on.inbox.artifact(on.by, on.id, ArtifactPart { name, text, append, last }, on.now)
 }
 
-fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> Done) -> MethodRouter<Arc<AppState>> {
-    post(async move |resource: ResourceRequest| {
+/// The present state of a task.
+#[derive(Serialize, JsonSchema)]
+struct ChangedTask {
+    id: view::Id,
+    #[schemars(with = "view::TaskStatus")]
+    status: Status,
+}
+
+fn act<P: Payload, T: DeserializeOwned + JsonSchema + Send + 'static>(
+    path: &'static str,
+    summary: &'static str,
+    act: fn(On<'_>, T) -> Done,
+) -> Call {
+    let handler = async move |resource: ResourceRequest| {
         let ResourceRequest { app, caller, name: id, request } = resource.plain()?;
         caller.may::<P>(&app)?;
         let id = task_id(&id)?;
@@ -131,9 +156,13 @@ fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> D
             act(On { inbox, by: &by, id, now }, said)
         });
         let acted = acted.await?;
-        let value = json!({ "id": id.to_string(), "status": acted });
-        Ok::<_, Problem>(view::document(StatusCode::OK, &value))
-    })
+        Ok::<_, Problem>(view::document(StatusCode::OK, &ChangedTask { id: view::Id::of(&id), status: acted }))
+    };
+    Call::post(path, handler)
+        .about("tasks", summary)
+        .takes::<T>()
+        .answers::<ChangedTask>(StatusCode::OK, "The present state of the task.")
+        .refuses(&[403, 404, 409, 422])
 }
 
 /// The id of a task in a path; a text that is no id looks like an unknown one.

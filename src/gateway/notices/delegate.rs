@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use bytes::Bytes;
+use schemars::JsonSchema;
 use serde::Serialize;
 use systole_core::vocab::Name;
 use uuid::Uuid;
@@ -121,7 +122,7 @@ impl Row {
 }
 
 /// A piece of the content of a response: `{"type": "text", "text": …}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
     /// Text, or XML.

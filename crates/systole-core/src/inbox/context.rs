@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use systole_xml::ladder::Canonical;
@@ -12,7 +13,7 @@ use super::error::InboxProblem;
 use crate::vocab::XmlLimits;
 
 /// The context of a task: data that helps its owner to do it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskContext {
     /// No context.
@@ -21,14 +22,15 @@ pub enum TaskContext {
     /// Keys and their values, in order; each key once.
     Entries(Vec<ContextEntry>),
     /// An element of any name.
-    Xml(Xml),
+    Xml(#[schemars(with = "String")] Xml),
 }
 
 /// A key and its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextEntry {
     /// The key; not empty.
+    #[schemars(length(min = 1))]
     pub key: String,
     /// The value; may be empty.
     pub value: String,

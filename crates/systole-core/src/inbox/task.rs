@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::cost;
@@ -81,33 +82,37 @@ pub struct Task {
 }
 
 /// The submitter of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submitter {
     /// The job on whose behalf the task was submitted, as the submitter states it.
     #[serde(with = "display")]
+    #[schemars(with = "String")]
     pub job: Name,
     /// The submitter, as the pump knows it.
     #[serde(with = "display")]
+    #[schemars(with = "String")]
     pub agent: Name,
 }
 
 /// The progress of a task, as the owner reported it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskProgress {
     /// The percentage that is done, 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 100))]
     pub percent: Option<u8>,
     /// The progress in words; may be empty.
     pub text: String,
     /// The time of the report.
     #[serde(with = "display")]
+    #[schemars(with = "String")]
     pub at: Time,
 }
 
 /// A piece of the result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
     /// The name; no two of one task have the same.
@@ -119,7 +124,7 @@ pub struct Artifact {
 }
 
 /// A question to the submitter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
     /// The number of the event by which it was asked.
@@ -128,6 +133,7 @@ pub struct Exchange {
     pub question: String,
     /// The time of the question.
     #[serde(with = "display")]
+    #[schemars(with = "String")]
     pub asked: Time,
     /// The answer of the submitter, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
