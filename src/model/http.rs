@@ -364,6 +364,7 @@ pub(crate) fn judge_proxy(text: &str) -> Result<(), String> {
 }
 
 /// Checks a file of certificates; the error is the reason why it can't be used.
+#[cfg(feature = "yaml")]
 pub(crate) fn judge_certificates(file: &std::path::Path) -> Result<(), String> {
     let roots = read_regular(file, MOST_ROOTS).map_err(|error| error.to_string())?;
     if roots.is_empty() {

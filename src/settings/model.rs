@@ -324,6 +324,7 @@ impl Dialect {
     }
 
     /// The fields of the body of a request that an operator may omit or rename.
+    #[cfg(feature = "yaml")]
     pub(crate) const fn fields(self) -> &'static [&'static str] {
         match self {
             Self::OpenAi => &["stream_options", "max_tokens", "temperature"],
@@ -393,6 +394,7 @@ impl Backend {
 impl Price {
     /// The most that so many tokens of a request and of its answer cost: the provider may write the request into its
     /// cache.
+    #[cfg(feature = "gateway")]
     pub(crate) fn most(&self, input: u64, output: u64) -> Usage {
         let is_dearer = self.written.is_some_and(|written| written > self.input);
         self.of(Usage { input, output, written: if is_dearer { input } else { 0 }, ..Usage::default() })
