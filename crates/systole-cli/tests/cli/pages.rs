@@ -62,6 +62,46 @@ async fn tasks(thread: &Thread, id: TaskId) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The test of `docs/simulated-time.md`.
+#[rustfmt::skip]
+mod simulated_time {
+    use std::time::Duration;
+
+    use systole::prelude::*;
+    use systole::testing::{Kit, Probe};
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+    #[payload(namespace = "urn:example:calculator:v1", reply = Sum)]
+    struct Add { a: i64, b: i64 }
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Payload)]
+    #[payload(namespace = "urn:example:calculator:v1")]
+    struct Sum { value: i64 }
+
+    #[test]
+    fn a_calculator_that_does_not_answer_times_out() -> Result<(), Box<dyn std::error::Error>> {
+        let calculator = Probe::<Add>::new();
+        let mut kit = Kit::start(
+            Organism::builder("tested")
+                .listener("calculator", calculator.factory(), |c| c.answers::<Add>())
+                .client("cli", |c| c.calls::<Add>()),
+        )?;
+        kit.client("cli").tell(Add { a: 1, b: 2 })?;
+        kit.settle();
+        assert_eq!(calculator.received(), [Add { a: 1, b: 2 }]);
+        assert_eq!(kit.tree(), "root\n  calculator\n");
+
+        // No answer comes: the handler's timeout passes.
+        kit.advance(Duration::from_secs(30));
+        let fault = kit.client("cli").try_receive().and_then(|egress| egress.fault);
+        assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::Timeout));
+
+        calculator.reply_with(|add| Sum { value: add.a + add.b });
+        assert_eq!(kit.ask("cli", Add { a: 1, b: 2 })?, Sum { value: 3 });
+        Ok(())
+    }
+}
+
 /// Lines without their indentation.
 fn lines(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("\n")

@@ -139,7 +139,7 @@ fn a_signal_ends_a_program_whose_answers_nobody_reads_and_it_says_how_many() {
     stop(&child, Signal::TERM);
     let unread = err.until("the answers that are unread", |line| line.contains("are unread"));
     let count: usize = unread.split(' ').find_map(|word| word.parse().ok()).unwrap();
-    assert!(count > 1 && unread.contains("since standard output was not read"), "{unread}");
+    assert!(count > 1 && unread.contains("the reader of standard output did not take them"), "{unread}");
     let out = child.stdout.take();
     assert_eq!(ends(child).code(), Some(1));
     drop(out);
