@@ -250,6 +250,17 @@ fn a_flipped_bit_in_the_log_is_found_or_costs_the_last_transaction_alone() {
 }
 
 #[test]
+fn a_log_without_its_header_is_known_to_lack_what_its_index_counts() {
+    let folder = Folder::new();
+    let logged = logged(&folder);
+    for bytes in [0, 1, 17, 31, 32] {
+        let refused = logged.with_index("short", &logged.log[..bytes], Durability::Power);
+        assert!(refused.as_ref().is_err_and(|why| why.contains("incomplete")), "{bytes} bytes: {refused:?}");
+        assert!(logged.with_index("short", &logged.log[..bytes], Durability::Process).is_ok(), "{bytes} bytes");
+    }
+}
+
+#[test]
 fn no_bit_of_the_log_costs_a_finished_transaction_where_its_index_is_there() {
     let folder = Folder::new();
     let logged = logged(&folder);

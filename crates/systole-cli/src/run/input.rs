@@ -11,7 +11,7 @@ use systole_core::vocab::XmlLimits;
 use systole_xml::ladder::split::{Piece, Splitter};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::once::Once;
+use super::once::{Once, Sending};
 use crate::descriptor::Patient;
 use crate::failure::Failure;
 
@@ -41,7 +41,7 @@ pub(super) struct Message {
 /// The messages of all sources.
 pub(super) struct Input {
     taken: Receiver<Taken>,
-    /// The messages that were sent before; none where each message is sent in any case.
+    /// The messages that were sent before; none without a journal.
     once: Option<Once>,
 }
 
@@ -54,8 +54,11 @@ impl Input {
     pub(super) fn sift(&mut self, message: Message, client: &Client) -> Option<Message> {
         let (Some(once), Some(file)) = (&mut self.once, &message.file) else { return Some(message) };
         let id = client.label(message.bytes.clone());
-        let key = once.key(file, id.as_deref(), &message.bytes)?;
-        Some(Message { key: Some(key), ..message })
+        match once.key(file, id.as_deref(), &message.bytes) {
+            Sending::First(key) => Some(Message { key: Some(key), ..message }),
+            Sending::Again => Some(message),
+            Sending::Never => None,
+        }
     }
 
     /// Takes the sentences about messages that were not sent again.

@@ -94,9 +94,8 @@ impl Stage {
                 .map_err(|why| Failure::unusable(format!("the journal can't be opened: {}: {why}", file.display())))?;
             missing_parties::refuse(file, &config.blueprint, args)?;
         }
-        let journal =
-            config.journal.as_ref().filter(|_| !args.sends_again() && self.sources.iter().any(Source::is_stable));
-        let once = journal.map(|journal| Once::load(&journal.file)).transpose()?;
+        let journal = config.journal.as_ref().filter(|_| self.sources.iter().any(Source::is_stable));
+        let once = journal.map(|journal| Once::load(journal, args.sends_again())).transpose()?;
         // The organism itself logs its other problems when it starts.
         let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
         warnings.for_each(|finding| tracing::warn!("{finding}"));

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole::journal::{FileProblem, JournalReader, StoreError};
+use systole::journal::{FileProblem, JournalOptions, JournalReader, Journaled, SqliteJournal, StoreError};
+use systole::runtime::entropy::Entropy;
 use systole_core::vocab::Name;
 
 use super::CLIENT;
@@ -25,22 +26,49 @@ pub(super) struct Once {
     times: HashMap<u128, u64>,
     /// Messages of each file that an earlier run has sent.
     skipped: BTreeMap<PathBuf, u64>,
+    /// True if messages are sent again that an earlier run has sent.
+    again: bool,
+}
+
+/// The way of a message of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Sending {
+    /// No run has sent it: it is sent under this key.
+    First(Arc<str>),
+    /// An earlier run has sent it, and it is to be sent again, as a new message.
+    Again,
+    /// An earlier run has sent it.
+    Never,
 }
 
 impl Once {
-    /// Reads the keys of messages that were sent, before the organism starts; none without a journal.
-    pub(super) fn load(journal: &Path) -> Result<Self, Failure> {
+    /// Reads the keys of messages that were sent, before the organism starts. `again`: they are sent again, too.
+    pub(super) fn load(journal: &Journaled, again: bool) -> Result<Self, Failure> {
         let client = Name::parse(CLIENT).map_err(|error| Failure::unusable(error.to_string()))?;
-        let known = match JournalReader::open(journal).and_then(|reader| reader.keys(&client, PREFIX)) {
+        let read = || JournalReader::open(&journal.file).and_then(|reader| reader.keys(&client, PREFIX));
+        let known = match read() {
             // The start creates it.
-            Err(StoreError { problem: FileProblem::Missing, .. }) => HashSet::new(),
-            known => known.map_err(Failure::store)?.iter().filter_map(|key| number(key)).collect(),
+            Err(StoreError { problem: FileProblem::Missing, .. }) => Vec::new(),
+            // The start makes a journal of an empty file, and cuts what a loss of power has torn.
+            Err(_) => {
+                let options = JournalOptions::new(Entropy::Real.secret());
+                let options = options.durability(journal.durability).retention(journal.retention);
+                match SqliteJournal::open_when_free(&journal.file, &options) {
+                    Ok(opened) => {
+                        drop(opened);
+                        read().map_err(Failure::store)?
+                    }
+                    // The start fails in the same way, and reports it.
+                    Err(_) => Vec::new(),
+                }
+            }
+            Ok(known) => known,
         };
-        Ok(Self { known, ..Self::default() })
+        Ok(Self { known: known.iter().filter_map(|key| number(key)).collect(), again, ..Self::default() })
     }
 
-    /// The key of the next message of a file; none if it was sent before.
-    pub(super) fn key(&mut self, file: &Path, id: Option<&str>, message: &[u8]) -> Option<Arc<str>> {
+    /// The key of the next message of a file, or whether to send it without one: an earlier run has sent it under its key.
+    pub(super) fn key(&mut self, file: &Path, id: Option<&str>, message: &[u8]) -> Sending {
         let key = match id {
             // The content has the id in it.
             Some(_) => digest(&[b"id", message]),
@@ -52,10 +80,13 @@ impl Once {
             }
         };
         if self.known.insert(key) {
-            return Some(text(key));
+            return Sending::First(text(key));
+        }
+        if self.again {
+            return Sending::Again;
         }
         *self.skipped.entry(file.to_owned()).or_default() += 1;
-        None
+        Sending::Never
     }
 
     /// Takes the sentences about messages that were not sent again.
@@ -92,7 +123,9 @@ mod tests {
 
     /// The number of these messages of a file that are sent.
     fn sent(once: &mut Once, file: &str, messages: &[(Option<&str>, &str)]) -> usize {
-        let new = |(id, text): &&(Option<&str>, &str)| once.key(Path::new(file), *id, text.as_bytes()).is_some();
+        let new = |(id, text): &&(Option<&str>, &str)| {
+            matches!(once.key(Path::new(file), *id, text.as_bytes()), Sending::First(_))
+        };
         messages.iter().filter(new).count()
     }
 
@@ -127,5 +160,14 @@ mod tests {
         assert_eq!(sent(&mut next, "f.xml", &[one, two]), 0);
         assert_eq!(next.told().count(), 1);
         assert_eq!(next.told().count(), 0);
+    }
+
+    #[test]
+    fn what_is_sent_again_is_remembered_too() {
+        let mut all = Once { again: true, ..Once::default() };
+        assert_eq!(sent(&mut all, "f.xml", &[(None, "<a/>")]), 1, "by its key");
+        let mut next = Once { again: true, ..again(&all) };
+        assert_eq!(next.key(Path::new("f.xml"), None, b"<a/>"), Sending::Again);
+        assert_eq!(sent(&mut again(&all), "f.xml", &[(None, "<a/>")]), 0);
     }
 }

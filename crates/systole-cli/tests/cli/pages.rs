@@ -81,7 +81,7 @@ mod simulated_time {
     #[test]
     fn a_calculator_that_does_not_answer_times_out() -> Result<(), Box<dyn std::error::Error>> {
         let calculator = Probe::<Add>::new();
-        let mut kit = Kit::start(
+        let kit = Kit::start(
             Organism::builder("tested")
                 .listener("calculator", calculator.factory(), |c| c.answers::<Add>())
                 .client("cli", |c| c.calls::<Add>()),

@@ -75,7 +75,8 @@ fn output_that_is_no_xml_is_kept_and_escaped() {
     let (letter, _) = folder.said(&["dead", "show", &number, "--journal", "the.journal"]);
     assert!(letter.contains(r"I will \u{9b}not"), "{letter}");
     let history = fs::read_to_string(folder.0.join("history")).unwrap();
-    let (_, refused) = history.split_once("<message from=\"model\" number=\"2\"><refused").unwrap_or_else(|| panic!("{history}"));
+    let (_, refused) =
+        history.split_once("<message from=\"model\" number=\"2\"><refused").unwrap_or_else(|| panic!("{history}"));
     assert!(refused.contains("<code>malformed</code>") && refused.contains("<rule"), "the rule: {history}");
     assert!(refused.contains("<output>Well: &lt;say&gt;I will \u{9b}not</output>"), "{history}");
 }

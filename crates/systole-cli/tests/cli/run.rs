@@ -358,6 +358,15 @@ fn a_file_is_sent_once_over_the_kill_of_a_run() {
 }
 
 #[test]
+fn messages_that_are_sent_again_are_remembered_and_an_empty_file_becomes_a_journal() {
+    let folder = crowded("again", "durability: process\n", 3);
+    std::fs::write(folder.join("systole.journal"), "").unwrap();
+    assert_eq!(run_here(&folder, &["messages.xml", "--again"]).1, [1, 2, 3]);
+    assert_eq!(run_here(&folder, &["messages.xml"]).1, Vec::<usize>::new());
+    assert_eq!(run_here(&folder, &["messages.xml", "--again"]).1, [1, 2, 3]);
+}
+
+#[test]
 fn a_journal_is_not_shared_by_two_organisms() {
     let folder = crowded("shared", "durability: process\n", 3);
     assert_eq!(run_here(&folder, &["messages.xml"]).0, Some(0));

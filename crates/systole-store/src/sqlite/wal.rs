@@ -180,8 +180,12 @@ impl Log {
         let mut header = [0; HEADER];
         let whole = read_full(input, &mut header)?;
         let Some(mut log) = whole.then(|| Self::of(&header)).flatten() else {
-            // A log that has just been started has a header alone.
-            let loss = if len > HEADER as u64 { Loss::Damaged(1) } else { Loss::Unfinished };
+            // A log that has just been started has a part of its header alone, and its index counts no frames.
+            let loss = match Index::gone(index) {
+                _ if len > HEADER as u64 => Loss::Damaged(1),
+                Some(gone) => gone.loss,
+                None => Loss::Unfinished,
+            };
             return Ok(Some(Cut { at: 0, bytes: len, frames: 0, loss }));
         };
         let index = index.filter(|index| index.salt == log.salt);
