@@ -112,7 +112,6 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         "Do not send `<done/>`.",
         "Not <done/> but <note>a & b</note>",
         "> <note>draft</note>\n\n<note>final & y</note>",
-        "~~<note>draft</note>~~ <note>final & y</note>",
         "~~ <note>draft</note> ~~\n<note>final & y</note>",
         "I have not sent <done/>",
         "I have not sent <done></done>\nBye",
@@ -121,6 +120,10 @@ fn a_payload_amid_a_sentence_is_not_sent() {
         let error = run_by(review(), text, Shape::Fragment).expect_err(text);
         assert!(error.to_string().contains("stands amid a sentence"), "{text}: {error}");
     }
+    // A payload that is struck out is refused by its signs, whatever the sentence around it says.
+    let struck = "~~<note>draft</note>~~ <note>final & y</note>";
+    let error = run_by(review(), struck, Shape::Fragment).expect_err(struck);
+    assert!(error.to_string().contains("may be a draft"), "{error}");
     let note = "<note>a &amp; b</note>";
     for text in [
         "Here: <note>a & b</note>",
