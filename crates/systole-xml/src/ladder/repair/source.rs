@@ -222,6 +222,8 @@ enum Control {
     Escape,
     /// Behind ESC and `[` at a raw offset: parameters, up to a letter or the like.
     Sequence(usize),
+    /// Behind the intermediate character of a sequence, of which terminals use few: `ESC [2 q`, `ESC [!p`.
+    Intermediate(usize, char),
     /// Behind ESC and `(` or the like: the name of a character set.
     Charset(usize),
     /// In a control string that began at a raw offset, such as the title of a window.
@@ -254,10 +256,14 @@ impl Builder {
             (Control::Escape, '(' | ')' | '*' | '+') => Control::Charset(self.raw),
             (Control::Escape, '7' | '8') => Control::None,
             // No terminal takes these for parameters where a tag may follow.
-            (Control::Sequence(start), ' '..='/' | '0'..=';' | '='..='?') => Control::Sequence(start),
+            (Control::Sequence(start), '0'..=';' | '='..='?') => Control::Sequence(start),
+            (Control::Sequence(start), ' ' | '!') => Control::Intermediate(start, c),
             (Control::Sequence(_), '@'..='~') => Control::None,
+            (Control::Intermediate(_, ' '), 'q') | (Control::Intermediate(_, '!'), 'p') => Control::None,
             (Control::Charset(_), '0'..='9' | 'A'..='Z') => Control::None,
-            (Control::Sequence(start) | Control::Charset(start), _) => Control::Unclosed(start),
+            (Control::Sequence(start) | Control::Intermediate(start, _) | Control::Charset(start), _) => {
+                Control::Unclosed(start)
+            }
             (Control::String(_), '\u{7}') | (Control::StringEscape(_), '\\') => Control::None,
             (Control::String(start), '\u{1B}') => Control::StringEscape(start),
             (Control::String(start), '\n' | '<') | (Control::StringEscape(start), _) => Control::Unclosed(start),
@@ -310,7 +316,7 @@ impl Builder {
     fn finish(self, raw: &[u8], coding: Coding) -> Result<Source<'_>, RepairError> {
         let open = match self.control {
             Control::None | Control::Escape => None,
-            Control::Sequence(start) | Control::Charset(start) => Some(start),
+            Control::Sequence(start) | Control::Intermediate(start, _) | Control::Charset(start) => Some(start),
             Control::String(start) | Control::StringEscape(start) | Control::Unclosed(start) => Some(start),
         };
         if let Some(start) = open {
@@ -381,6 +387,7 @@ mod tests {
         for (raw, text) in [
             ("\x1b[31mred\x1b[0m text", "red text"),
             ("\x1b[38;5;1mx\x1b[?25l", "x"),
+            ("a\x1b[2 qb\x1b[!pc", "abc"),
             ("a\x1b]0;a title\x07b", "ab"),
             ("a\x1b]8;;http://x.org\x1b\\b", "ab"),
             ("\x1b(B<a>\x1b7", "<a>"),
@@ -395,6 +402,9 @@ mod tests {
         for raw in [
             "\x1b[1<a>",
             "a\x1b[31",
+            "cost \x1b[1 (see b) x",
+            "cost \x1b[1 see",
+            "a\x1b[!x",
             "a\x1b[",
             "a\x1b[1é",
             "a\x1b(",
