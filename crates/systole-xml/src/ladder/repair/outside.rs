@@ -6,7 +6,7 @@ use super::fence;
 use super::lexis::{excerpt, find_any, is_blank, is_space_char, may_start_markup, skip_space};
 use super::markup::{self, Doctype, Markup};
 use super::scan::Scanner;
-use super::sentence::{Mentioned, has_word};
+use super::sentence::{Mentioned, has_word, is_introduced};
 use super::tag::{Reading, StartTag};
 use super::thought::is_token;
 use super::{RepairError, RepairKind, Shape};
@@ -55,6 +55,8 @@ pub(super) struct Outside<'t> {
     pub(super) in_fence: bool,
     /// The end of the last brackets of unknown meaning.
     pub(super) unknown: usize,
+    /// True if words behind an element announce the answer.
+    pub(super) announced: bool,
     /// True if the turn of another speaker stands behind an element.
     pub(super) interrupted: bool,
     /// The start tag whose copy before it was dropped, if no contract forbids the element in itself.
@@ -124,6 +126,7 @@ impl<'t> Outside<'t> {
             no_turn_end: false,
             answered: None,
             unknown: 0,
+            announced: false,
             interrupted: false,
             doubled: None,
             in_fence: false,
@@ -447,8 +450,10 @@ impl<'t> Scanner<'t> {
     /// Goes back to the twin of a root that was a mention (`I will use the <add> tag: <add>…</add>`), at the end of the
     /// input with elements open, and takes the text before the twin as prose.
     pub(super) fn restart(&mut self) -> bool {
-        let Root { twin: Some(twin), gap, out, marks, .. } = self.outside.root else { return false };
-        if self.outside.restarts == MAX_RESTARTS {
+        let Root { twin: Some(twin), gap, out, marks, start, .. } = self.outside.root else { return false };
+        // Behind a colon, the first tag is a payload like one without prose before it.
+        let is_mention = !is_introduced(&self.text[gap.min(start)..start]);
+        if !is_mention || self.outside.restarts == MAX_RESTARTS {
             return false;
         }
         self.outside.restarts += 1;

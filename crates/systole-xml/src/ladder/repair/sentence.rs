@@ -48,7 +48,7 @@ impl<'t> Scanner<'t> {
         }
         let before = &self.text[root.gap.min(start)..start];
         let outer = before.trim_end_matches(|c: char| is_mark(c) || matches!(c, ' ' | '\t'));
-        let is_introduced = outer.ends_with(INTRODUCING);
+        let is_introduced = is_introduced(before);
         let is_alone = self.roots == 1 && root.has_content && (is_introduced || before.ends_with('`'));
         let is_struck =
             before.trim_end_matches(' ').ends_with("~~") && self.text[end..].trim_start_matches(' ').starts_with("~~");
@@ -94,6 +94,11 @@ impl Behind {
             _ => Self::Nothing,
         }
     }
+}
+
+/// Returns whether a text introduces what stands behind it, rather than to go on with it.
+pub(super) fn is_introduced(before: &str) -> bool {
+    before.trim_end_matches(|c: char| is_mark(c) || matches!(c, ' ' | '\t')).ends_with(INTRODUCING)
 }
 
 /// Returns whether a text holds a word: two letters in a row, or one of a script of syllables or words.

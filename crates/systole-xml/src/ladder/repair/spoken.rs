@@ -15,7 +15,7 @@
 
 use super::lexis::name_end;
 use super::template::{Kind, Marker, Voice};
-use super::words::{Phrase, Says, begins, phrase};
+use super::words::{Announces, Phrase, Says, begins, phrase};
 
 /// Brackets around the words of a marker.
 const BRACKETS: &[(char, char)] = &[
@@ -85,6 +85,9 @@ pub(in crate::ladder) fn marks_thoughts(bytes: &[u8]) -> bool {
 fn head(text: &str, start: usize, line_end: usize) -> Option<Marker> {
     let line = &text[start..line_end];
     let from = start + (line.len() - line.trim_start().len());
+    if let Some(length) = message_mark(&text[from..line_end]) {
+        return Some(Marker { start: from, end: from + length, kind: Kind::Said(Voice::Result) });
+    }
     let stop = head_end(text, from, line_end);
     let opener = text[from..stop].chars().next()?;
     let found = phrase(text, from, stop, |gap| label_end(gap, opener).is_some())?;
@@ -103,19 +106,18 @@ fn head(text: &str, start: usize, line_end: usize) -> Option<Marker> {
     let is_bare = || {
         before.is_empty()
             && stop == line_end
-            && text[from..stop].bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_whitespace())
+            && [u8::is_ascii_lowercase, u8::is_ascii_uppercase]
+                .iter()
+                .any(|is_case| text[from..stop].bytes().all(|byte| is_case(&byte) || byte.is_ascii_whitespace()))
     };
     let kind = match says {
-        Says::Thoughts { is_sure: true } if closes => Kind::ThoughtEnd,
-        Says::Thoughts { .. } if closes => Kind::Answer { is_bracketed: false },
+        Says::Thoughts { is_sure: true } if closes => Kind::SpokenEnd,
+        Says::Thoughts { .. } if closes => Kind::Answer { is_bracketed: false, announces: Announces::Step },
         Says::Thoughts { is_sure } => Kind::Spoken { is_sure },
-        Says::Answer => Kind::Answer { is_bracketed: before.contains('[') },
+        Says::Answer(announces) => Kind::Answer { is_bracketed: before.contains('['), announces },
         Says::End => {
-            return (!before.is_empty()).then_some(Marker {
-                start: from,
-                end: stop,
-                kind: Kind::Answer { is_bracketed: before.contains('[') },
-            });
+            let kind = Kind::Answer { is_bracketed: before.contains('['), announces: Announces::Step };
+            return (!before.is_empty()).then_some(Marker { start: from, end: stop, kind });
         }
         Says::User if is_named || is_bare() => Kind::Said(Voice::User),
         Says::Task if before.contains('#') => Kind::Said(Voice::User),
@@ -127,6 +129,23 @@ fn head(text: &str, start: usize, line_end: usize) -> Option<Marker> {
         return Some(Marker { start: from, end: found.next, kind: Kind::Enclosed { open: opener, close } });
     }
     Some(Marker { start: from, end: found.next, kind })
+}
+
+/// Length of the words with which the pump begins a message to a model, never a model: `[abcdefghij] Message 2 from core`.
+fn message_mark(line: &str) -> Option<usize> {
+    const MARK: usize = 10;
+    let (mark, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let rest = rest.strip_prefix(" Message ")?;
+    let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_mark = mark.len() == MARK && mark.bytes().all(|byte| byte.is_ascii_lowercase());
+    let words = behind.strip_prefix(" from ").filter(|_| is_mark && behind.len() < rest.len())?;
+    Some(line.len() - words.len())
+}
+
+/// Returns whether the marker at an offset stands in brackets, or in quotes used as such.
+pub(super) fn is_bracketed(text: &str, start: usize) -> bool {
+    let text = text[start..].trim_start_matches('\\');
+    text.starts_with(|c| BRACKETS.iter().chain(QUOTES).any(|(open, _)| *open == c))
 }
 
 /// The end of the text that may be the marker of a line: the line, a tag on it, or the longest marker.
@@ -200,11 +219,13 @@ fn bracket(text: &str, at: usize, is_element: &dyn Fn(&str) -> bool) -> Option<M
     };
     let is_comment = text[at..].starts_with("<!--");
     let kind = match found.says {
-        Says::Thoughts { is_sure: true } if found.closes || is_end => Kind::ThoughtEnd,
+        Says::Thoughts { is_sure: true } if found.closes || is_end => Kind::SpokenEnd,
         Says::Thoughts { is_sure: true } if !is_comment => Kind::Thought,
-        Says::Thoughts { .. } if found.closes => Kind::Answer { is_bracketed: true },
-        Says::Thoughts { is_sure } => Kind::Spoken { is_sure },
-        Says::Answer | Says::End => Kind::Answer { is_bracketed: true },
+        Says::Thoughts { .. } if !found.closes => {
+            Kind::Spoken { is_sure: found.says == Says::Thoughts { is_sure: true } }
+        }
+        Says::Answer(announces) => Kind::Answer { is_bracketed: true, announces },
+        Says::Thoughts { .. } | Says::End => Kind::Answer { is_bracketed: true, announces: Announces::Step },
         Says::User | Says::Task | Says::Result | Says::Model => return None,
     };
     Some(Marker { start, end, kind })
@@ -249,7 +270,7 @@ fn quoted(text: &str, quotes: &[usize], found: &mut Vec<Marker>) {
             open = Some(Marker { start: at, end, kind: Kind::Spoken { is_sure: true } });
         } else if let Some(start) = open.take().filter(|start| holds_tag(&text[start.end..at])) {
             found.push(start);
-            found.push(Marker { start: at, end, kind: Kind::ThoughtEnd });
+            found.push(Marker { start: at, end, kind: Kind::SpokenEnd });
         }
     }
 }

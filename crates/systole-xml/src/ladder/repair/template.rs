@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use super::spoken;
+use super::words::Announces;
 
 /// A marker of a chat template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(super) enum Kind {
     Quoted { end: usize },
     /// Text of unknown meaning up to the offset: `[PLAN]` with its `[/PLAN]`.
     Unknown { end: usize },
+    /// The end of thoughts that words name: `...done thinking.` Without a start it may end something else.
+    SpokenEnd,
     /// Thoughts that words begin: `## Thinking`. They end at their end marker, or where the answer begins.
     Spoken { is_sure: bool },
     /// Thoughts behind a label in brackets: `[Thinking: …]`.
@@ -46,8 +49,8 @@ pub(super) enum Kind {
     Field,
     /// Thoughts in the rest of an object: `"type": "thinking"`.
     Object,
-    /// The answer begins: it ends thoughts that words began, or in brackets those of brackets.
-    Answer { is_bracketed: bool },
+    /// A part of the output begins. In brackets it ends thoughts in brackets; the answer ends those that words began.
+    Answer { is_bracketed: bool, announces: Announces },
     /// Words name the speaker of a turn: `Human:`.
     Said(Voice),
 }
@@ -56,6 +59,11 @@ impl Kind {
     /// Returns whether the marker counts only where no other one stands.
     const fn is_soft(self) -> bool {
         matches!(self, Self::Spoken { .. } | Self::Answer { .. } | Self::Said(_))
+    }
+
+    /// Returns whether the marker announces the answer, or what may be one.
+    pub(super) const fn announces(self) -> bool {
+        matches!(self, Self::Answer { announces: Announces::Answer | Announces::Product, .. })
     }
 }
 
@@ -95,6 +103,13 @@ impl Template {
     pub(super) fn next(&self, at: usize) -> Option<Marker> {
         let index = self.markers.partition_point(|marker| marker.start < at);
         self.markers.get(index).copied()
+    }
+
+    /// Returns whether a marker that announces the answer, or what may be one, ends at an offset.
+    pub(super) fn announces_at(&self, end: usize) -> bool {
+        let index = self.markers.partition_point(|marker| marker.start < end);
+        let last = index.checked_sub(1).map(|index| self.markers[index]);
+        last.is_some_and(|last| last.end == end && last.kind.announces())
     }
 
     /// The markers behind an offset.

@@ -13,6 +13,7 @@ use super::sentence::has_word;
 use super::spoken;
 use super::tag::StartTag;
 use super::template::{self, Kind, Marker, Speaker, Voice, names_thoughts};
+use super::words::Announces;
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
@@ -55,6 +56,7 @@ impl<'t> Scanner<'t> {
         self.references.clear();
         self.marks.clear();
         self.roots = 0;
+        self.outside.announced = false;
         (self.outside.root, self.outside.in_prose) = (Root::default(), false);
         (self.outside.in_words, self.outside.mentioned) = (false, None);
         self.mark(0, end, RepairKind::Thought);
@@ -142,8 +144,16 @@ impl Scanner<'_> {
         match kind {
             Kind::Thought => self.drop_thought(start, end),
             Kind::Spoken { is_sure } => {
-                let until = self.spoken_end(end);
-                self.spoken(start, end, until, is_sure)
+                let found = self.spoken_end(end, is_sure);
+                // Words that nothing encloses may be those of a label.
+                let is_enclosed = |last: &Marker| {
+                    let starts = [start, last.start];
+                    last.kind == Kind::SpokenEnd && starts.iter().all(|&at| spoken::is_bracketed(self.text, at))
+                };
+                if let Some((_, until)) = found.filter(|(last, _)| !is_enclosed(last)) {
+                    self.check_unsure(start, until)?;
+                }
+                self.spoken(start, end, found.map(|(_, until)| until), is_sure)
             }
             Kind::Enclosed { open, close } => {
                 let until = self.unless_endless(|text| spoken::closed_at(text, end, open, close));
@@ -158,6 +168,7 @@ impl Scanner<'_> {
                 self.spoken(start, end, until, true)
             }
             Kind::Answer { .. } => {
+                self.announce(end);
                 // Two answers to one thought: the first may be a draft of the second.
                 if self.outside.answered.is_some_and(|before| self.roots > before) {
                     self.outside.unknown = self.text.len();
@@ -166,6 +177,11 @@ impl Scanner<'_> {
             }
             Kind::Said(voice) => self.said(voice, start, end),
             Kind::ThoughtEnd => {
+                self.drop_thought_before(end);
+                Ok(())
+            }
+            Kind::SpokenEnd if self.roots > 0 => self.refuse_draft(self.outside.root.start, self.outside.root.name),
+            Kind::SpokenEnd => {
                 self.drop_thought_before(end);
                 Ok(())
             }
@@ -214,8 +230,24 @@ impl Scanner<'_> {
         let end = self.message_end(body, takes_answers);
         let Some(end) = end else { return Err(self.unclosed(start, "thought", "the marker of its end")) };
         self.drop(start, end, RepairKind::Thought);
+        self.announce(end);
         (self.outside.in_prose, self.outside.in_words) = (false, false);
         Ok(())
+    }
+
+    /// Records that words up to an offset announce the answer behind an element, which then may be a draft of it.
+    fn announce(&mut self, end: usize) {
+        self.outside.announced |= self.roots > 0 && self.template.announces_at(end);
+    }
+
+    /// Refuses an element in a stretch that words alone mark as thoughts or as a turn: they may be labels of what is meant.
+    fn check_unsure(&self, start: usize, end: usize) -> Result<(), RepairError> {
+        self.draft_in(start, end).map_or(Ok(()), |(at, name)| self.refuse_draft(at, name))
+    }
+
+    #[cold]
+    fn refuse_draft(&self, at: usize, name: &str) -> Result<(), RepairError> {
+        self.refuse(at, |at| RepairError::Draft { at, name: excerpt(name) })
     }
 
     /// Drops thoughts that words begin, up to their end. Without one, they are prose, which may hold drafts if they are surely
@@ -224,6 +256,7 @@ impl Scanner<'_> {
         match end {
             Some(end) => {
                 self.drop(start, end, RepairKind::Thought);
+                self.announce(end);
                 self.outside.answered = Some(self.roots);
                 (self.outside.in_prose, self.outside.in_words) = (false, false);
                 Ok(())
@@ -254,9 +287,10 @@ impl Scanner<'_> {
         found
     }
 
-    /// The end of thoughts that words begin, whose text begins at `body`: behind the marker of their end, or of the answer. A
-    /// marker inside of an element that begins in the thoughts is text of that element.
-    fn spoken_end(&mut self, body: usize) -> Option<usize> {
+    /// The end of thoughts that words begin, whose text begins at `body`, and its marker: that of their end, or of the answer. A
+    /// marker inside of an element that begins in the thoughts is text of that element. Words that are surely of thoughts end
+    /// only there: a step or a summary may be one of the thoughts.
+    fn spoken_end(&mut self, body: usize, is_sure: bool) -> Option<(Marker, usize)> {
         if self.outside.endless {
             return None;
         }
@@ -269,10 +303,13 @@ impl Scanner<'_> {
             let is_inside = reach > marker.start;
             match marker.kind {
                 _ if is_inside => {}
-                Kind::ThoughtEnd => return Some(marker.end),
+                Kind::ThoughtEnd | Kind::SpokenEnd => return Some((marker, marker.end)),
                 Kind::Thought | Kind::Spoken { .. } if found.is_some() => break,
-                Kind::End | Kind::Answer { .. } | Kind::Said(Voice::Model) => found = found.or(Some(marker.end)),
-                Kind::Channel | Kind::Turn | Kind::TurnOf(_) => found = found.or(Some(marker.start)),
+                Kind::Answer { announces, .. } if is_sure && announces != Announces::Answer => {}
+                Kind::End | Kind::Answer { .. } | Kind::Said(Voice::Model) => {
+                    found = found.or(Some((marker, marker.end)));
+                }
+                Kind::Channel | Kind::Turn | Kind::TurnOf(_) => found = found.or(Some((marker, marker.start))),
                 _ => {}
             }
         }
@@ -290,7 +327,9 @@ impl Scanner<'_> {
         let until = if self.outside.no_turn_end { None } else { self.said_end(end) };
         self.outside.no_turn_end |= until.is_none();
         if voice == Voice::User || self.roots > 0 || until.is_some() {
-            return self.quoted(start, until.unwrap_or(self.text.len()));
+            let until = until.unwrap_or(self.text.len());
+            self.check_unsure(start, until)?;
+            return self.quoted(start, until);
         }
         self.prose_marker(end)
     }
@@ -298,7 +337,9 @@ impl Scanner<'_> {
     /// The end of the turn of another speaker that words name.
     fn said_end(&self, body: usize) -> Option<usize> {
         self.template.behind(body).find_map(|marker| match marker.kind {
-            Kind::ThoughtEnd | Kind::End | Kind::Answer { .. } | Kind::Said(Voice::Model) => Some(marker.end),
+            Kind::ThoughtEnd | Kind::SpokenEnd | Kind::End | Kind::Answer { .. } | Kind::Said(Voice::Model) => {
+                Some(marker.end)
+            }
             Kind::Channel | Kind::Turn | Kind::TurnOf(_) | Kind::Thought | Kind::Spoken { is_sure: true } => {
                 Some(marker.start)
             }
@@ -321,10 +362,10 @@ impl Scanner<'_> {
         let mut answer = None;
         for marker in self.template.behind(body) {
             match marker.kind {
-                Kind::ThoughtEnd => return Some(marker.end),
+                Kind::ThoughtEnd | Kind::SpokenEnd => return Some(marker.end),
                 Kind::End => return answer.or(Some(marker.end)),
                 Kind::Channel | Kind::Turn | Kind::TurnOf(_) => return answer.or(Some(marker.start)),
-                Kind::Answer { is_bracketed: true } if takes_answers => answer = answer.or(Some(marker.end)),
+                Kind::Answer { is_bracketed: true, .. } if takes_answers => answer = answer.or(Some(marker.end)),
                 Kind::Thought if answer.is_some() => break,
                 _ => {}
             }
@@ -350,7 +391,7 @@ impl Scanner<'_> {
     /// Refuses a top-level element in brackets of unknown meaning, or behind the turn of another speaker.
     pub(super) fn check_place(&self, tag: &StartTag<'_>) -> Result<(), RepairError> {
         let (start, name) = (tag.start, tag.name);
-        if start < self.outside.unknown {
+        if start < self.outside.unknown || self.outside.announced {
             return self.refuse(start, |at| RepairError::Draft { at, name: excerpt(name) });
         }
         if self.outside.interrupted {
@@ -365,8 +406,8 @@ impl Scanner<'_> {
         let root = &self.outside.root;
         let (start, name) = (root.start, root.name);
         let mut within = self.template.behind(start).take_while(|marker| marker.start < root.end);
-        let first = within.find(|marker| matches!(marker.kind, Kind::Thought | Kind::ThoughtEnd));
-        if first.is_some_and(|marker| marker.kind == Kind::ThoughtEnd) && self.has_supplied() {
+        let first = within.find(|marker| matches!(marker.kind, Kind::Thought | Kind::ThoughtEnd | Kind::SpokenEnd));
+        if first.is_some_and(|marker| marker.kind != Kind::Thought) && self.has_supplied() {
             return self.refuse(start, |at| RepairError::Draft { at, name: excerpt(name) });
         }
         Ok(())

@@ -14,8 +14,8 @@ use crate::vocab::is_invisible;
 pub(super) enum Says {
     /// Thoughts; they are surely of the model, or may be the title of an answer (`Analysis`).
     Thoughts { is_sure: bool },
-    /// The answer.
-    Answer,
+    /// The answer, or a part of the output.
+    Answer(Announces),
     /// The turn of a user.
     User,
     /// What a user writes, if it is a heading (`### Instruction`).
@@ -28,6 +28,17 @@ pub(super) enum Says {
     End,
 }
 
+/// What a phrase announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Announces {
+    /// The answer: `Final answer`. It ends thoughts that a word began.
+    Answer,
+    /// What may be the answer or a part of it: `Output`, `Summary`.
+    Product,
+    /// A call, of which there may be several (`Action`), or nothing (`Done`).
+    Step,
+}
+
 /// The class of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -36,10 +47,15 @@ enum Class {
     /// Thoughts, or a part of an answer.
     Musing,
     Answer,
+    Product,
+    Call,
     User,
     Task,
+    /// Tools, the system, and speakers whose names are labels, too.
     Result,
     Model,
+    /// Says that a turn is made up.
+    Made,
     Open,
     Close,
     /// Introduces something, perhaps the answer.
@@ -89,25 +105,34 @@ const WORDS: &[(Class, &[&str])] = &[
         "反思", "草稿", "考察", "분석", "begründung", "análisis", "análise", "analisi", "анализ", "analiza",
     ]),
     (Class::Answer, &[
-        "act", "action", "actions", "answer", "answers", "call", "calls", "completion", "conclusion", "decision",
-        "final", "message", "output", "reply", "response", "responses", "result", "solution", "summary", "verdict",
-        "最終回答", "最终回答", "最终答案", "最終答案", "回复", "回答", "回應", "答え", "答案", "結論", "结论", "输出", "답", "답변", "최종답변", "antwort",
-        "endgültige", "ergebnis", "lösung", "antwoord", "svar", "vastaus", "réponse", "finale", "respuesta",
+        "answer", "answers", "completion", "final", "reply", "response", "responses", "solution", "verdict",
+        "最終回答", "最终回答", "最终答案", "最終答案", "回复", "回答", "回應", "答え", "答案", "結論", "结论", "답", "답변", "최종답변", "antwort",
+        "endgültige", "lösung", "antwoord", "svar", "vastaus", "réponse", "finale", "respuesta",
         "resposta", "risposta", "răspuns", "odpowiedź", "odpověď", "ответ", "відповідь", "отговор", "cevap", "yanıt",
         "válasz", "απάντηση", "الإجابة", "الجواب", "إجابة", "جواب", "پاسخ", "תשובה", "जवाब", "คำตอบ", "jawaban",
-        "lời", "trả",
+        "lời", "trả", "答复", "最终", "最終", "최종",
+    ]),
+    (Class::Product, &[
+        "conclusion", "decision", "ergebnis", "message", "output", "result", "summary", "输出",
+    ]),
+    (Class::Call, &[
+        "act", "action", "actions", "call", "calls",
     ]),
     (Class::User, &[
-        "human", "user", "用户", "ユーザー", "사용자", "benutzer", "utilisateur", "usuario", "пользователь",
+        "human", "user", "用户", "ユーザー", "사용자", "benutzer", "nutzer", "utilisateur", "usuario", "humano", "usuário",
+        "utente", "gebruiker", "bruker", "användare", "użytkownik", "uživatel", "kullanıcı", "felhasználó", "пользователь",
     ]),
     (Class::Task, &[
         "instruction", "instructions", "input", "prompt", "query", "question",
     ]),
     (Class::Result, &[
-        "context", "environment", "function", "observation", "observations", "system", "tool", "tools", "系统",
+        "context", "customer", "environment", "function", "observation", "observations", "q", "system", "tool", "tools", "系统",
     ]),
     (Class::Model, &[
-        "ai", "assistant", "bot", "chatgpt", "claude", "gemini", "gpt", "model", "助手", "ассистент",
+        "ai", "asistente", "assistant", "assistent", "assistente", "bot", "chatgpt", "claude", "gemini", "gpt", "model", "助手", "ассистент",
+    ]),
+    (Class::Made, &[
+        "hypothetical", "imaginary", "imagined", "simulated",
     ]),
     (Class::Open, &[
         "begin", "begins", "open", "opening", "start", "starting", "starts", "开始", "開始",
@@ -124,7 +149,7 @@ const WORDS: &[(Class, &[&str])] = &[
         "deep", "del", "der", "des", "di", "die", "do", "el", "first", "for", "id", "la", "le", "let", "long",
         "loud", "min", "minutes", "mode", "my", "new", "number", "of", "out", "pad", "part", "phase", "process",
         "prozess", "processo", "proceso", "processus", "s", "sec", "second", "seconds", "section", "self", "stage",
-        "step", "stream", "tag", "talk", "text", "the", "time", "token", "tokens", "trace", "visible", "voice", "過程",
+        "step", "stream", "tag", "talk", "text", "the", "time", "token", "tokens", "trace", "version", "visible", "voice", "過程",
         "过程", "과정", "내용", "процесс", "proces", "süreci",
     ]),
     (Class::No, &[
@@ -219,12 +244,15 @@ impl Tally {
         match () {
             () if is_thought || self.has(Class::Musing) => {
                 let is_sure = is_thought && !self.has(Class::Lead);
-                (!is_other && !self.has(Class::Answer)).then_some(Says::Thoughts { is_sure })
+                let is_answer = self.has(Class::Answer) || self.has(Class::Product) || self.has(Class::Call);
+                (!is_other && !is_answer).then_some(Says::Thoughts { is_sure })
             }
             // `The user: …` tells of one.
             () if self.has(Class::User) => (!self.has(Class::Filler)).then_some(Says::User),
             () if self.has(Class::Result) => (!self.has(Class::Filler)).then_some(Says::Result),
-            () if self.has(Class::Answer) => Some(Says::Answer),
+            () if self.has(Class::Answer) => Some(Says::Answer(Announces::Answer)),
+            () if self.has(Class::Product) => Some(Says::Answer(Announces::Product)),
+            () if self.has(Class::Call) => Some(Says::Answer(Announces::Step)),
             () if self.has(Class::Task) => Some(Says::Task),
             () if self.has(Class::Model) => (!self.has(Class::Filler)).then_some(Says::Model),
             () => self.has(Class::Close).then_some(Says::End),
@@ -341,9 +369,14 @@ mod tests {
         for (text, meant) in [
             ("Analysis", Says::Thoughts { is_sure: false }),
             ("Here are my thoughts", Says::Thoughts { is_sure: false }),
-            ("Final answer", Says::Answer),
-            ("assistantFinal", Says::Answer),
+            ("Final answer", Says::Answer(Announces::Answer)),
+            ("assistantFinal", Says::Answer(Announces::Answer)),
+            ("Final version", Says::Answer(Announces::Answer)),
+            ("Summary", Says::Answer(Announces::Product)),
+            ("Action 2", Says::Answer(Announces::Step)),
             ("User:", Says::User),
+            ("User (simulated):", Says::User),
+            ("Q:", Says::Result),
             ("### Instruction", Says::Task),
             ("Tool result", Says::Result),
             ("Assistant", Says::Model),
