@@ -76,7 +76,7 @@ fn sendable(letter: &LetterRecord, blueprint: Option<&Blueprint>) -> Result<(), 
     let qname = letter.payload.as_ref().map(|(qname, _)| qname).filter(|qname| **qname != refused_qname());
     let qname = qname.ok_or(DeadLetterError::NoPayload)?;
     match blueprint {
-        Some(blueprint) => blueprint.may_redrive(&letter.from, qname),
+        Some(blueprint) => blueprint.check_redrive(&letter.from, qname),
         None => Ok(()),
     }
 }

@@ -56,6 +56,20 @@ pub enum Party {
     Listener(ListenerId),
 }
 
+/// The party whose conversation an item belongs to: a client, or the organism itself (`<boot>` and redriven dead letters).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Principal(pub u32);
+
+impl Principal {
+    pub(super) const ORGANISM: Self = Self(0);
+}
+
+impl From<Option<ClientId>> for Principal {
+    fn from(client: Option<ClientId>) -> Self {
+        client.map_or(Self::ORGANISM, |ClientId(client)| Self(client + 1))
+    }
+}
+
 /// A mistake of a blueprint that keeps the organism from starting, or that `check` warns of.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlueprintProblem {

@@ -5,10 +5,11 @@ use std::fmt;
 
 use systole_xml::ladder::Canonical;
 
+use super::blueprint::Blueprint;
 use super::gauge::Overloaded;
 use super::io::CoreId;
-use crate::journal::Number;
-use crate::vocab::{Fault, Limits, Name, Partition, QName, ThreadId, ThreadPath, Time};
+use crate::journal::{LetterPlace, LetterRecord, Number};
+use crate::vocab::{Fault, Limits, Name, Partition, QName, ThreadId, ThreadPath, Time, ns};
 
 /// An undeliverable message.
 #[derive(Debug, Clone)]
@@ -103,8 +104,36 @@ impl fmt::Display for DeadLetterId {
 }
 
 impl DeadLetter {
+    /// The letter as the journal has it.
+    pub(super) fn record(&self) -> LetterRecord {
+        LetterRecord {
+            number: self.id.number(),
+            partition: self.partition,
+            at: self.at,
+            from: self.from.clone(),
+            to: self.to.clone(),
+            place: LetterPlace { conversation: self.conversation, path: self.path.clone() },
+            payload: self.payload.as_ref().map(|payload| (payload.root().clone(), payload.bytes().clone())),
+            reason: self.reason.clone(),
+        }
+    }
+
     fn held(&self) -> usize {
         self.payload.as_ref().map_or(0, Canonical::held)
+    }
+}
+
+impl Blueprint {
+    /// Checks that a dead letter can be redriven: its sender may call the payload today.
+    ///
+    /// # Errors
+    /// [`DeadLetterError::NotACall`] if not.
+    pub fn check_redrive(&self, from: &Name, payload: &QName) -> Result<(), DeadLetterError> {
+        let caller = self.party(from.as_str());
+        match payload.namespace() != ns::META && caller.is_some_and(|caller| self.may_call(caller, payload)) {
+            true => Ok(()),
+            false => Err(DeadLetterError::NotACall { from: from.clone(), payload: payload.clone() }),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use crate::vocab::ns;
 
-/// Counts of the messages and bytes that wait in all cores, on Queue 1 and in mailboxes.
+/// Counts of the messages and bytes that wait in all cores, on the entrance queue and in mailboxes.
 ///
 /// Entrances and calls are refused above the bounds; answers are only counted.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl Gauge {
     /// [`Overloaded`] if the messages or the bytes that wait would pass a bound.
     pub fn admit(&self, bytes: usize) -> Result<Permit, Overloaded> {
         let permit = self.count(bytes);
-        if self.messages() > self.inner.max_messages || self.bytes() > self.inner.max_bytes {
+        if self.is_beyond(1, (self.messages(), self.bytes())) {
             drop(permit);
             return Err(Overloaded { messages: self.messages(), bytes: self.bytes() });
         }
@@ -146,16 +146,14 @@ impl Gauge {
     /// [`Overloaded`] if there is no place for any of them.
     pub fn check_room(&self, clients: &[ClientUse]) -> Result<(), Overloaded> {
         let (messages, bytes) = (self.messages(), self.bytes());
-        let Inner { max_messages, max_bytes, .. } = *self.inner;
-        let small = Self::SMALL.min(max_bytes / 16).max(1);
+        let small = Self::SMALL.min(self.inner.max_bytes / 16).max(1);
         let with = |messages: usize, bytes: usize| (messages.saturating_add(1), bytes.saturating_add(small));
         let all = with(messages, bytes);
         let is_shut_out = |ClientUse(held): &ClientUse| {
             let own = (held.messages.load(Ordering::Relaxed), held.bytes.load(Ordering::Relaxed));
             self.is_beyond_share(all, with(own.0, own.1))
         };
-        let full = all.0 > max_messages || all.1 > max_bytes;
-        let full = full || (!clients.is_empty() && clients.iter().all(is_shut_out));
+        let full = self.is_beyond(1, all) || (!clients.is_empty() && clients.iter().all(is_shut_out));
         if full { Err(Overloaded { messages, bytes }) } else { Ok(()) }
     }
 
@@ -168,8 +166,13 @@ impl Gauge {
 
     /// Returns whether twice as much waits as may come in: messages refused then don't even get answers of their own.
     pub(super) fn is_flooded(&self) -> bool {
-        let Inner { max_messages, max_bytes, .. } = &*self.inner;
-        self.messages() > max_messages.saturating_mul(2) || self.bytes() > max_bytes.saturating_mul(2)
+        self.is_beyond(2, (self.messages(), self.bytes()))
+    }
+
+    /// Returns whether so many messages and bytes pass so many times a bound.
+    fn is_beyond(&self, times: usize, (messages, bytes): (usize, usize)) -> bool {
+        let Inner { max_messages, max_bytes, .. } = *self.inner;
+        messages > max_messages.saturating_mul(times) || bytes > max_bytes.saturating_mul(times)
     }
 
     /// Messages that wait.

@@ -365,7 +365,7 @@ pub struct Injected {
     pub last: bool,
     /// Operations that are written in the step that takes the message, and answered by [`Output::Taken`].
     pub attachment: Option<Attachment>,
-    /// The place of the message on Queue 1.
+    /// The place of the message on the entrance queue.
     pub permit: Permit,
     /// The place of its answer in the client's exit, if the entrance reserved one.
     pub place: Option<ExitPlace>,

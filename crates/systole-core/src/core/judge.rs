@@ -11,23 +11,44 @@ use systole_xml::schema::{self, Catalog, Draft, Element, SchemaError, Validated,
 
 use super::blueprint::{Blueprint, ListenerId, Party};
 use super::catch_panic::{Value, catch_panic};
-use super::contract::Contract;
+use super::contract::{Access, Contract};
+use super::event::Misroute;
 use super::faults;
 use super::io::{Body, Emission, EmissionKind};
 use super::key::ThreadKey;
-use super::misroute::Misroute;
 use super::queued::Content;
 use super::records::stored;
 use super::setup::{Decoders, Setup};
-use crate::protocol::{MetaError, MetaProblem, MetaRequest};
+use crate::protocol::{MetaAnswer, MetaError, MetaProblem, MetaRequest};
 use crate::vocab::{Fault, Name, QName, ThreadId, ns};
 
-/// The part of the core that judges payloads: their kinds, their receivers, and whether they keep their contracts.
-pub(super) struct Judge {
+/// The one judge of payloads: of their kinds, their receivers, and whether they keep their contracts. The core asks it, and
+/// so do entrances that judge a message before the core does.
+pub(super) struct Judge<'a> {
+    pub blueprint: &'a Blueprint,
+    pub validator: &'a mut Validator,
+}
+
+/// The payloads of a core: judged, proved and decoded.
+pub(super) struct Payloads {
     setup: Rc<Setup>,
-    catalog: Arc<Catalog>,
     decoders: Arc<Decoders>,
     validator: Validator,
+}
+
+/// The choice of payloads of one response that are judged. Where there are more than a fan-out of them, only those are that
+/// may be the answer, and no more than a fan-out of them: the rest comes to nothing in any case.
+pub(super) struct Selection {
+    is_crowded: bool,
+    left: usize,
+}
+
+/// The party that asks.
+pub(super) struct Asker<'a> {
+    pub calls: &'a [QName],
+    pub replies: &'a [QName],
+    pub admin: bool,
+    pub remote: bool,
 }
 
 /// The effect that an emission is to have.
@@ -153,21 +174,7 @@ impl Verdict {
 /// The indices for `<thread-spawned>` and for the answer to the first payload.
 const SPAWN_WIDTH: usize = 2;
 
-impl Judge {
-    /// A judge; compiles the schemas.
-    pub(super) fn new(setup: Rc<Setup>, catalog: Arc<Catalog>, decoders: Arc<Decoders>) -> Self {
-        Self { setup, validator: Validator::new(catalog.clone()), catalog, decoders }
-    }
-
-    pub(super) fn blueprint(&self) -> &Blueprint {
-        &self.setup.blueprint
-    }
-
-    /// The schemas of all payloads.
-    pub(super) fn catalog(&self) -> &Catalog {
-        &self.catalog
-    }
-
+impl Judge<'_> {
     /// Judges an emission of a listener. `owned`: the spawned thread of that id, if it belongs to the emitting thread.
     pub(super) fn emission(
         &mut self,
@@ -176,8 +183,7 @@ impl Judge {
         owned: impl FnOnce(ThreadId) -> Option<(ThreadKey, ListenerId)>,
     ) -> Verdict {
         let Emission { kind, to, thread: address, payload } = emission;
-        let setup = self.setup.clone();
-        let contract = setup.blueprint.contract(listener);
+        let contract = self.blueprint.contract(listener);
         let draft = match payload {
             Draft::Unencodable(error) => {
                 let is_call = matches!(kind, EmissionKind::Call | EmissionKind::Inferred);
@@ -185,11 +191,11 @@ impl Judge {
             }
             Draft::NoEnvelope(error) => {
                 let sends = contract.replies.iter().chain(&contract.calls);
-                return refuse(None, faults::envelope(error, &contract.name, sends, &self.catalog), 1);
+                return refuse(None, faults::envelope(error, &contract.name, sends, self.validator.catalog()), 1);
             }
             Draft::Canonical(payload) => {
                 let known = contract.replies.iter().chain(&contract.calls);
-                ParsedPayload::Unproved(schema::infer_namespace(payload.clone(), known, &self.catalog))
+                ParsedPayload::Unproved(schema::infer_namespace(payload.clone(), known, self.validator.catalog()))
             }
             Draft::Proved(payload) => self.trusted(payload.clone()),
         };
@@ -218,10 +224,18 @@ impl Judge {
     pub(super) fn refuse_untaken(&self, listener: ListenerId, verdicts: &mut [Verdict]) {
         for verdict in verdicts {
             let (Verdict::Core { payload, .. } | Verdict::Spawn { payload, .. }) = &*verdict else { continue };
-            if let Some(fault) = untaken_answer(payload, self.setup.blueprint.contract(listener)) {
+            if let Some(fault) = self.untaken_answer(listener, payload) {
                 *verdict = refuse(Some(payload.clone()), fault, verdict.width());
             }
         }
+    }
+
+    /// The fault of a request to the core whose answer the contract of its sender does not take: that answer would end the
+    /// thread.
+    pub(super) fn untaken_answer(&self, listener: ListenerId, payload: &Canonical) -> Option<Fault> {
+        let request = MetaRequest::read(payload).ok().filter(|_| payload.root().namespace() == ns::META)?;
+        let (answer, contract) = (request.answer()?, self.blueprint.contract(listener));
+        (!contract.returns.contains(&answer)).then(|| faults::untaken(payload.root(), &answer, contract))
     }
 
     /// Judges a request of a caller.
@@ -230,7 +244,7 @@ impl Judge {
         if qname.namespace() == ns::META {
             return self.meta(caller, draft);
         }
-        match route(&self.setup.blueprint, &qname, to, caller) {
+        match self.targets(&qname, to, caller) {
             Err(misroute) => match refuse_route(draft, misroute) {
                 Verdict::Refused(refusal) => Verdict::Refused(Refusal { to: to.cloned(), ..refusal }),
                 other => other,
@@ -277,7 +291,7 @@ impl Judge {
                 Err(error) => refuse_meta(payload, &error),
             };
         }
-        let target = self.setup.blueprint.contract(target);
+        let target = self.blueprint.contract(target);
         if !target.accepts.contains(&qname) {
             let misroute = Misroute::NotAcceptedBy(target.name.clone());
             return refuse_route(draft, misroute);
@@ -312,22 +326,141 @@ impl Judge {
             ParsedPayload::Proved(payload) => return verdict(payload),
             ParsedPayload::Unproved(payload) => payload,
         };
-        match self.validator.validate(payload.clone()) {
+        match self.proof_of(&payload) {
             Ok(payload) => verdict(payload),
-            Err(error) => {
-                let fault = faults::payload(payload.root(), &error, &self.catalog);
-                refuse(Some(payload), fault, width)
-            }
+            Err(fault) => refuse(Some(payload), fault, width),
         }
+    }
+
+    /// Proves that a payload keeps its schema.
+    pub(super) fn proof_of(&mut self, payload: &Canonical) -> Result<Validated<Element>, Fault> {
+        let proof = self.validator.validate(payload.clone());
+        proof.map_err(|error| faults::payload(payload.root(), &error, self.validator.catalog()))
     }
 
     /// Takes a proof from outside, if it is one of the schema that the organism has of that name.
     pub(super) fn trusted(&self, proof: Validated<Element>) -> ParsedPayload {
-        if proof.holds_in(&self.catalog) {
+        if proof.holds_in(self.validator.catalog()) {
             ParsedPayload::Proved(proof)
         } else {
             ParsedPayload::Unproved(proof.payload().clone())
         }
+    }
+
+    /// Finds the listeners that get a payload.
+    fn targets(&self, qname: &QName, to: Option<&Name>, caller: Option<Party>) -> Result<Targets, Misroute> {
+        let blueprint = self.blueprint;
+        let ends = blueprint.ends(qname);
+        let targets = match to {
+            Some(name) => match blueprint.party(name.as_str()) {
+                Some(Party::Listener(listener)) if ends.has_acceptor(listener) => {
+                    Ok(Targets { first: listener, others: Vec::new() })
+                }
+                Some(Party::Listener(_)) => Err(Misroute::NotAcceptedBy(name.clone())),
+                None if *name == Name::root() => Err(Misroute::NoName),
+                Some(Party::Client(_)) | None => Err(Misroute::UnknownListener(name.clone())),
+            },
+            None => {
+                let otherwise = if ends.accepting.is_empty() { Misroute::NotAccepted } else { Misroute::NotAddressed };
+                let targets = ends.routed.split_first();
+                targets.map(|(&first, others)| Targets { first, others: others.to_vec() }).ok_or(otherwise)
+            }
+        };
+        targets.and_then(|targets| {
+            let allowed = caller.is_some_and(|caller| ends.has_caller(caller)) && qname.namespace() != ns::CORE;
+            if allowed { Ok(targets) } else { Err(Misroute::NotInCalls) }
+        })
+    }
+
+    /// Answers a question.
+    pub(super) fn knowledge(&self, asker: &Asker<'_>, request: MetaRequest) -> Result<MetaAnswer, Fault> {
+        let flags = &self.blueprint.meta;
+        let access = match &request {
+            MetaRequest::ListCapabilities => flags.list_capabilities,
+            MetaRequest::RequestSchema { .. } => flags.request_schema,
+            MetaRequest::RequestExample { .. } => flags.request_example,
+            MetaRequest::RequestPrompt { .. } => flags.request_prompt,
+            MetaRequest::SpawnThread { .. } | MetaRequest::ClearContext | MetaRequest::CloseThread => Access::None,
+        };
+        let refused = || faults::route(&request.qname());
+        if (asker.remote && !flags.remote) || access == Access::None || (access == Access::Admin && !asker.admin) {
+            return Err(refused());
+        }
+        let everything = access != Access::Peers;
+        let known = |payload: &QName| everything || asker.calls.contains(payload) || asker.replies.contains(payload);
+        let schema =
+            |payload: &QName| self.validator.catalog().get(payload).filter(|_| known(payload)).ok_or_else(refused);
+        match &request {
+            MetaRequest::ListCapabilities => Ok(MetaAnswer::Capabilities(self.capabilities(asker, everything))),
+            MetaRequest::RequestSchema { payload } => {
+                let document = schema(payload)?.embeddable_document().ok_or_else(refused)?.clone();
+                Ok(MetaAnswer::Schema { payload: payload.clone(), document })
+            }
+            MetaRequest::RequestExample { payload } => {
+                let instance = schema(payload)?.example().ok_or_else(refused)?.clone();
+                Ok(MetaAnswer::Example { payload: payload.clone(), instance })
+            }
+            MetaRequest::RequestPrompt { payload: Some(payload) } => {
+                Ok(MetaAnswer::Prompt(schema(payload)?.prompt().to_owned()))
+            }
+            MetaRequest::RequestPrompt { payload: None } => {
+                let capabilities = self.capabilities(asker, everything);
+                let prompts = capabilities
+                    .iter()
+                    .filter_map(|(payload, _)| Some(self.validator.catalog().get(payload)?.prompt()));
+                Ok(MetaAnswer::Prompt(prompts.collect::<Vec<_>>().join("\n\n")))
+            }
+            MetaRequest::SpawnThread { .. } | MetaRequest::ClearContext | MetaRequest::CloseThread => Err(refused()),
+        }
+    }
+
+    /// The payloads that the asker may call and a listener accepts, with the descriptions of those listeners.
+    fn capabilities(&self, asker: &Asker<'_>, everything: bool) -> Vec<(QName, String)> {
+        let mut capabilities: Vec<(QName, String)> = Vec::new();
+        for (_, contract) in self.blueprint.listeners() {
+            let payloads = contract.accepts.iter().filter(|payload| payload.namespace() != ns::CORE);
+            for payload in payloads.filter(|payload| everything || asker.calls.contains(payload)) {
+                if !capabilities.iter().any(|(known, _)| known == payload) {
+                    capabilities.push((payload.clone(), contract.description.clone()));
+                }
+            }
+        }
+        capabilities
+    }
+}
+
+impl Selection {
+    /// The choice among so many payloads.
+    pub(super) fn of(found: usize, blueprint: &Blueprint) -> Self {
+        let most = blueprint.limits.fanout;
+        Self { is_crowded: found > most, left: most }
+    }
+
+    /// Returns whether the next payload is judged; `may_answer`: it may be the answer.
+    pub(super) fn takes(&mut self, may_answer: impl FnOnce() -> bool) -> bool {
+        if self.is_crowded {
+            if self.left == 0 || !may_answer() {
+                return false;
+            }
+            self.left -= 1;
+        }
+        true
+    }
+}
+
+impl Payloads {
+    /// Compiles the schemas.
+    pub(super) fn new(setup: Rc<Setup>, catalog: Arc<Catalog>, decoders: Arc<Decoders>) -> Self {
+        Self { setup, decoders, validator: Validator::new(catalog) }
+    }
+
+    pub(super) fn judge(&mut self) -> Judge<'_> {
+        Judge { blueprint: &self.setup.blueprint, validator: &mut self.validator }
+    }
+
+    /// The schemas of all payloads.
+    pub(super) fn catalog(&self) -> &Catalog {
+        self.validator.catalog()
     }
 
     /// Proves that a payload keeps its schema.
@@ -371,8 +504,7 @@ impl Judge {
 
     /// Proves that a payload of the journal keeps its schema.
     pub(super) fn prove_stored(&mut self, payload: Bytes) -> Result<Validated<Element>, Fault> {
-        let payload = stored(payload)?;
-        self.validate(payload.clone()).map_err(|error| faults::payload(payload.root(), &error, &self.catalog))
+        self.judge().proof_of(&stored(payload)?)
     }
 }
 
@@ -390,43 +522,6 @@ impl ParsedPayload {
             Self::Proved(payload) => payload.payload().clone(),
         }
     }
-}
-
-/// The fault of a request to the core whose answer the contract of its sender does not take: that answer would end the
-/// thread.
-pub(super) fn untaken_answer(payload: &Canonical, contract: &Contract) -> Option<Fault> {
-    let request = MetaRequest::read(payload).ok().filter(|_| payload.root().namespace() == ns::META)?;
-    let answer = request.answer()?;
-    (!contract.returns.contains(&answer)).then(|| faults::untaken(payload.root(), &answer, contract))
-}
-
-/// Finds the listeners that get a payload.
-pub(super) fn route(
-    blueprint: &Blueprint,
-    qname: &QName,
-    to: Option<&Name>,
-    caller: Option<Party>,
-) -> Result<Targets, Misroute> {
-    let ends = blueprint.ends(qname);
-    let targets = match to {
-        Some(name) => match blueprint.party(name.as_str()) {
-            Some(Party::Listener(listener)) if ends.has_acceptor(listener) => {
-                Ok(Targets { first: listener, others: Vec::new() })
-            }
-            Some(Party::Listener(_)) => Err(Misroute::NotAcceptedBy(name.clone())),
-            None if *name == Name::root() => Err(Misroute::NoName),
-            Some(Party::Client(_)) | None => Err(Misroute::UnknownListener(name.clone())),
-        },
-        None => {
-            let otherwise = if ends.accepting.is_empty() { Misroute::NotAccepted } else { Misroute::NotAddressed };
-            let targets = ends.routed.split_first();
-            targets.map(|(&first, others)| Targets { first, others: others.to_vec() }).ok_or(otherwise)
-        }
-    };
-    targets.and_then(|targets| {
-        let allowed = caller.is_some_and(|caller| ends.has_caller(caller)) && qname.namespace() != ns::CORE;
-        if allowed { Ok(targets) } else { Err(Misroute::NotInCalls) }
-    })
 }
 
 fn refuse(payload: Option<Canonical>, fault: Fault, width: usize) -> Verdict {
@@ -460,4 +555,9 @@ fn refuse_meta(payload: Canonical, error: &MetaError) -> Verdict {
         | MetaProblem::OtherName { .. }
         | MetaProblem::Shape(_) => refuse(Some(payload), faults::meta(error), 1),
     }
+}
+
+/// Returns whether a request to the core makes sense only on a thread of a listener.
+pub(super) fn is_for_threads(request: &QName) -> bool {
+    request.namespace() == ns::META && matches!(request.local(), "spawn-thread" | "close-thread" | "clear-context")
 }

@@ -19,25 +19,20 @@ mod faults;
 mod gauge;
 mod invocations;
 mod io;
-mod items;
 mod judge;
 mod key;
-mod meta;
-mod misroute;
 mod outcomes;
 mod outputs;
 mod precheck;
 mod prompt;
 mod queued;
-mod rate_limit;
 mod read;
-mod ready;
 mod records;
 mod rounds;
 mod setup;
+mod slots;
 mod steps;
 mod tree;
-mod turns;
 mod usage;
 
 pub use crate::vocab::{Millionths, NoDecimal};
@@ -48,7 +43,7 @@ pub use catch_panic::Value;
 pub use contract::{Access, ClientContract, Contract, MetaFlags, OnRestart, Routing, Scheduling, Silence};
 pub use dead_letters::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
-pub use event::{Event, EventKind};
+pub use event::{Event, EventKind, Misroute};
 pub use exit::{Exit, ExitPlace};
 pub use gauge::{ClientUse, Gauge, Overloaded, Permit};
 pub use io::{
@@ -57,7 +52,6 @@ pub use io::{
     Start,
 };
 pub use key::{InvocationId, ThreadKey};
-pub use misroute::Misroute;
 #[doc(hidden)]
 pub use precheck::{Answered, PrecheckedAnswer, precheck, precheck_answer, precheck_call};
 pub use prompt::listener_prompt;

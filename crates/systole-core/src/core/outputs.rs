@@ -1,7 +1,7 @@
 //! The outputs of the core, and the write-ahead: the operations of a step, and the outputs held back until they are
 //! durable.
 //!
-//! A step is one input, one timer, one item of Queue 1 or one turn. Where the organism is durable, each step that
+//! A step is one input, one timer, one item of the entrance queue or one turn. Where the organism is durable, each step that
 //! changed something goes out as [`Output::Append`], and no output of it or of a later step before the runtime has
 //! said [`Input::Appended`](super::Input::Appended): no client and no handler learns what a crash could undo.
 
@@ -9,16 +9,16 @@ use std::collections::VecDeque;
 
 use foldhash::HashMap;
 
+use super::blueprint::Principal;
 use super::directory::Directory;
 use super::event::{Event, EventKind};
 use super::io::{Attachment, CoreId, CoreMessage, Output};
-use super::rounds::Principal;
 use crate::journal::{Number, Op, Step};
 use crate::vocab::{ThreadId, ThreadPath, Time};
 
-/// Bytes of a principal's steps on their way into the journal from which on its items wait on Queue 1.
+/// Bytes of a principal's steps on their way into the journal from which on its items wait at the entrance.
 ///
-/// Steps are written in order, so all of them stand before the next one, of whatever principal; on Queue 1 principals take
+/// Steps are written in order, so all of them stand before the next one, of whatever principal; at the entrance principals take
 /// turns. It is room for two transactions of short steps: one is written while the core makes the next.
 const UNWRITTEN: usize = 512 << 10;
 

@@ -1,16 +1,14 @@
 //! Messages judged at an entrance before the pump takes them: a message that would be refused is not stored first.
 
-use systole_xml::ladder::{Canonical, Raw};
+use systole_xml::ladder::Raw;
 use systole_xml::schema::{self, Draft, Element, Validated, Validator};
 
 use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
 use super::io::{Emission, may_be_one_of};
-use super::judge::{route, untaken_answer};
-use super::meta::is_for_threads;
+use super::judge::{Judge, ParsedPayload, Refusal, Selection, Verdict, is_for_threads};
 use super::read::{LABEL, ReadAnswer, ReadMessage, read_answer, read_message};
-use crate::protocol::{MetaProblem, MetaRequest};
-use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, ns};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ns};
 
 /// A message that is answered.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +48,11 @@ pub fn precheck(
     let to = claims.to.as_deref().map(Name::parse).transpose().map_err(|_| faults::route(payload.root()))?;
     let proof = match payload.root().namespace() {
         ns::META => None,
-        _ => Some(may_call(&payload, to.as_ref(), Party::Client(client), blueprint, validator)?),
+        _ => {
+            let (caller, unproved) = (Party::Client(client), ParsedPayload::Unproved(payload.clone()));
+            let verdict = Judge { blueprint, validator }.call(to.as_ref(), Some(caller), unproved);
+            passed(verdict, blueprint.calls(caller))?
+        }
     };
     Ok(ReadMessage { claims, payload, repaired, proof })
 }
@@ -71,26 +73,24 @@ pub fn precheck_answer(
     let (contract, party) = (blueprint.contract(listener), Party::Listener(listener));
     let sendable = || contract.replies.iter().chain(&contract.calls);
     let mut read = read_answer(raw, contract, &blueprint.limits.xml, validator.catalog())?;
-    // Where there are too many, only those are looked at that may be the reply, and no more than a fan-out of them.
-    let (found, limit) = (read.parts.len(), blueprint.limits.fanout);
-    let (mut refused, mut replies, mut is_answered, mut judged) = (None, 0, false, 0);
+    let found = read.parts.len();
+    let mut selection = Selection::of(found, blueprint);
+    let (mut refused, mut replies, mut is_answered) = (None, 0, false);
+    let mut judge = Judge { blueprint, validator };
     for part in &mut read.parts {
         let payload = match &part.payload {
-            Draft::Canonical(payload)
-                if found > limit && (judged == limit || !may_be_one_of(payload.root(), &contract.replies)) =>
-            {
-                continue;
+            Draft::Canonical(payload) if selection.takes(|| may_be_one_of(payload.root(), &contract.replies)) => {
+                payload.clone()
             }
-            Draft::Canonical(payload) => payload.clone(),
+            Draft::Canonical(_) => continue,
             Draft::NoEnvelope(error) => {
-                let fault = faults::envelope(error, &contract.name, sendable(), validator.catalog());
+                let fault = faults::envelope(error, &contract.name, sendable(), judge.validator.catalog());
                 refused = refused.or(Some(fault));
                 continue;
             }
             Draft::Proved(_) | Draft::Unencodable(_) => continue,
         };
-        judged += 1;
-        let payload = schema::infer_namespace(payload, sendable(), validator.catalog());
+        let payload = schema::infer_namespace(payload, sendable(), judge.validator.catalog());
         let claims = part.claims.as_ref();
         let addressee = claims.and_then(|claims| claims.to.as_deref());
         let thread = claims.and_then(|claims| claims.thread.as_deref());
@@ -111,12 +111,13 @@ pub fn precheck_answer(
         }
         let verdict = match addressee.map(Name::parse).transpose() {
             Err(_) => Err(faults::route(payload.root())),
-            Ok(_) if is_reply => keeps_schema(&payload, validator).map(Some),
+            Ok(_) if is_reply => judge.proof_of(&payload).map(Some),
             // The thread may be one that the listener has spawned, and says whom it is for.
-            Ok(None) if thread.is_some() && is_call => keeps_schema(&payload, validator).map(Some),
+            Ok(None) if thread.is_some() && is_call => judge.proof_of(&payload).map(Some),
             Ok(to) => {
-                let untaken = untaken_answer(&payload, contract);
-                untaken.map_or_else(|| may_ask(payload, to.as_ref(), party, blueprint, validator), Err)
+                let untaken = judge.untaken_answer(listener, &payload);
+                let ask = || judge.call(to.as_ref(), Some(party), ParsedPayload::Unproved(payload));
+                untaken.map_or_else(|| passed(ask(), &contract.calls), Err)
             }
         };
         match verdict {
@@ -129,16 +130,16 @@ pub fn precheck_answer(
             Err(fault)
                 if fault.code == FaultCode::Route && addressee.is_some() && contract.replies.contains(&qname) =>
             {
-                refused = refused.or(Some(faults::addressed_reply(&qname, validator.catalog())));
+                refused = refused.or(Some(faults::addressed_reply(&qname, judge.validator.catalog())));
             }
             Err(fault) if fault.code == FaultCode::Route && !contract.replies.contains(&qname) && !is_call => {
-                let fault = faults::with_sendable(fault, &qname, sendable(), validator.catalog());
+                let fault = faults::with_sendable(fault, &qname, sendable(), judge.validator.catalog());
                 refused = refused.or(Some(fault));
             }
             Err(fault) => refused = refused.or(Some(fault)),
         }
     }
-    if found > limit && !is_answered {
+    if found > blueprint.limits.fanout && !is_answered {
         return Err(faults::too_many(found, blueprint));
     }
     match refused.filter(|_| !is_answered) {
@@ -161,43 +162,23 @@ pub fn precheck_call(
     let contract = blueprint.contract(listener);
     let Some(payload) = call.payload.clone().into_payload().filter(|_| call.thread.is_none()) else { return Ok(()) };
     let payload = schema::infer_namespace(payload, contract.replies.iter().chain(&contract.calls), validator.catalog());
-    may_ask(payload, call.to.as_ref(), Party::Listener(listener), blueprint, validator).map(drop)
+    let (caller, unproved) = (Some(Party::Listener(listener)), ParsedPayload::Unproved(payload));
+    passed(Judge { blueprint, validator }.call(call.to.as_ref(), caller, unproved), &contract.calls).map(drop)
 }
 
-/// Judges a request of a listener, to the core or to another listener. Requests to the core have no schema, and so no
-/// proof.
-fn may_ask(
-    payload: Canonical,
-    to: Option<&Name>,
-    caller: Party,
-    blueprint: &Blueprint,
-    validator: &mut Validator,
-) -> Result<Option<Validated<Element>>, Fault> {
-    if payload.root().namespace() != ns::META {
-        return may_call(&payload, to, caller, blueprint, validator).map(Some);
+/// The proof of a payload that the judge let pass, if it has a schema; requests to the core have none. A fault of the route
+/// has a hint at the sender's own calls.
+fn passed(verdict: Verdict, calls: &[QName]) -> Result<Option<Validated<Element>>, Fault> {
+    match verdict {
+        Verdict::Call { payload, .. } | Verdict::Reply(payload) => Ok(Some(payload)),
+        Verdict::Refused(Refusal { fault, misroute: Some(_), payload: Some(payload), .. }) => {
+            Err(faults::with_near(fault, payload.root(), calls))
+        }
+        Verdict::Refused(refusal) => Err(refusal.fault),
+        Verdict::Continue { .. }
+        | Verdict::Addressed { .. }
+        | Verdict::CloseThread { .. }
+        | Verdict::Core { .. }
+        | Verdict::Spawn { .. } => Ok(None),
     }
-    match MetaRequest::read(&payload) {
-        Ok(MetaRequest::SpawnThread { first }) => may_call(&first, None, caller, blueprint, validator).map(|_| None),
-        Ok(_) => Ok(None),
-        Err(error) if matches!(error.problem, MetaProblem::Unknown { .. }) => Err(faults::route(payload.root())),
-        Err(error) => Err(faults::meta(&error)),
-    }
-}
-
-/// Judges a request to listeners.
-fn may_call(
-    payload: &Canonical,
-    to: Option<&Name>,
-    caller: Party,
-    blueprint: &Blueprint,
-    validator: &mut Validator,
-) -> Result<Validated<Element>, Fault> {
-    let near = |_| faults::with_near(faults::route(payload.root()), payload.root(), blueprint.calls(caller));
-    route(blueprint, payload.root(), to, Some(caller)).map_err(near)?;
-    keeps_schema(payload, validator)
-}
-
-fn keeps_schema(payload: &Canonical, validator: &mut Validator) -> Result<Validated<Element>, Fault> {
-    let proof = validator.validate(payload.clone());
-    proof.map_err(|error| faults::payload(payload.root(), &error, validator.catalog()))
 }

@@ -23,7 +23,7 @@ pub(super) struct Queued {
     pub in_reply_to: Option<MessageId>,
     pub content: Content,
     /// The fan-out and the index that it answers.
-    pub answers: Origin,
+    pub answers: ReplyTo,
     /// The place of the message among those that wait.
     pub share: Share,
     pub entry: Entry,
@@ -51,7 +51,7 @@ pub(super) enum Sender {
 
 /// The destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum ReplyTo {
     /// No destination: a root, a boot thread, or a spawned thread that owes nothing.
     None,
     /// The parent, as the answer to its only call.
@@ -79,7 +79,7 @@ impl Queued {
             from,
             in_reply_to: None,
             content,
-            answers: Origin::None,
+            answers: ReplyTo::None,
             share,
             entry,
         }

@@ -1,26 +1,15 @@
-//! Principals that take turns, wherever their work waits: on Queue 1, in the run queue, for a slot of a listener.
+//! Principals that take turns, wherever their work waits: on the entrance queue, in the run queue, for a slot of a listener.
 //!
 //! Each principal has a line of its own, first in, first out. Each turn takes one item of the principal at the head, which
 //! then goes to the tail if it has more. So the first item of each waits for one turn of each other principal at most,
 //! however much those have waiting.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
-use super::blueprint::ClientId;
-
-/// The party whose conversation an item belongs to: a client, or the organism itself (`<boot>` and redriven dead letters).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Principal(u32);
-
-impl Principal {
-    pub(super) const ORGANISM: Self = Self(0);
-}
-
-impl From<Option<ClientId>> for Principal {
-    fn from(client: Option<ClientId>) -> Self {
-        client.map_or(Self::ORGANISM, |ClientId(client)| Self(client + 1))
-    }
-}
+use super::blueprint::Principal;
+use super::conversation::{Conversation, Ticket};
+use super::key::ThreadKey;
 
 /// The lines of the principals, and the order of their turns.
 #[derive(Debug)]
@@ -97,5 +86,46 @@ impl<T> Rounds<T> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.turns.is_empty()
+    }
+}
+
+/// The run queue: the conversations that have threads which can be dispatched at once.
+///
+/// The turn of a principal takes one thread of its conversation at the head, which then goes to the tail of that principal's
+/// conversations if it has more. So with P principals in the run queue, the next thread of a principal that has N conversations
+/// there waits for P * N dispatches at most, however many conversations and threads the others have; and with N threads in
+/// the run queue, none waits more than N dispatches in a run queue of one conversation.
+#[derive(Debug, Default)]
+pub(super) struct RunQueue {
+    conversations: Rounds<Rc<Conversation>>,
+    issued: u32,
+}
+
+impl RunQueue {
+    pub(super) fn push(&mut self, conversation: Rc<Conversation>, thread: ThreadKey, sequence: u64) -> Ticket {
+        self.issued = self.issued.wrapping_add(1);
+        let ticket = Ticket(self.issued);
+        conversation.ready.borrow_mut().push(thread, sequence, ticket);
+        if !conversation.is_queued.replace(true) {
+            self.conversations.push(conversation.principal, conversation);
+        }
+        ticket
+    }
+
+    /// The next thread whose place `stands`: those that were left take no turn.
+    pub(super) fn pop(&mut self, stands: impl Fn(ThreadKey, Ticket) -> bool) -> Option<ThreadKey> {
+        self.conversations.take(|conversations| {
+            let conversation = conversations.pop_front()?;
+            let mut ready = conversation.ready.borrow_mut();
+            let next = std::iter::from_fn(|| ready.pop()).find(|(thread, ticket)| stands(*thread, *ticket));
+            let is_empty = ready.is_empty();
+            drop(ready);
+            if is_empty {
+                conversation.is_queued.set(false);
+            } else {
+                conversations.push_back(conversation);
+            }
+            next.map(|(thread, _)| thread)
+        })
     }
 }

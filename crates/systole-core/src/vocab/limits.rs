@@ -16,9 +16,9 @@ pub struct Limits {
     pub fanout: usize,
     /// Open children and queued messages of one thread (1,024).
     pub mailbox: usize,
-    /// Messages on Queue 1 (65,536).
+    /// Messages on the entrance queue (65,536).
     pub queue: usize,
-    /// Bytes on Queue 1 (256 MiB).
+    /// Bytes on the entrance queue (256 MiB).
     pub queue_bytes: usize,
     /// Live threads of one conversation (10,000). Past it the thread that calls fails.
     pub conversation_threads: usize,

@@ -289,7 +289,7 @@ fn whoever_leaves_is_told_that_nothing_is_open_once_what_was_sent_before_is_done
     world.handle(0, world.left(second));
     world.run();
     assert_eq!(std::mem::take(&mut world.gone), [second]);
-    // One that is still on Queue 1 opens it: it closes when it is done.
+    // One that is still on the entrance queue opens it: it closes when it is done.
     let third = world.post("alice", letter("ping", 3));
     world.handle(0, world.left(third));
     world.run();

@@ -98,7 +98,7 @@ fn the_message_of_a_client_waits_on_queue_1_for_one_of_each_other_client() {
     while !world.egress.iter().any(|egress| egress.client == carol) {
         assert!(world.step(0), "carol is answered");
     }
-    // Two turns on Queue 1, the message and its response: each behind one item of each other.
+    // Two turns on the entrance queue, the message and its response: each behind one item of each other.
     assert!(world.egress.len() <= 5, "{} answers came before", world.egress.len());
     world.run();
 }

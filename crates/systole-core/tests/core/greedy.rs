@@ -107,7 +107,7 @@ fn fan_out_bomb(takes_faults: bool) {
     for n in 0..3 {
         run_within(&mut world, 250, 16_384 + 10_000);
         world.post("bob", letter("ping", n));
-        // One response of the bomb may stand before it on Queue 1 for each slot, and one turn in the run queue.
+        // One response of the bomb may stand before it on the entrance queue for each slot, and one turn in the run queue.
         run_within(&mut world, 3 * 64, 16_384 + 10_000);
         assert!(world.said().contains(&format!("echo: pong {n}")), "bob waits for {n}");
     }
@@ -308,7 +308,7 @@ proptest! {
 
     #[test]
     fn whatever_greedy_listeners_do_they_hold_what_they_may_and_nobody_waits_for_them(greed in greeds()) {
-        // Steps in which all that stands before a message on Queue 1 has its turn: 401 were seen.
+        // Steps in which all that stands before a message on the entrance queue has its turn: 401 were seen.
         const ENOUGH: i64 = 700;
         let mut world = greedy_world(&greed);
         for n in 0..greed.conversations {

@@ -316,7 +316,7 @@ impl World {
         Partition(shard as u8).place(id)
     }
 
-    /// Puts a letter of a client on Queue 1; the id is that of the conversation that it opens.
+    /// Puts a letter of a client on the entrance queue; the id is that of the conversation that it opens.
     pub(crate) fn post(&mut self, client: &str, letter: Letter) -> ThreadId {
         let bytes = letter.bytes();
         self.post_bytes(client, bytes, &letter)

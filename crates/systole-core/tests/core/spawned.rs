@@ -258,7 +258,7 @@ fn late_output_never_answers_the_next_call() {
         },
     );
     world.run();
-    // The answer to the first call is on Queue 1 when the boss gives that call up.
+    // The answer to the first call is on the entrance queue when the boss gives that call up.
     world.end(world.invocation("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
     world.handle(0, Input::CallDropped { invocation: boss.id, call: CallId(0) });
     world.run();

@@ -149,7 +149,7 @@ fn a_thread_that_lost_its_place_takes_a_new_one_at_the_tail() {
     ask(&mut world, 11, on(id, call("ping", 1)));
     ask(&mut world, 12, on(id, call("ping", 2)));
     ask(&mut world, 13, call("job", 3));
-    // Queue 1 and the run queue take turns: then both callees stand behind what is left of the crowd.
+    // The entrance queue and the run queue take turns: then both callees stand behind what is left of the crowd.
     for _ in 0..4 {
         assert!(world.step(0));
     }
@@ -173,7 +173,7 @@ fn the_next_message_waits_until_what_was_said_to_the_last_is_judged() {
     let invocation = world.invocation_with("worker", 0);
     world.finish(invocation, vec![reply("pong", 0)]);
     world.take_started();
-    // The second answer comes to the mailbox while the boss's own answer is on Queue 1.
+    // The second answer comes to the mailbox while the boss's own answer is on the entrance queue.
     world.end(world.invocation("worker"), HandlerOutcome::Emitted(vec![reply("pong", 1)]));
     world.end(world.invocation("boss"), HandlerOutcome::Emitted(vec![reply("told", 1)]));
     world.run();

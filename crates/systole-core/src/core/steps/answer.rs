@@ -1,23 +1,28 @@
 //! Answers on their way up, to a mailbox, to a handler that waits, to a client or to the dead letters; and the end of
 //! threads, which have given their answer, are silent, or are cancelled.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use systole_xml::ladder::{Canonical, Meta, write_envelope};
 use systole_xml::schema::{Element, Validated};
+use uuid::Uuid;
 
 use super::{Core, own_index};
 use crate::core::blueprint::{ClientId, ListenerId};
 use crate::core::books::Entry;
+use crate::core::clock::Timer;
 use crate::core::contract::Silence;
+use crate::core::dead_letters::DeadLetter;
 use crate::core::event::EventKind;
 use crate::core::exit::ExitPlace;
 use crate::core::faults;
 use crate::core::io::{Answer, Body, Egress, Output};
 use crate::core::key::{FanOutKey, ThreadKey};
-use crate::core::queued::{Content, Origin, Queued, Sender};
+use crate::core::queued::{Content, Queued, ReplyTo, Sender};
+use crate::core::setup::StepContext;
 use crate::core::tree::{About, CountedOff, FanOutKind, Owner, Turn};
-use crate::journal::{EgressRecord, LetterPlace, Op};
+use crate::journal::{EgressRecord, LetterPlace, Number, Op};
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, ThreadPath};
 
@@ -31,7 +36,7 @@ pub(super) enum Reply {
 pub(super) struct Head {
     pub id: MessageId,
     pub in_reply_to: MessageId,
-    pub origin: Origin,
+    pub reply_to: ReplyTo,
     pub from: Sender,
 }
 
@@ -48,7 +53,7 @@ pub(super) struct Recipient {
 impl Core {
     /// Settles the threads that the step has touched, and those that this touches in turn.
     pub(super) fn settle_touched(&mut self) {
-        while let Some(key) = self.tree.next_touched() {
+        while let Some(key) = self.tree.touched.pop_front() {
             self.settle(key);
         }
     }
@@ -64,15 +69,22 @@ impl Core {
             Owner::None if thread.children.first.is_none() => self.close(key),
             Owner::None => {}
             Owner::Client(_) => {
-                let due = self.step.clock.now().after(self.setup.blueprint.limits.root_idle);
-                if !self.tree.rest_root(key, due, &mut self.step) {
-                    self.close(key);
+                let extra = self.tree[key].extra();
+                let Some(root) = &mut extra.root else { return };
+                root.conversation.take_if(|conversation| Rc::strong_count(conversation) == 1);
+                if root.left {
+                    return self.close(key);
                 }
+                let clock = &mut self.step.clock;
+                let due = clock.now().after(self.setup.blueprint.limits.root_idle);
+                extra.timer.get_or_insert_with(|| clock.set(due, Timer::Idle(key)));
             }
-            Owner::Listener(_) if thread.is_spawned() && thread.origin == Origin::None => {}
+            Owner::Listener(_) if thread.is_spawned() && thread.reply_to == ReplyTo::None => {}
             Owner::Listener(_) if self.tree.is_below_boot(key) => self.end_child(key),
             Owner::Listener(listener) => match self.setup.blueprint.contract(listener).silence {
-                Silence::Error if thread.was_drained() => self.fail(key, faults::cancelled()),
+                Silence::Error if thread.extra.as_ref().is_some_and(|extra| extra.drained) => {
+                    self.fail(key, faults::cancelled())
+                }
                 Silence::Error => {
                     let fault = self.budgets.refusal(key).cloned();
                     self.fail(key, fault.unwrap_or_else(faults::silent));
@@ -80,8 +92,8 @@ impl Core {
                 Silence::Idle => {
                     let owed = self.tree.take_owed(key, &mut self.step);
                     let Some(parent) = owed.parent else { return };
-                    self.count_off(parent, owed.origin, owed.opened_by);
-                    self.answered(key, parent, owed.origin);
+                    self.count_off(parent, owed.reply_to, owed.opened_by);
+                    self.answered(key, parent, owed.reply_to);
                 }
             },
         }
@@ -91,7 +103,7 @@ impl Core {
     pub(super) fn answer(&mut self, key: ThreadKey, id: MessageId, reply: Reply, entry: Entry) {
         let sender = self.tree[key].owner.sender();
         let owed = self.tree.take_owed(key, &mut self.step);
-        let Some(parent) = owed.parent else { return self.keep_dead_reply(key, sender, reply, entry) };
+        let Some(parent) = owed.parent else { return self.dead_reply(key, sender, reply, entry) };
         match self.tree[parent].owner {
             Owner::Client(client) => {
                 let place = self.tree.take_place(parent);
@@ -103,15 +115,15 @@ impl Core {
                     traceparent: thread.traceparent().cloned(),
                     place,
                 };
-                self.leave_for(recipient, sender, id, reply, entry);
+                self.send_to_client(recipient, sender, id, reply, entry);
             }
-            Owner::Listener(listener) if owed.origin != Origin::None => {
-                let head = Head { id, in_reply_to: owed.opened_by, origin: owed.origin, from: sender };
+            Owner::Listener(listener) if owed.reply_to != ReplyTo::None => {
+                let head = Head { id, in_reply_to: owed.opened_by, reply_to: owed.reply_to, from: sender };
                 self.answer_listener(parent, listener, head, reply, entry);
             }
-            Owner::None | Owner::Listener(_) => self.keep_dead_reply(key, sender, reply, entry),
+            Owner::None | Owner::Listener(_) => self.dead_reply(key, sender, reply, entry),
         }
-        self.answered(key, parent, owed.origin);
+        self.answered(key, parent, owed.reply_to);
     }
 
     /// Ends a thread with a fault in the name of its listener. The broken rule, if there is one,
@@ -130,7 +142,7 @@ impl Core {
     pub(super) fn fail_shown(&mut self, key: ThreadKey, fault: Fault) {
         let sender = self.tree[key].owner.sender();
         let entry = self.step.books.made();
-        self.keep_dead(key, (sender, None), None, fault.clone(), entry);
+        self.dead_letter(key, (sender, None), None, fault.clone(), entry);
         self.fail(key, fault);
     }
 
@@ -138,7 +150,7 @@ impl Core {
     pub(super) fn fault_to(
         &mut self,
         key: ThreadKey,
-        origin: Origin,
+        reply_to: ReplyTo,
         about: MessageId,
         label: Option<Arc<str>>,
         mut fault: Fault,
@@ -150,11 +162,11 @@ impl Core {
         match thread.owner {
             Owner::Client(client) => {
                 let recipient = Recipient { client, root: thread.id, label, traceparent: None, place: None };
-                self.leave_for(recipient, Sender::System, id, Reply::Fault(fault), entry);
+                self.send_to_client(recipient, Sender::System, id, Reply::Fault(fault), entry);
             }
-            Owner::None => self.keep_dead_reply(key, Sender::System, Reply::Fault(fault), entry),
+            Owner::None => self.dead_reply(key, Sender::System, Reply::Fault(fault), entry),
             Owner::Listener(listener) => {
-                let head = Head { id, in_reply_to: about, origin, from: Sender::System };
+                let head = Head { id, in_reply_to: about, reply_to, from: Sender::System };
                 self.answer_listener(key, listener, head, Reply::Fault(fault), entry);
             }
         }
@@ -169,9 +181,9 @@ impl Core {
         reply: Reply,
         entry: Entry,
     ) {
-        let Head { id, in_reply_to, origin, from } = head;
-        if let Origin::Fan { fan, index } = origin {
-            match self.tree.fan_out(fan).map(|fan| &fan.kind) {
+        let Head { id, in_reply_to, reply_to, from } = head;
+        if let ReplyTo::Fan { fan, index } = reply_to {
+            match self.tree.fan_outs.get(fan).map(|fan| &fan.kind) {
                 None => return self.step.books.cancelled(entry),
                 Some(FanOutKind::Awaited { .. }) => {
                     self.step.books.delivered(entry);
@@ -188,11 +200,11 @@ impl Core {
         }
         let content = match reply {
             Reply::Fault(fault) => Content::Body(Body::Fault(fault)),
-            Reply::Payload(payload) => self.judge.returned(listener, payload),
+            Reply::Payload(payload) => self.payloads.returned(listener, payload),
         };
         let share = self.tree.count(key, content.size());
         let in_reply_to = Some(in_reply_to);
-        self.enqueue(key, Queued { in_reply_to, answers: origin, ..Queued::new(id, from, content, share, entry) });
+        self.put(key, Queued { in_reply_to, answers: reply_to, ..Queued::new(id, from, content, share, entry) });
     }
 
     /// An awaited answer never enters the mailbox, but it belongs to the history.
@@ -207,7 +219,7 @@ impl Core {
     }
 
     /// Sends an answer to a client.
-    pub(super) fn leave_for(&mut self, to: Recipient, from: Sender, id: MessageId, reply: Reply, entry: Entry) {
+    pub(super) fn send_to_client(&mut self, to: Recipient, from: Sender, id: MessageId, reply: Reply, entry: Entry) {
         let from = match (&reply, from) {
             (_, Sender::Client(_)) => Name::system(),
             (_, sender) => self.setup.name_of(sender),
@@ -263,10 +275,10 @@ impl Core {
     }
 
     /// The thread has given its answer: it closes, or a spawned one takes its next call.
-    pub(super) fn answered(&mut self, key: ThreadKey, parent: ThreadKey, origin: Origin) {
+    pub(super) fn answered(&mut self, key: ThreadKey, parent: ThreadKey, reply_to: ReplyTo) {
         self.end_call(key);
-        if origin != Origin::None {
-            self.tree.owed_less(parent);
+        if reply_to != ReplyTo::None {
+            self.tree.count_off_answer(parent);
         }
         self.next_call(key);
         self.tree.touch(parent);
@@ -290,21 +302,21 @@ impl Core {
 
     /// Closes a child that owes nothing.
     pub(super) fn end_child(&mut self, key: ThreadKey) {
-        let (parent, owed) = (self.tree[key].parent, self.tree[key].origin != Origin::None);
+        let (parent, owed) = (self.tree[key].parent, self.tree[key].reply_to != ReplyTo::None);
         self.close(key);
         let Some(parent) = parent else { return };
         if owed {
-            self.tree.owed_less(parent);
+            self.tree.count_off_answer(parent);
         }
         self.tree.touch(parent);
     }
 
     /// A call ends without an answer and without a fault.
-    pub(super) fn count_off(&mut self, owner: ThreadKey, origin: Origin, opened_by: MessageId) {
-        match origin {
-            Origin::None => {}
-            Origin::Single => self.fan_out_ended(owner, 1, opened_by),
-            Origin::Fan { fan, index } => match self.tree.count_off(fan, &mut self.step) {
+    pub(super) fn count_off(&mut self, owner: ThreadKey, reply_to: ReplyTo, opened_by: MessageId) {
+        match reply_to {
+            ReplyTo::None => {}
+            ReplyTo::Single => self.fan_out_ended(owner, 1, opened_by),
+            ReplyTo::Fan { fan, index } => match self.tree.count_off(fan, &mut self.step) {
                 CountedOff::Awaited(silent) => self.settle_call(fan, index, Err(silent)),
                 CountedOff::Over { total, source } => self.fan_out_ended(owner, total, source),
                 CountedOff::Open => {}
@@ -320,14 +332,14 @@ impl Core {
         }
         let (id, _) = self.setup.key.derive(source, own_index::FAN_OUT_ENDED);
         let entry = self.step.books.made();
-        match self.judge.own_payload(listener, protocol::write_fan_out_ended(total)) {
+        match self.payloads.own_payload(listener, protocol::write_fan_out_ended(total)) {
             Ok(body) => {
                 let share = self.tree.count(owner, 0);
-                self.enqueue(owner, Queued::new(id, Sender::Core, Content::Body(body), share, entry));
+                self.put(owner, Queued::new(id, Sender::Core, Content::Body(body), share, entry));
             }
             Err(fault) => {
                 self.step.books.faulted(entry);
-                self.fault_to(owner, Origin::None, id, None, fault);
+                self.fault_to(owner, ReplyTo::None, id, None, fault);
             }
         }
     }
@@ -338,22 +350,28 @@ impl Core {
         if self.tree[top].children.first.is_none() {
             return self.close_one(top);
         }
-        for key in self.tree.subtree(top) {
-            self.close_one(key);
+        // Those below first: each can still name its path and its root.
+        let mut subtree = vec![top];
+        let mut read = 0;
+        while let Some(&key) = subtree.get(read) {
+            self.tree.children_of(key, &mut subtree);
+            read += 1;
         }
+        subtree.into_iter().rev().for_each(|key| self.close_one(key));
     }
 
     /// Closes a spawned thread at the wish of its owner. The calls that it owes answers to are
     /// counted off: the owner knows best why none will come.
     pub(super) fn close_spawned(&mut self, owner: ThreadKey, child: ThreadKey) {
-        if !self.tree.contains(child) {
-            return;
-        }
-        let owed = self.tree.all_owed(child);
+        let Some(thread) = self.tree.get(child) else { return };
+        let backlog = thread.extra.iter().filter_map(|extra| extra.spawned.as_ref()).flatten();
+        let waiting = backlog.map(|call| (call.reply_to, call.message.id));
+        let owed = std::iter::once((thread.reply_to, thread.opened_by)).chain(waiting);
+        let owed: Vec<_> = owed.filter(|(reply_to, _)| *reply_to != ReplyTo::None).collect();
         self.close(child);
-        for (origin, call) in owed {
-            self.tree.owed_less(owner);
-            self.count_off(owner, origin, call);
+        for (reply_to, call) in owed {
+            self.tree.count_off_answer(owner);
+            self.count_off(owner, reply_to, call);
         }
     }
 
@@ -364,10 +382,24 @@ impl Core {
         below.into_iter().for_each(|child| self.close(child));
         let invocation = self.tree[key].invocation.and_then(|id| self.invocations.get(id));
         let handled = invocation.map_or(0, |invocation| invocation.number());
-        self.tree.write_cleared(key, handled, &mut self.step);
+        self.write_cleared(key, handled);
         self.discard_work(key);
-        self.tree.reset(key);
+        let thread = &mut self.tree[key];
+        (thread.children.open, thread.invalid) = (0, 0);
         self.budgets.forget_refusals(key);
+    }
+
+    /// Writes that a spawned thread is emptied between two calls; `handled`: the number of the message in flight.
+    fn write_cleared(&mut self, key: ThreadKey, handled: Number) {
+        if !self.step.out.writes() {
+            return;
+        }
+        let StepContext { clock, out, .. } = &mut self.step;
+        let thread = &self.tree[key];
+        let continues = thread.extra.iter().flat_map(|extra| &extra.continues);
+        let continues = continues.filter_map(|timer| clock.continued(*timer)).map(|message| message.number);
+        let waiting = thread.mailbox.iter().map(|message| message.number).chain(continues).chain([handled]);
+        waiting.filter(|&message| message != 0).for_each(|message| out.write(|| Op::Cancelled { message }));
     }
 
     fn close_one(&mut self, key: ThreadKey) {
@@ -381,7 +413,7 @@ impl Core {
         if self.tree[key].turn != Turn::None {
             self.leave_turn(key);
         }
-        if let Some(invocation) = self.tree.set_invocation(key, None) {
+        if let Some(invocation) = self.tree[key].invocation.take() {
             self.invocations.abort(invocation, &mut self.step);
             // The account closes before the handler has ended.
             self.budgets.forfeit(invocation, &mut self.step);
@@ -406,9 +438,12 @@ impl Core {
         while let Some(key) = next {
             next = self.tree[key].children.next;
             self.tree.cancel_backlog(key, fan, &mut self.step);
-            if self.tree.take_call(key, fan, &mut self.step) {
+            let reply_to = self.tree[key].reply_to;
+            if matches!(reply_to, ReplyTo::Fan { fan: other, .. } if other == fan) {
+                self.tree[key].reply_to = ReplyTo::None;
+                self.tree.write_owes(key, &mut self.step);
                 self.end_call(key);
-                self.tree.owed_less(owner);
+                self.tree.count_off_answer(owner);
                 self.next_call(key);
             }
         }
@@ -417,8 +452,18 @@ impl Core {
     /// The client of a conversation has left.
     pub(super) fn leave(&mut self, root: ThreadId) {
         let Some(key) = self.tree.root(root) else { return self.step.out.emit(Output::Gone { root }) };
-        self.tree.mark_left(key, &mut self.step);
+        self.mark_left(key);
         self.tree.touch(key);
+    }
+
+    /// A client sends nothing else into a root.
+    pub(super) fn mark_left(&mut self, key: ThreadKey) {
+        let thread = &mut self.tree[key];
+        let number = thread.sequence;
+        if let Some(state) = &mut thread.extra().root {
+            state.left = true;
+            self.step.out.write(|| Op::Left { thread: number });
+        }
     }
 
     /// Closes a conversation at the wish of its client.
@@ -428,16 +473,16 @@ impl Core {
         }
     }
 
-    pub(super) fn keep_dead_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply, entry: Entry) {
+    pub(super) fn dead_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply, entry: Entry) {
         let (payload, reason) = match reply {
             Reply::Payload(payload) => (Some(payload.payload().clone()), faults::unasked_reply()),
             Reply::Fault(fault) => (None, fault),
         };
-        self.keep_dead(key, (from, None), payload, reason, entry);
+        self.dead_letter(key, (from, None), payload, reason, entry);
     }
 
     /// Keeps an undeliverable message on a thread as a dead letter, with its sender and its addressee.
-    pub(super) fn keep_dead(
+    pub(super) fn dead_letter(
         &mut self,
         key: ThreadKey,
         (from, to): (Sender, Option<Name>),
@@ -447,15 +492,18 @@ impl Core {
     ) {
         let qname = payload.as_ref().map(|payload| payload.root().clone());
         self.tree.event(key, &mut self.step, || EventKind::DeadLetter { payload: qname, reason: reason.code });
-        let conversation = self.tree.get(key).map(|thread| self.tree[thread.root].id);
-        let place = LetterPlace { conversation, path: self.tree.path(key) };
-        let (from, place) = (self.setup.name_of(from), (self.tree.partition(key), place));
-        self.step.books.dead(entry);
-        self.tree.keep_dead((from, to), place, payload, reason, &mut self.step);
+        let root = self.tree.get(key).and_then(|thread| self.tree.get(thread.root));
+        let partition = match root {
+            Some(root) if root.is_boot() => Partition::BOOT,
+            Some(root) => Partition::of(root.id),
+            None => self.setup.first_partition(),
+        };
+        let place = LetterPlace { conversation: root.map(|root| root.id), path: self.tree.path(key) };
+        self.keep_letter((self.setup.name_of(from), to), (partition, place), payload, reason, entry);
     }
 
     /// Keeps an undeliverable message that is on no thread as a dead letter, with its conversation if it was in one.
-    pub(super) fn keep_dead_outside(
+    pub(super) fn dead_letter_outside(
         &mut self,
         way: (Name, Option<Name>),
         (partition, conversation): (Partition, Option<ThreadId>),
@@ -463,8 +511,39 @@ impl Core {
         reason: Fault,
         entry: Entry,
     ) {
-        self.step.books.dead(entry);
         let place = (partition, LetterPlace { conversation, path: ThreadPath::new(Vec::new()) });
-        self.tree.keep_dead(way, place, payload, reason, &mut self.step);
+        self.keep_letter(way, place, payload, reason, entry);
+    }
+
+    fn keep_letter(
+        &mut self,
+        (from, to): (Name, Option<Name>),
+        (partition, place): (Partition, LetterPlace),
+        payload: Option<Canonical>,
+        reason: Fault,
+        entry: Entry,
+    ) {
+        let StepContext { clock, books, out } = &mut self.step;
+        books.dead(entry);
+        let id = match out.writes() {
+            true => self.tree.dead.id_of(out.next_number()),
+            false => self.tree.dead.next_id(),
+        };
+        let LetterPlace { conversation, path } = place;
+        let letter = DeadLetter { id, partition, at: clock.now(), from, to, conversation, path, payload, reason };
+        out.write(|| Op::Letter(letter.record()));
+        self.push_letter(letter);
+    }
+
+    /// Keeps a letter; operators learn of those that it pushes out.
+    pub(super) fn push_letter(&mut self, letter: DeadLetter) {
+        let out = &mut self.step.out;
+        for pushed_out in self.tree.dead.push(letter) {
+            let number = pushed_out.id.number();
+            out.write(|| Op::LetterGone { letter: number });
+            let root = pushed_out.conversation.unwrap_or_else(|| ThreadId::from_uuid(Uuid::nil()));
+            let (payload, reason) = (pushed_out.payload.map(|payload| payload.root().clone()), pushed_out.reason.code);
+            out.root_event(root, || EventKind::LetterDropped { number, payload, reason });
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The way of a message in: from an entrance to the mailbox of a thread.
 //!
-//! A client's message waits on the queue of the entrance (`inject`), is read and judged (`admit`), opens a child of its
+//! A client's message waits on the entrance queue (`inject`), is read and judged (`admit`), opens a child of its
 //! conversation for each receiver (`open_calls`), and waits in its mailbox (`place`, `put`). A call of a listener comes in
 //! at `place`.
 
@@ -13,19 +13,17 @@ use super::answer::{Recipient, Reply};
 use super::{Core, own_index};
 use crate::core::blueprint::{ClientId, ListenerId, Party};
 use crate::core::books::Entry;
-use crate::core::event::EventKind;
+use crate::core::entrance::Item;
+use crate::core::event::{EventKind, Misroute};
 use crate::core::exit::ExitPlace;
 use crate::core::faults;
 use crate::core::gauge::Permit;
 use crate::core::io::{Arrival, CoreId, CoreMessage, Injected, Output};
-use crate::core::items::Item;
-use crate::core::judge::{ParsedPayload, Refusal, Verdict};
+use crate::core::judge::{Asker, ParsedPayload, Refusal, Verdict, is_for_threads};
 use crate::core::key::ThreadKey;
-use crate::core::meta::{Asker, is_for_threads};
-use crate::core::misroute::Misroute;
-use crate::core::queued::{Content, Origin, Queued, Sender};
+use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{LABEL, ReadMessage, read_message};
-use crate::core::tree::{Child, Owner};
+use crate::core::tree::{Child, Owner, WaitsFor};
 use crate::journal::BudgetRecord;
 use crate::protocol::MetaRequest;
 use crate::vocab::{Amounts, Budget, Fault, FaultCode, MessageId, Name, Partition, ThreadId, Time, ns};
@@ -42,7 +40,7 @@ struct Entered {
     payload: Result<Canonical, Fault>,
     /// The bytes before their repair, for operators.
     repaired: Option<Arc<str>>,
-    /// The place on Queue 1, until the thread that it opens has it.
+    /// The place on the entrance queue, until the thread that it opens has it.
     permit: Option<Permit>,
     /// The place of its answer in the client's exit, until its conversation or its answer has it.
     place: Option<ExitPlace>,
@@ -53,7 +51,7 @@ pub(super) struct Call {
     pub parent: ThreadKey,
     pub target: ListenerId,
     pub payload: Validated<Element>,
-    pub origin: Origin,
+    pub reply_to: ReplyTo,
     pub ids: (MessageId, ThreadId),
     pub from: Sender,
     pub label: Option<Arc<str>>,
@@ -67,13 +65,13 @@ pub(super) struct Call {
 }
 
 impl Core {
-    /// Puts a message of a client on Queue 1.
+    /// Puts a message of a client on the entrance queue.
     pub(super) fn inject(&mut self, message: Injected) {
         let entry = self.step.books.injected();
         if self.setup.blueprint.client(message.client).is_none() {
             self.step.out.take(message.attachment, false);
             let place = (self.setup.first_partition(), None);
-            return self.keep_dead_outside((Name::system(), None), place, None, faults::unknown_client(), entry);
+            return self.dead_letter_outside((Name::system(), None), place, None, faults::unknown_client(), entry);
         }
         let principal = Some(message.client).into();
         let item = Item::Injected(message, entry);
@@ -90,7 +88,7 @@ impl Core {
             _ if permit.is_in_reserve() && !self.entrance.allows(client, self.step.clock.steady()) => {
                 Err(faults::overload())
             }
-            Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.judge.catalog()),
+            Arrival::Raw(raw) => read_message(&raw, client, &self.setup.blueprint, self.payloads.catalog()),
             Arrival::Read(read) => *read,
         };
         let claimed = read.as_ref().ok().and_then(|read| read.claims.thread.as_deref()?.parse().ok());
@@ -125,7 +123,7 @@ impl Core {
         claimed: Option<ThreadId>,
         given: ThreadId,
     ) -> Result<ThreadId, Option<CoreId>> {
-        let directory = self.tree.directory();
+        let directory = &self.tree.directory;
         let own = claimed.into_iter().chain([given]).find(|&id| directory.is_owned_by(id, client));
         let root = own.unwrap_or(given);
         match directory.core_of(Partition::of(root)) {
@@ -171,8 +169,9 @@ impl Core {
         let payload = entered.payload.as_ref().map_err(Clone::clone)?;
         may_enter(entered, payload)?;
         let caller = Some(Party::Client(entered.client));
-        let sound = proof.map_or_else(|| ParsedPayload::Unproved(payload.clone()), |proof| self.judge.trusted(proof));
-        Ok(self.judge.call(entered.to().as_ref(), caller, sound))
+        let sound = proof
+            .map_or_else(|| ParsedPayload::Unproved(payload.clone()), |proof| self.payloads.judge().trusted(proof));
+        Ok(self.payloads.judge().call(entered.to().as_ref(), caller, sound))
     }
 
     fn let_in(&mut self, mut entered: Entered, verdict: Result<Verdict, Fault>, entry: Entry) {
@@ -233,7 +232,7 @@ impl Core {
                 parent,
                 target,
                 payload: payload.clone(),
-                origin: Origin::Single,
+                reply_to: ReplyTo::Single,
                 ids,
                 from: Sender::Client(entered.client),
                 label: entered.label.clone(),
@@ -245,9 +244,19 @@ impl Core {
             };
             match self.place(call, entry) {
                 // The copies of a broadcast have answers of their own, which no entrance could foresee.
-                Ok(_) => self.tree.keep_place(parent, entered.place.take()),
+                Ok(_) => self.keep_place(parent, entered.place.take()),
                 Err((fault, entry)) => self.refuse_entry(&mut entered, ids.0, fault, None, None, entry),
             }
+        }
+    }
+
+    /// Keeps the place for the answer of a child that a client's message has opened.
+    fn keep_place(&mut self, root: ThreadKey, place: Option<ExitPlace>) {
+        let state = self.tree.threads.get_mut(root).and_then(|thread| thread.extra().root.as_mut());
+        let (Some(state), Some(place)) = (state, place) else { return };
+        match &mut state.places {
+            Some(places) => places.join(place),
+            none => *none = Some(place),
         }
     }
 
@@ -258,18 +267,21 @@ impl Core {
         }
         self.tree.room_in_organism()?;
         let budget = self.root_budget(Owner::Client(client));
-        let key = self.tree.open_client_root(root, client, self.end_of(budget.as_deref()), &mut self.step);
+        let deadline = self.end_of(budget.as_deref());
+        let key = self.tree.open_root(root, Owner::Client(client), false, deadline, &mut self.step);
+        self.tree.enter_root(root, client, key);
         self.open_account(key, budget);
         Ok(key)
     }
 
     /// Opens the thread of a call and puts the request into its mailbox.
     pub(super) fn place(&mut self, call: Call, entry: Entry) -> Result<ThreadKey, (Fault, Entry)> {
-        let Call { parent, target, payload, origin, ids, from, label, traceparent, deadline, spawned, permit, .. } =
-            call;
+        let Call {
+            parent, target, payload, reply_to, ids, from, label, traceparent, deadline, spawned, permit, ..
+        } = call;
         let budget = self.child_budget(target, call.budget);
         let room = self.tree.room_for_child(parent).and_then(|()| self.tree.permit(permit, &payload));
-        let placed = room.and_then(|permit| Ok((permit, self.judge.decode(target, payload)?)));
+        let placed = room.and_then(|permit| Ok((permit, self.payloads.decode(target, payload)?)));
         let (permit, body) = match placed {
             Ok(placed) => placed,
             Err(fault) => return Err((fault, entry)),
@@ -278,20 +290,20 @@ impl Core {
             return Err((fault, entry));
         }
         let deadline = deadline.min(self.end_of(budget.as_deref()));
-        let child = Child { listener: target, ids, origin, label, traceparent, deadline, spawned };
+        let child = Child { listener: target, ids, reply_to, label, traceparent, deadline, spawned };
         let key = self.tree.open_child(parent, child, &mut self.step);
         self.open_account(key, budget);
         let share = self.tree.share(key, permit);
-        self.enqueue(key, Queued::new(ids.0, from, Content::Body(body), share, entry));
+        self.put(key, Queued::new(ids.0, from, Content::Body(body), share, entry));
         Ok(key)
     }
 
     /// Puts a call on a spawned thread; it starts when the one before it is answered.
     pub(super) fn place_on(&mut self, key: ThreadKey, call: Call, entry: Entry) -> Result<(), (Fault, Entry)> {
-        let Call { parent, target, payload, origin, ids, from, permit, .. } = call;
+        let Call { parent, target, payload, reply_to, ids, from, permit, .. } = call;
         let room = self.tree.room_for_call(parent).and_then(|()| self.tree.room_in_mailbox(key));
         let room = room.and_then(|()| self.tree.permit(permit, &payload));
-        let placed = room.and_then(|permit| Ok((permit, self.judge.decode(target, payload)?)));
+        let placed = room.and_then(|permit| Ok((permit, self.payloads.decode(target, payload)?)));
         let (permit, body) = match placed {
             Ok(placed) => placed,
             Err(fault) => return Err((fault, entry)),
@@ -301,14 +313,14 @@ impl Core {
         }
         let share = self.tree.share(key, permit);
         let message = Queued::new(ids.0, from, Content::Body(body), share, entry);
-        self.tree.put_call(key, message, origin, &mut self.step);
+        self.tree.put(key, message, WaitsFor::Call(reply_to), &mut self.step);
         self.next_call(key);
         Ok(())
     }
 
     /// Puts a message into a mailbox.
-    pub(super) fn enqueue(&mut self, key: ThreadKey, message: Queued) {
-        self.tree.put(key, message, &mut self.step);
+    pub(super) fn put(&mut self, key: ThreadKey, message: Queued) {
+        self.tree.put(key, message, WaitsFor::Turn, &mut self.step);
         self.make_ready(key);
     }
 
@@ -316,11 +328,11 @@ impl Core {
         self.step.books.delivered(entry);
         let entry = self.step.books.made();
         let (id, _) = self.setup.key.derive(entered.ids.0, own_index::ANSWER);
-        let (from, reply) = match self.judge.validate(answer) {
+        let (from, reply) = match self.payloads.validate(answer) {
             Ok(payload) => (Sender::Core, Reply::Payload(payload)),
             Err(error) => (Sender::System, Reply::Fault(faults::internal(&error))),
         };
-        self.leave_for(entered.recipient(), from, id, reply, entry);
+        self.send_to_client(entered.recipient(), from, id, reply, entry);
     }
 
     /// Answers a request of a client.
@@ -332,7 +344,7 @@ impl Core {
     ) -> Result<Canonical, Fault> {
         let client = self.setup.blueprint.principal(client);
         let asker = Asker { calls: &client.calls, replies: &[], admin: client.admin, remote };
-        self.judge.knowledge(&asker, request).map(|answer| answer.write())
+        self.payloads.judge().knowledge(&asker, request).map(|answer| answer.write())
     }
 
     /// Answers a client's message with a fault.
@@ -354,10 +366,10 @@ impl Core {
             let dead = self.step.books.made();
             let from = self.setup.blueprint.principal(entered.client).name.clone();
             let place = (Partition::of(entered.root), Some(entered.root));
-            self.keep_dead_outside((from, entered.to()), place, payload, fault.clone(), dead);
+            self.dead_letter_outside((from, entered.to()), place, payload, fault.clone(), dead);
         }
         let (id, _) = self.setup.key.derive(about, own_index::FAULT);
-        self.leave_for(entered.recipient(), Sender::System, id, Reply::Fault(fault), answer);
+        self.send_to_client(entered.recipient(), Sender::System, id, Reply::Fault(fault), answer);
     }
 
     /// The effect of a message on its conversation, for any fate of the message. A conversation that was never opened
@@ -366,9 +378,11 @@ impl Core {
         let Some(key) = self.tree.root(root) else {
             return self.step.out.emit(Output::Closed { client, root });
         };
-        self.tree.touch_root(key, &mut self.step);
+        if let Some(idle) = self.tree[key].extra().timer.take() {
+            self.step.clock.cancel(idle);
+        }
         if last {
-            self.tree.mark_left(key, &mut self.step);
+            self.mark_left(key);
         }
         self.tree.touch(key);
     }

@@ -19,31 +19,32 @@ use uuid::Uuid;
 use super::answer::{Recipient, Reply};
 use super::enter::Call;
 use super::{Core, own_index};
-use crate::core::blueprint::{Blueprint, ListenerId, Party};
+use crate::core::blueprint::{ListenerId, Party, Principal};
 use crate::core::books::Entry;
+use crate::core::clock::Timer;
 use crate::core::contract::OnRestart;
 use crate::core::conversation::AwaitedAnswers;
 use crate::core::dead_letters::{DeadLetter, DeadLetterError, DeadLetterId};
+use crate::core::entrance::{Item, Redriven, Response};
 use crate::core::event::EventKind;
 use crate::core::faults;
-use crate::core::invocations::{Made, MadeState};
+use crate::core::invocations::{EarlierGroup, GroupState};
 use crate::core::io::{
     Answer, Body, CallId, Egress, Emission, HandlerOutcome, Injected, Output, Place, Precedence, Remembered, Settled,
 };
-use crate::core::items::{Item, Redriven, Response};
 use crate::core::judge::{ParsedPayload, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::Outcomes;
-use crate::core::queued::{Attempts, Content, Origin, Queued, Sender};
+use crate::core::queued::{Attempts, Content, Queued, ReplyTo, Sender};
 use crate::core::records::{join_of, stored};
-use crate::core::rounds::Principal;
-use crate::core::tree::{Child, FanOut, FanOutKind, Owner, Thread, Turned};
+use crate::core::tree::{Child, FanOut, FanOutKind, Owner, Thread, WaitsFor};
 use crate::journal::{
-    AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, Link, MailState, MessageRecord,
-    MessageState, NoteRecord, Number, Op, OrdinalRecord, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
+    AnswerRecord, BodyRecord, BudgetRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterPlace, LetterRecord,
+    Link, MailState, MessageRecord, MessageState, NoteRecord, Number, Op, OrdinalRecord, Recovered, RememberedRecord,
+    SettledRecord, ThreadRecord,
 };
 use crate::protocol::{Boot, refused_qname};
-use crate::vocab::{Fault, MessageId, Name, Partition, QName, ThreadId, Time, ns};
+use crate::vocab::{Fault, MessageId, Name, Partition, ThreadId, Time};
 use crate::{journal, protocol};
 
 /// The recovered records, and their keys in the tree.
@@ -59,7 +60,7 @@ struct Recovery {
 
 impl Core {
     /// Sends `<boot>` to each listener that accepts it, on threads below a root without an owner.
-    pub(super) fn boot(&mut self, root: ThreadId) {
+    pub(super) fn send_boot(&mut self, root: ThreadId) {
         let qname = protocol::boot_qname();
         let booting = self.tree.in_order(|_| true).into_iter().filter(|&key| self.is_booting(key));
         let resumed: HashSet<_> = booting.filter_map(|key| self.tree[key].listener()).collect();
@@ -72,32 +73,32 @@ impl Core {
         for (index, listener) in (1..).zip(listeners) {
             let entry = self.step.books.made();
             let ids = self.setup.key.derive_entry(root, index);
-            match self.boot_body(listener) {
+            match self.boot_payload(listener) {
                 Ok(body) => {
                     let key = self.tree.open_child(parent, Child::new(listener, ids), &mut self.step);
                     let share = self.tree.count(key, 0);
-                    self.enqueue(key, Queued::new(ids.0, Sender::System, Content::Body(body), share, entry));
+                    self.put(key, Queued::new(ids.0, Sender::System, Content::Body(body), share, entry));
                 }
-                Err(fault) => self.keep_dead(parent, (Sender::System, None), None, fault, entry),
+                Err(fault) => self.dead_letter(parent, (Sender::System, None), None, fault, entry),
             }
         }
         self.tree.touch(parent);
     }
 
     /// The payload of `<boot>` at this start.
-    pub(super) fn boot_body(&mut self, listener: ListenerId) -> Result<Body, Fault> {
+    pub(super) fn boot_payload(&mut self, listener: ListenerId) -> Result<Body, Fault> {
         let boot = Boot {
             organism: self.setup.blueprint.organism.clone(),
             started: self.setup.started,
             listeners: self.setup.blueprint.listeners().count(),
         };
-        self.judge.own_payload(listener, boot.write())
+        self.payloads.own_payload(listener, boot.write())
     }
 
     /// Recovers the conversations of this core from the journal.
     ///
     /// Every message that was not done is queued again, in the order in which it came, over all cores
-    /// (`core::turns::gather`). What is below `<boot>` is over: each start boots anew.
+    /// (`core::steps::turn`). What is below `<boot>` is over: each start boots anew.
     /// Only a listener that [reattaches](OnRestart::Reattach) has its thread again.
     pub(super) fn recover(&mut self, recovered: Recovered) {
         let Recovered {
@@ -117,7 +118,7 @@ impl Core {
         } = recovered;
         let mut recovery = Recovery::default();
         for letter in letters {
-            self.tree.recover_letter(letter, &mut self.step);
+            self.recover_letter(letter);
         }
         let mut origins = Vec::new();
         for thread in threads {
@@ -127,7 +128,7 @@ impl Core {
         for OrdinalRecord { parent, listener, last } in ordinals {
             let listener = self.setup.blueprint.party(listener.as_str());
             if let (Some(&parent), Some(Party::Listener(listener))) = (recovery.threads.get(&parent), listener) {
-                self.tree.recover_ordinals(parent, listener, last);
+                self.tree[parent].reserve_ordinals(listener, last);
             }
         }
         for budget in budgets {
@@ -138,10 +139,13 @@ impl Core {
         for fan in fans {
             self.recover_fan(fan, &mut recovery);
         }
-        for (number, origin) in origins {
-            let origin = recovery.origin(origin);
-            if let Some(&key) = recovery.threads.get(&number).filter(|_| origin != Origin::None) {
-                self.tree.recover_origin(key, origin);
+        for (number, reply_to) in origins {
+            let reply_to = recovery.reply_to(reply_to);
+            if let Some(&key) = recovery.threads.get(&number).filter(|_| reply_to != ReplyTo::None) {
+                self.tree[key].reply_to = reply_to;
+                if let Some(parent) = self.tree[key].parent {
+                    self.tree[parent].children.open += 1;
+                }
             }
         }
         for RememberedRecord { number, thread, place, link, from, payload } in remembered {
@@ -152,7 +156,7 @@ impl Core {
                     Link::Answers(call) => (Some(call), Vec::new()),
                 };
                 let place = Place { number: place, answers };
-                self.tree.recover_context(key, number, Remembered { from, payload, place }, calls);
+                self.tree.remember_again(key, (number, Remembered { from, payload, place }, calls));
             }
         }
         // A message that stands in a mailbox had a slot, which it gets before those that waited for one: they may have come
@@ -161,7 +165,7 @@ impl Core {
         let held: HashMap<MessageId, Number> = mail.map(|mail| (mail.id, mail.seq)).collect();
         let mut arrivals = Vec::with_capacity(messages.len());
         for note in notes {
-            let replay = self.invocations.recall(note.message);
+            let replay = self.invocations.replays.entry(note.message).or_default();
             match note.index {
                 NoteRecord::CONTEXT => replay.remembered = note.value.parse().ok(),
                 NoteRecord::BEGAN => replay.began = note.value.parse().ok(),
@@ -169,7 +173,7 @@ impl Core {
             }
         }
         for record in messages {
-            let began = || self.invocations.began(record.number).map(Precedence::Began);
+            let began = || self.invocations.replays.get(&record.number)?.began.map(Precedence::Began);
             let at = held.get(&record.id).copied().map(Precedence::Delivered).or_else(began);
             arrivals.push((at.unwrap_or(Precedence::Waited(record.place)), record.thread));
             self.recover_message(record, crashed, &recovery);
@@ -193,7 +197,7 @@ impl Core {
         // Threads with messages wait for their turns as those came; the rest has nothing that could run.
         for (at, thread) in arrivals {
             if let Some(&key) = recovery.threads.get(&thread) {
-                self.turns.arrives(at);
+                self.turns.precedence = at;
                 self.tree.touch(key);
                 self.settle_touched();
             }
@@ -205,8 +209,18 @@ impl Core {
         for letter in redrive {
             // The id of its root can't be guessed, and it is the same at each start.
             let (_, root) = self.setup.key.derive_entry(ThreadId::from_uuid(Uuid::from_u128(letter.into())), 0);
-            self.redrive_marked(self.tree.letter_id(letter), root);
+            self.redrive_marked(self.tree.dead.id_of(letter), root);
         }
+    }
+
+    /// Keeps a dead letter again.
+    fn recover_letter(&mut self, record: LetterRecord) {
+        let LetterRecord { number, partition, at, from, to, place, payload, reason } = record;
+        let LetterPlace { conversation, path } = place;
+        let payload = payload.and_then(|(_, payload)| stored(payload).ok());
+        let id = self.tree.dead.id_of(number);
+        let letter = DeadLetter { id, partition, at, from, to, conversation, path, payload, reason };
+        self.push_letter(letter);
     }
 
     fn recover_thread(&mut self, record: ThreadRecord, recovery: &mut Recovery) {
@@ -230,7 +244,30 @@ impl Core {
         let parent = record.parent.map(|parent| recovery.threads.get(&parent).copied());
         let (Some(owner), None | Some(Some(_))) = (owner, parent) else { return recovery.lost.push(record) };
         let number = record.number;
-        let key = self.tree.recover_thread(record, owner, parent.flatten(), &mut self.step);
+        let key = match (parent.flatten(), owner) {
+            (Some(parent), Owner::Listener(listener)) => {
+                self.tree.link_thread(parent, listener, number, (record.opened_by, record.id), record.ordinal)
+            }
+            _ => self.tree.link_root(number, record.id, owner, record.opened_by),
+        };
+        if let Owner::Client(client) = owner {
+            self.tree.enter_root(record.id, client, key);
+        }
+        if record.spawned {
+            self.tree.spawned.insert(record.id, key);
+        }
+        let timer = record.own_deadline.then(|| self.step.clock.set(record.deadline, Timer::Deadline(key)));
+        let thread = &mut self.tree[key];
+        thread.deadline = record.deadline;
+        if record.parent.is_none() {
+            let root = thread.extra().root.get_or_insert_default();
+            (root.left, root.boot) = (record.left, record.owner == journal::Owner::Boot);
+        }
+        if timer.is_some() || record.spawned || record.label.is_some() || record.traceparent.is_some() {
+            let extra = thread.extra();
+            (extra.timer, extra.label, extra.traceparent) = (timer, record.label, record.traceparent);
+            extra.spawned = record.spawned.then(Default::default);
+        }
         recovery.threads.insert(number, key);
     }
 
@@ -246,7 +283,7 @@ impl Core {
         let Some(&owner) = recovery.threads.get(&thread) else { return };
         let Some(CallRecord { requests, join, until, settled, outcome }) = call else {
             let kind = FanOutKind::Mailbox { delivered, counted_off };
-            let key = self.tree.recover_fan_out(FanOut { id, owner, source, total, kind });
+            let key = self.tree.link_fan_out(FanOut { id, owner, source, total, kind });
             recovery.fans.insert(id, key);
             return;
         };
@@ -262,20 +299,20 @@ impl Core {
                 }
                 let (invocation, join) = (InvocationId::null(), join_of(&join));
                 let kind = FanOutKind::Awaited { invocation, call: CallId(call), join, outcomes, held, expires: None };
-                let fan = self.tree.recover_fan_out(FanOut { id, owner, source, total, kind });
+                let fan = self.tree.link_fan_out(FanOut { id, owner, source, total, kind });
                 self.tree.expire_at(fan, until, &mut self.step);
                 recovery.fans.insert(id, fan);
-                MadeState::Open(fan)
+                GroupState::Open(fan)
             }
             journal::FanOutcome::Decided { order, result } => {
-                self.invocations.recall(id.message).decided.insert(order, CallId(call));
-                MadeState::Decided(result.map(|settled| self.recover_settled(settled)))
+                self.invocations.replays.entry(id.message).or_default().decided.insert(order, CallId(call));
+                GroupState::Decided(result.map(|settled| self.recover_settled(settled)))
             }
-            journal::FanOutcome::Dropped => MadeState::Dropped,
+            journal::FanOutcome::Dropped => GroupState::Dropped,
         };
-        let replay = self.invocations.recall(id.message);
+        let replay = self.invocations.replays.entry(id.message).or_default();
         replay.emitted += u64::from(total);
-        replay.calls.insert(call, Made { requests, state });
+        replay.calls.insert(call, EarlierGroup { requests, state });
     }
 
     fn recover_settled(&mut self, settled: Vec<SettledRecord>) -> Vec<Settled> {
@@ -285,7 +322,7 @@ impl Core {
 
     fn recover_answer(&mut self, outcome: Result<AnswerRecord, Fault>) -> Result<Answer, Fault> {
         let AnswerRecord { from, payload } = outcome?;
-        let payload: Validated<Element> = self.judge.prove_stored(payload)?;
+        let payload: Validated<Element> = self.payloads.prove_stored(payload)?;
         Ok(Answer { from, payload })
     }
 
@@ -294,13 +331,13 @@ impl Core {
         let MessageRecord { number, thread, id, in_reply_to, answers, state, attempts, .. } = record;
         let Some(&key) = recovery.threads.get(&thread) else {
             if !recovery.over.contains(&thread) {
-                self.keep_dead_record(record, faults::unregistered());
+                self.dead_record(record, faults::unregistered());
             }
             return;
         };
         let from = self.sender_named(&record.from);
         if from == Sender::System && self.tree.is_below_boot(key) && matches!(record.body, BodyRecord::Payload(_)) {
-            return self.boot_again(key, number, id);
+            return self.send_boot_again(key, number, id);
         }
         let content = match record.body {
             BodyRecord::Payload(payload) => Content::Stored(payload),
@@ -311,28 +348,28 @@ impl Core {
         // The first message may have been running.
         let suspect = crashed && state == MessageState::Queued && self.tree[key].mailbox.len() == 0;
         let attempts = Attempts { lost: u8::try_from(attempts).unwrap_or(u8::MAX), is_suspect: suspect };
-        let answers = recovery.origin(answers);
+        let answers = recovery.reply_to(answers);
         let entry = self.step.books.recovered();
         let message = Queued { number, attempts, in_reply_to, answers, ..Queued::new(id, from, content, share, entry) };
-        let turn = match state {
-            MessageState::Queued => Turned::Queued,
-            MessageState::Delayed(due) => Turned::Delayed(due),
-            MessageState::Backlog(origin) => Turned::Backlog(recovery.origin(origin)),
+        let waits = match state {
+            MessageState::Queued => WaitsFor::Turn,
+            MessageState::Delayed(due) => WaitsFor::Time(due),
+            MessageState::Backlog(reply_to) => WaitsFor::Call(recovery.reply_to(reply_to)),
         };
-        self.tree.recover_message(key, message, turn, &mut self.step);
+        self.tree.put_back(key, message, waits, &mut self.step);
     }
 
     /// Sends `<boot>` again to a thread that had it in an earlier start, under a new id: calls of this start have other
     /// ids than those before.
-    fn boot_again(&mut self, key: ThreadKey, number: Number, before: MessageId) {
+    fn send_boot_again(&mut self, key: ThreadKey, number: Number, before: MessageId) {
         let entry = self.step.books.recovered();
         let index = self.step.out.next_number();
         let (id, _) = self.setup.key.derive(before, index);
-        let body = self.tree[key].listener().map(|listener| self.boot_body(listener));
+        let body = self.tree[key].listener().map(|listener| self.boot_payload(listener));
         let Some(Ok(body)) = body else { return self.step.books.cancelled(entry) };
         let share = self.tree.count(key, 0);
         let message = Queued { number, ..Queued::new(id, Sender::System, Content::Body(body), share, entry) };
-        self.tree.recover_message(key, message, Turned::Queued, &mut self.step);
+        self.tree.put_back(key, message, WaitsFor::Turn, &mut self.step);
     }
 
     /// Cancels the awaited calls of parties that are asked again: they may answer anything, so the calls of their last
@@ -346,8 +383,16 @@ impl Core {
         asked.sort_unstable();
         for key in asked {
             let first = self.tree.get(key).and_then(|thread| thread.mailbox.front()).map(|message| message.number);
-            let open = first.map(|message| self.invocations.forget_calls(message));
-            open.into_iter().flatten().for_each(|fan| self.drop_fan_out(fan));
+            let Some(replay) = first.and_then(|message| self.invocations.replays.get_mut(&message)) else { continue };
+            replay.count_calls();
+            replay.decided.clear();
+            let mut groups: Vec<_> = replay.calls.drain().collect();
+            groups.sort_unstable_by_key(|(call, _)| *call);
+            for (_, group) in groups {
+                if let GroupState::Open(fan) = group.state {
+                    self.drop_fan_out(fan);
+                }
+            }
         }
     }
 
@@ -360,11 +405,11 @@ impl Core {
             self.leave_unregistered(client, *root, record);
         }
         self.step.out.write(|| Op::Close { thread: record.number });
-        let origin = recovery.origin(record.origin);
+        let reply_to = recovery.reply_to(record.origin);
         let parent = record.parent.and_then(|parent| recovery.threads.get(&parent)).copied();
-        if let Some(parent) = parent.filter(|&parent| origin != Origin::None && self.tree.contains(parent)) {
+        if let Some(parent) = parent.filter(|&parent| reply_to != ReplyTo::None && self.tree.contains(parent)) {
             let label = record.label.clone();
-            self.fault_to(parent, origin, record.opened_by, label, faults::unregistered());
+            self.fault_to(parent, reply_to, record.opened_by, label, faults::unregistered());
         }
     }
 
@@ -405,19 +450,19 @@ impl Core {
         let Ok(payload) = stored(payload) else { return };
         let proof = match fault {
             Some(_) => None,
-            None => self.judge.validate(payload.clone()).ok(),
+            None => self.payloads.validate(payload.clone()).ok(),
         };
         let egress = Egress { number, client, root, from, in_reply_to, envelope, fault, payload, proof };
         self.step.out.emit(Output::Egress { egress, place: None });
     }
 
-    fn keep_dead_record(&mut self, record: MessageRecord, reason: Fault) {
+    fn dead_record(&mut self, record: MessageRecord, reason: Fault) {
         let payload = match record.body {
             BodyRecord::Payload(payload) => stored(payload).ok(),
             BodyRecord::Fault(_) | BodyRecord::Fatal(_) => None,
         };
         let entry = self.step.books.recovered();
-        self.keep_dead_outside((record.from, None), (self.setup.first_partition(), None), payload, reason, entry);
+        self.dead_letter_outside((record.from, None), (self.setup.first_partition(), None), payload, reason, entry);
     }
 
     fn sender_named(&self, name: &Name) -> Sender {
@@ -435,13 +480,13 @@ impl Core {
         self.budgets.open(key, record, above, None);
     }
 
-    /// Puts a dead letter on Queue 1.
+    /// Puts a dead letter on the entrance queue.
     pub(super) fn redrive(&mut self, letter: DeadLetterId, root: ThreadId) {
         let result = self.put_back(letter, root);
         self.step.out.emit(Output::Letter { letter, result });
     }
 
-    /// Puts a dead letter on Queue 1 that was marked in the journal. One that can't be redriven loses its mark.
+    /// Puts a dead letter on the entrance queue that was marked in the journal. One that can't be redriven loses its mark.
     pub(super) fn redrive_marked(&mut self, letter: DeadLetterId, root: ThreadId) {
         let result = self.put_back(letter, root);
         if let Err(DeadLetterError::NotACall { .. } | DeadLetterError::NoPayload) = result {
@@ -451,16 +496,16 @@ impl Core {
     }
 
     fn put_back(&mut self, id: DeadLetterId, root: ThreadId) -> Result<(), DeadLetterError> {
-        let letter = self.tree.dead_letters().get(id).ok_or(DeadLetterError::Unknown)?;
+        let letter = self.tree.dead.get(id).ok_or(DeadLetterError::Unknown)?;
         let payload = letter.payload.clone().filter(|payload| *payload.root() != refused_qname());
         let payload = payload.ok_or(DeadLetterError::NoPayload)?;
-        self.setup.blueprint.may_redrive(&letter.from, payload.root())?;
+        self.setup.blueprint.check_redrive(&letter.from, payload.root())?;
         if self.entrance.is_draining() {
             return Err(DeadLetterError::Closed);
         }
-        let permit = self.tree.admit(payload.bytes().len())?;
+        let permit = self.tree.gauge.admit(payload.bytes().len())?;
         let DeadLetter { partition, conversation, from, to, .. } =
-            self.tree.take_letter(id).ok_or(DeadLetterError::Unknown)?;
+            self.tree.dead.take(id).ok_or(DeadLetterError::Unknown)?;
         let (number, root) = (id.number(), partition.place(root));
         let redriven = Redriven { from, to, payload, number, conversation, root, permit };
         let entry = self.step.books.redriven();
@@ -478,11 +523,11 @@ impl Core {
             // Messages of the pump itself are for the thread that they were made for.
             None => Sender::System,
         };
-        match self.judge.call(letter.to.as_ref(), caller, ParsedPayload::Unproved(letter.payload.clone())) {
+        match self.payloads.judge().call(letter.to.as_ref(), caller, ParsedPayload::Unproved(letter.payload.clone())) {
             Verdict::Call { first, others, payload } => {
                 self.open_again(letter, sender, (first, others), payload, entry);
             }
-            Verdict::Refused(refusal) => self.keep_dead_again(letter, refusal.fault, entry),
+            Verdict::Refused(refusal) => self.dead_again(letter, refusal.fault, entry),
             Verdict::Reply(_)
             | Verdict::Continue { .. }
             | Verdict::Addressed { .. }
@@ -490,7 +535,7 @@ impl Core {
             | Verdict::Core { .. }
             | Verdict::Spawn { .. } => {
                 let fault = faults::route(letter.payload.root());
-                self.keep_dead_again(letter, fault, entry);
+                self.dead_again(letter, fault, entry);
             }
         }
     }
@@ -504,7 +549,7 @@ impl Core {
         entry: Entry,
     ) {
         if let Err(fault) = self.tree.room_in_organism() {
-            return self.keep_dead_again(letter, fault, entry);
+            return self.dead_again(letter, fault, entry);
         }
         let Redriven { to, root, permit, .. } = letter;
         // The letter of a client has no more than a conversation of the client.
@@ -521,7 +566,7 @@ impl Core {
                 parent,
                 target,
                 payload: payload.clone(),
-                origin: Origin::None,
+                reply_to: ReplyTo::None,
                 ids: self.entrance.next_ids(root),
                 from,
                 label: None,
@@ -532,23 +577,23 @@ impl Core {
                 permit: permit.take(),
             };
             if let Err((fault, entry)) = self.place(call, entry) {
-                self.keep_dead(parent, (from, to.clone()), Some(payload.payload().clone()), fault, entry);
+                self.dead_letter(parent, (from, to.clone()), Some(payload.payload().clone()), fault, entry);
             }
         }
         self.tree.touch(parent);
     }
 
     /// Keeps a letter that is undeliverable once more.
-    pub(super) fn keep_dead_again(&mut self, letter: Redriven, reason: Fault, entry: Entry) {
+    pub(super) fn dead_again(&mut self, letter: Redriven, reason: Fault, entry: Entry) {
         let Redriven { from, to, payload, conversation, root, .. } = letter;
         let (qname, code) = (payload.root(), reason.code);
         self.step.out.root_event(root, || EventKind::DeadLetter { payload: Some(qname.clone()), reason: code });
-        self.keep_dead_outside((from, to), (Partition::of(root), conversation), Some(payload), reason, entry);
+        self.dead_letter_outside((from, to), (Partition::of(root), conversation), Some(payload), reason, entry);
     }
 
     /// Forgets a dead letter.
     pub(super) fn discard_letter(&mut self, letter: DeadLetterId) {
-        let result = self.tree.take_letter(letter).map(drop).ok_or(DeadLetterError::Unknown);
+        let result = self.tree.dead.take(letter).map(drop).ok_or(DeadLetterError::Unknown);
         if result.is_ok() {
             self.step.out.write(|| Op::LetterGone { letter: letter.number() });
         }
@@ -567,7 +612,8 @@ impl Core {
                 if !(self.step.out.writes() && self.reattaches(key)) {
                     self.end_child(key);
                 }
-            } else if self.tree.drain(key, &mut self.step) {
+            } else if !self.step.out.writes() && self.tree.cancel_delayed(key, &mut self.step) > 0 {
+                self.tree[key].extra().drained = true;
                 self.tree.touch(key);
             }
         }
@@ -591,12 +637,12 @@ impl Core {
     }
 
     /// Gives all conversations up, without effects: what is written is for the next owner of the partitions, and what is
-    /// not did not happen. Messages that were not accepted stay on Queue 1, to be handed on.
+    /// not did not happen. Messages that were not accepted stay on the entrance queue, to be handed on.
     pub(super) fn release(&mut self) {
         if !self.step.out.writes() {
             return;
         }
-        self.tree.directory().withdraw(self.setup.core);
+        self.tree.directory.withdraw(self.setup.core);
         self.step.out.seal();
         for item in self.entrance.take_all() {
             match item {
@@ -605,10 +651,10 @@ impl Core {
             }
         }
         self.close_all();
-        self.tree.leave_letters();
+        self.tree.dead.clear();
     }
 
-    /// Leaves an item of Queue 1 to the next owner of its partition. Messages that were not accepted are not in the journal.
+    /// Leaves an item of the entrance queue to the next owner of its partition. Messages that were not accepted are not in the journal.
     fn leave_unwritten(&mut self, item: Item) {
         match item {
             Item::Injected(..) | Item::Redriven(..) => self.abandon(item, &faults::cancelled()),
@@ -642,12 +688,12 @@ impl Core {
                 let recipient = Recipient { client, root: thread.id, label: None, traceparent: None, place: None };
                 self.last_fault(recipient, about, fault);
             }
-            self.keep_dead_queued(key);
+            self.dead_queued(key);
             self.close(key);
         }
     }
 
-    /// Ends an item of Queue 1 that will not be processed.
+    /// Ends an item of the entrance queue that will not be processed.
     pub(super) fn abandon(&mut self, item: Item, fault: &Fault) {
         match item {
             Item::Injected(Injected { client, root, attachment, message, place, .. }, entry) => {
@@ -662,52 +708,52 @@ impl Core {
             }
             Item::Response(Response { thread, holdings, outcome: HandlerOutcome::Emitted(emissions), .. }) => {
                 self.give_back(holdings);
-                self.keep_dead_emissions(thread, emissions);
+                self.dead_emissions(thread, emissions);
             }
             Item::Response(Response { thread, holdings, .. }) => {
                 self.give_back(holdings);
                 let entry = self.step.books.emitted(1).one();
-                self.keep_dead_emission(thread, None, None, entry);
+                self.dead_emission(thread, None, None, entry);
             }
-            Item::Calls(calls) => self.keep_dead_emissions(calls.thread, calls.requests),
+            Item::Calls(calls) => self.dead_emissions(calls.thread, calls.requests),
             Item::Reattached(..) => {}
-            Item::Redriven(letter, entry) => self.keep_dead_again(letter, fault.clone(), entry),
+            Item::Redriven(letter, entry) => self.dead_again(letter, fault.clone(), entry),
             Item::Left(root) | Item::Cancel(root) => self.step.out.emit(Output::Gone { root }),
         }
     }
 
     /// Moves the queued messages below a root to the dead letters.
-    fn keep_dead_queued(&mut self, root: ThreadKey) {
+    fn dead_queued(&mut self, root: ThreadKey) {
         let mut subtree = vec![root];
         let mut read = 0;
         while let Some(&key) = subtree.get(read) {
             read += 1;
             self.tree.children_of(key, &mut subtree);
             for message in self.tree.take_queued(key) {
-                self.keep_dead_message(key, message);
+                self.dead_message(key, message);
             }
         }
     }
 
-    fn keep_dead_message(&mut self, key: ThreadKey, message: Queued) {
+    fn dead_message(&mut self, key: ThreadKey, message: Queued) {
         // A request is for the thread's listener; an answer is for the thread alone.
         let to = self.tree[key].listener().filter(|_| message.in_reply_to.is_none());
         let to = to.map(|listener| self.setup.blueprint.contract(listener).name.clone());
-        self.keep_dead(key, (message.from, to), message.content.payload(), faults::cancelled(), message.entry);
+        self.dead_letter(key, (message.from, to), message.content.payload(), faults::cancelled(), message.entry);
     }
 
-    fn keep_dead_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
+    fn dead_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
         let mut entries = self.step.books.emitted(emissions.len());
         for emission in emissions {
-            self.keep_dead_emission(thread, emission.to, emission.payload.into_payload(), entries.one());
+            self.dead_emission(thread, emission.to, emission.payload.into_payload(), entries.one());
         }
         self.step.books.cancelled(entries);
     }
 
-    fn keep_dead_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>, entry: Entry) {
+    fn dead_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>, entry: Entry) {
         match self.tree.get(key).and_then(|thread| thread.listener()) {
             Some(listener) => {
-                self.keep_dead(key, (Sender::Listener(listener), to), payload, faults::cancelled(), entry)
+                self.dead_letter(key, (Sender::Listener(listener), to), payload, faults::cancelled(), entry)
             }
             None => self.step.books.cancelled(entry),
         }
@@ -716,33 +762,19 @@ impl Core {
     fn last_fault(&mut self, recipient: Recipient, about: MessageId, fault: &Fault) {
         let (id, _) = self.setup.key.derive(about, own_index::FAULT);
         let entry = self.step.books.made();
-        self.leave_for(recipient, Sender::System, id, Reply::Fault(fault.clone()), entry);
+        self.send_to_client(recipient, Sender::System, id, Reply::Fault(fault.clone()), entry);
     }
 }
 
 impl Recovery {
-    /// An origin; that of a fan-out which is over leads nowhere.
-    fn origin(&self, origin: journal::Origin) -> Origin {
-        match origin {
-            journal::Origin::None => Origin::None,
-            journal::Origin::Single => Origin::Single,
+    /// A destination of the journal; that of a fan-out which is over leads nowhere.
+    fn reply_to(&self, reply_to: journal::Origin) -> ReplyTo {
+        match reply_to {
+            journal::Origin::None => ReplyTo::None,
+            journal::Origin::Single => ReplyTo::Single,
             journal::Origin::Fan(fan, index) => {
-                self.fans.get(&fan).map_or(Origin::None, |&fan| Origin::Fan { fan, index })
+                self.fans.get(&fan).map_or(ReplyTo::None, |&fan| ReplyTo::Fan { fan, index })
             }
-        }
-    }
-}
-
-impl Blueprint {
-    /// Checks that a dead letter can be redriven: its sender may call the payload today.
-    ///
-    /// # Errors
-    /// [`DeadLetterError::NotACall`] if not.
-    pub fn may_redrive(&self, from: &Name, payload: &QName) -> Result<(), DeadLetterError> {
-        let caller = self.party(from.as_str());
-        match payload.namespace() != ns::META && caller.is_some_and(|caller| self.may_call(caller, payload)) {
-            true => Ok(()),
-            false => Err(DeadLetterError::NotACall { from: from.clone(), payload: payload.clone() }),
         }
     }
 }

@@ -1,6 +1,8 @@
-//! The steps of the core: how its parts work together. No other module sees more than one of them.
+//! The steps of the core: the flows of messages over its data, each in one file, in the order of a message's life. A message
+//! comes in at [`enter`], has its turn in [`turn`], is responded to in [`respond`], and answered in [`answer`]; [`calls`] has
+//! the groups of calls that handlers await, [`life`] the start and the end.
 //!
-//! A step is one input, one timer, one item of Queue 1 or one turn. It ends by [`Core::end_step`]: the threads that it
+//! A step is one input, one timer, one item of the entrance queue or one turn. It ends by [`Core::end_step`]: the threads that it
 //! touched are settled, the books are checked, and the operations of the step go out to be written.
 
 mod answer;
@@ -12,20 +14,20 @@ mod turn;
 
 use std::rc::Rc;
 
+use self::turn::{Turns, Want};
 use super::books::{Books, Counts};
 use super::budgets::{Budgets, OpenBudget};
 use super::clock::Clock;
 use super::dead_letters::DeadLetters;
-use super::entrance::Entrance;
+use super::entrance::{Entrance, Item};
 use super::event::{EventKind, shown};
-use super::invocations::Invocations;
+use super::invocations::{Invocation, Invocations};
 use super::io::{CoreMessage, Input, Output};
-use super::items::Item;
-use super::judge::Judge;
+use super::judge::Payloads;
 use super::outputs::Outputs;
 use super::setup::{CoreConfig, Setup, StepContext};
-use super::tree::{Holding, Snapshot, Tree};
-use super::turns::{Turns, Waiter, Want};
+use super::slots::Waiter;
+use super::tree::{Holding, OpenThread, Snapshot, Thread, Tree};
 use crate::journal::{Op, numbers_after};
 use crate::vocab::Time;
 
@@ -36,7 +38,7 @@ pub struct Core {
     setup: Rc<Setup>,
     step: StepContext,
     entrance: Entrance,
-    judge: Judge,
+    payloads: Payloads,
     tree: Tree,
     budgets: Budgets,
     turns: Turns,
@@ -61,10 +63,10 @@ impl Core {
                 out: Outputs::new(epoch.is_some(), events, directory.clone()),
             },
             entrance: Entrance::new(setup.clone(), entries),
-            judge: Judge::new(setup.clone(), catalog, decoders),
+            payloads: Payloads::new(setup.clone(), catalog, decoders),
             tree: Tree::new(setup.clone(), directory, gauge),
             budgets: Budgets::default(),
-            turns: Turns::new(setup.clone(), epoch.is_some()),
+            turns: Turns::new(&setup, epoch.is_some()),
             invocations: Invocations::new(setup.clone()),
             setup,
         }
@@ -82,19 +84,16 @@ impl Core {
         }
         self.advance(now);
         match input {
-            Input::Boot { root } => self.boot(root),
+            Input::Boot { root } => self.send_boot(root),
             Input::Injected(message) => self.inject(message),
             Input::Finished { invocation, outcome } => self.finished(invocation, outcome),
             Input::Called { invocation, call, requests, join, within } => {
                 self.called(invocation, call, requests, (join, within))
             }
             Input::CallDropped { invocation, call } => self.call_dropped(invocation, call),
-            Input::CallForgotten { invocation, call } => self.invocations.forget_call(invocation, call, &mut self.step),
-            Input::Attached { invocation, attachment } => {
-                let late = self.invocations.attach(invocation, attachment);
-                self.step.out.take(late, true);
-            }
-            // Handlers ask on Queue 1, so what they say of that stands behind it there.
+            Input::CallForgotten { invocation, call } => self.forget_call(invocation, call),
+            Input::Attached { invocation, attachment } => self.attached(invocation, attachment),
+            // Handlers ask on the entrance queue, so what they say of that stands behind it there.
             Input::Reattached { invocation } => {
                 if let Some(thread) = self.invocations.thread(invocation) {
                     self.entrance.push(self.tree.principal(thread), Item::Reattached(invocation));
@@ -104,15 +103,11 @@ impl Core {
             Input::Parked { invocation } => self.parked(invocation),
             Input::ListenerDown { listener } => self.set_down(listener, true),
             Input::ListenerUp { listener } => self.set_down(listener, false),
-            Input::ListenerUnattended { listener } => {
-                for invocation in self.invocations.set_unattended(listener) {
-                    self.tell_of(invocation, |by| EventKind::Unattended { by });
-                }
-            }
+            Input::ListenerUnattended { listener } => self.unattended(listener),
             Input::Left { client, root } => self.entrance.push(Some(client).into(), Item::Left(root)),
             Input::Cancel { client, root } => {
                 self.cancel_conversation(root);
-                // The message that opens it may still be on Queue 1.
+                // The message that opens it may still be on the entrance queue.
                 self.entrance.push(Some(client).into(), Item::Cancel(root));
             }
             Input::Core(message) => self.take_core_message(message),
@@ -124,8 +119,8 @@ impl Core {
             Input::Read { number, at_once: true } => self.step.out.write(|| Op::Read { egress: number }),
             Input::Read { number, at_once: false } => self.step.out.write_later(Op::Read { egress: number }),
             Input::Noted { invocation, index, name, value, answer } => {
-                self.invocations.note(invocation, index, (name, value), &mut self.step);
-                answer.into_iter().for_each(|answer| self.model_answered(invocation, *answer));
+                self.noted(invocation, index, (name, value));
+                answer.into_iter().for_each(|answer| self.charge_answer(invocation, *answer));
             }
             Input::Condensed { invocation, until, summary } => {
                 if let Some(thread) = self.invocations.thread(invocation) {
@@ -133,25 +128,17 @@ impl Core {
                 }
             }
             Input::Repaired { invocation, repairs, text } => {
-                self.tell_of(invocation, |by| EventKind::Repaired { by, repairs, text: shown(text.bytes()) })
+                self.report(invocation, |by| EventKind::Repaired { by, repairs, text: shown(text.bytes()) })
             }
             Input::Progressed { invocation, text } => {
-                self.tell_of(invocation, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
+                self.report(invocation, |by| EventKind::Progress { by, text: shown(text.as_bytes()) })
             }
-            Input::Grown { invocation, text } => self.tell_of(invocation, |by| EventKind::ModelWrites { by, text }),
+            Input::Grown { invocation, text } => self.report(invocation, |by| EventKind::ModelWrites { by, text }),
             Input::Charged { invocation, usage } => self.charge_usage(invocation, usage),
             Input::Unanswered { invocation, attempt } => self.model_failed(invocation, *attempt),
-            Input::Stalled { invocation, stalled } => {
-                self.invocations.stall(invocation, stalled, &mut self.step);
-                self.invocations.recount(invocation, stalled, &mut self.step);
-            }
-            Input::Attempted { invocation, attempts } => {
-                self.invocations.attempted(invocation, attempts, &mut self.step);
-            }
-            Input::Said { invocation, text } => {
-                self.tell_of(invocation, |by| EventKind::ProgramSaid { by, text: shown(text.as_bytes()) });
-                self.invocations.said(invocation, text);
-            }
+            Input::Stalled { invocation, stalled } => self.stalled(invocation, stalled),
+            Input::Attempted { invocation, attempts } => self.attempted(invocation, attempts),
+            Input::Said { invocation, text } => self.said(invocation, text),
             Input::Reserve { invocation, amounts, is_last } => self.reserve(invocation, amounts, is_last),
             Input::Redrive { letter, root } => self.redrive(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),
@@ -164,8 +151,8 @@ impl Core {
     /// Takes steps until there is an output; `None` if there is nothing to do before the next input or
     /// [`Core::next_wake`].
     ///
-    /// Queue 1 and the run queue take turns, so that neither starves the other. On Queue 1 a principal waits while the
-    /// journal has much of it to write.
+    /// The entrance queue and the run queue take turns, so that neither starves the other. On the entrance queue a principal
+    /// waits while the journal has much of it to write.
     pub fn poll(&mut self, now: Time) -> Option<Output> {
         self.advance(now);
         loop {
@@ -174,11 +161,16 @@ impl Core {
             }
             let worked = match self.step.clock.due() {
                 Some((id, timer)) => {
-                    self.expire(id, timer);
+                    self.timer_due(id, timer);
                     true
                 }
-                None if self.turns.alternate() => self.dispatch() || self.process(),
-                None => self.process() || self.dispatch(),
+                None => {
+                    self.turns.is_of_run_queue = !self.turns.is_of_run_queue;
+                    match self.turns.is_of_run_queue {
+                        true => self.dispatch() || self.process(),
+                        false => self.process() || self.dispatch(),
+                    }
+                }
             };
             if !worked {
                 return None;
@@ -199,15 +191,25 @@ impl Core {
         self.entrance.is_empty()
             && self.invocations.resumes() == 0
             && self.step.out.is_empty()
-            && (self.tree.queued() == 0 && self.invocations.are_idle()
-                || self.rests()
-                || self.invocations.wait_for_people())
+            && (self.tree.queued() == 0 && self.invocations.working() == 0 || self.rests() || self.waits_for_people())
     }
 
     /// Returns whether a durable core that drains has only work left that its next start takes up: handlers of
     /// listeners that [outlive](super::Contract::outlives) the process, and messages that wait for those.
     fn rests(&self) -> bool {
-        self.entrance.is_draining() && self.step.out.writes() && self.invocations.rest()
+        let is_left =
+            |one: &Invocation| !one.is_running() || one.boot || self.setup.blueprint.contract(one.listener).outlives;
+        self.entrance.is_draining() && self.step.out.writes() && self.invocations.all.values().all(is_left)
+    }
+
+    /// Returns whether all that runs are questions that nobody can answer here. What is queued waits for them, or for
+    /// a slot of a listener that runs in another core.
+    fn waits_for_people(&self) -> bool {
+        let unattended = &self.invocations.unattended;
+        let waits = |one: &Invocation| {
+            !one.is_running() || !self.invocations.is_work(one) || unattended.contains(&one.listener)
+        };
+        !unattended.is_empty() && self.invocations.all.values().all(waits)
     }
 
     /// The fate of all messages so far.
@@ -222,17 +224,29 @@ impl Core {
 
     /// The dead letters, oldest first.
     pub fn dead_letters(&self) -> &DeadLetters {
-        self.tree.dead_letters()
+        &self.tree.dead
     }
 
     /// The open threads, in order of opening.
     pub fn snapshot(&self) -> Snapshot {
-        self.tree.snapshot()
+        let describe = |key| {
+            let thread = &self.tree[key];
+            let (root, path) = (self.tree[thread.root].id, self.tree.path(key));
+            OpenThread { root, id: thread.id, path, queued: thread.mailbox.len() }
+        };
+        Snapshot { threads: self.tree.in_order(|_| true).into_iter().map(describe).collect() }
     }
 
     /// The amounts that each open conversation holds, in no order.
     pub fn holdings(&self) -> Vec<Holding> {
-        self.tree.holdings()
+        let roots = self.tree.threads.values().filter(|thread| thread.parent.is_none());
+        let holding = |root: &Thread| {
+            let state = root.extra.as_ref()?.root.as_ref()?;
+            let held = state.conversation.as_ref().map_or((0, 0), |held| (held.messages(), held.bytes()));
+            let (messages, bytes) = held;
+            Some(Holding { root: root.id, threads: state.live_threads as usize, messages, bytes })
+        };
+        roots.filter_map(holding).collect()
     }
 
     /// The budgets of the open threads, in order of opening.
@@ -251,7 +265,7 @@ impl Core {
     /// Returns whether nothing is left of the conversations that the core gave up: no handler runs, and all outputs have
     /// gone, so that another core may take them over.
     pub fn has_left(&self) -> bool {
-        let is_over = self.tree.is_empty() && self.invocations.is_empty();
+        let is_over = self.tree.threads.is_empty() && self.invocations.all.is_empty();
         is_over && self.entrance.is_empty() && self.step.out.is_empty()
     }
 
@@ -261,7 +275,7 @@ impl Core {
         self.step.out.end_step(self.step.clock.now());
     }
 
-    /// Processes one item of Queue 1; `false` if there is none.
+    /// Processes one item of the entrance queue; `false` if there is none.
     fn process(&mut self) -> bool {
         let next = self.entrance.pop(|principal| !self.step.out.awaits_journal(principal));
         let Some((principal, item)) = next else { return false };
@@ -302,11 +316,13 @@ impl Core {
         match message {
             CoreMessage::SlotWanted { from, listener, thread, root, client, resume, at } => {
                 let waiter = Waiter { core: from, thread, root, principal: client.into() };
-                self.grant_slot(Want { at, listener, waiter, resume });
+                self.slot_wanted(Want { at, listener, waiter, resume });
             }
             CoreMessage::SlotGranted { listener, thread } => self.slot_granted(listener, thread),
             CoreMessage::SlotReturned { listener } => self.slot_returned(listener),
-            CoreMessage::SlotDeclined { from, listener, thread } => self.turns.declined(listener, from, thread),
+            CoreMessage::SlotDeclined { from, listener, thread } => {
+                self.turns.slots[listener.0 as usize].decline(from, thread)
+            }
             CoreMessage::Recovered => self.core_recovered(),
             CoreMessage::Injected(message) => self.inject(*message),
         }

@@ -13,31 +13,29 @@ use super::{Core, own_index};
 use crate::core::blueprint::ListenerId;
 use crate::core::books::{Entries, Entry};
 use crate::core::contract::Access;
-use crate::core::event::{EventKind, excerpt, shown};
+use crate::core::entrance::{Item, Response, Source};
+use crate::core::event::{EventKind, Misroute, excerpt, shown};
 use crate::core::faults;
 use crate::core::invocations::{Holdings, Invocation};
 use crate::core::io::{Emission, EmissionKind, HandlerOutcome};
-use crate::core::items::{Item, Response, Source};
-use crate::core::judge::{Refusal, Verdict};
+use crate::core::judge::{Asker, Refusal, Selection, Verdict};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
-use crate::core::meta::Asker;
-use crate::core::misroute::Misroute;
-use crate::core::queued::{Content, Origin, Queued, Sender};
+use crate::core::queued::{Content, Queued, ReplyTo, Sender};
 use crate::core::read::{ReadAnswer, ReadPart, read_answer};
-use crate::core::tree::{About, FanOut, FanOutKind, Turn};
+use crate::core::tree::{About, FanOut, FanOutKind, Turn, WaitsFor};
 use crate::journal::{FanId, NoteRecord, Number, Op};
 use crate::protocol::{MetaAnswer, MetaRequest, write_refused};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, Time};
 
 /// The place that an emission comes from.
-pub(super) struct Site {
+pub(super) struct Emitter {
     pub thread: ThreadKey,
     pub listener: ListenerId,
     message: MessageId,
     /// The index for derived ids.
     index: u64,
     /// The destination of its answer; one more for each further index of the same emission.
-    origin: Origin,
+    reply_to: ReplyTo,
 }
 
 /// Indices of emissions that are no calls.
@@ -81,9 +79,9 @@ impl Core {
         let silent = matches!(&outcome, HandlerOutcome::Emitted(emissions) if emissions.is_empty());
         let ended_well =
             matches!(outcome, HandlerOutcome::Emitted(_) | HandlerOutcome::Wrote(_) | HandlerOutcome::Read(_));
-        let diverged = (ended_well && !holdings.repeats_all()).then(|| holdings.unrepeated());
+        let diverged = if ended_well { holdings.divergence() } else { None };
         if ended_well && !silent && diverged.is_none() {
-            self.tree.begin_judging(key);
+            self.tree[key].unjudged += 1;
             let answers = self.tree[key].opened_by;
             let source = Source { message: ended.seed, number: holdings.number(), index: ended.emitted };
             let response = Response { thread: key, answers, source, holdings, outcome };
@@ -130,13 +128,14 @@ impl Core {
     /// Judges a response as a whole, then lets it take effect.
     pub(super) fn respond(&mut self, response: Response) {
         let Response { thread: key, answers, source, holdings, outcome } = response;
-        let Some(thread) = self.tree.end_judging(key) else {
+        let Some(thread) = self.tree.threads.get_mut(key) else {
             let emitted = self.step.books.emitted(outcome.emissions());
             self.step.books.cancelled(emitted);
             return self.give_back(holdings);
         };
+        thread.unjudged -= 1;
         // A spawned thread goes on after its answer, but what was said before it is over.
-        let is_late = thread.opened_by != answers || thread.is_spawned() && thread.origin == Origin::None;
+        let is_late = thread.opened_by != answers || thread.is_spawned() && thread.reply_to == ReplyTo::None;
         let Some(listener) = thread.listener().filter(|_| !is_late) else {
             let emitted = self.step.books.emitted(outcome.emissions());
             self.step.books.cancelled(emitted);
@@ -146,7 +145,7 @@ impl Core {
         let (wrote, emissions) = match outcome {
             HandlerOutcome::Wrote(raw) => {
                 let (contract, limits) = (self.setup.blueprint.contract(listener), &self.setup.blueprint.limits.xml);
-                let read = read_answer(raw.clone(), contract, limits, self.judge.catalog());
+                let read = read_answer(raw.clone(), contract, limits, self.payloads.catalog());
                 (Some(raw), read.map(|read| self.open_all(key, listener, read)))
             }
             HandlerOutcome::Read(read) => (Some(read.raw.clone()), Ok(self.open_all(key, listener, *read))),
@@ -206,20 +205,14 @@ impl Core {
         Emission { kind, to, thread, payload }
     }
 
-    /// Judges the emissions of a response. Where there are too many, only those are looked at that
-    /// may be the answer, and no more than a fan-out of them: the rest comes to nothing in any case.
+    /// Judges the emissions of a response, or of so many as are [selected](Selection).
     fn judge_all(&mut self, key: ThreadKey, listener: ListenerId, emissions: &[Emission]) -> Vec<Verdict> {
         let setup = self.setup.clone();
-        let limit = setup.blueprint.limits.fanout;
-        if emissions.len() <= limit {
-            return self.judge_each(key, listener, emissions);
-        }
         let replies = &setup.blueprint.contract(listener).replies;
         let fault = faults::too_many(emissions.len(), &setup.blueprint);
-        let mut judged = 0;
+        let mut selection = Selection::of(emissions.len(), &setup.blueprint);
         let verdicts = emissions.iter().map(|emission| {
-            if judged < limit && emission.may_be_one_of(replies) {
-                judged += 1;
+            if selection.takes(|| emission.may_be_one_of(replies)) {
                 return self.judge_one(key, listener, emission);
             }
             let (to, payload, fault) = (emission.to.clone(), emission.payload.clone().into_payload(), fault.clone());
@@ -235,7 +228,7 @@ impl Core {
 
     fn judge_one(&mut self, key: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
         let tree = &self.tree;
-        self.judge.emission(listener, emission, |id| {
+        self.payloads.judge().emission(listener, emission, |id| {
             let child = tree.spawned_by(key, id)?;
             Some((child, tree[child].listener()?))
         })
@@ -245,7 +238,7 @@ impl Core {
         if verdicts.is_empty() {
             return;
         }
-        self.judge.refuse_untaken(listener, &mut verdicts);
+        self.payloads.judge().refuse_untaken(listener, &mut verdicts);
         let entries = self.step.books.emitted(verdicts.len());
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
             return self.answer_with(key, listener, source, verdicts, entries);
@@ -271,8 +264,8 @@ impl Core {
         let first = verdicts.iter().find_map(Verdict::refusal).cloned();
         if !self.take_effect(key, listener, source, fan, verdicts, entries) {
             self.note_mistake(key, first.as_ref());
-        } else {
-            self.tree.forget_mistakes(key);
+        } else if let Some(thread) = self.tree.threads.get_mut(key) {
+            thread.invalid = 0;
         }
     }
 
@@ -290,12 +283,12 @@ impl Core {
             let entry = entries.one();
             match verdict {
                 Verdict::Reply(payload) if answer.is_none() => {
-                    self.emitted(key, listener, payload.payload(), About::Nothing);
+                    self.note_emission(key, listener, payload.payload(), About::Nothing);
                     answer = Some((payload, entry));
                 }
                 other => {
                     let way = (Sender::Listener(listener), other.addressee(&self.setup.blueprint));
-                    self.keep_dead(key, way, other.into_payload(), faults::superseded(), entry);
+                    self.dead_letter(key, way, other.into_payload(), faults::superseded(), entry);
                 }
             }
         }
@@ -308,7 +301,7 @@ impl Core {
             self.step.books.faulted(entry);
             return self.fail(key, fault);
         }
-        self.tree.forget_mistakes(key);
+        self.tree[key].invalid = 0;
         self.answer(key, id, Reply::Payload(payload), entry);
     }
 
@@ -328,19 +321,19 @@ impl Core {
         let (mut next, mut valid) = (0, false);
         let is_over = self.budgets.is_over(thread);
         let awaits = fan
-            .and_then(|fan| self.tree.fan_out(fan))
+            .and_then(|fan| self.tree.fan_outs.get(fan))
             .is_some_and(|fan| matches!(fan.kind, FanOutKind::Awaited { .. }));
         for (position, mut verdict) in (0..).zip(verdicts) {
-            let origin = match fan {
-                _ if verdict.width() == 0 => Origin::None,
-                Some(fan) => Origin::Fan { fan, index: next },
-                None => Origin::Single,
+            let reply_to = match fan {
+                _ if verdict.width() == 0 => ReplyTo::None,
+                Some(fan) => ReplyTo::Fan { fan, index: next },
+                None => ReplyTo::Single,
             };
             // An emission that is no call takes no index of the fan-out: its ids come from a range of their own.
             let index = if verdict.width() == 0 { OWN + first + position } else { first + u64::from(next) };
             next += verdict.width() as u32;
             let entry = entries.one();
-            if self.tree.is_decided(origin) {
+            if self.is_decided(reply_to) {
                 self.step.books.cancelled(entry);
                 continue;
             }
@@ -362,125 +355,132 @@ impl Core {
                 self.fail(thread, fault);
                 return true;
             }
-            valid |= self.effect(Site { thread, listener, message, index, origin }, verdict, entry);
+            valid |= self.effect(Emitter { thread, listener, message, index, reply_to }, verdict, entry);
         }
         self.step.books.cancelled(entries);
         valid
     }
 
+    /// Returns whether a call belongs to a group that has its result already.
+    fn is_decided(&self, reply_to: ReplyTo) -> bool {
+        matches!(reply_to, ReplyTo::Fan { fan, .. } if !self.tree.fan_outs.contains_key(fan))
+    }
+
     /// Lets one emission take effect; `false` if its emitter should not have made it.
-    fn effect(&mut self, site: Site, verdict: Verdict, entry: Entry) -> bool {
-        let key = site.thread;
+    fn effect(&mut self, emitter: Emitter, verdict: Verdict, entry: Entry) -> bool {
+        let key = emitter.thread;
         match verdict {
             // Replies are answers, and awaited calls are none.
             Verdict::Reply(payload) => {
-                let way = (Sender::Listener(site.listener), None);
-                self.keep_dead(key, way, Some(payload.payload().clone()), faults::unasked_reply(), entry);
+                let way = (Sender::Listener(emitter.listener), None);
+                self.dead_letter(key, way, Some(payload.payload().clone()), faults::unasked_reply(), entry);
                 false
             }
-            Verdict::Continue { payload, after } => self.go_on(&site, payload, after, entry),
+            Verdict::Continue { payload, after } => self.go_on(&emitter, payload, after, entry),
             Verdict::Call { first, others, payload } => {
-                self.call_emitted(&site, payload.payload(), 1 + others.len());
+                self.note_calls(&emitter, payload.payload(), 1 + others.len());
                 let (mut valid, mut entry) = (false, Some(entry));
                 for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
-                    let (ids, origin) = self.copy(&site, copy);
+                    let (ids, reply_to) = self.copy(&emitter, copy);
                     let entry = entry.take().unwrap_or_else(|| self.step.books.made());
                     // A copy that was refused may have decided the group.
-                    if self.tree.is_decided(origin) {
+                    if self.is_decided(reply_to) {
                         self.step.books.cancelled(entry);
                         continue;
                     }
-                    let call = self.call_of(&site, target, payload.clone(), ids, origin);
+                    let call = self.call_of(&emitter, target, payload.clone(), ids, reply_to);
                     valid |= match self.place(call, entry) {
                         Ok(_) => true,
-                        Err((fault, entry)) => self.refuse_call(key, origin, ids.0, fault, None, entry),
+                        Err((fault, entry)) => self.refuse_call(key, reply_to, ids.0, fault, None, entry),
                     };
                 }
                 valid
             }
             Verdict::Addressed { thread, payload } => {
-                self.call_emitted(&site, payload.payload(), 1);
-                let (ids, origin) = self.copy(&site, 0);
+                self.note_calls(&emitter, payload.payload(), 1);
+                let (ids, reply_to) = self.copy(&emitter, 0);
                 let Some(target) = self.tree.get(thread).and_then(|thread| thread.listener()) else {
                     let fault = faults::route(payload.payload().root());
-                    return self.refuse_call(key, origin, ids.0, fault, Some(Misroute::UnknownThread), entry);
+                    return self.refuse_call(key, reply_to, ids.0, fault, Some(Misroute::UnknownThread), entry);
                 };
-                let call = self.call_of(&site, target, payload, ids, origin);
+                let call = self.call_of(&emitter, target, payload, ids, reply_to);
                 match self.place_on(thread, call, entry) {
                     Ok(()) => true,
-                    Err((fault, entry)) => self.refuse_call(key, origin, ids.0, fault, None, entry),
+                    Err((fault, entry)) => self.refuse_call(key, reply_to, ids.0, fault, None, entry),
                 }
             }
             Verdict::CloseThread { thread, payload } => {
-                self.call_emitted(&site, &payload, 0);
+                self.note_calls(&emitter, &payload, 0);
                 self.step.books.delivered(entry);
                 self.close_spawned(key, thread);
-                let (ids, origin) = self.copy(&site, 0);
-                self.count_off(key, origin, ids.0);
+                let (ids, reply_to) = self.copy(&emitter, 0);
+                self.count_off(key, reply_to, ids.0);
                 true
             }
             Verdict::Core { request, payload } => {
-                self.call_emitted(&site, &payload, 1);
-                let (ids, origin) = self.copy(&site, 0);
-                self.ask_core(&site, origin, ids.0, request, entry)
+                self.note_calls(&emitter, &payload, 1);
+                let (ids, reply_to) = self.copy(&emitter, 0);
+                self.ask_core(&emitter, reply_to, ids.0, request, entry)
             }
             Verdict::Spawn { target, first, payload } => {
-                self.call_emitted(&site, &payload, 2);
-                let (spawned, told) = self.copy(&site, 0);
-                let (ids, origin) = self.copy(&site, 1);
-                let call = Call { spawned: true, ..self.call_of(&site, target, first, (ids.0, spawned.1), origin) };
-                self.spawn(&site, told, spawned, call, payload.root(), entry)
+                self.note_calls(&emitter, &payload, 2);
+                let (spawned, told) = self.copy(&emitter, 0);
+                let (ids, reply_to) = self.copy(&emitter, 1);
+                let call =
+                    Call { spawned: true, ..self.call_of(&emitter, target, first, (ids.0, spawned.1), reply_to) };
+                self.spawn(&emitter, told, spawned, call, payload.root(), entry)
             }
-            Verdict::Refused(refusal) => self.refuse(&site, refusal, entry),
+            Verdict::Refused(refusal) => self.refuse(&emitter, refusal, entry),
         }
     }
 
-    fn go_on(&mut self, site: &Site, payload: Validated<Element>, after: Duration, entry: Entry) -> bool {
-        let key = site.thread;
-        let (id, _) = self.setup.key.derive(site.message, site.index);
-        self.call_emitted(site, payload.payload(), 0);
-        let body = self.tree.room_in_mailbox(key).and_then(|()| self.judge.decode(site.listener, payload));
+    fn go_on(&mut self, emitter: &Emitter, payload: Validated<Element>, after: Duration, entry: Entry) -> bool {
+        let key = emitter.thread;
+        let (id, _) = self.setup.key.derive(emitter.message, emitter.index);
+        self.note_calls(emitter, payload.payload(), 0);
+        let body = self.tree.room_in_mailbox(key).and_then(|()| self.payloads.decode(emitter.listener, payload));
         match body {
             Ok(body) => {
                 let content = Content::Body(body);
                 let share = self.tree.count(key, content.size());
-                let message = Queued::new(id, Sender::Listener(site.listener), content, share, entry);
+                let message = Queued::new(id, Sender::Listener(emitter.listener), content, share, entry);
                 self.place_continue(key, message, after);
                 true
             }
-            Err(fault) => self.refuse_call(key, Origin::None, id, fault, None, entry),
+            Err(fault) => self.refuse_call(key, ReplyTo::None, id, fault, None, entry),
         }
     }
 
     /// Puts a message at the tail of the thread's own mailbox.
     fn place_continue(&mut self, key: ThreadKey, message: Queued, after: Duration) {
         if after.is_zero() {
-            self.enqueue(key, message);
+            self.put(key, message);
         } else if self.entrance.is_draining() {
             self.step.books.cancelled(message.entry);
-            self.tree.mark_drained(key);
+            self.tree[key].extra().drained = true;
         } else {
-            self.tree.delay(key, message, after, &mut self.step);
+            let due = self.step.clock.now().after(after);
+            self.tree.put(key, message, WaitsFor::Time(due), &mut self.step);
         }
     }
 
     fn call_of(
         &self,
-        site: &Site,
+        emitter: &Emitter,
         target: ListenerId,
         payload: Validated<Element>,
         ids: (MessageId, ThreadId),
-        origin: Origin,
+        reply_to: ReplyTo,
     ) -> Call {
         Call {
-            parent: site.thread,
+            parent: emitter.thread,
             target,
             payload,
-            origin,
+            reply_to,
             ids,
-            from: Sender::Listener(site.listener),
+            from: Sender::Listener(emitter.listener),
             label: None,
-            traceparent: self.tree[site.thread].traceparent().cloned(),
+            traceparent: self.tree[emitter.thread].traceparent().cloned(),
             deadline: Time::MAX,
             budget: None,
             spawned: false,
@@ -488,29 +488,29 @@ impl Core {
         }
     }
 
-    /// Ids and origin of the n-th index of one emission.
-    fn copy(&self, site: &Site, n: u32) -> ((MessageId, ThreadId), Origin) {
-        let ids = self.setup.key.derive(site.message, site.index + u64::from(n));
-        let origin = match site.origin {
-            Origin::Fan { fan, index } => Origin::Fan { fan, index: index + n },
+    /// Ids and destination of the n-th index of one emission.
+    fn copy(&self, emitter: &Emitter, n: u32) -> ((MessageId, ThreadId), ReplyTo) {
+        let ids = self.setup.key.derive(emitter.message, emitter.index + u64::from(n));
+        let reply_to = match emitter.reply_to {
+            ReplyTo::Fan { fan, index } => ReplyTo::Fan { fan, index: index + n },
             other => other,
         };
-        (ids, origin)
+        (ids, reply_to)
     }
 
     /// Notes an emission that is so many calls.
-    fn call_emitted(&mut self, site: &Site, payload: &Canonical, calls: usize) {
+    fn note_calls(&mut self, emitter: &Emitter, payload: &Canonical, calls: usize) {
         let own = &self.setup;
-        let ids = |copy| own.key.derive(site.message, site.index + copy as u64).0;
-        let about = match own.blueprint.contract(site.listener).context {
+        let ids = |copy| own.key.derive(emitter.message, emitter.index + copy as u64).0;
+        let about = match own.blueprint.contract(emitter.listener).context {
             true => About::Calls((0..calls).map(ids).collect()),
             false => About::Nothing,
         };
-        self.emitted(site.thread, site.listener, payload, about);
+        self.note_emission(emitter.thread, emitter.listener, payload, about);
     }
 
     /// Notes an emission of a handler: for operators, and for the context of its thread.
-    pub(super) fn emitted(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical, about: About) {
+    pub(super) fn note_emission(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical, about: About) {
         self.tree.event(key, &mut self.step, || EventKind::Emitted { payload: payload.root().clone() });
         let contract = self.setup.blueprint.contract(listener);
         if contract.context {
@@ -522,14 +522,14 @@ impl Core {
     /// Answers a request of a thread; `false` if it should not have been made.
     pub(super) fn ask_core(
         &mut self,
-        site: &Site,
-        origin: Origin,
+        emitter: &Emitter,
+        reply_to: ReplyTo,
         about: MessageId,
         request: MetaRequest,
         entry: Entry,
     ) -> bool {
-        let key = site.thread;
-        let contract = self.setup.blueprint.contract(site.listener);
+        let key = emitter.thread;
+        let contract = self.setup.blueprint.contract(emitter.listener);
         let asker = Asker { calls: &contract.calls, replies: &contract.replies, admin: false, remote: false };
         let answer = self.tree.room_in_mailbox(key).and_then(|()| match request {
             MetaRequest::ClearContext => {
@@ -537,15 +537,15 @@ impl Core {
                 self.tree.clear_history(key, &mut self.step);
                 Ok(MetaAnswer::ContextCleared)
             }
-            request => self.judge.knowledge(&asker, request),
+            request => self.payloads.judge().knowledge(&asker, request),
         });
         match answer {
             Ok(answer) => {
                 self.step.books.delivered(entry);
-                self.tell(site, origin, about, &answer);
+                self.tell(emitter, reply_to, about, &answer);
                 true
             }
-            Err(fault) => self.refuse_call(key, origin, about, fault, None, entry),
+            Err(fault) => self.refuse_call(key, reply_to, about, fault, None, entry),
         }
     }
 
@@ -553,14 +553,14 @@ impl Core {
     /// not have been asked for.
     pub(super) fn spawn(
         &mut self,
-        site: &Site,
-        told: Origin,
+        emitter: &Emitter,
+        told: ReplyTo,
         ids: (MessageId, ThreadId),
         call: Call,
         request: &QName,
         entry: Entry,
     ) -> bool {
-        let (first, about) = (call.origin, call.ids.0);
+        let (first, about) = (call.reply_to, call.ids.0);
         let first_entry = self.step.books.made();
         let placed = match may_touch(self.setup.blueprint.meta.spawn_thread, request) {
             Ok(()) => self.place(call, first_entry),
@@ -569,39 +569,39 @@ impl Core {
         match placed {
             Ok(_) => {
                 self.step.books.delivered(entry);
-                self.tell(site, told, ids.0, &MetaAnswer::ThreadSpawned(ids.1));
+                self.tell(emitter, told, ids.0, &MetaAnswer::ThreadSpawned(ids.1));
                 true
             }
             Err((fault, first_entry)) => {
-                self.refuse_call(site.thread, told, ids.0, fault.clone(), None, entry);
-                self.refuse_call(site.thread, first, about, fault, None, first_entry)
+                self.refuse_call(emitter.thread, told, ids.0, fault.clone(), None, entry);
+                self.refuse_call(emitter.thread, first, about, fault, None, first_entry)
             }
         }
     }
 
-    fn tell(&mut self, site: &Site, origin: Origin, about: MessageId, answer: &MetaAnswer) {
+    fn tell(&mut self, emitter: &Emitter, reply_to: ReplyTo, about: MessageId, answer: &MetaAnswer) {
         let (id, _) = self.setup.key.derive(about, own_index::ANSWER);
         let entry = self.step.books.made();
-        let reply = match self.judge.validate(answer.write()) {
+        let reply = match self.payloads.validate(answer.write()) {
             Ok(payload) => Reply::Payload(payload),
             Err(error) => Reply::Fault(faults::internal(&error)),
         };
-        let head = Head { id, in_reply_to: about, origin, from: Sender::Core };
-        self.answer_listener(site.thread, site.listener, head, reply, entry);
+        let head = Head { id, in_reply_to: about, reply_to, from: Sender::Core };
+        self.answer_listener(emitter.thread, emitter.listener, head, reply, entry);
     }
 
     /// Refuses an emission: a fault for each index that it holds.
-    fn refuse(&mut self, site: &Site, refusal: Refusal, entry: Entry) -> bool {
+    fn refuse(&mut self, emitter: &Emitter, refusal: Refusal, entry: Entry) -> bool {
         let Refusal { to, payload, fault, misroute, width } = refusal;
         if payload.is_some() || fault.code == FaultCode::Route {
             let dead = self.step.books.made();
-            self.keep_dead(site.thread, (Sender::Listener(site.listener), to), payload, fault.clone(), dead);
+            self.dead_letter(emitter.thread, (Sender::Listener(emitter.listener), to), payload, fault.clone(), dead);
         }
         let (mut excused, mut entry) = (true, Some(entry));
         for copy in 0..width.max(1) as u32 {
-            let (ids, origin) = self.copy(site, copy);
+            let (ids, reply_to) = self.copy(emitter, copy);
             let entry = entry.take().unwrap_or_else(|| self.step.books.made());
-            excused &= self.refuse_call(site.thread, origin, ids.0, fault.clone(), misroute.clone(), entry);
+            excused &= self.refuse_call(emitter.thread, reply_to, ids.0, fault.clone(), misroute.clone(), entry);
         }
         excused
     }
@@ -610,7 +610,7 @@ impl Core {
     pub(super) fn refuse_call(
         &mut self,
         key: ThreadKey,
-        origin: Origin,
+        reply_to: ReplyTo,
         about: MessageId,
         fault: Fault,
         misroute: Option<Misroute>,
@@ -620,7 +620,7 @@ impl Core {
         self.tree.event(key, &mut self.step, || EventKind::Faulted { fault: fault.clone(), misroute });
         let counts = faults::counts_against(&fault);
         self.note_refusal(key, &fault);
-        self.fault_to(key, origin, about, None, fault);
+        self.fault_to(key, reply_to, about, None, fault);
         !counts
     }
 
@@ -634,7 +634,7 @@ impl Core {
     /// Refuses a response as a whole: a fault to its thread.
     fn refuse_response(&mut self, key: ThreadKey, source: Source, fault: Fault) {
         let (about, _) = self.setup.key.derive(source.message, source.index);
-        self.fault_to(key, Origin::None, about, None, fault.clone());
+        self.fault_to(key, ReplyTo::None, about, None, fault.clone());
         self.note_mistake(key, Some(&fault));
     }
 
@@ -642,7 +642,9 @@ impl Core {
     /// too many in a row.
     fn note_mistake(&mut self, key: ThreadKey, last: Option<&Fault>) {
         let limit = self.setup.blueprint.limits.invalid_responses.min(u8::MAX.into());
-        if self.tree.count_mistake(key, limit) {
+        let Some(thread) = self.tree.threads.get_mut(key) else { return };
+        thread.invalid = thread.invalid.saturating_add(1);
+        if u32::from(thread.invalid) >= limit {
             self.fail(key, faults::too_many_mistakes(limit, last));
         }
     }
@@ -668,7 +670,7 @@ impl Core {
         let (output, fault) = (excerpt(output, KEPT), refusal.fault.clone());
         // Payloads that were read have dead letters of their own.
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Refused(refusal) if refusal.payload.is_none())) {
-            self.keep_dead_output(key, listener, &output, &fault);
+            self.dead_output(key, listener, &output, &fault);
         }
         self.keep_output(key, listener, message, (output, wrote.is_some()), fault);
     }
@@ -684,15 +686,15 @@ impl Core {
     ) {
         if let Some(wrote) = wrote {
             let output = excerpt(wrote.bytes(), KEPT);
-            self.keep_dead_output(key, listener, &output, fault);
+            self.dead_output(key, listener, &output, fault);
             self.keep_output(key, listener, message, (output, true), fault.clone());
         }
     }
 
-    fn keep_dead_output(&mut self, key: ThreadKey, listener: ListenerId, output: &str, fault: &Fault) {
+    fn dead_output(&mut self, key: ThreadKey, listener: ListenerId, output: &str, fault: &Fault) {
         let payload = write_refused(output, fault);
         let entry = self.step.books.made();
-        self.keep_dead(key, (Sender::Listener(listener), None), Some(payload), fault.clone(), entry);
+        self.dead_letter(key, (Sender::Listener(listener), None), Some(payload), fault.clone(), entry);
     }
 
     /// Keeps an output of bytes in the context of the thread. A handler that emitted a value sees the fault with it.

@@ -1,21 +1,84 @@
 //! Turns: a thread that has something to do takes a slot of its listener and a place in the run queue; its handler
 //! starts or resumes, parks, and ends.
+//!
+//! # A start from a journal
+//! The slots of listeners are given in the order of the messages' numbers, across cores.
+//! Each core takes up its own part of the journal and knows nothing of the others'. So the home core of a listener
+//! grants no slot before all cores have said that they are done, with [`CoreMessage::Recovered`]: what they want for
+//! recovered messages comes before that, because messages between two cores keep their order. Then the threads that
+//! want a slot wait in the order in which their messages came, which numbers of all cores tell; first those that had a slot,
+//! as far as the journal knows: a listener with one slot has written which handlers began, and messages of mailboxes
+//! stand there. Messages that come in meanwhile wait behind them. Stateless listeners have slots in each core, and need
+//! none of this.
+
+use std::sync::Arc;
 
 use super::Core;
 use crate::core::blueprint::ListenerId;
 use crate::core::clock::{Timer, TimerId};
+use crate::core::contract::OnRestart;
 use crate::core::event::{EventKind, shown};
 use crate::core::faults;
-use crate::core::invocations::{GivenUp, Holdings, Invocation};
-use crate::core::io::{Body, CallId, JoinPosition, Message, Output, Place, Settled, Start};
+use crate::core::invocations::{GivenUp, GroupState, Holdings, Invocation, InvocationRecord};
+use crate::core::io::{
+    Attachment, Body, CallId, CoreId, CoreMessage, JoinPosition, Message, Output, Place, Precedence, Settled, Start,
+};
 use crate::core::key::{InvocationId, ThreadKey};
-use crate::core::queued::{Content, Queued, Sender};
+use crate::core::queued::{Attempts, Content, Queued, Sender};
 use crate::core::records::stored;
-use crate::core::tree::{About, Thread, Turn};
-use crate::core::turns::Want;
+use crate::core::rounds::RunQueue;
+use crate::core::setup::Setup;
+use crate::core::slots::{Slots, Waiter};
+use crate::core::tree::{About, FanOutKind, Thread, Turn};
 use crate::core::usage::{ModelAnswer, ModelFailure, Usage};
-use crate::journal::{Number, Op, Seen};
+use crate::journal::{FanId, NoteRecord, Number, Op, Seen, epoch_of};
 use crate::vocab::{Amounts, Fault, FaultCode, MessageId, Name, Time};
+
+/// The queues for turns: the run queue, and the slots of the listeners whose home is this core.
+pub(super) struct Turns {
+    run_queue: RunQueue,
+    /// The slots of each listener.
+    pub slots: Vec<Slots>,
+    /// Recovered threads that want a slot, until all cores have recovered.
+    gathering: Option<Gathering>,
+    /// The place of the message for which a thread of this core is about to want a slot.
+    pub precedence: Precedence,
+    /// States whether each listener is down: its messages fault at once.
+    down: Vec<bool>,
+    /// States whether it is the turn of the run queue, rather than that of the entrance queue: they alternate.
+    pub is_of_run_queue: bool,
+}
+
+/// The slots that are wanted at a start from a journal, before any is granted.
+struct Gathering {
+    /// Cores that have not taken up all that is theirs.
+    missing: u16,
+    wants: Vec<Want>,
+}
+
+/// A slot that is wanted.
+pub(super) struct Want {
+    pub at: Precedence,
+    pub listener: ListenerId,
+    pub waiter: Waiter,
+    /// States whether it resumes a parked handler.
+    pub resume: bool,
+}
+
+impl Turns {
+    /// Queues of a core. `durable`: no slot is granted before all cores have recovered.
+    pub(super) fn new(setup: &Setup, durable: bool) -> Self {
+        let gathers = durable && setup.cores > 1 && setup.core.0 < setup.cores;
+        Self {
+            run_queue: RunQueue::default(),
+            slots: setup.blueprint.listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
+            gathering: gathers.then(|| Gathering { missing: setup.cores, wants: Vec::new() }),
+            precedence: Precedence::Later,
+            down: setup.blueprint.listeners().map(|_| false).collect(),
+            is_of_run_queue: false,
+        }
+    }
+}
 
 /// The head of a message, as its handler gets it.
 struct Head {
@@ -35,23 +98,55 @@ impl Core {
             Some(invocation) if !invocation.is_ready() => return,
             Some(invocation) if invocation.is_running() || invocation.boot => return self.enter_run_queue(key, false),
             Some(_) => true,
-            None if thread.judging > 0 || thread.mailbox.len() == 0 => return,
+            None if thread.unjudged > 0 || thread.mailbox.len() == 0 => return,
             None if !self.needs_handler(key) || self.is_booting(key) => return self.enter_run_queue(key, false),
             None => false,
         };
-        let root = thread.root;
-        let client = self.tree[root].owner.client();
-        if self.turns.want(listener, (key, root, client), resume, &mut self.step) {
+        if self.want_slot(key, listener, resume) {
             self.enter_run_queue(key, true);
         } else {
-            self.tree.set_turn(key, Turn::Waiting);
+            self.tree[key].turn = Turn::Waiting;
         }
+    }
+
+    /// Takes a slot for a thread of this core, or lets it wait for one.
+    fn want_slot(&mut self, thread: ThreadKey, listener: ListenerId, resume: bool) -> bool {
+        let (home, from, at) = (self.home(listener), self.setup.core, self.turns.precedence);
+        let root = self.tree[thread].root;
+        let client = self.tree[root].owner.client();
+        if home != from {
+            self.step.out.send(home, CoreMessage::SlotWanted { from, listener, thread, root, client, resume, at });
+            return false;
+        }
+        let want = Want { at, listener, waiter: Waiter { core: home, thread, root, principal: client.into() }, resume };
+        match &mut self.turns.gathering {
+            Some(gathering) if !self.setup.blueprint.contract(listener).stateless => gathering.wants.push(want),
+            _ => return self.take_slot(&want),
+        }
+        false
+    }
+
+    fn take_slot(&mut self, want: &Want) -> bool {
+        let slots = &mut self.turns.slots[want.listener.0 as usize];
+        if let Precedence::Delivered(_) = want.at {
+            slots.take_again();
+            return true;
+        }
+        slots.take(want.waiter, want.at, want.resume)
+    }
+
+    /// The core that keeps the slots of a listener.
+    fn home(&self, listener: ListenerId) -> CoreId {
+        if self.setup.blueprint.contract(listener).stateless {
+            return self.setup.core;
+        }
+        CoreId((listener.0 % u32::from(self.setup.cores)) as u16)
     }
 
     fn enter_run_queue(&mut self, key: ThreadKey, slot: bool) {
         let conversation = self.tree.conversation(key);
-        let ticket = self.turns.push(conversation, key, self.tree[key].sequence);
-        self.tree.set_turn(key, Turn::Queued { slot, ticket });
+        let ticket = self.turns.run_queue.push(conversation, key, self.tree[key].sequence);
+        self.tree[key].turn = Turn::Queued { slot, ticket };
     }
 
     /// Dispatches the next thread of the run queue; `false` if it is empty.
@@ -61,8 +156,8 @@ impl Core {
             let turn = tree.get(key).map(|thread| thread.turn);
             matches!(turn, Some(Turn::Queued { ticket, .. }) if ticket == place)
         };
-        let Some(key) = self.turns.pop(stands) else { return false };
-        let slot = matches!(self.tree.set_turn(key, Turn::None), Turn::Queued { slot: true, .. });
+        let Some(key) = self.turns.run_queue.pop(stands) else { return false };
+        let slot = matches!(std::mem::replace(&mut self.tree[key].turn, Turn::None), Turn::Queued { slot: true, .. });
         match self.tree[key].invocation {
             Some(invocation) => self.resume(key, invocation, slot),
             None if !self.needs_handler(key) => self.end_by_message(key, slot),
@@ -77,7 +172,7 @@ impl Core {
         let thread = &self.tree[key];
         let Some((listener, message)) = thread.listener().zip(thread.mailbox.front()) else { return false };
         match &message.content {
-            _ if self.turns.is_down(listener) => false,
+            _ if self.turns.down[listener.0 as usize] => false,
             Content::Fatal(_) => false,
             Content::Body(Body::Fault(_)) => self.setup.blueprint.contract(listener).accepts_faults,
             Content::Body(Body::Payload { .. }) | Content::Stored(_) => true,
@@ -104,7 +199,7 @@ impl Core {
         let Some(queued) = self.tree.take(key) else { return self.leave_slot(listener, slot) };
         let (number, attempts) = (queued.number, queued.attempts);
         let lost = attempts.lost;
-        let attempts = match self.invocations.count_attempt(listener, number, attempts, &mut self.step) {
+        let attempts = match self.count_attempt(listener, number, attempts) {
             Ok(attempts) => attempts,
             Err(fault) => {
                 self.leave_slot(listener, slot);
@@ -116,7 +211,7 @@ impl Core {
         let body = match content {
             Content::Body(body) => Ok(body),
             Content::Stored(payload) => {
-                self.judge.restore(listener, payload.clone()).map_err(|fault| (Some(payload), fault))
+                self.payloads.restore(listener, payload.clone()).map_err(|fault| (Some(payload), fault))
             }
             Content::Fatal(fault) => Err((None, fault)),
         };
@@ -129,7 +224,7 @@ impl Core {
                     // The contract has changed since it was sent.
                     Some(payload) => {
                         let to = Some(self.setup.blueprint.contract(listener).name.clone());
-                        self.keep_dead(key, (from, to), stored(payload).ok(), fault.clone(), entry);
+                        self.dead_letter(key, (from, to), stored(payload).ok(), fault.clone(), entry);
                     }
                     None => self.step.books.faulted(entry),
                 }
@@ -138,19 +233,81 @@ impl Core {
         };
         let left = self.setup.blueprint.contract(listener).timeout.filter(|_| !boot);
         let invocation = self.invocations.start(Invocation::new(key, listener, id, left, boot), slot, &mut self.step);
-        self.tree.set_invocation(key, Some(invocation));
+        self.tree[key].invocation = Some(invocation);
         let (join, answered) = self.tree.deliver(answers);
         if let Some(join) = join {
             self.tree.note_answer(key, join.index, &self.setup.name_of(from), &body);
         }
-        let (notes, open) =
-            self.invocations.attach_record(invocation, number, (lost, attempts), answered, &mut self.step);
-        open.into_iter().for_each(|fan| self.tree.attach(fan, invocation));
-        self.invocations.note_begin(invocation, &mut self.step);
+        let notes = self.attach_record(invocation, number, (lost, attempts), answered);
+        self.note_begin(invocation);
         let head = Head { id, from: self.setup.name_of(from), in_reply_to, join, attempts };
         let message = Message { number, notes, ..self.message(key, (listener, invocation), head, body) };
         self.step.books.delivered(entry);
         self.step.out.emit(Output::Start(Start { invocation, listener, message }));
+    }
+
+    /// Counts the attempt at a message that may have been running at a crash; its fault if it was tried too often.
+    /// Returns the runs that ended with their process.
+    fn count_attempt(&mut self, listener: ListenerId, message: Number, attempts: Attempts) -> Result<u8, Fault> {
+        let blueprint = &self.setup.blueprint;
+        let lost = attempts.lost;
+        if !attempts.is_suspect || blueprint.contract(listener).on_restart != OnRestart::Replay {
+            return Ok(lost);
+        }
+        if u32::from(lost) >= blueprint.limits.max_attempts {
+            return Err(faults::too_many_attempts(u32::from(lost)));
+        }
+        self.step.out.write(|| Op::Attempt { message, attempts: u32::from(lost) + 1 });
+        Ok(lost + 1)
+    }
+    /// Gives a handler the records of its message. It has its open fan-outs from now on. Returns its earlier
+    /// notes.
+    fn attach_record(
+        &mut self,
+        id: InvocationId,
+        number: Number,
+        (lost, attempts): (u8, u8),
+        answered: Option<(FanId, u32)>,
+    ) -> Vec<NoteRecord> {
+        let Some(invocation) = self.invocations.all.get_mut(id).filter(|_| number != 0) else { return Vec::new() };
+        let mut replay = self.invocations.replays.remove(&number).unwrap_or_default();
+        let on_restart = self.setup.blueprint.contract(invocation.listener).on_restart;
+        if on_restart == OnRestart::Reattach {
+            replay.reattach();
+        }
+        invocation.emitted = replay.emitted;
+        // A run that need not repeat the one before, whose calls may be forgotten, has ids of its own.
+        let run = self.step.out.next_number();
+        if on_restart != OnRestart::Replay && epoch_of(number) != epoch_of(run) {
+            (invocation.seed, _) = self.setup.key.derive(invocation.message, run);
+        }
+        let notes = std::mem::take(&mut replay.notes);
+        for group in replay.calls.values() {
+            if let GroupState::Open(fan) = group.state
+                && let Some(FanOutKind::Awaited { invocation, .. }) =
+                    self.tree.fan_outs.get_mut(fan).map(|fan| &mut fan.kind)
+            {
+                *invocation = id;
+            }
+        }
+        invocation.record =
+            Some(Box::new(InvocationRecord { number, attempts, lost, answered, replay, attachment: None, said: None }));
+        notes
+    }
+
+    /// Writes that a handler begins, where a start after a crash must know it: the listener has one slot.
+    fn note_begin(&mut self, id: InvocationId) {
+        let Some(invocation) = self.invocations.get(id).filter(|_| self.step.out.writes()) else { return };
+        let contract = self.setup.blueprint.contract(invocation.listener);
+        let Some(record) = invocation.record.as_ref().filter(|_| contract.concurrency == 1 && !invocation.boot) else {
+            return;
+        };
+        if record.replay.began.is_none() {
+            let (message, value) = (record.number, self.step.out.next_number().to_string().into());
+            self.step
+                .out
+                .write(|| Op::Note(NoteRecord { message, index: NoteRecord::BEGAN, name: "began".into(), value }));
+        }
     }
 
     /// The message as the handler gets it; its context remembers it.
@@ -177,15 +334,16 @@ impl Core {
         }
         let (mut history, mut place) = (Vec::new(), Place::default());
         if self.setup.blueprint.contract(listener).context {
-            let seen = self.invocations.get(invocation).and_then(Invocation::remembered);
-            history = self.tree.history(key, seen.map_or(Number::MAX, |seen| seen.number));
+            let seen = self.invocations.get(invocation).and_then(|one| one.record.as_ref()?.replay.remembered);
+            let before = seen.map_or(Number::MAX, |seen| seen.number);
+            history = self.tree[key].extra().history.get_or_insert_default().messages(before);
             place = seen.map_or_else(Place::default, |seen| Place { number: seen.place, answers: seen.answers });
             if seen.is_none() {
                 let about = in_reply_to.map_or(About::Nothing, About::Answers);
                 let number;
                 (number, place) = self.tree.remember(key, (from.clone(), body.written()), about, &mut self.step);
                 let Place { number: at, answers } = place;
-                self.invocations.note_seen(invocation, Seen { number, place: at, answers }, &mut self.step);
+                self.note_seen(invocation, Seen { number, place: at, answers });
             }
         }
         let is_budgeted = self.account(key).is_some();
@@ -208,11 +366,20 @@ impl Core {
         }
     }
 
+    /// Writes from which number on the context of the thread has the message of a handler.
+    fn note_seen(&mut self, id: InvocationId, seen: Seen) {
+        let message = self.invocations.get(id).map_or(0, Invocation::number);
+        if message != 0 {
+            let (index, name, value) = (NoteRecord::CONTEXT, "context".into(), seen.to_string().into());
+            self.step.out.write(|| Op::Note(NoteRecord { message, index, name, value }));
+        }
+    }
+
     /// A message that seems to end the process is not tried once more.
     fn give_up_message(&mut self, key: ThreadKey, listener: ListenerId, message: Queued, fault: Fault) {
         self.write_done(message.number);
         let to = Some(self.setup.blueprint.contract(listener).name.clone());
-        self.keep_dead(key, (message.from, to), message.content.payload(), fault.clone(), message.entry);
+        self.dead_letter(key, (message.from, to), message.content.payload(), fault.clone(), message.entry);
         self.fail(key, fault);
     }
 
@@ -263,7 +430,7 @@ impl Core {
         if let Some(listener) = freed {
             self.release_slot(listener);
         }
-        self.invocations.survived(id, &mut self.step);
+        self.survived(id);
         if let Some(thread) = self.invocations.thread(id) {
             self.make_ready(thread);
         }
@@ -277,7 +444,7 @@ impl Core {
             GivenUp::Repeated => self.hand_over(id),
             GivenUp::Nothing => {}
         }
-        self.invocations.forget_call(id, call, &mut self.step);
+        self.forget_call(id, call);
         self.invocations.go_on(id, &mut self.step);
     }
 
@@ -286,9 +453,9 @@ impl Core {
         self.budgets.forfeit(id, &mut self.step);
         let (ended, holdings) = self.invocations.end(id, &mut self.step)?;
         if let Some(thread) = ended.thread {
-            self.tree.set_invocation(thread, None);
+            self.tree[thread].invocation = None;
         }
-        ended.fan_outs().for_each(|fan| self.drop_fan_out(fan));
+        ended.calls.iter().for_each(|&(_, fan)| self.drop_fan_out(fan));
         Some((ended, holdings))
     }
 
@@ -336,8 +503,69 @@ impl Core {
         self.budgets.settle(invocation, account, usage.into(), &mut self.step);
     }
 
+    /// Writes a value that a handler recorded. The handler goes on when the value is durable.
+    pub(super) fn noted(&mut self, id: InvocationId, index: u32, (name, value): (Arc<str>, Arc<str>)) {
+        // A closed thread needs no notes: its handler is not run again.
+        let open = self.invocations.get(id).filter(|invocation| invocation.thread.is_some());
+        let message = open.map_or(0, Invocation::number);
+        if message != 0 {
+            self.step.out.write(|| Op::Note(NoteRecord { message, index, name, value }));
+        }
+        self.step.out.emit(Output::Noted { invocation: id, index });
+    }
+
+    /// Stops the time of a handler that runs but can't work, or starts it again. Takes the attempt back that a start after a
+    /// crash has counted, while its message waits for a program that can handle it: if the process ends meanwhile, the
+    /// message is not its cause.
+    pub(super) fn stalled(&mut self, id: InvocationId, stalled: bool) {
+        self.invocations.stall(id, stalled, &mut self.step);
+        let record = self.invocations.all.get_mut(id).and_then(|invocation| invocation.record.as_mut());
+        if let Some(record) = record.filter(|record| record.lost != record.attempts) {
+            let attempts = if stalled { record.lost } else { record.attempts };
+            self.step.out.write(|| Op::Attempt { message: record.number, attempts: attempts.into() });
+        }
+    }
+
+    /// Writes how many runs of a handler have ended with their process: the next start goes on with that number.
+    pub(super) fn attempted(&mut self, id: InvocationId, attempts: u8) {
+        // The message of a closed thread is not run again.
+        let open = self.invocations.all.get_mut(id).filter(|invocation| invocation.thread.is_some());
+        let Some(record) = open.and_then(|invocation| invocation.record.as_mut()) else { return };
+        (record.attempts, record.lost) = (attempts, attempts);
+        self.step.out.write(|| Op::Attempt { message: record.number, attempts: attempts.into() });
+    }
+
+    /// Keeps what the program of a handler wrote on standard error, until its message is consumed.
+    pub(super) fn said(&mut self, id: InvocationId, text: Arc<str>) {
+        self.report(id, |by| EventKind::ProgramSaid { by, text: shown(text.as_bytes()) });
+        if let Some(record) = self.invocations.all.get_mut(id).and_then(|invocation| invocation.record.as_mut()) {
+            record.said = Some(text);
+        }
+    }
+
+    /// Attaches changes to the end of a handler. They are written at once if that is over already.
+    pub(super) fn attached(&mut self, id: InvocationId, attachment: Attachment) {
+        match self.invocations.all.get_mut(id).and_then(|invocation| invocation.record.as_mut()) {
+            Some(record) => record.attachment = Some(attachment),
+            None => self.step.out.take(Some(attachment), true),
+        }
+    }
+
+    /// Nobody can answer the questions of a listener here: operators learn of each handler that waits in vain, once.
+    pub(super) fn unattended(&mut self, listener: ListenerId) {
+        self.invocations.unattended.insert(listener);
+        let mut waiting = Vec::new();
+        for (id, one) in &mut self.invocations.all {
+            if one.listener == listener && one.is_running() && !one.boot && !one.is_known_unattended {
+                one.is_known_unattended = true;
+                waiting.push(id);
+            }
+        }
+        waiting.into_iter().for_each(|id| self.report(id, |by| EventKind::Unattended { by }));
+    }
+
     /// Reports an event of a running handler to operators: `what` makes it of the name of the listener.
-    pub(super) fn tell_of(&mut self, id: InvocationId, what: impl FnOnce(Name) -> EventKind) {
+    pub(super) fn report(&mut self, id: InvocationId, what: impl FnOnce(Name) -> EventKind) {
         let Some(invocation) = self.invocations.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
         let by = self.setup.blueprint.contract(invocation.listener).name.clone();
@@ -349,11 +577,11 @@ impl Core {
         let Some(message) = self.invocations.get(id).map(|invocation| invocation.message) else { return };
         let ModelFailure { backend, attempt, error, usage } = attempt;
         let error = shown(error.as_bytes());
-        self.tell_of(id, |by| EventKind::ModelFailed { by, message, backend, attempt, error, usage });
+        self.report(id, |by| EventKind::ModelFailed { by, message, backend, attempt, error, usage });
     }
 
     /// Charges an answer that a handler got from a model, and tells operators of it.
-    pub(super) fn model_answered(&mut self, id: InvocationId, answer: ModelAnswer) {
+    pub(super) fn charge_answer(&mut self, id: InvocationId, answer: ModelAnswer) {
         self.charge_usage(id, answer.usage);
         let Some(invocation) = self.invocations.get(id) else { return };
         let Some(thread) = invocation.thread else { return };
@@ -368,13 +596,16 @@ impl Core {
     }
 
     /// Takes a thread out of the queues that it stands in.
-    pub(super) fn leave_turn(&mut self, key: ThreadKey) {
-        let turn = self.tree.set_turn(key, Turn::None);
-        let Some(listener) = self.tree[key].listener() else { return };
+    pub(super) fn leave_turn(&mut self, thread: ThreadKey) {
+        let turn = std::mem::replace(&mut self.tree[thread].turn, Turn::None);
+        let Some(listener) = self.tree[thread].listener() else { return };
         match turn {
             Turn::None | Turn::Queued { slot: false, .. } => {}
             Turn::Queued { slot: true, .. } => self.release_slot(listener),
-            Turn::Waiting => self.turns.decline(listener, key, &mut self.step),
+            Turn::Waiting => match (self.home(listener), self.setup.core) {
+                (home, from) if home == from => self.turns.slots[listener.0 as usize].decline(from, thread),
+                (home, from) => self.step.out.send(home, CoreMessage::SlotDeclined { from, listener, thread }),
+            },
         }
     }
 
@@ -387,12 +618,10 @@ impl Core {
     /// Gives a slot back. Once the organism ends no thread gets it: threads that wait in cores which have not ended
     /// yet are for the next start.
     pub(super) fn release_slot(&mut self, listener: ListenerId) {
-        let granted = match self.entrance.is_stopped() {
-            true => None,
-            false => self.turns.release(listener, &mut self.step),
-        };
-        if let Some(key) = granted {
-            self.slot_granted(listener, key);
+        match self.home(listener) {
+            _ if self.entrance.is_stopped() => {}
+            home if home == self.setup.core => self.slot_returned(listener),
+            home => self.step.out.send(home, CoreMessage::SlotReturned { listener }),
         }
     }
 
@@ -405,11 +634,20 @@ impl Core {
         }
     }
 
-    /// Grants a slot of a listener whose home is this core, or lets the thread wait for one.
-    pub(super) fn grant_slot(&mut self, want: Want) {
-        let listener = want.listener;
-        if let Some(key) = self.turns.wanted(want, &mut self.step) {
-            self.slot_granted(listener, key);
+    /// A thread of any core wants a slot of a listener whose home is this core.
+    pub(super) fn slot_wanted(&mut self, want: Want) {
+        if let Some(gathering) = &mut self.turns.gathering {
+            return gathering.wants.push(want);
+        }
+        if self.take_slot(&want) {
+            self.grant_slot(want.listener, want.waiter.core, want.waiter.thread);
+        }
+    }
+
+    fn grant_slot(&mut self, listener: ListenerId, core: CoreId, thread: ThreadKey) {
+        match core == self.setup.core {
+            true => self.slot_granted(listener, thread),
+            false => self.step.out.send(core, CoreMessage::SlotGranted { listener, thread }),
         }
     }
 
@@ -418,27 +656,42 @@ impl Core {
         if self.entrance.is_stopped() {
             return;
         }
-        if let Some(key) = self.turns.returned(listener, &mut self.step) {
-            self.slot_granted(listener, key);
+        if let Some((core, thread)) = self.turns.slots[listener.0 as usize].give_back() {
+            self.grant_slot(listener, core, thread);
         }
     }
 
-    /// Grants slots once all cores have recovered: this one has.
+    /// Reports to the other cores that this one has recovered.
     pub(super) fn all_recovered(&mut self) {
-        let wants = self.turns.all_recovered(&mut self.step);
-        wants.into_iter().for_each(|want| self.grant_slot(want));
+        self.turns.precedence = Precedence::Later;
+        if self.turns.gathering.is_none() {
+            return;
+        }
+        let own = self.setup.core;
+        for core in (0..self.setup.cores).map(CoreId).filter(|&core| core != own) {
+            self.step.out.send(core, CoreMessage::Recovered);
+        }
+        self.core_recovered();
     }
 
-    /// Grants slots once all cores have recovered: another one has.
+    /// Counts a core that has recovered. After the last one the slots are granted in the order of the messages. A thread
+    /// that no longer wants its slot gives it back when it comes.
     pub(super) fn core_recovered(&mut self) {
-        // A thread that no longer wants a slot gives it back when it comes.
-        let wants = self.turns.core_recovered();
-        wants.into_iter().for_each(|want| self.grant_slot(want));
+        let Some(gathering) = &mut self.turns.gathering else { return };
+        gathering.missing = gathering.missing.saturating_sub(1);
+        if gathering.missing > 0 {
+            return;
+        }
+        let mut wants = self.turns.gathering.take().map_or(Vec::new(), |gathering| gathering.wants);
+        wants.sort_by_key(|want| want.at);
+        wants.into_iter().for_each(|want| self.slot_wanted(want));
     }
 
     /// The messages of a listener that is down fault at once, also those that wait for a slot.
     pub(super) fn set_down(&mut self, listener: ListenerId, down: bool) {
-        self.turns.set_down(listener, down);
+        if let Some(flag) = self.turns.down.get_mut(listener.0 as usize) {
+            *flag = down;
+        }
         if !down {
             return;
         }
@@ -452,7 +705,7 @@ impl Core {
     }
 
     /// A timer is due.
-    pub(super) fn expire(&mut self, id: TimerId, timer: Timer) {
+    pub(super) fn timer_due(&mut self, id: TimerId, timer: Timer) {
         match timer {
             Timer::Handler(invocation) => {
                 if let Some(thread) = self.invocations.thread(invocation) {
@@ -460,7 +713,8 @@ impl Core {
                 }
             }
             Timer::Deadline(key) => {
-                if self.tree.forget_deadline(key) {
+                if let Some(thread) = self.tree.threads.get_mut(key) {
+                    thread.extra().timer = None;
                     self.fail(key, faults::deadline());
                 }
             }
@@ -473,7 +727,7 @@ impl Core {
             Timer::Continue(key, message) => match self.tree.contains(key) {
                 true => {
                     self.tree.end_delay(key, id);
-                    self.enqueue(key, *message);
+                    self.put(key, *message);
                 }
                 false => self.step.books.cancelled(message.entry),
             },

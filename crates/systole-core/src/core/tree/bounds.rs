@@ -24,9 +24,9 @@
 //! full thus shrinks with each dispatch, or makes as many messages as it consumes, until it has room or is over.
 //! A loop by `continue_with` consumes one message for each that it makes, so that it may run for ever.
 
-use super::Tree;
 use systole_xml::schema::{Element, Validated};
 
+use super::Tree;
 use crate::core::faults;
 use crate::core::gauge::Permit;
 use crate::core::judge::Verdict;
@@ -60,22 +60,8 @@ impl Tree {
         }
     }
 
-    /// Checks that a handler may ask for one more group of calls, beside those that wait to be judged or handed over.
-    pub(in crate::core) fn room_for_group(&self, groups: usize) -> Result<(), Fault> {
-        let limits = &self.setup.blueprint.limits;
-        match groups >= limits.mailbox.saturating_add(limits.fanout) {
-            true => Err(mailbox_full(limits.mailbox)),
-            false => Ok(()),
-        }
-    }
-
     /// Checks that the conversation of a thread may hold so many more messages and threads.
-    pub(in crate::core) fn room_in_conversation(
-        &self,
-        key: ThreadKey,
-        messages: usize,
-        threads: usize,
-    ) -> Result<(), Fault> {
+    fn room_in_conversation(&self, key: ThreadKey, messages: usize, threads: usize) -> Result<(), Fault> {
         let limits = &self.setup.blueprint.limits;
         let root = &self.threads[self.threads[key].root];
         let Some(state) = root.extra.as_ref().and_then(|extra| extra.root.as_ref()) else { return Ok(()) };
@@ -152,6 +138,6 @@ impl Tree {
     }
 }
 
-fn mailbox_full(limit: usize) -> Fault {
+pub(in crate::core) fn mailbox_full(limit: usize) -> Fault {
     faults::limit(format_args!("a thread may have {limit} open calls and messages together"))
 }

@@ -6,7 +6,7 @@ use crate::core::conversation::AwaitedAnswers;
 use crate::core::io::{Answer, CallId, Join, JoinPosition, Settled};
 use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
 use crate::core::outcomes::{GroupResult, Outcomes};
-use crate::core::queued::Origin;
+use crate::core::queued::ReplyTo;
 use crate::core::records::{result_record, settled_record};
 use crate::core::setup::StepContext;
 use crate::journal::{CallRecord, FanId, Number, Op};
@@ -71,7 +71,7 @@ pub(in crate::core) enum CountedOff {
 }
 
 impl Tree {
-    /// Opens a fan-step.out.
+    /// Opens a fan-out.
     pub(in crate::core) fn open_fan_out(
         &mut self,
         fan_out: FanOut,
@@ -84,43 +84,20 @@ impl Tree {
     }
 
     /// Puts a fan-out where it belongs, whether it is new or comes out of the journal.
-    pub(super) fn link_fan_out(&mut self, fan_out: FanOut) -> FanOutKey {
+    pub(in crate::core) fn link_fan_out(&mut self, fan_out: FanOut) -> FanOutKey {
         let owner = fan_out.owner;
         let key = self.fan_outs.insert(fan_out);
         self.threads[owner].extra().fans.push(key);
         key
     }
 
-    pub(in crate::core) fn fan_out(&self, key: FanOutKey) -> Option<&FanOut> {
-        self.fan_outs.get(key)
-    }
-
-    /// Returns whether a call belongs to a group that has its result already.
-    pub(in crate::core) fn is_decided(&self, origin: Origin) -> bool {
-        matches!(origin, Origin::Fan { fan, .. } if !self.fan_outs.contains_key(fan))
-    }
-
-    /// The handler that awaits a fan-out is that one from now on.
-    pub(in crate::core) fn attach(&mut self, key: FanOutKey, to: InvocationId) {
-        if let Some(FanOutKind::Awaited { invocation, .. }) = self.fan_outs.get_mut(key).map(|fan| &mut fan.kind) {
-            *invocation = to;
-        }
-    }
-
-    /// The handler that awaits a fan-out knows it by that number from now on.
-    pub(in crate::core) fn rename_call(&mut self, key: FanOutKey, to: CallId) {
-        if let Some(FanOutKind::Awaited { call, .. }) = self.fan_outs.get_mut(key).map(|fan| &mut fan.kind) {
-            *call = to;
-        }
-    }
-
     /// The place of an answer that goes to its handler now, and how much of its fan-out is consumed with it. The
     /// fan-out is over with the last one.
-    pub(in crate::core) fn deliver(&mut self, answers: Origin) -> (Option<JoinPosition>, Option<(FanId, u32)>) {
+    pub(in crate::core) fn deliver(&mut self, answers: ReplyTo) -> (Option<JoinPosition>, Option<(FanId, u32)>) {
         let (key, index) = match answers {
-            Origin::None => return (None, None),
-            Origin::Single => return (Some(JoinPosition { index: 0, total: 1, remaining: 0 }), None),
-            Origin::Fan { fan, index } => (fan, index),
+            ReplyTo::None => return (None, None),
+            ReplyTo::Single => return (Some(JoinPosition { index: 0, total: 1, remaining: 0 }), None),
+            ReplyTo::Fan { fan, index } => (fan, index),
         };
         let Some(fan) = self.fan_outs.get_mut(key) else { return (None, None) };
         let (id, total) = (fan.id, fan.total);
@@ -203,15 +180,6 @@ impl Tree {
         if let (Some(until), Some(FanOutKind::Awaited { expires, .. })) = (until, awaited) {
             *expires = Some(step.clock.set(until, Timer::Calls(key)));
         }
-    }
-
-    /// Forgets the timer of a deadline that has passed; the number of calls of the group.
-    pub(in crate::core) fn expired(&mut self, key: FanOutKey) -> Option<u32> {
-        let FanOut { kind: FanOutKind::Awaited { expires, .. }, total, .. } = self.fan_outs.get_mut(key)? else {
-            return None;
-        };
-        *expires = None;
-        Some(*total)
     }
 
     /// Removes a fan-out with its timer; its owner, if that is open.

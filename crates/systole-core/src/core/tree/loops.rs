@@ -15,7 +15,7 @@ use crate::core::faults;
 use crate::core::io::Body;
 use crate::core::judge::Verdict;
 use crate::core::key::ThreadKey;
-use crate::core::queued::Origin;
+use crate::core::queued::ReplyTo;
 use crate::vocab::{Fault, Name};
 
 /// Different rounds that a thread knows, the latest ones: the longest circle that is seen.
@@ -101,7 +101,7 @@ impl Tree {
     }
 
     /// Forgets the rounds of a thread: its request is answered, or it goes on by itself.
-    pub(in crate::core) fn end_rounds(&mut self, key: ThreadKey) {
+    pub(super) fn end_rounds(&mut self, key: ThreadKey) {
         let Some(thread) = self.threads.get_mut(key) else { return };
         thread.has_called = false;
         if let Some(extra) = &mut thread.extra {
@@ -113,7 +113,7 @@ impl Tree {
     fn owes(&self, key: ThreadKey) -> bool {
         let thread = &self.threads[key];
         let parent = thread.parent.and_then(|parent| self.threads.get(parent));
-        thread.origin != Origin::None && parent.is_some_and(|parent| parent.owner != Owner::None)
+        thread.reply_to != ReplyTo::None && parent.is_some_and(|parent| parent.owner != Owner::None)
     }
 }
 

@@ -1,70 +1,223 @@
-//! The tree of threads: their mailboxes and fan-outs, the holdings of conversations, and the dead letters.
+//! The tree of threads: their mailboxes and fan-outs, and the holdings of conversations.
 //!
-//! Each change is recorded where it is made: a method that changes what the journal holds takes the outputs, and writes
-//! its operation there. Other parts read threads by [`Tree::get`] or by index, and never change one.
+//! It is data: the steps of the core read and change a thread by its key. Operations guard what spans several threads or
+//! must be counted: a thread opens and closes, a message is put and taken, a fan-out opens, and has its answers. Each
+//! of them records its change where it is made: it writes what the journal holds.
+//!
+//! The open children of a thread are a list in order of opening, whose links stand in the threads themselves: the
+//! `previous` of the first child leads to the last one, as in the tail queues of many kernels; the `next` of the last
+//! leads nowhere. Most of an organism's memory is idle threads, so a thread is small.
 
 mod bounds;
-mod children;
-mod close;
-mod context;
-mod conversation;
 mod fan_out;
+mod history;
 mod loops;
-mod open;
-mod recording;
-mod recover;
-mod thread;
 
 use std::collections::VecDeque;
-use std::ops::Index;
+use std::ops::{Index, IndexMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 use slotmap::SlotMap;
-use uuid::Uuid;
 
-pub(super) use context::About;
-use context::{Bounds, Change};
-pub use conversation::Holding;
+use crate::core::blueprint::{ClientId, ListenerId, Principal};
+use crate::core::clock::{Timer, TimerId};
+use crate::core::conversation::{Conversation, Share, Ticket};
+use crate::core::dead_letters::DeadLetters;
+use crate::core::directory::Directory;
+use crate::core::event::{Event, EventKind};
+use crate::core::exit::ExitPlace;
+use crate::core::gauge::{Gauge, Permit};
+use crate::core::io::{Body, Output};
+use crate::core::key::{FanOutKey, InvocationId, ThreadKey};
+use crate::core::queued::{Content, Queued, ReplyTo, Sender};
+use crate::core::setup::{Setup, StepContext};
+use crate::journal;
+use crate::journal::{BodyRecord, CallRecord, FanRecord, MessageRecord, MessageState, Number, Op, ThreadRecord};
+use crate::vocab::{MessageId, ThreadId, ThreadPath, Time};
+
+pub(super) use bounds::mailbox_full;
 pub(super) use fan_out::{CountedOff, Decided, FanOut, FanOutKind};
-pub(super) use open::Child;
-pub(super) use recover::Turned;
-pub(super) use thread::{Owner, Thread, Turn};
-
-use super::clock::TimerId;
-use super::dead_letters::{DeadLetter, DeadLetterId, DeadLetters};
-use super::directory::Directory;
-use super::event::{Event, EventKind};
-use super::gauge::{Gauge, Overloaded, Permit};
-use super::io::{Place, Remembered};
-use super::key::{FanOutKey, InvocationId, ThreadKey};
-use super::queued::Queued;
-use super::setup::{Setup, StepContext};
-use crate::journal::{LetterPlace, Number, Op};
-use crate::vocab::{Fault, Name, Partition, ThreadId, ThreadPath};
-use systole_xml::ladder::Canonical;
+pub(super) use history::About;
 
 /// The threads of a core, and all that hangs on them.
-pub(super) struct Tree {
-    setup: Rc<Setup>,
-    directory: Directory,
+pub(in crate::core) struct Tree {
+    pub setup: Rc<Setup>,
+    pub directory: Directory,
     /// The messages that wait in all cores.
-    gauge: Gauge,
+    pub gauge: Gauge,
     /// The bytes that the contexts of this core remember.
-    context: Gauge,
-    threads: SlotMap<ThreadKey, Thread>,
-    fan_outs: SlotMap<FanOutKey, FanOut>,
+    pub context: Gauge,
+    pub threads: SlotMap<ThreadKey, Thread>,
+    pub fan_outs: SlotMap<FanOutKey, FanOut>,
     /// The roots of clients.
-    roots: HashMap<ThreadId, ThreadKey>,
-    spawned: HashMap<ThreadId, ThreadKey>,
-    dead: DeadLetters,
+    pub roots: HashMap<ThreadId, ThreadKey>,
+    pub spawned: HashMap<ThreadId, ThreadKey>,
+    pub dead: DeadLetters,
     /// Messages in mailboxes and backlogs.
     queued: usize,
     /// Messages that wait for their delay.
     delayed: usize,
     /// Threads whose work the present step may have ended.
-    touched: VecDeque<ThreadKey>,
+    pub touched: VecDeque<ThreadKey>,
+}
+
+/// A thread: one step of a conversation.
+#[derive(Debug)]
+pub(in crate::core) struct Thread {
+    pub id: ThreadId,
+    pub owner: Owner,
+    pub parent: Option<ThreadKey>,
+    pub root: ThreadKey,
+    /// The message whose answer it owes; for a root, nothing.
+    pub opened_by: MessageId,
+    /// The destination of the answer that it owes.
+    pub reply_to: ReplyTo,
+    /// The end of the thread; `Time::MAX` for none.
+    pub deadline: Time,
+    /// The number of the thread, in the order of opening: depth-first runs the newest first.
+    pub sequence: u64,
+    pub mailbox: Mailbox,
+    /// The handler of the message in flight, running or parked.
+    pub invocation: Option<InvocationId>,
+    pub children: Children,
+    /// The children of the listener that it called first, which for most threads is the only one; the others
+    /// stand in `extra`.
+    pub first_children: ChildCount,
+    /// The place among the children of the same listener and parent.
+    pub ordinal: u32,
+    pub depth: u16,
+    pub turn: Turn,
+    /// Responses in a row without one valid emission.
+    pub invalid: u8,
+    /// States whether it has called since the request that it owes an answer to, or since it last went on by itself.
+    pub has_called: bool,
+    /// Responses and awaited calls of this thread on the entrance queue.
+    pub unjudged: u32,
+    pub extra: Option<Box<Extra>>,
+}
+
+const _: () = assert!(size_of::<Thread>() <= 168, "the bar is 200 bytes, with a place in the tables that lead to it");
+
+/// The owner of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::core) enum Owner {
+    Listener(ListenerId),
+    Client(ClientId),
+    /// No owner: the root of boot, or of a redriven dead letter. Answers to it are dead letters.
+    None,
+}
+
+/// The place of a thread in the queues for its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::core) enum Turn {
+    /// The thread stands in none.
+    None,
+    /// The thread waits for a slot of its listener.
+    Waiting,
+    /// The thread is in the run queue; `slot` is true if it holds a slot of its listener.
+    Queued { slot: bool, ticket: Ticket },
+}
+
+/// The messages of a thread: allocated only while there are any.
+#[derive(Debug, Default)]
+#[expect(clippy::box_collection, reason = "an idle thread pays for a pointer, not for a queue")]
+pub(in crate::core) struct Mailbox(Option<Box<VecDeque<Queued>>>);
+
+/// The open children of a thread, and its own place among those of its parent: `children` keeps it.
+#[derive(Debug, Default)]
+pub(in crate::core) struct Children {
+    pub first: Option<ThreadKey>,
+    /// The child before it; of the first child, the last one: no thread needs a pointer to its last child.
+    pub previous: Option<ThreadKey>,
+    pub next: Option<ThreadKey>,
+    /// Children that owe an answer.
+    pub open: u32,
+}
+
+/// The number of children of a listener that a thread has opened so far: their ordinals.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::core) struct ChildCount {
+    pub listener: ListenerId,
+    pub count: u32,
+}
+
+/// State that few threads need.
+#[derive(Debug, Default)]
+pub(in crate::core) struct Extra {
+    /// The label that the client gave the message which opened this child of a root.
+    pub label: Option<Arc<str>>,
+    pub traceparent: Option<Arc<str>>,
+    /// The timer of a deadline of its own, or of an idle root.
+    pub timer: Option<TimerId>,
+    pub continues: Vec<TimerId>,
+    /// States whether a drain cancelled one: it is not the listener's fault if the thread gives no answer.
+    pub drained: bool,
+    pub history: Option<history::History>,
+    /// The rounds after the first one, which most threads don't have.
+    pub(super) rounds: Option<Box<loops::Rounds>>,
+    /// The children of each listener, by listener.
+    pub other_children: Vec<ChildCount>,
+    /// The fan-outs of this thread that are not over.
+    pub fans: Vec<FanOutKey>,
+    pub root: Option<RootState>,
+    /// Calls that a spawned thread has not started; `None` for other threads.
+    pub spawned: Option<VecDeque<Backlog>>,
+}
+
+/// State of roots.
+#[derive(Debug, Default)]
+pub(in crate::core) struct RootState {
+    pub live_threads: u32,
+    /// The conversation, while anything happens in it.
+    pub conversation: Option<Rc<Conversation>>,
+    pub left: bool,
+    /// States whether it is the root of `<boot>`.
+    pub boot: bool,
+    /// Places in the exit of the client for the answers of the children that owe one: never more than these.
+    pub places: Option<ExitPlace>,
+}
+
+/// A call on a spawned thread that waits for the one before it.
+#[derive(Debug)]
+pub(in crate::core) struct Backlog {
+    pub message: Queued,
+    pub reply_to: ReplyTo,
+}
+
+/// The event that a message on a thread waits for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::core) enum WaitsFor {
+    /// The messages before it in the mailbox.
+    Turn,
+    /// A moment.
+    Time(Time),
+    /// The answer to the call before it on a spawned thread; its own answer goes there.
+    Call(ReplyTo),
+}
+
+/// A child that is about to open.
+pub(in crate::core) struct Child {
+    pub listener: ListenerId,
+    /// The id of the call that opens it, and that of the thread.
+    pub ids: (MessageId, ThreadId),
+    /// The destination of its answer.
+    pub reply_to: ReplyTo,
+    pub label: Option<Arc<str>>,
+    pub traceparent: Option<Arc<str>>,
+    /// A deadline of its own; `Time::MAX` for none.
+    pub deadline: Time,
+    pub spawned: bool,
+}
+
+/// The debt of a thread at the moment of its answer.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::core) struct Owed {
+    pub parent: Option<ThreadKey>,
+    pub reply_to: ReplyTo,
+    /// The message whose answer it was.
+    pub opened_by: MessageId,
 }
 
 /// The open threads of a core at one moment.
@@ -87,6 +240,19 @@ pub struct OpenThread {
     pub queued: usize,
 }
 
+/// The amounts that a conversation holds at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holding {
+    /// The root of the conversation.
+    pub root: ThreadId,
+    /// Open threads, its root among them.
+    pub threads: usize,
+    /// Messages in mailboxes and backlogs, delayed, and answers that handlers await.
+    pub messages: usize,
+    /// Bytes of those messages.
+    pub bytes: usize,
+}
+
 impl Index<ThreadKey> for Tree {
     type Output = Thread;
 
@@ -95,8 +261,14 @@ impl Index<ThreadKey> for Tree {
     }
 }
 
+impl IndexMut<ThreadKey> for Tree {
+    fn index_mut(&mut self, key: ThreadKey) -> &mut Thread {
+        &mut self.threads[key]
+    }
+}
+
 impl Tree {
-    pub(super) fn new(setup: Rc<Setup>, directory: Directory, gauge: Gauge) -> Self {
+    pub(in crate::core) fn new(setup: Rc<Setup>, directory: Directory, gauge: Gauge) -> Self {
         let limits = &setup.blueprint.limits;
         Self {
             directory,
@@ -114,68 +286,50 @@ impl Tree {
         }
     }
 
-    pub(super) fn get(&self, key: ThreadKey) -> Option<&Thread> {
+    pub(in crate::core) fn get(&self, key: ThreadKey) -> Option<&Thread> {
         self.threads.get(key)
     }
 
-    pub(super) fn contains(&self, key: ThreadKey) -> bool {
+    pub(in crate::core) fn contains(&self, key: ThreadKey) -> bool {
         self.threads.contains_key(key)
     }
 
-    /// Returns whether no thread is open.
-    pub(super) fn is_empty(&self) -> bool {
-        self.threads.is_empty()
-    }
-
     /// The root of a client's conversation, if it is open in this core.
-    pub(super) fn root(&self, id: ThreadId) -> Option<ThreadKey> {
+    pub(in crate::core) fn root(&self, id: ThreadId) -> Option<ThreadKey> {
         self.roots.get(&id).copied()
     }
 
     /// A spawned thread, if it is a child of that owner.
-    pub(super) fn spawned_by(&self, owner: ThreadKey, id: ThreadId) -> Option<ThreadKey> {
+    pub(in crate::core) fn spawned_by(&self, owner: ThreadKey, id: ThreadId) -> Option<ThreadKey> {
         let child = *self.spawned.get(&id)?;
         self.threads.get(child).filter(|thread| thread.parent == Some(owner)).map(|_| child)
     }
 
-    pub(super) fn directory(&self) -> &Directory {
-        &self.directory
-    }
-
     /// Messages in mailboxes and backlogs.
-    pub(super) fn queued(&self) -> usize {
+    pub(in crate::core) fn queued(&self) -> usize {
         self.queued
     }
 
     /// Messages that wait: in mailboxes and backlogs, and for their delay.
-    pub(super) fn waiting(&self) -> usize {
+    pub(in crate::core) fn waiting(&self) -> usize {
         self.queued + self.delayed
     }
 
     /// The threads that are asked for, in order of opening.
-    pub(super) fn in_order(&self, wanted: impl Fn(&Thread) -> bool) -> Vec<ThreadKey> {
+    pub(in crate::core) fn in_order(&self, wanted: impl Fn(&Thread) -> bool) -> Vec<ThreadKey> {
         let threads = self.threads.iter().filter(|(_, thread)| wanted(thread));
         let mut threads: Vec<_> = threads.map(|(key, thread)| (thread.sequence, key)).collect();
         threads.sort_unstable();
         threads.into_iter().map(|(_, key)| key).collect()
     }
 
-    pub(super) fn snapshot(&self) -> Snapshot {
-        let describe = |key| {
-            let thread = &self.threads[key];
-            let root = self.threads[thread.root].id;
-            OpenThread { root, id: thread.id, path: self.path(key), queued: thread.mailbox.len() }
-        };
-        Snapshot { threads: self.in_order(|_| true).into_iter().map(describe).collect() }
-    }
-
     /// A thread and those above it, up to its root.
-    pub(super) fn upward(&self, key: ThreadKey) -> impl Iterator<Item = ThreadKey> {
+    pub(in crate::core) fn upward(&self, key: ThreadKey) -> impl Iterator<Item = ThreadKey> {
         std::iter::successors(Some(key), |&key| self.threads.get(key)?.parent)
     }
 
     /// The listeners from the root to a thread.
-    pub(super) fn path(&self, mut key: ThreadKey) -> ThreadPath {
+    pub(in crate::core) fn path(&self, mut key: ThreadKey) -> ThreadPath {
         let mut segments = Vec::new();
         while let Some(thread) = self.threads.get(key) {
             if let Owner::Listener(listener) = thread.owner {
@@ -189,7 +343,7 @@ impl Tree {
     }
 
     /// Makes an event on an open thread.
-    pub(super) fn event(&self, key: ThreadKey, step: &mut StepContext, kind: impl FnOnce() -> EventKind) {
+    pub(in crate::core) fn event(&self, key: ThreadKey, step: &mut StepContext, kind: impl FnOnce() -> EventKind) {
         if let Some(thread) = self.threads.get(key) {
             step.out.event(|at| {
                 let root = self.threads.get(thread.root).unwrap_or(thread).id;
@@ -199,256 +353,661 @@ impl Tree {
     }
 
     /// Returns whether a thread stands right below a root without an owner, as those of boot do.
-    pub(super) fn is_below_boot(&self, key: ThreadKey) -> bool {
+    pub(in crate::core) fn is_below_boot(&self, key: ThreadKey) -> bool {
         self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::None)
     }
 
-    /// The partition of the conversation of a thread.
-    pub(super) fn partition(&self, key: ThreadKey) -> Partition {
-        let root = self.threads.get(key).and_then(|thread| self.threads.get(thread.root));
-        match root {
-            Some(root) if root.is_boot() => Partition::BOOT,
-            Some(root) => Partition::of(root.id),
-            None => self.setup.first_partition(),
-        }
-    }
-
     /// Lets a thread be settled at the end of the step: it may have nothing left to do.
-    pub(super) fn touch(&mut self, key: ThreadKey) {
+    pub(in crate::core) fn touch(&mut self, key: ThreadKey) {
         if self.touched.back() != Some(&key) {
             self.touched.push_back(key);
         }
     }
+}
 
-    /// Takes the thread that was touched first.
-    pub(super) fn next_touched(&mut self) -> Option<ThreadKey> {
-        self.touched.pop_front()
+/// Threads open.
+impl Tree {
+    /// Opens a root, that of `<boot>` or another one. Its deadline holds for each of its children.
+    pub(in crate::core) fn open_root(
+        &mut self,
+        id: ThreadId,
+        owner: Owner,
+        boot: bool,
+        deadline: Time,
+        step: &mut StepContext,
+    ) -> ThreadKey {
+        let (opened_by, _) = self.setup.key.derive_entry(id, 0);
+        let key = self.link_root(step.out.next_number(), id, owner, opened_by);
+        let thread = &mut self.threads[key];
+        thread.deadline = deadline;
+        thread.extra().root.get_or_insert_default().boot = boot;
+        self.event(key, step, || EventKind::Opened { parent: None });
+        self.write_open(key, step);
+        key
     }
 
-    /// Sets the place of a thread in the queues for its turn; the place that it had.
-    pub(super) fn set_turn(&mut self, key: ThreadKey, turn: Turn) -> Turn {
-        std::mem::replace(&mut self.threads[key].turn, turn)
+    /// Opens a child of a thread.
+    pub(in crate::core) fn open_child(&mut self, parent: ThreadKey, child: Child, step: &mut StepContext) -> ThreadKey {
+        let Child { listener, ids, reply_to, label, traceparent, deadline, spawned } = child;
+        let number = step.out.next_number();
+        let above = &mut self.threads[parent];
+        let ordinal = above.next_ordinal(listener);
+        above.children.open += u32::from(reply_to != ReplyTo::None);
+        // A root has no timer, since nothing is owed there.
+        let deadline = deadline.min(above.deadline);
+        let has_deadline = deadline < above.deadline || above.parent.is_none() && deadline < Time::MAX;
+        let key = self.link_thread(parent, listener, number, ids, ordinal);
+        let thread = &mut self.threads[key];
+        thread.reply_to = reply_to;
+        if spawned || label.is_some() || traceparent.is_some() {
+            let extra = thread.extra();
+            (extra.label, extra.traceparent) = (label, traceparent);
+            extra.spawned = spawned.then(Default::default);
+        }
+        if has_deadline {
+            thread.deadline = deadline;
+            thread.extra().timer = Some(step.clock.set(deadline, Timer::Deadline(key)));
+        }
+        if spawned {
+            self.spawned.insert(ids.1, key);
+        }
+        self.event(key, step, || EventKind::Opened { parent: self.threads.get(parent).map(|parent| parent.id) });
+        self.write_open(key, step);
+        key
     }
 
-    /// Sets the handler of the message in flight; the one that it had.
-    pub(super) fn set_invocation(&mut self, key: ThreadKey, invocation: Option<InvocationId>) -> Option<InvocationId> {
-        let thread = self.threads.get_mut(key)?;
-        std::mem::replace(&mut thread.invocation, invocation)
+    /// Makes a root known as that of a client's conversation.
+    pub(in crate::core) fn enter_root(&mut self, id: ThreadId, client: ClientId, key: ThreadKey) {
+        self.roots.insert(id, key);
+        self.directory.insert(id, client);
     }
 
-    /// Counts a response or group of calls of a thread on Queue 1.
-    pub(super) fn begin_judging(&mut self, key: ThreadKey) {
-        self.threads[key].judging += 1;
+    /// Puts a root where it belongs, whether it is new or comes out of the journal.
+    pub(in crate::core) fn link_root(
+        &mut self,
+        number: Number,
+        id: ThreadId,
+        owner: Owner,
+        opened_by: MessageId,
+    ) -> ThreadKey {
+        self.directory.thread_opened();
+        let root = Some(RootState { live_threads: 1, ..RootState::default() });
+        self.threads.insert_with_key(|key| Thread {
+            extra: Some(Box::new(Extra { root, ..Extra::default() })),
+            ..Thread::new(id, owner, (None, key), number, opened_by)
+        })
     }
 
-    /// Counts off a response or group of calls that was on Queue 1. The thread, if it is open.
-    pub(super) fn end_judging(&mut self, key: ThreadKey) -> Option<&Thread> {
-        let thread = self.threads.get_mut(key)?;
-        thread.judging -= 1;
-        Some(thread)
+    /// Puts a child where it belongs, whether it is new or comes out of the journal.
+    pub(in crate::core) fn link_thread(
+        &mut self,
+        parent: ThreadKey,
+        listener: ListenerId,
+        number: Number,
+        (opened_by, id): (MessageId, ThreadId),
+        ordinal: u32,
+    ) -> ThreadKey {
+        self.directory.thread_opened();
+        let above = &self.threads[parent];
+        let root = above.root;
+        let thread = Thread {
+            deadline: above.deadline,
+            ordinal,
+            depth: above.depth + 1,
+            ..Thread::new(id, Owner::Listener(listener), (Some(parent), root), number, opened_by)
+        };
+        let key = self.threads.insert(thread);
+        self.link(parent, key);
+        if let Some(state) = &mut self.threads[root].extra().root {
+            state.live_threads += 1;
+        }
+        key
     }
 
-    /// Counts one more response of a thread without a valid emission, up to a limit; whether that is reached.
-    pub(super) fn count_mistake(&mut self, key: ThreadKey, limit: u32) -> bool {
-        let Some(thread) = self.threads.get_mut(key) else { return false };
-        thread.invalid = thread.invalid.saturating_add(1);
-        u32::from(thread.invalid) >= limit
+    /// Puts a thread behind the other children of its parent.
+    fn link(&mut self, parent: ThreadKey, child: ThreadKey) {
+        let last = match self.threads[parent].children.first {
+            Some(first) => self.threads[first].children.previous.replace(child),
+            None => self.threads[parent].children.first.replace(child),
+        };
+        if let Some(last) = last {
+            self.threads[last].children.next = Some(child);
+        }
+        self.threads[child].children.previous = Some(last.unwrap_or(child));
     }
 
-    /// Forgets the responses of a thread without a valid emission.
-    pub(super) fn forget_mistakes(&mut self, key: ThreadKey) {
-        if let Some(thread) = self.threads.get_mut(key) {
-            thread.invalid = 0;
+    /// Takes a thread out of its parent's list.
+    pub(in crate::core) fn unlink(&mut self, child: ThreadKey) {
+        let thread = &mut self.threads[child];
+        let (parent, previous, next) = (thread.parent, thread.children.previous.take(), thread.children.next.take());
+        let (Some(parent), Some(previous)) = (parent, previous) else { return };
+        let first = &mut self.threads[parent].children.first;
+        if *first == Some(child) {
+            *first = next;
+        } else {
+            self.threads[previous].children.next = next;
+        }
+        // The next one, or the first if the child was the last.
+        if let Some(behind) = next.or(self.threads[parent].children.first) {
+            self.threads[behind].children.previous = Some(previous);
         }
     }
 
-    /// Puts a message at the end of a thread's mailbox.
-    pub(super) fn put(&mut self, key: ThreadKey, mut message: Queued, step: &mut StepContext) {
-        self.write_put(key, &mut message, recording::Waits::Turn, step);
-        self.threads[key].mailbox.push(message);
-        self.queued += 1;
+    /// Appends the open children of a thread.
+    pub(in crate::core) fn children_of(&self, key: ThreadKey, into: &mut Vec<ThreadKey>) {
+        let mut next = self.threads[key].children.first;
+        while let Some(child) = next {
+            into.push(child);
+            next = self.threads[child].children.next;
+        }
+    }
+}
+
+/// Messages are put on threads and taken.
+impl Tree {
+    /// Puts a message on a thread.
+    pub(in crate::core) fn put(
+        &mut self,
+        key: ThreadKey,
+        mut message: Queued,
+        waits: WaitsFor,
+        step: &mut StepContext,
+    ) {
+        self.write_put(key, &mut message, waits, step);
+        self.put_back(key, message, waits, step);
+    }
+
+    /// Puts a message on a thread that the journal has there.
+    pub(in crate::core) fn put_back(
+        &mut self,
+        key: ThreadKey,
+        message: Queued,
+        waits: WaitsFor,
+        step: &mut StepContext,
+    ) {
+        match waits {
+            WaitsFor::Turn => {
+                self.queued += 1;
+                self.threads[key].mailbox.push(message);
+            }
+            WaitsFor::Time(due) => {
+                self.delayed += 1;
+                let timer = step.clock.set(due, Timer::Continue(key, Box::new(message)));
+                self.threads[key].extra().continues.push(timer);
+            }
+            WaitsFor::Call(reply_to) => {
+                self.queued += 1;
+                if let Some(parent) = self.threads[key].parent.filter(|_| reply_to != ReplyTo::None) {
+                    self.threads[parent].children.open += 1;
+                }
+                let backlog = self.threads[key].extra().spawned.get_or_insert_default();
+                backlog.push_back(Backlog { message, reply_to });
+            }
+        }
     }
 
     /// Takes the next message of a thread.
-    pub(super) fn take(&mut self, key: ThreadKey) -> Option<Queued> {
+    pub(in crate::core) fn take(&mut self, key: ThreadKey) -> Option<Queued> {
         let message = self.threads[key].mailbox.pop()?;
         self.queued -= 1;
         Some(message)
     }
 
-    /// Puts a message into the mailbox of its own thread after a delay.
-    pub(super) fn delay(
-        &mut self,
-        key: ThreadKey,
-        mut message: Queued,
-        after: std::time::Duration,
-        step: &mut StepContext,
-    ) {
-        let due = step.clock.now().after(after);
-        self.write_put(key, &mut message, recording::Waits::Moment(due), step);
-        self.set_delay(key, message, due, step);
+    /// Puts the next call of a spawned thread that owes nothing into its mailbox; whether there is one.
+    pub(in crate::core) fn next_call(&mut self, key: ThreadKey, step: &mut StepContext) -> bool {
+        let free = self.threads.get_mut(key).filter(|thread| thread.reply_to == ReplyTo::None);
+        let Some(thread) = free else { return false };
+        let backlog = thread.extra.as_mut().and_then(|extra| extra.spawned.as_mut());
+        let Some(Backlog { message, reply_to }) = backlog.and_then(|backlog| backlog.pop_front()) else { return false };
+        thread.reply_to = reply_to;
+        thread.opened_by = message.id;
+        self.write_owes(key, step);
+        self.queued -= 1;
+        self.put(key, message, WaitsFor::Turn, step);
+        true
     }
 
     /// The delay of a message is over.
-    pub(super) fn end_delay(&mut self, key: ThreadKey, id: TimerId) {
+    pub(in crate::core) fn end_delay(&mut self, key: ThreadKey, id: TimerId) {
         self.threads[key].extra().continues.retain(|&other| other != id);
         self.delayed -= 1;
     }
 
-    /// Notes that a drain cancelled a delayed message of a thread.
-    pub(super) fn mark_drained(&mut self, key: ThreadKey) {
-        self.threads[key].extra().drained = true;
-    }
-
-    /// Adds to the context of a thread; the number and the place that it has there.
-    pub(super) fn remember(
-        &mut self,
-        key: ThreadKey,
-        (from, payload): (Name, Canonical),
-        about: About,
-        step: &mut StepContext,
-    ) -> (Number, Place) {
-        let number = if step.out.writes() { step.out.next_number() } else { 0 };
-        let Self { threads, setup, context, .. } = self;
-        let bounds = bounds_of(&threads[key], setup);
-        let history = threads[key].extra().history.get_or_insert_default();
-        let (calls, answers) = match about {
-            About::Nothing => (Vec::new(), None),
-            About::Calls(calls) => (calls, None),
-            About::Answers(call) => (Vec::new(), Some(call)),
-        };
-        let place = history.next_place(answers);
-        let message = Remembered { from, payload, place };
-        let kept = step.out.writes().then(|| (message.clone(), calls.clone()));
-        let Change { is_kept, forgotten } = history.remember((number, message, calls), bounds, context);
-        let gaps = history.gaps();
-        if let Some((message, calls)) = kept {
-            let thread = threads[key].sequence;
-            if is_kept {
-                step.out.write(|| recording::remembered(number, thread, &message, &calls));
-            }
-            if forgotten > 0 {
-                write_forgotten(thread, gaps, step);
+    /// Cancels the messages of a thread that wait for their delay; their number.
+    pub(in crate::core) fn cancel_delayed(&mut self, key: ThreadKey, step: &mut StepContext) -> usize {
+        let Some(extra) = &mut self.threads[key].extra else { return 0 };
+        let timers = std::mem::take(&mut extra.continues);
+        for &timer in &timers {
+            self.delayed -= 1;
+            if let Some(Timer::Continue(_, message)) = step.clock.cancel(timer) {
+                step.books.cancelled(message.entry);
             }
         }
-        let messages = forgotten + u32::from(!is_kept);
-        if messages > 0 {
-            self.event(key, step, || EventKind::LeftOut { messages, why: None });
+        timers.len()
+    }
+
+    /// Cancels the calls of a fan-out that wait on a spawned thread.
+    pub(in crate::core) fn cancel_backlog(&mut self, key: ThreadKey, fan: FanOutKey, step: &mut StepContext) {
+        let owner = self.threads[key].parent;
+        let backlog = self.threads[key].extra.as_mut().and_then(|extra| extra.spawned.as_mut());
+        let Some(backlog) = backlog else { return };
+        let of_fan = |call: &Backlog| matches!(call.reply_to, ReplyTo::Fan { fan: other, .. } if other == fan);
+        let (dropped, kept): (VecDeque<_>, VecDeque<_>) = std::mem::take(backlog).into_iter().partition(of_fan);
+        *backlog = kept;
+        self.queued -= dropped.len();
+        for call in dropped {
+            write_cancelled(call.message.number, step);
+            step.books.cancelled(call.message.entry);
+            owner.iter().for_each(|&owner| self.count_off_answer(owner));
         }
-        (number, place)
     }
 
-    /// The messages that the context of a thread remembers from before a number.
-    pub(super) fn history(&mut self, key: ThreadKey, before: Number) -> Vec<Remembered> {
-        self.threads[key].extra().history.get_or_insert_default().messages(before)
+    /// Takes everything that is queued on a thread, and the calls that wait on it.
+    pub(in crate::core) fn take_queued(&mut self, key: ThreadKey) -> Vec<Queued> {
+        let mut taken: Vec<_> = std::iter::from_fn(|| self.take(key)).collect();
+        let spawned = self.threads[key].extra.as_mut().and_then(|extra| extra.spawned.as_mut());
+        let backlog = spawned.map(std::mem::take).unwrap_or_default();
+        self.queued -= backlog.len();
+        taken.extend(backlog.into_iter().map(|call| call.message));
+        taken
     }
 
-    /// Clears the context of a thread, but for the message that opened it.
-    pub(super) fn clear_history(&mut self, key: ThreadKey, step: &mut StepContext) {
-        let history = self.threads[key].extra().history.get_or_insert_default();
-        history.clear();
-        let gaps = history.gaps();
-        write_forgotten(self.threads[key].sequence, gaps, step);
+    /// The conversation of a thread, which becomes active.
+    pub(in crate::core) fn conversation(&mut self, key: ThreadKey) -> Rc<Conversation> {
+        let root = self.threads[key].root;
+        let (client, scheduling) = (self.threads[root].owner.client(), self.setup.blueprint.scheduling);
+        let state = self.threads[root].extra().root.get_or_insert_default();
+        state.conversation.get_or_insert_with(|| Rc::new(Conversation::new(client.into(), scheduling))).clone()
     }
 
-    /// Puts a summary in place of the messages of a context up to a place, or nothing.
-    pub(super) fn condense(
-        &mut self,
-        key: ThreadKey,
-        until: u32,
-        summary: Result<Canonical, Arc<str>>,
-        step: &mut StepContext,
-    ) {
-        let Self { threads, context, .. } = self;
-        let thread = threads[key].sequence;
-        let history = threads[key].extra().history.get_or_insert_default();
-        let (messages, former) = history.forget_until(until);
-        if messages == 0 && former.is_none() {
+    /// The principal whose conversation a thread belongs to; the organism, if the thread is closed.
+    pub(in crate::core) fn principal(&self, key: ThreadKey) -> Principal {
+        self.get(key).and_then(|thread| self.get(thread.root)?.owner.client()).into()
+    }
+
+    /// Counts a message for the conversation of a thread.
+    pub(in crate::core) fn share(&mut self, key: ThreadKey, permit: Permit) -> Share {
+        Share::new(self.conversation(key), permit)
+    }
+
+    /// Counts a message of so many bytes, regardless of the bounds.
+    pub(in crate::core) fn count(&mut self, key: ThreadKey, bytes: usize) -> Share {
+        let permit = self.gauge.count(bytes);
+        self.share(key, permit)
+    }
+}
+
+/// Threads answer and close.
+impl Tree {
+    /// A thread gives its only answer: from now on it owes none.
+    pub(in crate::core) fn take_owed(&mut self, key: ThreadKey, step: &mut StepContext) -> Owed {
+        let thread = &mut self.threads[key];
+        let reply_to = std::mem::replace(&mut thread.reply_to, ReplyTo::None);
+        let owed = Owed { parent: thread.parent, reply_to, opened_by: thread.opened_by };
+        self.write_owes(key, step);
+        self.end_rounds(key);
+        owed
+    }
+
+    /// Counts off one of the answers that a thread waits for: it came, or never will.
+    pub(in crate::core) fn count_off_answer(&mut self, key: ThreadKey) {
+        if let Some(thread) = self.threads.get_mut(key) {
+            thread.children.open = thread.children.open.saturating_sub(1);
+            self.release_place(key);
+        }
+    }
+
+    /// Takes the place of an answer that leaves for the client of a root, if one is kept.
+    pub(in crate::core) fn take_place(&mut self, root: ThreadKey) -> Option<ExitPlace> {
+        let places = &mut self.threads[root].extra.as_mut()?.root.as_mut()?.places;
+        match places {
+            Some(several) => several.split().or_else(|| places.take()),
+            None => None,
+        }
+    }
+
+    /// Gives the place of an answer back that will never come: no thread keeps more places than it is owed answers.
+    fn release_place(&mut self, key: ThreadKey) {
+        let thread = &self.threads[key];
+        let state = thread.extra.as_ref().and_then(|extra| extra.root.as_ref());
+        let kept = state.and_then(|state| state.places.as_ref()).map_or(0, ExitPlace::answers);
+        if kept > thread.children.open {
+            drop(self.take_place(key));
+        }
+    }
+
+    /// Cancels the messages and the fan-outs of a thread, but not the calls that wait on it; the number of messages.
+    pub(in crate::core) fn discard(&mut self, key: ThreadKey, step: &mut StepContext) -> usize {
+        let mut cancelled = 0;
+        while let Some(message) = self.take(key) {
+            step.books.cancelled(message.entry);
+            cancelled += 1;
+        }
+        cancelled += self.cancel_delayed(key, step);
+        if let Some(extra) = &mut self.threads[key].extra {
+            extra.drained = false;
+            for fan in std::mem::take(&mut extra.fans) {
+                if let Some(fan_out) = self.fan_outs.remove(fan) {
+                    fan_out.kind.cancel_timer(step);
+                }
+            }
+        }
+        cancelled
+    }
+
+    /// Removes a thread whose messages are [discarded](Self::discard), with the calls that wait on it.
+    pub(in crate::core) fn remove(&mut self, key: ThreadKey, mut cancelled: usize, step: &mut StepContext) {
+        let (id, root) = (self.threads[key].id, self.threads[key].root);
+        if let Some(backlog) = self.threads[key].extra.as_mut().and_then(|extra| extra.spawned.take()) {
+            self.spawned.remove(&id);
+            self.queued -= backlog.len();
+            cancelled += backlog.len();
+            backlog.into_iter().for_each(|call| step.books.cancelled(call.message.entry));
+        }
+        self.event(key, step, || EventKind::Closed { cancelled });
+        let Some(thread) = self.threads.remove(key) else { return };
+        step.out.write(|| Op::Close { thread: thread.sequence });
+        self.directory.thread_closed();
+        if let Some(state) = self.threads.get_mut(root).and_then(|root| root.extra().root.as_mut()) {
+            state.live_threads -= 1;
+        }
+        if let Some(timer) = thread.extra.and_then(|extra| extra.timer) {
+            step.clock.cancel(timer);
+        }
+        if let Owner::Client(client) = thread.owner {
+            self.roots.remove(&id);
+            self.directory.remove(id);
+            step.out.emit(Output::Closed { client, root: id });
+        }
+    }
+}
+
+/// Changes of threads are written.
+impl Tree {
+    /// Writes that a thread opened.
+    fn write_open(&self, key: ThreadKey, step: &mut StepContext) {
+        step.out.write(|| Op::Open(self.thread_record(key)));
+    }
+
+    /// Writes that a spawned thread owes something else than before. One that is not spawned closes at once.
+    pub(in crate::core) fn write_owes(&self, key: ThreadKey, step: &mut StepContext) {
+        let Some(thread) = self.threads.get(key).filter(|thread| thread.is_spawned()) else { return };
+        let (number, opened_by, reply_to) = (thread.sequence, thread.opened_by, thread.reply_to);
+        step.out.write(|| Op::Owes { thread: number, opened_by, origin: self.reply_record(reply_to) });
+    }
+
+    /// Writes that a message waits. It takes the last place of its mailbox.
+    fn write_put(&self, key: ThreadKey, message: &mut Queued, waits: WaitsFor, step: &mut StepContext) {
+        if !step.out.writes() {
             return;
         }
-        let summary = summary.and_then(|payload| {
-            let number = if step.out.writes() { step.out.next_number() } else { 0 };
-            let place = Place { number: until, answers: None };
-            let entry = Remembered { from: Name::core(), payload, place };
-            let is_kept = history.summarize(number, entry.clone(), context);
-            is_kept.then_some((number, entry)).ok_or_else(|| "there is no room for the summary".into())
+        let place = step.out.next_number();
+        if message.number == 0 {
+            message.number = place;
+        }
+        let message = &*message;
+        step.out.write(|| {
+            Op::Put(MessageRecord {
+                number: message.number,
+                place,
+                thread: self.threads[key].sequence,
+                id: message.id,
+                from: self.setup.name_of(message.from),
+                in_reply_to: message.in_reply_to,
+                answers: self.reply_record(message.answers),
+                state: match waits {
+                    WaitsFor::Turn => MessageState::Queued,
+                    WaitsFor::Time(at) => MessageState::Delayed(at),
+                    WaitsFor::Call(reply_to) => MessageState::Backlog(self.reply_record(reply_to)),
+                },
+                body: match &message.content {
+                    Content::Body(Body::Payload { payload, .. }) => {
+                        BodyRecord::Payload(payload.payload().bytes().clone())
+                    }
+                    Content::Stored(payload) => BodyRecord::Payload(payload.clone()),
+                    Content::Body(Body::Fault(fault)) => BodyRecord::Fault(fault.clone()),
+                    Content::Fatal(fault) => BodyRecord::Fatal(fault.clone()),
+                },
+                attempts: u32::from(message.attempts.lost),
+            })
         });
-        let gaps = history.gaps();
-        if let Some(former) = former.filter(|_| step.out.writes()) {
-            write_forgotten(thread, [Some((former.saturating_sub(1), former.saturating_add(1))), None], step);
+    }
+
+    /// Writes that calls were made together.
+    fn write_fan_out(&self, key: FanOutKey, call: impl FnOnce() -> Option<CallRecord>, step: &mut StepContext) {
+        let FanOut { id, owner, source, total, .. } = self.fan_outs[key];
+        step.out.write(|| {
+            let thread = self.threads[owner].sequence;
+            Op::Fan(FanRecord { id, thread, source, total, delivered: 0, counted_off: 0, call: call() })
+        });
+    }
+
+    fn thread_record(&self, key: ThreadKey) -> ThreadRecord {
+        let thread = &self.threads[key];
+        let parent = thread.parent.map(|parent| self.threads[parent].sequence);
+        let root = thread.extra.as_ref().and_then(|extra| extra.root.as_ref());
+        let blueprint = &self.setup.blueprint;
+        ThreadRecord {
+            number: thread.sequence,
+            id: thread.id,
+            parent,
+            root: self.threads[thread.root].sequence,
+            owner: match thread.owner {
+                Owner::Listener(listener) => journal::Owner::Listener(blueprint.contract(listener).name.clone()),
+                Owner::Client(client) => journal::Owner::Client(blueprint.principal(client).name.clone()),
+                Owner::None if root.is_some_and(|root| root.boot) => journal::Owner::Boot,
+                Owner::None => journal::Owner::None,
+            },
+            ordinal: thread.ordinal,
+            depth: thread.depth,
+            opened_by: thread.opened_by,
+            origin: self.reply_record(thread.reply_to),
+            deadline: thread.deadline,
+            own_deadline: thread.parent.is_some() && thread.extra.as_ref().is_some_and(|extra| extra.timer.is_some()),
+            spawned: thread.is_spawned(),
+            left: root.is_some_and(|root| root.left),
+            label: thread.label().cloned(),
+            traceparent: thread.traceparent().cloned(),
         }
-        write_forgotten(thread, gaps, step);
-        match summary {
-            Ok((number, entry)) => {
-                step.out.write(|| recording::remembered(number, thread, &entry, &[]));
-                let bytes = entry.payload.bytes().len();
-                self.event(key, step, || EventKind::Summarized { messages, bytes });
-            }
-            Err(why) => self.event(key, step, || EventKind::LeftOut { messages, why: Some(why) }),
+    }
+
+    /// The record of a destination, by a name that lasts. The group of a call that has ended has no name.
+    fn reply_record(&self, reply_to: ReplyTo) -> journal::Origin {
+        match reply_to {
+            ReplyTo::None => journal::Origin::None,
+            ReplyTo::Single => journal::Origin::Single,
+            ReplyTo::Fan { fan, index } => match self.fan_outs.get(fan) {
+                Some(fan) => journal::Origin::Fan(fan.id, index),
+                None => journal::Origin::None,
+            },
         }
     }
+}
 
-    /// Takes a place for a message of so many bytes among those that wait in all cores.
-    pub(super) fn admit(&self, bytes: usize) -> Result<Permit, Overloaded> {
-        self.gauge.admit(bytes)
+impl Thread {
+    /// Returns whether it is the root of `<boot>`.
+    pub(in crate::core) fn is_boot(&self) -> bool {
+        self.extra.as_ref().and_then(|extra| extra.root.as_ref()).is_some_and(|root| root.boot)
     }
 
-    pub(super) fn dead_letters(&self) -> &DeadLetters {
-        &self.dead
+    pub(in crate::core) fn extra(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
     }
 
-    /// Keeps an undeliverable message as a dead letter.
-    pub(super) fn keep_dead(
-        &mut self,
-        (from, to): (Name, Option<Name>),
-        (partition, place): (Partition, LetterPlace),
-        payload: Option<Canonical>,
-        reason: Fault,
-        step: &mut StepContext,
-    ) {
-        let id = match step.out.writes() {
-            true => self.dead.id_of(step.out.next_number()),
-            false => self.dead.next_id(),
+    /// The ordinal of the child that it opens next, of a listener.
+    fn next_ordinal(&mut self, listener: ListenerId) -> u32 {
+        if self.first_children.count == 0 {
+            self.first_children.listener = listener;
+        }
+        let count = if self.first_children.listener == listener {
+            &mut self.first_children.count
+        } else {
+            self.extra().children_of(listener)
         };
-        let LetterPlace { conversation, path } = place;
-        let letter = DeadLetter { id, partition, at: step.clock.now(), from, to, conversation, path, payload, reason };
-        step.out.write(|| recording::letter(&letter));
-        self.keep_letter(letter, step);
+        *count = count.saturating_add(1);
+        *count
     }
 
-    /// Takes a dead letter step, without a record of it.
-    pub(super) fn take_letter(&mut self, letter: DeadLetterId) -> Option<DeadLetter> {
-        self.dead.take(letter)
+    /// Reserves the ordinals of the children of a listener up to one: no child that opens later gets them.
+    pub(in crate::core) fn reserve_ordinals(&mut self, listener: ListenerId, last: u32) {
+        if self.first_children.count == 0 {
+            self.first_children.listener = listener;
+        }
+        let count = if self.first_children.listener == listener {
+            &mut self.first_children.count
+        } else {
+            self.extra().children_of(listener)
+        };
+        *count = last.max(*count);
     }
 
-    /// Forgets all dead letters, without a record of it.
-    pub(super) fn leave_letters(&mut self) {
-        self.dead.clear();
+    /// The listener whose thread it is.
+    pub(in crate::core) fn listener(&self) -> Option<ListenerId> {
+        match self.owner {
+            Owner::Listener(listener) => Some(listener),
+            Owner::Client(_) | Owner::None => None,
+        }
     }
 
-    fn keep_letter(&mut self, letter: DeadLetter, step: &mut StepContext) {
-        for letter in self.dead.push(letter) {
-            let number = letter.id.number();
-            step.out.write(|| Op::LetterGone { letter: number });
-            let root = letter.conversation.unwrap_or_else(|| ThreadId::from_uuid(Uuid::nil()));
-            let (payload, reason) = (letter.payload.map(|payload| payload.root().clone()), letter.reason.code);
-            step.out.root_event(root, || EventKind::LetterDropped { number, payload, reason });
+    pub(in crate::core) fn traceparent(&self) -> Option<&Arc<str>> {
+        self.extra.as_ref()?.traceparent.as_ref()
+    }
+
+    pub(in crate::core) fn label(&self) -> Option<&Arc<str>> {
+        self.extra.as_ref()?.label.as_ref()
+    }
+
+    pub(in crate::core) fn is_spawned(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.spawned.is_some())
+    }
+
+    fn pending_continues(&self) -> usize {
+        self.extra.as_ref().map_or(0, |extra| extra.continues.len())
+    }
+
+    fn backlog_len(&self) -> usize {
+        self.extra.as_ref().and_then(|extra| extra.spawned.as_ref()).map_or(0, VecDeque::len)
+    }
+
+    /// Returns the number of slots in its mailbox that are taken: by queued messages and by promised answers.
+    fn reserved(&self) -> usize {
+        self.children.open as usize + self.mailbox.len() + self.pending_continues() + self.backlog_len()
+    }
+
+    /// Returns whether something can still happen on it without a message from outside.
+    pub(in crate::core) fn is_busy(&self) -> bool {
+        self.invocation.is_some()
+            || self.unjudged > 0
+            || self.children.open > 0
+            || self.mailbox.len() > 0
+            || self.pending_continues() > 0
+    }
+
+    fn new(
+        id: ThreadId,
+        owner: Owner,
+        (parent, root): (Option<ThreadKey>, ThreadKey),
+        sequence: Number,
+        opened_by: MessageId,
+    ) -> Self {
+        Self {
+            id,
+            owner,
+            parent,
+            root,
+            opened_by,
+            reply_to: ReplyTo::None,
+            deadline: Time::MAX,
+            sequence,
+            mailbox: Mailbox::default(),
+            invocation: None,
+            children: Children::default(),
+            first_children: ChildCount::NONE,
+            ordinal: 1,
+            depth: 0,
+            turn: Turn::None,
+            invalid: 0,
+            has_called: false,
+            unjudged: 0,
+            extra: None,
         }
     }
 }
 
-/// The bounds of the history of a thread.
-fn bounds_of(thread: &Thread, setup: &Setup) -> Bounds {
-    let condenses = thread.listener().is_some_and(|listener| setup.blueprint.contract(listener).condenses);
-    Bounds::of(&setup.blueprint.limits, condenses)
+impl Owner {
+    /// The owner as the sender of the messages of its thread.
+    pub(in crate::core) fn sender(self) -> Sender {
+        match self {
+            Self::Listener(listener) => Sender::Listener(listener),
+            Self::Client(client) => Sender::Client(client),
+            Self::None => Sender::System,
+        }
+    }
+
+    /// The client that owns it, if one does.
+    pub(in crate::core) fn client(self) -> Option<ClientId> {
+        match self {
+            Self::Client(client) => Some(client),
+            Self::Listener(_) | Self::None => None,
+        }
+    }
 }
 
-/// Writes that the context of a thread has forgotten the entries between pairs of numbers.
-fn write_forgotten(thread: Number, gaps: [Option<(Number, Number)>; 2], step: &mut StepContext) {
-    for (after, before) in gaps.into_iter().flatten() {
-        step.out.write(|| match after {
-            0 => Op::Forget { thread, before },
-            _ => Op::ForgetBetween { thread, after, before },
-        });
+impl Child {
+    /// A child that owes no answer.
+    pub(in crate::core) fn new(listener: ListenerId, ids: (MessageId, ThreadId)) -> Self {
+        let (reply_to, deadline) = (ReplyTo::None, Time::MAX);
+        Self { listener, ids, reply_to, label: None, traceparent: None, deadline, spawned: false }
+    }
+}
+
+impl Extra {
+    fn children_of(&mut self, listener: ListenerId) -> &mut u32 {
+        let at =
+            self.other_children.binary_search_by_key(&listener, |children| children.listener).unwrap_or_else(|at| {
+                self.other_children.insert(at, ChildCount { listener, count: 0 });
+                at
+            });
+        &mut self.other_children[at].count
+    }
+}
+
+impl ChildCount {
+    /// No threads of any listener.
+    pub(in crate::core) const NONE: Self = Self { listener: ListenerId(0), count: 0 };
+}
+
+impl Mailbox {
+    pub(in crate::core) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |queue| queue.len())
+    }
+
+    fn push(&mut self, message: Queued) {
+        // Most hold one message: room for more comes with the second.
+        self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(message);
+    }
+
+    pub(in crate::core) fn iter(&self) -> impl Iterator<Item = &Queued> {
+        self.0.iter().flat_map(|queue| queue.iter())
+    }
+
+    pub(in crate::core) fn front(&self) -> Option<&Queued> {
+        self.0.as_ref()?.front()
+    }
+
+    fn pop(&mut self) -> Option<Queued> {
+        let queue = self.0.as_mut()?;
+        let message = queue.pop_front();
+        if queue.is_empty() {
+            self.0 = None;
+        }
+        message
+    }
+}
+
+/// Writes that a message was discarded, though its thread stays.
+fn write_cancelled(message: u64, step: &mut StepContext) {
+    if message != 0 {
+        step.out.write(|| Op::Cancelled { message });
     }
 }

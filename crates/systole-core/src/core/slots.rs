@@ -13,13 +13,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 
-use crate::core::io::{CoreId, Precedence};
-use crate::core::key::{KeyHasher, ThreadKey};
-use crate::core::rounds::{Principal, Rounds};
+use super::blueprint::Principal;
+use super::io::{CoreId, Precedence};
+use super::key::{KeyHasher, ThreadKey};
+use super::rounds::Rounds;
 
 /// A thread somewhere in the organism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::core) struct Waiter {
+pub(super) struct Waiter {
     pub core: CoreId,
     pub thread: ThreadKey,
     /// The root of its conversation.
@@ -29,7 +30,7 @@ pub(in crate::core) struct Waiter {
 
 /// The slots of one listener, kept in its home core.
 #[derive(Debug)]
-pub(super) struct Concurrency {
+pub(super) struct Slots {
     free: u32,
     /// Slots that were given without being free.
     owed: u32,
@@ -57,7 +58,7 @@ struct Line {
     starts: VecDeque<(ThreadKey, u64)>,
 }
 
-impl Concurrency {
+impl Slots {
     pub(super) fn new(concurrency: u32) -> Self {
         let (lines, waiting) = (Table::default(), Table::default());
         Self {
@@ -191,14 +192,14 @@ mod tests {
         Waiter { core: CoreId(0), thread: key(n), root: key(root), principal: Principal::ORGANISM }
     }
 
-    fn given(slots: &mut Concurrency, times: usize) -> Vec<Option<u64>> {
+    fn given(slots: &mut Slots, times: usize) -> Vec<Option<u64>> {
         let number = |(_, thread)| (0..1 << 20).find(|&n| key(n) == thread).expect("one of ours");
         (0..times).map(|_| slots.give_back().map(number)).collect()
     }
 
     #[test]
     fn resumes_of_a_conversation_go_first_and_closed_threads_are_skipped() {
-        let mut slots = Concurrency::new(1);
+        let mut slots = Slots::new(1);
         assert!(slots.take(of(9, 1), Precedence::Later, false));
         for n in 2..5 {
             assert!(!slots.take(of(9, n), Precedence::Later, false));
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn handlers_that_had_begun_go_first_in_the_order_in_which_they_had() {
-        let mut slots = Concurrency::new(1);
+        let mut slots = Slots::new(1);
         assert!(slots.take(of(9, 1), Precedence::Began(4), false));
         slots.take(of(10, 2), Precedence::Began(5), false);
         slots.take(of(9, 3), Precedence::Began(6), false);
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn who_leaves_the_line_and_comes_back_stands_at_the_end_of_its_conversation() {
         for together in [true, false] {
-            let mut slots = Concurrency::new(0);
+            let mut slots = Slots::new(0);
             let waiter = |n: u64| of(if together { 9 } else { 10 + n }, n);
             for n in 1..4 {
                 slots.take(waiter(n), Precedence::Later, false);
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn conversations_take_turns_however_many_of_each_wait() {
-        let mut slots = Concurrency::new(0);
+        let mut slots = Slots::new(0);
         for n in 0..1000 {
             slots.take(of(2000, n), Precedence::Later, n % 2 == 0);
         }
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn threads_that_had_a_slot_have_it_again_and_it_goes_to_no_other() {
-        let mut slots = Concurrency::new(1);
+        let mut slots = Slots::new(1);
         (0..3).for_each(|_| slots.take_again());
         assert!(!slots.take(of(9, 1), Precedence::Later, false));
         assert_eq!(given(&mut slots, 4), [None, None, Some(1), None]);
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_line_of_closed_threads_does_not_grow() {
-        let mut slots = Concurrency::new(0);
+        let mut slots = Slots::new(0);
         for n in 0..10_000 {
             slots.take(of(n % 100 + 20_000, n), Precedence::Later, false);
             slots.decline(CoreId(0), key(n));
