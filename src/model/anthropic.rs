@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::{error_in, reported};
+use super::part::{broken, is_blank, is_thought, judge_role, take_content, take_part};
 use super::reply::{Grown, count, text};
 use super::{ModelPrompt, Setback};
 
@@ -28,30 +29,53 @@ pub(super) fn body(model: &str, prompt: &ModelPrompt) -> Value {
 /// Takes an event of an answer, or a whole one.
 pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
     if let Some(error) = error_in(event) {
+        event.get("usage").into_iter().for_each(|usage| note(grown, usage));
         return Err(reported(error));
     }
     match text(event, "type").unwrap_or_default() {
         "message_start" => {
-            begin(grown, event.get("message").unwrap_or(event));
+            let message = event.get("message").unwrap_or(event);
+            judge_role(message)?;
+            begin(grown, message);
             // A placeholder: the tokens of the answer are counted as it ends.
             grown.usage.output = 0;
+            take_message(grown, message)
         }
         "message" => {
+            judge_role(event)?;
             begin(grown, event);
-            let parts = event.get("content").and_then(Value::as_array).into_iter().flatten();
-            parts.for_each(|part| take_part(grown, part));
+            take_message(grown, event)?;
             end(grown, event);
+            Ok(())
         }
-        "content_block_start" => event.get("content_block").into_iter().for_each(|part| take_part(grown, part)),
-        "content_block_delta" => event.get("delta").into_iter().for_each(|part| take_part(grown, part)),
+        "content_block_start" => match event.get("content_block").filter(|block| block.is_object()) {
+            Some(block) => {
+                let index = count(event, "index");
+                match text(block, "type") {
+                    Some("text") => grown.unread_blocks.remove(&index),
+                    _ => grown.unread_blocks.insert(index),
+                };
+                flow(grown, block);
+                take_part(grown, block)
+            }
+            None => Err(broken("a block of its content is no object", &event.to_string())),
+        },
+        "content_block_delta" => take_delta(grown, event),
         "message_delta" => {
-            event.get("delta").into_iter().for_each(|delta| end(grown, delta));
             event.get("usage").into_iter().for_each(|usage| note(grown, usage));
+            let delta = event.get("delta").filter(|delta| !delta.is_null());
+            if delta.is_some_and(|delta| !is_blank(delta, &["stop_reason", "stop_sequence", "container"])) {
+                return Err(broken("the end of a message has words", &event.to_string()));
+            }
+            delta.into_iter().for_each(|delta| end(grown, delta));
+            Ok(())
         }
-        "message_stop" => grown.is_over = true,
-        _ => {}
+        kind if is_blank(event, &[]) => {
+            grown.is_over |= kind == "message_stop";
+            Ok(())
+        }
+        _ => Err(broken("an event is of an unknown type", &event.to_string())),
     }
-    Ok(())
 }
 
 fn begin(grown: &mut Grown, message: &Value) {
@@ -59,15 +83,35 @@ fn begin(grown: &mut Grown, message: &Value) {
     message.get("usage").into_iter().for_each(|usage| note(grown, usage));
 }
 
-/// Takes a part of an answer: text, thoughts, a call.
-fn take_part(grown: &mut Grown, part: &Value) {
+fn take_message(grown: &mut Grown, message: &Value) -> Result<(), Setback> {
+    let content = message.get("content").unwrap_or(&Value::Null);
+    content.as_array().into_iter().flatten().for_each(|part| flow(grown, part));
+    take_content(grown, content)
+}
+
+/// Takes a piece of a block: text in a block of text, or in one whose beginning did not come.
+fn take_delta(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
+    let delta = event.get("delta").unwrap_or(&Value::Null);
+    flow(grown, delta);
+    match (text(delta, "type"), delta.get("text")) {
+        (Some(_), _) if grown.unread_blocks.contains(&count(event, "index")) || is_thought(delta) => Ok(()),
+        (Some("text_delta"), Some(Value::String(text))) => {
+            grown.text.push_str(text);
+            Ok(())
+        }
+        (Some("thinking_delta" | "signature_delta" | "input_json_delta" | "citations_delta"), _) => Ok(()),
+        _ => Err(broken("a piece of a block is of an unknown type", &event.to_string())),
+    }
+}
+
+/// Notes that a part of an answer comes, unless it is empty: text, thoughts, a call.
+fn flow(grown: &mut Grown, part: &Value) {
     let is_part = part.as_object().into_iter().flatten().any(|(name, value)| {
         name != "type" && !matches!(value, Value::Null) && value.as_str().is_none_or(|text| !text.is_empty())
     });
     if is_part {
         grown.flow();
     }
-    grown.text.push_str(text(part, "text").unwrap_or_default());
 }
 
 fn end(grown: &mut Grown, message: &Value) {

@@ -31,8 +31,8 @@ use crate::settings::{Dialect, Endpoint, HeaderText, KeySource, read_regular, re
 const MOST_ROOTS: u64 = 16 << 20;
 /// Time to look up a name and to connect.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time that a stream has to end behind the last word of its protocol: of Ollama, whose `done` is a field of each object,
-/// since some write it in each; of the others for the connection, which is used again if its answer has been read.
+/// Time that a stream has to end behind the last word of its protocol, for its connection, which is used again if its
+/// answer has been read.
 const AFTERWORD: Duration = Duration::from_millis(250);
 /// Turns of other tasks in which bytes that have come behind the last word are taken up.
 const TURNS: usize = 8;
@@ -203,10 +203,10 @@ impl Http {
         }
         let mut reply = Reply::new(self.endpoint.dialect, MOST);
         let mut read = 0;
-        let (mut grace, mut afterword): (Option<Pin<Box<Sleep>>>, Option<_>) = (None, None);
+        let mut grace: Option<Pin<Box<Sleep>>> = None;
         loop {
             grace = grace.filter(|_| reply.is_counted());
-            if reply.is_over() && self.endpoint.dialect != Dialect::Ollama {
+            if reply.is_over() {
                 // Nothing is waited for. What came with the last word is judged.
                 let piece = tokio::select! {
                     biased;
@@ -222,13 +222,7 @@ impl Http {
                 }
                 continue;
             }
-            let end = if reply.is_over() {
-                Some(afterword.get_or_insert_with(|| Box::pin(sleep(AFTERWORD))))
-            } else if reply.is_counted() {
-                Some(grace.get_or_insert_with(|| Box::pin(sleep(GRACE))))
-            } else {
-                None
-            };
+            let end = reply.is_counted().then(|| grace.get_or_insert_with(|| Box::pin(sleep(GRACE))));
             let piece = match end {
                 Some(end) => tokio::select! {
                     piece = response.chunk() => piece,
@@ -236,9 +230,6 @@ impl Http {
                 },
                 None => response.chunk().await,
             };
-            if piece.is_err() && reply.is_over() {
-                break;
-            }
             let piece = piece.map_err(|error| {
                 let billed =
                     if reply.usage() == Usage::default() { Billed::Unknown } else { Billed::Used(reply.usage()) };

@@ -27,6 +27,7 @@ mod listener;
 mod mark;
 mod ollama;
 mod openai;
+mod part;
 mod prompt;
 mod reply;
 mod router;

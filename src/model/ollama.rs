@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::{error_in, reported};
+use super::part::{broken, is_blank, is_thought, judge_role, take_content};
 use super::reply::{Grown, count, text};
 use super::{ModelPrompt, Setback};
 
@@ -25,22 +26,31 @@ pub(super) fn body(model: &str, prompt: &ModelPrompt, context: Option<u32>) -> V
 
 /// Takes a line of an answer.
 pub(super) fn take(grown: &mut Grown, line: &Value) -> Result<(), Setback> {
+    grown.usage.input = grown.usage.input.max(count(line, "prompt_eval_count"));
+    grown.usage.output = grown.usage.output.max(count(line, "eval_count"));
     if let Some(error) = error_in(line) {
         return Err(reported(error));
     }
     if let Some(model) = text(line, "model").filter(|_| grown.model.is_empty()) {
         model.clone_into(&mut grown.model);
     }
-    let message = line.get("message").unwrap_or(&Value::Null);
-    if ["content", "thinking"].into_iter().any(|field| text(message, field).is_some_and(|text| !text.is_empty())) {
+    let (message, done) = (line.get("message").unwrap_or(&Value::Null), line.get("done").unwrap_or(&Value::Null));
+    let is_known = matches!(message, Value::Null | Value::Object(_)) && matches!(done, Value::Null | Value::Bool(_));
+    if !is_known || !is_blank(line, &["message", "done"]) || text(message, "text").is_some_and(|text| !text.is_empty())
+    {
+        return Err(broken("a line is of an unknown form", &line.to_string()));
+    }
+    judge_role(message)?;
+    let is_said = |content: &Value| content.as_str().is_none_or(|text| !text.is_empty()) && !content.is_null();
+    if ["content", "thinking"].into_iter().any(|field| message.get(field).is_some_and(is_said)) {
         grown.flow();
     }
-    grown.text.push_str(text(message, "content").unwrap_or_default());
-    if line.get("done").and_then(Value::as_bool) == Some(true) {
+    if !is_thought(message) {
+        take_content(grown, message.get("content").unwrap_or(&Value::Null))?;
+    }
+    if *done == Value::Bool(true) {
         // Older servers give no reason.
         grown.end(text(line, "done_reason").unwrap_or_default(), false);
-        grown.usage.input = count(line, "prompt_eval_count");
-        grown.usage.output = count(line, "eval_count");
         grown.is_over = true;
     }
     Ok(())

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::{error_in, reported};
+use super::part::{broken, is_blank, is_thought, judge_role, take_content};
 use super::reply::{Grown, count, text};
 use super::{ModelPrompt, Setback};
 
@@ -29,41 +30,75 @@ pub(super) fn body(model: &str, prompt: &ModelPrompt) -> Value {
 
 /// Takes an event of an answer, or a whole one.
 pub(super) fn take(grown: &mut Grown, event: &Value) -> Result<(), Setback> {
+    let usage = event.get("usage").filter(|usage| usage.is_object());
+    usage.into_iter().for_each(|usage| note(grown, usage));
     if let Some(error) = error_in(event) {
         return Err(reported(error));
     }
     if let Some(model) = text(event, "model").filter(|_| grown.model.is_empty()) {
         model.clone_into(&mut grown.model);
     }
-    let choices = event.get("choices").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    // One answer is asked for; another one that comes all the same is not mixed into it.
-    for choice in choices.iter().filter(|choice| count(choice, "index") == 0) {
-        let delta = choice.get("delta").or(choice.get("message")).unwrap_or(&Value::Null);
-        let is_part = has_part(delta);
-        if is_part {
-            grown.flow();
+    match event.get("choices") {
+        Some(Value::Array(choices)) if !choices.is_empty() => {
+            choices.iter().try_for_each(|choice| take_choice(grown, choice))?;
         }
-        grown.text.push_str(text(delta, "content").unwrap_or_default());
-        let parts = delta.get("content").and_then(Value::as_array).into_iter().flatten();
-        parts.filter_map(|part| text(part, "text")).for_each(|piece| grown.text.push_str(piece));
-        grown.refusal.push_str(text(delta, "refusal").unwrap_or_default());
-        if let Some(reason) = text(choice, "finish_reason") {
-            grown.end(reason, is_part);
+        None | Some(Value::Null | Value::Array(_)) if is_blank(event, &["choices", "usage"]) => {
+            if usage.is_some() {
+                grown.counted();
+            }
         }
-    }
-    if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
-        // Some count along, and some end with zeros: counts only grow.
-        grown.usage.input = grown.usage.input.max(count(usage, "prompt_tokens"));
-        // Some leave thoughts out of the tokens of the completion, but bill them: the total has them.
-        let thoughts_included = count(usage, "total_tokens").saturating_sub(grown.usage.input);
-        grown.usage.output = grown.usage.output.max(count(usage, "completion_tokens")).max(thoughts_included);
-        let cached = usage.get("prompt_tokens_details").map_or(0, |details| count(details, "cached_tokens"));
-        grown.usage.cached = grown.usage.cached.max(cached).min(grown.usage.input);
-        if choices.is_empty() {
-            grown.counted();
-        }
+        _ => return Err(broken("an event has no choices of a known form", &event.to_string())),
     }
     Ok(())
+}
+
+/// Takes the one choice that is asked for. Another one is not mixed into it, and may be a part of it under a wrong number.
+fn take_choice(grown: &mut Grown, choice: &Value) -> Result<(), Setback> {
+    let fail = |why: &str| Err(broken(why, &choice.to_string()));
+    if !matches!(choice.get("index"), None | Some(Value::Null)) && !is_zero(&choice["index"]) {
+        return fail("it has a choice beside the first one");
+    }
+    let found = ["delta", "message"].into_iter().filter_map(|field| choice.get(field)).find(|delta| !delta.is_null());
+    let delta = found.unwrap_or(&Value::Null);
+    if !choice.is_object() || !(delta.is_null() || delta.is_object()) {
+        return fail("a choice, or its delta, is no object");
+    }
+    judge_role(delta)?;
+    let is_part = has_part(delta);
+    if is_part {
+        grown.flow();
+    }
+    let begin = grown.text.len();
+    if !is_thought(delta) {
+        take_content(grown, delta.get("content").unwrap_or(&Value::Null))?;
+    }
+    // Some repeat what they say, or say all of it once more at the end.
+    let message = choice.get("message").and_then(|message| text(message, "content"));
+    let mut beside = [text(choice, "text"), text(delta, "text"), message].into_iter().flatten();
+    if beside.any(|words| !words.is_empty() && words != &grown.text[begin..] && words != grown.text)
+        && !is_thought(delta)
+    {
+        return fail("it has words beside the content of its delta");
+    }
+    grown.refusal.push_str(text(delta, "refusal").unwrap_or_default());
+    if let Some(reason) = text(choice, "finish_reason") {
+        grown.end(reason, is_part);
+    }
+    Ok(())
+}
+
+fn is_zero(index: &Value) -> bool {
+    index.as_f64() == Some(0.0) || index == "0"
+}
+
+fn note(grown: &mut Grown, usage: &Value) {
+    // Some count along, and some end with zeros: counts only grow.
+    grown.usage.input = grown.usage.input.max(count(usage, "prompt_tokens"));
+    // Some leave thoughts out of the tokens of the completion, but bill them: the total has them.
+    let thoughts_included = count(usage, "total_tokens").saturating_sub(grown.usage.input);
+    grown.usage.output = grown.usage.output.max(count(usage, "completion_tokens")).max(thoughts_included);
+    let cached = usage.get("prompt_tokens_details").map_or(0, |details| count(details, "cached_tokens"));
+    grown.usage.cached = grown.usage.cached.max(cached).min(grown.usage.input);
 }
 
 /// Tests for a part of an answer: text, thoughts, a refusal, a call.

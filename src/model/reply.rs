@@ -1,19 +1,22 @@
 //! An answer of a provider as it grows: server-sent events, a JSON object a line, or one JSON object.
 //!
-//! An answer is whole once the last word of its protocol has come (`[DONE]`, `message_stop`, `done`), or once its stream
-//! has ended behind a provider's word that the model has ended it; a stream that stays open does behind the count of all
-//! tokens. Such a word alone says nothing: some providers write it
-//! in each event, so that parts of an answer behind it take it back. What no end confirms is a failure: repair could make
-//! a valid lie of half an answer.
+//! An answer is whole once the last word of its protocol has come (`[DONE]`, `message_stop`), or once its stream
+//! has ended behind a provider's word that the model has ended it (`done` of Ollama is no more than that, since some write
+//! it in each object); a stream that stays open does behind the count of all tokens. Such a word alone says nothing: some
+//! providers write it in each event, so that parts of an answer behind it take it back. What no end confirms is a failure:
+//! repair could make a valid lie of half an answer. So is what can't be read in a stream: it may be a part of the answer.
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 use systole_core::core::Usage;
 
 use super::end::EndWord;
 use super::error::{error_in, reported, said};
+use super::part::broken;
 use super::{Again, Billed, Completion, Finish, Setback, anthropic, ollama, openai};
 use crate::outbound::readable;
-use crate::remote::sse::{Event, Parser};
+use crate::remote::sse::{Event, Parser, STRAY};
 use crate::settings::Dialect;
 
 /// Bytes of the text of an answer, at most: the journal keeps it.
@@ -32,6 +35,8 @@ pub(super) struct Reply {
     grown: Grown,
     /// True if characters came in halves.
     has_halves: bool,
+    /// An event of the protocol has come.
+    has_begun: bool,
     characters: Characters,
 }
 
@@ -85,6 +90,8 @@ pub(super) struct Grown {
     pub(super) usage: Usage,
     /// Set by the last word of the protocol: nothing more comes.
     pub(super) is_over: bool,
+    /// Numbers of the blocks of Anthropic that are no text of the answer.
+    pub(super) unread_blocks: BTreeSet<u64>,
     end: Option<End>,
     /// Events with a part of the answer, its thoughts included.
     parts: u64,
@@ -163,13 +170,14 @@ impl Reply {
             head,
             grown,
             has_halves: false,
+            has_begun: false,
             characters: Characters::default(),
         }
     }
 
-    /// Tests for the end of the stream.
+    /// Tests for the last word of the protocol, behind which nothing is waited for. Ollama has none: it ends its stream.
     pub(super) fn is_over(&self) -> bool {
-        self.grown.is_over
+        self.grown.is_over && self.dialect != Dialect::Ollama
     }
 
     /// Tests for all that a provider says of an answer, but for the end of its stream: the model has ended it, and its tokens
@@ -214,7 +222,7 @@ impl Reply {
                     (b'<', _) => Frames::Foreign,
                     (_, Dialect::Ollama) => Frames::Lines { begun: Vec::new(), most: self.most },
                     (b'{' | b'[', _) => Frames::Whole(Vec::new()),
-                    _ => Frames::Events(Parser::new(self.most).with("error")),
+                    _ => Frames::Events(Parser::new(self.most).strict("error")),
                 };
                 // White space before it may be more than is kept, and is no matter.
                 let all = if self.head.len() < HEAD { self.head.clone() } else { bytes.to_vec() };
@@ -233,7 +241,10 @@ impl Reply {
             Frames::Foreign if self.head.len() >= HEAD => return Err(self.foreign(None)),
             Frames::Foreign => Vec::new(),
         };
-        frames.into_iter().try_for_each(|frame| self.take(&frame?))
+        frames.into_iter().try_for_each(|frame| match frame {
+            Err(_) if self.is_over() => Ok(()),
+            frame => self.take(&frame?),
+        })
     }
 
     /// The whole answer.
@@ -269,8 +280,7 @@ impl Reply {
         Ok(Completion { text, finish, model: readable(&model), usage })
     }
 
-    /// Takes what the end of the stream leaves: a whole answer, or a last line. A line that was cut is no JSON, and says
-    /// no more than a missing end.
+    /// Takes what the end of the stream leaves: a whole answer, or a last line. A line that was cut is no JSON.
     fn read_rest(&mut self) -> Result<(), Setback> {
         let last = match &mut self.frames {
             Frames::Unknown => return Ok(()),
@@ -289,13 +299,18 @@ impl Reply {
                 self.grown.is_over = true;
                 return taken;
             }
-            Frames::Events(parser) => parser.rest().map(framed).transpose()?,
-            Frames::Lines { begun, .. } => Some(String::from_utf8_lossy(begun).into_owned()),
+            Frames::Events(parser) => parser.rest().map(framed).transpose(),
+            Frames::Lines { begun, .. } => Ok(Some(String::from_utf8_lossy(begun).into_owned())),
         };
-        match last.filter(|last| serde_json::from_str::<Value>(last).is_ok() || last.trim() == openai::END) {
-            Some(last) => self.take(&last),
-            None => Ok(()),
+        if self.is_over() && last.is_err() {
+            return Ok(());
         }
+        let Some(last) = last?.filter(|last| !last.trim().is_empty()) else { return Ok(()) };
+        if self.is_over() || last.trim() == openai::END || self.parse(last.trim()).is_ok() {
+            return self.take(&last);
+        }
+        let message = "its answer broke off before its end, in the middle of an event".to_owned();
+        Err(Setback { detail: format!("{message}: {}", readable(&last)), ..Setback::new(message, Again::Later(None)) })
     }
 
     /// The setback with what the provider may bill for the answer so far.
@@ -329,11 +344,15 @@ impl Reply {
             return Ok(());
         }
         let json = self.parse(frame).map_err(|error| {
+            if self.has_begun {
+                return broken("an event is no JSON", frame);
+            }
             let message = format!("it does not speak the protocol '{}'", self.dialect.as_str());
             let detail = format!("{message}: {error}: {}", readable(frame));
             Setback { detail, ..Setback::new(message, Again::Never) }
         })?;
         self.grow(&json)?;
+        self.has_begun = true;
         if self.grown.text.len() + self.grown.refusal.len() > TEXT { Err(too_long()) } else { Ok(()) }
     }
 
@@ -354,22 +373,31 @@ impl Reply {
         }
     }
 
-    /// Takes a frame behind the last word of the protocol: anything but a part of the answer is no matter there.
+    /// Takes a frame behind the last word of the protocol: anything but a part of the answer is no matter there. Behind the
+    /// `done` of Ollama, which may be no last word, all of it is.
     fn take_behind(&mut self, frame: &str) -> Result<(), Setback> {
         let parts = self.grown.parts;
-        let taken = self.parse(frame).map(|json| self.grow(&json));
-        if taken.is_ok() && self.grown.parts > parts {
+        let taken = match self.parse(frame) {
+            Ok(json) if self.is_over() && (error_in(&json).is_some() || !json.is_object()) => Ok(()),
+            Ok(json) => self.grow(&json),
+            Err(_) if self.is_over() => Ok(()),
+            Err(_) => Err(broken("a line is no JSON", frame)),
+        };
+        if self.grown.parts > parts {
             return Err(Setback::new("it sent more of its answer behind the last word", Again::Later(None)));
         }
-        Ok(())
+        taken
     }
 }
 
 /// The text of an event.
 ///
 /// # Errors
-/// The setback of an event of the kind `error`, however it is written.
+/// The setback of an event of the kind `error`, however it is written, or of a line that is no part of an event.
 fn framed(event: Event) -> Result<String, Setback> {
+    if event.kind == STRAY {
+        return Err(broken("a line of its stream is no field of an event", &event.data));
+    }
     if event.kind != "error" {
         return Ok(event.data);
     }
@@ -640,7 +668,7 @@ mod tests {
         ] {
             let mut reply = Reply::new(dialect, 1 << 20);
             reply.push(text.as_bytes()).unwrap();
-            assert!(reply.is_over());
+            assert_eq!(reply.is_over(), dialect != Dialect::Ollama, "the stream of Ollama has to end");
             let setback = reply.push(more.as_bytes()).unwrap_err();
             assert!(setback.message.contains("behind the last word"), "{setback:?}");
             assert_eq!(setback.again, Again::Later(None));
@@ -790,18 +818,6 @@ mod tests {
     fn parts_of_an_answer_are_found_where_providers_put_them() {
         let listed = OPENAI.replace("\"<a>é\"", r#"[{"type":"text","text":"<a>"},{"type":"text","text":"é"}]"#);
         assert_eq!(all(Dialect::OpenAi, &listed).unwrap().text, "<a>é</a>");
-        // Another choice is not mixed into the first one, nor does it end it.
-        let second = r#"{"index":1,"delta":{"content":"no"},"finish_reason":"stop"}"#;
-        let two = OPENAI.replace(
-            r#"{"delta":{"content":"</a>"},"finish_reason":null}"#,
-            &format!(r#"{second},{{"delta":{{"content":"</a>"}}}}"#),
-        );
-        let two = two.replace(
-            r#"{"delta":{},"finish_reason":"stop"}"#,
-            &format!(r#"{{"delta":{{}},"finish_reason":"length"}},{second}"#),
-        );
-        let completion = all(Dialect::OpenAi, &two).unwrap();
-        assert_eq!((&*completion.text, completion.finish), ("<a>é</a>", Finish::Cut));
         let declined = OPENAI.replace(
             r#"{"delta":{},"finish_reason":"stop"}"#,
             r#"{"delta":{"refusal":"I can't."},"finish_reason":"stop"}"#,
@@ -823,6 +839,223 @@ mod tests {
         // Older servers give no reason.
         assert_eq!(all(Dialect::Ollama, &unsaid).unwrap().finish, Finish::Unsaid);
         assert_eq!(all(Dialect::OpenAi, &format!("\u{feff}{OPENAI}")).unwrap().model, "m-1", "a byte order mark");
+    }
+
+    /// The two halves of an answer around an event, in a stream that says it is whole.
+    fn around(dialect: Dialect, between: &str) -> String {
+        let (stream, second) = match dialect {
+            Dialect::OpenAi => (OPENAI, "data: {\"choices\":[{\"delta\":{\"content\":\"</a>\"}"),
+            Dialect::Anthropic => (
+                ANTHROPIC,
+                "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"b</a>\"}}",
+            ),
+            Dialect::Ollama => {
+                (OLLAMA, "{\"model\":\"l-1\",\"message\":{\"role\":\"assistant\",\"content\":\"b</a>\"}")
+            }
+        };
+        let at = stream.find(second).unwrap();
+        format!("{}{between}{}", &stream[..at], &stream[at..])
+    }
+
+    #[test]
+    fn a_hole_in_an_answer_is_a_failure() {
+        const DELTA: &str = "{\"choices\":[{\"delta\":{\"content\":\"<b/>\"}}]}";
+        let lines =
+            [" data: ", "\tdata: ", "DATA: ", "data : ", "date: ", ": keep-alivedata: ", "", "1f\n", "\u{feff}data: "];
+        let openai = lines.map(|field| (Dialect::OpenAi, format!("{field}{DELTA}\n\n"))).into_iter();
+        let events = [
+            "<b/>",
+            "\"<b/>\"",
+            "7",
+            "[]",
+            r#"[{"choices":[{"delta":{"content":"<b/>"}}]}]"#,
+            r#"{"data":{"choices":[{"delta":{"content":"<b/>"}}]}}"#,
+            r#"{"type":"response.output_text.delta","delta":"<b/>"}"#,
+            r#"{"choices":{"delta":{"content":"<b/>"}}}"#,
+            r#"{"choices":"<b/>"}"#,
+            r#"{"choices":["<b/>"]}"#,
+            r#"{"choices":[],"message":{"content":"<b/>"}}"#,
+            r#"{"usage":{"prompt_tokens":9},"response":"<b/>"}"#,
+            r#"{"choices":[{"delta":"<b/>"}]}"#,
+            r#"{"choices":[{"delta":["<b/>"]}]}"#,
+            r#"{"choices":[{"text":"<b/>"}]}"#,
+            r#"{"choices":[{"delta":{},"message":{"content":"<b/>"}}]}"#,
+            r#"{"choices":[{"delta":{"text":"<b/>"}}]}"#,
+            r#"{"choices":[{"delta":{"content":true}}]}"#,
+            r#"{"choices":[{"delta":{"content":7}}]}"#,
+            r#"{"choices":[{"delta":{"content":{"text":"<b/>"}}}]}"#,
+            r#"{"choices":[{"delta":{"content":[{"text":"<b/>"}]}}]}"#,
+            r#"{"choices":[{"delta":{"content":[{"type":"text","text":{"value":"<b/>"}}]}}]}"#,
+            r#"{"choices":[{"index":1,"delta":{"content":"<b/>"}}]}"#,
+            r#"{"choices":[{"index":"1","delta":{"content":"<b/>"}}]}"#,
+            r#"{"choices":[{"delta":{"role":"user","content":"<b/>"}}]}"#,
+            r#"{"choices":[{"delta":{"role":"tool","content":"<b/>"}}]}"#,
+        ];
+        let events = events.map(|event| (Dialect::OpenAi, format!("data: {event}\n\n"))).into_iter();
+        let anthropic = [
+            " data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"<b/>\"}}",
+            "data: {\"type\":\"odd\",\"delta\":{\"text\":\"<b/>\"}}",
+            "data: {\"delta\":{\"type\":\"text_delta\",\"text\":\"<b/>\"}}",
+            "data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":\"<b/>\"}",
+            "data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"odd\",\"text\":\"<b/>\"}}",
+            "data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":7}}",
+            "data: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":\"<b/>\"}",
+            "data: {\"type\":\"message_delta\",\"delta\":{\"text\":\"<b/>\"}}",
+            "data: {\"type\":\"message_start\",\"message\":{\"role\":\"user\"}}",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"<b/>\"}}]}",
+        ];
+        let anthropic = anthropic.map(|event| (Dialect::Anthropic, format!("{event}\n\n"))).into_iter();
+        let ollama = [
+            "data: {\"message\":{\"content\":\"<b/>\"}}",
+            "<b/>",
+            "[]",
+            "{\"response\":\"<b/>\",\"done\":false}",
+            "{\"message\":\"<b/>\"}",
+            "{\"message\":{\"content\":{\"text\":\"<b/>\"}}}",
+            "{\"message\":{\"content\":7}}",
+            "{\"message\":{\"text\":\"<b/>\"}}",
+            "{\"message\":{\"role\":\"user\",\"content\":\"<b/>\"}}",
+            "{\"message\":{\"content\":\"<b/>\"},\"done\":\"false\"}",
+            "{\"odd\":\"<b/>\"}",
+        ];
+        let ollama = ollama.map(|line| (Dialect::Ollama, format!("{line}\n"))).into_iter();
+        for (dialect, hole) in openai.chain(events).chain(anthropic).chain(ollama) {
+            let setback = all_of(dialect, &around(dialect, &hole)).unwrap_err();
+            assert!(
+                setback.message.contains("can't be read") && setback.detail.len() > setback.message.len(),
+                "{hole}: {setback:?}"
+            );
+            assert!(setback.again == Again::Later(None) && setback.billed != Billed::Nothing, "{hole}: {setback:?}");
+        }
+        // Behind `done` of Ollama it is one, too.
+        let behind = format!("{OLLAMA}{{\"response\":\"<b/>\",\"done\":true}}\n");
+        assert_eq!(all_of(Dialect::Ollama, &behind).unwrap_err().again, Again::Later(None));
+        // An event that was cut may have been a part of the answer, too.
+        let cut = format!("{}{}data: {{\"choi", event("<a/>", None), event("", Some("stop")));
+        assert!(all(Dialect::OpenAi, &cut).unwrap_err().message.contains("in the middle of an event"));
+    }
+
+    /// The answer, in two pieces as well.
+    fn all_of(dialect: Dialect, text: &str) -> Result<Completion, Setback> {
+        let at = (text.len() / 2..).find(|&at| text.is_char_boundary(at)).unwrap();
+        let whole = read(dialect, &[text]);
+        assert_eq!(read(dialect, &[&text[..at], &text[at..]]), whole);
+        whole
+    }
+
+    #[test]
+    fn events_without_a_part_of_the_answer_are_no_hole() {
+        for event in [
+            ": keep-alive",
+            ":",
+            " ",
+            "id: 7",
+            "retry: 100",
+            "event: ping",
+            "data:",
+            "data: {}",
+            "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\"}",
+            "data: {\"type\":\"ping\"}",
+            "data: {\"choices\":[]}",
+            "data: {\"choices\":null,\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4}}",
+            "data: {\"choices\":[],\"odd\":\"field\"}",
+            "data: {\"choices\":[],\"prompt_filter_results\":[{\"content_filter_results\":{\"hate\":{\"severity\":\"safe\"}}}]}",
+            "data: {\"choices\":[{\"index\":0,\"delta\":null,\"content_filter_offsets\":{}}]}",
+            "data: {\"choices\":[{\"index\":\"0\",\"delta\":{\"role\":\"assistant\"},\"odd\":\"field\"}]}",
+            "data: {\"choices\":[{\"delta\":{\"role\":\"model\",\"content\":null,\"odd\":\"field\"}}]}",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"text\":\"\"}]}",
+        ] {
+            let completion = all_of(Dialect::OpenAi, &around(Dialect::OpenAi, &format!("{event}\n\n")));
+            assert_eq!(
+                completion.map(|it| (it.text, it.finish)),
+                Ok(("<a>é</a>".to_owned(), Finish::Whole)),
+                "{event}"
+            );
+        }
+        let twice = around(Dialect::OpenAi, "data: {\"choices\":[{\"delta\":{\"content\":\"b\"},\"text\":\"b\"}]}\n\n");
+        assert_eq!(all_of(Dialect::OpenAi, &twice).unwrap().text, "<a>éb</a>", "some write it twice");
+        for event in ["{\"type\":\"content_block_stop\",\"index\":0}", "{\"type\":\"odd\",\"index\":0}", "{}"] {
+            let stream = around(Dialect::Anthropic, &format!("data: {event}\n\n"));
+            assert_eq!(all_of(Dialect::Anthropic, &stream).unwrap().text, "<a>b</a>", "{event}");
+        }
+        for line in ["", "{}", "{\"message\":{\"role\":\"assistant\",\"content\":null},\"odd\":\"field\"}"] {
+            let stream = around(Dialect::Ollama, &format!("{line}\n"));
+            assert_eq!(all_of(Dialect::Ollama, &stream).unwrap().text, "<a>b</a>", "{line}");
+        }
+    }
+
+    #[test]
+    fn only_text_of_the_model_is_its_answer() {
+        let kinds = ["reasoning", "thinking", "thought", "summary_text", "tool_result", "input_text", "odd"];
+        let mut parts: Vec<Value> = kinds.iter().map(|kind| json!({ "type": kind, "text": "<no/>" })).collect();
+        parts.push(json!({ "type": "text", "text": "<no/>", "thought": true }));
+        parts.push(json!({ "type": "text", "text": "<no/>", "extra_content": { "google": { "thought": true } } }));
+        parts.push(json!({ "type": "thinking", "thinking": [{ "type": "text", "text": "<no/>" }] }));
+        let answer = |text: &str| json!([{ "type": "text", "text": text }]);
+        for part in parts {
+            let listed = json!([part, { "type": "output_text", "text": "<a/>" }, "."]);
+            for choice in ["delta", "message"] {
+                let event = json!({ "choices": [{ choice: { "content": listed }, "finish_reason": "stop" }] });
+                let stream = format!("data: {event}\n\ndata: [DONE]\n\n");
+                assert_eq!(all_of(Dialect::OpenAi, &stream).unwrap().text, "<a/>.", "{part}");
+                assert_eq!(all_of(Dialect::OpenAi, &event.to_string()).unwrap().text, "<a/>.", "{part}");
+            }
+            let message = json!({ "type": "message", "content": [part, answer("<a/>")[0]], "stop_reason": "end_turn" });
+            assert_eq!(all_of(Dialect::Anthropic, &message.to_string()).unwrap().text, "<a/>", "{part}");
+            let line =
+                json!({ "message": { "content": [part, answer("<a/>")[0]] }, "done": true, "done_reason": "stop" });
+            assert_eq!(all_of(Dialect::Ollama, &line.to_string()).unwrap().text, "<a/>", "{part}");
+        }
+        for delta in [
+            json!({ "content": "<no/>", "thought": true }),
+            json!({ "content": "<no/>", "extra_content": { "google": { "thought": true } } }),
+        ] {
+            let stream = around(Dialect::OpenAi, &format!("data: {}\n\n", json!({ "choices": [{ "delta": delta }] })));
+            assert_eq!(all_of(Dialect::OpenAi, &stream).unwrap().text, "<a>é</a>");
+        }
+        let declined = json!({ "choices": [{ "message": { "content": [{ "type": "refusal", "refusal": "No." }] }, "finish_reason": "stop" }] });
+        let finish = all_of(Dialect::OpenAi, &declined.to_string()).unwrap().finish;
+        assert_eq!(finish, Finish::Withheld("refusal: No.".to_owned()));
+        for kind in ["thinking", "redacted_thinking", "tool_use", "web_search_tool_result", "odd"] {
+            let start = json!({ "type": "content_block_start", "index": 2, "content_block": { "type": kind, "text": "<no/>" } });
+            let delta = json!({ "type": "content_block_delta", "index": 2, "delta": { "type": "text_delta", "text": "<no/>" } });
+            let stream = around(Dialect::Anthropic, &format!("data: {start}\n\ndata: {delta}\n\n"));
+            assert_eq!(all_of(Dialect::Anthropic, &stream).unwrap().text, "<a>b</a>", "{kind}");
+        }
+        for (dialect, body) in [
+            (
+                Dialect::OpenAi,
+                json!({ "choices": [{ "message": { "role": "user", "content": "<a/>" }, "finish_reason": "stop" }] }),
+            ),
+            (
+                Dialect::Anthropic,
+                json!({ "type": "message", "role": "user", "content": answer("<a/>"), "stop_reason": "end_turn" }),
+            ),
+            (Dialect::Ollama, json!({ "message": { "role": "tool", "content": "<a/>" }, "done": true })),
+        ] {
+            assert!(all_of(dialect, &body.to_string()).unwrap_err().message.contains("its role"), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_error_beside_an_answer_charges_what_it_reports() {
+        let error = json!({ "message": "lost" });
+        for (dialect, body) in [
+            (
+                Dialect::OpenAi,
+                json!({ "choices": [{ "message": { "content": "<a/>" } }], "error": error, "usage": { "prompt_tokens": 3, "completion_tokens": 4 } }),
+            ),
+            (
+                Dialect::Anthropic,
+                json!({ "type": "message", "content": [], "error": error, "usage": { "input_tokens": 3, "output_tokens": 4 } }),
+            ),
+            (
+                Dialect::Ollama,
+                json!({ "message": { "content": "<a/>" }, "error": error, "prompt_eval_count": 3, "eval_count": 4 }),
+            ),
+        ] {
+            assert_eq!(all_of(dialect, &body.to_string()).unwrap_err().billed, Billed::Used(usage(3, 4, 0)), "{body}");
+        }
     }
 
     #[test]

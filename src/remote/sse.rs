@@ -2,6 +2,9 @@
 
 use memchr::memchr2;
 
+/// The kind of a line that is no part of an event, in a strict parser. No event has it: it is the end of a line.
+pub(crate) const STRAY: &str = "\n";
+
 /// A whole event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Event {
@@ -26,7 +29,7 @@ pub(crate) struct Parser {
     returned: bool,
     /// A line has ended: a byte order mark is no longer one.
     begun: bool,
-    /// A field beside those of the standard whose value is an event of that kind.
+    /// A field beside those of the standard whose value is an event of that kind. With it the parser is strict.
     own: Option<&'static str>,
 }
 
@@ -36,8 +39,10 @@ impl Parser {
         Self { most, line: Vec::new(), event: Event::default(), data: None, returned: false, begun: false, own: None }
     }
 
-    /// Takes a field that the standard drops for an event of its name.
-    pub(crate) fn with(self, own: &'static str) -> Self {
+    /// Takes a field that the standard drops for an event of its name, and each other line that may hold a part of an event
+    /// for an event of the kind [`STRAY`]: an unknown field, or a comment or another field
+    /// with `data:` in it, where a line feed was lost.
+    pub(crate) fn strict(self, own: &'static str) -> Self {
         Self { own: Some(own), ..self }
     }
 
@@ -83,6 +88,9 @@ impl Parser {
         }
         let line = String::from_utf8_lossy(line);
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        if self.own.is_some_and(|own| is_stray(field, value, own)) {
+            return Some(Event { id: None, kind: STRAY.to_owned(), data: line.into_owned() });
+        }
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "event" => value.clone_into(&mut self.event.kind),
@@ -110,6 +118,14 @@ impl Parser {
         let kind = if kind.is_empty() { "message".to_owned() } else { kind };
         Some(Event { id: self.event.id.clone(), kind, data })
     }
+}
+
+fn is_stray(field: &str, value: &str, own: &str) -> bool {
+    let is_field = ["data", "event", "id", "retry", own].contains(&field);
+    let is_blank = field.trim().is_empty() && value.trim().is_empty();
+    let may_hold_words = field == "data" || field == own;
+    let is_glued = !may_hold_words && value.contains("data:");
+    is_glued || !is_field && !is_blank && !field.is_empty()
 }
 
 #[cfg(test)]
@@ -161,6 +177,40 @@ mod tests {
         assert_eq!(parser.push(b"data: 1\n"), Ok(Vec::new()));
         assert_eq!(parser.push(b"data: 123456"), Err(TooLong));
         assert_eq!(Parser::new(10).push(&[b'x'; 11]), Err(TooLong));
+    }
+
+    #[test]
+    fn a_strict_parser_tells_of_each_line_that_the_standard_drops() {
+        for (line, is_stray) in [
+            ("data", false),
+            ("event: a", false),
+            ("id: a\0", false),
+            ("retry: 1", false),
+            ("error: {}", false),
+            (":", false),
+            (": keep-alive", false),
+            (" \t", false),
+            (": keep-alivedata: {}", true),
+            ("id: 7data: {}", true),
+            ("event: messagedata: {}", true),
+            (":data: {}", true),
+            (" data: {}", true),
+            ("\tdata: {}", true),
+            ("Data: {}", true),
+            ("data : {}", true),
+            ("date: {}", true),
+            ("{\"choices\":[]}", true),
+            ("\u{feff}data: {}", true),
+            ("\0data: {}", true),
+            ("1f", true),
+        ] {
+            let text = format!("data: 1\n\n{line}\n\ndata: 2\n\n");
+            let events = Parser::new(100).strict("error").push(text.as_bytes()).unwrap();
+            let strays: Vec<_> =
+                events.into_iter().filter(|event| event.kind == STRAY).map(|event| event.data).collect();
+            assert_eq!(strays, if is_stray { vec![line] } else { vec![] });
+            assert!(all(&text).iter().all(|(_, kind, _)| kind != STRAY), "the standard drops it");
+        }
     }
 
     proptest! {

@@ -390,6 +390,32 @@ fn each_misbehaviour_of_a_provider_has_its_outcome() {
             answered(2, "more of its answer behind the last word", 1100, 1),
         ),
         (
+            "glued-to-a-comment",
+            stream(
+                &[
+                    &event(one, None),
+                    &format!(": keep-alive{}", event("not ", None)),
+                    &event("R&D</say>", Some("stop")),
+                    DONE,
+                ],
+                true,
+            ),
+            answered(2, "no field of an event: : keep-alivedata:", 1100, 1),
+        ),
+        (
+            "words-elsewhere",
+            stream(
+                &[
+                    &event(one, None),
+                    "data: {\"choices\":[{\"delta\":{\"content\":{\"text\":\"not \"}}}]}\n\n",
+                    &event("R&D</say>", Some("stop")),
+                    DONE,
+                ],
+                true,
+            ),
+            answered(2, "its content is neither a text nor a list of parts", 1100, 1),
+        ),
+        (
             "half-a-character",
             stream(&[&event("<say xmlns='urn:t'>~</say>", Some("stop")).replace('~', "\\udce9"), DONE], true),
             answered(2, "its answer has half a character", 1100, 1),
@@ -588,6 +614,22 @@ fn a_provider_that_does_not_come_to_an_end_keeps_nobody_waiting() {
     let answered = events(&err, "model-answered");
     assert_eq!((slow.count(), endless.count(), answered.len()), (1, 1, 1), "{err}");
     assert_eq!((&answered[0]["backend"], &answered[0]["usage"]["input"]), (&json!("endless"), &json!(1000)));
+}
+
+#[test]
+fn done_of_ollama_counts_with_the_end_of_its_stream() {
+    let (open, good) = (Server::start([Linger(SAID)]), Server::start([]));
+    let backends = format!(
+        "{{ name: open, provider: ollama, model: m, url: \"{}\", between_tokens: 1s }}, \
+         {{ name: good, provider: ollama, model: m, url: \"{}\", priority: 2 }}",
+        open.url, good.url
+    );
+    let (out, err) = Folder::new("ollama-open", &backends, "").run();
+    has(&out, &[">R&amp;D</say>"]);
+    let answered = events(&err, "model-answered");
+    assert_eq!((answered.len(), &answered[0]["backend"]), (1, &json!("good")), "{err}");
+    let failed = events(&err, "model-failed");
+    assert_eq!((failed.len(), &failed[0]["backend"]), (1, &json!("open")), "{err}");
 }
 
 #[test]
