@@ -140,7 +140,7 @@ pub(super) fn summary_in(completion: &Completion, settings: &SummarySettings) ->
     // A draft may stand before it, in the thoughts of the model.
     let found = text.rfind(begin).map(|at| &text[at + begin.len()..]);
     let found = found.and_then(|rest| rest.split_once(end)).map(|(found, _)| found);
-    let found = found.or((!text.contains('<')).then_some(text)).map(str::trim).filter(|found| !found.is_empty());
+    let found = found.map(str::trim).filter(|found| !found.is_empty());
     let found = found.ok_or("the answer has no <summary>…</summary> in it")?;
     let most = (settings.max_tokens as usize).saturating_mul(BYTES_A_TOKEN);
     if found.len() > most {
@@ -211,14 +211,14 @@ mod tests {
         };
         assert_eq!(read("<summary> a < b </summary>", Finish::Whole).unwrap(), "a < b");
         assert_eq!(read("<think><summary>no</summary></think><summary>yes</summary>.", Finish::Unsaid).unwrap(), "yes");
-        assert_eq!(read(" plain ", Finish::Whole).unwrap(), "plain");
         for (text, finish, why) in [
             ("<summary>a</summary>", Finish::Cut, "max_tokens: 10"),
             ("<summary>a</summary>", Finish::Withheld("refusal".to_owned()), "refusal"),
             ("<summary>a", Finish::Whole, "no <summary>"),
             ("<summary> </summary>", Finish::Whole, "no <summary>"),
             ("", Finish::Whole, "no <summary>"),
-            (&"x".repeat(81), Finish::Whole, "81 bytes, and may have 80"),
+            (" plain ", Finish::Whole, "no <summary>"),
+            (&format!("<summary>{}</summary>", "x".repeat(81)), Finish::Whole, "81 bytes, and may have 80"),
         ] {
             let told = read(text, finish).unwrap_err();
             assert!(told.contains(why), "{told}");
