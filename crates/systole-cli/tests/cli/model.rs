@@ -1046,6 +1046,11 @@ fn a_summary_is_paid_for_once_also_if_the_organism_is_killed() {
     let folder = summarizing("summary", &server);
     let running = folder.start(&["do.xml"]);
     until("the request behind the summary", || (server.count() == 5).then_some(()));
+    // Events are gathered for a moment before they are written.
+    until("the event of the summary", || {
+        let log = fs::read_to_string(folder.0.join("log")).unwrap_or_default();
+        log.lines().any(|line| line.contains("\"summarized\"") && line.ends_with('}')).then_some(())
+    });
     running.kill();
     fs::write(&go, "").unwrap();
     let log = fs::read_to_string(folder.0.join("log")).unwrap();
