@@ -1,6 +1,6 @@
 //! The one way to other machines: HTTP with retries, circuits, signatures and checked addresses.
 //!
-//! An [`Engine`] sends the deliveries of a [`DeliveryStore`], which are those of an organism's mailboxes
+//! An `Engine` sends the deliveries of a `DeliveryStore`, which are those of an organism's mailboxes
 //! (`gateway::push`). A delivery is sent until the peer has answered, or it is given up for a [`Cause`]; the store has the
 //! attempts that were made, so that the next start goes on after a crash. All attempts carry the id of the message as their
 //! idempotency key, so that a peer can recognize them as one. Deliveries to one target are sent one after the other, those
