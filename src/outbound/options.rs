@@ -9,7 +9,7 @@ use super::circuit::CircuitPolicy;
 use super::retry::Policy;
 use super::signature::Secret;
 
-/// How deliveries are sent.
+/// Options for sending deliveries.
 #[derive(Debug, Clone)]
 pub(crate) struct DeliveryOptions {
     /// Retries of failed attempts.

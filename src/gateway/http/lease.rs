@@ -93,7 +93,7 @@ fn draw() -> [u8; 16] {
     Entropy::Real.random().into_bytes()
 }
 
-/// What a reader does with a message.
+/// Use that a reader makes of a message.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Handle")]

@@ -63,7 +63,7 @@ const TOGETHER: usize = 64;
 pub struct StoredMail {
     /// The message.
     pub record: MailRecord,
-    /// Its delivery status.
+    /// The delivery status of the message.
     pub status: MailStatus,
 }
 

@@ -551,7 +551,7 @@ impl Core {
         }
     }
 
-    /// Nobody can answer the questions of a listener here: operators learn of each handler that waits in vain, once.
+    /// Takes a listener without a person at the terminal: operators learn once of each handler whose question waits there.
     pub(super) fn unattended(&mut self, listener: ListenerId) {
         self.invocations.unattended.insert(listener);
         let mut waiting = Vec::new();

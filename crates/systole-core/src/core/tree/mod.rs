@@ -834,30 +834,28 @@ impl Thread {
         self.extra.get_or_insert_default()
     }
 
-    /// The ordinal of the child that it opens next, of a listener.
-    fn next_ordinal(&mut self, listener: ListenerId) -> u32 {
+    /// The number of children of a listener that it has opened, or whose ordinals are reserved.
+    fn children_of(&mut self, listener: ListenerId) -> &mut u32 {
         if self.first_children.count == 0 {
             self.first_children.listener = listener;
         }
-        let count = if self.first_children.listener == listener {
+        if self.first_children.listener == listener {
             &mut self.first_children.count
         } else {
             self.extra().children_of(listener)
-        };
+        }
+    }
+
+    /// The ordinal of the child that it opens next, of a listener.
+    fn next_ordinal(&mut self, listener: ListenerId) -> u32 {
+        let count = self.children_of(listener);
         *count = count.saturating_add(1);
         *count
     }
 
     /// Reserves the ordinals of the children of a listener up to one: no child that opens later gets them.
     pub(in crate::core) fn reserve_ordinals(&mut self, listener: ListenerId, last: u32) {
-        if self.first_children.count == 0 {
-            self.first_children.listener = listener;
-        }
-        let count = if self.first_children.listener == listener {
-            &mut self.first_children.count
-        } else {
-            self.extra().children_of(listener)
-        };
+        let count = self.children_of(listener);
         *count = last.max(*count);
     }
 

@@ -1,7 +1,7 @@
 //! Markers that are words: thoughts, answers and turns that a model names in brackets of any script, on lines of their own,
 //! as labels, and in the fields of JSON.
 //!
-//! What a notation looks like is one table of shapes here; what its words say is the table of [`words`](super::words):
+//! The shapes of notations are one table here; the meanings of their words are the table of [`words`](super::words):
 //!
 //! | shape | examples |
 //! |---|---|

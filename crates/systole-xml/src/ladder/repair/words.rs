@@ -18,7 +18,7 @@ pub(super) enum Says {
     Answer(Announces),
     /// The turn of a user.
     User,
-    /// What a user writes, if it is a heading (`### Instruction`).
+    /// The text of a user, if it is a heading (`### Instruction`).
     Task,
     /// The turn of a tool or the system.
     Result,
@@ -28,12 +28,12 @@ pub(super) enum Says {
     End,
 }
 
-/// What a phrase announces.
+/// The kind of text that a phrase announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Announces {
     /// The answer: `Final answer`. It ends thoughts that a word began.
     Answer,
-    /// What may be the answer or a part of it: `Output`, `Summary`.
+    /// Perhaps the answer or a part of it: `Output`, `Summary`.
     Product,
     /// A call, of which there may be several (`Action`), or nothing (`Done`).
     Step,
