@@ -121,19 +121,21 @@ pub(super) fn take_content(grown: &mut Grown, content: &Value) -> Result<(), Set
 /// # Errors
 /// The setback of a part without a type, or without a text.
 pub(super) fn take_part(grown: &mut Grown, part: &Value) -> Result<(), Setback> {
-    match (text(part, "type"), part.get("text")) {
-        (Some("text" | "output_text"), _) if is_thought(part) => Ok(()),
-        (Some("text" | "output_text"), None | Some(Value::Null)) => Ok(()),
-        (Some("text" | "output_text"), Some(Value::String(text))) => {
-            grown.text.push_str(text);
-            Ok(())
-        }
-        (Some("text" | "output_text"), Some(_)) => Err(broken("its text is none", &part.to_string())),
-        (Some("refusal"), _) => {
+    match text(part, "type") {
+        Some("text" | "output_text") if is_thought(part) => Ok(()),
+        Some("text" | "output_text") => match part.get("text") {
+            None | Some(Value::Null) => Ok(()),
+            Some(Value::String(text)) => {
+                grown.text.push_str(text);
+                Ok(())
+            }
+            Some(_) => Err(broken("its text is none", &part.to_string())),
+        },
+        Some("refusal") => {
             grown.refusal.push_str(text(part, "refusal").unwrap_or_default());
             Ok(())
         }
-        (Some(_), _) => Ok(()),
-        (None, _) => Err(broken("a part of its content has no type", &part.to_string())),
+        Some(_) => Ok(()),
+        None => Err(broken("a part of its content has no type", &part.to_string())),
     }
 }

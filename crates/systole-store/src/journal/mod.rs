@@ -31,7 +31,6 @@ mod recover;
 mod renew;
 mod retain;
 mod row;
-mod schema;
 mod sqlite;
 mod sum;
 mod text;

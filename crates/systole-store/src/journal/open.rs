@@ -10,9 +10,12 @@ use super::error::StoreError;
 use super::meta::Meta;
 use super::retain::horizon;
 use super::row::{Loaded, Record, load, write};
-use super::schema::FORMAT;
 use super::sum::Sums;
-use crate::sqlite::{FileProblem, Opened, Opening, place};
+use crate::sqlite::{FileProblem, Format, Opened, Opening, place};
+
+/// The format of a journal's file: the application id `SyJ1`, and the tables.
+pub(super) const FORMAT: Format =
+    Format { name: "journal", id: 0x5379_4a31, version: 12, schema: include_str!("schema.sql") };
 
 /// Checks that a journal could be at a path; nothing is opened or created.
 ///

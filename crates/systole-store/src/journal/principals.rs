@@ -7,9 +7,9 @@ use std::time::Duration;
 use rusqlite::Connection;
 use systole_core::vocab::{Name, Time};
 
+use super::open::FORMAT;
 use super::principal::PrincipalRow;
 use super::row::{Record, load, write};
-use super::schema::FORMAT;
 use super::sum::Sums;
 use super::{JournalOptions, SqliteJournal, StoreError};
 use crate::principal::{Principal, PrincipalKind};
