@@ -2,11 +2,11 @@
 //!
 //! Listeners talk in XML envelopes; every envelope is repaired, canonicalized and checked
 //! against its schemas before a listener sees it as a typed value. The parts, lowest first, of which those above [`runtime`]
-//! are the crates `systole-xml` and `systole-core`:
+//! are the crates `systole-xml`, `systole-core` and `systole-store`:
 //!
 //! - [`vocab`]: names, identifiers, spans, limits, fault codes;
 //! - [`ladder`] and [`schema`]: pure functions from raw bytes to a validated payload;
-//! - [`journal`]: the interface of stores that keep what survives the process of an organism;
+//! - [`journal`]: stores that keep what survives the process of an organism: their interface, and the journal on disk;
 //! - [`core`]: contracts, messages and events of the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that clients submit to a job, and the rules of their states;
 //! - [`runtime`]: the runtime that turns the outputs of the core into work;
