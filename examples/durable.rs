@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use systole::core::Contract;
 use systole::journal::Durability;
+use systole::listeners::human::{Console, HumanListener, Keyboard};
 use systole::prelude::*;
-use systole::runtime::human::{Console, HumanListener, Keyboard};
 use systole::schema::PayloadSchema;
 
 /// Asks for leave.

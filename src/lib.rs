@@ -9,8 +9,11 @@
 //! - [`journal`]: stores that keep what survives the process of an organism: their interface, and the journal on disk;
 //! - [`core`]: contracts, messages and events of the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that clients submit to a job, and the rules of their states;
-//! - [`runtime`]: the runtime that turns the outputs of the core into work;
 //! - [`settings`]: settings of the entrance over HTTP, of remote listeners and of models;
+//! - [`terminal`]: text of others, escaped for a terminal;
+//! - [`process`]: processes of programs, from their environment to their end;
+//! - [`runtime`]: the runtime that turns the outputs of the core into work;
+//! - [`listeners`]: listeners that are programs, workers, people or echoes;
 //! - `config`: organisms from an `organism.yaml`, with the feature `yaml`;
 //! - `gateway`: the entrance over HTTP, and remote listeners, with the feature `gateway`;
 //! - `outbound`: deliveries to other machines over HTTP, with the feature `gateway`;
@@ -87,6 +90,7 @@ mod accept;
 pub mod config;
 #[cfg(feature = "gateway")]
 pub mod gateway;
+pub mod listeners;
 #[cfg(feature = "gateway")]
 pub mod model;
 #[cfg(feature = "compat-molecule")]
@@ -94,9 +98,11 @@ pub mod molecule;
 #[cfg(feature = "gateway")]
 pub mod outbound;
 pub mod prelude;
+pub mod process;
 #[cfg(feature = "gateway")]
 pub mod remote;
 pub mod runtime;
 pub mod settings;
+pub mod terminal;
 #[cfg(feature = "testing")]
 pub mod testing;

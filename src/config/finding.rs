@@ -6,7 +6,7 @@ use std::sync::Arc;
 use systole_core::vocab::{Position, Span};
 
 use super::Mistake;
-use crate::runtime::terminal::{Escaped, defuse};
+use crate::terminal::{Escaped, defuse};
 
 /// A mistake with its place in a file.
 #[derive(Debug, Clone)]

@@ -15,8 +15,8 @@ use super::reader::{At, Fields, Reader};
 use super::remote;
 use super::short_form::Called;
 use super::tasks::{self, TasksSpec};
-use crate::runtime::command::Variable;
-use crate::runtime::worker::{WorkerSpec, WorkerStart};
+use crate::listeners::worker::{WorkerSpec, WorkerStart};
+use crate::process::Variable;
 use crate::settings::Mode;
 
 /// A listener as the file describes it.

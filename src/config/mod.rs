@@ -11,7 +11,7 @@
 //!   `GiB`. Durations have a unit: `ms`, `s`, `m` or `min`, `h`.
 //! - A program with a `/` is relative to the file, another one is searched on `PATH`. It runs in the directory of the
 //!   file. `env` lists `NAME`, which is passed on from the pump's own environment, and `NAME=value`;
-//!   [`command`](crate::runtime::command) has all that a program gets.
+//!   [`command`](crate::process) has all that a program gets.
 //! - A schema that one listener lists is known to all.
 //! - A payload is `{namespace}local`, `prefix:local` with a prefix of `prefixes`, or `local` in no namespace. In `calls` the
 //!   name of a listener stands for all that it accepts, but for `<boot>`.
@@ -59,8 +59,8 @@ pub use tasks::{TasksOf, TasksSpec};
 pub use text::TextError;
 
 use crate::journal::Journaled;
-use crate::runtime::command::CommandSpec;
-use crate::runtime::worker::WorkerSpec;
+use crate::listeners::worker::WorkerSpec;
+use crate::process::CommandSpec;
 use crate::settings::{GatewaySettings, LlmSettings, Mode, ModelSettings};
 use finding::File;
 use listener::{Program, Written};

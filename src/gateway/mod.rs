@@ -45,7 +45,7 @@ pub use systole_store::principal::{Principal, PrincipalKind};
 
 use crate::accept::{Entrance, Listener, Times, serve};
 use crate::journal::{JournalQuery, Journaled, StoreError};
-use crate::runtime::descriptors::for_connections;
+use crate::process::descriptors::for_connections;
 use crate::runtime::{Organism, OrganismBuilder};
 use crate::settings::{GatewaySettings, Mode, Tls, TlsProblem};
 use http::{AppState, Edge};

@@ -14,7 +14,7 @@ use systole_core::vocab::{Name, with_unseen};
 use super::mark::Mark;
 use super::prompt::{Role, Turn};
 use super::summary::is_summary;
-use crate::runtime::terminal::shorten;
+use crate::terminal::shorten;
 
 /// Characters of a call that stand with its answer.
 const CALL: usize = 200;

@@ -5,7 +5,7 @@ use systole_core::vocab::{BrokenRule, Fault, FaultCode, QName};
 use systole_xml::schema::Catalog;
 
 use super::{Completion, Finish};
-use crate::runtime::terminal::shorten;
+use crate::terminal::shorten;
 
 /// Characters of a rule that a fault carries to the caller.
 const RULE: usize = 1000;

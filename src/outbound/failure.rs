@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::cause::Cause;
-use crate::runtime::terminal::{Escaped, shorten};
+use crate::terminal::{Escaped, shorten};
 
 /// Failure of an attempt without a usable answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use systole_core::vocab::Name;
 use super::BoxFuture;
 use super::handler::{Failed, Handled, Handler};
 use super::inbound::Inbound;
-use crate::runtime::command::{About, CommandSpec, Variable, call};
+use crate::process::{About, CommandSpec, Variable, call};
 
 /// Most bytes of a program's output: those of the largest message of an organism, unless its limits differ.
 const OUTPUT: usize = 1 << 20;

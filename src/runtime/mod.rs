@@ -15,14 +15,10 @@ mod calling;
 mod claim;
 mod client;
 mod client_envelope;
-pub mod command;
 pub(crate) mod contract;
 mod cores;
 mod delivery;
-#[doc(hidden)]
-pub mod descriptors;
 mod drain;
-pub mod echo;
 mod egress;
 #[cfg(feature = "gateway")]
 mod endings;
@@ -32,7 +28,6 @@ mod handler;
 #[cfg(feature = "testing")]
 mod handover;
 mod host;
-pub mod human;
 pub mod inbox;
 mod jobs;
 mod journal_appender;
@@ -56,10 +51,8 @@ mod shared;
 pub(crate) mod simulation;
 mod spin;
 mod start;
-pub mod terminal;
 mod thread;
 mod watchdog;
-pub mod worker;
 
 pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, HandlerKind};
 pub use asking::{AskError, Asking};

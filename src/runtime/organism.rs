@@ -19,7 +19,6 @@ use super::breakdown::Breakdown;
 use super::breakdown::CriticalThread;
 use super::builder::{Opened, OrganismBuilder, OrganismSpec};
 use super::client::{Client, SendError};
-use super::command::ending;
 use super::drain::{Drained, drain};
 use super::egress::{ClientPort, Given};
 use super::events::Events;
@@ -37,6 +36,7 @@ use super::shared::Shared;
 use super::start::StartError;
 use super::watchdog::Watchdog;
 use crate::journal::{JournalFeeder, Room};
+use crate::process::ending;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
 

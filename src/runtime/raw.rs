@@ -52,7 +52,7 @@ impl StartContext {
         &self.blueprint.limits
     }
 
-    pub(super) fn clock(&self) -> &Clock {
+    pub(crate) fn clock(&self) -> &Clock {
         &self.clock
     }
 }
@@ -69,7 +69,7 @@ pub struct RunContext {
     pub(super) thread: Thread,
     pub(super) listener: ListenerId,
     pub(super) blueprint: Arc<Blueprint>,
-    pub(super) catalog: Arc<Catalog>,
+    pub(crate) catalog: Arc<Catalog>,
 }
 
 impl RunContext {
@@ -90,7 +90,7 @@ impl RunContext {
     }
 
     /// Notes that nobody can answer the question of this handler here: it waits, but not as work of the organism.
-    pub(super) fn unattended(&self) {
+    pub(crate) fn unattended(&self) {
         self.thread.unattended(self.listener);
     }
 

@@ -142,21 +142,21 @@ impl Thread {
     }
 
     /// Stops the handler's time while it waits for a process of its listener, or starts it again.
-    pub(super) fn stall(&self, stalled: bool) {
+    pub(crate) fn stall(&self, stalled: bool) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.tell_of(self.key, Input::Stalled { invocation: self.key.invocation, stalled });
         }
     }
 
     /// Records how many runs of the handler have ended with their process.
-    pub(super) fn attempted(&self, attempts: u8) {
+    pub(crate) fn attempted(&self, attempts: u8) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.tell_of(self.key, Input::Attempted { invocation: self.key.invocation, attempts });
         }
     }
 
     /// Keeps the end of what a program wrote on standard error with the message, which is about to fail.
-    pub(super) fn said(&self, text: impl Into<Arc<str>>) {
+    pub(crate) fn said(&self, text: impl Into<Arc<str>>) {
         let text = text.into();
         if let Some(shard_context) = ShardContext::here(self.key.shard_context).filter(|_| !text.trim().is_empty()) {
             shard_context.tell_of(self.key, Input::Said { invocation: self.key.invocation, text });
@@ -192,7 +192,7 @@ impl Thread {
     }
 
     /// Tells the cores that nobody can answer the questions of a listener here.
-    pub(super) fn unattended(&self, listener: ListenerId) {
+    pub(crate) fn unattended(&self, listener: ListenerId) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.announce_unattended(listener);
         }
@@ -226,17 +226,17 @@ impl Thread {
     }
 
     /// All values that the handler recorded before a restart, in order: its next new note stands behind them.
-    pub(super) fn notes(&self) -> Result<Vec<(String, Box<RawValue>)>, Fault> {
+    pub(crate) fn notes(&self) -> Result<Vec<(String, Box<RawValue>)>, Fault> {
         self.before().iter().map(|note| Ok((note.name.to_string(), read(note)?))).collect()
     }
 
     /// Sends a value to the journal, as a new note; the index of that.
-    pub(super) fn send_note(&self, name: &str, value: &RawValue) -> Result<u32, Fault> {
+    pub(crate) fn send_note(&self, name: &str, value: &RawValue) -> Result<u32, Fault> {
         self.send(self.new_page(name)?.write(&value)?, None)
     }
 
     /// Polls whether a note is durable.
-    pub(super) fn poll_note(&self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_note(&self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
         match ShardContext::here(self.key.shard_context) {
             Some(shard_context) => shard_context.poll_note(self.key, index, cx),
             None => Poll::Ready(()),

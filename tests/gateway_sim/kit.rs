@@ -23,7 +23,7 @@ use systole::core::{Blueprint, Body as MessageBody, Failure, HandlerOutcome, Mes
 use systole::gateway::{Gateway, PrincipalKind, RemoteListener};
 use systole::journal::{JournalOptions, Principals};
 use systole::ladder::Raw;
-use systole::runtime::echo::EchoListener;
+use systole::listeners::echo::EchoListener;
 use systole::runtime::{LocalBoxFuture, Organism, OrganismBuilder, RawListener, RunContext};
 use systole::testing::{Kit, World};
 use systole::vocab::{Name, Time};

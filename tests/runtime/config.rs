@@ -7,8 +7,8 @@ use systole::config::{Config, ListenerKind, TasksOf, TasksSpec};
 use systole::core::{Access, Contract, MetaFlags, Millionths, Routing, Scheduling, Silence};
 use systole::inbox::Absent;
 use systole::journal::Durability;
-use systole::runtime::command::Variable;
-use systole::runtime::worker::{WorkerSpec, WorkerStart};
+use systole::listeners::worker::{WorkerSpec, WorkerStart};
+use systole::process::Variable;
 use systole::settings::{
     Backend, Dialect, HeaderText, KeySource, Mode, ModelSettings, Price, ProviderSettings, Rule, Strategy,
 };

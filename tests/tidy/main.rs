@@ -15,7 +15,19 @@ const MODULES: [(&str, &[&str]); 4] = [
     (
         "src",
         &[
-            "settings", "runtime", "accept", "outbound", "remote", "model", "gateway", "molecule", "config", "testing",
+            "settings",
+            "terminal",
+            "process",
+            "runtime",
+            "listeners",
+            "accept",
+            "outbound",
+            "remote",
+            "model",
+            "gateway",
+            "molecule",
+            "config",
+            "testing",
             "prelude",
         ],
     ),
@@ -183,10 +195,10 @@ const OPTIONS: [&str; 12] = [
     "src/remote/agent_loop.rs",
     "src/remote/link.rs",
     "src/remote/push.rs",
-    "src/runtime/command.rs",
+    "src/process/mod.rs",
     "crates/systole-store/src/journal/mod.rs",
     "crates/systole-store/src/sqlite/mod.rs",
-    "src/runtime/worker.rs",
+    "src/listeners/worker.rs",
     "src/settings",
 ];
 

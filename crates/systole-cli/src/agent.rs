@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use clap::Args;
 use systole::outbound::Secret;
+use systole::process::{Variable, conceal};
 use systole::remote::{CallOptions, ForwardHandler, LeaseDelivery, Mailbox, ProgramHandler, RemoteError};
-use systole::runtime::command::{Variable, conceal};
 use systole::settings::read_secret;
 use systole_core::vocab::Name;
 

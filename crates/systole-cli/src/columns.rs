@@ -1,6 +1,6 @@
 //! Tables on standard output.
 
-use systole::runtime::terminal::Escaped;
+use systole::terminal::Escaped;
 use systole_core::vocab::Time;
 
 use super::print::Page;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use systole::runtime::terminal::shorten;
+use systole::terminal::shorten;
 use systole_core::core::{Event, EventKind, Misroute};
 use systole_core::vocab::{Amounts, Budget, Fault, Name};
 

@@ -10,7 +10,7 @@ use systole::journal::{
     FileProblem, JournalOptions, JournalReader, Retention, SqliteJournal, Stat, StoreError, VerifyReport,
 };
 use systole::runtime::clock::Clock;
-use systole::runtime::terminal::Escaped;
+use systole::terminal::Escaped;
 use systole_core::vocab::Time;
 
 use super::columns::date_time;

@@ -14,7 +14,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::screen::Screen;
-use systole::runtime::command::STDERR_TARGET;
+use systole::process::STDERR_TARGET;
 
 /// Sends the log, and words of panics, to a screen from now on. `SYSTOLE_LOG` sets its levels, as `warn` or `info,systole::gateway=debug`; without
 /// it, `level` does. Then lines that programs write on standard error, which `warn` would leave out, are held, and

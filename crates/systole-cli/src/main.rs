@@ -166,7 +166,7 @@ fn main() -> ExitCode {
     if init::is_wanted() {
         return init::run().unwrap_or_else(|error| Failure::System(error).exit());
     }
-    systole::runtime::descriptors::raise();
+    systole::process::descriptors::raise();
     if let Err(error) = signals::outlive_file_limits() {
         return Failure::System(error).exit();
     }
@@ -199,6 +199,6 @@ fn main() -> ExitCode {
         Command::SecondOpinion => second_opinion::give(),
     };
     // Processes that were told to end have their time, whatever command started them.
-    systole::runtime::command::wait_for_ends();
+    systole::process::wait_for_ends();
     done.unwrap_or_else(Failure::exit)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use systole::runtime::terminal::Escaped;
+use systole::terminal::Escaped;
 
 use super::descriptor::Patient;
 use super::outlet::Outlet;

@@ -9,7 +9,7 @@ use miette::{
     SourceCode, SourceSpan, SpanContents,
 };
 use systole::config::ConfigFinding;
-use systole::runtime::terminal::Escaped;
+use systole::terminal::Escaped;
 use systole_core::vocab::{Position, Span};
 
 use super::print;

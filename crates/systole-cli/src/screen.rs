@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use systole::runtime::Observed;
 use systole::runtime::clock::Clock;
-use systole::runtime::terminal::{Escaped, quote};
+use systole::terminal::{Escaped, quote};
 use systole_core::core::{Event, EventKind};
 use systole_core::vocab::Time;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-use systole::runtime::terminal::shorten;
+use systole::terminal::shorten;
 use systole_core::core::{Event, EventKind};
 use systole_core::vocab::{Name, ThreadId, ThreadPath};
 

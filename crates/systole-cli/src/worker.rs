@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};
 use systole::config::{Config, ListenerKind};
-use systole::runtime::command::{CommandSpec, Variable};
+use systole::process::{CommandSpec, Variable};
 use systole_core::core::ListenerId;
 use systole_core::vocab::Name;
 

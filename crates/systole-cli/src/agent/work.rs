@@ -13,8 +13,8 @@ use crate::failure::Failure;
 use crate::log;
 use crate::screen::{PeopleTerminal, Screen, Style};
 use crate::signals::Signals;
+use systole::process::kill_all;
 use systole::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, Presence, run_agent_loop};
-use systole::runtime::command::kill_all;
 
 /// Time that standard error has to take the last lines.
 const GRACE: Duration = Duration::from_secs(2);

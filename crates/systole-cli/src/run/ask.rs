@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use systole::runtime::command::conceal;
+use systole::process::conceal;
 use systole::runtime::{Conversation, SendError};
 use systole_core::core::Egress;
 use tokio::time::{sleep, timeout};

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use systole::runtime::command::CommandSpec;
+use systole::process::CommandSpec;
 use systole_core::vocab::{Fault, FaultCode};
 
 use super::contract::{Contract, Outcome, sentence};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use systole::runtime::command::CommandSpec;
-use systole::runtime::worker::{LineEffect, LineKind, Trial, TrialOutput};
+use systole::listeners::worker::{LineEffect, LineKind, Trial, TrialOutput};
+use systole::process::CommandSpec;
 use systole_core::core::Emission;
 use systole_core::vocab::{Fault, Limits, MessageId};
 use systole_xml::ladder::Raw;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use systole::runtime::terminal::Escaped;
+use systole::terminal::Escaped;
 use systole_core::vocab::{Position, QName, near};
 use systole_xml::ladder::strict;
 use systole_xml::schema::{Catalog, ContractError, PayloadSchema, Schema, Validator, XsdDocument, decoded};

@@ -12,7 +12,7 @@ fn is_passed_on(name: &OsStr) -> bool {
 }
 
 /// Lists the environment of a process for one message: later entries win, and `SYSTOLE_*` come last.
-pub(super) fn variables(listed: &[Variable], about: &About, history: Option<&Path>) -> Vec<(OsString, OsString)> {
+pub(crate) fn variables(listed: &[Variable], about: &About, history: Option<&Path>) -> Vec<(OsString, OsString)> {
     let mut all = passed_on(listed);
     all.extend(described(about).into_iter().map(|(name, value)| (name.into(), value.into())));
     all.extend(history.map(|path| ("SYSTOLE_HISTORY".into(), path.into())));
@@ -20,7 +20,7 @@ pub(super) fn variables(listed: &[Variable], about: &About, history: Option<&Pat
 }
 
 /// Lists the variables that every process gets: later entries win.
-pub(in crate::runtime) fn passed_on(listed: &[Variable]) -> Vec<(OsString, OsString)> {
+pub(crate) fn passed_on(listed: &[Variable]) -> Vec<(OsString, OsString)> {
     let inherit = |name: &str| std::env::var_os(name).map(|value| (OsString::from(name), value));
     let mut all: Vec<_> = std::env::vars_os().filter(|(name, _)| is_passed_on(name)).collect();
     for variable in listed {

@@ -15,9 +15,9 @@ use super::exchange::{Exchange, LineKind};
 use super::line;
 use super::line_process::LineProcess;
 use super::process::{End, spawn};
-use crate::runtime::command::CommandSpec;
-use crate::runtime::command::process::{LINGER, Streams};
-use crate::runtime::command::streams::read_line;
+use crate::process::CommandSpec;
+use crate::process::run::{LINGER, Streams};
+use crate::process::streams::read_line;
 
 /// Lines of output that are kept.
 const PRINTED: usize = 20;

@@ -11,7 +11,7 @@ use systole_xml::ladder::strict;
 use systole_xml::schema::{Form, FormStep, PayloadSchema};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::runtime::terminal::{Escaped, quote, shorten};
+use crate::terminal::{Escaped, quote, shorten};
 
 /// An open question.
 #[derive(Debug)]

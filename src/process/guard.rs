@@ -22,7 +22,7 @@ use rustix::io::{FdFlags, fcntl_setfd, write};
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 use tokio::process::{Child, Command};
 
-use super::process::is_short;
+use super::run::is_short;
 
 /// Script of the guard: `+ N` reports that a group runs, `- N` that it has ended.
 const SCRIPT: &str = r#"
@@ -58,7 +58,7 @@ static LIVE: Mutex<Live> = Mutex::new(Live { groups: BTreeSet::new(), guard: Non
 ///
 /// # Errors
 /// The system's error if the process or the guard can't be started.
-pub(in crate::runtime) fn spawn(mut command: Command, kept: Option<Arc<File>>) -> io::Result<(Child, Option<Group>)> {
+pub(crate) fn spawn(mut command: Command, kept: Option<Arc<File>>) -> io::Result<(Child, Option<Group>)> {
     let orders = live().orders()?;
     let told = orders.clone();
     let prepare = move || {
@@ -85,7 +85,7 @@ pub fn kill_all() {
 }
 
 /// A process and all its descendants in the same group. Dropping it kills them.
-pub(in crate::runtime) struct Group(Pid);
+pub(crate) struct Group(Pid);
 
 impl Group {
     fn began(leader: Pid, told: &Arc<PipeWriter>) -> Self {

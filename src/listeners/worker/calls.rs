@@ -11,9 +11,9 @@ use std::task::{Context, Poll};
 use systole_core::core::{Answer, Emission};
 use systole_core::vocab::{Fault, Name};
 
+use crate::runtime::Calling;
+use crate::runtime::Emit;
 use crate::runtime::RunContext;
-use crate::runtime::calling::Calling;
-use crate::runtime::response::Emit;
 
 /// The calls of a message.
 pub(super) struct Calls {

@@ -6,13 +6,13 @@ use systole_core::vocab::Name;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::STDERR_TARGET;
-use super::process::CommandError;
-use crate::runtime::terminal::Escaped;
+use super::run::CommandError;
+use crate::terminal::Escaped;
 
 /// The longest line of standard error that is logged whole, in bytes.
 const LINE: usize = 4096;
 /// The most lines of standard error that are logged for one message.
-pub(in crate::runtime) const LINES: usize = 1000;
+pub(crate) const LINES: usize = 1000;
 /// Length of the kept end of standard error, in bytes.
 const SAID: usize = 2048;
 
@@ -55,7 +55,7 @@ pub(super) async fn log_lines(
 }
 
 /// Adds a line, and keeps the last [`SAID`] bytes of all lines.
-pub(in crate::runtime) fn keep_end(said: &mut String, line: &str) {
+pub(crate) fn keep_end(said: &mut String, line: &str) {
     said.push_str(line.trim_end());
     said.push('\n');
     if said.len() > SAID {
@@ -65,10 +65,7 @@ pub(in crate::runtime) fn keep_end(said: &mut String, line: &str) {
 }
 
 /// Reads one line into `line`, cut to [`LINE`] bytes. Returns `false` at the end.
-pub(in crate::runtime) async fn read_line(
-    reader: &mut BufReader<impl AsyncRead + Unpin>,
-    line: &mut Vec<u8>,
-) -> io::Result<bool> {
+pub(crate) async fn read_line(reader: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let mut any = false;
     loop {

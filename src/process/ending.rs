@@ -16,9 +16,9 @@ use super::guard::Group;
 use systole_store::clock::instant;
 
 /// Time between SIGTERM and SIGKILL.
-pub(in crate::runtime) const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// Time that a process whose standard input has ended gets before SIGTERM.
-pub(in crate::runtime) const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two looks at the processes that end.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -118,7 +118,7 @@ impl Ending {
 
 /// The number of processes of a listener that have to end and have not.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(crate) struct Ends {
     count: AtomicUsize,
     fewer: Notify,
 }
@@ -133,7 +133,7 @@ impl Ends {
     }
 
     /// Waits until one has ended, if there is any; `false` if there was none.
-    pub(super) async fn next(&self) -> bool {
+    pub(crate) async fn next(&self) -> bool {
         let fewer = self.fewer.notified();
         if self.count.load(Ordering::Relaxed) == 0 {
             return false;
@@ -143,7 +143,7 @@ impl Ends {
     }
 
     /// The number of them.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 }

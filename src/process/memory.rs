@@ -9,7 +9,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 ///
 /// The file is complete before a process gets it, and has no name in any directory: however this process ends, a reader
 /// sees all of it, and nothing is left behind when the last reader has ended.
-pub(super) fn sealed(name: &str, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<File> {
+pub(crate) fn sealed(name: &str, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<File> {
     let mut file = File::from(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     let mut out = BufWriter::new(&file);
     write(&mut out)?;

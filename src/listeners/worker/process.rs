@@ -19,10 +19,10 @@ use super::connection::{Connection, ProcessEnd};
 use super::exchange::clipped;
 use super::line_process::LineProcess;
 use super::{WorkerSpec, line, prints};
-use crate::runtime::command::CommandSpec;
-use crate::runtime::command::environment::passed_on;
-use crate::runtime::command::guard;
-use crate::runtime::command::process::{CommandError, LINGER, Process, Streams};
+use crate::process::CommandSpec;
+use crate::process::environment::passed_on;
+use crate::process::guard;
+use crate::process::run::{CommandError, LINGER, Process, Streams};
 use systole_store::clock::Clock;
 
 /// The variable that holds the descriptor for the lines of a process.

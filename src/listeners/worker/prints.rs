@@ -6,9 +6,9 @@ use std::time::Duration;
 use systole_core::vocab::{Name, Time};
 use tokio::io::{AsyncRead, BufReader};
 
-use crate::runtime::command::STDERR_TARGET;
-use crate::runtime::command::streams::{LINES, keep_end, read_line};
-use crate::runtime::terminal::Escaped;
+use crate::process::STDERR_TARGET;
+use crate::process::streams::{LINES, keep_end, read_line};
+use crate::terminal::Escaped;
 use systole_store::clock::Clock;
 
 /// Time in which a process may log [`LINES`] lines.

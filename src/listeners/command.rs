@@ -11,134 +11,22 @@
 //! group (`setsid`) is not killed, but can't delay the answer. No part of a payload is ever taken for the whole, and no
 //! file is left behind.
 
-mod conceal;
-pub(super) mod ending;
-pub(super) mod environment;
-pub(super) mod guard;
 mod history;
-mod memory;
-pub(super) mod process;
-pub(super) mod streams;
 
-use std::path::PathBuf;
 use std::rc::Rc;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-#[cfg(feature = "gateway")]
-use bytes::Bytes;
-
-use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
-use ending::Ends;
-use environment::variables;
-use history::History;
-use process::{CommandError, Invocation};
-use systole_core::core::{Failure, HandlerOutcome, JoinPosition, Message, Remembered};
-use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time};
+use systole_core::core::{Failure, HandlerOutcome, Message, Remembered};
+use systole_core::vocab::{Fault, FaultCode, Name};
 use systole_xml::ladder::Raw;
 
-pub use conceal::conceal;
-#[doc(hidden)]
-pub use ending::wait as wait_for_ends;
-pub use guard::kill_all;
-
-/// The `tracing` target of the standard error of commands.
-pub const STDERR_TARGET: &str = "systole::stderr";
-
-/// A program with its arguments and environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CommandSpec {
-    /// The program: an absolute path.
-    pub program: PathBuf,
-    /// The arguments.
-    pub arguments: Vec<String>,
-    /// Further variables of its environment.
-    pub env: Vec<Variable>,
-    /// The working directory.
-    pub directory: PathBuf,
-}
-
-impl CommandSpec {
-    /// A program without arguments and further variables, in that working directory.
-    pub fn new(program: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), arguments: Vec::new(), env: Vec::new(), directory: directory.into() }
-    }
-}
-
-systole_core::vocab::setters!(CommandSpec {
-    program: impl Into<PathBuf>,
-    arguments: Vec<String>,
-    env: Vec<Variable>,
-    directory: impl Into<PathBuf>,
-});
-
-/// A variable of a command's environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Variable {
-    /// Copied from the pump's environment when a message comes; absent if it is absent there.
-    Inherited(String),
-    /// Set to a value.
-    Set(String, String),
-}
-
-/// Facts about the message for the program, in `SYSTOLE_*`.
-#[derive(Debug, Clone)]
-pub(crate) struct About {
-    pub(crate) from: String,
-    pub(crate) thread: ThreadId,
-    pub(crate) id: MessageId,
-    pub(crate) in_reply_to: Option<MessageId>,
-    /// The place of the call that it answers, among the messages of the thread.
-    pub(crate) answers: Option<u32>,
-    pub(crate) join: Option<JoinPosition>,
-    pub(crate) deadline: Option<Time>,
-}
-
-impl About {
-    fn of(message: &Message) -> Self {
-        Self {
-            from: message.from.to_string(),
-            thread: message.thread,
-            id: message.id,
-            in_reply_to: message.in_reply_to,
-            answers: message.place.answers,
-            join: message.join,
-            deadline: message.deadline,
-        }
-    }
-}
-
-/// A program that gave no output.
-#[derive(Debug, thiserror::Error)]
-#[error("{error}")]
-#[cfg(feature = "gateway")]
-pub(crate) struct Failed {
-    error: CommandError,
-    /// The end of the program's standard error.
-    pub(crate) said: String,
-}
-
-/// Runs a program for a message from another organism, and returns its output, at most `max_output` bytes.
-///
-/// # Cancel safety
-/// Dropping the future ends the process and everything in its group.
-#[cfg(feature = "gateway")]
-pub(crate) async fn call(
-    name: &Name,
-    spec: &CommandSpec,
-    about: &About,
-    input: Bytes,
-    max_output: usize,
-) -> Result<Bytes, Failed> {
-    let mut said = String::new();
-    let environment = variables(&spec.env, about, None);
-    let invocation = Invocation { spec, environment, input, inherited: None, max_output, ends: None };
-    let output = process::run(name, invocation, &mut said).await;
-    output.map_err(|error| Failed { error, said })
-}
+use crate::process::ending::Ends;
+use crate::process::environment::variables;
+use crate::process::run::{self, CommandError, Invocation};
+use crate::process::{About, CommandSpec};
+use crate::runtime::{LocalBoxFuture, RawListener, RunContext};
+use history::History;
 
 /// A listener that runs a program for each message.
 #[derive(Debug, Clone)]
@@ -188,39 +76,6 @@ impl Drop for Running<'_> {
     }
 }
 
-/// The error of a text that is no entry of `env`.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("write NAME or NAME=VALUE: a name has letters of ASCII, digits and _, and no digit first")]
-pub struct NoVariable;
-
-systole_core::vocab::debug_is_display!(NoVariable);
-
-impl Variable {
-    /// Returns its name.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Inherited(name) | Self::Set(name, _) => name,
-        }
-    }
-}
-
-impl FromStr for Variable {
-    type Err = NoVariable;
-
-    /// Parses an entry of `env`: `NAME` is inherited, `NAME=value` is set.
-    fn from_str(entry: &str) -> Result<Self, NoVariable> {
-        let (name, value) = entry.split_once('=').map_or((entry, None), |(name, value)| (name, Some(value)));
-        let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !starts || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') || entry.contains('\0') {
-            return Err(NoVariable);
-        }
-        Ok(match value {
-            Some(value) => Self::Set(name.to_owned(), value.to_owned()),
-            None => Self::Inherited(name.to_owned()),
-        })
-    }
-}
-
 impl CommandListener {
     /// Makes a listener of that name.
     pub fn new(name: Name, spec: CommandSpec) -> Self {
@@ -258,7 +113,7 @@ impl CommandListener {
                 let inherited = history.map(History::into_file);
                 let ends = Some(&self.occupied.ends);
                 let invocation = Invocation { spec: &self.spec, environment, input, inherited, max_output, ends };
-                process::run(&self.name, invocation, &mut said).await
+                run::run(&self.name, invocation, &mut said).await
             }
             Err(error) => Err(error),
         };
@@ -305,10 +160,9 @@ impl RawListener for CommandListener {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    #[cfg(not(feature = "gateway"))]
     use bytes::Bytes;
-    use systole_core::core::Body;
-    use systole_core::vocab::XmlLimits;
+    use systole_core::core::{Body, JoinPosition};
+    use systole_core::vocab::{MessageId, ThreadId, XmlLimits};
     use systole_xml::ladder::{Canonical, strict};
     use systole_xml::schema::{Catalog, Element, PayloadSchema, Validated, Validator};
     use uuid::Uuid;

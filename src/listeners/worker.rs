@@ -3,7 +3,7 @@
 //!
 //! `docs/worker.md` is the protocol. A process gets lines on its standard input and writes lines to the descriptor that
 //! `SYSTOLE_WORKER` names; its standard output and standard error go to the log. Its environment, its process group and
-//! its end with this process are those of a [`command`](super::command).
+//! its end with this process are those of a [command](crate::process).
 //!
 //! Invariants: each message in flight has one process, and is answered by it, cancelled, or run again in another one when
 //! the process has ended, alone and up to `max_attempts` (`pool`); no process can make the memory of this one grow past
@@ -34,9 +34,9 @@ use systole_core::core::{Failure, HandlerOutcome, Message};
 use systole_core::vocab::{Fault, FaultCode, Limits, Name, Time};
 use tokio::task::JoinHandle;
 
-use super::command::CommandSpec;
-use super::terminal::Escaped;
-use super::{LocalBoxFuture, RawListener, RunContext, StartContext};
+use crate::process::CommandSpec;
+use crate::runtime::{LocalBoxFuture, RawListener, RunContext, StartContext};
+use crate::terminal::Escaped;
 use calls::Calls;
 use connection::{Connection, ProcessEnd};
 use message_run::{Run, run_message};
@@ -76,7 +76,7 @@ pub enum WorkerStart {
     #[default]
     Lazy,
     /// All processes start with the organism, if the listener is registered by
-    /// [`raw_listener_at_start`](super::OrganismBuilder::raw_listener_at_start). After an end, a process starts as with
+    /// [`raw_listener_at_start`](crate::runtime::OrganismBuilder::raw_listener_at_start). After an end, a process starts as with
     /// `Lazy`.
     Eager,
 }

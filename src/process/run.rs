@@ -22,20 +22,20 @@ use super::memory::sealed;
 use super::{CommandSpec, streams};
 
 /// A run of a program.
-pub(super) struct Invocation<'a> {
-    pub(super) spec: &'a CommandSpec,
-    pub(super) environment: Vec<(OsString, OsString)>,
-    pub(super) input: Bytes,
+pub(crate) struct Invocation<'a> {
+    pub(crate) spec: &'a CommandSpec,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) input: Bytes,
     /// A file that the process inherits under the same descriptor number.
-    pub(super) inherited: Option<Arc<File>>,
-    pub(super) max_output: usize,
+    pub(crate) inherited: Option<Arc<File>>,
+    pub(crate) max_output: usize,
     /// Counts the process while it has to end and has not.
-    pub(super) ends: Option<&'a Arc<Ends>>,
+    pub(crate) ends: Option<&'a Arc<Ends>>,
 }
 
 /// Failure of a process to give output.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::runtime) enum CommandError {
+pub(crate) enum CommandError {
     #[error("the listener can't be started")]
     Start(#[source] io::Error),
     #[error("the listener wrote more than {max} bytes")]
@@ -47,13 +47,13 @@ pub(in crate::runtime) enum CommandError {
 }
 
 /// Time limit for a descendant outside the group to keep the streams open after the process ended.
-pub(in crate::runtime) const LINGER: Duration = Duration::from_secs(1);
+pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 /// Pause between attempts to start a process while the system has no room for one.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a process to its end and returns its output; `said` gets the end of its standard error.
-pub(super) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut String) -> Result<Bytes, CommandError> {
+pub(crate) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut String) -> Result<Bytes, CommandError> {
     let max_output = invocation.max_output;
     let mut process = Process::begin(&invocation).await.map_err(CommandError::Start)?;
     drop(invocation);
@@ -82,7 +82,7 @@ pub(super) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut Stri
 
 impl CommandError {
     /// Describes the failure for the log, with the system's error.
-    pub(in crate::runtime) fn detail(&self) -> String {
+    pub(crate) fn detail(&self) -> String {
         match self {
             Self::Start(cause) | Self::Stream(cause) => format!("{self}: {cause}"),
             Self::TooMuch { .. } | Self::Exit(_) => self.to_string(),
@@ -90,14 +90,14 @@ impl CommandError {
     }
 
     /// Returns whether another attempt may succeed soon.
-    pub(in crate::runtime) fn is_temporary(&self) -> bool {
+    pub(crate) fn is_temporary(&self) -> bool {
         matches!(self, Self::Start(cause) if is_short(cause))
     }
 }
 
 /// Returns whether the system has no room for another process at the moment: no descriptors, no memory, too many
 /// processes of the user.
-pub(in crate::runtime) fn is_short(error: &io::Error) -> bool {
+pub(crate) fn is_short(error: &io::Error) -> bool {
     let short = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
     Errno::from_io_error(error).is_some_and(|error| short.contains(&error))
 }
@@ -112,10 +112,10 @@ fn exit(status: ExitStatus) -> String {
 
 /// The streams of a process.
 #[derive(Default)]
-pub(in crate::runtime) struct Streams {
-    pub(in crate::runtime) stdin: Option<ChildStdin>,
-    pub(in crate::runtime) stdout: Option<ChildStdout>,
-    pub(in crate::runtime) stderr: Option<ChildStderr>,
+pub(crate) struct Streams {
+    pub(crate) stdin: Option<ChildStdin>,
+    pub(crate) stdout: Option<ChildStdout>,
+    pub(crate) stderr: Option<ChildStderr>,
 }
 
 /// The outputs of a process, once more; without the ones that the system has no descriptor for.
@@ -126,7 +126,7 @@ fn outputs(child: &Child) -> Vec<OwnedFd> {
 }
 
 /// A process with its descendants in the same group. Dropping it [ends](ending) them.
-pub(in crate::runtime) struct Process {
+pub(crate) struct Process {
     child: Option<Child>,
     group: Option<Group>,
     /// Its standard input has ended by then: it gets time before the signal.
@@ -138,13 +138,13 @@ pub(in crate::runtime) struct Process {
 
 impl Process {
     /// Wraps a process that was started in that group, and that ends with its standard input.
-    pub(in crate::runtime) fn new(child: Child, group: Option<Group>) -> Self {
+    pub(crate) fn new(child: Child, group: Option<Group>) -> Self {
         let outputs = outputs(&child);
         Self { child: Some(child), group, is_patient: true, outputs, ends: None }
     }
 
     /// Takes the streams of the process.
-    pub(in crate::runtime) fn take_streams(&mut self) -> Streams {
+    pub(crate) fn take_streams(&mut self) -> Streams {
         let Some(child) = &mut self.child else { return Streams::default() };
         Streams { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() }
     }
@@ -179,7 +179,7 @@ impl Process {
 
     /// Ends the process: SIGTERM to its group, and SIGKILL behind [`GRACE`](ending::GRACE), or as soon as the process has
     /// ended itself.
-    pub(in crate::runtime) async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         self.is_patient = false;
         self.group.iter().for_each(Group::terminate);
         let _ = tokio::time::timeout(ending::GRACE, self.wait()).await;
@@ -188,7 +188,7 @@ impl Process {
     }
 
     /// Waits for the process alone, and reaps it.
-    pub(in crate::runtime) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let child = self.child.as_mut().ok_or_else(|| io::Error::other("the process was reaped before"))?;
         let status = child.wait().await?;
         self.child = None;
@@ -196,7 +196,7 @@ impl Process {
     }
 
     /// Kills the rest of the group: while a member lives, the system doesn't assign the group's id again.
-    pub(in crate::runtime) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.group = None;
     }
 }
@@ -223,7 +223,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::runtime::command::Variable;
+    use crate::process::Variable;
 
     const MAX: usize = 1 << 20;
 

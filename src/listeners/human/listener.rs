@@ -12,8 +12,8 @@ use systole_xml::schema::{Catalog, Draft, PayloadSchema, Validator, infer_namesp
 
 use super::console::{Console, OpenQuestion};
 use super::questions::{DECLINE, Heard, PersonEntry};
-use crate::runtime::terminal::quote;
 use crate::runtime::{LocalBoxFuture, RawListener, RunContext, call_to};
+use crate::terminal::quote;
 
 /// A listener whose handler is a person.
 ///

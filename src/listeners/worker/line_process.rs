@@ -8,7 +8,7 @@ use tokio::process::ChildStdout;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::process::End;
-use crate::runtime::command::process::{LINGER, Process};
+use crate::process::run::{LINGER, Process};
 
 /// Size of the read buffer, in bytes.
 const READ: usize = 64 * 1024;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use systole_core::core::{Place, Remembered};
 
-use super::memory::sealed;
+use crate::process::memory::sealed;
 
 /// The history of a thread as a sealed file in memory, which a command inherits.
 ///
