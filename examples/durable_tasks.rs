@@ -7,9 +7,9 @@
 use std::path::Path;
 
 use systole::inbox::payload::{ResultPayload, Submit};
+use systole::jobs::Job;
 use systole::journal::Durability;
 use systole::prelude::*;
-use systole::runtime::inbox::Job;
 
 /// Tells the reviewer to go on.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, Payload)]

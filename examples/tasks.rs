@@ -7,8 +7,8 @@ use systole::inbox::payload::{
     Accept, Cancel, Complete, Fail, Get, Input, InputRequired, List, Progress, Question, ResultPayload, Submit,
 };
 use systole::inbox::{TaskContext, TaskEvent};
+use systole::jobs::Job;
 use systole::prelude::*;
-use systole::runtime::inbox::Job;
 use systole::vocab::TaskId;
 
 /// The book to review.

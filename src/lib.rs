@@ -13,6 +13,7 @@
 //! - [`terminal`]: text of others, escaped for a terminal;
 //! - [`process`]: processes of programs, from their environment to their end;
 //! - [`runtime`]: the runtime that turns the outputs of the core into work;
+//! - [`jobs`]: listeners with tasks: jobs, and registries of jobs;
 //! - [`listeners`]: listeners that are programs, workers, people or echoes;
 //! - `config`: organisms from an `organism.yaml`, with the feature `yaml`;
 //! - `gateway`: the entrance over HTTP, and remote listeners, with the feature `gateway`;
@@ -90,6 +91,7 @@ mod accept;
 pub mod config;
 #[cfg(feature = "gateway")]
 pub mod gateway;
+pub mod jobs;
 pub mod listeners;
 #[cfg(feature = "gateway")]
 pub mod model;

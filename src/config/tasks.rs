@@ -8,8 +8,8 @@ use super::correction::Shape;
 use super::document::Node;
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
+use crate::jobs::{Job, JobRegistry};
 use crate::runtime::OrganismBuilder;
-use crate::runtime::inbox::{Job, JobRegistry};
 
 /// A listener with tasks: `docs/tasks.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]

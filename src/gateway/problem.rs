@@ -14,9 +14,9 @@ use super::notices::DelegateFailure;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
 use crate::accept::Full;
+use crate::jobs::BoardError;
 use crate::journal::QueryError;
 use crate::runtime::SendError;
-use crate::runtime::inbox::BoardError;
 
 /// The media type of problem details.
 pub(super) const PROBLEM: &str = "application/problem+json";

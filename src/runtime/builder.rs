@@ -22,9 +22,9 @@ use super::delivery::Delivery;
 use super::events::Events;
 use super::function::{AsFunctions, FunctionAnswer, FunctionRoute, Functions};
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
-use super::inbox::TaskBoard;
 use super::journal_appender::Recoverable;
 use super::organism::Organism;
+use super::part::{Part, Parts};
 use super::raw::RawListener;
 use super::shard_context::ShardContext;
 use super::start::{StartError, StartRefusal};
@@ -51,7 +51,7 @@ pub struct OrganismBuilder {
     shards: Option<u16>,
     events: Option<broadcast::Sender<Arc<Event>>>,
     journal: Option<JournalChoice>,
-    tasks: TaskBoard,
+    parts: Parts,
     recoverables: Vec<Arc<dyn Recoverable>>,
     words: Words,
 }
@@ -113,7 +113,7 @@ pub(crate) struct OrganismSpec {
     pub(super) shards: u16,
     pub(super) events: Option<broadcast::Sender<Arc<Event>>>,
     pub(super) journal: Option<JournalChoice>,
-    pub(super) tasks: TaskBoard,
+    pub(super) parts: Parts,
     pub(super) recoverables: Vec<Arc<dyn Recoverable>>,
     pub(super) warnings: Vec<BlueprintProblem>,
 }
@@ -131,7 +131,7 @@ impl OrganismBuilder {
             shards: None,
             events: None,
             journal: None,
-            tasks: TaskBoard::default(),
+            parts: Parts::default(),
             recoverables: Vec::new(),
             words: Words::default(),
         }
@@ -372,9 +372,9 @@ impl OrganismBuilder {
         self
     }
 
-    /// Adds to the task board.
-    pub(super) fn tasks(mut self, enlist: impl FnOnce(&mut TaskBoard)) -> Self {
-        enlist(&mut self.tasks);
+    /// Adds to the part of that type, which is made if there is none.
+    pub(crate) fn part<P: Part + Default>(mut self, add: impl FnOnce(&mut P)) -> Self {
+        add(self.parts.get_or_default());
         self
     }
 
@@ -421,12 +421,13 @@ impl OrganismBuilder {
             blueprint.problems().into_iter().partition(BlueprintProblem::is_warning);
         self.words.refusals.extend(errors.into_iter().map(StartRefusal::Problem));
         // Tasks of jobs and messages of remote listeners don't come from clients.
-        if self.recoverables.is_empty() && self.tasks.is_empty() && !blueprint.has_speaker() {
+        if self.recoverables.is_empty() && self.parts.is_empty() && !blueprint.has_speaker() {
             warnings.push(BlueprintProblem::NoSpeaker);
         }
         let listeners = blueprint.listeners().map(|(_, listener)| listener.name.clone());
         let clients = blueprint.clients().map(|(_, client)| client.name.clone());
-        self.words.refusals.extend(self.tasks.reserve(listeners.chain(clients).collect()));
+        let parties: BTreeSet<_> = listeners.chain(clients).collect();
+        self.words.refusals.extend(self.parts.iter().filter_map(|part| part.reserve(parties.clone())));
         if !self.words.refusals.is_empty() {
             return Err(StartError::Refused(each_payload_once(self.words.refusals)));
         }
@@ -442,7 +443,7 @@ impl OrganismBuilder {
             shards,
             events: self.events,
             journal: self.journal,
-            tasks: self.tasks,
+            parts: self.parts,
             recoverables: self.recoverables,
             warnings,
         })

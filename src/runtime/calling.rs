@@ -33,7 +33,7 @@ impl<T> Calling<T> {
 
     /// Reports that the results are kept elsewhere, durable before anything that comes later. For listeners that
     /// [reattach](systole_core::core::OnRestart::Reattach).
-    pub(super) fn forget(self) {
+    pub(crate) fn forget(self) {
         let CallingAll { key, state, .. } = &self.0;
         if let (Stage::Done(Some(call)), Some(shard_context)) = (state, ShardContext::here(key.shard_context)) {
             shard_context.tell(key.origin, Input::CallForgotten { invocation: key.invocation, call: *call });

@@ -14,7 +14,7 @@ use super::start::StartRefusal;
 /// Builder of the contract of a listener of type `L`: its promises and permissions. Payloads that it doesn't list are
 /// refused.
 pub struct ContractBuilder<L, K: HandlerKind<L>> {
-    pub(super) contract: Contract,
+    pub(crate) contract: Contract,
     pub(super) routes: Vec<K::Route>,
     pub(super) decoders: Vec<(QName, DecodeFn)>,
     pub(super) timeout: Option<Option<Duration>>,
@@ -29,7 +29,7 @@ pub(super) struct Words {
 }
 
 impl<L, K: HandlerKind<L>> ContractBuilder<L, K> {
-    pub(super) fn new(name: Name) -> Self {
+    pub(crate) fn new(name: Name) -> Self {
         let contract = Contract::new(name);
         Self { contract, routes: Vec::new(), decoders: Vec::new(), timeout: None, words: Words::default() }
     }

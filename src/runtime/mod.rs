@@ -28,14 +28,13 @@ mod handler;
 #[cfg(feature = "testing")]
 mod handover;
 mod host;
-pub mod inbox;
-mod jobs;
 mod journal_appender;
 mod journal_handle;
 mod link;
 #[cfg(feature = "testing")]
 pub(crate) mod network;
 mod organism;
+mod part;
 mod pending_acks;
 mod pool;
 mod pump;
@@ -68,10 +67,12 @@ pub use egress::Unread;
 pub use events::{Events, Observed};
 pub use function::{AsFunctions, FunctionAnswer, Functions};
 #[cfg(feature = "gateway")]
-pub(crate) use journal_appender::{Ending, Following, JournalAppender, Recoverable};
+pub(crate) use journal_appender::Following;
+pub(crate) use journal_appender::{Ending, JournalAppender, Recoverable};
 #[cfg(feature = "gateway")]
 pub(crate) use link::OpenWork;
 pub use organism::{NoSuchClient, Organism};
+pub(crate) use part::Part;
 pub use raw::{BoxFuture, LocalBoxFuture, RawListener, RunContext, StartContext};
 pub use response::{Emit, Response, call, call_on, call_to, continue_with, none, reply_any, spawn_thread, write};
 pub use result::{AtomicResponse, HandlerResult};
@@ -81,4 +82,5 @@ pub use systole_store::token::Token;
 #[doc(hidden)]
 pub use systole_store::{clock, entropy};
 pub use systole_xml::schema::{IntoDraft, Proven};
+pub(crate) use thread::Noted;
 pub use thread::{IntoRequest, Thread};

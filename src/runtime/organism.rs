@@ -24,12 +24,12 @@ use super::egress::{ClientPort, Given};
 use super::events::Events;
 #[cfg(feature = "testing")]
 use super::handover::Handover;
-use super::inbox::TaskBoard;
 use super::journal_appender::JournalAppender;
 use super::journal_handle::{JournalHandle, JournalKeeper};
 #[cfg(feature = "gateway")]
 use super::link::OpenWork;
 use super::link::{Command, links};
+use super::part::{Part, Parts};
 use super::pending_acks::PendingAcks;
 use super::shard_spec::ShardSpec;
 use super::shared::Shared;
@@ -51,7 +51,7 @@ const UNDO: Duration = Duration::from_secs(1);
 /// its work, [`drain`](Self::drain) it.
 pub struct Organism {
     shared: Arc<Shared>,
-    tasks: TaskBoard,
+    parts: Parts,
     warnings: Vec<BlueprintProblem>,
     events: Option<broadcast::WeakSender<Arc<Event>>>,
     /// Room for the promises to clients, where the journal is a file.
@@ -138,7 +138,7 @@ impl Organism {
             events,
             warnings,
             journal,
-            tasks,
+            parts,
             recoverables,
         } = plan;
         let journal = journal.map(|keep| keep.open(&blueprint.organism, &entropy)).transpose()?;
@@ -185,7 +185,7 @@ impl Organism {
             }
         };
         if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
-            let recoverables: Vec<_> = tasks.recoverables().chain(recoverables).collect();
+            let recoverables: Vec<_> = parts.iter().flat_map(Part::recoverables).chain(recoverables).collect();
             for recoverable in recoverables.iter().cloned() {
                 let (handle, pending_acks) = (journal_handle.handle(), shared.pending_acks.clone());
                 let appender = JournalAppender::new(handle, pending_acks, shared.clock.clone());
@@ -193,7 +193,7 @@ impl Organism {
             }
             journal_handle.tell(recoverables);
         } else {
-            tasks.live_in_memory();
+            parts.iter().for_each(Part::live_in_memory);
         }
         #[cfg(feature = "testing")]
         let handover = journal_handle.as_ref().map(|journal| Handover::new(shared.clone(), journal.handle()));
@@ -224,7 +224,7 @@ impl Organism {
             #[cfg(feature = "testing")]
             handover,
             shared,
-            tasks,
+            parts,
             warnings,
             events: observed.then(|| events.downgrade()),
             room,
@@ -271,9 +271,9 @@ impl Organism {
         self.handover.as_ref()
     }
 
-    /// Returns the task board: the jobs and their tasks.
-    pub fn tasks(&self) -> &TaskBoard {
-        &self.tasks
+    /// Returns the part of that type, if there is one.
+    pub(crate) fn part<P: Part>(&self) -> Option<&P> {
+        self.parts.get()
     }
 
     /// Returns a handle of a client.

@@ -108,7 +108,7 @@ impl Emit {
         Self::from(emission(kind, payload))
     }
 
-    pub(super) fn into_calls(self) -> Result<Vec<Emission>, Failure> {
+    pub(crate) fn into_calls(self) -> Result<Vec<Emission>, Failure> {
         if let Some(failure) = self.refused {
             return Err(failure);
         }

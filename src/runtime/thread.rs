@@ -257,7 +257,7 @@ impl Thread {
     }
 
     /// Opens the handler's next note of that name: the value from a run before a restart, or an empty page.
-    pub(super) fn open_note<T: DeserializeOwned>(&self, name: &str) -> Result<Noted<T>, Fault> {
+    pub(crate) fn open_note<T: DeserializeOwned>(&self, name: &str) -> Result<Noted<T>, Fault> {
         let (before, page) = self.turn_page(name)?;
         Ok(before.map_or(Noted::Not(page), Noted::Before))
     }
@@ -389,7 +389,7 @@ impl Thread {
 
     /// Reports that all calls from before a crash that are still wanted have been made again; the others are dropped.
     /// For listeners that [reattach](systole_core::core::OnRestart::Reattach).
-    pub(super) fn reattached(&self) {
+    pub(crate) fn reattached(&self) {
         if let Some(shard_context) = ShardContext::here(self.key.shard_context) {
             shard_context.tell(self.key.origin, Input::Reattached { invocation: self.key.invocation });
         }
@@ -452,7 +452,7 @@ where
 }
 
 /// A note of a handler.
-pub(super) enum Noted<T> {
+pub(crate) enum Noted<T> {
     /// The value from a run before a restart.
     Before(T),
     /// An empty page.
@@ -468,7 +468,7 @@ struct Keyed<T> {
 }
 
 /// The position of a new note.
-pub(super) struct Page {
+pub(crate) struct Page {
     message: Number,
     index: u32,
     name: Arc<str>,
@@ -476,7 +476,7 @@ pub(super) struct Page {
 
 impl Page {
     /// Writes the note.
-    pub(super) fn write<T: Serialize>(self, value: &T) -> Result<NoteRecord, Fault> {
+    pub(crate) fn write<T: Serialize>(self, value: &T) -> Result<NoteRecord, Fault> {
         let Self { message, index, name } = self;
         let json =
             serde_json::to_string(value).map_err(|error| failed(format!("'{name}' can't be recorded: {error}")))?;

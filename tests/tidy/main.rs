@@ -19,6 +19,7 @@ const MODULES: [(&str, &[&str]); 4] = [
             "terminal",
             "process",
             "runtime",
+            "jobs",
             "listeners",
             "accept",
             "outbound",

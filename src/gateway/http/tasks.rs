@@ -17,7 +17,7 @@ use super::request::large_json;
 use super::resource_request::ResourceRequest;
 use super::view;
 use crate::gateway::problem::Problem;
-use crate::runtime::inbox::BoardError;
+use crate::jobs::BoardError;
 
 /// `GET /v1/tasks/{id}`
 pub(super) async fn look(resource: ResourceRequest) -> Result<Response, Problem> {

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use systole::core::Join;
 use systole::inbox::payload::{Accept, Complete, ResultPayload, Submit};
 use systole::inbox::{Status, TaskEvent, TaskEventKind};
+use systole::jobs::Job;
 use systole::journal::Durability;
 use systole::prelude::*;
 use systole::runtime::block_on;
-use systole::runtime::inbox::Job;
 use systole::vocab::{Limits, TaskId};
 
 pub(crate) const JOURNAL: &str = "SYSTOLE_TEST_JOURNAL";

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use systole::inbox::payload::{Accept, Changed, Complete, Submit};
 use systole::inbox::{Status, TaskEventKind};
+use systole::jobs::Job;
 use systole::journal::{FailingJournal, Journal as _, MemoryJournal};
 use systole::prelude::*;
 use systole::runtime::OrganismBuilder;
-use systole::runtime::inbox::Job;
 use systole::testing::Kit;
 
 type Journal = Arc<Mutex<MemoryJournal>>;

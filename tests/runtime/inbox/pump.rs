@@ -8,9 +8,9 @@ use systole::inbox::payload::{
     Progress, Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,
 };
 use systole::inbox::*;
+use systole::jobs::Job;
 use systole::prelude::*;
 use systole::runtime::OrganismBuilder;
-use systole::runtime::inbox::Job;
 use systole::testing::Kit;
 use systole::vocab::TaskId;
 

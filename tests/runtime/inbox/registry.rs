@@ -7,10 +7,10 @@ use systole::inbox::payload::{
     TaskPayload, Tasks,
 };
 use systole::inbox::*;
+use systole::jobs::{Job, JobRegistry};
 use systole::journal::{FailingJournal, MemoryJournal};
 use systole::prelude::*;
 use systole::runtime::OrganismBuilder;
-use systole::runtime::inbox::{Job, JobRegistry};
 use systole::testing::Kit;
 use systole::vocab::Name;
 

@@ -9,9 +9,9 @@ use systole::inbox::Status;
 use systole::inbox::payload::{
     Accept, Complete, EventPayload, Input, InputRequired, Noted, Question, ResultPayload, Submit, Submitted,
 };
+use systole::jobs::Job;
 use systole::journal::{FailingJournal, Journal as _, MemoryJournal};
 use systole::prelude::*;
-use systole::runtime::inbox::Job;
 use systole::runtime::{IntoRequest, OrganismBuilder};
 use systole::testing::Kit;
 use systole::vocab::MessageId;

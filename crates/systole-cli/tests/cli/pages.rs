@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use systole::inbox::payload::{Complete, ResultPayload, Submit};
+use systole::jobs::Job;
 use systole::journal::Durability;
 use systole::prelude::*;
-use systole::runtime::inbox::Job;
 use systole::settings::LlmSettings;
 use systole::vocab::TaskId;
 

@@ -18,9 +18,7 @@ use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 
 use super::inboxes::Inboxes;
 use super::shared::Shared;
-use crate::runtime::calling::Calling;
-use crate::runtime::response::call_to;
-use crate::runtime::thread::Thread;
+use crate::runtime::{Calling, Thread, call_to};
 use systole_store::clock::Clock;
 
 /// The most calls at once of events, which are answered soon, and of questions, which may wait for a person.

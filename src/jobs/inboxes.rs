@@ -14,7 +14,7 @@ use systole_core::vocab::{Name, TaskId, Time};
 use super::board::TaskBoard;
 use super::shared::Shared;
 
-pub(in crate::runtime) trait Inboxes: fmt::Debug + Send + Sized + 'static {
+pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
     /// Returns the inbox that holds a task.
     fn holding(&self, id: TaskId) -> Result<&TaskInbox, InboxError>;
     fn holding_mut(&mut self, id: TaskId) -> Result<&mut TaskInbox, InboxError>;

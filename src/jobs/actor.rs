@@ -17,10 +17,7 @@ use super::inboxes::Inboxes;
 use super::outbox::send;
 use super::shared::{Shared, Written, failure};
 use super::waiter::{WaitGuard, may_wait};
-use crate::runtime::accepts::AsActor;
-use crate::runtime::contract::ContractBuilder;
-use crate::runtime::delivery::Delivery;
-use crate::runtime::response::{Response, call_to, none, reply_any};
+use crate::runtime::{AsActor, ContractBuilder, Delivery, Response, call_to, none, reply_any};
 
 /// Concurrency slots besides those of handlers that wait for tasks.
 pub(super) const SLOTS: u32 = 64;
@@ -28,7 +25,7 @@ pub(super) const SLOTS: u32 = 64;
 pub(super) const LISTED: usize = 128 << 10;
 
 /// The actor of a [`Job`](super::Job), or of a [`JobRegistry`](super::JobRegistry).
-pub(in crate::runtime) struct JobActor<I> {
+pub(super) struct JobActor<I> {
     pub(super) shared: Arc<Shared<I>>,
 }
 

@@ -13,12 +13,7 @@ use systole_core::vocab::{Name, Time};
 use super::actor::{JobActor, LISTED};
 use super::setting::{Enrolment, Setting, settings};
 use super::shared::{Shared, failure};
-use crate::runtime::accepts::AsActor;
-use crate::runtime::contract::ContractBuilder;
-use crate::runtime::delivery::Delivery;
-use crate::runtime::raw::LocalBoxFuture;
-use crate::runtime::response::{Response, reply_any};
-use crate::runtime::thread::Thread;
+use crate::runtime::{AsActor, ContractBuilder, Delivery, LocalBoxFuture, Response, Thread, reply_any};
 
 /// A listener with which jobs register while the organism runs. It holds the inbox of each job: a task is submitted to
 /// it with the name of the job. Clones share one registry; an organism has at most one.
@@ -26,7 +21,7 @@ use crate::runtime::thread::Thread;
 /// ```
 /// use systole::inbox::payload::{Complete, Register, ResultPayload, Submit};
 /// use systole::prelude::*;
-/// use systole::runtime::inbox::JobRegistry;
+/// use systole::jobs::JobRegistry;
 ///
 /// let jobs = JobRegistry::new("jobs")?;
 /// let organism = jobs
@@ -89,7 +84,7 @@ impl JobRegistry {
         self.enrolment().contract()
     }
 
-    pub(in crate::runtime) fn enrolment(&self) -> Enrolment<'_, Jobs> {
+    fn enrolment(&self) -> Enrolment<'_, Jobs> {
         Enrolment { shared: &self.shared, setting: &self.setting, more: enrolling }
     }
 

@@ -9,8 +9,7 @@ use super::actor::{self, JobActor};
 use super::board::TaskBoard;
 use super::inboxes::Inboxes;
 use super::shared::Shared;
-use crate::runtime::accepts::AsActor;
-use crate::runtime::contract::ContractBuilder;
+use crate::runtime::{AsActor, ContractBuilder, OrganismBuilder};
 
 /// Payloads that the contract of a job lets it send to submitters.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,10 +33,10 @@ impl Default for Setting {
 }
 
 /// The builder of a job's contract.
-pub(in crate::runtime) type Builder<I> = ContractBuilder<JobActor<I>, AsActor>;
+pub(super) type Builder<I> = ContractBuilder<JobActor<I>, AsActor>;
 
-/// A listener with tasks, as the builder of its organism registers it.
-pub(in crate::runtime) struct Enrolment<'a, I: Inboxes> {
+/// A listener with tasks, before it is registered.
+pub(super) struct Enrolment<'a, I: Inboxes> {
     pub(super) shared: &'a Arc<Shared<I>>,
     pub(super) setting: &'a Setting,
     /// Adds to its contract.
@@ -45,19 +44,15 @@ pub(in crate::runtime) struct Enrolment<'a, I: Inboxes> {
 }
 
 impl<I: Inboxes> Enrolment<'_, I> {
-    pub(in crate::runtime) fn name(&self) -> &str {
-        self.shared.name.as_str()
-    }
-
-    /// Puts it on the task board, by its setting.
-    pub(in crate::runtime) fn enlist(&self, board: &mut TaskBoard) {
+    /// Registers the listener, and puts it on the task board, by its setting.
+    pub(super) fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
         self.shared.set(self.setting);
-        I::enlist(self.shared.clone(), board);
-    }
-
-    pub(in crate::runtime) fn factory(&self) -> impl Fn() -> JobActor<I> + Send + Sync + use<I> {
-        let shared = self.shared.clone();
-        move || JobActor::new(shared.clone())
+        let (enlisted, shared) = (self.shared.clone(), self.shared.clone());
+        builder.part(|board: &mut TaskBoard| I::enlist(enlisted, board)).listener(
+            self.shared.name.as_str(),
+            move || JobActor::new(shared.clone()),
+            |contract| self.fill(contract),
+        )
     }
 
     /// Builds the contract of the listener.
@@ -65,7 +60,7 @@ impl<I: Inboxes> Enrolment<'_, I> {
         self.fill(ContractBuilder::new(self.shared.name.clone())).contract.timeout(None)
     }
 
-    pub(in crate::runtime) fn fill(&self, contract: Builder<I>) -> Builder<I> {
+    fn fill(&self, contract: Builder<I>) -> Builder<I> {
         let Self { shared, setting, more } = self;
         // Each awaited task holds a slot; the other slots are for messages that change tasks.
         let open = shared.lock().inboxes.limits().open;
@@ -87,6 +82,12 @@ impl<I: Inboxes> Enrolment<'_, I> {
 macro_rules! settings {
     ($listener:ty) => {
         impl $listener {
+            /// Registers the listener.
+            #[must_use]
+            pub fn install(&self, builder: $crate::runtime::OrganismBuilder) -> $crate::runtime::OrganismBuilder {
+                self.enrolment().install(builder)
+            }
+
             /// Sets a one-line description for people and models.
             #[must_use]
             pub fn description(mut self, description: impl Into<String>) -> Self {

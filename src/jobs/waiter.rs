@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::inboxes::Inboxes;
 use super::shared::{Shared, lock};
-use crate::runtime::journal_appender::JournalAppender;
+use crate::runtime::JournalAppender;
 use systole_store::clock::Clock;
 
 /// Reason for the cancellation of a task whose submitter no longer waits.

@@ -7,7 +7,7 @@
 //! submitter below the thread of `<boot>` of the job.
 //!
 //! Durability: the inbox lives in the [`Job`], not in its actor, so a panic of the actor loses nothing. In a
-//! [durable](super::OrganismBuilder::durable) organism it also lives in the journal: a change and the note that the handler
+//! [durable](crate::runtime::OrganismBuilder::durable) organism it also lives in the journal: a change and the note that the handler
 //! has made it are one transaction, so that each message changes the inbox once, and a submitter that waited for a task
 //! waits again after a start. The journal's records of a job then replace the contents of the [`Job`]. A message to a
 //! submitter (the result of a detached task, an event, a question) is sent once: after a start it is the call that was
@@ -28,14 +28,11 @@ use std::sync::Arc;
 
 pub use board::{BoardError, TaskBoard};
 use bytes::Bytes;
-pub(super) use inboxes::Inboxes;
 pub use registry::JobRegistry;
-pub(super) use setting::Enrolment;
-use setting::{Setting, settings};
+use setting::{Enrolment, Setting, settings};
 use shared::{Shared, failure};
 
-use crate::runtime::raw::LocalBoxFuture;
-use crate::runtime::thread::Thread;
+use crate::runtime::{LocalBoxFuture, Organism, Thread};
 use systole_core::core::{Contract, Failure, Routing};
 use systole_core::inbox::{InboxChange, InboxError, InboxLimits, InboxPrincipal, TaskEvent, TaskInbox};
 use systole_core::vocab::{Name, Time};
@@ -45,7 +42,7 @@ use systole_core::vocab::{Name, Time};
 /// ```
 /// use systole::inbox::payload::{Complete, ResultPayload, Submit};
 /// use systole::prelude::*;
-/// use systole::runtime::inbox::Job;
+/// use systole::jobs::Job;
 ///
 /// let reviews = Job::new("reviews", "reviewer")?;
 /// let organism = reviews
@@ -77,6 +74,14 @@ pub struct Job {
     setting: Setting,
 }
 
+impl Organism {
+    /// Returns the task board: the jobs and their tasks.
+    pub fn tasks(&self) -> &TaskBoard {
+        static NONE: TaskBoard = TaskBoard::new();
+        self.part().unwrap_or(&NONE)
+    }
+}
+
 impl Job {
     /// Makes a job with an empty inbox, owned by a listener or a client, by name.
     ///
@@ -104,7 +109,7 @@ impl Job {
         self.enrolment().contract()
     }
 
-    pub(in crate::runtime) fn enrolment(&self) -> Enrolment<'_, TaskInbox> {
+    fn enrolment(&self) -> Enrolment<'_, TaskInbox> {
         Enrolment { shared: &self.shared, setting: &self.setting, more: |contract| contract }
     }
 

@@ -10,7 +10,7 @@ use systole_core::vocab::{Name, Time};
 use super::inboxes::Inboxes;
 use super::shared::Shared;
 use super::waiter::GONE;
-use crate::runtime::journal_appender::{JournalAppender, Recoverable};
+use crate::runtime::{JournalAppender, Recoverable};
 
 impl<I: Inboxes> Recoverable for Shared<I> {
     /// Replaces the inboxes by the journal's records; inboxes without records are written to the journal.

@@ -18,12 +18,11 @@ use tokio::sync::{Notify, watch};
 use super::inboxes::Inboxes;
 use super::setting::{Sends, Setting};
 use super::waiter::Waiter;
-use crate::runtime::journal_appender::{Ending, JournalAppender};
-use crate::runtime::thread::{Noted, Thread};
+use crate::runtime::{Ending, JournalAppender, Noted, Thread};
 
 /// State that the actor of a listener with tasks, its waiting handlers and its owner's program share. It outlives the
 /// actor.
-pub(in crate::runtime) struct Shared<I> {
+pub(super) struct Shared<I> {
     /// The name of the listener.
     pub(super) name: Name,
     kept: Mutex<Kept<I>>,

@@ -12,8 +12,7 @@ use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 
 use super::inboxes::Inboxes;
 use super::shared::{Kept, Shared, Written};
-use crate::runtime::journal_appender::Recoverable;
-use crate::runtime::start::StartRefusal;
+use crate::runtime::{Part, Recoverable, StartRefusal};
 
 /// The tasks of an organism, for entrances beside the pump such as the gateway. A caller of these methods has
 /// authenticated the party that it acts for, and has checked that the party may act.
@@ -47,7 +46,35 @@ impl From<InboxError> for BoardError {
     }
 }
 
+impl Part for TaskBoard {
+    /// Reserves the names of the registry's own listeners against all registrations, and those of all parties against
+    /// registrations by others.
+    fn reserve(&self, parties: BTreeSet<Name>) -> Option<StartRefusal> {
+        if let [first, second, ..] = self.registries.as_slice() {
+            return Some(StartRefusal::Registries { first: first.name.clone(), second: second.name.clone() });
+        }
+        let registry = self.registries.first()?;
+        let names = self.jobs.iter().map(|job| job.name.clone()).chain([registry.name.clone()]);
+        registry.lock().inboxes.reserve(names.collect(), parties);
+        None
+    }
+
+    fn recoverables(&self) -> Vec<Arc<dyn Recoverable>> {
+        let jobs = self.jobs.iter().cloned().map(|job| -> Arc<dyn Recoverable> { job });
+        jobs.chain(self.registries.iter().cloned().map(|registry| -> Arc<dyn Recoverable> { registry })).collect()
+    }
+
+    fn live_in_memory(&self) {
+        self.jobs.iter().for_each(|job| job.lock().appender = None);
+        self.registries.iter().for_each(|registry| registry.lock().appender = None);
+    }
+}
+
 impl TaskBoard {
+    pub(super) const fn new() -> Self {
+        Self { jobs: Vec::new(), registries: Vec::new() }
+    }
+
     /// Lists the jobs, in order of name.
     ///
     /// # Errors
@@ -138,35 +165,6 @@ impl TaskBoard {
     ) -> Result<(), BoardError> {
         let registry = self.registry_for(job)?;
         told(registry.outcome(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())))).await
-    }
-
-    /// Reserves the names of the registry's own listeners against all registrations, and those of all parties against
-    /// registrations by others.
-    pub(in crate::runtime) fn reserve(&self, parties: BTreeSet<Name>) -> Option<StartRefusal> {
-        if let [first, second, ..] = self.registries.as_slice() {
-            return Some(StartRefusal::Registries { first: first.name.clone(), second: second.name.clone() });
-        }
-        let registry = self.registries.first()?;
-        let names = self.jobs.iter().map(|job| job.name.clone()).chain([registry.name.clone()]);
-        registry.lock().inboxes.reserve(names.collect(), parties);
-        None
-    }
-
-    /// Returns whether there is neither a job nor a registry of jobs.
-    pub(in crate::runtime) fn is_empty(&self) -> bool {
-        self.jobs.is_empty() && self.registries.is_empty()
-    }
-
-    /// Lets the inboxes live in memory, as those of an organism without a journal.
-    pub(in crate::runtime) fn live_in_memory(&self) {
-        self.jobs.iter().for_each(|job| job.lock().appender = None);
-        self.registries.iter().for_each(|registry| registry.lock().appender = None);
-    }
-
-    /// All jobs and registries, as recoverables of a journal.
-    pub(in crate::runtime) fn recoverables(&self) -> impl Iterator<Item = Arc<dyn Recoverable>> {
-        let jobs = self.jobs.iter().cloned().map(|job| -> Arc<dyn Recoverable> { job });
-        jobs.chain(self.registries.iter().cloned().map(|registry| -> Arc<dyn Recoverable> { registry }))
     }
 
     fn job(&self, name: &Name) -> Option<&Arc<Shared<TaskInbox>>> {
