@@ -6,10 +6,10 @@ use systole_core::vocab::Time;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::builder::OrganismBuilder;
-use super::organism::Organism;
-use super::shard_context::ShardContext;
-use super::start::StartError;
+use crate::runtime::organism::Organism;
+use crate::runtime::organism::builder::OrganismBuilder;
+use crate::runtime::shard::context::ShardContext;
+use crate::runtime::start::StartError;
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
 

@@ -181,7 +181,7 @@ const OF_USERS: [&str; 9] = [
     "crates/systole-core/src/vocab/fault.rs",
     "crates/systole-xml/src/ladder/repair/kind.rs",
     "src/outbound/cause.rs",
-    "src/runtime/drain.rs",
+    "src/runtime/organism/drain.rs",
     "crates/systole-store/src/journal/edit.rs",
     "crates/systole-store/src/journal/reader.rs",
     "crates/systole-store/src/journal/verify.rs",

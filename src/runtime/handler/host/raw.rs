@@ -1,0 +1,82 @@
+//! The host of raw listeners.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use systole_core::core::catch_panic::discard;
+use systole_core::core::{HandlerOutcome, ListenerId, Message};
+
+use super::Host;
+use super::detached::detach;
+use super::supervised::Supervised;
+use crate::runtime::handler::raw::{RawListener, RunContext, StartContext};
+use crate::runtime::handler::thread::Thread;
+use crate::runtime::shard::context::ShardContext;
+use crate::runtime::shard::handlers::HandlerKey;
+
+/// The host of a [`RawListener`]: its handlers need no actor, so each starts at once.
+pub(crate) struct RawHost {
+    shard_context: Rc<ShardContext>,
+    listener: ListenerId,
+    supervised: Rc<Supervised<Rc<dyn RawListener>>>,
+}
+
+impl RawHost {
+    pub(crate) fn new(
+        shard_context: Rc<ShardContext>,
+        listener: ListenerId,
+        factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync>,
+    ) -> Rc<Self> {
+        let supervised = Supervised::new(shard_context.clone(), listener, factory);
+        Rc::new(Self { shard_context, listener, supervised })
+    }
+
+    /// Makes the listener now, not with its first message, and lets it prepare.
+    pub(crate) fn prepare(&self) {
+        let Some(instance) = self.supervised.instance() else { return };
+        let (clock, blueprint) = (self.shard_context.clock.clone(), self.shard_context.blueprint.clone());
+        if self.shard_context.run(self.listener, || instance.prepare(StartContext { clock, blueprint })).is_err() {
+            self.supervised.failed();
+        }
+    }
+}
+
+impl Host for RawHost {
+    fn start(self: Rc<Self>, key: HandlerKey, mut message: Message) {
+        let Some(instance) = self.supervised.instance() else {
+            self.shard_context.finish(key, HandlerOutcome::Discarded);
+            return discard(message);
+        };
+        let thread = Thread::of(&mut message, key);
+        let context = RunContext {
+            thread,
+            listener: self.listener,
+            blueprint: self.shard_context.blueprint.clone(),
+            catalog: self.shard_context.catalog.clone(),
+        };
+        match self.shard_context.run(self.listener, || instance.run(message, context)) {
+            Ok(future) => {
+                let supervised = self.supervised.clone();
+                detach(
+                    &self.shard_context,
+                    (key, self.listener),
+                    future,
+                    |outcome| outcome,
+                    move || supervised.failed(),
+                );
+            }
+            Err(_) => {
+                self.shard_context.finish(key, HandlerOutcome::Panicked);
+                self.supervised.failed();
+            }
+        }
+    }
+
+    fn abort(&self, key: HandlerKey) {
+        self.shard_context.finish(key, HandlerOutcome::Aborted);
+    }
+
+    fn close(&self) {
+        self.supervised.close();
+    }
+}

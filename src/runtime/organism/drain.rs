@@ -1,0 +1,63 @@
+//! The orderly end of an organism.
+
+use std::time::Duration;
+
+use systole_core::core::{Counts, Input};
+use systole_core::vocab::Time;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use crate::runtime::shard::command::Command;
+use crate::runtime::shard::shared::Shared;
+
+/// Time limit for a shard to obey; only a listener that blocks it takes longer.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Result of a drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Drained {
+    /// True if all work was done before the deadline.
+    pub idle: bool,
+    /// True if all threads have ended; a listener that blocks one for ever prevents it.
+    pub ended: bool,
+    /// The ends of all messages.
+    pub counts: Counts,
+}
+
+/// Drains an organism whose entrances are closed: lets the work end, cancels the rest after the deadline, and only then
+/// ends the shards.
+///
+/// An earlier deadline than the present one replaces it.
+pub(crate) async fn drain(
+    shared: &Shared,
+    mut deadline: watch::Receiver<Time>,
+    mut ended: mpsc::Receiver<()>,
+) -> Drained {
+    tell_all(shared, || Command::Core(Input::Drain));
+    let idle = loop {
+        let left = shared.clock.until(*deadline.borrow_and_update());
+        tokio::select! {
+            biased;
+            () = shared.links.rest() => break true,
+            () = tokio::time::sleep(left) => break false,
+            Ok(()) = deadline.changed() => {}
+        }
+    };
+    // Nothing is written after the stop.
+    shared.given.read_all();
+    tell_all(shared, || Command::Core(Input::Stop));
+    // Dropped handlers report their end; a blocked thread can't.
+    let _ = timeout(GRACE, shared.links.busy().wait()).await;
+    let counts = timeout(GRACE, shared.counts()).await.unwrap_or_default();
+    tell_all(shared, || Command::Quit);
+    let ended = timeout(GRACE, ended.recv()).await.is_ok();
+    shared.pending_acks.fail_all();
+    Drained { idle, ended, counts }
+}
+
+fn tell_all(shared: &Shared, command: impl Fn() -> Command) {
+    for shard in shared.links.shards() {
+        shared.links.send(shard, command());
+    }
+}

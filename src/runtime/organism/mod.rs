@@ -1,0 +1,511 @@
+//! A running organism.
+
+pub(super) mod builder;
+pub(super) mod drain;
+pub(super) mod events;
+#[cfg(feature = "testing")]
+pub(super) mod handover;
+pub(super) mod part;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use systole_core::core::{
+    Blueprint, BlueprintProblem, ClientUse, CoreId, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory,
+    Event, Exit, Gauge, Input, OpenThread, Party, Snapshot,
+};
+use systole_core::vocab::{IdKey, Partition, Partitions, Time};
+use systole_xml::schema::Catalog;
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{broadcast, mpsc, watch};
+
+use crate::journal::{JournalFeeder, Room};
+use crate::process::ending;
+use crate::runtime::client::{Client, SendError};
+use crate::runtime::pump::spec::ShardSpec;
+use crate::runtime::shard::breakdown::Breakdown;
+#[cfg(feature = "gateway")]
+use crate::runtime::shard::breakdown::CriticalThread;
+#[cfg(feature = "gateway")]
+use crate::runtime::shard::command::OpenWork;
+use crate::runtime::shard::command::{Command, links};
+use crate::runtime::shard::egress::{ClientPort, Given};
+use crate::runtime::shard::pending_acks::PendingAcks;
+use crate::runtime::shard::shared::Shared;
+use crate::runtime::shard::watchdog::Watchdog;
+use crate::runtime::start::StartError;
+use crate::runtime::write::appender::JournalAppender;
+use crate::runtime::write::handle::{JournalHandle, JournalKeeper};
+use builder::{Opened, OrganismBuilder, OrganismSpec};
+use drain::{Drained, drain};
+use events::Events;
+#[cfg(feature = "testing")]
+use handover::Handover;
+use part::{Part, Parts};
+use systole_store::clock::Clock;
+use systole_store::entropy::Entropy;
+
+/// Time limit for the threads of an organism that can't start to end.
+const UNDO: Duration = Duration::from_secs(1);
+
+/// The handle of a running organism, whose shards are threads of their own.
+///
+/// All its futures work in any async runtime, and in none with [`block_on`](super::block_on).
+///
+/// Dropping the handle stops the organism at once: every open conversation gets a `cancelled` fault. To let it finish
+/// its work, [`drain`](Self::drain) it.
+pub struct Organism {
+    shared: Arc<Shared>,
+    parts: Parts,
+    warnings: Vec<BlueprintProblem>,
+    events: Option<broadcast::WeakSender<Arc<Event>>>,
+    /// Room for the promises to clients, where the journal is a file.
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "clients over a network come with the gateway"))]
+    room: Option<Arc<Room>>,
+    /// Brings the tables of the journal up to date for those who read them, where there is a journal.
+    feeder: Option<JournalFeeder>,
+    /// Moves partitions between cores, where there is a journal.
+    #[cfg(feature = "testing")]
+    handover: Option<Handover>,
+    /// Closed when the threads of all shards have ended.
+    ended: Mutex<Option<mpsc::Receiver<()>>>,
+    drained: watch::Sender<Option<Drained>>,
+    deadline: watch::Sender<Time>,
+}
+
+/// The organism has no client of that name.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the organism has no client '{name}'")]
+#[non_exhaustive]
+pub struct NoSuchClient {
+    /// The name.
+    pub name: String,
+}
+
+systole_core::vocab::debug_is_display!(NoSuchClient);
+
+impl Organism {
+    /// Returns a builder of an organism.
+    pub fn builder(name: impl Into<String>) -> OrganismBuilder {
+        OrganismBuilder::new(name)
+    }
+
+    pub(crate) fn start(plan: OrganismSpec, clock: Clock, entropy: Entropy) -> Result<Self, StartError> {
+        let (organism, specs, alive) = Self::prepare(plan, clock, entropy)?;
+        let (ready, readiness) = std::sync::mpsc::channel();
+        let shards = specs.len();
+        let watchdog = Watchdog {
+            blueprint: organism.shared.blueprint.clone(),
+            clock: organism.shared.clock.clone(),
+            events: specs[0].events.downgrade(),
+            alive: alive.downgrade(),
+        };
+        watchdog.start(specs.iter().map(|spec| spec.pulse.clone()).collect()).map_err(StartError::Thread)?;
+        let spawned = specs.into_iter().try_for_each(|spec| spec.spawn(ready.clone(), alive.clone()));
+        drop((ready, alive));
+        let begun = spawned.and_then(|()| readiness.iter().try_fold(0, |begun, ready| ready.map(|()| begun + 1)));
+        match begun {
+            Ok(begun) if begun == shards => {
+                organism.boot();
+                Ok(organism)
+            }
+            begun => {
+                organism.undo();
+                Err(begun.map_or_else(StartError::Thread, |_| StartError::Shard))
+            }
+        }
+    }
+
+    /// Ends what has started of an organism that can't: after this its journal is free.
+    fn undo(self) {
+        self.stop();
+        let Some(mut ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        for _ in 0..UNDO.as_millis() {
+            match ended.try_recv() {
+                Err(TryRecvError::Disconnected) => return,
+                Ok(()) | Err(TryRecvError::Empty) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// Prepares everything but the shards themselves, which are made on their threads.
+    pub(crate) fn prepare(
+        plan: OrganismSpec,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> Result<(Self, Vec<ShardSpec>, mpsc::Sender<()>), StartError> {
+        let OrganismSpec {
+            blueprint,
+            catalog,
+            decoders,
+            hosts,
+            shards,
+            events,
+            warnings,
+            journal,
+            parts,
+            recoverables,
+        } = plan;
+        let journal = journal.map(|keep| keep.open(&blueprint.organism, &entropy)).transpose()?;
+        journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
+        for warning in &warnings {
+            tracing::warn!(organism = %blueprint.organism, "{warning}");
+        }
+        let (links, receivers) = links(shards);
+        let limits = &blueprint.limits;
+        let exits: Vec<_> = blueprint.clients().map(|_| Exit::new(limits.egress, limits.egress_bytes)).collect();
+        let (ports, egresses): (Vec<_>, Vec<_>) = exits.iter().cloned().map(ClientPort::new).unzip();
+        let directory = Directory::default();
+        // A client that is alone may have all.
+        let several = if exits.len() > 1 { exits.len() } else { 0 };
+        let shared = Arc::new(Shared {
+            client_uses: std::iter::repeat_with(ClientUse::default).take(several).collect(),
+            gauge: Gauge::new(limits.queue, limits.queue_bytes),
+            given: Given::new(links.clone(), directory.clone()),
+            directory,
+            blueprint,
+            catalog,
+            links,
+            clock,
+            entropy,
+            exits,
+            receivers: egresses.into_iter().map(tokio::sync::Mutex::new).collect(),
+            closed: AtomicBool::new(false),
+            log_full: journal.as_ref().map(|opened| opened.log_full.clone()).unwrap_or_default(),
+            pending_acks: PendingAcks::default(),
+            #[cfg(feature = "gateway")]
+            endings: Arc::default(),
+            turn: AtomicU8::new(0),
+        });
+        let observed = events.is_some();
+        let events = events.unwrap_or_else(|| broadcast::channel(1).0);
+        let (journal_handle, recovered, room) = match journal {
+            None => (None, None, None),
+            Some(Opened { journal, durability, recovered, room, log_full: _ }) => {
+                let journal_handle = match shared.clock.is_simulated() {
+                    true => JournalHandle::here(journal, shared.links.clone()),
+                    false => JournalHandle::beside(journal, durability, shared.clock.clone(), shared.links.clone())?,
+                };
+                (Some(JournalKeeper::of(journal_handle)), Some(recovered), room)
+            }
+        };
+        if let (Some(journal_handle), Some(recovered)) = (&journal_handle, &recovered) {
+            let recoverables: Vec<_> = parts.iter().flat_map(Part::recoverables).chain(recoverables).collect();
+            for recoverable in recoverables.iter().cloned() {
+                let (handle, pending_acks) = (journal_handle.handle(), shared.pending_acks.clone());
+                let appender = JournalAppender::new(handle, pending_acks, shared.clock.clone());
+                recoverable.move_in(recovered, appender)?;
+            }
+            journal_handle.tell(recoverables);
+        } else {
+            parts.iter().for_each(Part::live_in_memory);
+        }
+        #[cfg(feature = "testing")]
+        let handover = journal_handle.as_ref().map(|journal| Handover::new(shared.clone(), journal.handle()));
+        let feeder = journal_handle.as_ref().and_then(|journal| journal.feeder());
+        let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
+        let shares: Vec<_> = (0..shards.into()).map(|shard| Partitions::share(shard, shards.into())).collect();
+        let recovered = recovered.map(|recovered| recovered.split(&shares));
+        let mut recovered = recovered.into_iter().flatten();
+        let specs = (0..).map(CoreId).zip(shares).zip(receivers).map(|((shard, partitions), commands)| ShardSpec {
+            shard,
+            partitions,
+            shared: shared.clone(),
+            recovered: recovered.next(),
+            journal_handle: journal_handle.clone(),
+            ports: ports.clone(),
+            decoders: decoders.clone(),
+            hosts: hosts.clone(),
+            key: key.clone(),
+            events: events.clone(),
+            observed,
+            commands,
+            pulse: Arc::default(),
+        });
+        let specs = specs.collect();
+        let (alive, ended) = mpsc::channel(1);
+        let organism = Self {
+            feeder,
+            #[cfg(feature = "testing")]
+            handover,
+            shared,
+            parts,
+            warnings,
+            events: observed.then(|| events.downgrade()),
+            room,
+            ended: Mutex::new(Some(ended)),
+            drained: watch::Sender::new(None),
+            deadline: watch::Sender::new(Time::MAX),
+        };
+        Ok((organism, specs, alive))
+    }
+
+    /// Sends `<boot>`.
+    pub(crate) fn boot(&self) {
+        let root = self.shared.root();
+        if let Some(shard) = self.shared.directory.core_of(Partition::BOOT) {
+            self.shared.links.send(shard, Command::Core(Input::Boot { root }));
+        }
+    }
+
+    /// The room for the promises to clients, where the journal is a file.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn room(&self) -> Option<Arc<Room>> {
+        self.room.clone()
+    }
+
+    /// Notifies `notify` when a conversation ends, until the result is dropped.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn watch_end(
+        &self,
+        root: systole_core::vocab::ThreadId,
+        notify: &Arc<tokio::sync::Notify>,
+    ) -> crate::runtime::shard::endings::WatchedEnd {
+        self.shared.endings.watch(root, notify)
+    }
+
+    /// Returns the feeder of the journal's tables; none where they always have all steps.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn feeder(&self) -> Option<JournalFeeder> {
+        self.feeder.clone()
+    }
+
+    /// Moves partitions between cores; `None` without a journal.
+    #[cfg(feature = "testing")]
+    pub(crate) fn handover(&self) -> Option<&Handover> {
+        self.handover.as_ref()
+    }
+
+    /// Returns the part of that type, if there is one.
+    pub(crate) fn part<P: Part>(&self) -> Option<&P> {
+        self.parts.get()
+    }
+
+    /// Returns a handle of a client.
+    ///
+    /// # Errors
+    /// [`NoSuchClient`] if no client has that name.
+    pub fn client(&self, name: &str) -> Result<Client, NoSuchClient> {
+        match self.shared.blueprint.party(name) {
+            Some(Party::Client(id)) => Ok(Client::new(self.shared.clone(), id)),
+            Some(Party::Listener(_)) | None => Err(NoSuchClient { name: name.to_owned() }),
+        }
+    }
+
+    /// Waits until no message is queued and no handler runs or is parked. Delayed continues and boot handlers don't
+    /// count; calls of boot handlers do, and so does a question to a person. The tables of a journal then have everything,
+    /// for other processes that read it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn run_until_idle(&self) {
+        self.shared.links.busy().wait().await;
+        if let Some(feeder) = &self.feeder {
+            // A journal that can't be written ends the organism.
+            feeder.feed().await;
+        }
+    }
+
+    /// Ends the organism in order: closes the entrances, cancels pending continues and boot handlers, waits until no
+    /// work is left or the deadline has passed, then gives each open conversation a `cancelled` fault, and ends the
+    /// threads.
+    ///
+    /// A second call waits for the same drain, and may bring its deadline forward.
+    ///
+    /// # Cancel safety
+    /// Once polled, the drain goes on even if the future is dropped.
+    pub async fn drain(&self, deadline: Duration) -> Drained {
+        self.shared.closed.store(true, Ordering::Release);
+        let deadline = self.shared.clock.now().after(deadline);
+        self.deadline.send_if_modified(|earlier| std::mem::replace(earlier, deadline.min(*earlier)) > deadline);
+        let mut drained = self.drained.subscribe();
+        if let Some(ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.begin_drain(ended);
+        }
+        let drained = drained.wait_for(Option::is_some).await;
+        drained.ok().and_then(|drained| *drained).unwrap_or_default()
+    }
+
+    fn begin_drain(&self, ended: mpsc::Receiver<()>) {
+        let (shared, deadline, result) = (self.shared.clone(), self.deadline.subscribe(), self.drained.clone());
+        if shared.clock.is_simulated() {
+            tokio::task::spawn_local(async move { result.send_replace(Some(drain(&shared, deadline, ended).await)) });
+            return;
+        }
+        // Neither a stuck shard nor the caller's runtime may keep the deadline from passing.
+        let thread = std::thread::Builder::new().name("systole-drain".into()).spawn({
+            let result = result.clone();
+            move || {
+                let timers = tokio::runtime::Builder::new_current_thread().enable_time().build();
+                let drained = timers.map(|timers| timers.block_on(drain(&shared, deadline, ended)));
+                // Processes of its listeners that are about to end.
+                ending::wait();
+                result.send_replace(Some(drained.unwrap_or_default()));
+            }
+        });
+        if thread.is_err() {
+            self.stop();
+            result.send_replace(Some(Drained::default()));
+        }
+    }
+
+    /// Counts a piece of work outside the shards, until the value is dropped: [`drain`](Self::drain) waits for it.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn open_work(&self) -> OpenWork {
+        self.shared.links.open_work()
+    }
+
+    /// Stops all shards now.
+    pub(crate) fn stop(&self) {
+        self.shared.closed.store(true, Ordering::Release);
+        for shard in self.shared.links.shards() {
+            self.shared.links.send(shard, Command::Core(Input::Stop));
+            self.shared.links.send(shard, Command::Quit);
+        }
+    }
+
+    /// Waits for a breakdown: the journal can't be written, or a thread of the organism has failed. Waiting clients get
+    /// a fault then; [`drain`](Self::drain) the organism and start it again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn broken(&self) -> Breakdown {
+        let mut broken = self.shared.links.broken();
+        match broken.wait_for(Option::is_some).await.ok().and_then(|known| known.clone()) {
+            Some(why) => why,
+            // Unreachable: the organism holds the sender.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns the reason why the organism can't go on; `None` while it can.
+    pub fn breakdown(&self) -> Option<Breakdown> {
+        self.shared.links.broken().borrow().clone()
+    }
+
+    /// Checks that a small message, of 1 KiB, of one of the clients would be taken at this moment.
+    ///
+    /// # Errors
+    /// [`SendError::Closed`] if the organism is ending or can't go on, [`SendError::Overloaded`] if it is full,
+    /// [`SendError::LogFull`] if its journal takes no new messages.
+    pub fn ready(&self) -> Result<(), SendError> {
+        if self.shared.closed.load(Ordering::Acquire) || self.breakdown().is_some() {
+            return Err(SendError::Closed);
+        }
+        if self.shared.log_full.get() {
+            return Err(SendError::LogFull);
+        }
+        Ok(self.shared.gauge.check_room(&self.shared.client_uses)?)
+    }
+
+    /// Makes the guard of work that the organism depends on.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn critical_thread(&self, name: &'static str) -> CriticalThread {
+        CriticalThread::new(self.shared.links.clone(), name)
+    }
+
+    /// Counts the ends of all messages so far.
+    pub async fn counts(&self) -> Counts {
+        self.shared.counts().await
+    }
+
+    /// Counts the messages that wait for a handler to start.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn waiting(&self) -> usize {
+        self.shared.look(systole_core::core::Core::waiting).await.into_iter().sum::<u64>() as usize
+    }
+
+    /// Counts the dead letters, and those that were dropped since the start, because later ones needed their room.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn dead_letter_figures(&self) -> (usize, u64) {
+        let figures = self.shared.look(|core| (core.dead_letters().len(), core.dead_letters().dropped())).await;
+        figures.into_iter().fold((0, 0), |(kept, dropped), (more, lost)| (kept + more, dropped + lost))
+    }
+
+    /// Lists the open threads, shard by shard, each in order of opening.
+    pub async fn snapshot(&self) -> Snapshot {
+        let of_shards = self.shared.look(|core| core.snapshot().threads).await;
+        let threads: Vec<OpenThread> = of_shards.into_iter().flatten().collect();
+        Snapshot { threads }
+    }
+
+    /// Lists the dead letters, oldest first.
+    pub async fn dead_letters(&self) -> Vec<DeadLetter> {
+        let of_shards = self.shared.look(|core| core.dead_letters().iter().cloned().collect::<Vec<_>>()).await;
+        let mut letters: Vec<_> = of_shards.into_iter().flatten().collect();
+        letters.sort_by_key(|letter| letter.at);
+        letters
+    }
+
+    /// Redrives a dead letter: it is judged from the start, as if its sender emitted it now.
+    ///
+    /// The original caller has had an answer already, so the letter doesn't go back to that conversation: its tree is
+    /// below a root without an owner, like that of boot, and its answers become dead letters. If the letter is refused
+    /// again, it becomes a dead letter under a new number. A payload that its sender may not call can't be redriven: a
+    /// reply, for which no thread waits any more, and a request to the core.
+    ///
+    /// # Errors
+    /// [`DeadLetterError`]; then the letter stays.
+    ///
+    /// # Cancel safety
+    /// Once polled, it is redriven even if the future is dropped.
+    pub async fn redrive(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+        if self.shared.closed.load(Ordering::Acquire) {
+            return Err(DeadLetterError::Closed);
+        }
+        self.shared.decide(letter, Input::Redrive { letter, root: self.shared.root() }).await
+    }
+
+    /// Deletes a dead letter.
+    ///
+    /// # Errors
+    /// [`DeadLetterError`] if there is no such letter, or the organism has ended.
+    ///
+    /// # Cancel safety
+    /// Once polled, it is deleted even if the future is dropped.
+    pub async fn discard(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+        self.shared.decide(letter, Input::Discard { letter }).await
+    }
+
+    /// Subscribes to all events from now on; `None` unless [`events`](OrganismBuilder::events) of the builder was
+    /// called.
+    pub fn events(&self) -> Option<Events> {
+        Some(Events::new(self.events.as_ref()?.upgrade()?.subscribe()))
+    }
+
+    /// Returns problems of the contracts that don't keep the organism from running.
+    pub fn warnings(&self) -> &[BlueprintProblem] {
+        &self.warnings
+    }
+
+    /// Returns the organism's listeners, clients and limits as registered.
+    pub fn blueprint(&self) -> &Blueprint {
+        &self.shared.blueprint
+    }
+
+    /// Returns every payload schema.
+    pub fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
+    }
+}
+
+impl Drop for Organism {
+    fn drop(&mut self) {
+        let running = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner).take().is_some();
+        if running {
+            // A program that panics may not have finished its last message.
+            if !std::thread::panicking() {
+                self.shared.given.read_all();
+            }
+            self.stop();
+        }
+    }
+}
+
+impl fmt::Debug for Organism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Organism").field("name", &self.shared.blueprint.organism).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! Commands between the threads of an organism, and the state of its work.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+#[cfg(feature = "gateway")]
+use systole_core::core::Short;
+use systole_core::core::{
+    CallId, ClientId, CoreId, DeadLetterError, DeadLetterId, HandlerOutcome, Input, InvocationId, ListenerId, Settled,
+    Start,
+};
+#[cfg(feature = "testing")]
+use systole_core::journal::Recovered;
+#[cfg(feature = "testing")]
+use systole_core::vocab::Partitions;
+use systole_core::vocab::{Fault, ThreadId};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Notify, oneshot, watch};
+
+use super::breakdown::Breakdown;
+#[cfg(feature = "testing")]
+use super::claim::Claim;
+use super::cores::Cores;
+use super::egress::EgressSender;
+use super::handlers::HandlerKey;
+
+/// A command to a shard.
+///
+/// The channel is unbounded, because its contents are bounded elsewhere: messages by the gauge, outcomes by the
+/// concurrency slots of the listeners.
+pub(crate) enum Command {
+    /// An input for its core.
+    Core(Input),
+    /// An input for its core; messages of that conversation leave by `sender` from now on.
+    Open { root: ThreadId, sender: EgressSender, input: Input },
+    /// The client has left a conversation.
+    Leave { client: ClientId, root: ThreadId, cancel: bool },
+    /// A message on a thread of another shard, for a listener that lives here.
+    Start { origin: CoreId, start: Box<Start> },
+    /// The result of calls of such a handler.
+    Resume { origin: CoreId, invocation: InvocationId, call: CallId, result: Result<Vec<Settled>, Fault> },
+    /// Aborts such a handler.
+    Abort { origin: CoreId, invocation: InvocationId },
+    /// A note of such a handler is durable.
+    Noted { origin: CoreId, invocation: InvocationId, index: u32 },
+    /// The result of a reservation of such a handler.
+    #[cfg(feature = "gateway")]
+    Reserved { origin: CoreId, invocation: InvocationId, result: Result<(), Box<Short>> },
+    /// A handler that runs in another shard for a thread of this one has ended.
+    Finished { invocation: InvocationId, outcome: HandlerOutcome },
+    /// A handler of this shard that runs on a thread of its own has ended.
+    Unblocked { listener: ListenerId, key: HandlerKey, outcome: HandlerOutcome },
+    /// An input about a dead letter for its core; `tell` gets the result.
+    Letter { letter: DeadLetterId, input: Input, tell: oneshot::Sender<Result<(), DeadLetterError>> },
+    /// Runs a query on the cores of the shard.
+    Look(Box<dyn FnOnce(&Cores) + Send>),
+    /// Lets the core give its partitions up; `tell` gets them when nothing of them is left there.
+    #[cfg(feature = "testing")]
+    Release { claim: Claim, tell: oneshot::Sender<Partitions> },
+    /// Makes a core at that address, which takes partitions over, and starts `<boot>` below that root.
+    #[cfg(feature = "testing")]
+    Adopt { claim: Claim, recovered: Box<Recovered>, boot: Option<ThreadId>, tell: oneshot::Sender<()> },
+    /// Writes the steps that belong to no shard, where the journal has no thread.
+    Beside,
+    /// Ends the thread.
+    Quit,
+}
+
+/// Channels to all shards, and the state of their work.
+#[derive(Clone)]
+pub(crate) struct Links {
+    shards: Arc<[UnboundedSender<(CoreId, Command)>]>,
+    busy: Arc<Busy>,
+    /// Has a receiver for each piece of work outside.
+    outside: Arc<watch::Sender<()>>,
+}
+
+/// Makes the links of `shards` shards, and the receiving end of each.
+pub(crate) fn links(shards: u16) -> (Links, Vec<UnboundedReceiver<(CoreId, Command)>>) {
+    let (senders, receivers): (Vec<_>, _) = (0..shards).map(|_| unbounded_channel()).unzip();
+    (Links { shards: senders.into(), busy: Arc::default(), outside: Arc::default() }, receivers)
+}
+
+impl Links {
+    /// Sends a command to the shard of a core; `false` if it has ended.
+    pub(crate) fn send(&self, to: CoreId, command: Command) -> bool {
+        self.busy.begin();
+        let sent = self.shards[self.shard_of(to)].send((to, command)).is_ok();
+        if !sent {
+            self.busy.end();
+        }
+        sent
+    }
+
+    /// Returns the index of the shard that a core lives in: cores that are made later have addresses with the same
+    /// remainder as the one that their shard started with.
+    pub(crate) fn shard_of(&self, core: CoreId) -> usize {
+        usize::from(core.0) % self.shards.len()
+    }
+
+    /// Lists the cores that the shards started with, one for each.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = CoreId> + use<> {
+        let count = u16::try_from(self.shards.len()).expect("made from a u16");
+        (0..count).map(CoreId)
+    }
+
+    /// Breaks the organism down: the shards drop their work, and each waiting client gets a fault.
+    pub(crate) fn break_down(&self, why: Breakdown) {
+        if self.busy.breaking.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        tracing::error!("{why}: the organism can't go on");
+        for shard in self.shards() {
+            self.send(shard, Command::Core(Input::Unwritable));
+        }
+        // Last, because the receiver ends the shards, which must inform their clients before.
+        self.busy.broken.send_replace(Some(why));
+    }
+
+    /// Watches for the reason of a breakdown.
+    pub(crate) fn broken(&self) -> watch::Receiver<Option<Breakdown>> {
+        self.busy.broken.subscribe()
+    }
+
+    /// Counts a piece of work outside the shards.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn open_work(&self) -> OpenWork {
+        OpenWork(self.outside.subscribe())
+    }
+
+    /// Waits until no work is open, here or outside.
+    pub(crate) async fn rest(&self) {
+        loop {
+            self.busy.wait().await;
+            self.outside.closed().await;
+            if self.busy.is_idle() {
+                return;
+            }
+        }
+    }
+
+    /// Returns the count of open work.
+    pub(crate) fn busy(&self) -> &Busy {
+        &self.busy
+    }
+}
+
+/// Work for the organism outside its shards, until the value is dropped. An end in order waits for it; nothing can cancel
+/// it.
+#[cfg(feature = "gateway")]
+#[derive(Debug)]
+pub(crate) struct OpenWork(#[expect(dead_code, reason = "it is counted as long as it is there")] watch::Receiver<()>);
+
+/// The number of busy shards and of commands in flight. At 0 the organism is idle, because the source of new work is
+/// counted until the work is.
+#[derive(Debug, Default)]
+pub(crate) struct Busy {
+    count: AtomicUsize,
+    failed: AtomicBool,
+    idle: Notify,
+    /// True if the organism breaks down; the reason follows once the shards have their commands.
+    breaking: AtomicBool,
+    broken: watch::Sender<Option<Breakdown>>,
+}
+
+impl Busy {
+    /// Counts one more.
+    pub(crate) fn begin(&self) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Counts one less.
+    pub(crate) fn end(&self) {
+        if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.idle.notify_waiters();
+        }
+    }
+
+    /// Ends all waits, because a shard ended by itself: its share of the count will never end.
+    pub(crate) fn fail(&self) {
+        self.failed.store(true, Ordering::Release);
+        self.idle.notify_waiters();
+    }
+
+    /// Returns whether no work is open.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0 || self.failed.load(Ordering::Acquire)
+    }
+
+    /// Waits until no work is open.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let mut notified = std::pin::pin!(self.idle.notified());
+            notified.as_mut().enable();
+            if self.is_idle() {
+                return;
+            }
+            notified.await;
+        }
+    }
+}

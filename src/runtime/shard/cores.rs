@@ -1,0 +1,187 @@
+//! The cores of a shard: the one that it starts with, which stays, and those that take partitions over while it runs.
+
+use std::collections::BTreeSet;
+
+use systole_core::core::{Core, CoreId, Counts, Input, ListenerId, Output};
+#[cfg(feature = "testing")]
+use systole_core::vocab::Partitions;
+use systole_core::vocab::Time;
+#[cfg(feature = "testing")]
+use tokio::sync::oneshot;
+
+#[cfg(feature = "testing")]
+use super::claim::Claim;
+
+/// The cores of a shard.
+pub(crate) struct Cores {
+    /// The first is the one that the shard started with.
+    list: Vec<Served>,
+    /// The core whose turn it is.
+    turn: usize,
+    /// The fates of the messages of cores that are gone.
+    gone: Counts,
+    /// Listeners that failed too often, for cores that come later.
+    down: BTreeSet<ListenerId>,
+    /// Listeners whose questions nobody can answer here, for the same.
+    unattended: BTreeSet<ListenerId>,
+    /// True if the organism ends, or its journal can't be written: no core comes any more.
+    ending: bool,
+}
+
+struct Served {
+    id: CoreId,
+    core: Core,
+    /// Told when nothing is left of the partitions that the core gives up.
+    #[cfg(feature = "testing")]
+    leaving: Option<Leaving>,
+}
+
+/// Partitions that a core gives up, and the receiver of them.
+#[cfg(feature = "testing")]
+type Leaving = (Claim, oneshot::Sender<Partitions>);
+
+impl Served {
+    fn new(id: CoreId, core: Core) -> Self {
+        Self {
+            id,
+            core,
+            #[cfg(feature = "testing")]
+            leaving: None,
+        }
+    }
+}
+
+impl Cores {
+    pub(crate) fn new(id: CoreId, core: Core) -> Self {
+        let list = vec![Served::new(id, core)];
+        Self {
+            list,
+            turn: 0,
+            gone: Counts::default(),
+            down: BTreeSet::new(),
+            unattended: BTreeSet::new(),
+            ending: false,
+        }
+    }
+
+    /// Adds a core that has taken partitions over, and tells it what the others know.
+    #[cfg(feature = "testing")]
+    pub(crate) fn add(&mut self, id: CoreId, mut core: Core, now: Time) {
+        self.down.iter().for_each(|&listener| core.handle(Input::ListenerDown { listener }, now));
+        self.unattended.iter().for_each(|&listener| core.handle(Input::ListenerUnattended { listener }, now));
+        self.list.push(Served::new(id, core));
+    }
+
+    /// Hands an input to its core, or to each core of the shard what concerns all of them.
+    pub(crate) fn handle(&mut self, to: CoreId, input: Input, now: Time) {
+        match input {
+            Input::Drain => self.end(now, || Input::Drain),
+            Input::Stop => self.end(now, || Input::Stop),
+            Input::Unwritable => self.end(now, || Input::Unwritable),
+            Input::ListenerDown { listener } => {
+                self.down.insert(listener);
+                self.each(now, || Input::ListenerDown { listener });
+            }
+            Input::ListenerUp { listener } => {
+                self.down.remove(&listener);
+                self.each(now, || Input::ListenerUp { listener });
+            }
+            Input::ListenerUnattended { listener } => {
+                self.unattended.insert(listener);
+                self.each(now, || Input::ListenerUnattended { listener });
+            }
+            input => match (self.get(to), input) {
+                (Some(served), input) => served.core.handle(input, now),
+                // A message was on its way when the core left; the rest is about handlers that are aborted.
+                (None, Input::Core(message)) => self.list[0].core.handle(Input::Stray(message), now),
+                (None, input @ Input::Injected(_)) => self.list[0].core.handle(input, now),
+                (None, _) => {}
+            },
+        }
+    }
+
+    fn end(&mut self, now: Time, input: impl Fn() -> Input) {
+        self.ending = true;
+        self.each(now, input);
+    }
+
+    fn each(&mut self, now: Time, input: impl Fn() -> Input) {
+        self.list.iter_mut().for_each(|served| served.core.handle(input(), now));
+    }
+
+    /// Tells the cores that the clock was set: the organism's start was at `before`, and is at `after`.
+    pub(crate) fn set_clock(&mut self, before: Time, after: Time, now: Time) {
+        self.each(now, || Input::ClockSet { before, after });
+    }
+
+    /// Returns whether a core is here.
+    pub(crate) fn has(&self, id: CoreId) -> bool {
+        self.list.iter().any(|served| served.id == id)
+    }
+
+    fn get(&mut self, id: CoreId) -> Option<&mut Served> {
+        self.list.iter_mut().find(|served| served.id == id)
+    }
+
+    /// Takes the next output; cores take turns.
+    pub(crate) fn poll(&mut self, now: Time) -> Option<(CoreId, Output)> {
+        for _ in 0..self.list.len() {
+            self.turn = (self.turn + 1) % self.list.len();
+            let Served { id, core, .. } = &mut self.list[self.turn];
+            if let Some(output) = core.poll(now) {
+                return Some((*id, output));
+            }
+        }
+        None
+    }
+
+    /// Lets a core give its partitions up.
+    #[cfg(feature = "testing")]
+    pub(crate) fn release(&mut self, id: CoreId, leaving: Leaving, now: Time) {
+        // Claims keep a core from being released twice; without it the dropped sender tells the caller.
+        let Some(served) = self.get(id) else { return };
+        served.leaving = Some(leaving);
+        served.core.handle(Input::Release, now);
+    }
+
+    /// Parts with cores that have given their partitions up, and of which nothing is left. The first one stays.
+    #[cfg(feature = "testing")]
+    pub(crate) fn part(&mut self) {
+        for at in (0..self.list.len()).rev() {
+            let served = &mut self.list[at];
+            let Some((claim, tell)) = served.leaving.take_if(|_| served.core.has_left()) else { continue };
+            if at > 0 {
+                self.gone = self.gone.plus(self.list.remove(at).core.counts());
+                self.turn = 0;
+            }
+            let partitions = claim.partitions();
+            drop(claim);
+            // The caller may have dropped its future.
+            let _ = tell.send(partitions);
+        }
+    }
+
+    /// Returns whether no core may come any more.
+    #[cfg(feature = "testing")]
+    pub(crate) fn are_ending(&self) -> bool {
+        self.ending
+    }
+
+    /// Returns the fates of all messages so far, those of cores that are gone included.
+    pub(crate) fn counts(&self) -> Counts {
+        self.iter().fold(self.gone, |sum, core| sum.plus(core.counts()))
+    }
+
+    pub(crate) fn are_idle(&self) -> bool {
+        self.list.iter().all(|served| served.core.is_idle())
+    }
+
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        self.list.iter().filter_map(|served| served.core.next_wake()).min()
+    }
+
+    /// Lists the cores, the one that the shard started with first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Core> {
+        self.list.iter().map(|served| &served.core)
+    }
+}

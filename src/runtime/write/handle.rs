@@ -1,0 +1,272 @@
+//! The journal as the shards use it, and the right to close it.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use systole_core::core::{CoreId, Input};
+use systole_core::journal::{Journal, JournalError, Step};
+use systole_core::vocab::Time;
+
+use super::appender::{Ending, Following, Recoverable};
+use crate::journal::{Durability, JournalFeeder, JournalSender, JournalWriter, TIDY, Written};
+use crate::runtime::shard::breakdown::Breakdown;
+use crate::runtime::shard::command::{Command, Links};
+use crate::runtime::start::StartError;
+#[cfg(feature = "testing")]
+use systole_core::{
+    journal::{JournalErrorKind, Recovered},
+    vocab::Partitions,
+};
+use systole_store::clock::Clock;
+
+/// The writer of all cores' steps in the journal. Dropping it closes nothing: that is [`JournalKeeper`]'s.
+pub(crate) struct JournalHandle {
+    mode: WriteMode,
+    /// True if a shard failed: its work may be the reason.
+    torn: AtomicBool,
+    /// True if the organism ends, leaving open work to its next start.
+    sealed: AtomicBool,
+    /// Parts beside the cores, which follow the cores' steps.
+    recoverables: OnceLock<Vec<Arc<dyn Recoverable>>>,
+}
+
+/// The right to close the journal, which the shards share: when the last of them has ended, the journal is closed in
+/// order, unless one of them failed.
+///
+/// No other part has it. Closing waits for the journal's thread, which calls back into the parts beside the cores, so a
+/// part that closed the journal under a lock of its own would wait for ever.
+pub(crate) struct JournalKeeper(Arc<JournalHandle>);
+
+enum WriteMode {
+    /// Writes on the own thread of the shard, since a simulated clock allows no other threads. Steps that belong to no
+    /// shard are written when that thread handles its next command, so that the sender goes on before the step is
+    /// durable, as elsewhere.
+    Here { journal: Mutex<OwnJournal>, beside: Mutex<VecDeque<(Step, Written)>>, links: Links },
+    /// Writes on a thread of its own.
+    Writer { sender: JournalSender, writer: Mutex<Option<JournalWriter>> },
+}
+
+/// A journal that a shard writes, and tidies behind a step.
+struct OwnJournal {
+    journal: Box<dyn Journal>,
+    /// Time of the next search for rows past their retention.
+    tidy: Time,
+}
+
+impl OwnJournal {
+    fn append(&mut self, step: Step) -> Result<(), JournalError> {
+        let now = step.at;
+        self.journal.append(&[step])?;
+        if now >= self.tidy {
+            while self.journal.tidy(now)? {}
+            self.tidy = now.after(TIDY);
+        }
+        Ok(())
+    }
+}
+
+impl JournalHandle {
+    /// Writes on the threads of the shards.
+    pub(crate) fn here(journal: Box<dyn Journal>, links: Links) -> Self {
+        let journal = OwnJournal { journal, tidy: Time::default() };
+        Self::new(WriteMode::Here { journal: Mutex::new(journal), beside: Mutex::default(), links })
+    }
+
+    /// Writes on a thread of its own, which reports to the shards.
+    pub(crate) fn beside(
+        journal: Box<dyn Journal>,
+        durability: Durability,
+        clock: Clock,
+        links: Links,
+    ) -> Result<Self, StartError> {
+        let shards = links.shards().collect();
+        let told = move |core: CoreId, written: Result<u64, JournalError>| match written {
+            Ok(number) => drop(links.send(core, Command::Core(Input::Appended { number }))),
+            Err(error) => links.break_down(Breakdown::Journal(error)),
+        };
+        let writer = JournalWriter::start(journal, durability, clock, shards, Box::new(told));
+        let writer = writer.map_err(StartError::Thread)?;
+        let mode = WriteMode::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
+        Ok(Self::new(mode))
+    }
+
+    fn new(mode: WriteMode) -> Self {
+        Self { mode, torn: AtomicBool::new(false), sealed: AtomicBool::new(false), recoverables: OnceLock::new() }
+    }
+
+    /// Registers the recoverables that follow the cores' steps.
+    pub(crate) fn tell(&self, recoverables: Vec<Arc<dyn Recoverable>>) {
+        // An organism starts only once.
+        let _ = self.recoverables.set(recoverables);
+    }
+
+    /// Writes a step of a core; returns the input for the core if the step is durable already.
+    pub(crate) fn append(&self, core: CoreId, number: u64, step: Step) -> Option<Input> {
+        self.write_beside();
+        let recoverables = self.recoverables.get().into_iter().flatten();
+        let following: Vec<Following> =
+            recoverables.filter_map(|recoverable| recoverable.clone().follow(&step.ops)).collect();
+        let appended = self.write(core, number, step);
+        following.into_iter().for_each(|follow| follow());
+        appended
+    }
+
+    fn write(&self, core: CoreId, number: u64, step: Step) -> Option<Input> {
+        match &self.mode {
+            WriteMode::Here { journal, links, .. } => {
+                let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(step);
+                match written {
+                    Ok(()) => Some(Input::Appended { number }),
+                    Err(error) => {
+                        links.break_down(Breakdown::Journal(error));
+                        None
+                    }
+                }
+            }
+            WriteMode::Writer { sender, .. } => {
+                sender.send(core, number, step);
+                None
+            }
+        }
+    }
+
+    /// Reads the records of partitions for a core that takes them over, once the steps handed over before are written.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the journal can't be read, which breaks the organism down, or is closed.
+    #[cfg(feature = "testing")]
+    pub(crate) async fn adopt(&self, partitions: Partitions) -> Result<Recovered, JournalError> {
+        match &self.mode {
+            WriteMode::Here { journal, links, .. } => {
+                self.write_beside();
+                let adopted = journal.lock().unwrap_or_else(PoisonError::into_inner).journal.adopt(&partitions);
+                adopted.inspect_err(|error| links.break_down(Breakdown::Journal(error.clone())))
+            }
+            WriteMode::Writer { sender, .. } => {
+                let (tell, told) = tokio::sync::oneshot::channel();
+                // The caller may have dropped its future.
+                sender.adopt(partitions, Box::new(|recovered| drop(tell.send(recovered))));
+                let message = "the journal has failed, or the organism has ended";
+                told.await.map_err(|_| JournalError::new(JournalErrorKind::Closed, message))
+            }
+        }
+    }
+
+    /// Returns whether parts beside the cores, such as jobs and mailboxes of remote listeners, live in the journal.
+    #[cfg(feature = "testing")]
+    pub(crate) fn has_recoverables(&self) -> bool {
+        self.recoverables.get().is_some_and(|recoverables| !recoverables.is_empty())
+    }
+
+    /// Returns the feeder of the journal's tables; none where they always have all steps.
+    pub(crate) fn feeder(&self) -> Option<JournalFeeder> {
+        match &self.mode {
+            // Each step is a transaction of its own, which the journal writes to its tables.
+            WriteMode::Here { .. } => None,
+            WriteMode::Writer { sender, .. } => Some(sender.feeder()),
+        }
+    }
+
+    /// Writes the steps of a shard that has no other work.
+    pub(crate) fn flush(&self) {
+        if let WriteMode::Writer { sender, .. } = &self.mode {
+            sender.flush();
+        }
+    }
+
+    /// Writes a step that belongs to no core, between the steps handed over before and after. `written` is called
+    /// afterwards, or dropped if the step won't be written.
+    ///
+    /// # Errors
+    /// [`Ending`]: handlers are dropped from now on, and the next start runs them again. A step that rests on their
+    /// absence must not be written.
+    pub(crate) fn append_beside(&self, step: Step, written: Written) -> Result<(), Ending> {
+        if self.is_sealed() {
+            return Err(Ending);
+        }
+        match &self.mode {
+            WriteMode::Here { beside, links, .. } => {
+                beside.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, written));
+                // A simulated organism has one shard. Once that has ended, its keeper writes the rest.
+                for shard in links.shards().take(1) {
+                    links.send(shard, Command::Beside);
+                }
+            }
+            WriteMode::Writer { sender, .. } => sender.send_beside(step, written),
+        }
+        Ok(())
+    }
+
+    /// Writes the waiting steps that belong to no core, if that is the shard's work.
+    pub(crate) fn write_beside(&self) {
+        let WriteMode::Here { journal, beside, links } = &self.mode else { return };
+        let next = || beside.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        while let Some((step, written)) = next() {
+            let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(step);
+            match appended {
+                Ok(()) => written(),
+                Err(error) => {
+                    self.seal();
+                    links.break_down(Breakdown::Journal(error));
+                }
+            }
+        }
+    }
+
+    /// Notes that a shard has failed.
+    pub(crate) fn tear(&self) {
+        self.torn.store(true, Ordering::Release);
+        self.seal();
+    }
+
+    /// Notes that the organism ends: no part may drop work that its next start continues.
+    pub(crate) fn seal(&self) {
+        self.sealed.store(true, Ordering::Release);
+    }
+
+    /// Returns whether the organism ends.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.sealed.load(Ordering::Acquire)
+    }
+}
+
+impl JournalKeeper {
+    pub(crate) fn of(handle: JournalHandle) -> Arc<Self> {
+        Arc::new(Self(Arc::new(handle)))
+    }
+
+    /// Returns the handle, for parts that must not close the journal.
+    pub(crate) fn handle(&self) -> &Arc<JournalHandle> {
+        &self.0
+    }
+}
+
+impl Deref for JournalKeeper {
+    type Target = JournalHandle;
+
+    fn deref(&self) -> &JournalHandle {
+        &self.0
+    }
+}
+
+impl Drop for JournalKeeper {
+    fn drop(&mut self) {
+        self.seal();
+        if self.torn.load(Ordering::Acquire) || std::thread::panicking() {
+            return;
+        }
+        self.write_beside();
+        let closed = match &self.mode {
+            WriteMode::Here { journal, .. } => journal.lock().unwrap_or_else(PoisonError::into_inner).journal.close(),
+            WriteMode::Writer { writer, .. } => {
+                let writer = writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+                writer.map_or(Ok(()), JournalWriter::close)
+            }
+        };
+        if let Err(error) = closed {
+            tracing::error!(%error, "the journal could not be closed: the next start recovers it as after a crash");
+        }
+    }
+}
