@@ -97,6 +97,8 @@ pub mod listeners;
 pub mod model;
 #[cfg(feature = "compat-molecule")]
 pub mod molecule;
+#[cfg(feature = "testing")]
+mod network;
 #[cfg(feature = "gateway")]
 pub mod outbound;
 pub mod prelude;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpStream};
 
 #[cfg(feature = "testing")]
-use crate::runtime::network::{Network, NetworkListener, NetworkStream};
+use crate::network::{Network, NetworkListener, NetworkStream};
 
 /// A listening socket.
 pub(crate) enum Listener {

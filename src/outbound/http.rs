@@ -34,7 +34,7 @@ use url::Url;
 use super::address::{AddressRefused, Guard};
 use super::failure::chain;
 #[cfg(feature = "testing")]
-use crate::runtime::network::{Network, NetworkStream};
+use crate::network::{Network, NetworkStream};
 
 /// Time for which an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(90);

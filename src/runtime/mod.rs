@@ -17,13 +17,9 @@
 
 mod client;
 mod handler;
-#[cfg(feature = "testing")]
-pub(crate) mod network;
 mod organism;
 mod pump;
 mod shard;
-#[cfg(feature = "testing")]
-pub(crate) mod simulation;
 mod start;
 mod write;
 
@@ -54,6 +50,8 @@ pub use organism::{NoSuchClient, Organism};
 pub use shard::breakdown::Breakdown;
 #[cfg(feature = "gateway")]
 pub(crate) use shard::command::OpenWork;
+#[cfg(feature = "testing")]
+pub(crate) use shard::context::ShardContext;
 pub use shard::egress::Unread;
 pub use start::{StartError, StartRefusal};
 #[cfg(feature = "gateway")]

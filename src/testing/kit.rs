@@ -11,8 +11,8 @@ use systole_core::vocab::{Name, Partition, Partitions, Time};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
+use super::simulation::{self, Simulation};
 use super::world::World;
-use crate::runtime::simulation::{self, Simulation};
 use crate::runtime::{AskError, Client, Drained, Events, IntoRequest, Observed, Organism, OrganismBuilder, StartError};
 
 /// Number of idle rounds in a row after which the kit regards the organism as settled.

@@ -40,10 +40,11 @@
 
 mod kit;
 mod probe;
+mod simulation;
 mod world;
 
 pub use kit::Kit;
 pub use probe::{Held, Probe, ProbeActor};
 pub use world::World;
 
-pub use crate::runtime::network::{Network, NetworkListener, NetworkStream};
+pub use crate::network::{Network, NetworkListener, NetworkStream};

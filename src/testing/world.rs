@@ -8,7 +8,7 @@ use systole_core::vocab::Time;
 use tokio::runtime::Builder;
 
 use super::kit::Kit;
-use crate::runtime::network::Network;
+use crate::network::Network;
 use crate::runtime::{OrganismBuilder, StartError};
 use systole_store::clock::Clock;
 

@@ -17,6 +17,7 @@ const MODULES: [(&str, &[&str]); 4] = [
         &[
             "settings",
             "terminal",
+            "network",
             "process",
             "runtime",
             "jobs",

@@ -6,15 +6,12 @@ use systole_core::vocab::Time;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::runtime::organism::Organism;
-use crate::runtime::organism::builder::OrganismBuilder;
-use crate::runtime::shard::context::ShardContext;
-use crate::runtime::start::StartError;
+use crate::runtime::{Organism, OrganismBuilder, ShardContext, StartError};
 use systole_store::clock::Clock;
 use systole_store::entropy::Entropy;
 
 /// The part of a simulated organism that its test drives.
-pub(crate) struct Simulation {
+pub(super) struct Simulation {
     pump: JoinHandle<()>,
     shard_context: Rc<ShardContext>,
     /// Reports to a drain, when dropped, that the shard has ended.
@@ -22,7 +19,7 @@ pub(crate) struct Simulation {
 }
 
 /// Starts an organism inside the present, paused tokio runtime.
-pub(crate) fn start(builder: OrganismBuilder, epoch: Time) -> Result<(Organism, Simulation), StartError> {
+pub(super) fn start(builder: OrganismBuilder, epoch: Time) -> Result<(Organism, Simulation), StartError> {
     let plan = builder.shards(1).plan()?;
     let (organism, seeds, alive) = Organism::prepare(plan, Clock::simulated(epoch), Entropy::counted())?;
     let (pump, shard_context) = seeds.into_iter().next().ok_or(StartError::Shard)?.plant();
@@ -32,17 +29,17 @@ pub(crate) fn start(builder: OrganismBuilder, epoch: Time) -> Result<(Organism, 
 
 impl Simulation {
     /// Returns the time.
-    pub(crate) fn now(&self) -> Time {
+    pub(super) fn now(&self) -> Time {
         self.shard_context.clock.now()
     }
 
     /// Returns the count of everything that ran.
-    pub(crate) fn activity(&self) -> u64 {
+    pub(super) fn activity(&self) -> u64 {
         self.shard_context.activity()
     }
 
     /// Waits for the end of the shard.
-    pub(crate) async fn end(&mut self) {
+    pub(super) async fn end(&mut self) {
         if self.alive.take().is_some() {
             // A shard that panicked has reported that itself.
             let _ = (&mut self.pump).await;
